@@ -62,6 +62,8 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
 };
 
 process.env.TZ = TZ;
+// Tests of segments name their folder: no other test depends on what earlier runs have left on the machine.
+process.env.BARLAKE_SEGMENTS = "off";
 if (process.env.TEST_JITTER !== undefined)
   process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ""} --import ${new URL("./test/jitter.mjs", import.meta.url).href}`;
 process.env.TEST_COMMIT ??= commitOf();

@@ -63,6 +63,8 @@ export type { ParquetFiles, PartitionValues } from "./db/views/parquet-relation.
 export { Lake, type LakeOptions, type PointInTime, type UserViews } from "./lake/lake.js";
 export type { FileStats, MetaData, Protocol, RemoveFile, Txn } from "./lake/log/delta-actions.js";
 export type { DataFile, Snapshot } from "./lake/log/snapshot.js";
+export type { SegmentOptions } from "./lake/places.js";
+export type { SegmentPlace } from "./lake/segments/segment-folder.js";
 export type { Storage, StoredFile } from "./lake/storage/storage.js";
 export type { LeaseRecord, LeaseState, LeaseStore } from "./lease/lease-store.js";
 export type { Adjustment, Period } from "./market/period.js";

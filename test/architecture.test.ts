@@ -46,6 +46,10 @@ const HOMES: readonly { name: RegExp; home: RegExp; types: boolean }[] = [
 const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^lake\/storage\/folder-/, for: "the storage of a lake in a folder" },
   { name: /^lake\/local\//, for: "unfinished work on this machine" },
+  {
+    name: /^lake\/segments\/(segment-file|segment-folder|build-segment)\.ts$/,
+    for: "segments of bars, a cache on this machine",
+  },
   { name: /^lake\/lake-views\.ts$/, for: "the template of views, which comes with the program" },
   { name: /^lake\/(publish|moved-lake)\.ts$/, for: "lake.duckdb, for the clients of this machine" },
   { name: /^lake\/requests\/response-spool\.ts$/, for: "responses, in the work folder" },

@@ -15,7 +15,8 @@ import type { LakePlaces, WorkFolder } from "./local/work-folder.js";
 import { readLog } from "./log/read-log.js";
 import { hasMixedFiles } from "./log/schema-actions.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "./log/snapshot.js";
-import { placesOf } from "./places.js";
+import { placesOf, type SegmentOptions, segmentPlaceOf } from "./places.js";
+import type { SegmentPlace } from "./segments/segment-folder.js";
 import type { ByteRange, FileFacts, Storage } from "./storage/storage.js";
 import { subStorage } from "./storage/sub-storage.js";
 
@@ -86,6 +87,11 @@ export class Lake implements LakePlaces {
     if (this.storage.access !== undefined && location.startsWith(own))
       return subStorage(this.storage, location.slice(own.length));
     return placesOf(location, this.#environment).storage;
+  }
+
+  /** Where this machine keeps segments of the lake's bars; undefined where it keeps none. */
+  segmentPlace(options: SegmentOptions = {}): SegmentPlace | undefined {
+    return segmentPlaceOf(this.location, options, this.#environment);
   }
 
   /** What a session needs to read the lake's files. */

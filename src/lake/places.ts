@@ -5,6 +5,7 @@ import { UsageError } from "../core/errors.js";
 import type { Environment } from "../object-store/access/profile-files.js";
 import { isObjectUrl } from "../object-store/object-address.js";
 import { type LakePlaces, workFolder } from "./local/work-folder.js";
+import type { SegmentPlace } from "./segments/segment-folder.js";
 import { folderStorage } from "./storage/folder-storage.js";
 import { openObjectStorage } from "./storage/open-object-storage.js";
 
@@ -29,18 +30,44 @@ export function placesOf(location: string, environment: Environment = process.en
   return { storage: folderStorage(folder), work: workFolder(folder) };
 }
 
-/**
- * The folder of this machine for the unfinished work of a lake in a store. Buckets of different stores may have the same
- * name, so that the store is a part of the hash.
- */
+/** The folder of this machine for the unfinished work of a lake in a store. */
 function workFolderOf(location: string, environment: Environment): string {
   const root = environment.BARLAKE_WORK || join(cacheFolder(environment), "lakes");
+  return resolve(root, folderNameOf(location, environment));
+}
+
+/** A name for a lake's folder. Buckets of different stores may have the same name, so that the store is a part of the hash. */
+function folderNameOf(location: string, environment: Environment): string {
   const store =
     environment.AWS_ENDPOINT_URL_S3 || environment.AWS_ENDPOINT_URL || environment.AWS_PROFILE || "";
   const id = createHash("sha256").update(`${store}\n${location}`).digest("hex").slice(0, 12);
   const name = location
-    .slice("s3://".length)
+    .replace(/^s3:\/\//, "")
     .replaceAll(/[^\w.-]+/g, "-")
-    .slice(0, 60);
-  return resolve(root, `${name}-${id}`);
+    .slice(-60);
+  return `${name}-${id}`;
+}
+
+/** How segments of a lake's bars are kept on this machine. */
+export interface SegmentOptions {
+  /** The folder of the segments of all lakes. @default `BARLAKE_SEGMENTS`, else `segments` in the user's cache folder */
+  readonly folder?: string | undefined;
+  /** Bytes of all segments in that folder. @default 4 GiB */
+  readonly maxBytes?: number | undefined;
+}
+
+/**
+ * Where the segments of a lake are on this machine; undefined where `BARLAKE_SEGMENTS` is `off`.
+ *
+ * @param environment `BARLAKE_SEGMENTS` and `XDG_CACHE_HOME`. @default the environment of this process
+ */
+export function segmentPlaceOf(
+  location: string,
+  { folder, maxBytes }: SegmentOptions,
+  environment: Environment = process.env,
+): SegmentPlace | undefined {
+  const named = folder ?? environment.BARLAKE_SEGMENTS;
+  if (named === "off") return undefined;
+  const root = resolve(named || join(cacheFolder(environment), "segments"));
+  return { root, folder: join(root, folderNameOf(location, environment)), maxBytes };
 }

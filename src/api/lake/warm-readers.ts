@@ -64,14 +64,17 @@ export class WarmReaders implements AsyncDisposable {
    * Runs `use` with a reader; waits while many others run.
    *
    * @param signal ends the wait, with its reason.
+   * @param without gives the result where it can be had without a reader. @default it never can
    */
   async use<T>(
     pointInTime: PointInTime,
     signal: AbortSignal | undefined,
     use: (lent: LentReader) => Promise<T>,
+    without?: () => Promise<T | undefined>,
   ): Promise<T> {
     this.expectOpen();
-    const result = this.#useInTurn(pointInTime, signal, use);
+    const inTurn = (): Promise<T> => this.#useInTurn(pointInTime, signal, use);
+    const result = without === undefined ? inTurn() : without().then((found) => found ?? inTurn());
     this.#results.add(result);
     try {
       return await result;

@@ -107,7 +107,7 @@ export interface ResultRows {
 export async function visitRows(
   result: DuckDBResult,
   shape: Readonly<Record<string, FixedType>>,
-  visit: (rows: ResultRows) => void,
+  visit: (rows: ResultRows) => void | Promise<void>,
 ): Promise<void> {
   checkShape(result, shape);
   if (!result.isStreaming) throw new TypeError("result is complete; expected a streaming one");
@@ -116,7 +116,7 @@ export async function visitRows(
     if (fetched === null || fetched.rowCount === 0) return;
     const { chunk, rowCount: rows } = fetched;
     const vectorOf = (column: number): Vector => duckdb.data_chunk_get_vector(chunk, column);
-    visit({
+    const visited = visit({
       rows,
       values(column, type) {
         const { buffer, byteOffset } = duckdb.vector_get_data(vectorOf(column), rows * TYPES[type].width);
@@ -125,6 +125,7 @@ export async function visitRows(
       validity: (column) =>
         duckdb.vector_get_validity(vectorOf(column), Math.ceil(rows / 64) * 8) ?? undefined,
     });
+    if (visited !== undefined) await visited;
   }
 }
 

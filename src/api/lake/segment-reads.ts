@@ -1,0 +1,150 @@
+import type { RecordBatch } from "apache-arrow";
+import { UsageError } from "../../core/errors.js";
+import { epochDay } from "../../core/time.js";
+import type { Lake, PointInTime } from "../../lake/lake.js";
+import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
+import { type BarsDemand, readBars } from "../../lake/segments/read-bars.js";
+import { SegmentCache } from "../../lake/segments/segment-cache.js";
+import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
+import { segmentPlan } from "../../lake/segments/segment-plan.js";
+import { storedColumns, viewBars, viewColumns } from "../../lake/segments/view-bars.js";
+import { parseSymbol, regionOf } from "../../market/symbol.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import type { TableSchema } from "../../schema/column.js";
+import { dateOption } from "../time-input.js";
+import type { TableFilter } from "./table-query.js";
+
+/** Most symbols of a read from segments: DuckDB reads the bars of more with all cores. */
+const MOST_SYMBOLS = 2000;
+/** Past states whose tables stay known. */
+const MOST_PAST = 4;
+/** Segments of files with fewer rows in all, such as those of the newest commit, are built while the read waits. */
+const ROWS_AT_ONCE = 20_000;
+/** The segment of a file with more rows is built when the file is needed for the second time. */
+const MANY_ROWS = 2_000_000;
+
+/** What a read found: its rows, or what to build so that the next one finds them. */
+export interface SegmentRead {
+  readonly batch?: RecordBatch;
+  /** Builds, in the background, the segments that were missing. */
+  readonly buildMissing?: () => void;
+}
+
+/**
+ * Reads of `bars_1d` and `bars_1m` from segments. Wherever the view might give something else, a read finds nothing, and
+ * goes through the view: other tables and views, reads of all symbols, arguments that the view refuses.
+ *
+ * It is a class because it owns the cache of segments.
+ */
+export class SegmentReads implements AsyncDisposable {
+  readonly #lake: Lake;
+  readonly #cache: SegmentCache;
+  /** Tables of past states, the least recently used first. */
+  readonly #past = new Map<string, (table: TableSchema) => Promise<Snapshot>>();
+  /** Large files without a segment that were needed once. */
+  readonly #neededOnce = new WeakSet<DataFile>();
+
+  constructor(lake: Lake, place: SegmentPlace) {
+    this.#lake = lake;
+    this.#cache = new SegmentCache(lake, place);
+  }
+
+  /** The rows of a read, as the view gives them. */
+  async read(view: string, filter: TableFilter, state: PointInTime): Promise<SegmentRead> {
+    const table = [BARS_1D, BARS_1M].find(({ name }) => name === view);
+    if (table === undefined || this.#lake.userViews !== undefined) return {};
+    const names = filter.columns ?? viewColumns(table);
+    const demand = demandOf(table, filter, names);
+    const snapshot = demand && (await this.#snapshotOf(table, state));
+    if (demand === undefined || snapshot === undefined) return {};
+    let found = await readBars(this.#cache, snapshot, demand);
+    if (
+      found.missing &&
+      found.isPartial === true &&
+      this.#cache.isIdle &&
+      rowsOf(found.missing) <= ROWS_AT_ONCE
+    ) {
+      await this.#cache.build(snapshot, found.missing);
+      found = await readBars(this.#cache, snapshot, demand);
+    }
+    const { bars, missing } = found;
+    if (bars !== undefined) return { batch: viewBars(table, bars, names) };
+    return missing === undefined ? {} : { buildMissing: () => this.#order(snapshot, missing) };
+  }
+
+  /** Builds the segments of all files of a table that have none. */
+  async buildAll(table: TableSchema, state: PointInTime): Promise<void> {
+    const snapshot = await this.#snapshotOf(table, state);
+    const plan = snapshot && segmentPlan(snapshot);
+    if (snapshot === undefined || plan === undefined) return;
+    const files = [...plan.values()].flat().sort((a, b) => b.firstDay - a.firstDay);
+    await this.#cache.build(
+      snapshot,
+      files.map(({ file }) => file),
+    );
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#cache[Symbol.asyncDispose]();
+  }
+
+  #order(snapshot: Snapshot, missing: readonly DataFile[]): void {
+    const ordered = missing.filter((file) => rowsOf([file]) <= MANY_ROWS || this.#neededOnce.has(file));
+    for (const file of missing) this.#neededOnce.add(file);
+    this.#cache.order(snapshot, ordered);
+  }
+
+  /** The table in a state; undefined where reading the view says what is wrong, or shows tables in several states. */
+  async #snapshotOf(table: TableSchema, state: PointInTime): Promise<Snapshot | undefined> {
+    const { asOf, versions } = state;
+    const isAlone = versions === undefined || (versions.size === 1 && versions.has(table.name));
+    if (!isAlone || (asOf !== undefined && asOf >= this.#lake.clock.now())) return undefined;
+    const isNewest = asOf === undefined && versions === undefined;
+    try {
+      return await (isNewest ? this.#lake.snapshot(table) : this.#pastOf(state)(table));
+    } catch {
+      this.#past.delete(keyOf(state));
+      return undefined;
+    }
+  }
+
+  #pastOf(state: PointInTime): (table: TableSchema) => Promise<Snapshot> {
+    const key = keyOf(state);
+    const reader = this.#past.get(key) ?? this.#lake.reader(state);
+    this.#past.delete(key);
+    this.#past.set(key, reader);
+    const [oldest] = this.#past.keys();
+    if (this.#past.size > MOST_PAST && oldest !== undefined) this.#past.delete(oldest);
+    return reader;
+  }
+}
+
+function keyOf({ asOf, versions }: PointInTime): string {
+  return JSON.stringify([asOf, [...(versions ?? [])]]);
+}
+
+function rowsOf(files: readonly DataFile[]): number {
+  return files.reduce((sum, { stats }) => sum + (stats?.numRecords ?? Number.POSITIVE_INFINITY), 0);
+}
+
+/** The bars of a filter; undefined where it is for the view: of all symbols, or with an argument that the view refuses. */
+function demandOf(table: TableSchema, filter: TableFilter, names: readonly string[]): BarsDemand | undefined {
+  const { symbols: given, from, to } = filter;
+  if (given === undefined || given.length === 0 || given.length > MOST_SYMBOLS) return undefined;
+  const known = viewColumns(table);
+  const isKnown =
+    names.length > 0 && names.every((name, at) => known.includes(name) && names.indexOf(name) === at);
+  if (!isKnown) return undefined;
+  try {
+    const symbols = [...new Set(given.map(parseSymbol))].sort();
+    if (symbols.some((symbol) => regionOf(symbol) === undefined)) return undefined;
+    const dayOf = (name: string, date: string | undefined, otherwise: number): number =>
+      date === undefined ? otherwise : epochDay(dateOption(name, date));
+    const fromDay = dayOf("from", from, Number.NEGATIVE_INFINITY);
+    const toDay = dayOf("to", to, Number.POSITIVE_INFINITY);
+    return { symbols, fromDay, toDay, columns: storedColumns(names) };
+  } catch (error) {
+    if (error instanceof UsageError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,171 @@
+import { copyBits, isAllNull } from "../../core/bits.js";
+import { lowerBound } from "../../core/lower-bound.js";
+import { BARS_1D } from "../../schema/bars.js";
+import type { Column, ColumnType } from "../../schema/column.js";
+
+/**
+ * A block: all bars of one symbol in one data file, each column's values one after the other, so that one read of a file
+ * brings them all. A code a column comes first; a column whose values are all equal, or all null, takes 8 bytes or none.
+ */
+
+/** A column of a block, and the width of its values in bytes. */
+export interface BlockColumn {
+  readonly name: string;
+  readonly type: ColumnType;
+  readonly width: 4 | 8;
+}
+
+const WIDTHS: Partial<Readonly<Record<ColumnType, 4 | 8>>> = {
+  double: 8,
+  int64: 8,
+  timestamp: 8,
+  int32: 4,
+  date: 4,
+  boolean: 4,
+};
+
+/** The columns of a block: those of both tables of bars that are in the data files, except the symbol. */
+export const BLOCK_COLUMNS: readonly BlockColumn[] = BARS_1D.columns
+  .filter(({ name }) => name !== "symbol" && !BARS_1D.partition.includes(name))
+  .map(({ name, type }: Column) => ({ name, type, width: WIDTHS[type] ?? 8 }));
+
+/** Index of the column of trading dates: days since 1970-01-01. */
+export const DATE_COLUMN = BLOCK_COLUMNS.findIndex(({ name }) => name === "trade_date");
+
+/** How the values of a column are written. */
+const CODE = { plain: 0, constant: 1, allNull: 2, someNull: 3 } as const;
+/** One code a column, up to a whole number of 8 bytes. */
+const HEADER_BYTES = Math.ceil(BLOCK_COLUMNS.length / 8) * 8;
+
+const padded = (bytes: number): number => Math.ceil(bytes / 8) * 8;
+
+/** Most bytes of a block with so many rows. */
+export function mostBytes(rows: number): number {
+  const valueBytes = BLOCK_COLUMNS.reduce((sum, { width }) => sum + padded(rows * width), 0);
+  return HEADER_BYTES + valueBytes + BLOCK_COLUMNS.length * (padded(Math.ceil(rows / 8)) + 8);
+}
+
+/** A column's values while a block is collected: bytes of as many values as there are rows, and which are present. */
+export interface ColumnValues {
+  readonly bytes: Uint8Array;
+  /** Bits that are all 1 where `hasNulls` is false. */
+  readonly validity: Uint8Array;
+  readonly hasNulls: boolean;
+}
+
+/** Writes a block. @param target at least {@link mostBytes}. @returns the length of the block in bytes. */
+export function encodeBlock(columns: readonly ColumnValues[], rows: number, target: Uint8Array): number {
+  target.fill(0, 0, HEADER_BYTES);
+  let at = HEADER_BYTES;
+  const put = (bytes: Uint8Array): void => {
+    target.set(bytes, at);
+    const end = at + padded(bytes.length);
+    target.fill(0, at + bytes.length, end);
+    at = end;
+  };
+  for (const [index, { width }] of BLOCK_COLUMNS.entries()) {
+    const { bytes, validity, hasNulls } = columns[index] as ColumnValues;
+    const values = bytes.subarray(0, rows * width);
+    if (hasNulls && isAllNull(validity, rows)) target[index] = CODE.allNull;
+    else if (hasNulls) {
+      target[index] = CODE.someNull;
+      put(values);
+      put(validity.subarray(0, Math.ceil(rows / 8)));
+    } else if (isConstant(values, width)) {
+      target[index] = CODE.constant;
+      put(values.subarray(0, width));
+    } else put(values);
+  }
+  return at;
+}
+
+/** Whether all values have the same bits. */
+function isConstant(values: Uint8Array, width: 4 | 8): boolean {
+  const words = new Int32Array(values.buffer, values.byteOffset, values.length / 4);
+  const step = width / 4;
+  for (let word = step; word < words.length; word++) if (words[word] !== words[word - step]) return false;
+  return true;
+}
+
+/** Where the values of each column of a block begin; its end where the block is not as it should be. */
+export function columnOffsets(block: Uint8Array, rows: number): readonly number[] {
+  const offsets: number[] = [];
+  let at = HEADER_BYTES;
+  for (const [index, { width }] of BLOCK_COLUMNS.entries()) {
+    offsets.push(at);
+    const code = block[index];
+    if (code === CODE.constant) at += 8;
+    else if (code !== CODE.allNull) at += padded(rows * width);
+    if (code === CODE.someNull) at += padded(Math.ceil(rows / 8));
+  }
+  return [...offsets, at];
+}
+
+/** The rows of a result's column, into which the values of blocks are copied. A class because it owns growing bits. */
+export class TargetColumn {
+  readonly #words: BigInt64Array | Int32Array;
+  readonly #bytes: Uint8Array;
+  readonly #rows: number;
+  /** Of the column in {@link BLOCK_COLUMNS}. */
+  readonly index: number;
+  readonly #width: number;
+  /** Which rows have a value; undefined where all have one. */
+  validity: Uint8Array | undefined;
+
+  /** @param rows most rows of the result. */
+  constructor(index: number, rows: number) {
+    this.index = index;
+    this.#width = (BLOCK_COLUMNS[index] as BlockColumn).width;
+    this.#rows = rows;
+    this.#words = this.#width === 8 ? new BigInt64Array(rows) : new Int32Array(rows);
+    this.#bytes = new Uint8Array(this.#words.buffer);
+  }
+
+  /** The memory of the values. */
+  get buffer(): ArrayBuffer {
+    return this.#bytes.buffer as ArrayBuffer;
+  }
+
+  /**
+   * Copies rows of a block.
+   *
+   * @param offset where the column's values begin in the block.
+   * @param total rows of the block. @param from the first one that is copied. @param at the first row of the result.
+   */
+  take(
+    block: Uint8Array,
+    offset: number,
+    total: number,
+    { from, count, at }: { readonly from: number; readonly count: number; readonly at: number },
+  ): void {
+    const width = this.#width;
+    const code = block[this.index];
+    if (code === CODE.allNull) this.#clear(at, count);
+    else if (code === CODE.constant) {
+      this.#bytes.set(block.subarray(offset, offset + width), at * width);
+      this.#words.fill(this.#words[at] as never, at, at + count);
+    } else
+      this.#bytes.set(block.subarray(offset + from * width, offset + (from + count) * width), at * width);
+    if (code !== CODE.someNull) return;
+    const start = offset + padded(total * width);
+    const bits = block.subarray(start, start + Math.ceil(total / 8));
+    copyBits(bits, from, count, this.#bits(), at);
+  }
+
+  #clear(at: number, count: number): void {
+    copyBits(new Uint8Array(Math.ceil(count / 8)), 0, count, this.#bits(), at);
+  }
+
+  #bits(): Uint8Array {
+    this.validity ??= new Uint8Array(Math.ceil(this.#rows / 64) * 8).fill(0xff);
+    return this.validity;
+  }
+}
+
+/** The first row of a block whose trading date is not before a day. */
+export function firstRowFrom(block: Uint8Array, offset: number, rows: number, day: number): number {
+  const isConstantDay = block[DATE_COLUMN] === CODE.constant;
+  const days = new Int32Array(block.buffer, block.byteOffset + offset, isConstantDay ? 1 : rows);
+  if (isConstantDay) return (days[0] as number) < day ? rows : 0;
+  return lowerBound(0, rows, (row) => (days[row] as number) >= day);
+}

@@ -1,0 +1,185 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { visitRows } from "../../arrow/scan/result-columns.js";
+import { epochDay } from "../../core/time.js";
+import { ident, literalList } from "../../db/quote.js";
+import { interruptOn } from "../../db/session/interrupt-on.js";
+import type { Session } from "../../db/session/session.js";
+import { isSymbol, regionOf } from "../../market/symbol.js";
+import { partitionDates } from "../files/prune.js";
+import { verifyOnce } from "../files/verify/verify-content.js";
+import type { Lake } from "../lake.js";
+import type { DataFile, Snapshot } from "../log/snapshot.js";
+import { BLOCK_COLUMNS } from "./block.js";
+import { BLOCK_SHAPE, BlockWriter, chunkColumns, NotSegmentable, type WrittenBlock } from "./block-writer.js";
+import { encodeIndex, type SegmentIndex } from "./segment-file.js";
+
+/** Bytes of blocks that are written together. */
+const PIECE_BYTES = 4 * 2 ** 20;
+
+/** The name of a data file in the index of its segment: of the file in the lake. */
+export function identityOf({ table }: Snapshot, { path }: DataFile): string {
+  return `${table.name}/${path}`;
+}
+
+/** A symbol of a data file, and how many rows it has. */
+interface SymbolRows {
+  readonly symbol: string;
+  readonly rows: number;
+}
+
+/**
+ * Writes the segment of a data file, durably. The file is verified before. In memory are the bars of one symbol, and what
+ * DuckDB reads.
+ *
+ * @param target a new file of the machine; what is there after an error is no segment.
+ * @param signal ends it, with its reason.
+ * @throws {NotSegmentable} where the reader could not give the rows as the view does; {@link LakeError} where the file is
+ *   damaged.
+ */
+export async function buildSegment(
+  session: Session,
+  lake: Lake,
+  snapshot: Snapshot,
+  file: DataFile,
+  target: string,
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted();
+  using _ = interruptOn(session, signal);
+  await verifyOnce(lake, snapshot, [file]);
+  const url = lake.urlOf(snapshot, file);
+  const symbols = await symbolsOf(session, url, file);
+  const output = await open(target, "wx");
+  try {
+    await writeSegment(session, output, { url, snapshot, file, symbols, signal });
+    await output.sync();
+  } finally {
+    await output.close();
+  }
+}
+
+/** The symbols of a file, in their order. @throws {NotSegmentable} where the rows of a symbol are not together. */
+async function symbolsOf(
+  session: Session,
+  url: string,
+  { partitionValues }: DataFile,
+): Promise<SymbolRows[]> {
+  const found = await session.json<{ symbol: string; rows: number; first: number; last: number }>(
+    `SELECT symbol, count(*)::DOUBLE AS "rows", min(file_row_number)::DOUBLE AS first, max(file_row_number)::DOUBLE AS last
+     FROM ${relationOf(url, "file_row_number = true")} GROUP BY symbol ORDER BY first`,
+  );
+  for (const [at, { symbol, rows, first, last }] of found.entries()) {
+    if (symbol === null || !isSymbol(symbol) || regionOf(symbol) !== partitionValues.region)
+      throw new NotSegmentable("a symbol of another region");
+    const before = found[at - 1];
+    if (last - first + 1 !== rows || (before !== undefined && before.symbol >= symbol))
+      throw new NotSegmentable("its rows are not in the order of their symbols");
+  }
+  return found;
+}
+
+function relationOf(url: string, ...options: readonly string[]): string {
+  return `read_parquet(${[literalList([url]), "hive_partitioning = false", ...options].join(", ")})`;
+}
+
+/** The query of the columns of blocks, in the order of the file. */
+function blocksSql(url: string): string {
+  const columns = BLOCK_COLUMNS.map(({ name, type }) => {
+    const column = ident(name);
+    if (type === "timestamp") return `epoch_us(${column}) AS ${column}`;
+    if (type === "date") return `CAST(${column} - DATE '1970-01-01' AS INTEGER) AS ${column}`;
+    return type === "boolean" ? `CAST(${column} AS INTEGER) AS ${column}` : column;
+  });
+  return `SELECT ${columns.join(", ")} FROM ${relationOf(url)}`;
+}
+
+/** What a segment is made of. */
+interface SegmentSource {
+  readonly url: string;
+  readonly snapshot: Snapshot;
+  readonly file: DataFile;
+  readonly symbols: readonly SymbolRows[];
+  readonly signal: AbortSignal;
+}
+
+async function writeSegment(
+  session: Session,
+  output: FileHandle,
+  { url, snapshot, file, symbols, signal }: SegmentSource,
+): Promise<void> {
+  const { table } = snapshot;
+  const identity = identityOf(snapshot, file);
+  const nullable = new Set(
+    table.columns.filter((column) => column.nullable === true).map(({ name }) => name),
+  );
+  const most = symbols.reduce((largest, { rows }) => Math.max(largest, rows), 0);
+  const writer = new BlockWriter(most, nullable);
+  const index = emptyIndex(identity, symbols);
+  const expectWithin = daysWithin(snapshot, file);
+  let [entry, written] = [0, 0];
+  let pieces: Uint8Array[] = [];
+  let pending = 0;
+  const flush = async (): Promise<void> => {
+    if (pieces.length > 0) await output.writev(pieces);
+    [pieces, pending] = [[], 0];
+  };
+  await visitRows(await session.stream(blocksSql(url)), BLOCK_SHAPE, (rows) => {
+    signal.throwIfAborted();
+    const chunk = chunkColumns(rows);
+    for (let row = 0; row < rows.rows; ) {
+      const total = symbols[entry]?.rows ?? 0;
+      if (total === 0) throw new NotSegmentable("it has more rows than were counted");
+      const count = Math.min(rows.rows - row, total - writer.rows);
+      writer.add(chunk, row, count);
+      row += count;
+      if (writer.rows < total) continue;
+      const block = writer.finish();
+      expectWithin(block);
+      fillEntry(index, entry, written, block);
+      entry += 1;
+      written += block.bytes.length;
+      pieces.push(block.bytes);
+      pending += block.bytes.length;
+    }
+    return pending >= PIECE_BYTES ? flush() : undefined;
+  });
+  if (entry !== symbols.length) throw new NotSegmentable("it has fewer rows than were counted");
+  pieces.push(encodeIndex(index));
+  await flush();
+}
+
+/** Makes a check that a block's days are those of the file's partition. */
+function daysWithin({ table }: Snapshot, file: DataFile): (block: WrittenBlock) => void {
+  const dates = table.span && partitionDates(table.span, file);
+  if (dates === undefined) throw new NotSegmentable("its partition has no dates");
+  const [first, next] = [epochDay(dates.first), epochDay(dates.next)];
+  return ({ firstDay, lastDay }) => {
+    if (firstDay < first || lastDay >= next) throw new NotSegmentable("a bar of another partition");
+  };
+}
+
+function emptyIndex(identity: string, symbols: readonly SymbolRows[]): SegmentIndex {
+  const { length } = symbols;
+  return {
+    identity,
+    symbols: symbols.map(({ symbol }) => symbol),
+    rows: Uint32Array.from(symbols, ({ rows }) => rows),
+    offsets: new Float64Array(length),
+    lengths: new Uint32Array(length),
+    checksums: new Uint32Array(length),
+    firstTimes: new Float64Array(length),
+    lastTimes: new Float64Array(length),
+    firstDays: new Int32Array(length),
+    lastDays: new Int32Array(length),
+  };
+}
+
+function fillEntry(index: SegmentIndex, entry: number, offset: number, block: WrittenBlock): void {
+  index.offsets[entry] = offset;
+  index.lengths[entry] = block.bytes.length;
+  index.checksums[entry] = block.checksum;
+  index.firstTimes[entry] = block.firstTime;
+  index.lastTimes[entry] = block.lastTime;
+  index.firstDays[entry] = block.firstDay;
+  index.lastDays[entry] = block.lastDay;
+}

@@ -1,0 +1,191 @@
+import { setImmediate } from "node:timers/promises";
+import { regionOf } from "../../market/symbol.js";
+import type { DataFile, Snapshot } from "../log/snapshot.js";
+import { BLOCK_COLUMNS, columnOffsets, DATE_COLUMN, firstRowFrom, TargetColumn } from "./block.js";
+import type { SegmentCache } from "./segment-cache.js";
+import { DamagedSegment, type SegmentFile } from "./segment-file.js";
+import { type PlannedFile, type SegmentPlan, segmentPlan } from "./segment-plan.js";
+
+/** Which bars of a table are read. */
+export interface BarsDemand {
+  /** Ascending, without repeats. */
+  readonly symbols: readonly string[];
+  /** Days since 1970-01-01, `toDay` exclusive. */
+  readonly fromDay: number;
+  readonly toDay: number;
+  /** Names of stored columns. */
+  readonly columns: ReadonlySet<string>;
+}
+
+/** Consecutive rows of one symbol and one partition. */
+export interface BarsRun {
+  readonly symbol: string;
+  readonly region: string;
+  /** The year, or the first day of the month in days since 1970-01-01. */
+  readonly partition: number;
+  readonly rows: number;
+}
+
+/** Bars by symbol and time. */
+export interface Bars {
+  readonly rows: number;
+  readonly runs: readonly BarsRun[];
+  /** The columns that were asked for, with room for `rows` values or more. */
+  readonly columns: ReadonlyMap<string, TargetColumn>;
+}
+
+/**
+ * The bars of a demand, or the data files without which they cannot be had: those that have no segment yet, newest first. Both
+ * are absent where the rows can be had only through the view.
+ */
+export interface FoundBars {
+  readonly bars?: Bars;
+  readonly missing?: readonly DataFile[];
+  /** Whether some of the files have segments. */
+  readonly isPartial?: boolean;
+}
+
+/** A block that is read. */
+interface Part {
+  readonly symbol: string;
+  readonly region: string;
+  readonly planned: PlannedFile;
+  readonly segment: SegmentFile;
+  readonly entry: number;
+}
+
+/** Bytes that are read before the event loop can run other work: half a millisecond. */
+const TURN_BYTES = 2 ** 20;
+
+/** Reads bars of one version of a table from its segments. */
+export async function readBars(
+  cache: SegmentCache,
+  snapshot: Snapshot,
+  demand: BarsDemand,
+): Promise<FoundBars> {
+  const plan = segmentPlan(snapshot);
+  if (plan === undefined) return {};
+  const { parts, missing, isPartial } = findParts(cache, snapshot, plan, demand);
+  if (missing.length > 0) return { missing, isPartial };
+  if (!isInOrder(parts)) return {};
+  try {
+    return { bars: await readParts(parts, demand) };
+  } catch (error) {
+    if (!(error instanceof DamagedPart)) throw error;
+    cache.discard(snapshot, error.file);
+    return { missing: [error.file], isPartial: true };
+  }
+}
+
+/** The blocks of a demand, by symbol and time, and the files without a segment. */
+function findParts(
+  cache: SegmentCache,
+  snapshot: Snapshot,
+  plan: SegmentPlan,
+  { symbols, fromDay, toDay }: BarsDemand,
+): { readonly parts: readonly Part[]; readonly missing: readonly DataFile[]; readonly isPartial: boolean } {
+  const parts: Part[] = [];
+  const segments = new Map<PlannedFile, SegmentFile | undefined>();
+  for (const symbol of symbols) {
+    const region = regionOf(symbol);
+    const own: Part[] = [];
+    for (const planned of (region && plan.get(region)) ?? []) {
+      if (planned.nextDay <= fromDay || planned.firstDay >= toDay) continue;
+      if (planned.symbols && (symbol < planned.symbols.min || symbol > planned.symbols.max)) continue;
+      if (!segments.has(planned)) segments.set(planned, cache.find(snapshot, planned.file));
+      const segment = segments.get(planned);
+      const entry = segment?.find(symbol);
+      if (segment === undefined || entry === undefined) continue;
+      const { firstDays, lastDays } = segment.index;
+      if ((lastDays[entry] as number) < fromDay || (firstDays[entry] as number) >= toDay) continue;
+      own.push({ symbol, region: region as string, planned, segment, entry });
+    }
+    if (own.length > 1) own.sort((a, b) => firstTime(a) - firstTime(b));
+    for (const part of own) parts.push(part);
+  }
+  const missing = [...segments].filter(([, segment]) => segment === undefined).map(([{ file }]) => file);
+  return { parts, missing: missing.reverse(), isPartial: missing.length < segments.size };
+}
+
+function firstTime({ segment, entry }: Part): number {
+  return segment.index.firstTimes[entry] as number;
+}
+
+/** Whether the blocks of each symbol follow one another. Files that were landed late may lie between others: DuckDB sorts their rows. */
+function isInOrder(parts: readonly Part[]): boolean {
+  return parts.every((part, at) => {
+    const before = parts[at - 1];
+    if (before === undefined || before.symbol !== part.symbol) return true;
+    const { lastTimes, lastDays } = before.segment.index;
+    const firstDay = part.segment.index.firstDays[part.entry] as number;
+    return (
+      (lastTimes[before.entry] as number) < firstTime(part) && (lastDays[before.entry] as number) <= firstDay
+    );
+  });
+}
+
+/** The block of a data file is damaged. */
+class DamagedPart extends Error {
+  readonly file: DataFile;
+
+  constructor(file: DataFile, cause: unknown) {
+    super("a damaged segment", { cause });
+    this.file = file;
+  }
+}
+
+async function readParts(parts: readonly Part[], demand: BarsDemand): Promise<Bars> {
+  const most = parts.reduce((sum, { segment, entry }) => sum + (segment.index.rows[entry] as number), 0);
+  const columns = new Map<string, TargetColumn>();
+  for (const [index, { name }] of BLOCK_COLUMNS.entries())
+    if (demand.columns.has(name)) columns.set(name, new TargetColumn(index, most));
+  const targets = [...columns.values()];
+  const runs: BarsRun[] = [];
+  let [at, bytes] = [0, 0];
+  for (const part of parts) {
+    const { segment, entry, symbol, region, planned } = part;
+    const total = segment.index.rows[entry] as number;
+    const block = blockOf(part);
+    const offsets = columnOffsets(block, total);
+    if (offsets.at(-1) !== block.length) throw new DamagedPart(planned.file, undefined);
+    const { from, end } = rowsWithin(part, block, offsets[DATE_COLUMN] as number, total, demand);
+    const count = end - from;
+    for (const target of targets)
+      target.take(block, offsets[target.index] as number, total, { from, count, at });
+    runs.push({ symbol, region, partition: planned.partition, rows: count });
+    at += count;
+    bytes += block.length;
+    if (bytes < TURN_BYTES) continue;
+    bytes = 0;
+    await setImmediate();
+  }
+  return { rows: at, runs, columns };
+}
+
+function blockOf({ segment, entry, planned }: Part): Uint8Array {
+  try {
+    return segment.read(entry);
+  } catch (cause) {
+    throw cause instanceof DamagedSegment || isSystemError(cause)
+      ? new DamagedPart(planned.file, cause)
+      : cause;
+  }
+}
+
+function isSystemError(error: unknown): boolean {
+  return typeof (error as NodeJS.ErrnoException).code === "string";
+}
+
+/** The rows of a block whose trading dates are within a demand. */
+function rowsWithin(
+  { segment, entry }: Part,
+  block: Uint8Array,
+  offset: number,
+  total: number,
+  { fromDay, toDay }: BarsDemand,
+): { readonly from: number; readonly end: number } {
+  const { firstDays, lastDays } = segment.index;
+  const from = (firstDays[entry] as number) >= fromDay ? 0 : firstRowFrom(block, offset, total, fromDay);
+  const end = (lastDays[entry] as number) < toDay ? total : firstRowFrom(block, offset, total, toDay);
+  return { from, end: Math.max(from, end) };
+}

@@ -1,0 +1,195 @@
+import { Session } from "../../db/session/session.js";
+import type { Lake } from "../lake.js";
+import { spillOptions } from "../local/work-folder.js";
+import type { DataFile, Snapshot } from "../log/snapshot.js";
+import { buildSegment, identityOf } from "./build-segment.js";
+import { SegmentFile } from "./segment-file.js";
+import { type SegmentFolder, type SegmentPlace, segmentFolder } from "./segment-folder.js";
+
+/** Most segments that are open: each has a file descriptor and its index. */
+const MOST_OPEN = 512;
+/** Estimated bytes of a bar in a segment, and in a data file of a bar. */
+const BAR_BYTES = 72;
+const STORED_BAR_BYTES = 14;
+
+/** A segment to build. */
+interface Order {
+  readonly snapshot: Snapshot;
+  readonly file: DataFile;
+}
+
+/**
+ * Segments of a lake's bars on this machine: the bars of data files in a form from which those of a symbol are read in
+ * microseconds. It is a cache: it never has anything that the data files do not have, and may be deleted at any time.
+ * Whatever is wrong with a segment, the bars are read from the data file, and the segment is built again.
+ *
+ * A segment belongs to one data file, which never changes: so no segment becomes stale, versions of a table share the
+ * segments of the files that they share, and a commit needs only those of the files that it adds.
+ *
+ * It is a class because it owns open files and a session.
+ */
+export class SegmentCache implements AsyncDisposable {
+  readonly #lake: Lake;
+  readonly #folder: SegmentFolder;
+  /** By path; the least recently used first. */
+  readonly #open = new Map<string, SegmentFile>();
+  /** Paths of segments that this process does not try to build again: they cannot be built, or there is no room. */
+  readonly #refused = new Set<string>();
+  /** Segments to build, by path. */
+  readonly #orders = new Map<string, Order>();
+  readonly #stop = new AbortController();
+  #building: Promise<void> | undefined;
+  #pause: NodeJS.Immediate | undefined;
+  /** Callers that wait for what is built. */
+  #waiting = 0;
+
+  constructor(lake: Lake, place: SegmentPlace) {
+    this.#lake = lake;
+    this.#folder = segmentFolder(place, lake.clock);
+  }
+
+  /** Whether no segment is being built. */
+  get isIdle(): boolean {
+    return this.#building === undefined;
+  }
+
+  /** The segment of a data file; undefined where there is none that can be used. */
+  find(snapshot: Snapshot, file: DataFile): SegmentFile | undefined {
+    const path = this.#folder.pathOf(snapshot, file);
+    const known = this.#open.get(path);
+    if (known !== undefined) {
+      this.#open.delete(path);
+      this.#open.set(path, known);
+      return known;
+    }
+    if (this.#stop.signal.aborted) return undefined;
+    try {
+      const opened = SegmentFile.open(path, identityOf(snapshot, file));
+      if (opened !== undefined) this.#add(path, opened);
+      return opened;
+    } catch {
+      // It is damaged, or the system cannot read it.
+      this.#remove(path);
+      return undefined;
+    }
+  }
+
+  /** Deletes the segment of a data file, because it is damaged. */
+  discard(snapshot: Snapshot, file: DataFile): void {
+    this.#remove(this.#folder.pathOf(snapshot, file));
+  }
+
+  /**
+   * Builds the segments of data files in the background, one after the other. A process that has nothing else to do ends
+   * after the one that is being built.
+   */
+  order(snapshot: Snapshot, files: readonly DataFile[]): void {
+    if (this.#stop.signal.aborted) return;
+    for (const file of files) {
+      const path = this.#folder.pathOf(snapshot, file);
+      if (!this.#refused.has(path)) this.#orders.set(path, { snapshot, file });
+    }
+    if (this.#orders.size > 0) this.#building ??= this.#buildAll();
+  }
+
+  /** Builds the segments of data files that have none, and waits for all that are ordered. */
+  async build(snapshot: Snapshot, files: readonly DataFile[]): Promise<void> {
+    this.#waiting += 1;
+    try {
+      this.#pause?.ref();
+      this.order(snapshot, files);
+      await this.#building;
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  /** Stops building, and closes the segments. Those that are finished stay on the disk. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    this.#orders.clear();
+    this.#pause?.ref();
+    await this.#building;
+    for (const segment of this.#open.values()) segment[Symbol.dispose]();
+    this.#open.clear();
+  }
+
+  #add(path: string, segment: SegmentFile): void {
+    this.#open.set(path, segment);
+    void this.#folder.noteUse(path);
+    for (const oldest of this.#open.keys()) {
+      if (this.#open.size <= MOST_OPEN) return;
+      this.#drop(oldest);
+    }
+  }
+
+  #drop(path: string): void {
+    this.#open.get(path)?.[Symbol.dispose]();
+    this.#open.delete(path);
+  }
+
+  #remove(path: string): void {
+    this.#drop(path);
+    this.#folder.remove(path);
+  }
+
+  async #buildAll(): Promise<void> {
+    let session: Session | undefined;
+    try {
+      for (;;) {
+        await this.#breathe();
+        const [next] = this.#orders;
+        if (next === undefined) return;
+        const [path, order] = next;
+        if (this.find(order.snapshot, order.file) === undefined) {
+          try {
+            session ??= await this.#openSession();
+            await this.#buildOne(session, path, order);
+          } catch {
+            // The bars are read from the data file; where that is damaged, its reader says so.
+            this.#refused.add(path);
+            session?.close();
+            session = undefined;
+          }
+        }
+        this.#orders.delete(path);
+      }
+    } finally {
+      session?.close();
+      this.#building = undefined;
+    }
+  }
+
+  async #buildOne(session: Session, path: string, { snapshot, file }: Order): Promise<void> {
+    const rows = file.stats?.numRecords ?? file.size / STORED_BAR_BYTES;
+    if (!(await this.#folder.makeRoom(rows * BAR_BYTES))) {
+      this.#refused.add(path);
+      return;
+    }
+    const { signal } = this.#stop;
+    await this.#folder.add(path, (target) =>
+      buildSegment(session, this.#lake, snapshot, file, target, signal),
+    );
+  }
+
+  async #openSession(): Promise<Session> {
+    const options = {
+      threads: 1,
+      memoryLimit: "1GB",
+      ...spillOptions(this.#lake.work),
+      ...this.#lake.access,
+    };
+    const session = await Session.open(options);
+    // Each data file is read once.
+    await session.run("SET enable_external_file_cache = false");
+    return session;
+  }
+
+  /** Lets other work run. Where nobody waits, and there is no other work, the process ends here. */
+  #breathe(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#pause = setImmediate(resolve);
+      if (this.#waiting === 0 && !this.#stop.signal.aborted) this.#pause.unref();
+    });
+  }
+}

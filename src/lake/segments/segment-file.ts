@@ -1,0 +1,204 @@
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { crc32 } from "node:zlib";
+import { lowerBound } from "../../core/lower-bound.js";
+
+/**
+ * A segment: the bars of one data file as blocks, one a symbol, then the index of the blocks, then a trailer. It is read with
+ * system calls that wait: they take 5 microseconds from the page cache, and those of the thread pool 50.
+ */
+
+/** The index of a segment: entry by entry the symbols, ascending, and their blocks. */
+export interface SegmentIndex {
+  /** The data file that the segment was made of, relative to the lake. */
+  readonly identity: string;
+  readonly symbols: readonly string[];
+  readonly rows: Uint32Array;
+  /** Where each block begins in the file, its length and its CRC-32. */
+  readonly offsets: Float64Array;
+  readonly lengths: Uint32Array;
+  readonly checksums: Uint32Array;
+  /** Epoch microseconds of the first and last bar. */
+  readonly firstTimes: Float64Array;
+  readonly lastTimes: Float64Array;
+  /** Days since 1970-01-01 of the first and last bar. */
+  readonly firstDays: Int32Array;
+  readonly lastDays: Int32Array;
+}
+
+/** Identifies the form of a segment, and the byte order of the machine. Another form has another number. */
+const MAGIC = 0xba71a5e1;
+/**
+ * The words of a trailer: magic, CRC-32 of the index, symbols, bytes of the identity, bytes of the symbols' texts; and the
+ * CRC-32 of these words.
+ */
+const TRAILER_WORDS = 6;
+const TRAILER_BYTES = TRAILER_WORDS * 4;
+
+const padded = (bytes: number): number => Math.ceil(bytes / 8) * 8;
+
+/** The end of a segment: its index, and the trailer. */
+export function encodeIndex(index: SegmentIndex): Uint8Array {
+  const identity = Buffer.from(index.identity);
+  const symbols = Buffer.from(index.symbols.join("\n"));
+  const layout = layoutOf(identity.length, symbols.length, index.symbols.length);
+  const bytes = new Uint8Array(layout.end + TRAILER_BYTES);
+  bytes.set(identity, 0);
+  bytes.set(symbols, identity.length);
+  const arrays = arraysAt(bytes, layout, index.symbols.length);
+  for (const name of ARRAYS) arrays[name].set(index[name]);
+  const words = new Uint32Array(bytes.buffer, layout.end, TRAILER_WORDS);
+  const checksum = crc32(bytes.subarray(0, layout.end));
+  words.set([MAGIC, checksum, index.symbols.length, identity.length, symbols.length]);
+  words[5] = checksumOf(bytes.subarray(layout.end));
+  return bytes;
+}
+
+/** The checksum of the words of a trailer before it. */
+function checksumOf(trailer: Uint8Array): number {
+  return crc32(trailer.subarray(0, TRAILER_BYTES - 4));
+}
+
+/** The arrays of an index, those of 8 bytes a value first. */
+const ARRAYS = [
+  "offsets",
+  "firstTimes",
+  "lastTimes",
+  "rows",
+  "lengths",
+  "checksums",
+  "firstDays",
+  "lastDays",
+] as const;
+
+interface IndexLayout {
+  /** Where the arrays begin, and where the index ends. */
+  readonly arrays: number;
+  readonly end: number;
+}
+
+function layoutOf(identityBytes: number, symbolBytes: number, symbols: number): IndexLayout {
+  const arrays = padded(identityBytes + symbolBytes);
+  return { arrays, end: padded(arrays + symbols * (3 * 8 + 5 * 4)) };
+}
+
+/** Views of the arrays of an index. */
+function arraysAt(
+  { buffer, byteOffset }: Uint8Array,
+  { arrays }: IndexLayout,
+  symbols: number,
+): Pick<SegmentIndex, (typeof ARRAYS)[number]> {
+  let at = byteOffset + arrays;
+  const next = (width: number): number => {
+    const start = at;
+    at += symbols * width;
+    return start;
+  };
+  const doubles = (): Float64Array => new Float64Array(buffer, next(8), symbols);
+  const words = (): Uint32Array => new Uint32Array(buffer, next(4), symbols);
+  const integers = (): Int32Array => new Int32Array(buffer, next(4), symbols);
+  return {
+    offsets: doubles(),
+    firstTimes: doubles(),
+    lastTimes: doubles(),
+    rows: words(),
+    lengths: words(),
+    checksums: words(),
+    firstDays: integers(),
+    lastDays: integers(),
+  };
+}
+
+/** A segment is not what was written. Its rows are read from the data file, and it is built again. */
+export class DamagedSegment extends Error {
+  override readonly name = "DamagedSegment";
+}
+
+/** The memory that blocks are read into, one after the other, of all segments. */
+let scratch = new Uint8Array(2 ** 16);
+
+/** An open segment. A class because it owns a file descriptor. */
+export class SegmentFile implements Disposable {
+  readonly index: SegmentIndex;
+  readonly #descriptor: number;
+  #isClosed = false;
+
+  private constructor(descriptor: number, index: SegmentIndex) {
+    this.#descriptor = descriptor;
+    this.index = index;
+  }
+
+  /**
+   * Opens the segment of a data file.
+   *
+   * @returns undefined where there is none. @throws {DamagedSegment} where it is not one of this data file; what the
+   *   system throws.
+   */
+  static open(path: string, identity: string): SegmentFile | undefined {
+    let descriptor: number;
+    try {
+      descriptor = openSync(path, "r");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+      throw error;
+    }
+    try {
+      return new SegmentFile(descriptor, readIndex(descriptor, identity));
+    } catch (error) {
+      closeSync(descriptor);
+      throw error;
+    }
+  }
+
+  /** The entry of a symbol; undefined where the data file has no bar of it. */
+  find(symbol: string): number | undefined {
+    const { symbols } = this.index;
+    const at = lowerBound(0, symbols.length, (entry) => (symbols[entry] as string) >= symbol);
+    return symbols[at] === symbol ? at : undefined;
+  }
+
+  /**
+   * Reads the block of an entry, and compares it with its checksum.
+   *
+   * @returns bytes that are valid until the next block, of whichever segment, is read.
+   * @throws {DamagedSegment} where they differ; what the system throws.
+   */
+  read(entry: number): Uint8Array {
+    const length = this.index.lengths[entry] as number;
+    if (scratch.length < length) scratch = new Uint8Array(Math.max(length, scratch.length * 2));
+    const block = scratch.subarray(0, length);
+    const read = readSync(this.#descriptor, block, 0, length, this.index.offsets[entry] as number);
+    if (read === length && crc32(block) === this.index.checksums[entry]) return block;
+    throw new DamagedSegment(`${this.index.identity}: block ${entry} is not what was written`);
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    closeSync(this.#descriptor);
+  }
+}
+
+function readIndex(descriptor: number, identity: string): SegmentIndex {
+  const damaged = new DamagedSegment(`${identity}: its segment is not what was written`);
+  const readAt = (start: number, end: number): Uint8Array => {
+    const bytes = new Uint8Array(end - start);
+    if (readSync(descriptor, bytes, 0, bytes.length, start) !== bytes.length) throw damaged;
+    return bytes;
+  };
+  const { size } = fstatSync(descriptor);
+  if (size < TRAILER_BYTES) throw damaged;
+  const trailer = readAt(size - TRAILER_BYTES, size);
+  const words = new Uint32Array(trailer.buffer);
+  const [magic, checksum, symbols = 0, identityBytes = 0, symbolBytes = 0, own] = words;
+  const layout = layoutOf(identityBytes, symbolBytes, symbols);
+  if (magic !== MAGIC || own !== checksumOf(trailer)) throw damaged;
+  const start = size - TRAILER_BYTES - layout.end;
+  if (start < 0) throw damaged;
+  const bytes = readAt(start, size - TRAILER_BYTES);
+  if (crc32(bytes) !== checksum) throw damaged;
+  const text = Buffer.from(bytes.buffer, 0, identityBytes + symbolBytes).toString();
+  if (text.slice(0, identity.length) !== identity || identityBytes !== Buffer.byteLength(identity))
+    throw damaged;
+  const names = text.slice(identity.length);
+  return { identity, symbols: names === "" ? [] : names.split("\n"), ...arraysAt(bytes, layout, symbols) };
+}

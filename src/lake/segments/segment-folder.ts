@@ -1,0 +1,86 @@
+import { randomUUID } from "node:crypto";
+import { rmSync } from "node:fs";
+import { mkdir, rename, utimes } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import type { Clock } from "../../core/time.js";
+import { syncFolder } from "../local/durable-file.js";
+import { filesUnder } from "../local/local-files.js";
+import type { DataFile, Snapshot } from "../log/snapshot.js";
+
+/** Where segments are, and how many bytes of them there may be. */
+export interface SegmentPlace {
+  /** The folder of the segments of all lakes of this user. */
+  readonly root: string;
+  /** The folder of the segments of this lake, within the root. */
+  readonly folder: string;
+  /** Bytes of all segments in the root. @default 4 GiB */
+  readonly maxBytes?: number | undefined;
+}
+
+const DEFAULT_BYTES = 4 * 2 ** 30;
+/** A segment that was opened within this time stays: otherwise reads by turns would build again what the other one needs. */
+const IN_USE_MS = 3_600_000;
+/** What a process has begun to write and has not finished within this time is left over from one that was killed. */
+const WRITING_MS = 3_600_000;
+const UNFINISHED = ".partial";
+
+/**
+ * Finished segments, a file each. Processes share it without locks: a segment gets its name when it is whole, and whoever
+ * writes the same one writes the same content.
+ */
+export interface SegmentFolder {
+  /** The path of the segment of a data file. */
+  pathOf(snapshot: Snapshot, file: DataFile): string;
+  /**
+   * Makes room for so many bytes: it deletes segments that were not opened for the longest time.
+   *
+   * @returns false where there is no room without those that are in use.
+   */
+  makeRoom(bytes: number): Promise<boolean>;
+  /** Runs `write` with the path of a new file, and gives the file, which is durable then, its name. */
+  add(path: string, write: (unfinished: string) => Promise<void>): Promise<void>;
+  /** Notes that a segment was opened. */
+  noteUse(path: string): Promise<void>;
+  /** Deletes a segment, if it exists. */
+  remove(path: string): void;
+}
+
+/** @param clock compares the times of uses. */
+export function segmentFolder(place: SegmentPlace, clock: Pick<Clock, "now">): SegmentFolder {
+  const { root, folder, maxBytes = DEFAULT_BYTES } = place;
+  const remove = (path: string): void => rmSync(path, { force: true });
+  return {
+    // A data file's name is never used again: it has the hash of its content, and random letters.
+    pathOf: ({ table }, file) => join(folder, table.name, `${basename(file.path, ".parquet")}.bars`),
+    async makeRoom(bytes) {
+      if (bytes > maxBytes) return false;
+      const now = clock.now();
+      const files = (await filesUnder(root)).sort((a, b) => a.modifiedAt - b.modifiedAt);
+      let total = bytes + files.reduce((sum, { size }) => sum + size, 0);
+      for (const { path, size, modifiedAt } of files) {
+        const isLeft = path.endsWith(UNFINISHED) && modifiedAt < now - WRITING_MS;
+        const isUnused = !path.endsWith(UNFINISHED) && modifiedAt < now - IN_USE_MS;
+        if (!isLeft && (total <= maxBytes || !isUnused)) continue;
+        remove(join(root, path));
+        total -= size;
+      }
+      return total <= maxBytes;
+    },
+    async add(path, write) {
+      await mkdir(dirname(path), { recursive: true });
+      const unfinished = `${path}.${randomUUID()}${UNFINISHED}`;
+      try {
+        await write(unfinished);
+        await rename(unfinished, path);
+        await syncFolder(dirname(path));
+      } finally {
+        remove(unfinished);
+      }
+    },
+    async noteUse(path) {
+      const now = clock.now() / 1000;
+      await utimes(path, now, now).catch(() => {});
+    },
+    remove,
+  };
+}

@@ -1,0 +1,63 @@
+import { compareText } from "../../core/text-order.js";
+import { epochDay } from "../../core/time.js";
+import { isRegion, type Region } from "../../market/regions.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import { hashInName } from "../files/data-file.js";
+import { isInItsFolder } from "../files/partition-folder.js";
+import { partitionDates, statedBounds } from "../files/prune.js";
+import type { DataFile, Snapshot } from "../log/snapshot.js";
+
+/** A data file, and the days that its partition permits. */
+export interface PlannedFile {
+  readonly file: DataFile;
+  /** Days since 1970-01-01; `nextDay` is exclusive. */
+  readonly firstDay: number;
+  readonly nextDay: number;
+  /** The first day as the partition states it: a year, or the first day of a month. */
+  readonly partition: number;
+  /** The symbols between which all of the file are; undefined where the log does not say. */
+  readonly symbols: { readonly min: string; readonly max: string } | undefined;
+}
+
+/** The files of a table of bars by region, in the order of their partitions. */
+export type SegmentPlan = ReadonlyMap<Region, readonly PlannedFile[]>;
+
+const PLANS = new WeakMap<Snapshot, { readonly plan: SegmentPlan | undefined }>();
+
+/**
+ * The files of a version of a table of bars; undefined where its rows can be had only through the view: for other tables,
+ * for columns that another version of this program or another program has added, and for files of other programs.
+ */
+export function segmentPlan(snapshot: Snapshot): SegmentPlan | undefined {
+  const known = PLANS.get(snapshot);
+  if (known !== undefined) return known.plan;
+  const plan = planOf(snapshot);
+  PLANS.set(snapshot, { plan });
+  return plan;
+}
+
+function planOf({ table, columns, files }: Snapshot): SegmentPlan | undefined {
+  const { span } = table;
+  if ((table !== BARS_1D && table !== BARS_1M) || span === undefined) return undefined;
+  const isDeclared =
+    columns.length === table.columns.length &&
+    columns.every(
+      ({ name, type }, at) => name === table.columns[at]?.name && type === table.columns[at]?.type,
+    );
+  if (!isDeclared) return undefined;
+  const plan = new Map<Region, PlannedFile[]>();
+  for (const file of files.values()) {
+    const region = file.partitionValues.region ?? "";
+    const dates = partitionDates(span, file);
+    if (dates === undefined || !isRegion(region)) return undefined;
+    if (hashInName(file.path) === undefined || !isInItsFolder(table, file)) return undefined;
+    const [firstDay, nextDay] = [epochDay(dates.first), epochDay(dates.next)];
+    const partition = span.unit === "year" ? Number(dates.first.slice(0, 4)) : firstDay;
+    const own = plan.get(region) ?? [];
+    own.push({ file, firstDay, nextDay, partition, symbols: statedBounds(file, "symbol") });
+    plan.set(region, own);
+  }
+  for (const own of plan.values())
+    own.sort((a, b) => a.firstDay - b.firstDay || compareText(a.file.path, b.file.path));
+  return plan;
+}

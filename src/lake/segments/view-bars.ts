@@ -1,0 +1,139 @@
+import type { RecordBatch } from "apache-arrow";
+import { type FlatColumn, flatBatch, type TextRun } from "../../arrow/flat-batch.js";
+import { putBit } from "../../core/bits.js";
+import { int64At, int64Words, setInt64 } from "../../core/int64-words.js";
+import { BARS_1D } from "../../schema/bars.js";
+import { columnOf, type TableSchema } from "../../schema/column.js";
+import type { TargetColumn } from "./block.js";
+import type { Bars, BarsRun } from "./read-bars.js";
+
+/**
+ * The columns of the views `bars_1d` and `bars_1m`, in their order, and the stored columns that each is made of. The
+ * views say what they are; a test compares all of them.
+ */
+const VIEW_COLUMNS: Readonly<Record<string, readonly string[]>> = {
+  symbol: [],
+  trade_date: ["trade_date"],
+  timestamp: ["timestamp"],
+  open: ["open"],
+  high: ["high"],
+  low: ["low"],
+  close: ["close"],
+  volume: ["volume"],
+  amount: ["amount"],
+  prev_close: ["prev_close"],
+  open_interest: ["open_interest"],
+  settlement_price: ["settlement_price"],
+  lot: ["lot"],
+  shares: ["volume", "lot"],
+  vwap: ["volume", "lot", "amount"],
+  is_final: ["is_final"],
+  region: [],
+};
+
+/** The names of the columns of a table's view, in their order. */
+export function viewColumns({ partition }: TableSchema): readonly string[] {
+  return [...Object.keys(VIEW_COLUMNS), ...partition.filter((name) => name !== "region")];
+}
+
+/** The stored columns that columns of a view are made of. */
+export function storedColumns(names: readonly string[]): ReadonlySet<string> {
+  return new Set(names.flatMap((name) => VIEW_COLUMNS[name] ?? []));
+}
+
+/** Bars as rows of the view, as a query of it gives them. @param names of the view's columns. */
+export function viewBars(table: TableSchema, bars: Bars, names: readonly string[]): RecordBatch {
+  return flatBatch(
+    names.map((name) => viewColumn(table, bars, name)),
+    bars.rows,
+  );
+}
+
+function viewColumn(table: TableSchema, bars: Bars, name: string): FlatColumn {
+  if (name === "symbol") return { name, kind: "text", runs: joined(bars.runs, ({ symbol }) => symbol) };
+  if (name === "region") return { name, kind: "text", runs: joined(bars.runs, ({ region }) => region) };
+  if (name === "shares") return { name, kind: "int64", values: sharesOf(bars) };
+  if (name === "vwap") return { name, kind: "double", ...vwapOf(bars) };
+  if (table.partition.includes(name)) {
+    const values = partitionOf(bars);
+    return table.span?.unit === "year" ? { name, kind: "int32", values } : { name, kind: "date", values };
+  }
+  const { buffer, validity } = columnIn(bars, name);
+  const { rows } = bars;
+  const { type } = columnOf(BARS_1D, name);
+  switch (type) {
+    case "double":
+      return { name, kind: "double", values: new Float64Array(buffer, 0, rows), validity };
+    case "int64":
+      return { name, kind: "int64", values: new BigInt64Array(buffer, 0, rows), validity };
+    case "timestamp":
+      return { name, kind: "timestamp", values: new BigInt64Array(buffer, 0, rows), validity };
+    case "date":
+      return { name, kind: "date", values: new Int32Array(buffer, 0, rows), validity };
+    case "boolean":
+      return { name, kind: "boolean", values: new Int32Array(buffer, 0, rows), validity };
+    case "int32":
+      return { name, kind: "int32", values: new Int32Array(buffer, 0, rows), validity };
+    case "string":
+    case "string[]":
+      throw new TypeError(`the column ${name} is not in segments`);
+  }
+}
+
+function columnIn({ columns }: Bars, name: string): TargetColumn {
+  const found = columns.get(name);
+  if (found === undefined) throw new TypeError(`the column ${name} was not read`);
+  return found;
+}
+
+/** Runs of a text; neighbours with the same text become one. */
+function joined(runs: readonly BarsRun[], textOf: (run: BarsRun) => string): TextRun[] {
+  const texts: { text: string; rows: number }[] = [];
+  for (const run of runs) {
+    const text = textOf(run);
+    const last = texts.at(-1);
+    if (last?.text === text) last.rows += run.rows;
+    else texts.push({ text, rows: run.rows });
+  }
+  return texts;
+}
+
+function partitionOf({ runs, rows }: Bars): Int32Array {
+  const values = new Int32Array(rows);
+  let at = 0;
+  for (const run of runs) {
+    values.fill(run.partition, at, at + run.rows);
+    at += run.rows;
+  }
+  return values;
+}
+
+/** volume * lot, as the macro shares_of. Segments have only products that are exact as doubles. */
+function sharesOf(bars: Bars): BigInt64Array {
+  const volumes = new Uint32Array(columnIn(bars, "volume").buffer);
+  const lots = new Int32Array(columnIn(bars, "lot").buffer);
+  const shares = new BigInt64Array(bars.rows);
+  const words = int64Words(shares);
+  for (let row = 0; row < bars.rows; row++)
+    setInt64(words, row, int64At(volumes, row) * (lots[row] as number));
+  return shares;
+}
+
+/** amount / shares, null where nothing traded or no amount is reported. A NaN is larger than 0, as in SQL. */
+function vwapOf(bars: Bars): { readonly values: Float64Array; readonly validity: Uint8Array | undefined } {
+  const volumes = new Uint32Array(columnIn(bars, "volume").buffer);
+  const lots = new Int32Array(columnIn(bars, "lot").buffer);
+  const amounts = new Float64Array(columnIn(bars, "amount").buffer);
+  const values = new Float64Array(bars.rows);
+  let validity: Uint8Array | undefined;
+  for (let row = 0; row < bars.rows; row++) {
+    const [volume, amount] = [int64At(volumes, row), amounts[row] as number];
+    if (volume > 0 && !(amount <= 0)) {
+      values[row] = amount / (volume * (lots[row] as number));
+      continue;
+    }
+    validity ??= new Uint8Array(Math.ceil(bars.rows / 64) * 8).fill(0xff);
+    putBit(validity, row, false);
+  }
+  return { values, validity };
+}

@@ -1,0 +1,64 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { columnOffsets } from "../../../src/lake/segments/block.js";
+import { buildSegment, identityOf } from "../../../src/lake/segments/build-segment.js";
+import { DamagedSegment, SegmentFile } from "../../../src/lake/segments/segment-file.js";
+import { BARS_1D } from "../../../src/schema/bars.js";
+import { land, openSession, temporaryFolder, temporaryLake } from "../temporary-lake.js";
+
+const NEVER = new AbortController().signal;
+
+/** The segment of a small data file: its path, and the identity of the file. */
+async function smallSegment(): Promise<{ readonly path: string; readonly identity: string }> {
+  const session = await openSession();
+  const lake = temporaryLake();
+  const days = [1, 2, 3].map((day) => ({ at: `2026-03-0${day}T16:00:00Z`, close: 10 + day / 4 }));
+  await land(session, lake, BARS_1D, [...days, { symbol: "000001.SZ", at: "2026-03-02T16:00:00Z" }]);
+  const snapshot = await lake.snapshot(BARS_1D);
+  const [file] = [...snapshot.files.values()];
+  if (file === undefined) throw new Error("no file was landed");
+  const path = join(temporaryFolder(), "one.bars");
+  await buildSegment(session, lake, snapshot, file, path, NEVER);
+  return { path, identity: identityOf(snapshot, file) };
+}
+
+/** Everything that a segment gives. */
+function contentOf(path: string, identity: string): unknown {
+  using segment = SegmentFile.open(path, identity);
+  return segment?.index.symbols.map((symbol) => {
+    const entry = segment.find(symbol) as number;
+    return [symbol, segment.index.rows[entry], Buffer.from(segment.read(entry)).toString("hex")];
+  });
+}
+
+test("has a block for each symbol, and knows no other", async () => {
+  const { path, identity } = await smallSegment();
+  using segment = SegmentFile.open(path, identity);
+  expect(segment?.index.symbols).toEqual(["000001.SZ", "600519.SH"]);
+  expect([...(segment?.index.rows ?? [])]).toEqual([1, 3]);
+  expect(segment?.find("600518.SH")).toBeUndefined();
+  const block = segment?.read(1) as Uint8Array;
+  expect(columnOffsets(block, 3).at(-1)).toBe(block.length);
+  expect(SegmentFile.open(`${path}.none`, identity)).toBeUndefined();
+});
+
+test("no changed bit, and no missing end, is ever taken for content", async () => {
+  const { path, identity } = await smallSegment();
+  const whole = readFileSync(path);
+  for (let at = 0; at < whole.length; at++) {
+    const changed = Buffer.from(whole);
+    changed[at] = (whole[at] as number) ^ (1 << (at % 8));
+    writeFileSync(path, changed);
+    expect(() => contentOf(path, identity), `byte ${at}`).toThrow(DamagedSegment);
+    if (at % 5 > 0) continue;
+    writeFileSync(path, whole.subarray(0, at));
+    expect(() => contentOf(path, identity), `${at} bytes`).toThrow(DamagedSegment);
+  }
+});
+
+test("is not taken for that of another data file", async () => {
+  const [one, other] = [await smallSegment(), await smallSegment()];
+  expect(one.identity).not.toBe(other.identity);
+  expect(() => contentOf(one.path, other.identity)).toThrow(DamagedSegment);
+});
