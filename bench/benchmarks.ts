@@ -15,7 +15,9 @@ import { library } from "./cases/library.js";
 import { serve } from "./cases/serve.js";
 import { stream } from "./cases/stream.js";
 import { decode } from "./cases/wire/decode.js";
+import { decodeShort } from "./cases/wire/decode-short.js";
 import { encode } from "./cases/wire/encode.js";
+import { encodeLong } from "./cases/wire/encode-long.js";
 import { memory } from "./cases/wire/memory.js";
 import { thread } from "./cases/wire/thread.js";
 import type { Benchmark } from "./measure/benchmark.js";
@@ -23,9 +25,11 @@ import type { Benchmark } from "./measure/benchmark.js";
 /** Every benchmark, in the order of the data flow. */
 export const BENCHMARKS: readonly Benchmark[] = [
   decode,
+  decodeShort,
   memory,
   thread,
   encode,
+  encodeLong,
   scan,
   land,
   landMemory,

@@ -35,6 +35,13 @@ export function klineBody(size: Size): KlineBody {
   return { columns, bytes: encodeKlines(columns, "map") };
 }
 
+/** The response to a request for the newest bar of each symbol of a market: 5,000 symbols. */
+export function shortBody(size: Size): KlineBody {
+  const [columns] = simulatedBars({ symbols: size === "full" ? 5000 : 50, barsPerSymbol: 1 });
+  if (columns === undefined) throw new TypeError("no bars were made");
+  return { columns, bytes: encodeKlines(columns, "map") };
+}
+
 /** A body as it arrives. */
 export function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);

@@ -24,7 +24,7 @@ export const encode: Benchmark = {
 };
 
 /** Both write the shortest decimals that read back to the same doubles: without the fraction of whole ones, the bytes must be equal. */
-function bytesCase(name: string, write: () => Uint8Array): Case {
+export function bytesCase(name: string, write: () => Uint8Array): Case {
   return {
     name,
     async run(timed) {
@@ -51,7 +51,7 @@ function isDigit(byte: number): boolean {
   return byte >= 0x30 && byte <= 0x39;
 }
 
-function arraysAtHand(columns: KlineColumns): Case {
+export function arraysAtHand(columns: KlineColumns): Case {
   const body = bodyOf(columns);
   return bytesCase("JSON.stringify alone, from arrays at hand", () => stringify(body));
 }

@@ -61,9 +61,11 @@ export async function decodeBars(
   try {
     const { columns, received, setAsideAt, named, bytes } = await read(issues, lent ?? new KlineBuffers());
     const usable = new Set(columns.symbols);
-    const asked = expectation.symbols ?? [];
-    const unusable = asked.filter((symbol) => named.has(symbol) && !usable.has(symbol));
-    const absent = asked.filter((symbol) => !received.get(symbol) && !unusable.includes(symbol));
+    const [unusable, absent]: [string[], string[]] = [[], []];
+    for (const symbol of expectation.symbols ?? []) {
+      if (!usable.has(symbol) && named.has(symbol)) unusable.push(symbol);
+      else if (!received.get(symbol)) absent.push(symbol);
+    }
     return { columns, issues, absent, unusable, received, setAsideAt, bytes, [Symbol.dispose]: giveBack };
   } catch (error) {
     giveBack();

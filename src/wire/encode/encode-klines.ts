@@ -14,6 +14,12 @@ import { ByteWriter } from "./byte-writer.js";
 /** `map`: an object with an entry for each symbol; `single`: the columns of the only symbol. */
 export type KlineShape = "map" | "single";
 
+/**
+ * Bytes that are reserved for a bar: enough for prices of 17 digits, so that the text is not copied into a larger buffer.
+ * The system maps only the pages that are written.
+ */
+const BAR_BYTES = 96;
+
 /** Size from which on a piece of a body is passed on. */
 const PIECE_BYTES = 256 * 1024;
 
@@ -32,7 +38,7 @@ export function encodeKlines(columns: KlineColumns, shape: KlineShape): Uint8Arr
 /** Like {@link encodeKlines}, for bars in any memory. */
 export function encodeRuns(runs: readonly KlineRun[], shape: KlineShape): Uint8Array {
   const rows = runs.reduce((sum, { start, end }) => sum + end - start, 0);
-  const out = new ByteWriter(256 + runs.length * 128 + rows * 72);
+  const out = new ByteWriter(256 + runs.length * 128 + rows * BAR_BYTES);
   const body = new KlineBody(out, shape);
   for (const run of runs) body.add(run);
   body.end();

@@ -34,6 +34,10 @@ export const WITHOUT_POINT: usize = 1024;
 export const WITH_POINT: usize = 1536;
 /** Vectors with a point after n bytes and nothing else. */
 export const POINT: usize = 2048;
+/** Digits of a number that is being written, 24 of them, and what a vector load from any of them may read beyond. */
+export const DIGITS: usize = 2368;
+/** 5^n as a 64-bit integer, n up to 22. */
+export const INTEGER_POWER_OF_FIVE: usize = 2432;
 /** 128 bits of 5^q, from q = {@link LEAST_POWER_OF_FIVE} to its negative. */
 export const POWER_OF_FIVE: usize = 4096;
 export const LEAST_POWER_OF_FIVE: i32 = -64;
@@ -43,7 +47,7 @@ export const INPUT_BYTES: usize = 262_144;
 export const VALUES: usize = INPUT + INPUT_BYTES + 64;
 export const TEXT: usize = VALUES + RUN_VALUES * 8 + 64;
 /** Longest text of a value with its comma, and the slack of a vector store. */
-export const TEXT_BYTES: usize = RUN_VALUES * 24 + 64;
+export const TEXT_BYTES: usize = RUN_VALUES * 26 + 64;
 
 /** Fills the tables that take no arithmetic beyond 64 bits. */
 export function fillTables(): void {
@@ -51,13 +55,16 @@ export function fillTables(): void {
   memory.fill(KEEP + 16, 0xff, 16);
   let power: f64 = 1;
   let integer: u64 = 1;
+  let five: u64 = 1;
   store<f64>(SCALE, 1);
   for (let n: usize = 0; n <= 22; n++) {
     if (n < 22) store<f64>(SCALE + 8 + (n << 3), power);
     store<f64>(POWER_OF_TEN + (n << 3), power);
     if (n < 20) store<u64>(INTEGER_POWER + (n << 3), integer);
+    store<u64>(INTEGER_POWER_OF_FIVE + (n << 3), five);
     power *= 10;
     integer *= 10;
+    five *= 5;
   }
   for (let n: usize = 0; n <= 16; n++) {
     for (let at: usize = 0; at < 16; at++) {

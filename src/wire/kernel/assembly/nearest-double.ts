@@ -53,7 +53,7 @@ function byPowerOfFive(digits: u64, exponent: i32): f64 {
 }
 
 /** The upper 64 bits of a product of 128. */
-function highProduct(a: u64, b: u64): u64 {
+export function highProduct(a: u64, b: u64): u64 {
   const aLow = a & 0xffffffff;
   const aHigh = a >> 32;
   const bLow = b & 0xffffffff;

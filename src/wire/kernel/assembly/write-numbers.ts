@@ -1,7 +1,10 @@
-import { POINT, POWER_OF_TEN, TEXT, TEXT_END, VALUES, WITH_POINT } from "./layout";
+import { DIGITS, POINT, POWER_OF_TEN, TEXT, TEXT_END, VALUES, WITH_POINT } from "./layout";
+import { fractionOf, hasShortestDigits, shortestDigits } from "./shortest-decimal";
 
 /** Most digits after the point: with one before it, and the point itself, they fill a vector. */
 const MAX_SCALE: i32 = 14;
+/** Most digits of a double that is written without its shortest decimal. */
+const MAX_DIGITS: i32 = 15;
 /** Whole numbers below are exact in a double, and have at most 15 digits. */
 const TOO_LARGE: f64 = 1e15;
 /** Added to a double below 2^51, it leaves the nearest integer in the lower bits. */
@@ -12,17 +15,25 @@ const COMMA: u8 = 0x2c;
 const MINUS: u8 = 0x2d;
 const DOT: u8 = 0x2e;
 const ZERO: u8 = 0x30;
+/** Eight zeros. */
+const ZEROS: u64 = 0x3030303030303030;
 /** A point and a zero, in the order of memory. */
 const DOT_ZERO: u16 = 0x302e;
 
-/** Digits after the point that the last double needed: the next one of its column mostly needs as many. */
+/**
+ * Digits after the point that the last double needed: the next one of its column mostly needs as many. -1: it had more
+ * than 15 digits, and so has the next one, mostly.
+ */
 let scale: i32 = 0;
 
 /**
  * Writes the values from VALUES on, `from` to `end`, each with a comma: doubles as the shortest decimal that reads back,
  * with at least one digit after the point (`107319418.0`), so that readers can tell their type.
  *
- * It stops before a value with more than 15 digits, and before a double that ECMAScript writes with an exponent.
+ * A double that is an integer of at most 15 digits, divided by the power of ten that the last one needed, is written so
+ * at once; for any other its shortest decimal is computed, which takes three times as long.
+ *
+ * It stops before an integer with more than 15 digits, and before a double below 10^-6 or from 2^52 on.
  *
  * @returns the index at which it stopped; the text ends at TEXT_END.
  */
@@ -37,11 +48,19 @@ export function writeNumbers<T>(from: usize, end: usize): usize {
     if (isFloat<T>()) {
       const value = load<f64>(VALUES + (index << 3));
       const size = abs(value);
-      let shifted = shift(size, digits);
-      if (!isShort(size, shifted, digits)) {
-        digits = scaleOf(size);
-        if (digits < 0) break;
-        shifted = shift(size, digits);
+      let shifted = shift(size, max(digits, 0));
+      if (digits < 0 || !isShort(size, shifted, digits)) {
+        if (hasShortestDigits(size)) {
+          store<u8>(out, MINUS);
+          out += <usize>(reinterpret<u64>(value) >> 63);
+          const fraction = fractionOf(size);
+          out = writeDecimal(shortestDigits(size, fraction), fraction, out);
+          digits = nextScale();
+          continue;
+        }
+        if (size != 0) break;
+        digits = 0;
+        shifted = TO_INTEGER;
       }
       integer = reinterpret<u64>(shifted) & INTEGER_BITS;
       whole = shifted - TO_INTEGER;
@@ -61,7 +80,7 @@ export function writeNumbers<T>(from: usize, end: usize): usize {
       const first = min(<i32>ctz(bytes) >> 3, point - 1);
       const length = point - first;
       const fraction = max(8 - (<i32>clz(bytes) >> 3) - point, 0);
-      const text = (bytes | 0x3030303030303030) >> ((<u64>first) << 3);
+      const text = (bytes | ZEROS) >> ((<u64>first) << 3);
       store<u64>(out, text);
       if (isFloat<T>()) {
         const rest = text >> ((<u64>length) << 3);
@@ -89,7 +108,7 @@ export function writeNumbers<T>(from: usize, end: usize): usize {
     }
     store<u8>(out++, COMMA);
   }
-  if (isFloat<T>()) scale = max(digits, 0);
+  if (isFloat<T>()) scale = digits;
   store<u32>(TEXT_END, <u32>out);
   return index;
 }
@@ -110,12 +129,59 @@ function isPlain(size: f64): bool {
   return size >= 1e-6 || size == 0;
 }
 
-/** The fewest digits after the point with which a size {@link isShort}; -1: none do. */
-function scaleOf(size: f64): i32 {
-  for (let digits: i32 = 0; digits <= MAX_SCALE; digits++) {
-    if (isShort(size, shift(size, digits), digits)) return digits;
-  }
-  return -1;
+/** Digits before and after the point of the last number that {@link writeDecimal} wrote. */
+let wholeDigits: i32 = 0;
+let fractionDigits: i32 = 0;
+
+/** The scale for the double after the one that {@link writeDecimal} wrote. */
+function nextScale(): i32 {
+  return fractionDigits <= MAX_SCALE && wholeDigits + fractionDigits <= MAX_DIGITS ? fractionDigits : -1;
+}
+
+/**
+ * Writes `number / 10^fraction` with a comma, without zeros at the end but for one after the point.
+ *
+ * @param number of at most 17 digits, not 0.
+ * @param fraction 1 to 22.
+ * @returns the end of the text.
+ */
+function writeDecimal(number: u64, fraction: i32, out: usize): usize {
+  const rest = byHundredMillion(number);
+  // A product with the reciprocal: exact below 2^32.
+  const upper = (rest * 1_441_151_881) >> 57;
+  const bytesA = eightDigits(upper);
+  const bytesB = eightDigits(rest - upper * 100_000_000);
+  const bytesC = eightDigits(number - rest * 100_000_000);
+  store<u64>(DIGITS, bytesA | ZEROS);
+  store<u64>(DIGITS + 8, bytesB | ZEROS);
+  store<u64>(DIGITS + 16, bytesC | ZEROS);
+  const first =
+    bytesA != 0 ? ctz(bytesA) >> 3 : bytesB != 0 ? 8 + (ctz(bytesB) >> 3) : 16 + (ctz(bytesC) >> 3);
+  const last =
+    bytesC != 0 ? 23 - (clz(bytesC) >> 3) : bytesB != 0 ? 15 - (clz(bytesB) >> 3) : 7 - (clz(bytesA) >> 3);
+  const point = 24 - fraction;
+  const begin = min(<i32>first, point - 1);
+  wholeDigits = point - begin;
+  fractionDigits = max(<i32>last + 1 - point, 1);
+  v128.store(out, v128.load(DIGITS + <usize>begin));
+  const after = out + <usize>wholeDigits;
+  store<u8>(after, DOT);
+  const digits = DIGITS + <usize>point;
+  v128.store(after + 1, v128.load(digits));
+  store<u64>(after + 17, load<u64>(digits + 16));
+  const end = after + 1 + <usize>fractionDigits;
+  store<u8>(end, COMMA);
+  return end + 1;
+}
+
+/**
+ * A number below 2^57 divided by 10^8. Processors take many times as long for a division of 64 bits as for a product of
+ * doubles, whose result is wrong by one at most.
+ */
+function byHundredMillion(number: u64): u64 {
+  const near = <i64>(<f64>(<i64>number) * 1e-8);
+  const rest = <i64>number - near * 100_000_000;
+  return <u64>(near + <i64>(rest >= 100_000_000) - <i64>(rest < 0));
 }
 
 /** A number below 10^8 as a byte a digit, 0 to 9, the first digit in the lowest byte. */

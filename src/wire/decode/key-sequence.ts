@@ -1,0 +1,53 @@
+/** A key as it stands in a document, and the key that followed it last. */
+interface KnownKey {
+  readonly text: string;
+  /** With both quotes. */
+  readonly bytes: Uint8Array;
+  next: KnownKey | undefined;
+}
+
+/** Most keys that are remembered: members have few names. Symbols as names are many, and come once each. */
+const MOST_KEYS = 32;
+/** Longest key that is remembered, in bytes with its quotes. */
+const MOST_BYTES = 64;
+
+/**
+ * Recognizes the keys of one level of a document by their bytes. The objects of a level mostly have the same keys in the
+ * same order, so the key that followed the last one before is compared first: it is neither scanned nor decoded. A
+ * response with 5,000 symbols and a bar each has 40,000 keys; with their texts it took half as long again.
+ */
+export class KeySequence {
+  readonly #known = new Map<string, KnownKey>();
+  #last: KnownKey | undefined;
+
+  /**
+   * The text of the key that begins at `start`, where it is the expected one and complete.
+   *
+   * @param end of the bytes.
+   */
+  match(bytes: Uint8Array, start: number, end: number): string | undefined {
+    const expected = this.#last?.next;
+    if (expected === undefined) return undefined;
+    const own = expected.bytes;
+    if (start + own.length > end) return undefined;
+    for (let k = 0; k < own.length; k++) if (own[k] !== bytes[start + k]) return undefined;
+    this.#last = expected;
+    return expected.text;
+  }
+
+  /** Length in bytes of the key that {@link match} has just found, with its quotes. */
+  get length(): number {
+    return this.#last?.bytes.length ?? 0;
+  }
+
+  /** Remembers a key that was read: it is expected again after the key before it. */
+  add(text: string, bytes: Uint8Array, start: number, end: number): void {
+    let key = this.#known.get(text);
+    if (key === undefined && this.#known.size < MOST_KEYS && end - start <= MOST_BYTES) {
+      key = { text, bytes: bytes.slice(start, end), next: undefined };
+      this.#known.set(text, key);
+    }
+    if (this.#last !== undefined) this.#last.next = key;
+    this.#last = key;
+  }
+}
