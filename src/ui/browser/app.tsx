@@ -9,7 +9,7 @@ import { isChinese, text } from "./texts.js";
 /** Views that are loaded when they are first opened: they bring their charts. */
 const LATER: Readonly<Record<string, () => Promise<ComponentType>>> = {
   instrument: async () => (await import("./instrument-view.js")).InstrumentView,
-  notebook: async () => (await import("./notebook-view.js")).NotebookView,
+  notebook: async () => (await import("./notebook/notebook-view.js")).NotebookView,
 };
 
 function App() {
