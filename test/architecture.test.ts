@@ -85,7 +85,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
     for: "notebooks, which come with the program",
   },
   { name: /^ui\/http\/page-files\.ts$/, for: "the page, which the build makes" },
-  { name: /^ui\/notebooks\/notebook-files\.ts$/, for: "the user's notebooks" },
+  { name: /^ui\/notebooks\/(notebook-files|notebook-text|save-notebook)\.ts$/, for: "the user's notebooks" },
   { name: /^client\/key-(claims|id)\.ts$/, for: "what processes of this machine share about a key" },
   { name: /^core\/version\.ts$/, for: "the package's version" },
   { name: /^cli\//, for: "the user's files" },

@@ -44,12 +44,13 @@ const again = (code: string): string =>
  *
  * @param error what the system threw, with its code.
  * @param path the file that was to be written.
+ * @param next what that means for the user's work. @default that of a command, which is run again
  * @returns undefined for any other error.
  */
-export function writeFaultOf(error: unknown, path: string): FileFault | undefined {
+export function writeFaultOf(error: unknown, path: string, next?: string): FileFault | undefined {
   const { code, path: named } = error as NodeJS.ErrnoException;
   const fault = WRITE_FAULTS.find((one) => one.code === code);
-  return fault && writeFault(fault, (fault.isInTheWay === true ? named : undefined) ?? path);
+  return fault && writeFault(fault, (fault.isInTheWay === true ? named : undefined) ?? path, next);
 }
 
 /**
@@ -75,13 +76,17 @@ function writeFaultIn(line: string): FileFault | undefined {
   return writeFault(fault, /["']([^"']*\/[^"']*)["']/.exec(line)?.[1] ?? "");
 }
 
-function writeFault({ code, words, hint }: (typeof WRITE_FAULTS)[number], path: string): FileFault {
+function writeFault(
+  { code, words, hint }: (typeof WRITE_FAULTS)[number],
+  path: string,
+  next = again(code),
+): FileFault {
   const isLakes = /\/(\.staging|_delta_log)\//.test(path) || tableFileIn(path) !== undefined;
   const subject = isLakes || path === "" ? "the lake" : `file ${path}`;
   const where = isLakes ? ` (${path})` : "";
   return {
     message: `${subject} could not be written: ${words}${where}`,
-    hint: `${hint(dirname(path))}; ${again(code)}`,
+    hint: `${hint(dirname(path))}; ${next}`,
   };
 }
 

@@ -25,7 +25,7 @@ export function cellHtml({ cell, results, chart, fault }: CellRun, chartAt: numb
     if (fault !== undefined) parts.push(faultHtml(fault));
     const summary = results.length > 0 || fault !== undefined ? "SQL" : "SQL that prepares what follows";
     parts.push(
-      `<details class="source"><summary>${summary}</summary><pre>${escapeHtml(cell.sql)}</pre></details>`,
+      `<details class="source sql"><summary>${summary}</summary><pre>${escapeHtml(cell.sql)}</pre></details>`,
     );
   }
   const isSilent = cell.prose === "" && results.length === 0 && fault === undefined;

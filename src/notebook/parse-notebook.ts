@@ -1,10 +1,9 @@
-import { basename } from "node:path";
 import { allStatements } from "../db/statement/split-statements.js";
+import { directiveOn, parameterIn } from "./directive-line.js";
 import { type Cell, type Notebook, NotebookError, type Parameter, type View } from "./notebook.js";
 import { DirectiveFault, PLAIN_TABLE, readView } from "./read-directive.js";
 import { readParameter } from "./read-parameter.js";
 
-const DIRECTIVE = /^--\s*%%(.*)$/s;
 const COMMENT = /^--(?: (.*)|(.*))$/s;
 
 /** A cell's lines in the file. */
@@ -24,11 +23,11 @@ interface Piece {
  */
 export function parseNotebook(text: string, path: string): Notebook {
   const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
-  if (!lines.some((line) => DIRECTIVE.test(line))) return plainNotebook(lines.join("\n"), path);
+  if (!lines.some((line) => directiveOn(line) !== undefined)) return plainNotebook(lines.join("\n"), path);
   const parameters: Parameter[] = [];
   const pieces: Piece[] = [{ line: 1, view: PLAIN_TABLE, lines: [], linesFrom: 1 }];
   for (const [index, content] of lines.entries()) {
-    const directive = DIRECTIVE.exec(content)?.[1]?.trim();
+    const directive = directiveOn(content);
     if (directive === undefined) pieces.at(-1)?.lines.push(content);
     else {
       const line = index + 1;
@@ -38,24 +37,29 @@ export function parseNotebook(text: string, path: string): Notebook {
   }
   const cells = pieces.map(cellOf).filter(({ prose, sql }) => prose !== "" || sql !== "");
   const heading = cells.map(({ prose }) => /^#\s+(.+)$/m.exec(prose)?.[1]).find((found) => found);
-  return { path, title: heading ?? basename(path, ".sql"), parameters, cells, isPlain: false };
+  return { path, title: heading ?? nameOf(path), parameters, cells, isPlain: false };
 }
 
 function plainNotebook(sql: string, path: string): Notebook {
   const isEmpty = allStatements(sql).length === 0;
   const cell: Cell = { line: 1, prose: "", sql, sqlLine: 1, view: PLAIN_TABLE };
-  return { path, title: basename(path, ".sql"), parameters: [], cells: isEmpty ? [] : [cell], isPlain: true };
+  return { path, title: nameOf(path), parameters: [], cells: isEmpty ? [] : [cell], isPlain: true };
 }
 
 /** Reads a directive. A parameter is added to `parameters`; the result after it is shown as a table. */
 function readLine(directive: string, line: number, parameters: Parameter[]): View {
-  const [, declared] = /^param\b(.*)$/s.exec(directive) ?? [];
+  const declared = parameterIn(directive);
   if (declared === undefined) return readView(directive);
   const parameter = { ...readParameter(declared), line };
   if (parameters.some(({ name }) => name === parameter.name))
     throw new DirectiveFault(`param: ${parameter.name} is declared already`, "another name");
   parameters.push(parameter);
   return PLAIN_TABLE;
+}
+
+/** The name of a file without its extension. Pages parse notebooks too, and have no `node:path`. */
+function nameOf(path: string): string {
+  return (path.split(/[\\/]/).at(-1) ?? path).replace(/\.sql$/, "");
 }
 
 function atLine<T>(path: string, line: number, read: () => T): T {

@@ -1,7 +1,7 @@
 import { BarlakeError, messageOf, QueryError, UsageError } from "../core/errors.js";
 import type { QueryEngine } from "../db/query-engine.js";
 import { ident } from "../db/quote.js";
-import { errorPlace, placeText } from "../db/result/error-place.js";
+import { errorPlace, placeText, unitsBefore } from "../db/result/error-place.js";
 import { firstRows, type StatementResult } from "../db/result/statement-result.js";
 import type { NamedValues, TypedValue } from "../db/session/named-values.js";
 import { allStatements } from "../db/statement/split-statements.js";
@@ -13,6 +13,8 @@ import { PLAIN_TABLE } from "./read-directive.js";
 export interface CellFault {
   /** Line of the file, from 1. */
   readonly line: number;
+  /** UTF-16 units before the place in that line of the file; undefined where the engine names no place. */
+  readonly column?: number | undefined;
   readonly message: string;
   readonly hint: string | undefined;
   /** The wrong line of the SQL, and below it a caret; undefined where the engine names no place. */
@@ -113,7 +115,7 @@ async function runCell(
       if (before !== undefined) results.push(firstRows(before, tableRows));
       results.push(result);
     } catch (error) {
-      return { cell, results, chart: undefined, fault: faultOf(error, cell.sqlLine + line - 1) };
+      return { cell, results, chart: undefined, fault: faultOf(error, cell, line) };
     }
   }
   const last = results.at(-1);
@@ -126,20 +128,30 @@ async function runCell(
       isChart && last !== undefined && last.rows > 0 ? chartData(view, last, parameter) : undefined;
     return { cell, results, chart, fault: undefined };
   } catch (error) {
-    return { cell, results, chart: undefined, fault: faultOf(error, cell.line) };
+    return { cell, results, chart: undefined, fault: chartFault(error, cell) };
   }
 }
 
-/** The engine's message, at the line of the file that it refers to. */
-function faultOf(error: unknown, statementLine: number): CellFault {
+/** The engine's message, at the line of the file that it refers to. @param statementLine line in the cell's SQL, from 1 */
+function faultOf(error: unknown, { sql, sqlLine }: Cell, statementLine: number): CellFault {
   if (!(error instanceof BarlakeError)) throw error;
   const place = error instanceof QueryError ? errorPlace(error) : undefined;
+  const within = statementLine - 1 + (place?.line ?? 0);
+  // A statement may begin behind another one, on the same line.
+  const start = place === undefined ? 0 : Math.max(0, (sql.split("\n")[within] ?? "").indexOf(place.text));
   return {
-    line: statementLine + (place?.line ?? 0),
+    line: sqlLine + within,
+    column: place === undefined ? undefined : start + unitsBefore(place),
     message: firstLine(error.message),
     hint: error.hint,
     place: place === undefined ? undefined : placeText(place),
   };
+}
+
+/** Why a chart cannot be drawn, at the cell's directive. */
+function chartFault(error: unknown, { line }: Cell): CellFault {
+  if (!(error instanceof BarlakeError)) throw error;
+  return { line, message: firstLine(error.message), hint: error.hint };
 }
 
 /** The engine's message without its excerpt of the statement. */

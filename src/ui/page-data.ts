@@ -174,6 +174,52 @@ export interface NotebookReport {
   readonly isShipped: boolean;
 }
 
+/** A notebook as it is edited. */
+export interface NotebookSource {
+  readonly name: string;
+  readonly text: string;
+  /** Of the content of the user's file; null where there is none yet. */
+  readonly hash: string | null;
+  /** Whether it comes with barlake: saving makes a copy. */
+  readonly isShipped: boolean;
+  /** Whether the text is exactly the file: one that is not UTF-8 is only shown. */
+  readonly isExact: boolean;
+  /** Folder that notebooks are saved into, as a full path; null where there is none. */
+  readonly folder: string | null;
+}
+
+/** A notebook's text that is to be run. */
+export interface RunRequest {
+  readonly name: string;
+  readonly text: string;
+  /** Lines on which the requested cells begin. @default every cell */
+  readonly cells?: readonly number[] | undefined;
+}
+
+/** A notebook's text that is to be saved. */
+export interface SaveRequest {
+  readonly name: string;
+  readonly text: string;
+  /** Hash of the file that the text was made from; null where there was none. */
+  readonly before: string | null;
+}
+
+/** The response to a saved notebook; with status 409 `theirs`, what the file contains now, null where it is gone. */
+export type SaveReport =
+  | { readonly kind: "saved"; readonly hash: string }
+  | {
+      readonly kind: "changed";
+      readonly theirs: { readonly text: string; readonly hash: string } | null;
+    };
+
+/** An error of a cell, at its place in the file. */
+export interface CellFaultReport extends FaultReport {
+  /** Line of the file, from 1. */
+  readonly line: number;
+  /** UTF-16 units before the place in that line; null where the engine names no place. */
+  readonly column: number | null;
+}
+
 /** The kind of control that sets a parameter. */
 export type ControlKind = "date" | "number" | "text" | "symbol";
 
@@ -195,8 +241,15 @@ export type NotebookLine =
       readonly parameters: readonly ParameterReport[];
       readonly cells: number;
     }
-  /** `chart` is a `PackedChart`, undefined for a cell without one. */
-  | { readonly kind: "cell"; readonly html: string; readonly chart?: unknown; readonly tookMs: number }
+  /** `line` is that of `Cell`; `chart` is a `PackedChart`, undefined for a cell without one. */
+  | {
+      readonly kind: "cell";
+      readonly line: number;
+      readonly html: string;
+      readonly chart?: unknown;
+      readonly fault: CellFaultReport | null;
+      readonly tookMs: number;
+    }
   | { readonly kind: "fault"; readonly fault: FaultReport }
   | { readonly kind: "end" };
 

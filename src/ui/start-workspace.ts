@@ -43,7 +43,7 @@ const HOST = "127.0.0.1";
 const MAX_URL_LENGTH = 16 * 1024;
 
 /**
- * Starts the workspace over a lake: a page, and what it asks for. It only reads.
+ * Starts the workspace over a lake: a page, and what it asks for. It only reads, except that it saves notebooks.
  *
  * @throws {BarlakeError} where the page was not built, or where it cannot listen on the port.
  */

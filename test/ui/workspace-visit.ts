@@ -14,6 +14,7 @@ export function visit(
   path: string,
   headers: Readonly<Record<string, string>> = {},
   method = "GET",
+  body?: string,
 ): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const sent = request(
@@ -32,8 +33,13 @@ export function visit(
       },
     );
     sent.on("error", reject);
-    sent.end();
+    sent.end(body);
   });
+}
+
+/** The headers of a request with a JSON body, as the workspace's own page sends it. */
+export function pageHeaders(port: number, cookie: string): Record<string, string> {
+  return { cookie, origin: `http://127.0.0.1:${port}`, "content-type": "application/json" };
 }
 
 /** Opens an address as a browser does. @returns the cookie that it got. */

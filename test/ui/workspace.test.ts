@@ -15,11 +15,12 @@ import type {
   MarketReport,
   MissingReport,
   NotebookLine,
+  NotebookSource,
   StatementsReport,
 } from "../../src/ui/page-data.js";
 import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js";
 import { apiLake, NOW } from "../api/api-lake.js";
-import { admitted, visit } from "./workspace-visit.js";
+import { admitted, pageHeaders, visit } from "./workspace-visit.js";
 
 const folder = mkdtempSync(join(tmpdir(), "barlake-workspace-"));
 const notebooks = join(folder, "notebooks");
@@ -169,10 +170,15 @@ describe("a notebook", () => {
     query: Readonly<Record<string, string>>,
     from = { port: workspace.port, cookie, state },
   ): Promise<NotebookLine[]> {
+    const { name = "own", ...parameters } = query;
+    const source = await visit(from.port, `/api/notebook?name=${name}`, { cookie: from.cookie });
+    const { text } = JSON.parse(source.body) as NotebookSource;
     const { body } = await visit(
       from.port,
-      `/api/notebook?${String(new URLSearchParams({ state: from.state, name: "own", ...query }))}`,
-      { cookie: from.cookie },
+      `/api/notebook/run?${String(new URLSearchParams({ state: from.state, ...parameters }))}`,
+      pageHeaders(from.port, from.cookie),
+      "POST",
+      JSON.stringify({ name, text }),
     );
     return body
       .trimEnd()
@@ -227,7 +233,7 @@ describe("a notebook", () => {
 
   test("is one of the list: a path is none", async () => {
     for (const name of ["../own", "/etc/passwd", "nothing"])
-      await expect(get("notebook", { state, name })).rejects.toThrow("there is no notebook");
+      await expect(get("notebook", { name })).rejects.toThrow("there is no notebook");
   });
 });
 

@@ -30,7 +30,7 @@ export function addUi(cli: Cli): void {
     .addHelpText(
       "after",
       `
-It listens on this machine only and never writes. An address admits one browser, once; Enter opens a new one.
+It listens on this machine only, and writes nothing but notebooks that you save, into --notebooks. An address admits one browser, once; Enter opens a new one.
 
 Examples:
   barlake ui --lake data/demo/lake

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createWriteStream, type WriteStream } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { messageOf, UsageError } from "../../core/errors.js";
+import type { Catalog } from "../../db/catalog/catalog.js";
 import type { Rows } from "../../db/query-engine.js";
 import type { PlainValue, ResultColumn } from "../../db/result/row-reader.js";
 import { type ChartWish, chartOfResult } from "../charts/chart-of-result.js";
@@ -9,7 +10,6 @@ import { formatOfFile, type ResultFormat } from "../results/result-format.js";
 import { resultTable, type TableMode } from "../results/result-table.js";
 import { writeResult } from "../results/write-result.js";
 import { count, duration, paint, plural, terminalWidth } from "../text/text.js";
-import type { Catalog } from "./catalog/catalog.js";
 import { readFirstRows } from "./first-rows.js";
 import type { SqlPlace } from "./sql-place.js";
 

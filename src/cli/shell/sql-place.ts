@@ -1,11 +1,12 @@
 import { tmpdir } from "node:os";
 import type { QueryError } from "../../core/errors.js";
+import type { Catalog } from "../../db/catalog/catalog.js";
+import { readCatalog } from "../../db/catalog/read-catalog.js";
 import type { QueryEngine } from "../../db/query-engine.js";
 import type { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { spillOptions, type WorkFolder, workFolder } from "../../lake/local/work-folder.js";
 import { type QueryProgress, queryProgress } from "../text/query-progress.js";
-import { type Catalog, readCatalog } from "./catalog/catalog.js";
 import { withProposals } from "./catalog/propose-names.js";
 
 /** Where the command line's SQL runs. */

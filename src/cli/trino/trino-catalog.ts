@@ -1,8 +1,8 @@
+import type { Catalog, CatalogColumn, CatalogRelation } from "../../db/catalog/catalog.js";
 import { ident, literal } from "../../db/quote.js";
 import { tableNamed } from "../../schema/tables.js";
 import { rawSchemaOf } from "../../trino/install.js";
 import type { TrinoClient } from "../../trino/trino-client.js";
-import type { Catalog, CatalogColumn, CatalogRelation } from "../shell/catalog/catalog.js";
 
 /** Words that are proposed beside the names; Trino has no list of them. */
 const KEYWORDS = (

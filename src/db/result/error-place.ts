@@ -34,6 +34,11 @@ export function errorPlace({ message, sql }: Pick<QueryError, "message" | "sql">
   return { line: index, text, column: stringWidth(text.slice(0, start)) + within };
 }
 
+/** Number of UTF-16 units that stand before a place in its line. */
+export function unitsBefore({ text, column }: ErrorPlace): number {
+  return textBefore(text, column).length;
+}
+
 /** A place as two lines: the text, and a caret below it. @param label before the text. */
 export function placeText({ text, column }: ErrorPlace, label = ""): string {
   const before = stringWidth(textBefore(text, column).replaceAll("\t", " "));

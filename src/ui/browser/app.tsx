@@ -10,7 +10,7 @@ import { isChinese, text } from "./texts.js";
 const LATER: Readonly<Record<string, () => Promise<ComponentType>>> = {
   instrument: async () => (await import("./instrument/instrument-view.js")).InstrumentView,
   quality: async () => (await import("./quality/quality-view.js")).QualityView,
-  notebook: async () => (await import("./notebook-view.js")).NotebookView,
+  notebook: async () => (await import("./notebook/notebook-view.js")).NotebookView,
 };
 
 function App() {

@@ -2,6 +2,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { FoundInstrument } from "../page-data.js";
 import { addressOf, change, go, useAddress } from "./address.js";
 import { apiAddress, askJson } from "./fetch-data.js";
+import { isTyping } from "./is-typing.js";
 import { useShownState } from "./lake-state.js";
 import { text } from "./texts.js";
 
@@ -18,9 +19,7 @@ export function SearchBox() {
   const state = report?.state;
   useEffect(() => {
     const focus = (event: KeyboardEvent): void => {
-      const { tagName } = event.target as HTMLElement;
-      if (event.key !== "/" || event.ctrlKey || event.metaKey || /^(INPUT|TEXTAREA|SELECT)$/.test(tagName))
-        return;
+      if (event.key !== "/" || isTyping(event)) return;
       event.preventDefault();
       input.current?.focus();
       input.current?.select();

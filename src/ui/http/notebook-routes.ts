@@ -1,37 +1,60 @@
+import { resolve } from "node:path";
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
+import { UsageError } from "../../core/errors.js";
+import { readCatalog } from "../../db/catalog/read-catalog.js";
 import { parseNotebook } from "../../notebook/parse-notebook.js";
 import { listNotebooks, readNotebook } from "../notebooks/notebook-files.js";
+import { expectNotebookName } from "../notebooks/notebook-name.js";
 import { notebookLines } from "../notebooks/run-lines.js";
-import type { NotebookLine } from "../page-data.js";
+import { notebookSaver } from "../notebooks/save-notebook.js";
+import type { NotebookLine, NotebookSource, SaveReport } from "../page-data.js";
 import { sandboxedEngine } from "../session/sandboxed-engine.js";
 import type { WorkspaceParts } from "../workspace-parts.js";
+import { SENT_BY_PAGE } from "./guard.js";
 import { stateOf } from "./lake-routes.js";
 import { LineQueue } from "./line-queue.js";
-import { goneSignal, queryOf, required } from "./request-use.js";
+import { goneSignal, memberOf, queryOf, required, textIn } from "./request-use.js";
 
 /** Names of an address that are no parameters of a notebook begin with this. */
 const PARAMETER = "p.";
+/** Most bytes of a body: a notebook's text. */
+const BODY_LIMIT = 2 ** 20;
+const SENT = { config: SENT_BY_PAGE, bodyLimit: BODY_LIMIT } as const;
 
 /** Routes of the view Notebook. */
 export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
   const { readers, clock, notebooks: folder } = parts;
-  app.get("/api/notebooks", async () => ({ notebooks: await listNotebooks(folder) }));
-  app.get("/api/notebook", async (request, reply) => {
-    const signal = goneSignal(reply);
+  const save = notebookSaver(folder);
+  app.get("/api/notebooks", async () => ({ notebooks: await listNotebooks(folder), folder: folder ?? null }));
+  app.get("/api/notebook", async (request): Promise<NotebookSource> => {
     const query = queryOf(request);
+    const name = required(query, "name");
+    const place = folder === undefined ? null : resolve(folder);
+    const known = await listNotebooks(folder);
+    if (query.has("new") && !known.some((one) => one.name === name)) return newNotebook(name, place);
+    const { text, hash, isExact, isShipped } = await readNotebook(folder, name);
+    return { name, text, hash: isShipped ? null : hash, isExact, isShipped, folder: place };
+  });
+  app.get("/api/catalog", async (request, reply) => {
+    const use = { signal: goneSignal(reply) };
+    return readers.use(stateOf(request, parts), use, ({ session }) => readCatalog(session));
+  });
+  app.post("/api/notebook/run", SENT, async (request, reply) => {
+    const signal = goneSignal(reply);
     const state = stateOf(request, parts);
-    const { path, text } = await readNotebook(folder, required(query, "name"));
-    const notebook = parseNotebook(text, path);
+    const notebook = parseNotebook(textIn(request.body, "text"), textIn(request.body, "name"));
+    const requested = linesIn(request.body);
     const given = new Map(
-      [...query].flatMap(([name, value]) =>
+      [...queryOf(request)].flatMap(([name, value]) =>
         name.startsWith(PARAMETER) ? [[name.slice(PARAMETER.length), value] as const] : [],
       ),
     );
     const lines = new LineQueue(signal);
     const running = readers.use(state, { signal, isForeign: true }, async ({ session }, limited) => {
       const engine = sandboxedEngine(session);
-      for await (const line of notebookLines(engine, notebook, given, { signal: limited, clock }))
+      const use = { signal: limited, clock, requested };
+      for await (const line of notebookLines(engine, notebook, given, use))
         await lines.push(JSON.stringify(line), limited);
     });
     running.then(
@@ -46,4 +69,27 @@ export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): 
     void reply.type("application/x-ndjson; charset=utf-8");
     return reply.send(Readable.from(lines.pieces()));
   });
+  app.put("/api/notebook", SENT, async (request, reply): Promise<SaveReport> => {
+    const { body } = request;
+    const before = memberOf(body, "before") ?? null;
+    if (before !== null && typeof before !== "string") throw new UsageError("the body's before is no hash");
+    const outcome = await save({ name: textIn(body, "name"), text: textIn(body, "text"), before });
+    if (outcome.kind === "changed") void reply.code(409);
+    return outcome;
+  });
+}
+
+/** A notebook that has no file yet. @throws {UsageError} for a name that no file can have. */
+function newNotebook(name: string, folder: string | null): NotebookSource {
+  expectNotebookName(name);
+  const text = `-- # ${name}\n\n-- %%\nSELECT 1;\n`;
+  return { name, text, hash: null, isExact: true, isShipped: false, folder };
+}
+
+/** The lines of the requested cells; undefined for every cell. @throws {UsageError} for anything else. */
+function linesIn(body: unknown): readonly number[] | undefined {
+  const cells = memberOf(body, "cells");
+  if (cells === undefined) return undefined;
+  if (Array.isArray(cells) && cells.every((line) => Number.isInteger(line))) return cells as number[];
+  throw new UsageError("the body's cells are no lines");
 }

@@ -20,6 +20,18 @@ export function queryOf({ query }: FastifyRequest): ReadonlyMap<string, string> 
   return new Map(entries.map(([name, value]) => [name, Array.isArray(value) ? (value.at(-1) ?? "") : value]));
 }
 
+/** A member of a JSON body; undefined where it has none. */
+export function memberOf(body: unknown, name: string): unknown {
+  return (body as Readonly<Record<string, unknown>> | null | undefined)?.[name];
+}
+
+/** A member of a JSON body that is a text. @throws {UsageError} where it is not. */
+export function textIn(body: unknown, name: string): string {
+  const value = memberOf(body, name);
+  if (typeof value === "string") return value;
+  throw new UsageError(`the body has no text ${name}`);
+}
+
 /** A value of an address. @throws {UsageError} where it is missing. */
 export function required(query: ReadonlyMap<string, string>, name: string): string {
   const value = query.get(name);

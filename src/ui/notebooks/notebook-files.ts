@@ -1,8 +1,9 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { UsageError } from "../../core/errors.js";
 import { type ShippedNotebook, shippedNotebooks } from "../../notebook/shipped-notebooks.js";
 import type { NotebookReport } from "../page-data.js";
+import { type NotebookText, readNotebookText } from "./notebook-text.js";
 
 /** A notebook that can be shown. */
 interface KnownNotebook extends ShippedNotebook {
@@ -22,14 +23,14 @@ export async function listNotebooks(folder: string | undefined): Promise<Noteboo
 export async function readNotebook(
   folder: string | undefined,
   name: string,
-): Promise<{ readonly path: string; readonly text: string }> {
+): Promise<NotebookText & { readonly isShipped: boolean }> {
   const known = await knownNotebooks(folder);
   const found = known.find((one) => one.name === name);
   if (found === undefined)
     throw new UsageError(`there is no notebook ${JSON.stringify(name.slice(0, 80))}`, {
       hint: `there are ${known.map((one) => one.name).join(", ")}`,
     });
-  return { path: found.path, text: await readFile(found.path, "utf8") };
+  return { ...(await readNotebookText(found.path)), isShipped: found.isShipped };
 }
 
 async function knownNotebooks(folder: string | undefined): Promise<KnownNotebook[]> {
@@ -48,7 +49,7 @@ async function ownNotebooks(folder: string): Promise<KnownNotebook[]> {
   return Promise.all(
     names.sort().map(async (file) => {
       const path = join(folder, file);
-      const text = await readFile(path, "utf8");
+      const { text } = await readNotebookText(path);
       const name = file.slice(0, -".sql".length);
       const title = /^--\s*#+\s*(.+)$/m.exec(text)?.[1]?.trim() ?? name;
       return { name, path, title, isShipped: false };

@@ -4,18 +4,34 @@ import type { QueryEngine } from "../../db/query-engine.js";
 import { valueKind } from "../../db/result/read-result.js";
 import type { NamedValues, TypedValue } from "../../db/session/named-values.js";
 import { cellHtml } from "../../notebook/cell-html.js";
+import { cellsNeeded } from "../../notebook/cell-links.js";
 import type { Notebook, Parameter } from "../../notebook/notebook.js";
 import { packChart } from "../../notebook/pack-charts.js";
-import { computeParameters, runCells } from "../../notebook/run-notebook.js";
-import type { ControlKind, FaultReport, NotebookLine, ParameterReport } from "../page-data.js";
+import { type CellFault, computeParameters, runCells } from "../../notebook/run-notebook.js";
+import type {
+  CellFaultReport,
+  ControlKind,
+  FaultReport,
+  NotebookLine,
+  ParameterReport,
+} from "../page-data.js";
 
 /** Most rows that a table of the page has, and that a chart draws. */
 const MOST_ROWS = { table: 2000, chart: 50_000 } as const;
 /** Most values that a list offers. */
 const MOST_OPTIONS = 2000;
 
+/** How a notebook is run. */
+interface RunUse {
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  /** Lines on which the requested cells begin. @default every cell */
+  readonly requested?: readonly number[] | undefined;
+}
+
 /**
- * Runs a notebook; what it gives arrives line by line, each cell when it has ended.
+ * Runs a notebook; what it gives arrives line by line, each cell when it has ended. Cells that only prepare the requested
+ * ones run without being shown, unless they fail.
  *
  * @throws the signal's reason where it aborts: it says more than the fault of the statement that was interrupted.
  */
@@ -23,23 +39,31 @@ export async function* notebookLines(
   engine: QueryEngine,
   notebook: Notebook,
   given: ReadonlyMap<string, string>,
-  { signal, clock }: { readonly signal: AbortSignal; readonly clock: Clock },
+  { signal, clock, requested }: RunUse,
 ): AsyncGenerator<NotebookLine> {
   const { title, cells } = notebook;
+  const shown = new Set(
+    cells.flatMap(({ line }, index) => (requested?.includes(line) === false ? [] : [index])),
+  );
+  const needed = cellsNeeded(cells, shown);
+  const running = { ...notebook, cells: cells.filter((_, index) => needed.has(index)) };
   try {
     const declared = notebook.parameters.map(({ name }) => name);
     const own = new Map([...given].filter(([name]) => declared.includes(name)));
     const values = await computeParameters(engine, notebook, own);
     const parameters = await parameterReports(engine, notebook, values);
-    yield { kind: "begin", title, parameters, cells: cells.length };
+    yield { kind: "begin", title, parameters, cells: shown.size };
     let began = ticksOf(clock);
     const kept = { table: (asked: number) => Math.min(asked, MOST_ROWS.table), chart: MOST_ROWS.chart };
-    for await (const run of runCells(engine, notebook, values, kept, signal)) {
+    for await (const run of runCells(engine, running, values, kept, signal)) {
       signal.throwIfAborted();
       const now = ticksOf(clock);
       const chart = run.chart === undefined ? {} : { chart: packChart(run.chart) };
-      yield { kind: "cell", html: cellHtml(run, 0), ...chart, tookMs: Math.round(now - began) };
+      const tookMs = Math.round(now - began);
       began = now;
+      if (!shown.has(cells.indexOf(run.cell)) && run.fault === undefined) continue;
+      const fault = run.fault === undefined ? null : cellFaultReport(run.fault);
+      yield { kind: "cell", line: run.cell.line, html: cellHtml(run, 0), ...chart, fault, tookMs };
     }
     yield { kind: "end" };
   } catch (error) {
@@ -82,6 +106,10 @@ async function optionsOf(
   if (options === undefined) return null;
   const { columns } = await engine.result(options, values, MOST_OPTIONS);
   return (columns[0]?.values ?? []).flatMap((value) => (value === null ? [] : [String(value)]));
+}
+
+function cellFaultReport({ line, column, message, hint }: CellFault): CellFaultReport {
+  return { line, column: column ?? null, message, hint: hint ?? null };
 }
 
 function faultOf(error: unknown): FaultReport {

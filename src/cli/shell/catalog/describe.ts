@@ -1,8 +1,8 @@
 import { UsageError } from "../../../core/errors.js";
+import { type Catalog, type CatalogMacro, relationNamed } from "../../../db/catalog/catalog.js";
+import { type CommentedName, splitUnit } from "../../../db/catalog/macro-comment.js";
 import { cut } from "../../results/result-table.js";
 import { type Cell, paint, table } from "../../text/text.js";
-import { type Catalog, type CatalogMacro, relationNamed } from "./catalog.js";
-import { type CommentedName, splitUnit } from "./macro-comment.js";
 
 /** Every table, view and macro with the first sentence of its comment. */
 export function listTables(catalog: Catalog, width: number | undefined, like = ""): string {

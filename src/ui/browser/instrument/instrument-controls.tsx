@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { ADJUSTMENTS, PERIODS } from "../../../market/period.js";
 import { change } from "../address.js";
+import { isTyping } from "../is-typing.js";
 import { type Rising, risingSetting, setRising } from "../rising.js";
 import { text } from "../texts.js";
 import {
@@ -26,9 +27,7 @@ export function InstrumentControls({
   const { period, adjust, averages, isLog, hasMarks, compare } = state;
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
-      const target = event.target as HTMLElement;
-      if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
-        return;
+      if (isTyping(event)) return;
       const chosen = PERIODS[PERIOD_KEYS.indexOf(event.key)];
       if (chosen !== undefined) choosePeriod(chosen);
       else if (event.key === "l") change({ log: isLog ? undefined : "1" });

@@ -4,6 +4,7 @@ import { go } from "../address.js";
 import { FaultBox, Missing } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { change, price } from "../formats.js";
+import { isTyping } from "../is-typing.js";
 import { useStateAddress } from "../lake-state.js";
 import { Link } from "../link.js";
 import { risingClass } from "../rising.js";
@@ -44,8 +45,7 @@ function Instrument({ state }: { readonly state: InstrumentState }) {
   const own = isOther ? undefined : report;
   useEffect(() => {
     const step = (event: KeyboardEvent): void => {
-      const { tagName } = event.target as HTMLElement;
-      if (/^(INPUT|TEXTAREA|SELECT)$/.test(tagName) || event.altKey || event.metaKey || event.ctrlKey) return;
+      if (isTyping(event)) return;
       const to =
         event.key === "ArrowLeft" ? own?.previous : event.key === "ArrowRight" ? own?.next : undefined;
       if (to != null) go(instrumentAddress(to));

@@ -2,9 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { type Catalog, readCatalog } from "../../../../src/cli/shell/catalog/catalog.js";
 import { describeName, listTables } from "../../../../src/cli/shell/catalog/describe.js";
-import { readMacroComment, splitUnit } from "../../../../src/cli/shell/catalog/macro-comment.js";
+import type { Catalog } from "../../../../src/db/catalog/catalog.js";
+import { readMacroComment, splitUnit } from "../../../../src/db/catalog/macro-comment.js";
+import { readCatalog } from "../../../../src/db/catalog/read-catalog.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import { openReader } from "../../../../src/lake/publish.js";
 

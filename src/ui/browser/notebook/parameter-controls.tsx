@@ -1,10 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useState } from "preact/hooks";
-import type { FoundInstrument, ParameterReport } from "../page-data.js";
-import { change } from "./address.js";
-import { apiAddress, askJson } from "./fetch-data.js";
-import { useShownState } from "./lake-state.js";
-import { text } from "./texts.js";
+import type { FoundInstrument, ParameterReport } from "../../page-data.js";
+import { change } from "../address.js";
+import { apiAddress, askJson } from "../fetch-data.js";
+import { useShownState } from "../lake-state.js";
+import { text } from "../texts.js";
 
 /** The parameters of a notebook as controls: a new value is in the address, and the notebook runs again. */
 export function ParameterControls({

@@ -1,11 +1,11 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { drawers } from "../../notebook/browser/drawing.js";
-import { keepDrawn } from "../../notebook/browser/keep-drawn.js";
-import type { PackedChart } from "../../notebook/pack-charts.js";
-import type { CellLine } from "../page-data.js";
+import { drawers } from "../../../notebook/browser/drawing.js";
+import { keepDrawn } from "../../../notebook/browser/keep-drawn.js";
+import type { PackedChart } from "../../../notebook/pack-charts.js";
+import type { CellLine } from "../../page-data.js";
 
 /** A cell as the exported page shows it: the same text, and the same drawing. */
-export function CellSection({ cell }: { readonly cell: CellLine }) {
+export function CellPart({ cell }: { readonly cell: CellLine }) {
   const element = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const { current } = element;
@@ -33,6 +33,6 @@ export function CellSection({ cell }: { readonly cell: CellLine }) {
 /** Loads the script that draws a chart's kind. */
 async function loadDrawing({ chart: { kind } }: PackedChart): Promise<void> {
   if (kind === "candlestick") {
-    if (drawers().candles === undefined) await import("../../notebook/browser/candles.js");
-  } else if (drawers().plots === undefined) await import("../../notebook/browser/plots.js");
+    if (drawers().candles === undefined) await import("../../../notebook/browser/candles.js");
+  } else if (drawers().plots === undefined) await import("../../../notebook/browser/plots.js");
 }

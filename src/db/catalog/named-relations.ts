@@ -1,4 +1,4 @@
-import { type SqlToken, sqlTokens } from "../../../db/statement/sql-tokens.js";
+import { type SqlToken, sqlTokens } from "../statement/sql-tokens.js";
 import { type Catalog, type CatalogRelation, relationNamed } from "./catalog.js";
 
 /** A relation that a statement names. */

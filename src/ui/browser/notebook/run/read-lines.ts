@@ -1,13 +1,14 @@
-import type { NotebookLine } from "../page-data.js";
-import { ask } from "./fetch-data.js";
+import type { NotebookLine, RunRequest } from "../../../page-data.js";
+import { send } from "../../fetch-data.js";
 
-/** Reads a notebook's run line by line, as its cells end. @throws {Fault} */
+/** Runs a notebook's text, and reads what it gives line by line, as its cells end. @throws {Fault} */
 export async function readLines(
   address: string,
+  request: RunRequest,
   signal: AbortSignal,
   onLine: (line: NotebookLine) => void,
 ): Promise<void> {
-  const { body } = await ask(address, signal);
+  const { body } = await send("POST", address, request, signal);
   if (body === null) return;
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

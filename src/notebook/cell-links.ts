@@ -1,0 +1,151 @@
+import { allStatements } from "../db/statement/split-statements.js";
+import { type SqlToken, sqlTokens } from "../db/statement/sql-tokens.js";
+import type { Cell, Parameter } from "./notebook.js";
+
+/** Words that begin a change, also behind a WITH clause. */
+const CHANGES: ReadonlySet<string> = new Set([
+  "alter",
+  "comment",
+  "create",
+  "delete",
+  "drop",
+  "insert",
+  "merge",
+  "reset",
+  "set",
+  "truncate",
+  "update",
+]);
+
+/** Words that stand between the first word of a change and the name of what it changes. */
+const BEFORE_NAME: ReadonlySet<string> = new Set(
+  (
+    "or replace ignore temp temporary persistent unique recursive global local session table view macro function type " +
+    "sequence index schema variable into from if not exists on column materialized"
+  ).split(" "),
+);
+
+/** Makes cells depend on it whose statements do not show by name what they change. */
+const ANYTHING = "*";
+
+/** What a cell changes in the session, and every name that it mentions: in lower case, `$name` for a parameter. */
+interface CellNames {
+  readonly changes: ReadonlySet<string>;
+  readonly mentions: ReadonlySet<string>;
+}
+
+/**
+ * The cells that have to run so that some cells can be shown: these, and the earlier ones that create or change what they
+ * mention. A name that is mentioned for another reason makes a cell run for nothing, never the opposite.
+ *
+ * @param shown indexes of cells.
+ */
+export function cellsNeeded(cells: readonly Cell[], shown: ReadonlySet<number>): ReadonlySet<number> {
+  const needed = new Set<number>();
+  const names = new Set<string>();
+  for (let index = cells.length - 1; index >= 0; index--) {
+    const { changes, mentions } = namesOf(cells[index] as Cell);
+    const isMentioned = names.size > 0 && overlaps(changes, names);
+    if (!shown.has(index) && !isMentioned) continue;
+    needed.add(index);
+    for (const name of mentions) names.add(name);
+  }
+  return needed;
+}
+
+/** The cells after a cell that have to run again when it has changed. @param at index of the cell */
+export function cellsAfter(cells: readonly Cell[], at: number): ReadonlySet<number> {
+  const cell = cells[at];
+  return cell === undefined ? new Set() : following(cells, at + 1, new Set(namesOf(cell).changes));
+}
+
+/** The cells that have to run again when parameters have another value. @param changed names of the parameters */
+export function cellsWithParameters(
+  cells: readonly Cell[],
+  parameters: readonly Parameter[],
+  changed: readonly string[],
+): ReadonlySet<number> {
+  const names = new Set(changed.flatMap(parameterNames));
+  // The default of a parameter may use those before it.
+  for (const { name, expression } of parameters)
+    if (overlaps(mentionsIn(sqlTokens(expression)), names))
+      for (const own of parameterNames(name)) names.add(own);
+  return following(cells, 0, names);
+}
+
+function following(cells: readonly Cell[], from: number, names: Set<string>): ReadonlySet<number> {
+  const found = new Set<number>();
+  for (const [index, cell] of cells.entries()) {
+    if (index < from || names.size === 0) continue;
+    const { changes, mentions } = namesOf(cell);
+    if (!names.has(ANYTHING) && !overlaps(mentions, names)) continue;
+    found.add(index);
+    for (const name of changes) names.add(name);
+  }
+  return found;
+}
+
+function namesOf({ sql }: Cell): CellNames {
+  const statements = allStatements(sql).map((statement) =>
+    sqlTokens(statement.sql).filter(({ kind }) => kind !== "blank" && kind !== "comment"),
+  );
+  return {
+    changes: new Set(statements.flatMap(changedBy)),
+    mentions: new Set(statements.flatMap((tokens) => [...mentionsIn(tokens)])),
+  };
+}
+
+function parameterNames(name: string): readonly string[] {
+  // getvariable('name') is another way to read a parameter.
+  return [`$${name.toLowerCase()}`, `'${name.toLowerCase()}`];
+}
+
+/** The names that a statement creates, changes or drops; none for a query. */
+function changedBy(tokens: readonly SqlToken[]): readonly string[] {
+  const start = firstChange(tokens);
+  if (start < 0) return [];
+  const isWord = (token: SqlToken | undefined): boolean => token?.kind === "word";
+  let at = start + 1;
+  while (isWord(tokens[at]) && BEFORE_NAME.has((tokens[at] as SqlToken).text.toLowerCase())) at++;
+  // Of a name with its schema, the last part.
+  while (tokens[at + 1]?.text === "." && tokens[at + 2] !== undefined) at += 2;
+  const token = tokens[at];
+  if (token?.kind !== "word" && token?.kind !== "identifier") return [ANYTHING];
+  const name = nameOf(token);
+  return [name, `'${name}`];
+}
+
+/** Where a statement says that it changes something: its first word, or the word behind its WITH clause. */
+function firstChange(tokens: readonly SqlToken[]): number {
+  const isChange = ({ kind, text }: SqlToken): boolean => kind === "word" && CHANGES.has(text.toLowerCase());
+  const [first] = tokens;
+  if (first === undefined) return -1;
+  if (first.text.toLowerCase() !== "with") return isChange(first) ? 0 : -1;
+  let depth = 0;
+  return tokens.findIndex((token) => {
+    if (token.text === "(") depth++;
+    if (token.text === ")") depth--;
+    return depth === 0 && isChange(token);
+  });
+}
+
+function mentionsIn(tokens: readonly SqlToken[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const [at, token] of tokens.entries()) {
+    const { kind, text } = token;
+    if (kind === "string") names.add(`'${text.slice(1, -1).toLowerCase()}`);
+    if (kind !== "word" && kind !== "identifier") continue;
+    names.add(tokens[at - 1]?.text === "$" ? `$${text.toLowerCase()}` : nameOf(token));
+  }
+  return names;
+}
+
+function nameOf({ kind, text }: SqlToken): string {
+  return (kind === "identifier" ? text.slice(1, -1).replaceAll('""', '"') : text).toLowerCase();
+}
+
+function overlaps(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
+  if (a.has(ANYTHING) && b.size > 0) return true;
+  for (const name of a) if (b.has(name)) return true;
+  return false;
+}

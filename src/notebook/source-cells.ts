@@ -1,0 +1,17 @@
+import { directiveOn, parameterIn } from "./directive-line.js";
+
+/**
+ * Divides a notebook's text into the pieces that a person edits: each begins at a line `-- %%`, and declarations of
+ * parameters stay with what stands above them. Joined, the pieces are the text, byte for byte.
+ */
+export function sourceCells(text: string): string[] {
+  const starts: number[] = [];
+  let at = 0;
+  for (const line of text.split("\n")) {
+    const shown = at === 0 ? line.replace(/^\uFEFF/, "") : line;
+    const directive = directiveOn(shown.replace(/\r$/, ""));
+    if (at === 0 || (directive !== undefined && parameterIn(directive) === undefined)) starts.push(at);
+    at += line.length + 1;
+  }
+  return starts.map((start, index) => text.slice(start, starts[index + 1]));
+}

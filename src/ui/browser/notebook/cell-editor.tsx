@@ -1,0 +1,49 @@
+import { useEffect, useRef } from "preact/hooks";
+import type { CodeEditor, EditorLinks } from "./editor/code-editor.js";
+import type { PlacedFault } from "./run/notebook-run.js";
+
+/** The editor of a cell, which begins with its text: a text from elsewhere is another cell. Its script is loaded with the first cell that is edited. */
+export function CellEditor({
+  text,
+  faults,
+  links,
+  isFocused,
+}: {
+  readonly text: string;
+  readonly faults: readonly PlacedFault[];
+  readonly links: EditorLinks;
+  /** Whether it takes the focus when it is opened. */
+  readonly isFocused: boolean;
+}) {
+  const element = useRef<HTMLDivElement>(null);
+  const editor = useRef<CodeEditor | undefined>(undefined);
+  // The editor stays open while the page is drawn again: it reads the newest values from here.
+  const now = useRef({ text, faults, links });
+  now.current = { text, faults, links };
+  useEffect(() => {
+    let isGone = false;
+    const open = async (): Promise<void> => {
+      const { openCodeEditor } = await import("./editor/code-editor.js");
+      const { current: parent } = element;
+      if (isGone || parent === null) return;
+      editor.current = openCodeEditor(parent, now.current.text, {
+        label: now.current.links.label,
+        onChange: (typed) => now.current.links.onChange(typed),
+        catalog: () => now.current.links.catalog(),
+        parameters: () => now.current.links.parameters(),
+        run: () => now.current.links.run(),
+        runAndNext: () => now.current.links.runAndNext(),
+      });
+      editor.current.setFaults(now.current.faults);
+      if (isFocused) editor.current.focus();
+    };
+    void open();
+    return () => {
+      isGone = true;
+      editor.current?.close();
+      editor.current = undefined;
+    };
+  }, []);
+  useEffect(() => editor.current?.setFaults(faults), [faults]);
+  return <div class="cell-editor" ref={element} />;
+}

@@ -1,0 +1,126 @@
+import { directiveOn } from "../../../notebook/directive-line.js";
+import { sourceCells } from "../../../notebook/source-cells.js";
+import { editedText } from "./edited-text.js";
+
+/** A piece of a notebook's text that is edited as a whole. */
+export interface DocumentCell {
+  /** Stays while the cell is edited by its editor; what else changes its text gives it another one. */
+  readonly id: number;
+  /** Its text without the line ends after it. */
+  readonly body: string;
+  /** The line ends after it. */
+  readonly tail: string;
+}
+
+/** A notebook's text as it is edited. What nobody edited stays byte for byte. */
+export interface NotebookDocument {
+  /** A mark of byte order, or nothing. */
+  readonly mark: string;
+  readonly cells: readonly DocumentCell[];
+  readonly nextId: number;
+}
+
+/** A line of a document: the cell that it stands in, and its row there, from 0. */
+export interface DocumentPlace {
+  readonly id: number;
+  readonly row: number;
+}
+
+/** The document of a text. @param before cells of the same text keep their ids */
+export function documentOf(text: string, before?: NotebookDocument): NotebookDocument {
+  const mark = text.startsWith("\uFEFF") ? "\uFEFF" : "";
+  const known = [...(before?.cells ?? [])];
+  let nextId = before?.nextId ?? 1;
+  const cells = sourceCells(text.slice(mark.length)).map((piece): DocumentCell => {
+    const body = piece.replace(/[\r\n]+$/, "");
+    const at = known.findIndex((cell) => cell.body === body);
+    const id = known.splice(at, at < 0 ? 0 : 1)[0]?.id ?? nextId++;
+    return { id, body, tail: piece.slice(body.length) };
+  });
+  return { mark, cells, nextId };
+}
+
+/** The text of a document. */
+export function textOf({ mark, cells }: NotebookDocument): string {
+  return mark + cells.map(({ body, tail }) => body + tail).join("");
+}
+
+/** The document after a cell was edited. @param edited the cell's text as the editor has it, lines ended by `\n` */
+export function withEdited(document: NotebookDocument, id: number, edited: string): NotebookDocument {
+  const cells = document.cells.map((cell) =>
+    cell.id === id ? { ...cell, body: editedText(cell.body, edited) } : cell,
+  );
+  return { ...document, cells };
+}
+
+/** The document with a new cell behind another one, and the new cell's id. @param after undefined: at the beginning */
+export function withNewCell(
+  document: NotebookDocument,
+  after: number | undefined,
+): { readonly document: NotebookDocument; readonly id: number } {
+  const id = document.nextId;
+  const at = document.cells.findIndex((cell) => cell.id === after) + 1;
+  const end = lineEnd(document);
+  const cell: DocumentCell = { id, body: `-- %%${end}`, tail: "" };
+  // The text of an empty file is no cell.
+  const others = document.cells.filter(({ body, tail }) => body + tail !== "");
+  const cells = others.toSpliced(Math.min(at, others.length), 0, cell);
+  return { document: separated({ ...document, cells, nextId: id + 1 }), id };
+}
+
+/** The document without a cell. */
+export function withoutCell(document: NotebookDocument, id: number): NotebookDocument {
+  const cells = document.cells.filter((cell) => cell.id !== id);
+  return { ...document, cells: cells.length > 0 ? cells : documentOf("").cells };
+}
+
+/** The document with a cell that was deleted, at the place among the cells, from 0, that it had. */
+export function withRestored(document: NotebookDocument, cell: DocumentCell, at: number): NotebookDocument {
+  const others = document.cells.filter(({ body, tail }) => body + tail !== "");
+  return separated({ ...document, cells: others.toSpliced(Math.min(at, others.length), 0, cell) });
+}
+
+/** The document with a cell moved up (-1) or down (1), where there is room. */
+export function withMoved(document: NotebookDocument, id: number, by: -1 | 1): NotebookDocument {
+  const from = document.cells.findIndex((cell) => cell.id === id);
+  const cell = document.cells[from];
+  const to = from + by;
+  if (cell === undefined || to < 0 || to >= document.cells.length) return document;
+  return separated({ ...document, cells: document.cells.toSpliced(from, 1).toSpliced(to, 0, cell) });
+}
+
+/** The cell and the row of a line of the text, from 1; what lies beyond the end is in the last cell. */
+export function placeOf({ cells }: NotebookDocument, line: number): DocumentPlace | undefined {
+  let first = 1;
+  let found: DocumentPlace | undefined;
+  for (const { id, body, tail } of cells) {
+    if (first > line) break;
+    found = { id, row: line - first };
+    first += (body + tail).split("\n").length - 1;
+  }
+  return found;
+}
+
+/** Whether a cell can be moved: there is one above it, and one below. */
+export function roomFor({ cells }: NotebookDocument, id: number): readonly [isUp: boolean, isDown: boolean] {
+  const at = cells.findIndex((cell) => cell.id === id);
+  return [at > 0, at < cells.length - 1];
+}
+
+/** Every cell but the first begins with its directive, and every cell but the last ends with a line end. */
+function separated(document: NotebookDocument): NotebookDocument {
+  const end = lineEnd(document);
+  let { nextId } = document;
+  const cells = document.cells.map((cell, at): DocumentCell => {
+    const isLast = at === document.cells.length - 1;
+    const tail = cell.tail === "" && !isLast ? end : cell.tail;
+    const [first = ""] = cell.body.split(/\r?\n/, 1);
+    if (at === 0 || directiveOn(first) !== undefined) return { ...cell, tail };
+    return { id: nextId++, body: `-- %%${end}${cell.body}`, tail };
+  });
+  return { ...document, cells, nextId };
+}
+
+function lineEnd(document: NotebookDocument): string {
+  return /\r?\n/.exec(textOf(document))?.[0] ?? "\n";
+}

@@ -1,0 +1,163 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type Notebook, NotebookError } from "../../../../notebook/notebook.js";
+import { parseNotebook } from "../../../../notebook/parse-notebook.js";
+import { useAddress } from "../../address.js";
+import { apiAddress, Fault, faultOf } from "../../fetch-data.js";
+import { useShownState } from "../../lake-state.js";
+import { type NotebookDocument, placeOf, textOf } from "../notebook-document.js";
+import { type NotebookRun, runAfter, runAtEnd } from "./notebook-run.js";
+import { readLines } from "./read-lines.js";
+import { changedNames, dependentOn, linesOf, withDependents } from "./requested-cells.js";
+
+/** The runs of a notebook on the page. */
+export interface UsedRun {
+  /** Undefined until the first run has begun. */
+  readonly run: NotebookRun | undefined;
+  /** Whether a run has been sent, and has not begun yet. */
+  readonly isWaiting: boolean;
+  readonly fault: Fault | undefined;
+  /** Texts of the cells as they ran last, by id. */
+  readonly ran: ReadonlyMap<number, string>;
+  /** Runs cells and what depends on them; undefined: every cell. */
+  readonly start: (document: NotebookDocument, ids: ReadonlySet<number> | undefined) => void;
+  readonly stop: () => void;
+}
+
+/** What the last run was about. */
+interface Sent {
+  readonly state: string;
+  readonly given: Readonly<Record<string, string>>;
+}
+
+/** A run that has not ended. */
+interface Started {
+  readonly controller: AbortController;
+  readonly ids: ReadonlySet<number> | undefined;
+  /** Number of cells that were requested. */
+  readonly planned: number;
+}
+
+/**
+ * Runs a notebook: all of it at first and when the lake's version changes, what depends on a parameter when that does,
+ * and what is asked for.
+ *
+ * @param document the newest text, which a change of a parameter or a version runs
+ */
+export function useRun(name: string, document: NotebookDocument): UsedRun {
+  const { query } = useAddress();
+  const state = useShownState().report?.state;
+  const given = Object.fromEntries([...query].filter(([key]) => key.startsWith("p.")));
+  const [run, setRun] = useState<NotebookRun>();
+  const [isWaiting, setWaiting] = useState(false);
+  const [fault, setFault] = useState<Fault>();
+  const [ran, setRan] = useState<ReadonlyMap<number, string>>(new Map());
+  const started = useRef<Started | undefined>(undefined);
+  const newest = useRef<NotebookRun | undefined>(undefined);
+  const sent = useRef<Sent | undefined>(undefined);
+
+  const show = (next: NotebookRun | undefined): void => {
+    newest.current = next;
+    setRun(next);
+  };
+  const follow = async (
+    text: NotebookDocument,
+    { controller, ids }: Started,
+    lines: readonly number[] | undefined,
+  ): Promise<void> => {
+    const { signal } = controller;
+    const began = performance.now();
+    const plan = { document: text, ids };
+    const address = apiAddress("notebook/run", { state, ...given });
+    try {
+      await readLines(address, { name, text: textOf(text), cells: lines }, signal, (line) => {
+        if (line.kind === "fault") setFault(new Fault(line.fault, 0));
+        setWaiting(false);
+        show(runAfter(newest.current, line, plan, performance.now() - began));
+      });
+    } catch (error) {
+      if (!signal.aborted) setFault(faultOf(error));
+    }
+    if (signal.aborted) return;
+    started.current = undefined;
+    setWaiting(false);
+    show(runAtEnd(newest.current));
+  };
+  const start = (text: NotebookDocument, asked: ReadonlySet<number> | undefined): void => {
+    if (state === undefined) return;
+    setFault(undefined);
+    let notebook: Notebook;
+    try {
+      notebook = parseNotebook(textOf(text), name);
+    } catch (error) {
+      started.current?.controller.abort();
+      setFault(faultOf(error));
+      show(withDirectiveFault(runAtEnd(newest.current), text, error));
+      return;
+    }
+    const ids = together(asked && withDependents(text, notebook, asked), started.current, newest.current);
+    started.current?.controller.abort();
+    const lines = ids && linesOf(text, notebook, ids);
+    const planned = lines?.length ?? notebook.cells.length;
+    const next = { controller: new AbortController(), ids, planned };
+    started.current = next;
+    sent.current = { state, given };
+    const texts = text.cells
+      .filter(({ id }) => ids?.has(id) !== false)
+      .map((cell) => [cell.id, cell.body] as const);
+    setRan((before) => new Map([...(ids === undefined ? [] : before), ...texts]));
+    setWaiting(true);
+    void follow(text, next, lines);
+  };
+  useEffect(() => {
+    if (state === undefined) return;
+    const before = sent.current;
+    if (before?.state !== state || newest.current === undefined) return start(document, undefined);
+    const changed = changedNames(before.given, given).map((key) => key.slice(2));
+    if (changed.length === 0) return;
+    try {
+      start(document, dependentOn(document, parseNotebook(textOf(document), name), changed));
+    } catch (error) {
+      setFault(faultOf(error));
+    }
+  }, [state, JSON.stringify(given)]);
+  useEffect(() => () => started.current?.controller.abort(), []);
+  const stop = (): void => {
+    const { current: running } = started;
+    running?.controller.abort();
+    started.current = undefined;
+    setWaiting(false);
+    const before = newest.current;
+    // A run that has not begun yet has given nothing.
+    const isBegun = before?.status === "running";
+    if (before === undefined || running === undefined || isBegun) show(runAtEnd(before));
+    else show({ ...before, status: "stopped", done: 0, planned: running.planned });
+  };
+  return { run, isWaiting, fault, ran, start, stop };
+}
+
+/** The cells of a run that takes the place of another one, which has not given all of its cells yet. */
+function together(
+  ids: ReadonlySet<number> | undefined,
+  before: Started | undefined,
+  run: NotebookRun | undefined,
+): ReadonlySet<number> | undefined {
+  if (ids === undefined || before === undefined) return ids;
+  if (before.ids === undefined) return undefined;
+  const given = run?.status === "running" ? run.given : new Set<number>();
+  return new Set([...ids, ...[...before.ids].filter((id) => !given.has(id))]);
+}
+
+/** The error of a directive, at its line. */
+function withDirectiveFault(
+  run: NotebookRun | undefined,
+  document: NotebookDocument,
+  error: unknown,
+): NotebookRun | undefined {
+  if (run === undefined || !(error instanceof NotebookError)) return run;
+  const place = placeOf(document, error.line);
+  if (place === undefined) return run;
+  const { message, hint = null } = error;
+  const before = run.outputs.get(place.id);
+  const faults = [{ row: place.row, column: null, message, hint: hint ?? null }];
+  return { ...run, outputs: new Map(run.outputs).set(place.id, { parts: before?.parts ?? [], faults }) };
+}

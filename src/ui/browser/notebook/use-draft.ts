@@ -1,0 +1,37 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type Draft, forgetDraft, keepDraft } from "./drafts.js";
+import type { FileContent } from "./use-saving.js";
+
+/** How long typing rests before the draft is kept. */
+const REST_MS = 250;
+
+/**
+ * Keeps what was typed in the browser until it is saved: reloading the page, or the end of the workspace, loses nothing.
+ *
+ * @param base what is in the file: the same text needs no draft
+ * @returns whether the browser keeps it.
+ */
+export function useDraft(key: string, text: string, base: FileContent): boolean {
+  const [isKept, setKept] = useState(true);
+  const write = useRef<(() => void) | undefined>(undefined);
+  useEffect(() => {
+    const keep = (): void => {
+      write.current = undefined;
+      if (text === base.text) return forgetDraft(localStorage, key);
+      const draft: Draft = { text, before: base.hash, at: Date.now() };
+      setKept(keepDraft(localStorage, key, draft));
+    };
+    write.current = keep;
+    const timer = setTimeout(keep, REST_MS);
+    return () => clearTimeout(timer);
+  }, [key, text, base]);
+  useEffect(() => {
+    const flush = (): void => write.current?.();
+    addEventListener("pagehide", flush);
+    return () => {
+      removeEventListener("pagehide", flush);
+      flush();
+    };
+  }, []);
+  return isKept;
+}

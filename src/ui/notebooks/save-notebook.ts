@@ -1,0 +1,117 @@
+import { randomUUID } from "node:crypto";
+import { link, lstat, open, realpath, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { BarlakeError, UsageError } from "../../core/errors.js";
+import { writeFaultOf } from "../../db/file-fault.js";
+import { syncFolder } from "../../lake/local/durable-file.js";
+import { expectNotebookName } from "./notebook-name.js";
+import { hashOf, type NotebookText, readNotebookText } from "./notebook-text.js";
+
+/** A notebook that is to be written. */
+export interface SavedNotebook {
+  readonly name: string;
+  readonly text: string;
+  /** Hash of the file's content that the text was made from; null where there was no file. */
+  readonly before: string | null;
+}
+
+/** What became of it: `changed` where the file is no longer what the text was made from, and nothing was written. */
+export type SaveOutcome =
+  | { readonly kind: "saved"; readonly hash: string }
+  /** `theirs` is what the file contains now; null where it is gone. */
+  | { readonly kind: "changed"; readonly theirs: NotebookText | null };
+
+/** Makes the function that writes notebooks of a folder, one after the other. */
+export function notebookSaver(folder: string | undefined): (notebook: SavedNotebook) => Promise<SaveOutcome> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (notebook) => {
+    const saving = last.then(() => saveNotebook(folder, notebook));
+    last = saving.catch(() => {});
+    return saving;
+  };
+}
+
+/**
+ * Writes a notebook of a folder completely or not at all: the content is durable under a temporary name before it takes
+ * the file's place. A link is never followed, and never replaced.
+ *
+ * @throws {UsageError} for a name or a folder that cannot be. @throws {BarlakeError} where the disk refuses.
+ */
+async function saveNotebook(
+  folder: string | undefined,
+  { name, text, before }: SavedNotebook,
+): Promise<SaveOutcome> {
+  expectNotebookName(name);
+  const root = await writableFolder(folder);
+  const path = join(root, `${name}.sql`);
+  const found = await fileAt(path);
+  if ((found?.hash ?? null) !== before) return { kind: "changed", theirs: found ?? null };
+  const draft = join(root, `.${name}.${randomUUID()}`);
+  try {
+    await writeDraft(draft, text, found?.mode);
+    if (found !== undefined) await rename(draft, path);
+    // A link does not replace a file that has appeared since.
+    else if (!(await linkIfAbsent(draft, path)))
+      return { kind: "changed", theirs: (await fileAt(path)) ?? null };
+    await syncFolder(root);
+    return { kind: "saved", hash: hashOf(text) };
+  } catch (cause) {
+    const fault = writeFaultOf(cause, path, "the file is as it was, and the page keeps your text");
+    throw fault === undefined ? cause : new BarlakeError(fault.message, { hint: fault.hint, cause });
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** The folder itself, without links. @throws {UsageError} where there is none. */
+async function writableFolder(folder: string | undefined): Promise<string> {
+  if (folder === undefined)
+    throw new UsageError("the workspace has no folder for notebooks", {
+      hint: "start it with --notebooks FOLDER",
+    });
+  try {
+    return await realpath(folder);
+  } catch (cause) {
+    throw new UsageError(`notebooks ${folder}: there is no such folder`, {
+      hint: "make it first, or start the workspace with --notebooks FOLDER",
+      cause,
+    });
+  }
+}
+
+/** What stands at a path; undefined where nothing does. @throws {UsageError} for a link, or a folder. */
+async function fileAt(path: string): Promise<(NotebookText & { readonly mode: number }) | undefined> {
+  const facts = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (facts === undefined) return undefined;
+  if (!facts.isFile())
+    throw new UsageError(`file ${path}: is ${facts.isSymbolicLink() ? "a link" : "no file"}`, {
+      hint: "save under another name",
+    });
+  return { ...(await readNotebookText(path)), mode: facts.mode };
+}
+
+/** Writes a new file durably. @param mode permissions of the file before it */
+async function writeDraft(path: string, text: string, mode: number | undefined): Promise<void> {
+  const file = await open(path, "wx", mode ?? 0o666);
+  try {
+    await file.writeFile(text);
+    // The process's mask does not apply to what a file already had.
+    if (mode !== undefined) await file.chmod(mode);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function linkIfAbsent(file: string, path: string): Promise<boolean> {
+  try {
+    await link(file, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}

@@ -1,0 +1,183 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import axe from "axe-core";
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js";
+import { apiLake } from "../api/api-lake.js";
+import { hasChromium } from "../notebook/chromium.js";
+import { openBrowser } from "./open-browser.js";
+
+const TEXT = `-- # Edited
+-- Prose.
+-- %% param days = 3 max=5
+-- %%
+CREATE TEMP TABLE picked AS SELECT $days AS days;
+-- %%
+SELECT days + 40 AS answer FROM picked;
+-- %%
+SELECT 1 AS other;\r
+`;
+
+describe.skipIf(!hasChromium())("a notebook in the browser", () => {
+  const folder = mkdtempSync(join(tmpdir(), "barlake-editor-"));
+  const file = join(folder, "edited.sql");
+  let workspace: Workspace;
+  let browser: Browser;
+  let context: BrowserContext;
+  let page: Page;
+  let faults: string[];
+
+  beforeAll(async () => {
+    workspace = await startWorkspace(await apiLake(join(folder, "lake")), { notebooks: folder });
+    browser = await openBrowser();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await workspace?.close();
+    rmSync(folder, { recursive: true });
+  });
+  beforeEach(async () => {
+    writeFileSync(file, TEXT);
+    context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
+    page = await context.newPage();
+    faults = [];
+    page.on("pageerror", (error) => faults.push(error.message));
+    page.on("console", (message) => {
+      // Refusals of the service are errors on the browser's console.
+      if (message.type() === "error" && !message.text().includes("status of 4")) faults.push(message.text());
+    });
+    await page.goto(workspace.address("/notebook/edited"));
+    await page.waitForSelector("text=ran: 4 cells");
+  });
+  afterEach(async () => {
+    await context.close();
+    if (faults.length > 0) throw new Error(faults.join("\n"));
+  });
+
+  const cell = (number: number): Locator => page.getByRole("group", { name: `Cell ${number}`, exact: true });
+  const button = (number: number, name: string): Locator =>
+    cell(number).getByRole("button", { name, exact: true });
+  const saveState = (): Locator => page.locator(".save-state");
+
+  /** Opens a cell, and puts the cursor at its end. */
+  async function edit(number: number): Promise<Locator> {
+    await button(number, "Edit").click({ force: true });
+    const content = cell(number).locator(".cm-content");
+    await content.click();
+    await page.keyboard.press("Control+End");
+    return content;
+  }
+
+  test("a cell is edited, run with what depends on it, and saved; the rest of the file stays", async () => {
+    await edit(2);
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("-- %%\nCREATE TEMP TABLE picked AS SELECT $days * 2 AS days;");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Control+Enter");
+    await cell(3).locator("td >> text=46").waitFor();
+    expect(await page.getByRole("status").first().textContent()).toContain("ran: 2 cells");
+    expect(await saveState().textContent()).toBe("not saved");
+    await page.keyboard.press("Control+s");
+    await page.locator(".save-state.saved").waitFor();
+    expect(readFileSync(file, "utf8")).toBe(TEXT.replace("$days AS days;", "$days * 2 AS days;"));
+  });
+
+  test("an error stands below its line; names are proposed; the editor's keys are not the page's", async () => {
+    await edit(4);
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("-- %%\nSELECT 6 / 2,\n  nothing_here FROM bars_1d AS b WHERE b.vol");
+    await page.locator(".cm-tooltip-autocomplete li[aria-selected] >> text=b.volume").waitFor();
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Control+Enter");
+    await cell(4).locator(".fault-below >> text=nothing_here").waitFor();
+    expect(await cell(4).locator(".cm-fault").textContent()).toBe("nothing_here");
+    expect(await cell(4).locator(".cm-content").innerText()).toContain("6 / 2");
+    // Escape, then Tab: the editor is left by the keyboard.
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate("document.activeElement.closest('.cm-editor')")).toBeNull();
+  });
+
+  test("cells are added, moved and deleted by the keyboard, and come back", async () => {
+    await button(4, "Add a cell below").focus();
+    await page.keyboard.press("Enter");
+    await cell(5).locator(".cm-content").waitFor();
+    await page.keyboard.type("SELECT 'new' AS made;");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Shift+Enter");
+    await cell(5).locator("td >> text=new").waitFor();
+    await button(5, "Move up").press("Enter");
+    await cell(4).locator("td >> text=new").waitFor();
+    await button(4, "Delete this cell").press("Enter");
+    await page.locator("td >> text=new").waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Undo" }).press("Enter");
+    await page.locator(".cm-content", { hasText: "'new'" }).waitFor();
+    expect(await page.locator(".notebook-cell").count()).toBe(6);
+  });
+
+  test("what is typed survives a reload, and says when the file has changed since", async () => {
+    await edit(4);
+    await page.keyboard.type("-- typed");
+    await page.reload();
+    await page.waitForSelector("text=What you typed and did not save is shown");
+    writeFileSync(file, `${TEXT}-- theirs\n`);
+    await page.reload();
+    await page.waitForSelector("text=made from another version of the file");
+    await page.getByRole("button", { name: "Keep mine" }).click();
+    await page.locator(".save-state.saved").waitFor();
+    expect(readFileSync(file, "utf8")).toBe(TEXT.replace("other;\r\n", "other;-- typed\r\n"));
+  });
+
+  test("a file that changed on the disk is not overwritten: theirs is taken, or mine gets another name", async () => {
+    await edit(4);
+    await page.keyboard.type("-- mine");
+    writeFileSync(file, "SELECT 'theirs' AS whose;\n");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.waitForSelector("text=changed on disk");
+    expect(readFileSync(file, "utf8")).toContain("theirs");
+    await page.getByLabel("Save as another name").fill("../other");
+    await page.getByRole("button", { name: "Save as" }).click();
+    await page.waitForSelector("text=leads to another folder");
+    await page.getByLabel("Save as another name").fill("other");
+    await page.getByRole("button", { name: "Save as" }).click();
+    await page.waitForURL("**/notebook/other");
+    expect(readFileSync(join(folder, "other.sql"), "utf8")).toContain("-- mine");
+    await page.goBack();
+    await page.waitForSelector("td >> text=theirs");
+  });
+
+  test("an endless cell is stopped, and the page goes on", async () => {
+    await edit(4);
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("-- %%\nSELECT count(*) FROM range(1000000000000) t(i) WHERE hash(i) = 1;");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Control+Enter");
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.waitForSelector("text=stopped: 0 / 1");
+    await button(3, "Run this cell (Ctrl Enter)").click({ force: true });
+    await page.waitForSelector("text=ran: 1 cells");
+    expect(await cell(3).locator("td").textContent()).toBe("43");
+  });
+
+  test("an open editor has nothing serious against it, light and dark, wide and narrow", async () => {
+    await edit(4);
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("-- %% table\nSELECT close, $days, 'text', 12 FROM nowhere");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Control+Enter");
+    await page.locator(".fault-below").waitFor();
+    for (const colorScheme of ["light", "dark"] as const)
+      for (const width of [1400, 390]) {
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize({ width, height: 900 });
+        expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
+        await page.evaluate(axe.source);
+        const { violations } = await page.evaluate<axe.AxeResults>("axe.run()");
+        const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+        const said = serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`);
+        expect(said, `${colorScheme} ${width}`).toEqual([]);
+      }
+  });
+});
