@@ -114,7 +114,7 @@ export default defineConfig({
       }),
       project("long", 2, {
         include: ["test/**/*.long.test.ts", ...IN_PART],
-        env: { TEST_SWEEP: process.env.TEST_SWEEP ?? "more" },
+        env: { TEST_SWEEP: process.env.TEST_SWEEP ?? "more", TEST_ONCE: "skip" },
       }),
     ],
   },

@@ -1,5 +1,6 @@
 import fc from "fast-check";
-import { afterAll, TestRunner } from "vitest";
+import { afterAll, afterEach, TestRunner } from "vitest";
+import { clearNotes, notesOfHooks, notesOfTest } from "./failure-notes.js";
 import { processorTime } from "./processor-time.js";
 import { SEED } from "./seed.js";
 
@@ -16,6 +17,12 @@ fc.configureGlobal({ seed: SEED });
 
 const before = processorTime();
 const { file } = TestRunner.getCurrentSuite();
+const show = (notes: string | undefined): void => {
+  if (notes !== undefined) console.error(notes);
+};
+afterEach(({ task }) => show(notesOfTest(task)));
 afterAll(() => {
+  show(notesOfHooks(file));
+  clearNotes();
   file.meta.processorSeconds = Math.max(0, processorTime() - before);
 });

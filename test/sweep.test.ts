@@ -1,3 +1,6 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { pickCases } from "./sweep.js";
@@ -17,4 +20,14 @@ test("picked are as many different cases as asked for, the pinned ones among the
       },
     ),
   );
+});
+
+test("what the long tests leave out has no cases of a sweep", () => {
+  const root = fileURLToPath(new URL(".", import.meta.url));
+  const left = readdirSync(root, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".test.ts") && name !== "sweep.test.ts")
+    .flatMap((name) => readFileSync(join(root, name), "utf8").split(/^(?= *(?:test|once|describe)\b)/m))
+    .filter((part) => /^ *once\b/.test(part));
+  expect(left.length).toBeGreaterThan(50);
+  expect(left.filter((part) => /\b(?:cases\(|pick(?:From|Cases)\(|SWEEP\b)/.test(part))).toEqual([]);
 });

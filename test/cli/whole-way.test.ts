@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../lake/temporary-lake.js";
+import { once } from "../once.js";
 import { SWEEP } from "../sweep.js";
 import { runCli, runProcess } from "./run-cli.js";
 
@@ -92,7 +93,7 @@ test.skipIf(SWEEP === "few")("sim, serve, run, status and sql, as a user types t
   expect(readFileSync(file).subarray(0, 4).toString()).toBe("PAR1");
 });
 
-test("import prints what landed, what was set aside and why; JSON for machines", async () => {
+once("import prints what landed, what was set aside and why; JSON for machines", async () => {
   const place = temporaryFolder();
   const lake = join(place, "lake");
   writeFileSync(

@@ -23,6 +23,7 @@ import { Lake } from "../../src/lake/lake.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { land, openSession, temporaryFolder } from "../lake/temporary-lake.js";
+import { once } from "../once.js";
 import { SWEEP } from "../sweep.js";
 import { DAYS, END, grow, lakeUntil, UNIVERSE } from "./growing-lake.js";
 
@@ -75,7 +76,11 @@ describe("a dataset", () => {
   ): Promise<BuildReport> => buildDataset(lake, defineDataset(definition(changes)), options);
 
   /** A binary format and one of rows; a longer run takes them all. */
-  const formats = SWEEP === "few" ? (["qlib", "symbol-csv"] as const) : DATASET_FORMATS;
+  const few = ["qlib", "symbol-csv"];
+  // Beyond those of `npm test` the long tests have the others.
+  const formats = DATASET_FORMATS.filter(
+    (format) => SWEEP === "all" || few.includes(format) === (SWEEP === "few"),
+  );
 
   test.each(formats)("%s: the same bytes twice, and again when days are appended", async (format) => {
     const folder = temporaryFolder();
@@ -118,7 +123,7 @@ describe("a dataset", () => {
     }
   });
 
-  test("of the lake as it stood has that day's bytes", async () => {
+  once("of the lake as it stood has that day's bytes", async () => {
     const folder = temporaryFolder();
     const was = await build(early, { output: join(folder, "was") });
     const pointInTime = {
@@ -185,26 +190,29 @@ describe("a dataset", () => {
     await expect(verifyDataset(lake, output)).rejects.toThrow(/manifest\.json: tables: .*; symbols: /);
   });
 
-  test("is not written over, but where that is asked for; and is not appended to where its days would change", async () => {
-    const output = join(temporaryFolder(), "out");
-    await build(early, { output });
-    await expect(build(early, { output })).rejects.toThrow(/is there already/);
-    await expect(build(early, { output, fields: ["close"] }, { existing: "append" })).rejects.toThrow(
-      /had another fields/,
-    );
-    await build(early, { output, adjustment: "forward" }, { existing: "replace" });
-    await expect(build(late, { output, adjustment: "forward" }, { existing: "append" })).rejects.toThrow(
-      /forward prices of every day change/,
-    );
-    const other = temporaryFolder();
-    writeFileSync(join(other, "precious.txt"), "mine");
-    await expect(build(early, { output: other }, { existing: "replace" })).rejects.toThrow(
-      /is there, and no dataset/,
-    );
-    expect(readdirSync(other)).toEqual(["precious.txt"]);
-  });
+  once(
+    "is not written over, but where that is asked for; and is not appended to where its days would change",
+    async () => {
+      const output = join(temporaryFolder(), "out");
+      await build(early, { output });
+      await expect(build(early, { output })).rejects.toThrow(/is there already/);
+      await expect(build(early, { output, fields: ["close"] }, { existing: "append" })).rejects.toThrow(
+        /had another fields/,
+      );
+      await build(early, { output, adjustment: "forward" }, { existing: "replace" });
+      await expect(build(late, { output, adjustment: "forward" }, { existing: "append" })).rejects.toThrow(
+        /forward prices of every day change/,
+      );
+      const other = temporaryFolder();
+      writeFileSync(join(other, "precious.txt"), "mine");
+      await expect(build(early, { output: other }, { existing: "replace" })).rejects.toThrow(
+        /is there, and no dataset/,
+      );
+      expect(readdirSync(other)).toEqual(["precious.txt"]);
+    },
+  );
 
-  test("built by two processes at once: one succeeds, the other gets an error", async () => {
+  once("built by two processes at once: one succeeds, the other gets an error", async () => {
     const folder = temporaryFolder();
     const output = join(folder, "out");
     const ends = await Promise.allSettled([build(early, { output }), build(early, { output })]);
@@ -216,7 +224,7 @@ describe("a dataset", () => {
     expect(isSound(await verifyDataset(early, output))).toBe(true);
   });
 
-  test("shows whole or not at all, whenever a build ends", async () => {
+  once("shows whole or not at all, whenever a build ends", async () => {
     const folder = temporaryFolder();
     const output = join(folder, "out");
     const stopped = new AbortController();
@@ -236,7 +244,7 @@ describe("a dataset", () => {
     expect((await verifyDataset(early, output)).manifest.content).toBe(content);
   });
 
-  test("is planned before: rows, bytes, and what to know of it", async () => {
+  once("is planned before: rows, bytes, and what to know of it", async () => {
     const spec = defineDataset(
       definition({
         universe: {
@@ -278,7 +286,7 @@ describe("a dataset", () => {
     expect(plan.bytes / bytes).toBeLessThan(2);
   });
 
-  test("of a universe from before its first snapshot says so", async () => {
+  once("of a universe from before its first snapshot says so", async () => {
     const region = { region: "CN" as const, types: ["stock"] };
     const of = (universe: typeof UNIVERSE | typeof region) =>
       defineDataset(definition({ universe, from: "2020-01-01" }));
@@ -295,7 +303,7 @@ describe("a dataset", () => {
     );
   });
 
-  test("names no file by what another program wrote as a symbol", async () => {
+  once("names no file by what another program wrote as a symbol", async () => {
     const place = temporaryFolder();
     const lake = await lakeUntil(join(place, "lake"), DAYS[90] as TradingDate);
     using session = await openSession();
@@ -307,7 +315,7 @@ describe("a dataset", () => {
     expect(readdirSync(place)).toEqual(["lake"]);
   });
 
-  test("in the lake's own folder is listed", async () => {
+  once("in the lake's own folder is listed", async () => {
     const lake = await lakeUntil(join(temporaryFolder(), "lake"), DAYS[90] as TradingDate);
     onTestFinished(() => rmSync(lake.location, { recursive: true }));
     expect(await listDatasets(lake)).toEqual([]);

@@ -6,6 +6,7 @@ import { type DatasetDefinition, defineDataset } from "../../src/dataset/spec.js
 import type { Session } from "../../src/db/session/session.js";
 import { openReader } from "../../src/lake/publish.js";
 import { STATEMENTS } from "../../src/schema/statements.js";
+import { once } from "../once.js";
 import { newLake } from "../serve/served-lake.js";
 import { cases, pickFrom } from "../sweep.js";
 import { DAYS, END, lakeUntil, UNIVERSE } from "./growing-lake.js";
@@ -138,7 +139,7 @@ describe("as today moves on", () => {
     },
   );
 
-  test("and would be seen to, if one did: forward prices", async () => {
+  once("and would be seen to, if one did: forward prices", async () => {
     const changes: Partial<DatasetDefinition> = { adjustment: "forward", fields: ["close"] };
     const [today, later] = [DAYS[100] as string, END];
     expect(await cellsOn(today, today, changes)).not.toEqual(await cellsOn(later, today, changes));

@@ -4,6 +4,7 @@ import { type LakePanel, openPanel } from "../../src/dataset/panel/lake-panel.js
 import { type DatasetDefinition, defineDataset } from "../../src/dataset/spec.js";
 import type { Session } from "../../src/db/session/session.js";
 import { openReader } from "../../src/lake/publish.js";
+import { once } from "../once.js";
 import { newLake } from "../serve/served-lake.js";
 import { cases, pickFrom } from "../sweep.js";
 import { DAYS, END, grow, lakeUntil, UNIVERSE } from "./growing-lake.js";
@@ -121,7 +122,7 @@ describe("a panel", () => {
     },
   );
 
-  test("factor is what prices were multiplied by, and leaves the last factor of SQL", async () => {
+  once("factor is what prices were multiplied by, and leaves the last factor of SQL", async () => {
     const cells = await cellsOf(await open({ fields: ["close", "factor"] }));
     const raw = await rowsOf(`SELECT symbol, ${AT}, close FROM bars_1d WHERE ${WINDOW}`);
     let adjusted = 0;
@@ -194,7 +195,7 @@ describe("a panel", () => {
     },
   );
 
-  test("reads expressions and columns of views, of the same day", async () => {
+  once("reads expressions and columns of views, of the same day", async () => {
     const fields = [
       { name: "range", sql: "(high - low) / close" },
       { name: "turnover", sql: "turnover" },
@@ -215,7 +216,7 @@ describe("a panel", () => {
     expect(gaps).toBeGreaterThan(0);
   });
 
-  test("windows see the days before the window, and all symbols of a date", async () => {
+  once("windows see the days before the window, and all symbols of a date", async () => {
     const fields = [
       { name: "mean", sql: "avg(close) OVER (PARTITION BY symbol ORDER BY trade_date ROWS 19 PRECEDING)" },
       { name: "rank", sql: "rank() OVER (PARTITION BY trade_date ORDER BY amount)" },
@@ -234,42 +235,45 @@ describe("a panel", () => {
     expect(gaps).toBeGreaterThan(0);
   });
 
-  test("a window over the symbols of a date is of its members: who joins later changes no earlier date", async () => {
-    const [late = "", ...others] = (await open({ from: DAYS[150] as TradingDate })).symbols.map(
-      ({ symbol }) => symbol,
-    );
-    const [joins, members] = [DAYS[200] as TradingDate, others.slice(0, 6)];
-    const fields = [
-      { name: "rank", sql: "rank() OVER (PARTITION BY trade_date ORDER BY amount)" },
-      { name: "mean", sql: "close / Avg(close) OVER (PARTITION BY trade_date)" },
-    ];
-    const of = async (universe: DatasetDefinition["universe"]) =>
-      cellsOf(await open({ universe, from: DAYS[150] as TradingDate, fields, masks: [] }));
-    const dated = await of({
-      sql: `SELECT unnest(${JSON.stringify(members).replaceAll('"', "'")}) AS symbol, NULL::DATE AS from_date
-        UNION ALL SELECT '${late}', DATE '${joins}'`,
-    });
-    const [before, after] = [await of(members), await of([late, ...members])];
-    const seen = { before: 0, after: 0, outside: 0 };
-    const differ: unknown[] = [];
-    for (const [key, cell] of dated) {
-      const [symbol, day] = key.split(" ");
-      const isBefore = Number(day) < epochDay(joins);
-      const isOutside = isBefore && symbol === late;
-      const expected = isOutside
-        ? { rank: Number.NaN, mean: Number.NaN }
-        : (isBefore ? before : after).get(key);
-      const isSame = ["rank", "mean"].every((name) => Object.is(cell[name], expected?.[name]));
-      if (!isSame) differ.push([key, cell, expected]);
-      seen[isOutside ? "outside" : isBefore ? "before" : "after"] += Number(
-        isOutside || !Number.isNaN(cell.rank),
+  once(
+    "a window over the symbols of a date is of its members: who joins later changes no earlier date",
+    async () => {
+      const [late = "", ...others] = (await open({ from: DAYS[150] as TradingDate })).symbols.map(
+        ({ symbol }) => symbol,
       );
-    }
-    expect(differ).toEqual([]);
-    expect(Math.min(...Object.values(seen))).toBeGreaterThan(30);
-  });
+      const [joins, members] = [DAYS[200] as TradingDate, others.slice(0, 6)];
+      const fields = [
+        { name: "rank", sql: "rank() OVER (PARTITION BY trade_date ORDER BY amount)" },
+        { name: "mean", sql: "close / Avg(close) OVER (PARTITION BY trade_date)" },
+      ];
+      const of = async (universe: DatasetDefinition["universe"]) =>
+        cellsOf(await open({ universe, from: DAYS[150] as TradingDate, fields, masks: [] }));
+      const dated = await of({
+        sql: `SELECT unnest(${JSON.stringify(members).replaceAll('"', "'")}) AS symbol, NULL::DATE AS from_date
+        UNION ALL SELECT '${late}', DATE '${joins}'`,
+      });
+      const [before, after] = [await of(members), await of([late, ...members])];
+      const seen = { before: 0, after: 0, outside: 0 };
+      const differ: unknown[] = [];
+      for (const [key, cell] of dated) {
+        const [symbol, day] = key.split(" ");
+        const isBefore = Number(day) < epochDay(joins);
+        const isOutside = isBefore && symbol === late;
+        const expected = isOutside
+          ? { rank: Number.NaN, mean: Number.NaN }
+          : (isBefore ? before : after).get(key);
+        const isSame = ["rank", "mean"].every((name) => Object.is(cell[name], expected?.[name]));
+        if (!isSame) differ.push([key, cell, expected]);
+        seen[isOutside ? "outside" : isBefore ? "before" : "after"] += Number(
+          isOutside || !Number.isNaN(cell.rank),
+        );
+      }
+      expect(differ).toEqual([]);
+      expect(Math.min(...Object.values(seen))).toBeGreaterThan(30);
+    },
+  );
 
-  test("within a day, a view's columns are those of the date before", async () => {
+  once("within a day, a view's columns are those of the date before", async () => {
     const panel = await open({
       period: "30m",
       fields: ["close", { name: "turnover", sql: "turnover" }, { name: "last", sql: "bars_1d.close" }],
@@ -297,7 +301,7 @@ describe("a panel", () => {
     expect(compared).toBeGreaterThan(100);
   });
 
-  test("an expression may use the bars' own columns, types and names that columns have too", async () => {
+  once("an expression may use the bars' own columns, types and names that columns have too", async () => {
     const panel = await open({
       fields: [
         { name: "hour", sql: `date_part('hour', "timestamp") + epoch(trade_date::TIMESTAMP) * 0` },
@@ -312,7 +316,7 @@ describe("a panel", () => {
     expect(differ).toEqual([]);
   });
 
-  test("masks are those of daily_status, and membership is dated", async () => {
+  once("masks are those of daily_status, and membership is dated", async () => {
     const panel = await open({ universe: UNIVERSE, fields: ["close"] });
     const status = await rowsOf(
       `SELECT symbol, ${AT}, tradable::INTEGER AS tradable, limit_up::INTEGER AS limit_up, limit_down::INTEGER AS limit_down FROM daily_status`,
@@ -350,66 +354,76 @@ describe("a panel", () => {
     expect(Math.min(...Object.values(counts))).toBeGreaterThan(50);
   });
 
-  test("minHistory keeps young symbols out of the universe, counting what was before the window", async () => {
-    const few = await cellsOf(await open({ minHistory: 90, fields: ["close"], masks: ["in_universe"] }));
-    const before = await rowsOf(
-      `SELECT symbol, ${AT}, (count(*) OVER (PARTITION BY symbol ORDER BY trade_date))::DOUBLE AS bars FROM bars_1d WHERE volume > 0`,
-    );
-    let [young, old] = [0, 0];
-    for (const [key, cell] of few) {
-      const bars = before.get(key)?.bars;
-      if (bars === undefined || bars === null) continue;
-      expect(cell.in_universe, key).toBe(Number(bars >= 90));
-      if (bars >= 90) old++;
-      else young++;
-    }
-    expect(Math.min(young, old)).toBeGreaterThan(50);
-  });
+  once(
+    "minHistory keeps young symbols out of the universe, counting what was before the window",
+    async () => {
+      const few = await cellsOf(await open({ minHistory: 90, fields: ["close"], masks: ["in_universe"] }));
+      const before = await rowsOf(
+        `SELECT symbol, ${AT}, (count(*) OVER (PARTITION BY symbol ORDER BY trade_date))::DOUBLE AS bars FROM bars_1d WHERE volume > 0`,
+      );
+      let [young, old] = [0, 0];
+      for (const [key, cell] of few) {
+        const bars = before.get(key)?.bars;
+        if (bars === undefined || bars === null) continue;
+        expect(cell.in_universe, key).toBe(Number(bars >= 90));
+        if (bars >= 90) old++;
+        else young++;
+      }
+      expect(Math.min(young, old)).toBeGreaterThan(50);
+    },
+  );
 
-  test("fills days without trades with the last close, no volume and the last value, so far and no further", async () => {
-    const fields = ["open", "close", "volume", { name: "pb", sql: "price_to_book" }];
-    const plain = await cellsOf(await open({ fields, masks: ["tradable"] }));
-    const filled = await cellsOf(
-      await open({ fields, masks: ["tradable"], fill: { method: "forward", limit: 2 } }),
-    );
-    const panel = await open({});
-    const seen = { kept: 0, filled: 0, beyond: 0 };
-    const differ: unknown[] = [];
-    const compareCell = (key: string, is: Record<string, number>, expected: Record<string, number>): void => {
-      if (Object.keys(expected).some((name) => !Object.is(is[name], expected[name])))
-        differ.push([key, is, expected]);
-    };
-    for (const { symbol } of panel.symbols) {
-      let last: Record<string, number> | undefined;
-      let age = 0;
-      const keys = Array.from(panel.labels.days, (day) => `${symbol} ${day}`);
-      const end = keys.findLastIndex((key) => !Number.isNaN(plain.get(key)?.close));
-      for (const [i, key] of keys.entries()) {
-        const was = plain.get(key) as Record<string, number>;
-        const is = filled.get(key) as Record<string, number>;
-        compareCell(key, is, { tradable: was.tradable as number });
-        if (!Number.isNaN(was.close)) {
-          compareCell(key, is, was);
-          [last, age] = [was, 0];
-          seen.kept++;
-          continue;
-        }
-        age++;
-        if (last === undefined || age > 2 || i > end) {
-          compareCell(key, is, was);
-          seen.beyond++;
-        } else {
-          const { close = 0, pb = 0 } = last;
-          compareCell(key, is, { open: close, close, volume: 0, pb });
-          seen.filled++;
+  once(
+    "fills days without trades with the last close, no volume and the last value, so far and no further",
+    async () => {
+      const fields = ["open", "close", "volume", { name: "pb", sql: "price_to_book" }];
+      const plain = await cellsOf(await open({ fields, masks: ["tradable"] }));
+      const filled = await cellsOf(
+        await open({ fields, masks: ["tradable"], fill: { method: "forward", limit: 2 } }),
+      );
+      const panel = await open({});
+      const seen = { kept: 0, filled: 0, beyond: 0 };
+      const differ: unknown[] = [];
+      const compareCell = (
+        key: string,
+        is: Record<string, number>,
+        expected: Record<string, number>,
+      ): void => {
+        if (Object.keys(expected).some((name) => !Object.is(is[name], expected[name])))
+          differ.push([key, is, expected]);
+      };
+      for (const { symbol } of panel.symbols) {
+        let last: Record<string, number> | undefined;
+        let age = 0;
+        const keys = Array.from(panel.labels.days, (day) => `${symbol} ${day}`);
+        const end = keys.findLastIndex((key) => !Number.isNaN(plain.get(key)?.close));
+        for (const [i, key] of keys.entries()) {
+          const was = plain.get(key) as Record<string, number>;
+          const is = filled.get(key) as Record<string, number>;
+          compareCell(key, is, { tradable: was.tradable as number });
+          if (!Number.isNaN(was.close)) {
+            compareCell(key, is, was);
+            [last, age] = [was, 0];
+            seen.kept++;
+            continue;
+          }
+          age++;
+          if (last === undefined || age > 2 || i > end) {
+            compareCell(key, is, was);
+            seen.beyond++;
+          } else {
+            const { close = 0, pb = 0 } = last;
+            compareCell(key, is, { open: close, close, volume: 0, pb });
+            seen.filled++;
+          }
         }
       }
-    }
-    expect(differ).toEqual([]);
-    expect(Math.min(...Object.values(seen))).toBeGreaterThan(10);
-  });
+      expect(differ).toEqual([]);
+      expect(Math.min(...Object.values(seen))).toBeGreaterThan(10);
+    },
+  );
 
-  test("refuses what the lake has not, and what was not known", async () => {
+  once("refuses what the lake has not, and what was not known", async () => {
     await expect(open({ universe: "NOBODY" })).rejects.toThrow(/universe: "NOBODY" has no members/);
     await expect(open({ universe: { region: "CN", types: ["coin"] } })).rejects.toThrow(
       /universe: region CN, types coin has no members/,
@@ -436,7 +450,7 @@ describe("a panel", () => {
     await expect(open({ universe: { sql: "SELECT 1 AS x" } })).rejects.toThrow(/no column symbol/);
   });
 
-  test("a universe may be a query, dated or not, or all of a region", async () => {
+  once("a universe may be a query, dated or not, or all of a region", async () => {
     const dated = await open({
       universe: {
         sql: "SELECT symbol, DATE '2025-09-01' AS from_date, DATE '2025-10-01' AS to_date FROM instruments WHERE region = 'CN' ORDER BY symbol LIMIT 3;",
@@ -455,7 +469,7 @@ describe("a panel", () => {
   });
 });
 
-test("is the same whatever order the lake's files have", async () => {
+once("is the same whatever order the lake's files have", async () => {
   const { lake, remove } = newLake();
   try {
     let from = 0;

@@ -23,6 +23,7 @@ import { startService } from "../../src/serve/http/service.js";
 import { plainKeys } from "../../src/serve/keys/key-ring.js";
 import { runCli } from "../cli/run-cli.js";
 import { land, openSession, T0, temporaryFolder, temporaryLake } from "../lake/temporary-lake.js";
+import { once } from "../once.js";
 import { cases, pickFrom } from "../sweep.js";
 
 const DAY_2 = "2026-11-02T16:00:00Z";
@@ -147,46 +148,49 @@ test.each(pickFrom([0.2, 0.4, 0.6, 0.8], cases({ few: 2, more: 4, all: 4 })))(
   },
 );
 
-test("serve: a request for a damaged file fails without a word of the lake, others do not, and the copy heals it", async () => {
-  const { lake, path } = await twoFiles();
-  const logged: unknown[] = [];
-  const logger = { info: () => {}, warn: () => {}, error: (facts: unknown) => logged.push(facts) };
-  /** Sends a request to a newly started service: a running one has the newest bars cached. */
-  const serving = async () => {
-    const service = await startService(lake, {
-      port: 0,
-      keys: plainKeys(["key"]),
-      clock: { now: () => T0 },
-      logger,
-    });
-    onTestFinished(() => service.close());
-    return async (symbol: string): Promise<[number, string]> => {
-      const url = `${service.url}/v1/klines/batch?symbols=${symbol}&period=1d&count=5&adjust=none`;
-      const response = await fetch(url, { headers: { "x-api-key": "key" } });
-      return [response.status, await response.text()];
+once(
+  "serve: a request for a damaged file fails without a word of the lake, others do not, and the copy heals it",
+  async () => {
+    const { lake, path } = await twoFiles();
+    const logged: unknown[] = [];
+    const logger = { info: () => {}, warn: () => {}, error: (facts: unknown) => logged.push(facts) };
+    /** Sends a request to a newly started service: a running one has the newest bars cached. */
+    const serving = async () => {
+      const service = await startService(lake, {
+        port: 0,
+        keys: plainKeys(["key"]),
+        clock: { now: () => T0 },
+        logger,
+      });
+      onTestFinished(() => service.close());
+      return async (symbol: string): Promise<[number, string]> => {
+        const url = `${service.url}/v1/klines/batch?symbols=${symbol}&period=1d&count=5&adjust=none`;
+        const response = await fetch(url, { headers: { "x-api-key": "key" } });
+        return [response.status, await response.text()];
+      };
     };
-  };
-  const whole = await (await serving())("000001.SZ");
-  expect(whole[0]).toBe(200);
-  const bytes = readFileSync(path);
-  for (const damage of [() => rmSync(path), () => writeFileSync(path, bytes.subarray(0, 700))]) {
-    const ask = await serving();
-    damage();
-    const [status, body] = await ask("000001.SZ");
-    expect([status, body]).toEqual([500, expect.stringMatching(/"code":"INTERNAL"/)]);
-    expect(body).not.toMatch(/parquet|bars_1d/);
-    // The request or the verification beside it may be the first to find the damage.
-    expect(logged.at(-1)).toMatchObject({
-      err: {
-        message: expect.stringMatching(/^table bars_1d: .* is (missing|not readable|not what was written)/),
-        hint: expect.any(String),
-      },
-    });
-    expect((await ask("AAPL.US"))[0]).toBe(200);
-    writeFileSync(path, bytes);
-    expect(await ask("000001.SZ")).toEqual(whole);
-  }
-});
+    const whole = await (await serving())("000001.SZ");
+    expect(whole[0]).toBe(200);
+    const bytes = readFileSync(path);
+    for (const damage of [() => rmSync(path), () => writeFileSync(path, bytes.subarray(0, 700))]) {
+      const ask = await serving();
+      damage();
+      const [status, body] = await ask("000001.SZ");
+      expect([status, body]).toEqual([500, expect.stringMatching(/"code":"INTERNAL"/)]);
+      expect(body).not.toMatch(/parquet|bars_1d/);
+      // The request or the verification beside it may be the first to find the damage.
+      expect(logged.at(-1)).toMatchObject({
+        err: {
+          message: expect.stringMatching(/^table bars_1d: .* is (missing|not readable|not what was written)/),
+          hint: expect.any(String),
+        },
+      });
+      expect((await ask("AAPL.US"))[0]).toBe(200);
+      writeFileSync(path, bytes);
+      expect(await ask("000001.SZ")).toEqual(whole);
+    }
+  },
+);
 
 const ENTRY = "00000000000000000001.json";
 
@@ -269,7 +273,7 @@ test.each(pickFrom(ENTRIES, cases({ few: 3, more: 8, all: 8 })))(
   },
 );
 
-test("on the command line damage is an error with a hint, without a stack, and exit code 1", async () => {
+once("on the command line damage is an error with a hint, without a stack, and exit code 1", async () => {
   const { lake, path } = await twoFiles();
   const csv = join(temporaryFolder(), "600519.SH.csv");
   writeFileSync(csv, "date,open,high,low,close,volume\n2026-11-03,10,11,9,10.25,100\n");

@@ -8,6 +8,7 @@ import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { publish } from "../../src/lake/publish.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { MAIN, runCli } from "../cli/run-cli.js";
+import { once } from "../once.js";
 import { SWEEP } from "../sweep.js";
 import { addMinuteFiles } from "./many-files.js";
 import { land, openSession, temporaryFolder, temporaryLake } from "./temporary-lake.js";
@@ -42,63 +43,72 @@ async function sqlLength(lake: Lake): Promise<number> {
   return length;
 }
 
-test("a publish costs what has changed since the last one, and gives the same views as one from scratch", async () => {
-  const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
-  await addMinuteFiles(session, lake, { months: MONTHS, files: 40 });
-  const first = await sqlLength(lake);
-  expect(first).toBeGreaterThan(960 * lake.location.length);
-  await addMinuteFiles(session, lake, { months: [23], files: 1 });
-  const second = await sqlLength(lake);
-  expect(second).toBeLessThan(first / 8);
-  const updated = await seenBy(lake);
-  expect(updated.facts).toEqual({ minutes: 961n, december: 41n, days: 0n, files: 961n });
-  rmSync(lake.databaseFile);
-  await publish(lake);
-  expect(await seenBy(lake)).toEqual(updated);
-});
-
-test("tables that fill, new partitions and a compaction are updated; an earlier reader keeps what it has open", async () => {
-  const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
-  await addMinuteFiles(session, lake, { months: MONTHS.slice(0, 2), files: 20 });
-  await publish(lake);
-  using old = await Session.open({ path: lake.databaseFile, readOnly: true, threads: 1 });
-  const steps = [
-    () => land(session, lake, BARS_1D, [{ at: "2024-01-01T16:00:00Z" }]),
-    () => addMinuteFiles(session, lake, { months: [2], files: 33 }),
-    () => optimize(session, lake, BARS_1D, { runId: "test" }),
-    () => land(session, lake, BARS_1D, [{ at: "2024-01-01T16:00:00Z", close: 9.5 }]),
-  ];
-  for (const step of steps) {
-    await step();
-    await publish(lake);
+once(
+  "a publish costs what has changed since the last one, and gives the same views as one from scratch",
+  async () => {
+    const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
+    await addMinuteFiles(session, lake, { months: MONTHS, files: 40 });
+    const first = await sqlLength(lake);
+    expect(first).toBeGreaterThan(960 * lake.location.length);
+    await addMinuteFiles(session, lake, { months: [23], files: 1 });
+    const second = await sqlLength(lake);
+    expect(second).toBeLessThan(first / 8);
     const updated = await seenBy(lake);
+    expect(updated.facts).toEqual({ minutes: 961n, december: 41n, days: 0n, files: 961n });
     rmSync(lake.databaseFile);
     await publish(lake);
     expect(await seenBy(lake)).toEqual(updated);
-  }
-  expect(await old.json("SELECT count(*) AS n FROM bars_1m")).toEqual([{ n: 40n }]);
-});
+  },
+);
 
-test("a copy of a lake reads its own files: the first command creates its views again, and says so once", async () => {
-  const [folder, session] = [temporaryFolder(), await openSession()];
-  const original = new Lake(join(folder, "original"));
-  await land(session, original, BARS_1D, [{ at: "2024-01-01T16:00:00Z", close: 10.25 }]);
-  await publish(original);
-  const copy = new Lake(join(folder, "copy"));
-  cpSync(original.location, copy.location, { recursive: true });
-  rmSync(original.location, { recursive: true });
-  const count = ["sql", "SELECT count(*) AS n FROM bars_1d", "--format", "csv", "--lake", copy.location];
-  const shown = await runCli(count);
-  expect(shown).toMatchObject({ code: 0, stdout: "n\n1\n" });
-  expect(shown.stderr).toBe(
-    `warning: lake.duckdb was made for ${original.location}: its views were created again for this one\n`,
-  );
-  expect((await runCli(count)).stderr).toBe("");
-  using client = await Session.open({ path: copy.databaseFile, readOnly: true, threads: 1 });
-  expect(await client.json("SELECT close FROM bars_1d")).toEqual([{ close: 10.25 }]);
-});
+once(
+  "tables that fill, new partitions and a compaction are updated; an earlier reader keeps what it has open",
+  async () => {
+    const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
+    await addMinuteFiles(session, lake, { months: MONTHS.slice(0, 2), files: 20 });
+    await publish(lake);
+    using old = await Session.open({ path: lake.databaseFile, readOnly: true, threads: 1 });
+    const steps = [
+      () => land(session, lake, BARS_1D, [{ at: "2024-01-01T16:00:00Z" }]),
+      () => addMinuteFiles(session, lake, { months: [2], files: 33 }),
+      () => optimize(session, lake, BARS_1D, { runId: "test" }),
+      () => land(session, lake, BARS_1D, [{ at: "2024-01-01T16:00:00Z", close: 9.5 }]),
+    ];
+    for (const step of steps) {
+      await step();
+      await publish(lake);
+      const updated = await seenBy(lake);
+      rmSync(lake.databaseFile);
+      await publish(lake);
+      expect(await seenBy(lake)).toEqual(updated);
+    }
+    expect(await old.json("SELECT count(*) AS n FROM bars_1m")).toEqual([{ n: 40n }]);
+  },
+);
 
-test("a lake with two names is not moved: commands that read leave lake.duckdb as it is", async () => {
+once(
+  "a copy of a lake reads its own files: the first command creates its views again, and says so once",
+  async () => {
+    const [folder, session] = [temporaryFolder(), await openSession()];
+    const original = new Lake(join(folder, "original"));
+    await land(session, original, BARS_1D, [{ at: "2024-01-01T16:00:00Z", close: 10.25 }]);
+    await publish(original);
+    const copy = new Lake(join(folder, "copy"));
+    cpSync(original.location, copy.location, { recursive: true });
+    rmSync(original.location, { recursive: true });
+    const count = ["sql", "SELECT count(*) AS n FROM bars_1d", "--format", "csv", "--lake", copy.location];
+    const shown = await runCli(count);
+    expect(shown).toMatchObject({ code: 0, stdout: "n\n1\n" });
+    expect(shown.stderr).toBe(
+      `warning: lake.duckdb was made for ${original.location}: its views were created again for this one\n`,
+    );
+    expect((await runCli(count)).stderr).toBe("");
+    using client = await Session.open({ path: copy.databaseFile, readOnly: true, threads: 1 });
+    expect(await client.json("SELECT close FROM bars_1d")).toEqual([{ close: 10.25 }]);
+  },
+);
+
+once("a lake with two names is not moved: commands that read leave lake.duckdb as it is", async () => {
   const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
   await land(session, lake, BARS_1D, [{ at: "2024-01-01T16:00:00Z" }]);
   await publish(lake);
@@ -110,7 +120,7 @@ test("a lake with two names is not moved: commands that read leave lake.duckdb a
   expect(readFileSync(lake.databaseFile).equals(before)).toBe(true);
 });
 
-test("the user's own SQL files run in each publish: they may read other files", async () => {
+once("the user's own SQL files run in each publish: they may read other files", async () => {
   const [folder, session] = [temporaryFolder(), await openSession()];
   const [views, source] = [join(folder, "views"), join(folder, "source.csv")];
   mkdirSync(views);
@@ -184,7 +194,7 @@ async function served200(command: readonly string[], lake: string): Promise<stri
   }
 }
 
-test("without lake.duckdb nothing is created by a command that reads", async () => {
+once("without lake.duckdb nothing is created by a command that reads", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
   await land(session, lake, BARS_1D, [{ at: "2024-01-01T16:00:00Z" }]);
   const shown = await runCli(["sql", "SELECT count(*) AS n FROM bars_1d", "--lake", lake.location]);

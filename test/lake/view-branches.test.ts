@@ -13,6 +13,7 @@ import { viewBranches } from "../../src/lake/view-branches.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { EXCHANGES } from "../../src/schema/reference.js";
 import { virtualClock } from "../faults/clock/virtual-clock.js";
+import { once } from "../once.js";
 import { cases, pickCases } from "../sweep.js";
 import { FINAL, openSession, T0, temporaryLake } from "./temporary-lake.js";
 
@@ -86,29 +87,32 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(compacted.location, { recursive: true, force: true }));
 
-test("one symbol's month out of a compacted year opens the files of that month alone, however it is asked for", async () => {
-  const files = [...(await compacted.snapshot(BARS_1M)).files.values()];
-  const june = files.filter((file) => file.partitionValues.month === "2025-06-01");
-  expect(new Set(files.map((file) => file.partitionValues.month)).size).toBe(12);
-  expect(june.length).toBeGreaterThanOrEqual(3);
-  const session = await readerOf(compacted);
-  const expected =
-    "SELECT count(*) AS n, min(trade_date)::VARCHAR AS day FROM bars_1m WHERE symbol = '600005.SH'";
-  for (const range of [
-    "trade_date BETWEEN '2025-06-01' AND '2025-06-30'",
-    "trade_date >= '2025-06-01' AND trade_date < '2025-07-01'",
-    "trade_date = '2025-06-10'",
-    "timestamp >= '2025-06-01' AND timestamp < '2025-07-01'",
-    "timestamp BETWEEN TIMESTAMPTZ '2025-06-10 09:30:00+08' AND TIMESTAMPTZ '2025-06-10 15:00:00+08'",
-    "month = '2025-06-01'",
-  ]) {
-    const sql = `${expected} AND ${range}`;
-    expect(await session.json(sql), range).toEqual([{ n: 200n, day: "2025-06-10" }]);
-    const cost = await costOf(session, sql);
-    expect(cost, range).toEqual({ files: june.length, rowGroups: 1 });
-  }
-  expect((await costOf(session, expected)).files).toBe(files.length);
-});
+once(
+  "one symbol's month out of a compacted year opens the files of that month alone, however it is asked for",
+  async () => {
+    const files = [...(await compacted.snapshot(BARS_1M)).files.values()];
+    const june = files.filter((file) => file.partitionValues.month === "2025-06-01");
+    expect(new Set(files.map((file) => file.partitionValues.month)).size).toBe(12);
+    expect(june.length).toBeGreaterThanOrEqual(3);
+    const session = await readerOf(compacted);
+    const expected =
+      "SELECT count(*) AS n, min(trade_date)::VARCHAR AS day FROM bars_1m WHERE symbol = '600005.SH'";
+    for (const range of [
+      "trade_date BETWEEN '2025-06-01' AND '2025-06-30'",
+      "trade_date >= '2025-06-01' AND trade_date < '2025-07-01'",
+      "trade_date = '2025-06-10'",
+      "timestamp >= '2025-06-01' AND timestamp < '2025-07-01'",
+      "timestamp BETWEEN TIMESTAMPTZ '2025-06-10 09:30:00+08' AND TIMESTAMPTZ '2025-06-10 15:00:00+08'",
+      "month = '2025-06-01'",
+    ]) {
+      const sql = `${expected} AND ${range}`;
+      expect(await session.json(sql), range).toEqual([{ n: 200n, day: "2025-06-10" }]);
+      const cost = await costOf(session, sql);
+      expect(cost, range).toEqual({ files: june.length, rowGroups: 1 });
+    }
+    expect((await costOf(session, expected)).files).toBe(files.length);
+  },
+);
 
 test("of a large file, one symbol's month reads one row group or two", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
@@ -125,7 +129,7 @@ test("of a large file, one symbol's month reads one row group or two", async () 
   expect(found.filter((rowGroups) => rowGroups === 2).length).toBeLessThanOrEqual(3);
 });
 
-test("the rows of a view with branches are those of its files", async () => {
+once("the rows of a view with branches are those of its files", async () => {
   const session = await readerOf(compacted);
   const [view] = await session.json<{ sql: string }>(
     "SELECT sql FROM duckdb_views() WHERE schema_name = 'raw' AND view_name = 'bars_1m'",
@@ -174,7 +178,7 @@ function snapshotOf(files: readonly DataFile[], table = BARS_1M): Snapshot {
 const months = (count: number): string[] =>
   Array.from({ length: count }, (_, n) => new Date(Date.UTC(2015, n)).toISOString().slice(0, 10));
 
-test("few files, and tables without a time, have one list", () => {
+once("few files, and tables without a time, have one list", () => {
   const month = (value: string): DataFile[] => Array.from({ length: 5 }, (_, n) => fileOf("month", value, n));
   expect(viewBranches(snapshotOf(months(6).flatMap(month)))).toBeUndefined();
   expect(viewBranches(snapshotOf(months(7).flatMap(month)))).toHaveLength(7);
@@ -183,7 +187,7 @@ test("few files, and tables without a time, have one list", () => {
   expect(viewBranches(snapshotOf(one))).toBeUndefined();
 });
 
-test("a branch says in which days and instants its rows lie", () => {
+once("a branch says in which days and instants its rows lie", () => {
   const files = ["2024", "2025"].flatMap((year) =>
     Array.from({ length: 20 }, (_, n) => fileOf("year", year, n)),
   );
@@ -196,7 +200,7 @@ test("a branch says in which days and instants its rows lie", () => {
   expect(second?.where).toMatch(/^"trade_date" >= DATE '2025-01-01' AND "trade_date" < DATE '2026-01-01'/);
 });
 
-test("many partitions share branches, in order, and every file is in one", () => {
+once("many partitions share branches, in order, and every file is in one", () => {
   const files = months(130).flatMap((value) => [fileOf("month", value, 0), fileOf("month", value, 1)]);
   const branches = viewBranches(snapshotOf([...files].reverse())) ?? [];
   expect(branches.length).toBeLessThanOrEqual(24);
@@ -207,7 +211,7 @@ test("many partitions share branches, in order, and every file is in one", () =>
   for (const [n, bound] of bounds.slice(1).entries()) expect(bound?.[0]).toBe(bounds[n]?.[1]);
 });
 
-test("what is not known bounds nothing: null and strange partitions, and files without statistics", () => {
+once("what is not known bounds nothing: null and strange partitions, and files without statistics", () => {
   const known = months(10).flatMap((value) => Array.from({ length: 4 }, (_, n) => fileOf("month", value, n)));
   const strange = [fileOf("month", null), fileOf("month", "soon"), fileOf("month", "2015-01-02")];
   const branches = viewBranches(snapshotOf([...known, ...strange])) ?? [];

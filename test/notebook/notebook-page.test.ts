@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { notebookPage } from "../../src/notebook/notebook-page.js";
 import type { PackedChart } from "../../src/notebook/pack-charts.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
+import { once } from "../once.js";
 import { cases, pickFrom } from "../sweep.js";
 import { countOf, hasChromium, narrowPage, openPage } from "./chromium.js";
 import { emptySession, runText } from "./run-cells.js";
@@ -62,7 +63,7 @@ SELECT i, g, i * g AS v, 'series ' || lpad(g::VARCHAR, 2, '0') AS g FROM range(4
 SELECT 1 AS one, 'two' AS second
 `;
 
-test("a page names its lake's versions, the as-of time, and when and by what it was made", async () => {
+once("a page names its lake's versions, the as-of time, and when and by what it was made", async () => {
   const page = await pageOf("-- # A title\n-- %% param n = 3\n-- %%\nSELECT $n AS n");
   expect(page).toContain("<title>A title</title>");
   expect(page).toContain("<dt>n</dt><dd>3</dd>");
@@ -72,7 +73,7 @@ test("a page names its lake's versions, the as-of time, and when and by what it 
   expect(page).toContain("test.sql · made 2026-11-21 08:30:00 UTC by barlake 1.2.3");
 });
 
-test("bars within days say which days they are of, and the colours are those of their region", async () => {
+once("bars within days say which days they are of, and the colours are those of their region", async () => {
   const bars = (symbol: string): string =>
     `-- %% chart candlestick x=t\nSELECT '${symbol}' AS symbol, TIMESTAMPTZ '2026-01-05 01:30:00Z' + INTERVAL (i) HOUR AS t, 1 AS open, 1 AS high, 1 AS low, 1 AS close FROM range(30) r(i)\n`;
   const page = await pageOf(bars("600519.SH") + bars("AAPL.US"));
@@ -82,12 +83,12 @@ test("bars within days say which days they are of, and the colours are those of 
   expect(chartsIn(await pageOf(given.replace("'text' AS symbol, ", "")))[0]?.chart.rising).toBe("red");
 });
 
-test("the parameters stand below the first cell", async () => {
+once("the parameters stand below the first cell", async () => {
   const page = await pageOf("-- # A title\n-- %% param n = 3\n-- %%\nSELECT $n AS n");
   expect(page).toMatch(/<section[^>]*>.*A title.*<\/section>\n<dl class="parameters">.*<\/dl>\n<section/s);
 });
 
-test("tables: numbers to the right, missing values, and how many rows there are", async () => {
+once("tables: numbers to the right, missing values, and how many rows there are", async () => {
   const page = await pageOf(
     "-- %% table rows=2 title=Rows\nSELECT 'x' AS a_b, i AS n, NULL::VARCHAR AS gone FROM range(12345) t(i)\n-- %% table empty=\"Run a pipeline.\"\nSELECT 1 WHERE false",
   );
@@ -97,13 +98,13 @@ test("tables: numbers to the right, missing values, and how many rows there are"
   expect(page).toContain('<p class="empty">Run a pipeline.</p>');
 });
 
-test("a cell's fault stands in its place", async () => {
+once("a cell's fault stands in its place", async () => {
   const page = await pageOf("-- %%\nSELECT '<b>' AS a FROM nowhere\n-- %%\nSELECT 'still here'");
   expect(page).toMatch(/role="alert"><strong>line 2<\/strong><pre>Catalog Error: [^<]*nowhere/);
   expect(page).toContain("still here");
 });
 
-test("a page loads nothing, and its policy permits its own scripts alone", async () => {
+once("a page loads nothing, and its policy permits its own scripts alone", async () => {
   const page = await pageOf(EVERY_CHART);
   const scripts = [...page.matchAll(/<script>(.*?)<\/script>/gs)].map(([, script = ""]) => script);
   expect(scripts).toHaveLength(3);
@@ -116,7 +117,7 @@ test("a page loads nothing, and its policy permits its own scripts alone", async
   ]);
 });
 
-test("a page holds the scripts of its charts alone", async () => {
+once("a page holds the scripts of its charts alone", async () => {
   const [none, plots, candles] = await Promise.all([
     pageOf("-- %%\nSELECT 1"),
     pageOf("-- %% chart bar x=a y=b\nSELECT 1 AS a, 2 AS b"),
@@ -129,7 +130,7 @@ test("a page holds the scripts of its charts alone", async () => {
   expect(none).toContain("script-src 'none'");
 });
 
-test("charts are packed by column, a text once", async () => {
+once("charts are packed by column, a text once", async () => {
   const [chart] = chartsIn(
     await pageOf(
       "-- %% chart line x=d y=v color=g\nSELECT DATE '1970-01-01' + i::INTEGER AS d, i / 3 AS v, ['a', 'b'][i % 2 + 1] AS g FROM range(4) t(i)",
@@ -172,7 +173,7 @@ function hostile(value: string): Promise<string> {
   return pageOf(HOSTILE_NOTEBOOK.replaceAll("__", value.replaceAll('"', '""')), { symbol: value });
 }
 
-test("values, names and prose stay text, whatever they hold", async () => {
+once("values, names and prose stay text, whatever they hold", async () => {
   const plain = await hostile("plain");
   const elements = (page: string): string[] =>
     [
@@ -205,7 +206,7 @@ describe.skipIf(!hasChromium())("in a browser", () => {
     return openPage(file);
   }
 
-  test("every kind of chart is drawn, without a word on the console", async () => {
+  once("every kind of chart is drawn, without a word on the console", async () => {
     const { dom, console } = look(await pageOf(EVERY_CHART));
     expect(console).toEqual([]);
     const marks = ["line", "area", "bar", "dot", "cell", "rect", "tip"];
@@ -227,7 +228,7 @@ describe.skipIf(!hasChromium())("in a browser", () => {
     expect(new Set(strokes).size).toBe(30);
   });
 
-  test("a page is no wider than a telephone", async () => {
+  once("a page is no wider than a telephone", async () => {
     expect(narrowPage(await pageOf(EVERY_CHART))).toMatchObject({ excess: 0 });
   });
 
@@ -239,7 +240,7 @@ describe.skipIf(!hasChromium())("in a browser", () => {
     expect(countOf(dom, "<svg")).toBeGreaterThanOrEqual(2);
   });
 
-  test("a script of another's, and a picture, are forbidden: the console would tell", async () => {
+  once("a script of another's, and a picture, are forbidden: the console would tell", async () => {
     const page = await pageOf(EVERY_CHART);
     const { dom, console } = look(
       page.replace(

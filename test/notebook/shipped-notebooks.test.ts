@@ -6,6 +6,7 @@ import { openReader } from "../../src/lake/publish.js";
 import { notebookPage } from "../../src/notebook/notebook-page.js";
 import { shippedNotebooks } from "../../src/notebook/shipped-notebooks.js";
 import { temporaryFolder, temporaryLake } from "../lake/temporary-lake.js";
+import { once } from "../once.js";
 import { newLake } from "../serve/served-lake.js";
 import { fillSimulated } from "../sql/simulated-lake.js";
 import { cases, pickFrom } from "../sweep.js";
@@ -28,7 +29,7 @@ const opened = pickFrom(shipped, cases({ few: 2, more: 6, all: 6 }));
 const textOf = (name: string): string =>
   readFileSync(shipped.find((one) => one.name === name)?.path ?? name, "utf8");
 
-test("six notebooks come with it, each with a heading", () => {
+once("six notebooks come with it, each with a heading", () => {
   expect(shipped.map(({ name, title }) => [name, title])).toEqual([
     ["data-quality", "Data quality"],
     ["earnings-announcements", "Earnings announcements"],
@@ -81,7 +82,7 @@ describe("on a simulated market", () => {
     }
   });
 
-  test("the event study's windows are those that a plain count of sessions gives", async () => {
+  once("the event study's windows are those that a plain count of sessions gives", async () => {
     await runText(textOf("earnings-announcements"), { region: "CN", span: "3" }, reader);
     const sessions = await column(
       "SELECT trade_date::VARCHAR FROM trading_calendar WHERE region = 'CN' ORDER BY 1",

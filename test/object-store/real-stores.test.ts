@@ -32,6 +32,14 @@ describe.each(HERE.length > 0 ? HERE.map(({ name }) => name) : STORES)("%s", (na
       return { store, counts };
     }
 
+    test("what it prints is there for the report of a test that fails", async () => {
+      const { store } = await openBucket();
+      await store.put("printed", new Uint8Array());
+      await expect
+        .poll(server.printed, { timeout: 60_000 })
+        .toContain(name === "minio" ? "API:" : "/lakes/printed");
+    });
+
     test("any key can be written, read, listed and deleted", async () => {
       const { store } = await openBucket();
       const root = `${randomUUID()}/`;

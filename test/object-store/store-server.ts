@@ -9,6 +9,7 @@ import {
   startStore as startIn,
   variableOf,
 } from "../../src/cli/demo/store-server.js";
+import { noteOnFailure } from "../failure-notes.js";
 
 export { STORES, type StoreName, type StoreServer };
 
@@ -35,12 +36,16 @@ export function storesHere(count: number): { readonly name: StoreName; readonly 
   }).slice(0, count);
 }
 
-/** Starts a store in a temporary folder, with one empty bucket. The caller must stop it; its files are deleted then. */
+/**
+ * Starts a store in a temporary folder, with one empty bucket. The caller must stop it; its files are deleted then. What it
+ * has printed is shown with each test and hook of the file that fails.
+ */
 export async function startStore(name: StoreName, program: string): Promise<StoreServer> {
   const folder = mkdtempSync(join(tmpdir(), `barlake-${name}-`));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   try {
-    const server = await startIn(name, program, { folder, bucket: "lakes" });
+    const server = await startIn(name, program, { folder, bucket: "lakes", isQuiet: false });
+    noteOnFailure({ subject: `${name} has printed`, text: server.printed });
     return {
       ...server,
       async stop() {

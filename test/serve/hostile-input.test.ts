@@ -4,6 +4,7 @@ import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../src/schema/reference.js";
 import { BALANCE_SHEET } from "../../src/schema/statements.js";
 import { ENDPOINTS } from "../../src/wire/endpoints.js";
+import { once } from "../once.js";
 import { cases } from "../sweep.js";
 import { anyAttack, NAMES, nasty } from "./any-attack.js";
 import { carryOut } from "./hostile-client.js";
@@ -52,7 +53,7 @@ describe("hostile inputs are answered with data or a refusal, never with a fault
   const query = fc.dictionary(fc.constantFrom(...NAMES), nasty);
   const encoded = (text: string): string => encodeURIComponent(Buffer.from(text).toString());
 
-  test("in queries and paths", async () => {
+  once("in queries and paths", async () => {
     const gets = Object.values(ENDPOINTS).filter((endpoint) => endpoint.method === "GET");
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...gets), query, nasty, async (endpoint, parameters, exchange) => {
@@ -66,7 +67,7 @@ describe("hostile inputs are answered with data or a refusal, never with a fault
     );
   });
 
-  test("in bodies", async () => {
+  once("in bodies", async () => {
     const posts = Object.values(ENDPOINTS).filter((endpoint) => endpoint.method === "POST");
     const value = fc.oneof(fc.array(nasty, { maxLength: 5 }), nasty, fc.jsonValue());
     const members = fc.dictionary(fc.constantFrom("symbols", "universes", "ids", "x"), value);
@@ -83,7 +84,7 @@ describe("hostile inputs are answered with data or a refusal, never with a fault
     );
   });
 
-  test("in parameters that stand more than once", async () => {
+  once("in parameters that stand more than once", async () => {
     for (const name of NAMES) {
       const { status } = await served.ask(`${KLINES}&${name}=1&${name}=2`);
       expect([200, 400]).toContain(status);
@@ -108,7 +109,7 @@ test("hostile clients of the stream get messages or are cut off, and everybody e
   });
 });
 
-test("hostile clients get responses or are cut off, and everybody else is answered as before", async () => {
+once("hostile clients get responses or are cut off, and everybody else is answered as before", async () => {
   const target = { host: "127.0.0.1", port: served.service.port, key: KEY };
   const before = await served.ask(KLINES);
   expect(before.status).toBe(200);

@@ -7,6 +7,7 @@ import type { Region } from "../../src/market/regions.js";
 import { dayRange } from "../../src/market/sessions.js";
 import { regionOf } from "../../src/market/symbol.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
+import { once } from "../once.js";
 import { type Klines, referenceKlines } from "../serve/reference-klines.js";
 import { type LandedBar, landRows, newLake } from "../serve/served-lake.js";
 import { cases, pickFrom } from "../sweep.js";
@@ -103,25 +104,28 @@ describe("bars of a simulated market", () => {
     }
   });
 
-  test("conditions on symbol and date reach the files of the bars, the one on symbol those of the ex-events too", async () => {
-    const [plan] = await reader.json<{ explain_value: string }>(
-      `EXPLAIN (FORMAT json) FROM adjusted('5m', 'forward') WHERE symbol = '${symbols[0]}' AND trade_date = '2026-03-25'`,
-    );
-    const scans: string[] = [];
-    const visit = (node: {
-      name?: string;
-      extra_info?: Record<string, unknown>;
-      children?: never[];
-    }): void => {
-      if (node.name?.trim() === "READ_PARQUET") scans.push(JSON.stringify(node.extra_info?.Filters ?? ""));
-      for (const child of node.children ?? []) visit(child);
-    };
-    for (const root of JSON.parse((plan as { explain_value: string }).explain_value)) visit(root);
-    // Of the bars, and of the trading days: the known ones and the first of them.
-    expect(scans).toHaveLength(2 + 2);
-    expect(scans.filter((filters) => filters.includes(`symbol='${symbols[0]}'`))).toHaveLength(2);
-    expect(scans.filter((filters) => filters.includes("trade_date='2026-03-25'"))).toHaveLength(1);
-  });
+  once(
+    "conditions on symbol and date reach the files of the bars, the one on symbol those of the ex-events too",
+    async () => {
+      const [plan] = await reader.json<{ explain_value: string }>(
+        `EXPLAIN (FORMAT json) FROM adjusted('5m', 'forward') WHERE symbol = '${symbols[0]}' AND trade_date = '2026-03-25'`,
+      );
+      const scans: string[] = [];
+      const visit = (node: {
+        name?: string;
+        extra_info?: Record<string, unknown>;
+        children?: never[];
+      }): void => {
+        if (node.name?.trim() === "READ_PARQUET") scans.push(JSON.stringify(node.extra_info?.Filters ?? ""));
+        for (const child of node.children ?? []) visit(child);
+      };
+      for (const root of JSON.parse((plan as { explain_value: string }).explain_value)) visit(root);
+      // Of the bars, and of the trading days: the known ones and the first of them.
+      expect(scans).toHaveLength(2 + 2);
+      expect(scans.filter((filters) => filters.includes(`symbol='${symbols[0]}'`))).toHaveLength(2);
+      expect(scans.filter((filters) => filters.includes("trade_date='2026-03-25'"))).toHaveLength(1);
+    },
+  );
 });
 
 describe("a handful of bars", () => {
@@ -153,33 +157,36 @@ describe("a handful of bars", () => {
     }
   }
 
-  test("a split: forward prices divide, backward ones multiply, additive ones shift; as of the day before, none does", async () => {
-    const bars = [
-      bar("2026-03-02", 20),
-      bar("2026-03-03", 10, { prev_close: 10 }),
-      bar("2026-03-04", 11, { prev_close: 10 }),
-    ];
-    await withBars(BARS_1D, bars, async (reader) => {
-      const closes = async (call: string): Promise<unknown[]> =>
-        (await reader.json<{ close: number }>(`SELECT close FROM ${call} ORDER BY trade_date`)).map(
-          (row) => row.close,
-        );
-      expect(
-        await reader.json("SELECT symbol, ex_date::VARCHAR AS d, factor, amount FROM ex_events"),
-      ).toEqual([{ symbol: "600519.SH", d: "2026-03-03", factor: 2, amount: 10 }]);
-      expect(await closes("adjusted('1d', 'none')")).toEqual([20, 10, 11]);
-      expect(await closes("adjusted('1d', 'forward')")).toEqual([10, 10, 11]);
-      expect(await closes("adjusted('1d', 'backward')")).toEqual([20, 20, 22]);
-      expect(await closes("adjusted('1d', 'forward_additive')")).toEqual([10, 10, 11]);
-      expect(await closes("adjusted('1d', 'backward_additive')")).toEqual([20, 20, 21]);
-      expect(await closes("adjusted('1d', 'forward', as_of := '2026-03-02')")).toEqual([20]);
-      expect(await reader.json("SELECT close, shares, vwap, landed_bars FROM bars('1w')")).toEqual([
-        { close: 11, shares: 3000n, vwap: 41_000 / 3000, landed_bars: 3n },
-      ]);
-    });
-  });
+  once(
+    "a split: forward prices divide, backward ones multiply, additive ones shift; as of the day before, none does",
+    async () => {
+      const bars = [
+        bar("2026-03-02", 20),
+        bar("2026-03-03", 10, { prev_close: 10 }),
+        bar("2026-03-04", 11, { prev_close: 10 }),
+      ];
+      await withBars(BARS_1D, bars, async (reader) => {
+        const closes = async (call: string): Promise<unknown[]> =>
+          (await reader.json<{ close: number }>(`SELECT close FROM ${call} ORDER BY trade_date`)).map(
+            (row) => row.close,
+          );
+        expect(
+          await reader.json("SELECT symbol, ex_date::VARCHAR AS d, factor, amount FROM ex_events"),
+        ).toEqual([{ symbol: "600519.SH", d: "2026-03-03", factor: 2, amount: 10 }]);
+        expect(await closes("adjusted('1d', 'none')")).toEqual([20, 10, 11]);
+        expect(await closes("adjusted('1d', 'forward')")).toEqual([10, 10, 11]);
+        expect(await closes("adjusted('1d', 'backward')")).toEqual([20, 20, 22]);
+        expect(await closes("adjusted('1d', 'forward_additive')")).toEqual([10, 10, 11]);
+        expect(await closes("adjusted('1d', 'backward_additive')")).toEqual([20, 20, 21]);
+        expect(await closes("adjusted('1d', 'forward', as_of := '2026-03-02')")).toEqual([20]);
+        expect(await reader.json("SELECT close, shares, vwap, landed_bars FROM bars('1w')")).toEqual([
+          { close: 11, shares: 3000n, vwap: 41_000 / 3000, landed_bars: 3n },
+        ]);
+      });
+    },
+  );
 
-  test("hours are anchored to the parts of the session; the auction's bar goes into the first", async () => {
+  once("hours are anchored to the parts of the session; the auction's bar goes into the first", async () => {
     const at = (time: string): LandedBar =>
       bar("2026-03-02", 10, { timestamp: Date.parse(`2026-03-02T${time}:00+08:00`) });
     const minutes = ["09:30", "09:31", "10:30", "10:31", "11:30", "13:01", "14:00", "15:00"].map(at);
@@ -196,7 +203,7 @@ describe("a handful of bars", () => {
     });
   });
 
-  test("an unknown period or adjustment is an error", async () => {
+  once("an unknown period or adjustment is an error", async () => {
     await withBars(BARS_1D, [bar("2026-03-02", 20)], async (reader) => {
       await expect(reader.json("FROM bars('7m')")).rejects.toThrow('period "7m" is none of 1m, 5m');
       await expect(reader.json("FROM adjusted('1d', 'up')")).rejects.toThrow(

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Session } from "../../src/db/session/session.js";
 import { openReader } from "../../src/lake/publish.js";
+import { once } from "../once.js";
 import { newLake } from "../serve/served-lake.js";
 import { cases } from "../sweep.js";
 import { fillSimulated } from "./simulated-lake.js";
@@ -105,7 +106,7 @@ describe("as today moves on", () => {
     remove();
   });
 
-  test("every view is either tested against later data or known to show the present state", async () => {
+  once("every view is either tested against later data or known to show the present state", async () => {
     const views = await reader.json<{ name: string }>(
       "SELECT view_name AS name FROM duckdb_views() WHERE schema_name = 'main' AND NOT internal",
     );
@@ -159,18 +160,21 @@ describe("as today moves on", () => {
     expect(empty).toEqual([]);
   });
 
-  test("and would be seen to, if one did: forward prices without as_of change with each new event", async () => {
-    await reader.run(`SET VARIABLE today = DATE '${days.at(-1)}'`);
-    const [event] = await reader.json<{ symbol: string; day: string }>(
-      "SELECT symbol, ex_date::VARCHAR AS day FROM ex_events ORDER BY ex_date DESC, symbol LIMIT 1",
-    );
-    const firstClose = async (today: string): Promise<unknown> => {
-      await reader.run(`SET VARIABLE today = DATE '${today}'`);
-      return reader.json(
-        `SELECT close FROM adjusted('1d', 'forward') WHERE symbol = '${event?.symbol}' ORDER BY trade_date LIMIT 1`,
+  once(
+    "and would be seen to, if one did: forward prices without as_of change with each new event",
+    async () => {
+      await reader.run(`SET VARIABLE today = DATE '${days.at(-1)}'`);
+      const [event] = await reader.json<{ symbol: string; day: string }>(
+        "SELECT symbol, ex_date::VARCHAR AS day FROM ex_events ORDER BY ex_date DESC, symbol LIMIT 1",
       );
-    };
-    const before = days.filter((day) => day < (event?.day as string)).at(-1) as string;
-    expect(await firstClose(before)).not.toEqual(await firstClose(event?.day as string));
-  });
+      const firstClose = async (today: string): Promise<unknown> => {
+        await reader.run(`SET VARIABLE today = DATE '${today}'`);
+        return reader.json(
+          `SELECT close FROM adjusted('1d', 'forward') WHERE symbol = '${event?.symbol}' ORDER BY trade_date LIMIT 1`,
+        );
+      };
+      const before = days.filter((day) => day < (event?.day as string)).at(-1) as string;
+      expect(await firstClose(before)).not.toEqual(await firstClose(event?.day as string));
+    },
+  );
 });

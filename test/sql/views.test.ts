@@ -7,6 +7,7 @@ import { openReader, publish } from "../../src/lake/publish.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { TABLES } from "../../src/schema/tables.js";
 import { land, openSession, temporaryLake } from "../lake/temporary-lake.js";
+import { once } from "../once.js";
 import { cases, pickFrom } from "../sweep.js";
 
 const VIEWS = fileURLToPath(new URL("../../sql/views", import.meta.url));
@@ -19,7 +20,7 @@ const kindOf = (name: string): string => {
   return `${kind}${table}`;
 };
 
-test("each view or macro stands in a file of its name, with purpose, grain and inputs in its header", () => {
+once("each view or macro stands in a file of its name, with purpose, grain and inputs in its header", () => {
   for (const name of names) {
     const sql = textOf(name);
     const kind = kindOf(name);
@@ -30,7 +31,7 @@ test("each view or macro stands in a file of its name, with purpose, grain and i
   }
 });
 
-test("docs/sql.md is what the comments in the database say; npm run docs writes it", async () => {
+once("docs/sql.md is what the comments in the database say; npm run docs writes it", async () => {
   expect(readFileSync(fileURLToPath(new URL("../../docs/sql.md", import.meta.url)), "utf8")).toBe(
     await sqlReference(),
   );
@@ -68,40 +69,43 @@ test("a reader for one statement has what the statement mentions, as a whole rea
   }
 });
 
-test("every view says its grain, every column what it is; every macro its parameters and, of its own, its columns", async () => {
-  const lake = temporaryLake({ hasDatabase: true });
-  await publish(lake);
-  using client = await Session.open({ path: lake.databaseFile, readOnly: true, threads: 1 });
-  const unsaid = await client.json(
-    `SELECT table_name, column_name FROM duckdb_columns() WHERE schema_name = 'main' AND NOT internal AND comment IS NULL`,
-  );
-  expect(unsaid).toEqual([]);
-  const grainless = await client.json(
-    `SELECT view_name FROM duckdb_views() WHERE schema_name = 'main' AND NOT internal AND NOT regexp_matches(comment, '[Oo]ne row an? ')`,
-  );
-  expect(grainless).toEqual([]);
-  const macros = await client.json<{ name: string; comment: string; parameters: string[]; kind: string }>(
-    `SELECT function_name AS name, comment, parameters, function_type AS kind FROM duckdb_functions()
+once(
+  "every view says its grain, every column what it is; every macro its parameters and, of its own, its columns",
+  async () => {
+    const lake = temporaryLake({ hasDatabase: true });
+    await publish(lake);
+    using client = await Session.open({ path: lake.databaseFile, readOnly: true, threads: 1 });
+    const unsaid = await client.json(
+      `SELECT table_name, column_name FROM duckdb_columns() WHERE schema_name = 'main' AND NOT internal AND comment IS NULL`,
+    );
+    expect(unsaid).toEqual([]);
+    const grainless = await client.json(
+      `SELECT view_name FROM duckdb_views() WHERE schema_name = 'main' AND NOT internal AND NOT regexp_matches(comment, '[Oo]ne row an? ')`,
+    );
+    expect(grainless).toEqual([]);
+    const macros = await client.json<{ name: string; comment: string; parameters: string[]; kind: string }>(
+      `SELECT function_name AS name, comment, parameters, function_type AS kind FROM duckdb_functions()
      WHERE schema_name = 'main' AND NOT internal`,
-  );
-  expect(macros.length).toBeGreaterThan(10);
-  const calls: Record<string, string> = {
-    adjusted: "adjusted('1d', 'none')",
-    adjustment_steps: "adjustment_steps('forward')",
-    statements_asof: "statements_asof()",
-    members: "members('X')",
-  };
-  for (const { name, comment, parameters } of macros) {
-    for (const parameter of parameters) expect(comment, name).toContain(`\n${parameter}: `);
-    const call = calls[name];
-    if (call === undefined) continue;
-    const columns = await client.json<{ column_name: string }>(`DESCRIBE FROM ${call}`);
-    const said = [...comment.matchAll(/^-> (\w+): ./gm)].map(([, column]) => column);
-    expect(said, name).toEqual(columns.map(({ column_name }) => column_name));
-  }
-});
+    );
+    expect(macros.length).toBeGreaterThan(10);
+    const calls: Record<string, string> = {
+      adjusted: "adjusted('1d', 'none')",
+      adjustment_steps: "adjustment_steps('forward')",
+      statements_asof: "statements_asof()",
+      members: "members('X')",
+    };
+    for (const { name, comment, parameters } of macros) {
+      for (const parameter of parameters) expect(comment, name).toContain(`\n${parameter}: `);
+      const call = calls[name];
+      if (call === undefined) continue;
+      const columns = await client.json<{ column_name: string }>(`DESCRIBE FROM ${call}`);
+      const said = [...comment.matchAll(/^-> (\w+): ./gm)].map(([, column]) => column);
+      expect(said, name).toEqual(columns.map(({ column_name }) => column_name));
+    }
+  },
+);
 
-test("a client that attaches the file has its views, and after USE its macros", async () => {
+once("a client that attaches the file has its views, and after USE its macros", async () => {
   const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
   await land(session, lake, BARS_1D, [{ at: "2024-01-01T16:00:00Z", close: 10.25 }]);
   await publish(lake);
@@ -113,31 +117,34 @@ test("a client that attaches the file has its views, and after USE its macros", 
   expect(await client.json("SELECT close FROM adjusted('1w', 'forward')")).toEqual([{ close: 10.25 }]);
 });
 
-test("lake.duckdb opens in a client of its own, read-only, and shows tables, views and comments", async () => {
-  const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
-  await land(session, lake, BARS_1D, [
-    { at: "2024-01-01T16:00:00Z", volume: 300, close: 10.25, amount: 3075 },
-  ]);
-  await publish(lake);
-  using client = await Session.open({ path: lake.databaseFile, readOnly: true, threads: 1 });
-  const bars = await client.json("SELECT symbol, trade_date::VARCHAR AS d, shares, vwap FROM bars_1d");
-  expect(bars).toEqual([{ symbol: "600519.SH", d: "2024-01-02", shares: 300n, vwap: 10.25 }]);
-  const views = await client.json<{ schema_name: string; view_name: string; comment: string | null }>(
-    "SELECT schema_name, view_name, comment FROM duckdb_views() WHERE NOT internal",
-  );
-  const main = views.filter((view) => view.schema_name === "main");
-  expect(main.map((view) => view.view_name).sort()).toEqual(
-    names.filter((name) => kindOf(name) === "VIEW").sort(),
-  );
-  expect(main.filter((view) => !view.comment)).toEqual([]);
-  const [volume] = await client.json(
-    "SELECT comment FROM duckdb_columns() WHERE schema_name = 'raw' AND table_name = 'bars_1d' AND column_name = 'volume'",
-  );
-  expect(volume).toEqual({ comment: expect.stringContaining("[lot shares]") });
-  for (const table of TABLES) await client.json(`SELECT count(*) FROM raw.${table.name}`);
-});
+once(
+  "lake.duckdb opens in a client of its own, read-only, and shows tables, views and comments",
+  async () => {
+    const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
+    await land(session, lake, BARS_1D, [
+      { at: "2024-01-01T16:00:00Z", volume: 300, close: 10.25, amount: 3075 },
+    ]);
+    await publish(lake);
+    using client = await Session.open({ path: lake.databaseFile, readOnly: true, threads: 1 });
+    const bars = await client.json("SELECT symbol, trade_date::VARCHAR AS d, shares, vwap FROM bars_1d");
+    expect(bars).toEqual([{ symbol: "600519.SH", d: "2024-01-02", shares: 300n, vwap: 10.25 }]);
+    const views = await client.json<{ schema_name: string; view_name: string; comment: string | null }>(
+      "SELECT schema_name, view_name, comment FROM duckdb_views() WHERE NOT internal",
+    );
+    const main = views.filter((view) => view.schema_name === "main");
+    expect(main.map((view) => view.view_name).sort()).toEqual(
+      names.filter((name) => kindOf(name) === "VIEW").sort(),
+    );
+    expect(main.filter((view) => !view.comment)).toEqual([]);
+    const [volume] = await client.json(
+      "SELECT comment FROM duckdb_columns() WHERE schema_name = 'raw' AND table_name = 'bars_1d' AND column_name = 'volume'",
+    );
+    expect(volume).toEqual({ comment: expect.stringContaining("[lot shares]") });
+    for (const table of TABLES) await client.json(`SELECT count(*) FROM raw.${table.name}`);
+  },
+);
 
-test("a reader of the old views keeps them while they are replaced", async () => {
+once("a reader of the old views keeps them while they are replaced", async () => {
   const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
   await land(session, lake, BARS_1D, [{ at: "2024-01-01T16:00:00Z" }]);
   await publish(lake);

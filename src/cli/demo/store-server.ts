@@ -20,6 +20,8 @@ export interface StoreServer {
   readonly bucket: string;
   /** The variables that a client of the store needs. */
   readonly env: Readonly<Record<string, string>>;
+  /** The end of what it has printed: at most 4,000 characters. */
+  readonly printed: () => string;
   stop(): Promise<void>;
 }
 
@@ -60,6 +62,14 @@ const CREDENTIALS: Readonly<Record<StoreName, { readonly id: string; readonly se
  */
 const UNTIL_INPUT_ENDS = `exec 3<&0; (cat <&3; kill -KILL $$) >/dev/null 2>&1 & exec "$@" 3<&- </dev/null`;
 
+/** Where a store is started, and how. */
+interface StoreOptions {
+  readonly folder: string;
+  readonly bucket: string;
+  /** Whether it prints nothing but errors; else requests, too, where it can. @default true */
+  readonly isQuiet?: boolean;
+}
+
 /** How often a store is started that another program took the port of. */
 const ATTEMPTS = 3;
 
@@ -72,12 +82,13 @@ const ATTEMPTS = 3;
 export async function startStore(
   name: StoreName,
   program: string,
-  { folder, bucket }: { readonly folder: string; readonly bucket: string },
+  options: StoreOptions,
 ): Promise<StoreServer> {
+  const { folder, bucket } = options;
   mkdirSync(join(folder, "data", bucket), { recursive: true });
   for (let attempt = 1; ; attempt++) {
     try {
-      return await startOnce(name, program, folder, bucket);
+      return await startOnce(name, program, options);
     } catch (error) {
       if (attempt === ATTEMPTS) throw error;
     }
@@ -87,12 +98,12 @@ export async function startStore(
 async function startOnce(
   name: StoreName,
   program: string,
-  folder: string,
-  bucket: string,
+  { folder, bucket, isQuiet = true }: StoreOptions,
 ): Promise<StoreServer> {
   const [id, secret] = [randomBytes(8).toString("hex"), randomBytes(20).toString("hex")];
   const address = `127.0.0.1:${await freePort()}`;
-  const command = [program, ...ARGUMENTS[name](address, join(folder, "data"))];
+  const words = ARGUMENTS[name](address, join(folder, "data"));
+  const command = [program, ...words.filter((word) => isQuiet || word !== "--quiet")];
   const { PATH = "" } = process.env;
   const child = spawn("sh", ["-c", UNTIL_INPUT_ENDS, "sh", ...command], {
     cwd: folder,
@@ -143,7 +154,7 @@ async function startOnce(
     AWS_CONFIG_FILE: join(folder, "no-config"),
     AWS_SHARED_CREDENTIALS_FILE: join(folder, "no-credentials"),
   };
-  return { url, bucket, env, stop };
+  return { url, bucket, env, printed: () => printed, stop };
 }
 
 /** Kills the store and what watches its input. */

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { batchesToIpc, type IpcFormat } from "../../../src/arrow/batches-ipc.js";
 import { Session } from "../../../src/db/session/session.js";
+import { once } from "../../once.js";
 import { cases } from "../../sweep.js";
 import { anyColumn, EVERY_SCALAR, queryOf } from "./any-column.js";
 import { type Plain, plainOfDuckDB, plainRows } from "./plain-values.js";
@@ -33,7 +34,7 @@ async function valuesOf(sql: string): Promise<Plain[][]> {
 }
 
 describe("the batches of a query hold DuckDB's own values", () => {
-  test("of every type, over several vectors", async () => {
+  once("of every type, over several vectors", async () => {
     const sql = queryOf(EVERY_SCALAR, 5000);
     const expected = await valuesOf(sql);
     expect(expected).toHaveLength(5000);
@@ -59,19 +60,19 @@ describe("the batches of a query hold DuckDB's own values", () => {
     );
   });
 
-  test("of lists whose elements are not in their order", async () => {
+  once("of lists whose elements are not in their order", async () => {
     const sql = `SELECT list_reverse(l) AS reversed, l[2:3] AS part, l AS whole, [l, NULL, l] AS nested
       FROM (SELECT range(i % 5, i % 5 + i % 4) AS l, i FROM range(3000) t(i)) WHERE i % 3 > 0 ORDER BY hash(i)`;
     expect(plainRows(await batchesOf(sql))).toEqual(await valuesOf(sql));
   });
 
-  test("of a column that is null throughout, of none, and of empty lists", async () => {
+  once("of a column that is null throughout, of none, and of empty lists", async () => {
     const sql = "SELECT NULL AS a, NULL::INTEGER AS b, [] AS c, MAP {} AS d, ''::BLOB AS e FROM range(3000)";
     expect(plainRows(await batchesOf(sql))).toEqual(await valuesOf(sql));
   });
 });
 
-test("batches have 64k rows at most, and fewer where values are large", async () => {
+once("batches have 64k rows at most, and fewer where values are large", async () => {
   const rows = (await batchesOf("SELECT i FROM range(200000) t(i)")).map((batch) => batch.numRows);
   expect(Math.max(...rows)).toBeLessThanOrEqual(65_536);
   expect(Math.min(...rows.slice(0, -1))).toBeGreaterThan(65_536 - 2048);
@@ -80,21 +81,21 @@ test("batches have 64k rows at most, and fewer where values are large", async ()
   expect(large.map((batch) => batch.numRows)).toEqual([2048, 2048, 2048, 2048]);
 });
 
-test("an enum's words are written once", async () => {
+once("an enum's words are written once", async () => {
   const sql = "SELECT (['a', 'b'][i % 2 + 1])::ENUM('a', 'b') AS e FROM range(150000) t(i)";
   const batches = await throughIpc(sql, "file");
   expect(batches).toHaveLength(3);
   expect(plainRows(batches)).toEqual(await valuesOf(sql));
 });
 
-test("an empty result is one batch, which tells the columns", async () => {
+once("an empty result is one batch, which tells the columns", async () => {
   const [batch, ...others] = await throughIpc("SELECT 1 AS a, 'x' AS b WHERE false", "stream");
   expect(others).toEqual([]);
   expect(batch?.numRows).toBe(0);
   expect(batch?.schema.fields.map(({ name, type }) => `${name} ${type}`)).toEqual(["a Int32", "b Utf8"]);
 });
 
-test("types are DuckDB's, where Arrow has them", async () => {
+once("types are DuckDB's, where Arrow has them", async () => {
   const [batch] = await batchesOf(
     `SELECT sum(1::BIGINT) AS volume, now() AS at, now()::TIMESTAMP AS local, uuid() AS id, 1.25 AS price,
        DATE '2026-11-20' AS day, [1] AS list, {'a': 1, 'b': 'x'} AS struct, MAP {'k': 1} AS map, row(1, 2) AS unnamed`,
@@ -113,13 +114,13 @@ test("types are DuckDB's, where Arrow has them", async () => {
   ]);
 });
 
-test("a name that is there twice gets a number", async () => {
+once("a name that is there twice gets a number", async () => {
   const [batch] = await batchesOf("SELECT 1 AS a, 2 AS a, 3 AS a_1, 4 AS a");
   expect(batch?.schema.names).toEqual(["a", "a_2", "a_1", "a_3"]);
 });
 
 describe("refused, naming the column and what to do", () => {
-  test.each([
+  once.each([
     [
       "SELECT '12:00:00+01'::TIMETZ AS t",
       /column t: TIME WITH TIME ZONE has no counterpart in Arrow/,
@@ -160,17 +161,17 @@ describe("refused, naming the column and what to do", () => {
   });
 });
 
-test("the largest values that a decimal of 38 digits has are kept", async () => {
+once("the largest values that a decimal of 38 digits has are kept", async () => {
   const most = "9".repeat(38);
   const sql = `SELECT ${most}::HUGEINT AS h, -${most}::HUGEINT AS n, ${most}::UHUGEINT AS u`;
   expect(plainRows(await batchesOf(sql))).toEqual([[BigInt(most), -BigInt(most), BigInt(most)]]);
 });
 
-test("a query that fails midway throws what DuckDB says", async () => {
+once("a query that fails midway throws what DuckDB says", async () => {
   await expect(batchesOf("SELECT error('row ' || i) FROM range(3) t(i)")).rejects.toThrow(/row 0/);
 });
 
-test.each<IpcFormat>(["stream", "file"])(
+once.each<IpcFormat>(["stream", "file"])(
   "the %s of a query that fails midway is refused by readers",
   async (format) => {
     const sql = "SELECT CASE WHEN i = 600000 THEN error('late') ELSE i END AS v FROM range(1000000) t(i)";

@@ -19,6 +19,7 @@ import { klineBatch } from "../../../src/arrow/kline-batch.js";
 import { QueryError } from "../../../src/core/errors.js";
 import { Session } from "../../../src/db/session/session.js";
 import { DOUBLE_COLUMNS, type KlineColumns } from "../../../src/wire/kline-columns.js";
+import { once } from "../../once.js";
 import { cases, SWEEP } from "../../sweep.js";
 import { barsOf, columnsOf, type PlainBar } from "../../wire/any-kline-columns.js";
 
@@ -91,7 +92,7 @@ describe("bars through DuckDB", () => {
     );
   });
 
-  test("int64 and double at their extremes", async () => {
+  once("int64 and double at their extremes", async () => {
     const columns = columnsOf({
       "A.US": [
         {
@@ -129,13 +130,13 @@ describe("bars through DuckDB", () => {
     },
   );
 
-  test("no bars, with and without symbols", async () => {
+  once("no bars, with and without symbols", async () => {
     for (const bars of [{}, { "A.US": [] }]) expect(await scanned(columnsOf(bars))).toEqual(bars);
   });
 });
 
 describe("other columns", () => {
-  test("texts, truth values and small integers, with nulls, over several vectors", async () => {
+  once("texts, truth values and small integers, with nulls, over several vectors", async () => {
     const pick = <T>(i: number, value: T): T | null => (i % 5 === 0 ? null : value);
     const index = Array.from({ length: 5000 }, (_, i) => i);
     const words = index.map((i) => pick(i, `${"\u4e2d\u{1f600}a".repeat(i % 9)}${i}`));
@@ -157,7 +158,7 @@ describe("other columns", () => {
     expect(rows.map((row) => row.us)).toEqual(times);
   });
 
-  test("a dictionary without words is all null", async () => {
+  once("a dictionary without words is all null", async () => {
     const words = vectorFromArray(
       Array.from({ length: 3000 }, () => null),
       new Dictionary(new Utf8(), new Int32()),
@@ -168,7 +169,7 @@ describe("other columns", () => {
     expect(row).toEqual({ n: 3000n, present: 0n });
   });
 
-  test("a type without a twin and a sliced batch throw, naming the column", async () => {
+  once("a type without a twin and a sliced batch throw, naming the column", async () => {
     const floats = batchOf({ f: vectorFromArray([1, 2], new Float32()) });
     await expect(session.withBatch(floats, () => Promise.resolve(1))).rejects.toThrow(
       /^column f: Arrow type Float cannot/,
@@ -183,7 +184,7 @@ describe("other columns", () => {
 });
 
 describe("a scan's life", () => {
-  test("several batches are read at once, each by its own name", async () => {
+  once("several batches are read at once, each by its own name", async () => {
     const one = klineBatch(columnsOf({ "A.US": [{ timestamp: 1, volume: 1n }] }));
     const two = klineBatch(columnsOf({ "B.US": [{ timestamp: 1, volume: 2n }] }));
     const rows = await session.withBatch(one, (a) =>
@@ -194,7 +195,7 @@ describe("a scan's life", () => {
     expect(rows).toEqual([{ a: 1n, b: 2n }]);
   });
 
-  test("the same batch is read twice by one statement", async () => {
+  once("the same batch is read twice by one statement", async () => {
     const bars = Array.from({ length: 3000 }, (_, timestamp) => ({ timestamp, volume: 1n }));
     const rows = await session.withBatch(klineBatch(columnsOf({ "A.US": bars })), (table) =>
       session.rows(`SELECT count(*) AS n FROM ${table} a JOIN ${table} b USING ("timestamp")`),
@@ -202,7 +203,7 @@ describe("a scan's life", () => {
     expect(rows).toEqual([{ n: 3000n }]);
   });
 
-  test("a query gets the columns that it asks for, in its order; also none, and one twice", async () => {
+  once("a query gets the columns that it asks for, in its order; also none, and one twice", async () => {
     const bars = Array.from({ length: 5000 }, (_, k) => ({
       timestamp: k,
       volume: BigInt(k),
@@ -230,20 +231,23 @@ describe("a scan's life", () => {
     ]);
   });
 
-  test("rows keep their order where no other is asked for, and each comes once, whatever the threads", async () => {
-    const bars = Array.from({ length: 100_000 }, (_, k) => ({ timestamp: k, volume: BigInt(k) }));
-    await session.withBatch(klineBatch(columnsOf({ "A.US": bars })), async (table) => {
-      await session.run(`CREATE OR REPLACE TEMP TABLE copied AS SELECT volume FROM ${table}`);
-      const [row] = await session.rows(`SELECT count(*) AS n, count(DISTINCT volume) AS m,
+  once(
+    "rows keep their order where no other is asked for, and each comes once, whatever the threads",
+    async () => {
+      const bars = Array.from({ length: 100_000 }, (_, k) => ({ timestamp: k, volume: BigInt(k) }));
+      await session.withBatch(klineBatch(columnsOf({ "A.US": bars })), async (table) => {
+        await session.run(`CREATE OR REPLACE TEMP TABLE copied AS SELECT volume FROM ${table}`);
+        const [row] = await session.rows(`SELECT count(*) AS n, count(DISTINCT volume) AS m,
           count(*) FILTER (volume <> rowid) AS moved FROM copied`);
-      expect(row).toEqual({ n: 100_000n, m: 100_000n, moved: 0n });
-      expect(await session.rows(`SELECT sum(volume)::BIGINT AS s, count(*) AS n FROM ${table}`)).toEqual([
-        { s: 4_999_950_000n, n: 100_000n },
-      ]);
-    });
-  });
+        expect(row).toEqual({ n: 100_000n, m: 100_000n, moved: 0n });
+        expect(await session.rows(`SELECT sum(volume)::BIGINT AS s, count(*) AS n FROM ${table}`)).toEqual([
+          { s: 4_999_950_000n, n: 100_000n },
+        ]);
+      });
+    },
+  );
 
-  test("once it is over the batch cannot be read, after an error neither", async () => {
+  once("once it is over the batch cannot be read, after an error neither", async () => {
     const batch = klineBatch(columnsOf({ "A.US": [{ timestamp: 1, volume: 1n }] }));
     let name = "";
     await expect(
@@ -256,7 +260,7 @@ describe("a scan's life", () => {
     await expect(session.rows(`FROM ${name}`)).rejects.toThrow(/no such batch, or it was released/);
   });
 
-  test("a sibling connection reads it too", async () => {
+  once("a sibling connection reads it too", async () => {
     using sibling = await session.sibling();
     const batch = klineBatch(columnsOf({ "A.US": [{ timestamp: 1, volume: 9n }] }));
     expect(await sibling.withBatch(batch, (table) => sibling.rows(`SELECT volume FROM ${table}`))).toEqual([

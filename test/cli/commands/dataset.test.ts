@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TradingDate } from "../../../src/core/time.js";
 import { DAYS, grow, lakeUntil } from "../../dataset/growing-lake.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
+import { once } from "../../once.js";
 import { newLake } from "../../serve/served-lake.js";
 import { cases, pickFrom } from "../../sweep.js";
 import { runCli, runProcess } from "../run-cli.js";
@@ -15,7 +16,7 @@ describe("barlake dataset", () => {
   beforeAll(async () => void (await lakeUntil(lake.location, DAYS[120] as TradingDate)));
   afterAll(remove);
 
-  test("plans, builds, appends, lists and verifies a spec that comes with it", async () => {
+  once("plans, builds, appends, lists and verifies a spec that comes with it", async () => {
     const plan = await run("plan", "cn-daily", "--format", "qlib");
     expect(plan).toMatchObject({ code: 0, stderr: "" });
     expect(plan.stdout).toMatch(
@@ -61,7 +62,7 @@ describe("barlake dataset", () => {
     expect(damaged.stdout).toContain("files: calendars/day.txt is not as it was written");
   });
 
-  test("takes specs of one's own, as JSON or TypeScript, and says what is wrong with them", async () => {
+  once("takes specs of one's own, as JSON or TypeScript, and says what is wrong with them", async () => {
     const place = temporaryFolder();
     const json = join(place, "mine.json");
     writeFileSync(
@@ -122,7 +123,7 @@ describe("barlake dataset", () => {
     );
   });
 
-  test.each([
+  once.each([
     ["CN", "XSHG"],
     ["HK", "XHKG"],
     ["US", "XNYS"],

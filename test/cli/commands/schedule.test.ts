@@ -12,6 +12,7 @@ import { virtualClock } from "../../faults/clock/virtual-clock.js";
 import { json, type ScriptedService, startScripted } from "../../faults/service/scripted-service.js";
 import { dailyBars, right } from "../../jobs/scripted-market.js";
 import { land, openSession, temporaryFolder } from "../../lake/temporary-lake.js";
+import { once } from "../../once.js";
 import { SWEEP } from "../../sweep.js";
 import { runCli, runProcess } from "../run-cli.js";
 
@@ -99,51 +100,54 @@ function dailyAt(msAgo: number): { cron: string } {
   return { cron: `${at.getUTCMinutes()} ${at.getUTCHours()} * * *` };
 }
 
-test("runs at its times, never two at once, reports figures, health and metrics, and ends with 0 on SIGTERM", async () => {
-  pipelineFile({ cron: "* * * * * *" });
-  let inFlight = 0;
-  let most = 0;
-  service.script = (seen, response, index) => {
-    most = Math.max(most, ++inFlight);
-    setImmediate(() => {
-      inFlight -= 1;
-      right(seen, response, index);
+once(
+  "runs at its times, never two at once, reports figures, health and metrics, and ends with 0 on SIGTERM",
+  async () => {
+    pipelineFile({ cron: "* * * * * *" });
+    let inFlight = 0;
+    let most = 0;
+    service.script = (seen, response, index) => {
+      most = Math.max(most, ++inFlight);
+      setImmediate(() => {
+        inFlight -= 1;
+        right(seen, response, index);
+      });
+    };
+    let watching: Promise<[number, string]> | undefined;
+    const { code, stderr } = await runProcess(["schedule", "./mine.mjs", "--metrics-port", "0"], {
+      cwd: place,
+      env,
+      onLog: (text, child) => {
+        const lines = linesOf(text);
+        if (lines.filter(({ msg }) => msg === "run ended").length < 3 || watching) return;
+        const { url } = lines.find((line) => line.url !== undefined) as Line;
+        watching = (async (): Promise<[number, string]> => {
+          const health = await fetch(`${url}/healthz`);
+          return [health.status, await (await fetch(`${url}/metrics`)).text()];
+        })().finally(() => child.kill("SIGTERM"));
+      },
     });
-  };
-  let watching: Promise<[number, string]> | undefined;
-  const { code, stderr } = await runProcess(["schedule", "./mine.mjs", "--metrics-port", "0"], {
-    cwd: place,
-    env,
-    onLog: (text, child) => {
-      const lines = linesOf(text);
-      if (lines.filter(({ msg }) => msg === "run ended").length < 3 || watching) return;
-      const { url } = lines.find((line) => line.url !== undefined) as Line;
-      watching = (async (): Promise<[number, string]> => {
-        const health = await fetch(`${url}/healthz`);
-        return [health.status, await (await fetch(`${url}/metrics`)).text()];
-      })().finally(() => child.kill("SIGTERM"));
-    },
-  });
-  expect(code).toBe(0);
-  const [health, metrics] = await (watching as Promise<[number, string]>);
-  expect(health).toBe(200);
-  expect(metrics).toMatch(/^barlake_runs_total\{pipeline="mine",status="complete"\} \d+$/m);
-  const lines = linesOf(stderr);
-  expect(lines.at(-1)?.msg).toBe("ended");
-  expect(lines.find(({ msg }) => msg === "run ended")).toMatchObject({
-    status: "complete",
-    requests: { sent: 2, answered: 2 },
-    landed: [{ table: "bars_1d", inserted: 450 }, { table: "trading_days" }],
-  });
-  expect(stderr).not.toContain(KEY);
-  expect(most).toBeLessThanOrEqual(2);
-  const runs = (await recorded()).toReversed();
-  expect(runs.length).toBeGreaterThanOrEqual(3);
-  for (const [i, run] of runs.slice(1).entries())
-    expect(run.started_at >= (runs[i] as (typeof runs)[number]).finished_at).toBe(true);
-});
+    expect(code).toBe(0);
+    const [health, metrics] = await (watching as Promise<[number, string]>);
+    expect(health).toBe(200);
+    expect(metrics).toMatch(/^barlake_runs_total\{pipeline="mine",status="complete"\} \d+$/m);
+    const lines = linesOf(stderr);
+    expect(lines.at(-1)?.msg).toBe("ended");
+    expect(lines.find(({ msg }) => msg === "run ended")).toMatchObject({
+      status: "complete",
+      requests: { sent: 2, answered: 2 },
+      landed: [{ table: "bars_1d", inserted: 450 }, { table: "trading_days" }],
+    });
+    expect(stderr).not.toContain(KEY);
+    expect(most).toBeLessThanOrEqual(2);
+    const runs = (await recorded()).toReversed();
+    expect(runs.length).toBeGreaterThanOrEqual(3);
+    for (const [i, run] of runs.slice(1).entries())
+      expect(run.started_at >= (runs[i] as (typeof runs)[number]).finished_at).toBe(true);
+  },
+);
 
-test("says what it waits for", async () => {
+once("says what it waits for", async () => {
   const month = ((new Date().getUTCMonth() + 6) % 12) + 1;
   pipelineFile({ cron: `0 0 1 ${month} *` });
   const { code, stderr } = await runProcess(["schedule", "./mine.mjs", "--no-catch-up"], {
@@ -158,7 +162,7 @@ test("says what it waits for", async () => {
   expect(linesOf(stderr)[0]?.next).toMatchObject([{ pipeline: "mine", at }]);
 });
 
-test("SIGTERM in the middle of a run: exit code 0, and what it received is kept", async () => {
+once("SIGTERM in the middle of a run: exit code 0, and what it received is kept", async () => {
   pipelineFile({ cron: "* * * * * *" });
   const { child, onLog } = startedProcess();
   service.script = (seen, response, index) => {
@@ -202,16 +206,19 @@ test.skipIf(SWEEP === "few")(
   },
 );
 
-test("--once runs what is due and ends with the exit code of the worst run; then nothing is due", async () => {
-  pipelineFile(dailyAt(5 * MINUTE));
-  service.script = (_, response) => json(response, 401, { code: "UNAUTHORIZED", message: "no" });
-  const once = () => runCli(["schedule", "--once", "./mine.mjs"], { cwd: place, env });
-  const refused = await once();
-  expect(refused.code).toBe(3);
-  expect(messages(refused.stderr)).toEqual(["run started", "run ended: refused"]);
-  const again = await once();
-  expect([again.code, ...messages(again.stderr)]).toEqual([0, "nothing is due"]);
-});
+once(
+  "--once runs what is due and ends with the exit code of the worst run; then nothing is due",
+  async () => {
+    pipelineFile(dailyAt(5 * MINUTE));
+    service.script = (_, response) => json(response, 401, { code: "UNAUTHORIZED", message: "no" });
+    const once = () => runCli(["schedule", "--once", "./mine.mjs"], { cwd: place, env });
+    const refused = await once();
+    expect(refused.code).toBe(3);
+    expect(messages(refused.stderr)).toEqual(["run started", "run ended: refused"]);
+    const again = await once();
+    expect([again.code, ...messages(again.stderr)]).toEqual([0, "nothing is due"]);
+  },
+);
 
 /** A webhook that takes the first notice at the second try. */
 async function webhook(): Promise<{ url: string; bodies: () => Record<string, unknown>[] }> {
@@ -252,7 +259,7 @@ test.skipIf(SWEEP === "few")(
   },
 );
 
-test("run notifies the webhook too; a failed notification does not change the run", async () => {
+once("run notifies the webhook too; a failed notification does not change the run", async () => {
   pipelineFile([]);
   const hook = await webhook();
   service.script = (_, response) => json(response, 403, { code: "NO_KLINE_BATCH_PERMISSION", message: "no" });
@@ -320,51 +327,54 @@ test.skipIf(SWEEP === "few")(
   },
 );
 
-test("a pipeline without a schedule is not scheduled", async () => {
+once("a pipeline without a schedule is not scheduled", async () => {
   pipelineFile([]);
   const { code, stderr } = await runCli(["schedule", "./mine.mjs"], { cwd: place, env });
   expect(code).toBe(2);
   expect(stderr).toMatch(/pipeline mine: has no schedule[\s\S]*hint: +give it one/);
 });
 
-test("--once verifies a part of the lake; a damaged file is reported, and makes the exit code 1", async () => {
-  writeFileSync(
-    join(place, "idle.mjs"),
-    `export default ${JSON.stringify({ name: "idle", kind: "reference", schedule: { cron: "0 0 1 1 *" } })};\n`,
-  );
-  const lake = new Lake(join(place, "lake"), { hasDatabase: false });
-  // Written years ago, and so not verified since.
-  const now = Date.parse("2020-01-01T00:00:00Z");
-  await land(await openSession(), lake, BARS_1D, [{ at: "2019-03-06T16:00:00Z" }], { now });
-  const [file] = (await lake.snapshot(BARS_1D)).files.values();
-  const path = join(lake.location, "bars_1d", (file as { path: string }).path);
-  const bytes = readFileSync(path);
-  bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] as number) ^ 1;
-  writeFileSync(path, bytes);
-  const hook = await webhook();
-  const once = (...more: string[]) =>
-    runCli(["schedule", "--once", "--no-catch-up", "./idle.mjs", ...more], {
-      cwd: place,
-      env: { ...env, BARLAKE_WEBHOOK: hook.url },
+once(
+  "--once verifies a part of the lake; a damaged file is reported, and makes the exit code 1",
+  async () => {
+    writeFileSync(
+      join(place, "idle.mjs"),
+      `export default ${JSON.stringify({ name: "idle", kind: "reference", schedule: { cron: "0 0 1 1 *" } })};\n`,
+    );
+    const lake = new Lake(join(place, "lake"), { hasDatabase: false });
+    // Written years ago, and so not verified since.
+    const now = Date.parse("2020-01-01T00:00:00Z");
+    await land(await openSession(), lake, BARS_1D, [{ at: "2019-03-06T16:00:00Z" }], { now });
+    const [file] = (await lake.snapshot(BARS_1D)).files.values();
+    const path = join(lake.location, "bars_1d", (file as { path: string }).path);
+    const bytes = readFileSync(path);
+    bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] as number) ^ 1;
+    writeFileSync(path, bytes);
+    const hook = await webhook();
+    const once = (...more: string[]) =>
+      runCli(["schedule", "--once", "--no-catch-up", "./idle.mjs", ...more], {
+        cwd: place,
+        env: { ...env, BARLAKE_WEBHOOK: hook.url },
+      });
+    expect((await once("--no-scrub")).code).toBe(0);
+    const found = await once();
+    expect(found.code).toBe(1);
+    expect(messages(found.stderr)).toEqual(["files verified", "nothing is due"]);
+    expect(linesOf(found.stderr)[0]).toMatchObject({
+      level: 50,
+      files: 1,
+      damaged: [expect.stringMatching(/^table bars_1d: \S+ is not what was written/)],
+      verifiedSince: "2020-01-01T00:00:00.000Z",
     });
-  expect((await once("--no-scrub")).code).toBe(0);
-  const found = await once();
-  expect(found.code).toBe(1);
-  expect(messages(found.stderr)).toEqual(["files verified", "nothing is due"]);
-  expect(linesOf(found.stderr)[0]).toMatchObject({
-    level: 50,
-    files: 1,
-    damaged: [expect.stringMatching(/^table bars_1d: \S+ is not what was written/)],
-    verifiedSince: "2020-01-01T00:00:00.000Z",
-  });
-  expect(hook.bodies()).toMatchObject([
-    {
-      pipeline: "scrub",
-      status: "failed",
-      text: expect.stringMatching(/^barlake: a file of the lake is damaged: table bars_1d/),
-    },
-  ]);
-  // The next part is due a day later.
-  expect((await once()).code).toBe(0);
-  expect(hook.bodies()).toHaveLength(1);
-});
+    expect(hook.bodies()).toMatchObject([
+      {
+        pipeline: "scrub",
+        status: "failed",
+        text: expect.stringMatching(/^barlake: a file of the lake is damaged: table bars_1d/),
+      },
+    ]);
+    // The next part is due a day later.
+    expect((await once()).code).toBe(0);
+    expect(hook.bodies()).toHaveLength(1);
+  },
+);

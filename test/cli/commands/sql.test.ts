@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { tableFromIPC } from "@uwdata/flechette";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
+import { once } from "../../once.js";
 import { cases, pickFrom } from "../../sweep.js";
 import { MAIN, runCli } from "../run-cli.js";
 import { hasTerminal, runInTerminal } from "../shell/terminal.js";
@@ -51,7 +52,7 @@ describe("a result", () => {
     expect(readFileSync(file, "utf8")).toBe("i\n42\n");
   });
 
-  test("is written in the format of its file's name", async () => {
+  once("is written in the format of its file's name", async () => {
     const { folder, sql } = place();
     const written = async (file: string): Promise<Buffer> => {
       expect(await sql(THREE, "-o", file)).toMatchObject({ code: 0, stderr: "", stdout: "" });
@@ -75,7 +76,7 @@ describe("a result", () => {
       expect(tableFromIPC(await written(name)).toArray()).toHaveLength(3);
   });
 
-  test("is not written under an ending that promises another format", async () => {
+  once("is not written under an ending that promises another format", async () => {
     const { folder, sql } = place();
     const { code, stderr } = await sql(THREE, "-o", "x.dat");
     expect(stderr).toMatch(/x\.dat: no result can be written as \.dat\nhint: +the endings are \.csv/);
@@ -84,7 +85,7 @@ describe("a result", () => {
     expect(await sql(THREE, "-o", "x.dat", "--format", "csv")).toMatchObject({ code: 0 });
   });
 
-  test("goes to standard output, as Arrow too", async () => {
+  once("goes to standard output, as Arrow too", async () => {
     const { lake } = place();
     const child = spawn(process.execPath, [MAIN, "sql", THREE, "--format", "arrow", "--lake", await lake]);
     const pieces: Buffer[] = [];
@@ -131,7 +132,7 @@ describe("a result", () => {
     expect(readdirSync(folder).filter((name) => name !== "lake" && !name.startsWith("old."))).toEqual([]);
   });
 
-  test("goes through a link to the file that it leads to, whose mode stays", async () => {
+  once("goes through a link to the file that it leads to, whose mode stays", async () => {
     const { folder, sql } = place();
     mkdirSync(join(folder, "real"));
     const real = join(folder, "real", "x.csv");
@@ -144,13 +145,13 @@ describe("a result", () => {
     expect(readdirSync(folder).sort()).toEqual(["lake", "link.csv", "real"]);
   });
 
-  test("may go to a device", async () => {
+  once("may go to a device", async () => {
     const { sql } = place();
     expect(await sql(THREE, "--format", "csv", "-o", "/dev/null")).toMatchObject({ code: 0, stderr: "" });
     expect(statSync("/dev/null").isCharacterDevice()).toBe(true);
   });
 
-  test.each([
+  once.each([
     [["SELECT 1", "-o", "no/such/x.csv"], /there is no folder .*no\/such[\s\S]*hint: {2}make it/],
     [["SELECT 1", "-o", "."], /is a folder/],
     [
@@ -169,7 +170,7 @@ describe("a result", () => {
 describe("several statements", () => {
   const SQL = "CREATE TABLE t (a INT);\nINSERT INTO t VALUES (1), (2); -- two\nFROM t;\nSELECT ';' AS b";
 
-  test("are all shown, and the last one is written", async () => {
+  once("are all shown, and the last one is written", async () => {
     const { folder, sql } = place();
     writeFileSync(join(folder, "q.sql"), SQL);
     const shown = await sql("-f", "q.sql");
@@ -177,7 +178,7 @@ describe("several statements", () => {
     expect(await sql("-f", "q.sql", "--format", "csv")).toMatchObject({ code: 0, stdout: "b\n;\n" });
   });
 
-  test("name the line of a mistake", async () => {
+  once("name the line of a mistake", async () => {
     const { folder, sql } = place();
     for (const parameters of [[], ["--format", "csv"], ["--format", "arrow"]]) {
       writeFileSync(join(folder, "q.sql"), "SELECT 1;\n\nSELECT\n  clos\nFROM bars_1d -- x\n");
@@ -200,7 +201,7 @@ describe("standard input", () => {
     });
   };
 
-  test("runs without prompts, commands too, and stops at the first mistake", async () => {
+  once("runs without prompts, commands too, and stops at the first mistake", async () => {
     const input = "SELECT 1 AS a;\n.mode lines\nSELECT 2 AS b\n;\n.nonsense\nSELECT 'never';\n";
     const { code, stdout, stderr } = await piped(input);
     expect(stdout).toMatch(/^a\n1\n1 row[^\n]*\nb {2}2\n1 row[^\n]*\n$/);
@@ -208,18 +209,18 @@ describe("standard input", () => {
     expect(code).toBe(2);
   });
 
-  test.each(["exit", "quit;", " EXIT "])("ends with %s", async (word) => {
+  once.each(["exit", "quit;", " EXIT "])("ends with %s", async (word) => {
     expect(await piped(`SELECT 1 AS a;\n${word}\nSELECT 'never';\n`)).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^a\n1\n1 row[^\n]*\n$/),
     });
   });
 
-  test("needs no semicolon at its end", async () => {
+  once("needs no semicolon at its end", async () => {
     expect(await piped("SELECT 1 AS a")).toMatchObject({ code: 0, stdout: expect.stringMatching(/^a\n1\n/) });
   });
 
-  test("is the query where its result has a format", async () => {
+  once("is the query where its result has a format", async () => {
     expect(await piped("SELECT 1 AS a;\nSELECT 2 AS b", "--format", "csv")).toMatchObject({
       code: 0,
       stdout: "b\n2\n",
@@ -227,7 +228,7 @@ describe("standard input", () => {
   });
 });
 
-test("a shell's results go to files, and files into it", async () => {
+once("a shell's results go to files, and files into it", async () => {
   const { folder, lake } = place();
   writeFileSync(join(folder, "inner.sql"), "SELECT 'from a file' AS t;\n");
   const input = [
@@ -250,7 +251,7 @@ test("a shell's results go to files, and files into it", async () => {
   expect(code).toBe(2);
 });
 
-test("files that read one another come to an end", async () => {
+once("files that read one another come to an end", async () => {
   const { folder, lake } = place();
   writeFileSync(join(folder, "loop.sql"), ".read loop.sql\n");
   const { code, stderr } = await runCli(["sql"], {

@@ -16,6 +16,7 @@ import { regionOf } from "../../../src/market/symbol.js";
 import { BARS_1D, BARS_1M, KLINE_COLUMNS } from "../../../src/schema/bars.js";
 import type { TableSchema } from "../../../src/schema/column.js";
 import type { DeliveredBars } from "../../../src/wire/bar-segment.js";
+import { once } from "../../once.js";
 import { cases } from "../../sweep.js";
 import { columnsOf, type PlainBar, type PlainBars } from "../../wire/any-kline-columns.js";
 import { liveRows, openSession, T0, temporaryLake } from "../temporary-lake.js";
@@ -199,40 +200,43 @@ describe("bars straight from their columns", () => {
     expect(rejected).toBeGreaterThan(0);
   });
 
-  test("bars that two requests have brought count as unchanged; those with other values are set aside", async () => {
-    const session = await openSession({ threads: 1 });
-    const bar = (minute: number, close: number): PlainBar => ({
-      timestamp: T0 + minute * MINUTE_MS,
-      volume: 1n,
-      open: 10,
-      high: 12,
-      low: 9,
-      close,
-      amount: 1,
-    });
-    const delivered = (source: string, closes: readonly number[]): DeliveredBars => ({
-      columns: columnsOf({ "600519.SH": closes.map((close, minute) => bar(minute, close)) }),
-      source,
-    });
-    const deliveries = [delivered("run/1", [10, 10]), delivered("run/2", [10, 11, 10])];
-    const finalEnd = { CN: 0, HK: 0, US: 0 };
-    for (const landing of [landKlines, landBySql]) {
-      const lake = temporaryLake();
-      const rejects = new Rejects(session, "test");
-      const options = { operation: "TEST", runId: "test", now: T0, finalEnd, rejects };
-      expect(await landing(session, lake, BARS_1M, deliveries, options)).toMatchObject({
-        inserted: 3,
-        unchanged: 1,
+  once(
+    "bars that two requests have brought count as unchanged; those with other values are set aside",
+    async () => {
+      const session = await openSession({ threads: 1 });
+      const bar = (minute: number, close: number): PlainBar => ({
+        timestamp: T0 + minute * MINUTE_MS,
+        volume: 1n,
+        open: 10,
+        high: 12,
+        low: 9,
+        close,
+        amount: 1,
       });
-      await rejects.save(lake);
-      const found = await session.json(
-        `SELECT source, "row".close AS close FROM (${await rejectsSql(lake)})`,
-      );
-      expect(found).toEqual([{ source: "run/2", close: expect.anything() }]);
-    }
-  });
+      const delivered = (source: string, closes: readonly number[]): DeliveredBars => ({
+        columns: columnsOf({ "600519.SH": closes.map((close, minute) => bar(minute, close)) }),
+        source,
+      });
+      const deliveries = [delivered("run/1", [10, 10]), delivered("run/2", [10, 11, 10])];
+      const finalEnd = { CN: 0, HK: 0, US: 0 };
+      for (const landing of [landKlines, landBySql]) {
+        const lake = temporaryLake();
+        const rejects = new Rejects(session, "test");
+        const options = { operation: "TEST", runId: "test", now: T0, finalEnd, rejects };
+        expect(await landing(session, lake, BARS_1M, deliveries, options)).toMatchObject({
+          inserted: 3,
+          unchanged: 1,
+        });
+        await rejects.save(lake);
+        const found = await session.json(
+          `SELECT source, "row".close AS close FROM (${await rejectsSql(lake)})`,
+        );
+        expect(found).toEqual([{ source: "run/2", close: expect.anything() }]);
+      }
+    },
+  );
 
-  test("a file of many row groups is in order from its first row to its last", async () => {
+  once("a file of many row groups is in order from its first row to its last", async () => {
     const session = await openSession({ threads: 2 });
     const lake = temporaryLake();
     const start = Date.parse("2026-03-02T01:30:00Z");
@@ -266,31 +270,34 @@ describe("bars straight from their columns", () => {
     expect(groups.map(({ rows }) => Number(rows))).toEqual([122_880, 122_880, 122_880, 63_360]);
   });
 
-  test("where one partition cannot be written, no file of another stays, and the next landing completes", async () => {
-    const session = await openSession({ threads: 2 });
-    const lake = temporaryLake();
-    const bars: PlainBar[] = [{ timestamp: T0 - DAY_MS, volume: 1n }];
-    const columns = columnsOf({ "600519.SH": bars, "00700.HK": bars, "AAPL.US": bars });
-    const rejects = new Rejects(session, "test");
-    const options = {
-      operation: "TEST",
-      runId: "test",
-      now: T0,
-      finalEnd: { CN: T0, HK: T0, US: T0 },
-      rejects,
-    };
-    const landing = () => landKlines(session, lake, BARS_1D, [{ columns, source: "test" }], options);
-    const obstacle = join(lake.location, "bars_1d", "region=HK");
-    mkdirSync(dirname(obstacle), { recursive: true });
-    writeFileSync(obstacle, "not a folder");
-    await expect(landing()).rejects.toThrow(/region=HK/);
-    const left = readdirSync(lake.location, { recursive: true, encoding: "utf8" });
-    expect(left.filter((name) => name.endsWith(".parquet"))).toEqual([]);
-    rmSync(obstacle);
-    expect(await landing()).toMatchObject({ inserted: 3, filesAdded: 3, version: 0 });
-  });
+  once(
+    "where one partition cannot be written, no file of another stays, and the next landing completes",
+    async () => {
+      const session = await openSession({ threads: 2 });
+      const lake = temporaryLake();
+      const bars: PlainBar[] = [{ timestamp: T0 - DAY_MS, volume: 1n }];
+      const columns = columnsOf({ "600519.SH": bars, "00700.HK": bars, "AAPL.US": bars });
+      const rejects = new Rejects(session, "test");
+      const options = {
+        operation: "TEST",
+        runId: "test",
+        now: T0,
+        finalEnd: { CN: T0, HK: T0, US: T0 },
+        rejects,
+      };
+      const landing = () => landKlines(session, lake, BARS_1D, [{ columns, source: "test" }], options);
+      const obstacle = join(lake.location, "bars_1d", "region=HK");
+      mkdirSync(dirname(obstacle), { recursive: true });
+      writeFileSync(obstacle, "not a folder");
+      await expect(landing()).rejects.toThrow(/region=HK/);
+      const left = readdirSync(lake.location, { recursive: true, encoding: "utf8" });
+      expect(left.filter((name) => name.endsWith(".parquet"))).toEqual([]);
+      rmSync(obstacle);
+      expect(await landing()).toMatchObject({ inserted: 3, filesAdded: 3, version: 0 });
+    },
+  );
 
-  test("columns whose bars do not ascend, or are not together, are a fault of the caller", async () => {
+  once("columns whose bars do not ascend, or are not together, are a fault of the caller", async () => {
     const session = await openSession({ threads: 2 });
     const columns = columnsOf({
       "A.US": [

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { Lake } from "../../../src/lake/lake.js";
 import { Rejects, rejectsSql } from "../../../src/lake/land/rejects.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
+import { once } from "../../once.js";
 import { cases } from "../../sweep.js";
 import { land, liveRows, openSession, type TestBar, temporaryLake } from "../temporary-lake.js";
 
@@ -22,7 +23,7 @@ interface LoggedAction {
 const day = (n: number): string =>
   new Date(Date.parse("2024-01-01T16:00:00Z") + n * 86_400_000).toISOString();
 
-test("an append is one commit with schema, partition values and statistics", async () => {
+once("an append is one commit with schema, partition values and statistics", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
   const report = await land(session, lake, BARS_1D, [
     { at: "2023-12-28T16:00:00Z" },
@@ -66,7 +67,7 @@ test("an append is one commit with schema, partition values and statistics", asy
   });
 });
 
-test("trade dates are the exchange's own, whatever the machine's zone", async () => {
+once("trade dates are the exchange's own, whatever the machine's zone", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
   await land(session, lake, BARS_1M, [
     { at: "2024-01-31T16:30:00Z", symbol: "600519.SH" },
@@ -87,33 +88,36 @@ test("trade dates are the exchange's own, whatever the machine's zone", async ()
   ]);
 });
 
-test("an unchanged delivery writes nothing; an overlapping one updates and inserts, and doubles nothing", async () => {
-  const [lake, session] = [temporaryLake(), await openSession()];
-  const first = [0, 1, 2, 3].map((n) => ({ at: day(n), close: 10 + n * 0.1 }));
-  await land(session, lake, BARS_1D, first);
-  const untouched = await land(session, lake, BARS_1D, [{ at: day(30), symbol: "000001.SZ" }]);
-  expect(untouched.version).toBe(1);
+once(
+  "an unchanged delivery writes nothing; an overlapping one updates and inserts, and doubles nothing",
+  async () => {
+    const [lake, session] = [temporaryLake(), await openSession()];
+    const first = [0, 1, 2, 3].map((n) => ({ at: day(n), close: 10 + n * 0.1 }));
+    await land(session, lake, BARS_1D, first);
+    const untouched = await land(session, lake, BARS_1D, [{ at: day(30), symbol: "000001.SZ" }]);
+    expect(untouched.version).toBe(1);
 
-  const again = await land(session, lake, BARS_1D, first);
-  expect(again).toMatchObject({ inserted: 0, updated: 0, unchanged: 4, filesAdded: 0, version: 1 });
+    const again = await land(session, lake, BARS_1D, first);
+    expect(again).toMatchObject({ inserted: 0, updated: 0, unchanged: 4, filesAdded: 0, version: 1 });
 
-  const overlap = await land(session, lake, BARS_1D, [
-    { at: day(2), close: 10.9 },
-    { at: day(3), close: 10.3 },
-    { at: day(4) },
-  ]);
-  expect(overlap).toMatchObject({ inserted: 1, updated: 1, unchanged: 1, version: 2 });
-  const rows = await liveRows<{ close: number }>(
-    session,
-    lake,
-    BARS_1D,
-    "SELECT close FROM live WHERE symbol = '600519.SH' ORDER BY timestamp",
-  );
-  expect(rows.map((row) => row.close)).toEqual([10, 10.1, 10.9, 10.3, 10.5]);
-  expect((await lake.snapshot(BARS_1D)).files.size).toBe(2);
-});
+    const overlap = await land(session, lake, BARS_1D, [
+      { at: day(2), close: 10.9 },
+      { at: day(3), close: 10.3 },
+      { at: day(4) },
+    ]);
+    expect(overlap).toMatchObject({ inserted: 1, updated: 1, unchanged: 1, version: 2 });
+    const rows = await liveRows<{ close: number }>(
+      session,
+      lake,
+      BARS_1D,
+      "SELECT close FROM live WHERE symbol = '600519.SH' ORDER BY timestamp",
+    );
+    expect(rows.map((row) => row.close)).toEqual([10, 10.1, 10.9, 10.3, 10.5]);
+    expect((await lake.snapshot(BARS_1D)).files.size).toBe(2);
+  },
+);
 
-test("bars that break a rule are set aside and the rest lands", async () => {
+once("bars that break a rule are set aside and the rest lands", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
   const rejects = new Rejects(session, "test");
   const bars: TestBar[] = [
@@ -143,7 +147,7 @@ test("bars that break a rule are set aside and the rest lands", async () => {
   expect(kept).toEqual([{ close: 10.5 }]);
 });
 
-test("a writer that comes second merges with what the first committed", async () => {
+once("a writer that comes second merges with what the first committed", async () => {
   const lake = temporaryLake();
   const other = new Lake(lake.location);
   const [a, b] = [await openSession(), await openSession()];
@@ -230,7 +234,7 @@ test("any sequence of landings leaves the newest delivery of each key, once", as
   );
 });
 
-test("staged files of a landing that did not finish are seen by no reader", async () => {
+once("staged files of a landing that did not finish are seen by no reader", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
   await land(session, lake, BARS_1D, [{ at: day(0) }]);
   const partition = join(lake.location, "bars_1d/region=CN/year=2024");

@@ -13,6 +13,7 @@ import { ReplayClock } from "../../../src/serve/replay/replay-clock.js";
 import { replayRange } from "../../../src/serve/replay/replay-range.js";
 import { ARROW_STREAM } from "../../../src/wire/media-type.js";
 import { fixtureLake } from "../../lake/fixture-lake.js";
+import { once } from "../../once.js";
 import { cases, pickCases } from "../../sweep.js";
 import {
   KEY,
@@ -312,7 +313,7 @@ test("nothing is shown that is later than its now", async () => {
   expect(shown).toBeGreaterThan(0);
 });
 
-test("time and speed are set by a key that may, and each response says its time", async () => {
+once("time and speed are set by a key that may, and each response says its time", async () => {
   const { ask, post, clock } = await replayed(at("2026-11-02T13:00"), { speed: 60 });
   const quote = async (): Promise<readonly unknown[]> => {
     const { body, headers } = await ask<{ data: { last_price: number }[] }>("/v1/quotes?symbols=600000.SH");
@@ -343,15 +344,18 @@ test("time and speed are set by a key that may, and each response says its time"
   expect((await ask<{ data: { speed: number } }>("/replay")).body.data.speed).toBe(0);
 });
 
-test("a key without the right may not set the time, and a service that does not replay has none", async () => {
-  const caller = { name: "reader" };
-  const { post } = await replayed(at("2026-11-02T13:00"), { callerOf: () => caller });
-  expect((await post<{ code: string }>("/replay", { speed: 0 })).body.code).toBe("FORBIDDEN");
-  const { ask } = await serveForTest(async () => {});
-  expect((await ask("/replay")).status).toBe(404);
-});
+once(
+  "a key without the right may not set the time, and a service that does not replay has none",
+  async () => {
+    const caller = { name: "reader" };
+    const { post } = await replayed(at("2026-11-02T13:00"), { callerOf: () => caller });
+    expect((await post<{ code: string }>("/replay", { speed: 0 })).body.code).toBe("FORBIDDEN");
+    const { ask } = await serveForTest(async () => {});
+    expect((await ask("/replay")).status).toBe(404);
+  },
+);
 
-test("reference data that was seen later is assumed only where that is asked for", async () => {
+once("reference data that was seen later is assumed only where that is asked for", async () => {
   const before = at("2026-10-29T00:00");
   const namesOf = async (assume: boolean): Promise<unknown> => {
     const { ask, replay } = await replayed(before, { assume });
@@ -364,7 +368,7 @@ test("reference data that was seen later is assumed only where that is asked for
   expect(await namesOf(true)).toEqual(SYMBOLS);
 });
 
-test("the stream pushes a quote when the replayed time passes its minute", async () => {
+once("the stream pushes a quote when the replayed time passes its minute", async () => {
   const { service, clock } = await replayed(at("2026-11-02T13:00"), { speed: 60 });
   const client = await openStream(service.url, `/v1/ws/stream?api_key=${KEY}`);
   onTestFinished(() => client.socket.terminate());
@@ -379,7 +383,7 @@ test("the stream pushes a quote when the replayed time passes its minute", async
   });
 });
 
-test("the stream shows no quote of a time that the replay has left", async () => {
+once("the stream shows no quote of a time that the replay has left", async () => {
   const { service, replay } = await replayed(at("2026-11-02T13:00"));
   const open = async () => {
     const client = await openStream(service.url, `/v1/ws/stream?api_key=${KEY}`);

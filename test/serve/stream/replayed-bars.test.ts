@@ -9,6 +9,7 @@ import { SessionPool } from "../../../src/serve/read/session-pool.js";
 import { ReplayClock } from "../../../src/serve/replay/replay-clock.js";
 import { lookAtLake } from "../../../src/serve/stream/look-at-lake.js";
 import { ReplayedBars } from "../../../src/serve/stream/replayed-bars.js";
+import { once } from "../../once.js";
 import { cases, pickFrom } from "../../sweep.js";
 import { KEY, type LandedBar, landRows, newLake, serveForTest } from "../served-lake.js";
 import { handClock } from "./hand-clock.js";
@@ -138,7 +139,7 @@ test("bars that are brought forward minute by minute are those of a request", as
   expect(faults).toEqual([]);
 });
 
-test("after a jump to any time, and with symbols that come and go, too", async () => {
+once("after a jump to any time, and with symbols that come and go, too", async () => {
   const { setTime, kept, read, bars } = await replayed();
   const times = ["10-29T10:00", "10-29T10:01", "10-30T13:02", "10-29T09:31", "11-02T09:31", "11-02T09:32"];
   for (const [step, text] of [
@@ -157,7 +158,7 @@ test("after a jump to any time, and with symbols that come and go, too", async (
   }
 });
 
-test("bars that land while the lake is replayed are seen", async () => {
+once("bars that land while the lake is replayed are seen", async () => {
   const { setTime, kept, read, lake } = await replayed();
   setTime(at("2026-11-02T10:00"));
   await kept(SYMBOLS);
@@ -168,7 +169,7 @@ test("bars that land while the lake is replayed are seen", async () => {
   }
 });
 
-test("the quotes of a minute are pushed without a query", async () => {
+once("the quotes of a minute are pushed without a query", async () => {
   const clock = handClock(at("2026-12-01T00:00"));
   const range = { start: at("2026-10-29T00:00"), end: at("2026-11-03T00:00") };
   const replay = new ReplayClock(clock, range, { time: at("2026-11-02T13:00"), speed: 60 });

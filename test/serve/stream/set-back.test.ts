@@ -12,6 +12,7 @@ import { lookAtLake } from "../../../src/serve/stream/look-at-lake.js";
 import { QuoteHub } from "../../../src/serve/stream/quote-hub.js";
 import { QuoteStream } from "../../../src/serve/stream/quote-stream.js";
 import { streamOptions } from "../../../src/serve/stream/stream-options.js";
+import { once } from "../../once.js";
 import { cases, pickCases } from "../../sweep.js";
 import { KEY, landRows, newLake } from "../served-lake.js";
 import { handClock } from "./hand-clock.js";
@@ -112,7 +113,7 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await setImmediate();
 }
 
-test("what a slow client has not been sent is dropped when the replay is set back", async () => {
+once("what a slow client has not been sent is dropped when the replay is set back", async () => {
   const { replay, look, open, late, faults, current } = replayed(at("09:33"));
   const [quick, slow] = [await open(), await open()];
   const symbols = SYMBOLS.slice(0, 500);
@@ -132,7 +133,7 @@ test("what a slow client has not been sent is dropped when the replay is set bac
   expect(faults).toEqual([]);
 });
 
-test("a replay that is set back between two blocks of quotes takes the first block back", async () => {
+once("a replay that is set back between two blocks of quotes takes the first block back", async () => {
   const { replay, look, open, late, current } = replayed(at("09:32"));
   const client = await open();
   for (const some of [SYMBOLS.slice(0, 600), SYMBOLS.slice(600)]) client.socket.say(subscribe(some));

@@ -11,6 +11,7 @@ import { openReader } from "../../../../src/lake/publish.js";
 import { queryArrow } from "../../../../src/lake/query-arrow.js";
 import { BARS_1D } from "../../../../src/schema/bars.js";
 import { runCli } from "../../../cli/run-cli.js";
+import { once } from "../../../once.js";
 import { cases, pickFrom } from "../../../sweep.js";
 import { land, openSession, temporaryLake } from "../../temporary-lake.js";
 
@@ -45,7 +46,7 @@ const WAYS: Readonly<Record<string, (session: Session, sql: string) => Promise<u
   },
 };
 
-test("a result of a damaged file is an error, whatever way its rows leave", async () => {
+once("a result of a damaged file is an error, whatever way its rows leave", async () => {
   const { session } = await openReader(await damagedLake(), { threads: 1, statement: DAMAGED_QUERY });
   using reader = session;
   for (const [name, way] of Object.entries(WAYS)) {
@@ -131,34 +132,37 @@ test("what a statement stored of a damaged file is rolled back", async () => {
   expect(await reader.json("FROM found")).toEqual([{ close: 10.5 }]);
 });
 
-test("a failed statement, and a database that is detached, lose no files of the user to the check of the next one", async () => {
-  const lake = await damagedLake();
-  const { session } = await openReader(lake, { threads: 1 });
-  using reader = session;
-  const file = join(lake.location, "mine.parquet");
-  await reader.run(`COPY (SELECT 1 AS one) TO '${file}'`);
-  const failing = `SELECT close, CASE WHEN close > 0 THEN error('own') END FROM bars_1d`;
-  const late = "SELECT CASE WHEN i > 500000 THEN error('own') ELSE i END AS i FROM range(1000000) t(i)";
-  for (const next of ["FROM bars_1d", "CREATE TEMP TABLE found AS FROM bars_1d"]) {
-    for (const query of [failing, late])
-      await expect(reader.run(`COPY (${query}) TO '${file}' (ROW_GROUP_SIZE 2048)`)).rejects.toThrow("own");
-    await expect(reader.json(next)).rejects.toThrow(DAMAGED);
-    expect(await reader.json(`FROM '${file}'`)).toEqual([{ one: 1 }]);
-  }
-  // What failed is checked before the next statement replaces a file.
-  await expect(reader.json(failing)).rejects.toThrow("own");
-  await reader.run(`COPY (SELECT 2 AS one) TO '${file}'`).catch(() => {});
-  expect(existsSync(file)).toBe(true);
-  const database = join(lake.location, "mine.duckdb");
-  await reader.run(`ATTACH '${database}' AS mine`);
-  await reader.run("CREATE TABLE mine.one AS SELECT 1 AS one");
-  await reader.run("DETACH mine");
-  await expect(reader.json("CREATE TEMP TABLE found AS FROM bars_1d")).rejects.toThrow(DAMAGED);
-  expect(existsSync(database)).toBe(true);
-  const all = `ATTACH '${database}' AS mine; CREATE TABLE mine.two AS FROM bars_1d; DETACH mine`;
-  await reader.run(all).catch(() => {});
-  expect(existsSync(database)).toBe(true);
-});
+once(
+  "a failed statement, and a database that is detached, lose no files of the user to the check of the next one",
+  async () => {
+    const lake = await damagedLake();
+    const { session } = await openReader(lake, { threads: 1 });
+    using reader = session;
+    const file = join(lake.location, "mine.parquet");
+    await reader.run(`COPY (SELECT 1 AS one) TO '${file}'`);
+    const failing = `SELECT close, CASE WHEN close > 0 THEN error('own') END FROM bars_1d`;
+    const late = "SELECT CASE WHEN i > 500000 THEN error('own') ELSE i END AS i FROM range(1000000) t(i)";
+    for (const next of ["FROM bars_1d", "CREATE TEMP TABLE found AS FROM bars_1d"]) {
+      for (const query of [failing, late])
+        await expect(reader.run(`COPY (${query}) TO '${file}' (ROW_GROUP_SIZE 2048)`)).rejects.toThrow("own");
+      await expect(reader.json(next)).rejects.toThrow(DAMAGED);
+      expect(await reader.json(`FROM '${file}'`)).toEqual([{ one: 1 }]);
+    }
+    // What failed is checked before the next statement replaces a file.
+    await expect(reader.json(failing)).rejects.toThrow("own");
+    await reader.run(`COPY (SELECT 2 AS one) TO '${file}'`).catch(() => {});
+    expect(existsSync(file)).toBe(true);
+    const database = join(lake.location, "mine.duckdb");
+    await reader.run(`ATTACH '${database}' AS mine`);
+    await reader.run("CREATE TABLE mine.one AS SELECT 1 AS one");
+    await reader.run("DETACH mine");
+    await expect(reader.json("CREATE TEMP TABLE found AS FROM bars_1d")).rejects.toThrow(DAMAGED);
+    expect(existsSync(database)).toBe(true);
+    const all = `ATTACH '${database}' AS mine; CREATE TABLE mine.two AS FROM bars_1d; DETACH mine`;
+    await reader.run(all).catch(() => {});
+    expect(existsSync(database)).toBe(true);
+  },
+);
 
 /** The files under a folder, with those of its folders. */
 function filesUnder(folder: string): string[] {
@@ -171,7 +175,7 @@ async function take(result: unknown): Promise<void> {
   if (result instanceof RowReader) await result.take(10);
 }
 
-test("a result is an error where a damaged footer said that a file has no rows for it", async () => {
+once("a result is an error where a damaged footer said that a file has no rows for it", async () => {
   const lake = await damagedLake("footer");
   const { session } = await openReader(lake, { threads: 1 });
   using reader = session;
@@ -187,7 +191,7 @@ test("a result is an error where a damaged footer said that a file has no rows f
   expect(await other.json(pruned)).toEqual([]);
 });
 
-test("batches end in the error, and are whole where nobody verifies", async () => {
+once("batches end in the error, and are whole where nobody verifies", async () => {
   const lake = await damagedLake();
   const rows = async (verify: boolean): Promise<number> => {
     let count = 0;
@@ -198,7 +202,7 @@ test("batches end in the error, and are whole where nobody verifies", async () =
   expect(await rows(false)).toBe(2);
 });
 
-test("barlake sql shows and writes nothing of a damaged file, unless --no-verify is set", async () => {
+once("barlake sql shows and writes nothing of a damaged file, unless --no-verify is set", async () => {
   const lake = await damagedLake();
   const sql = (...parameters: string[]) =>
     runCli(["sql", ...parameters], { cwd: lake.location, env: { BARLAKE_LAKE: lake.location } });
