@@ -175,7 +175,7 @@ export class SegmentCache implements AsyncDisposable {
   async #openSession(): Promise<Session> {
     const options = {
       threads: 1,
-      memoryLimit: "1GB",
+      memoryLimit: "256MB",
       ...spillOptions(this.#lake.work),
       ...this.#lake.access,
     };
