@@ -2,11 +2,10 @@ import type { RecordBatch } from "apache-arrow";
 import { UsageError } from "../../core/errors.js";
 import { epochDay } from "../../core/time.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
-import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
-import { type BarsDemand, readBars } from "../../lake/segments/read-bars.js";
-import { SegmentCache } from "../../lake/segments/segment-cache.js";
+import type { Snapshot } from "../../lake/log/snapshot.js";
+import type { BarsDemand } from "../../lake/segments/read-bars.js";
 import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
-import { segmentPlan } from "../../lake/segments/segment-plan.js";
+import { SegmentReader } from "../../lake/segments/segment-reader.js";
 import { storedColumns, viewBars, viewColumns } from "../../lake/segments/view-bars.js";
 import { parseSymbol, regionOf } from "../../market/symbol.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
@@ -18,10 +17,6 @@ import type { TableFilter } from "./table-query.js";
 const MOST_SYMBOLS = 2000;
 /** Past states whose tables stay known. */
 const MOST_PAST = 4;
-/** Segments of files with fewer rows in all, such as those of the newest commit, are built while the read waits. */
-const ROWS_AT_ONCE = 20_000;
-/** The segment of a file with more rows is built when the file is needed for the second time. */
-const MANY_ROWS = 2_000_000;
 
 /** What a read found: its rows, or what to build so that the next one finds them. */
 export interface SegmentRead {
@@ -34,19 +29,17 @@ export interface SegmentRead {
  * Reads of `bars_1d` and `bars_1m` from segments. Wherever the view might give something else, a read finds nothing, and
  * goes through the view: other tables and views, reads of all symbols, arguments that the view refuses.
  *
- * It is a class because it owns the cache of segments.
+ * It is a class because it owns the reader of segments.
  */
 export class SegmentReads implements AsyncDisposable {
   readonly #lake: Lake;
-  readonly #cache: SegmentCache;
+  readonly #segments: SegmentReader;
   /** Tables of past states, the least recently used first. */
   readonly #past = new Map<string, (table: TableSchema) => Promise<Snapshot>>();
-  /** Large files without a segment that were needed once. */
-  readonly #neededOnce = new WeakSet<DataFile>();
 
   constructor(lake: Lake, place: SegmentPlace) {
     this.#lake = lake;
-    this.#cache = new SegmentCache(lake, place);
+    this.#segments = new SegmentReader(lake, place);
   }
 
   /** The rows of a read, as the view gives them. */
@@ -57,41 +50,18 @@ export class SegmentReads implements AsyncDisposable {
     const demand = demandOf(table, filter, names);
     const snapshot = demand && (await this.#snapshotOf(table, state));
     if (demand === undefined || snapshot === undefined) return {};
-    let found = await readBars(this.#cache, snapshot, demand);
-    if (
-      found.missing &&
-      found.isPartial === true &&
-      this.#cache.isIdle &&
-      rowsOf(found.missing) <= ROWS_AT_ONCE
-    ) {
-      await this.#cache.build(snapshot, found.missing);
-      found = await readBars(this.#cache, snapshot, demand);
-    }
-    const { bars, missing } = found;
-    if (bars !== undefined) return { batch: viewBars(table, bars, names) };
-    return missing === undefined ? {} : { buildMissing: () => this.#order(snapshot, missing) };
+    const { bars, ...rest } = await this.#segments.read(snapshot, demand);
+    return bars === undefined ? rest : { batch: viewBars(table, bars, names) };
   }
 
   /** Builds the segments of all files of a table that have none. */
   async buildAll(table: TableSchema, state: PointInTime): Promise<void> {
     const snapshot = await this.#snapshotOf(table, state);
-    const plan = snapshot && segmentPlan(snapshot);
-    if (snapshot === undefined || plan === undefined) return;
-    const files = [...plan.values()].flat().sort((a, b) => b.firstDay - a.firstDay);
-    await this.#cache.build(
-      snapshot,
-      files.map(({ file }) => file),
-    );
+    if (snapshot !== undefined) await this.#segments.buildAll(snapshot);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return this.#cache[Symbol.asyncDispose]();
-  }
-
-  #order(snapshot: Snapshot, missing: readonly DataFile[]): void {
-    const ordered = missing.filter((file) => rowsOf([file]) <= MANY_ROWS || this.#neededOnce.has(file));
-    for (const file of missing) this.#neededOnce.add(file);
-    this.#cache.order(snapshot, ordered);
+    return this.#segments[Symbol.asyncDispose]();
   }
 
   /** The table in a state; undefined where reading the view says what is wrong, or shows tables in several states. */
@@ -123,10 +93,6 @@ function keyOf({ asOf, versions }: PointInTime): string {
   return JSON.stringify([asOf, [...(versions ?? [])]]);
 }
 
-function rowsOf(files: readonly DataFile[]): number {
-  return files.reduce((sum, { stats }) => sum + (stats?.numRecords ?? Number.POSITIVE_INFINITY), 0);
-}
-
 /** The bars of a filter; undefined where it is for the view: of all symbols, or with an argument that the view refuses. */
 function demandOf(table: TableSchema, filter: TableFilter, names: readonly string[]): BarsDemand | undefined {
   const { symbols: given, from, to } = filter;
@@ -140,9 +106,11 @@ function demandOf(table: TableSchema, filter: TableFilter, names: readonly strin
     if (symbols.some((symbol) => regionOf(symbol) === undefined)) return undefined;
     const dayOf = (name: string, date: string | undefined, otherwise: number): number =>
       date === undefined ? otherwise : epochDay(dateOption(name, date));
-    const fromDay = dayOf("from", from, Number.NEGATIVE_INFINITY);
-    const toDay = dayOf("to", to, Number.POSITIVE_INFINITY);
-    return { symbols, fromDay, toDay, columns: storedColumns(names) };
+    const range = {
+      from: dayOf("from", from, Number.NEGATIVE_INFINITY),
+      to: dayOf("to", to, Number.POSITIVE_INFINITY),
+    };
+    return { symbols, by: "day", rangeOf: () => range, columns: storedColumns(names) };
   } catch (error) {
     if (error instanceof UsageError) return undefined;
     throw error;

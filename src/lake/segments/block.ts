@@ -1,4 +1,5 @@
 import { copyBits, isAllNull } from "../../core/bits.js";
+import { int64At } from "../../core/int64-words.js";
 import { lowerBound } from "../../core/lower-bound.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { Column, ColumnType } from "../../schema/column.js";
@@ -29,8 +30,10 @@ export const BLOCK_COLUMNS: readonly BlockColumn[] = BARS_1D.columns
   .filter(({ name }) => name !== "symbol" && !BARS_1D.partition.includes(name))
   .map(({ name, type }: Column) => ({ name, type, width: WIDTHS[type] ?? 8 }));
 
-/** Index of the column of trading dates: days since 1970-01-01. */
-export const DATE_COLUMN = BLOCK_COLUMNS.findIndex(({ name }) => name === "trade_date");
+const indexOf = (name: string): number => BLOCK_COLUMNS.findIndex((column) => column.name === name);
+
+/** The columns by which rows are chosen: trading dates in days since 1970-01-01, and instants in epoch microseconds. */
+export const CHOOSE_BY = { day: indexOf("trade_date"), time: indexOf("timestamp") } as const;
 
 /** How the values of a column are written. */
 const CODE = { plain: 0, constant: 1, allNull: 2, someNull: 3 } as const;
@@ -162,10 +165,22 @@ export class TargetColumn {
   }
 }
 
-/** The first row of a block whose trading date is not before a day. */
-export function firstRowFrom(block: Uint8Array, offset: number, rows: number, day: number): number {
-  const isConstantDay = block[DATE_COLUMN] === CODE.constant;
-  const days = new Int32Array(block.buffer, block.byteOffset + offset, isConstantDay ? 1 : rows);
-  if (isConstantDay) return (days[0] as number) < day ? rows : 0;
-  return lowerBound(0, rows, (row) => (days[row] as number) >= day);
+/** The first row of a block whose day or instant is not before a bound. */
+export function firstRowFrom(
+  block: Uint8Array,
+  offset: number,
+  rows: number,
+  by: keyof typeof CHOOSE_BY,
+  bound: number,
+): number {
+  const hasOneValue = block[CHOOSE_BY[by]] === CODE.constant;
+  const { buffer, byteOffset } = block;
+  const words = new Uint32Array(
+    buffer,
+    byteOffset + offset,
+    (by === "day" ? 1 : 2) * (hasOneValue ? 1 : rows),
+  );
+  const valueAt = (row: number): number => (by === "day" ? (words[row] as number) | 0 : int64At(words, row));
+  if (hasOneValue) return valueAt(0) < bound ? rows : 0;
+  return lowerBound(0, rows, (row) => valueAt(row) >= bound);
 }

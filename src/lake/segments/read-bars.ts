@@ -1,18 +1,25 @@
 import { setImmediate } from "node:timers/promises";
+import { DAY_MS } from "../../core/time.js";
 import { regionOf } from "../../market/symbol.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
-import { BLOCK_COLUMNS, columnOffsets, DATE_COLUMN, firstRowFrom, TargetColumn } from "./block.js";
+import { BLOCK_COLUMNS, CHOOSE_BY, columnOffsets, firstRowFrom, TargetColumn } from "./block.js";
 import type { SegmentCache } from "./segment-cache.js";
 import { DamagedSegment, type SegmentFile } from "./segment-file.js";
 import { type PlannedFile, type SegmentPlan, segmentPlan } from "./segment-plan.js";
 
+/** A range of trading dates (days since 1970-01-01) or of instants (epoch microseconds); `to` is exclusive. */
+export interface BarsRange {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** Which bars of a table are read. */
 export interface BarsDemand {
-  /** Ascending, without repeats. */
+  /** Without repeats; the result keeps their order. */
   readonly symbols: readonly string[];
-  /** Days since 1970-01-01, `toDay` exclusive. */
-  readonly fromDay: number;
-  readonly toDay: number;
+  /** What the ranges are of. */
+  readonly by: "day" | "time";
+  readonly rangeOf: (symbol: string) => BarsRange;
   /** Names of stored columns. */
   readonly columns: ReadonlySet<string>;
 }
@@ -26,7 +33,7 @@ export interface BarsRun {
   readonly rows: number;
 }
 
-/** Bars by symbol and time. */
+/** Bars by symbol, in the order of the demand, and time. */
 export interface Bars {
   readonly rows: number;
   readonly runs: readonly BarsRun[];
@@ -52,7 +59,10 @@ interface Part {
   readonly planned: PlannedFile;
   readonly segment: SegmentFile;
   readonly entry: number;
+  readonly range: BarsRange;
 }
+
+const DAY_US = DAY_MS * 1000;
 
 /** Bytes that are read before the event loop can run other work: half a millisecond. */
 const TURN_BYTES = 2 ** 20;
@@ -82,29 +92,43 @@ function findParts(
   cache: SegmentCache,
   snapshot: Snapshot,
   plan: SegmentPlan,
-  { symbols, fromDay, toDay }: BarsDemand,
+  { symbols, by, rangeOf }: BarsDemand,
 ): { readonly parts: readonly Part[]; readonly missing: readonly DataFile[]; readonly isPartial: boolean } {
   const parts: Part[] = [];
   const segments = new Map<PlannedFile, SegmentFile | undefined>();
   for (const symbol of symbols) {
     const region = regionOf(symbol);
+    const range = rangeOf(symbol);
+    const days = by === "day" ? range : daysAround(range);
     const own: Part[] = [];
     for (const planned of (region && plan.get(region)) ?? []) {
-      if (planned.nextDay <= fromDay || planned.firstDay >= toDay) continue;
+      if (planned.nextDay <= days.from || planned.firstDay >= days.to) continue;
       if (planned.symbols && (symbol < planned.symbols.min || symbol > planned.symbols.max)) continue;
       if (!segments.has(planned)) segments.set(planned, cache.find(snapshot, planned.file));
       const segment = segments.get(planned);
       const entry = segment?.find(symbol);
       if (segment === undefined || entry === undefined) continue;
-      const { firstDays, lastDays } = segment.index;
-      if ((lastDays[entry] as number) < fromDay || (firstDays[entry] as number) >= toDay) continue;
-      own.push({ symbol, region: region as string, planned, segment, entry });
+      const part = { symbol, region: region as string, planned, segment, entry, range };
+      const [first, last] = endsOf(part, by);
+      if (last >= range.from && first < range.to) own.push(part);
     }
     if (own.length > 1) own.sort((a, b) => firstTime(a) - firstTime(b));
     for (const part of own) parts.push(part);
   }
   const missing = [...segments].filter(([, segment]) => segment === undefined).map(([{ file }]) => file);
   return { parts, missing: missing.reverse(), isPartial: missing.length < segments.size };
+}
+
+/** The trading dates that instants can belong to: a date differs from its UTC date by at most a day. */
+function daysAround({ from, to }: BarsRange): BarsRange {
+  return { from: Math.floor(from / DAY_US) - 1, to: Math.ceil(to / DAY_US) + 1 };
+}
+
+/** The first and last day, or instant, of a block. */
+function endsOf({ segment: { index }, entry }: Part, by: "day" | "time"): readonly [number, number] {
+  const [firsts, lasts] =
+    by === "day" ? [index.firstDays, index.lastDays] : [index.firstTimes, index.lastTimes];
+  return [firsts[entry] as number, lasts[entry] as number];
 }
 
 function firstTime({ segment, entry }: Part): number {
@@ -148,7 +172,7 @@ async function readParts(parts: readonly Part[], demand: BarsDemand): Promise<Ba
     const block = blockOf(part);
     const offsets = columnOffsets(block, total);
     if (offsets.at(-1) !== block.length) throw new DamagedPart(planned.file, undefined);
-    const { from, end } = rowsWithin(part, block, offsets[DATE_COLUMN] as number, total, demand);
+    const { from, end } = rowsWithin(part, block, offsets[CHOOSE_BY[demand.by]] as number, total, demand.by);
     const count = end - from;
     for (const target of targets)
       target.take(block, offsets[target.index] as number, total, { from, count, at });
@@ -176,16 +200,17 @@ function isSystemError(error: unknown): boolean {
   return typeof (error as NodeJS.ErrnoException).code === "string";
 }
 
-/** The rows of a block whose trading dates are within a demand. */
+/** The rows of a block that are within its range. */
 function rowsWithin(
-  { segment, entry }: Part,
+  part: Part,
   block: Uint8Array,
   offset: number,
   total: number,
-  { fromDay, toDay }: BarsDemand,
+  by: "day" | "time",
 ): { readonly from: number; readonly end: number } {
-  const { firstDays, lastDays } = segment.index;
-  const from = (firstDays[entry] as number) >= fromDay ? 0 : firstRowFrom(block, offset, total, fromDay);
-  const end = (lastDays[entry] as number) < toDay ? total : firstRowFrom(block, offset, total, toDay);
+  const { range } = part;
+  const [first, last] = endsOf(part, by);
+  const from = first >= range.from ? 0 : firstRowFrom(block, offset, total, by, range.from);
+  const end = last < range.to ? total : firstRowFrom(block, offset, total, by, range.to);
   return { from, end: Math.max(from, end) };
 }

@@ -3,7 +3,7 @@ import type { Lake } from "../lake.js";
 import { spillOptions } from "../local/work-folder.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { buildSegment, identityOf } from "./build-segment.js";
-import { SegmentFile } from "./segment-file.js";
+import { DamagedSegment, SegmentFile } from "./segment-file.js";
 import { type SegmentFolder, type SegmentPlace, segmentFolder } from "./segment-folder.js";
 
 /** Most segments that are open: each has a file descriptor and its index. */
@@ -67,9 +67,9 @@ export class SegmentCache implements AsyncDisposable {
       const opened = SegmentFile.open(path, identityOf(snapshot, file));
       if (opened !== undefined) this.#add(path, opened);
       return opened;
-    } catch {
-      // It is damaged, or the system cannot read it.
-      this.#remove(path);
+    } catch (error) {
+      // What the system cannot open now, it may open later.
+      if (error instanceof DamagedSegment) this.#remove(path);
       return undefined;
     }
   }
@@ -175,7 +175,7 @@ export class SegmentCache implements AsyncDisposable {
   async #openSession(): Promise<Session> {
     const options = {
       threads: 1,
-      memoryLimit: "1GB",
+      memoryLimit: "256MB",
       ...spillOptions(this.#lake.work),
       ...this.#lake.access,
     };

@@ -12,7 +12,7 @@ import { ARROW_LINK, ARROW_STREAM, acceptedFormat } from "../../wire/media-type.
 import { ArrowResponse } from "../endpoints/arrow-response.js";
 import { KlineResponse, StreamedResponse, TextResponse } from "../endpoints/response.js";
 import type { Caller, KeyRing } from "../keys/key-ring.js";
-import { LakeReader, type Reading } from "../read/lake-reader.js";
+import { LakeReader, type ReaderOptions, type Reading } from "../read/lake-reader.js";
 import { SessionPool } from "../read/session-pool.js";
 import { addReplay, REPLAY_TIME_HEADER, type Replay } from "../replay/add-replay.js";
 import type { AsOfTime } from "../replay/as-of-time.js";
@@ -34,7 +34,7 @@ import { ENDPOINT_HANDLERS } from "./routes.js";
 import type { ServiceLogger } from "./service-logger.js";
 import { serviceMetrics } from "./service-metrics.js";
 
-export interface ServiceOptions {
+export interface ServiceOptions extends Pick<ReaderOptions, "segments"> {
   /** @default "127.0.0.1" */
   readonly host?: string;
   /** 0 takes any free port. */
@@ -99,14 +99,14 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
     ...lake.access,
     ...(options.threads === undefined ? {} : { threads: options.threads }),
   });
-  const onDamage = (err: unknown): void =>
-    options.logger?.error({ err }, "a data file is damaged: requests that need it fail from now on");
-  const { replay, clock } = options;
+  const damaged = "a data file is damaged: requests that need it fail from now on";
   const reader = new LakeReader(lake, pool, {
-    asOfNow: (): AsOfTime => replay?.clock.asOf() ?? { now: clock.now(), visibleUntil: undefined },
+    segments: options.segments,
+    asOfNow: (): AsOfTime =>
+      options.replay?.clock.asOf() ?? { now: options.clock.now(), visibleUntil: undefined },
     pointInTime: options.pointInTime ?? {},
-    onDamage: options.verify === false ? undefined : onDamage,
-    assumesReference: replay?.assumesReference,
+    onDamage: options.verify === false ? undefined : (err) => options.logger?.error({ err }, damaged),
+    assumesReference: options.replay?.assumesReference,
   });
   let app: FastifyInstance;
   try {

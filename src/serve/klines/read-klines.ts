@@ -17,6 +17,7 @@ import { EX_EVENT_TABLES } from "./ex-events.js";
 import { KLINE_SHAPE, klinesSql } from "./klines-sql.js";
 import { lookBackRanges } from "./look-back.js";
 import { ALL_TIME, demandsOf, lotOf } from "./requested-bars.js";
+import { segmentBars } from "./segment-bars.js";
 import type { Series } from "./series.js";
 
 /** Days that are not final begin at most this long ago: a weekend, and the day before it until it is final. */
@@ -236,7 +237,14 @@ async function queryBars(
   if (files.length === 0 && !isMadeOfMinutes) return undefined;
   const steps = await stepsOf(view, request.adjustment, symbols, rangeOf);
   const adjustment = steps.length === 0 ? "none" : request.adjustment;
-  return view.version.query(async (session) => {
+  const { segments, visibleUntil } = view.version;
+  const canBeLanded = request.series.bucket.kind === "landed" && adjustment === "none";
+  const landed =
+    segments !== undefined && visibleUntil === undefined && canBeLanded
+      ? await segmentBars(segments, snapshot, { symbols, rangeOf, unitOf: request.unitOf ?? lotOf })
+      : {};
+  if (landed.rows !== undefined) return landed.rows;
+  const rows = await view.version.query(async (session) => {
     const relation = await view.version.relation(session, snapshot, files);
     const sql = klinesSql({ relation, bucket: request.series.bucket, adjustment });
     const bound = { requested: JSON.stringify(requested) };
@@ -246,6 +254,8 @@ async function queryBars(
     );
     return readColumns(result, KLINE_SHAPE);
   });
+  landed.buildMissing?.();
+  return rows;
 }
 
 async function stepsOf(

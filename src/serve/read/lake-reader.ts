@@ -3,6 +3,8 @@ import { lowerBound } from "../../core/lower-bound.js";
 import { fileRange } from "../../lake/files/prune.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
+import type { SegmentOptions } from "../../lake/places.js";
+import { SegmentReader } from "../../lake/segments/segment-reader.js";
 import type { ExEvent } from "../../market/ex-events.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { BARS_1M } from "../../schema/bars.js";
@@ -84,6 +86,8 @@ export interface ReaderOptions {
   readonly pointInTime: PointInTime;
   /** Called for each damaged file. Undefined: files are not verified. */
   readonly onDamage?: ((error: LakeError) => void) | undefined;
+  /** Where this machine keeps segments of bars, from which windows of the past are read; false: nowhere. */
+  readonly segments?: SegmentOptions | false | undefined;
   /** In a replay: whether the first version of reference data counts as known before it was seen. @default false */
   readonly assumesReference?: boolean | undefined;
 }
@@ -98,6 +102,7 @@ export class LakeReader {
   readonly #verifier: FileVerifier | undefined;
   #barCache = new BarCache(CACHED_BYTES);
   readonly #loads = new SingleFlight();
+  readonly #segments: SegmentReader | undefined;
   #exEvents: Cached<Map<string, readonly ExEvent[]>> | undefined;
   readonly #reference = new VersionedLoad<ReferenceData>();
   readonly #calendars = new VersionedLoad<Calendars>();
@@ -107,6 +112,8 @@ export class LakeReader {
   readonly #assumesReference: boolean;
 
   constructor(lake: Lake, pool: SessionPool, { asOfNow, pointInTime, onDamage, ...options }: ReaderOptions) {
+    const place = options.segments === false ? undefined : lake.segmentPlace(options.segments);
+    this.#segments = place && new SegmentReader(lake, place);
     this.#verifier = onDamage && new FileVerifier(lake, (error) => this.#forget(error, onDamage));
     this.#lake = lake;
     this.#pointInTime = pointInTime;
@@ -138,6 +145,7 @@ export class LakeReader {
   /** Stops the verification of files. */
   async close(): Promise<void> {
     await this.#verifier?.close();
+    await this.#segments?.[Symbol.asyncDispose]();
   }
 
   /** Drops all derived data, which may come from a damaged file. */
@@ -167,6 +175,7 @@ export class LakeReader {
         read: (table) => this.#read(table),
         pool: this.#pool,
         verifier: this.#verifier,
+        segments: this.#segments,
         visibility,
       },
       signal,

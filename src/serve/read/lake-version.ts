@@ -3,6 +3,7 @@ import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { fileRange } from "../../lake/files/prune.js";
 import type { Lake } from "../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
+import type { SegmentReader } from "../../lake/segments/segment-reader.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { runningSince, type Visibility, visibleRowsSql } from "../replay/visible-rows.js";
@@ -17,6 +18,8 @@ export interface LakeSource {
   readonly pool: SessionPool;
   /** Verifies the files that are read; undefined: they are not verified. */
   readonly verifier: FileVerifier | undefined;
+  /** Reads bars from segments; undefined: all are read from the data files. */
+  readonly segments: SegmentReader | undefined;
   /** Which rows are visible. Undefined: all. */
   readonly visibility: Visibility | undefined;
 }
@@ -45,6 +48,11 @@ export class LakeVersion {
   /** The same version with all of its rows, for what is derived from them once and shown only in part. */
   get whole(): LakeVersion {
     return new LakeVersion({ ...this.#source, visibility: undefined }, undefined, this.#snapshots);
+  }
+
+  /** Reads bars from segments, which have all rows of a version, also those that are not visible. */
+  get segments(): SegmentReader | undefined {
+    return this.#source.segments;
   }
 
   /** Rows after this instant (epoch milliseconds) do not exist. Undefined: all exist. */

@@ -271,6 +271,19 @@ test("a read builds what it lacks in the background, and a commit needs only its
   });
 });
 
+test("closing stops what is built, and leaves nothing unfinished", async () => {
+  const session = await openSession();
+  const lake = await threeYears(session);
+  const folder = temporaryFolder();
+  const open = openLake(lake.location, { ...OPTIONS, segments: { folder } });
+  await open.read("bars_1d", { symbols: SYMBOLS });
+  await open.close();
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  expect(names.filter((name) => name.includes("partial"))).toEqual([]);
+  await expect(open.read("bars_1d", { symbols: SYMBOLS })).rejects.toThrow("it was closed");
+  await expect(open.buildSegments()).rejects.toThrow("it was closed");
+});
+
 test("segments stay within their bytes, and nothing is built where they are off", async () => {
   const session = await openSession();
   const lake = await threeYears(session);

@@ -1,0 +1,67 @@
+import type { Lake } from "../lake.js";
+import type { DataFile, Snapshot } from "../log/snapshot.js";
+import { type Bars, type BarsDemand, readBars } from "./read-bars.js";
+import { SegmentCache } from "./segment-cache.js";
+import type { SegmentPlace } from "./segment-folder.js";
+import { segmentPlan } from "./segment-plan.js";
+
+/** Segments of files with fewer rows in all, such as those of the newest commit, are built while the read waits. */
+const ROWS_AT_ONCE = 20_000;
+/** The segment of a file with more rows is built when the file is needed for the second time. */
+const MANY_ROWS = 2_000_000;
+
+/** What a read found: bars, or what to build so that the next read finds them; neither where only the view has them. */
+export interface SegmentBars {
+  readonly bars?: Bars;
+  /** Builds, in the background, the segments that were missing. The caller reads what it needs in another way before. */
+  readonly buildMissing?: () => void;
+}
+
+/** Reads bars from segments, and decides which ones are built. It is a class because it owns the cache. */
+export class SegmentReader implements AsyncDisposable {
+  readonly #cache: SegmentCache;
+  /** Large files without a segment that were needed once. */
+  readonly #neededOnce = new WeakSet<DataFile>();
+
+  constructor(lake: Lake, place: SegmentPlace) {
+    this.#cache = new SegmentCache(lake, place);
+  }
+
+  /** The bars of one version of a table. */
+  async read(snapshot: Snapshot, demand: BarsDemand): Promise<SegmentBars> {
+    let found = await readBars(this.#cache, snapshot, demand);
+    if (
+      found.missing &&
+      found.isPartial === true &&
+      this.#cache.isIdle &&
+      rowsOf(found.missing) <= ROWS_AT_ONCE
+    ) {
+      await this.#cache.build(snapshot, found.missing);
+      found = await readBars(this.#cache, snapshot, demand);
+    }
+    const { bars, missing } = found;
+    if (bars !== undefined) return { bars };
+    return missing === undefined ? {} : { buildMissing: () => this.#order(snapshot, missing) };
+  }
+
+  /** Builds the segments of all files of a version that have none, the newest days first. */
+  async buildAll(snapshot: Snapshot): Promise<void> {
+    const planned = [...(segmentPlan(snapshot)?.values() ?? [])].flat();
+    const files = planned.sort((a, b) => b.firstDay - a.firstDay).map(({ file }) => file);
+    await this.#cache.build(snapshot, files);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#cache[Symbol.asyncDispose]();
+  }
+
+  #order(snapshot: Snapshot, missing: readonly DataFile[]): void {
+    const ordered = missing.filter((file) => rowsOf([file]) <= MANY_ROWS || this.#neededOnce.has(file));
+    for (const file of missing) this.#neededOnce.add(file);
+    this.#cache.order(snapshot, ordered);
+  }
+}
+
+function rowsOf(files: readonly DataFile[]): number {
+  return files.reduce((sum, { stats }) => sum + (stats?.numRecords ?? Number.POSITIVE_INFINITY), 0);
+}

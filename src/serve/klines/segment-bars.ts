@@ -1,0 +1,101 @@
+import { int64At, int64Words, setInt64 } from "../../core/int64-words.js";
+import type { TimeRange } from "../../core/time.js";
+import type { Snapshot } from "../../lake/log/snapshot.js";
+import type { Bars } from "../../lake/segments/read-bars.js";
+import type { SegmentReader } from "../../lake/segments/segment-reader.js";
+import type { Region } from "../../market/regions.js";
+import { regionOf } from "../../market/symbol.js";
+import { DOUBLE_COLUMNS } from "../../wire/kline-columns.js";
+import type { KlineRows } from "./bar-runs.js";
+
+/** Most symbols of a read from segments: DuckDB reads the bars of more with all its threads. */
+const MOST_SYMBOLS = 2000;
+const COLUMNS: ReadonlySet<string> = new Set(["timestamp", "volume", "lot", ...DOUBLE_COLUMNS]);
+/** Shares below this, doubled and with a unit added, are exact as doubles. */
+const MOST_SHARES = 2 ** 51;
+
+/** Landed bars of some symbols, all rows of the lake visible, and none adjusted. */
+export interface LandedDemand {
+  readonly symbols: readonly string[];
+  /** Epoch milliseconds. */
+  readonly rangeOf: (symbol: string) => TimeRange;
+  /** Shares in a unit of volume. */
+  readonly unitOf: (region: Region) => number;
+}
+
+/** What segments have of a demand. */
+export interface LandedRows {
+  /** The rows, as a query gives them; undefined where the query must. */
+  readonly rows?: KlineRows;
+  /** Has what was missing built, in the background. */
+  readonly buildMissing?: () => void;
+}
+
+/** Reads landed bars from segments. */
+export async function segmentBars(
+  segments: SegmentReader,
+  snapshot: Snapshot,
+  { symbols, rangeOf, unitOf }: LandedDemand,
+): Promise<LandedRows> {
+  if (symbols.length > MOST_SYMBOLS || new Set(symbols).size < symbols.length) return {};
+  const { bars, ...rest } = await segments.read(snapshot, {
+    symbols,
+    by: "time",
+    rangeOf: (symbol) => {
+      const { start, end } = rangeOf(symbol);
+      return { from: start * 1000, to: end * 1000 };
+    },
+    columns: COLUMNS,
+  });
+  if (bars === undefined) return rest;
+  const rows = rowsOf(bars, symbols, unitOf);
+  return rows === undefined ? {} : { rows };
+}
+
+/** The columns of bars as the query of K-lines has them; undefined where a volume is too large for doubles. */
+function rowsOf(
+  { rows, runs, columns }: Bars,
+  symbols: readonly string[],
+  unitOf: (region: Region) => number,
+): KlineRows | undefined {
+  const memory = (name: string): ArrayBuffer => columns.get(name)?.buffer ?? new ArrayBuffer(0);
+  const timestamp = new BigInt64Array(memory("timestamp"), 0, rows);
+  const volume = new BigInt64Array(memory("volume"), 0, rows);
+  const lots = new Int32Array(memory("lot"));
+  const [times, volumes] = [int64Words(timestamp), int64Words(volume)];
+  const position = new Int32Array(rows);
+  const positions = new Map(symbols.map((symbol, at) => [symbol, at]));
+  let row = 0;
+  for (const run of runs) {
+    const unit = unitOf(regionOf(run.symbol) as Region);
+    position.fill(positions.get(run.symbol) as number, row, row + run.rows);
+    for (const end = row + run.rows; row < end; row++) {
+      setInt64(times, row, Math.floor(int64At(times, row) / 1000));
+      const lot = lots[row] as number;
+      if (lot === unit) continue;
+      const units = unitsOf(int64At(volumes, row) * lot, unit);
+      if (units === undefined) return undefined;
+      setInt64(volumes, row, units);
+    }
+  }
+  const doubles = DOUBLE_COLUMNS.map((name) => {
+    const values = new Float64Array(memory(name), 0, rows);
+    return [name, { values, validity: columns.get(name)?.validity }] as const;
+  });
+  const whole = {
+    position: { values: position, validity: undefined },
+    timestamp: { values: timestamp, validity: undefined },
+    volume: { values: volume, validity: undefined },
+  };
+  return {
+    rows,
+    columns: { ...whole, ...(Object.fromEntries(doubles) as Omit<KlineRows["columns"], keyof typeof whole>) },
+  };
+}
+
+/** Shares in units, rounded half up, as the macro units_of. */
+function unitsOf(shares: number, unit: number): number | undefined {
+  if (shares > MOST_SHARES) return undefined;
+  const doubled = shares * 2 + unit;
+  return (doubled - (doubled % (2 * unit))) / (2 * unit);
+}

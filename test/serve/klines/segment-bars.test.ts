@@ -1,0 +1,85 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { openLake } from "../../../src/api/lake/open-lake.js";
+import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
+import { temporaryFolder } from "../../lake/temporary-lake.js";
+import { type LandedBar, landRows, newLake, serve } from "../served-lake.js";
+
+const DAY_MS = 86_400_000;
+const PRICES = { open: 10, high: 11.5, low: 9.25, close: 10.5, amount: 1234.5 };
+
+/** Daily bars from 2025-12-22 on, in two years, with volumes in three units and columns that are null in parts. */
+function dailyBars(): LandedBar[] {
+  const first = Date.parse("2025-12-21T16:00:00Z");
+  return ["600519.SH", "000001.SZ", "00700.HK"].flatMap((symbol, at) =>
+    Array.from({ length: 20 }, (_, day) => ({
+      ...PRICES,
+      symbol,
+      timestamp: first + day * DAY_MS,
+      volume: 1000 * at + day * 7,
+      lot: [1, 100, 10][(at + day) % 3] as number,
+      settlement_price: day % 4 === 0 ? 10.25 : null,
+      prev_close: at === 1 ? 10.5 : null,
+    })),
+  );
+}
+
+function minuteBars(): LandedBar[] {
+  const first = Date.parse("2026-01-05T01:31:00Z");
+  return Array.from({ length: 60 }, (_, n) => ({
+    ...PRICES,
+    symbol: "600519.SH",
+    timestamp: first + n * 60_000,
+    volume: n,
+  }));
+}
+
+const at = (text: string): number => Date.parse(text);
+/** Windows of the past, and the newest bars: of one table or the other. */
+const PATHS = [
+  `/v1/klines/batch?symbols=600519.SH,00700.HK,000001.SZ&period=1d&start_time=${at("2025-12-25")}&end_time=${at("2026-01-05")}`,
+  "/v1/klines/batch?symbols=00700.HK&period=1d&count=7",
+  "/v1/klines?symbol=000001.SZ&period=1d&count=1000",
+  `/v1/klines?symbol=600519.SH&period=1m&start_time=${at("2026-01-05T01:40:00Z")}&end_time=${at("2026-01-05T02:05:00Z")}`,
+  "/v1/klines?symbol=600519.SH&period=1m&count=11",
+];
+
+const NONE = "&adjust=none";
+
+test("windows come from segments as from the data files", async () => {
+  const { lake, remove } = newLake();
+  try {
+    await landRows(lake, BARS_1D, dailyBars());
+    await landRows(lake, BARS_1M, minuteBars());
+    const expected: unknown[] = [];
+    const plain = await serve(lake, { segments: false });
+    for (const path of PATHS) {
+      const { status, body } = await plain.ask(path + NONE);
+      expect(status, path).toBe(200);
+      expect(JSON.stringify(body)).toContain("timestamp");
+      expected.push(body);
+    }
+    await plain.service.close();
+    const segments = { folder: temporaryFolder() };
+    {
+      await using open = openLake(lake.location, { segments });
+      await open.buildSegments(["bars_1d", "bars_1m"]);
+    }
+    // What is read from the data files is an error from now on.
+    for (const table of [BARS_1D, BARS_1M])
+      for (const file of (await lake.snapshot(table)).files.keys())
+        writeFileSync(join(lake.location, table.name, file), "damaged");
+    const fast = await serve(lake, { segments });
+    for (const [n, path] of PATHS.entries()) {
+      const { status, body } = await fast.ask(path + NONE);
+      expect(status, path).toBe(200);
+      expect(body, path).toEqual(expected[n]);
+    }
+    const { status } = await fast.ask("/v1/klines?symbol=600519.SH&period=5m&count=3&adjust=none");
+    expect(status).toBe(500);
+    await fast.service.close();
+  } finally {
+    remove();
+  }
+});
