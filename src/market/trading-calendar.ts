@@ -85,15 +85,18 @@ export class TradingCalendar {
     if (known !== undefined && (end <= first || (first >= known.from && end <= known.to))) return known.days;
     const from = TABLE_STEP * Math.floor(Math.min(first, known?.from ?? first) / TABLE_STEP);
     const to = TABLE_STEP * Math.ceil(Math.max(first, end, known?.to ?? end) / TABLE_STEP);
-    const open = Int32Array.from({ length: to - from }, (_, i) => from + i).filter((day) =>
-      this.#isOpen(day),
-    );
-    const days = {
-      length: open.length,
-      epochDays: open,
-      starts: Float64Array.from(open, (day) => midnightOf(this.region, day)),
-      ends: Float64Array.from(open, (day) => midnightOf(this.region, day + 1)),
-    };
+    const open = new Int32Array(to - from);
+    let length = 0;
+    for (let day = from; day < to; day++) if (this.#isOpen(day)) open[length++] = day;
+    const epochDays = open.slice(0, length);
+    const [starts, ends] = [new Float64Array(length), new Float64Array(length)];
+    for (let i = 0; i < length; i++) {
+      const day = epochDays[i] as number;
+      const isNext = i > 0 && epochDays[i - 1] === day - 1;
+      starts[i] = isNext ? (ends[i - 1] as number) : midnightOf(this.region, day);
+      ends[i] = midnightOf(this.region, day + 1);
+    }
+    const days = { length, epochDays, starts, ends };
     this.#table = { from, to, days };
     return days;
   }

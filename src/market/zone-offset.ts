@@ -1,5 +1,6 @@
 import { tzOffset } from "@date-fns/tz";
 import { DAY_MS, MINUTE_MS } from "../core/time.js";
+import { REGIONS, type SteadyOffset } from "./regions.js";
 
 /** A zone's offset from one instant until the next span begins. */
 interface OffsetSpan {
@@ -13,6 +14,11 @@ const BLOCK_MS = 256 * DAY_MS;
 /** No zone changes its clocks twice within this time. */
 const SHORTEST_SPAN_MS = 16 * DAY_MS;
 
+/** The offsets that no longer change, by zone: nothing is looked up for them. */
+const STEADY: ReadonlyMap<string, SteadyOffset> = new Map(
+  Object.values(REGIONS).flatMap(({ zone, steady }) => (steady === undefined ? [] : [[zone, steady]])),
+);
+
 const blocksOfZone = new Map<string, Map<number, readonly OffsetSpan[]>>();
 
 /**
@@ -21,6 +27,8 @@ const blocksOfZone = new Map<string, Map<number, readonly OffsetSpan[]>>();
  */
 export function offsetMs(zone: string, ms: number): number {
   if (!Number.isFinite(ms)) return Number.NaN;
+  const steady = STEADY.get(zone);
+  if (steady !== undefined && ms >= steady.sinceDay * DAY_MS - steady.offsetMs) return steady.offsetMs;
   let blocks = blocksOfZone.get(zone);
   if (blocks === undefined) blocksOfZone.set(zone, (blocks = new Map()));
   const block = Math.floor(ms / BLOCK_MS);

@@ -1,14 +1,9 @@
+import { int64At, int64Words } from "../../core/int64-words.js";
 import { DAY_MS, type TimeRange } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import type { TradingCalendar } from "../../market/trading-calendar.js";
-import {
-  dayAt,
-  daysOverlapped,
-  firstDayAfter,
-  NO_DAYS,
-  type TradingDays,
-} from "../../market/trading-days.js";
+import { daysOverlapped, firstDayAfter, NO_DAYS, type TradingDays } from "../../market/trading-days.js";
 import { instantOf, localDate } from "../../market/zone.js";
 import type { DecodedKlines } from "../../wire/decode/decode-klines.js";
 import { type AbsenceVerdict, judgeAbsence } from "./absent-symbols.js";
@@ -76,9 +71,8 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
   const present = spans.map(({ symbol }) => symbol);
   const hasStrangers = issues.counts.some(({ rule }) => rule === "not_requested" || rule === "bad_symbol");
   const strayed = strayedSymbols(response, new Set(present));
-  const mislabelled = spans.filter((span) =>
-    isOfOtherPeriod(span, columns.timestamp, page.region, facts.period),
-  );
+  const words = int64Words(columns.timestamp);
+  const mislabelled = spans.filter((span) => isOfOtherPeriod(span, words, page.region, facts.period));
   for (const { symbol } of mislabelled) strayed.add(symbol);
   const beginnings = spans
     .filter((span) => !mislabelled.includes(span))
@@ -133,11 +127,11 @@ function strayedSymbols(
  */
 function isOfOtherPeriod(
   { start, end }: SymbolSpan,
-  timestamp: DecodedKlines["columns"]["timestamp"],
+  words: Uint32Array,
   region: Region,
   period: LandedPeriod,
 ): boolean {
-  const at = (row: number): number => Number(timestamp[row]);
+  const at = (row: number): number => int64At(words, row);
   for (let row = start; row < end; row++) {
     if (period === "1d" && row > start && at(row) - at(row - 1) < DAY_MS / 2) return true;
     // The first bar is usually enough to recognize minutes.
@@ -188,29 +182,35 @@ function quietSessions(
     readonly listedAt: ReadonlyMap<string, number>;
   },
 ): QuietSessions[] {
-  const seen = new Map(spans.map((span) => [span.symbol, daysWithBars(span, columns.timestamp, days)]));
-  const open = new Set([...seen.values()].flat());
-  const firstOpen = Math.min(...open);
+  const words = int64Words(columns.timestamp);
+  const seen = new Map(spans.map((span) => [span.symbol, daysWithBars(span, words, days)]));
+  // One entry a day: whether any symbol has a bar on it.
+  const open = new Uint8Array(days.length);
+  for (const own of seen.values()) for (const day of own) open[day] = 1;
   // Before the first bar of all symbols nothing shows whether a day was a session.
+  const firstOpen = open.indexOf(1);
   const isClosed = (day: number): boolean =>
-    spans.length >= MANY_SYMBOLS && day > firstOpen && !open.has(day);
+    spans.length >= MANY_SYMBOLS && firstOpen >= 0 && day > firstOpen && open[day] === 0;
   const inDoubt = new Set(gaps.map(({ symbol }) => symbol));
   const quiet: QuietSessions[] = [];
   for (const { symbols, window } of settled) {
+    const { first, end } = daysOverlapped(days, window);
+    // The day of the bar that was known before a follow-up request has a bar, so it does not count.
+    const last = page.gaps === undefined ? Number.POSITIVE_INFINITY : window.end;
     for (const symbol of symbols) {
-      const own = new Set(seen.get(symbol));
-      if (own.size === 0 && page.gaps === undefined) continue;
-      const { first, end } = daysOverlapped(days, window);
+      const own = seen.get(symbol) ?? [];
+      if (own.length === 0 && page.gaps === undefined) continue;
       const listed = listedAt.get(symbol) ?? Number.NEGATIVE_INFINITY;
       const counts = { not_yet: 0, no_bar: 0, no_session: 0 };
-      const begin = Math.min(...own, end);
-      for (let day = first; day < end; day++) {
-        const { end: dayEnd, start } = dayAt(days, day);
-        // The day of the bar that was known before the request has a bar, so it does not count.
-        if (own.has(day) || dayEnd <= listed || (page.gaps !== undefined && dayEnd > window.end)) continue;
-        if (start >= window.end) continue;
+      const begin = own[0] ?? end;
+      const isInDoubt = inDoubt.has(symbol);
+      // Its days ascend as the window's do: both are walked side by side.
+      for (let day = first, next = 0; day < end; day++) {
+        while (next < own.length && (own[next] as number) < day) next += 1;
+        const dayEnd = days.ends[day] as number;
+        if (own[next] === day || dayEnd <= listed || dayEnd > last) continue;
         if (day >= begin) counts[isClosed(day) ? "no_session" : "no_bar"] += 1;
-        else if (!inDoubt.has(symbol)) counts[isClosed(day) ? "no_session" : "not_yet"] += 1;
+        else if (!isInDoubt) counts[isClosed(day) ? "no_session" : "not_yet"] += 1;
       }
       for (const reason of ["not_yet", "no_bar", "no_session"] as const)
         if (counts[reason] > 0) quiet.push({ symbol, reason, sessions: counts[reason] });

@@ -1,9 +1,10 @@
+import { int64At } from "../../core/int64-words.js";
 import { lowerBound } from "../../core/lower-bound.js";
 import { MINUTE_MS, subtractRanges, type TimeRange } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";
 import { openMinute } from "../../market/sessions.js";
-import { dayAt, daysOverlapped, firstDayAfter, type TradingDays } from "../../market/trading-days.js";
+import { dayAt, firstDayAfter, type TradingDays } from "../../market/trading-days.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
 import type { SymbolRows } from "./row-cap.js";
 
@@ -99,19 +100,26 @@ function firstBarMs(
   return midnight !== undefined && at - midnight <= open ? open : open + MINUTE_MS;
 }
 
-/** The trading days on which a symbol has a bar, by index. */
-export function daysWithBars(
-  { start, end }: SymbolSpan,
-  timestamp: KlineColumns["timestamp"],
-  days: TradingDays,
-): number[] {
+/**
+ * The trading days on which a symbol has a bar, by index, ascending. Bars and days are walked side by side: in a whole
+ * history of daily bars nearly each bar is on the next day.
+ *
+ * @param words the timestamps of the response, epoch milliseconds.
+ */
+export function daysWithBars({ start, end }: SymbolSpan, words: Uint32Array, days: TradingDays): number[] {
   const found: number[] = [];
-  for (let row = start; row < end; ) {
-    const at = Number(timestamp[row]);
-    const { first, end: after } = daysOverlapped(days, { start: at, end: at + 1 });
-    if (first < after) found.push(first);
-    const limit = (first < after ? days.ends[first] : days.starts[first]) ?? Infinity;
-    row = lowerBound(row + 1, end, (one) => Number(timestamp[one]) >= limit);
+  const { length, starts, ends } = days;
+  let day = start < end ? firstDayAfter(days, int64At(words, start)) : length;
+  for (let row = start; row < end && day < length; ) {
+    const at = int64At(words, row);
+    while (day < length && (ends[day] as number) <= at) day += 1;
+    if (day === length) break;
+    const isWithin = (starts[day] as number) <= at;
+    if (isWithin) found.push(day);
+    const limit = (isWithin ? ends[day] : starts[day]) as number;
+    row += 1;
+    if (row < end && int64At(words, row) < limit)
+      row = lowerBound(row + 1, end, (one) => int64At(words, one) >= limit);
   }
   return found;
 }

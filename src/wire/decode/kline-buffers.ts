@@ -1,8 +1,20 @@
-import { DOUBLE_COLUMNS, type DoubleColumn, type KlineColumns, WIRE_COLUMNS } from "../kline-columns.js";
+import {
+  DOUBLE_COLUMNS,
+  type DoubleColumn,
+  type KlineColumns,
+  OPTIONAL_COLUMNS,
+  WIRE_COLUMNS,
+} from "../kline-columns.js";
 import { GrowingDoubles, GrowingInt64 } from "./growing-column.js";
 
 /** Most bytes that a pool keeps for reuse: the buffers of a few full responses. */
 const MAX_IDLE_BYTES = 256 * 2 ** 20;
+
+/** One bit for each column that a symbol must have, in the interface's order. */
+const REQUIRED = WIRE_COLUMNS.reduce(
+  (bits, name, index) => bits | (OPTIONAL_COLUMNS.has(name) ? 0 : 1 << index),
+  0,
+);
 
 /** The column buffers that one response is decoded into. */
 export class KlineBuffers {
@@ -22,6 +34,20 @@ export class KlineBuffers {
   /** Bytes of memory that the buffers take. */
   get bytes(): number {
     return this.all.reduce((sum, { values }) => sum + values.byteLength, this.#symbolIndex.byteLength);
+  }
+
+  /**
+   * Whether no required column is missing among those that were read for a symbol, and each has the same number of
+   * entries from a row on: so it is nearly always, and then no column needs a check of its own.
+   *
+   * @param read one bit for each column, in the interface's order.
+   */
+  areWhole(read: number, start: number, entries: number): boolean {
+    for (let index = 0; index < this.all.length; index++) {
+      const { length } = this.all[index] as GrowingDoubles | GrowingInt64;
+      if (read & (1 << index) && length - start !== entries) return false;
+    }
+    return (read & REQUIRED) === REQUIRED;
   }
 
   truncate(length: number): void {

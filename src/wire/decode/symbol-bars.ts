@@ -15,11 +15,6 @@ const LATEST_MS = 7_258_118_400_000;
 /** Index of each column in {@link WIRE_COLUMNS}. */
 const INDEX: ReadonlyMap<string, number> = new Map(WIRE_COLUMNS.map((name, index) => [name, index]));
 const NO_COLUMN = -1;
-/** One bit for each column that a response must have. */
-const REQUIRED = WIRE_COLUMNS.reduce(
-  (bits, name, index) => bits | (OPTIONAL_COLUMNS.has(name) ? 0 : 1 << index),
-  0,
-);
 const TIMESTAMP = WIRE_COLUMNS.indexOf("timestamp");
 
 /**
@@ -169,7 +164,8 @@ export class SymbolBars implements NumberRuns {
     for (const column of all) longest = Math.max(longest, column.length - this.#rows);
     longest += this.#mostLeft;
     this.#received.set(this.#symbol, longest);
-    if (!this.#isWhole(rows)) this.#checkColumns(rows, longest);
+    const isWhole = this.#failed === undefined && this.#buffers.areWhole(this.#columns, this.#rows, rows);
+    if (!isWhole) this.#checkColumns(rows, longest);
     if (this.#failed) return this.#buffers.truncate(this.#rows);
     for (const column of all) {
       if (column.length < timestamp.length) (column as GrowingDoubles).pushNulls(rows);
@@ -226,17 +222,6 @@ export class SymbolBars implements NumberRuns {
     const message = `${this.#symbol}: ${this.#column}[${index}] ${text}`;
     const where = { symbol: this.#symbol, column: this.#column, index, byteOffset };
     this.#issues.add({ rule, ...where, message, rejected });
-  }
-
-  /** Whether no column is missing, and all that were read are as long as that of the timestamps: nearly always. */
-  #isWhole(rows: number): boolean {
-    if (this.#failed !== undefined || (this.#columns & REQUIRED) !== REQUIRED) return false;
-    const { all } = this.#buffers;
-    for (let index = 0; index < all.length; index++) {
-      const length = (all[index] as GrowingDoubles | GrowingInt64).length - this.#rows;
-      if (this.#columns & (1 << index) && length !== rows) return false;
-    }
-    return true;
   }
 
   #checkColumns(rows: number, longest: number): void {
