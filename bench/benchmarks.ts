@@ -1,4 +1,5 @@
 import { columns } from "./cases/columns.js";
+import { command } from "./cases/command.js";
 import { dataset } from "./cases/dataset.js";
 import { datasetMemory } from "./cases/dataset-memory.js";
 import { ingest } from "./cases/ingest.js";
@@ -37,6 +38,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   ingest,
   ingestMemory,
   query,
+  command,
   library,
   views,
   serve,

@@ -7,6 +7,8 @@ export interface Outcome {
   readonly checks: Readonly<Record<string, number>>;
   /** Figures other than speed, by unit. */
   readonly figures?: Readonly<Record<string, number>>;
+  /** Processor time of the processes that the measured part started and waited for, in milliseconds. @default none */
+  readonly processesMs?: number;
 }
 
 /** Runs the measured part of a case; everything before and after is not timed. Called once per run. */

@@ -5,7 +5,7 @@ import type { Benchmark, Case, Outcome, Size, Workload } from "./benchmark.js";
 /** One run of a case. */
 export interface Run {
   readonly ms: number;
-  /** Processor time of all threads of the case's process, in milliseconds: other programs change it little. */
+  /** Processor time of all threads of the case's process, and of those that it waited for, in milliseconds: other programs change it little. */
   readonly processorMs: number;
   readonly outcome: Outcome;
 }
@@ -45,7 +45,8 @@ export async function runCase(one: Case): Promise<Run> {
     return result;
   });
   if (times === undefined) throw new TypeError(`case ${one.name} timed nothing`);
-  return { ...times, outcome };
+  const { ms, processorMs } = times;
+  return { ms, processorMs: processorMs + (outcome.processesMs ?? 0), outcome };
 }
 
 export function factsOf({ summary, work, cases }: Workload): WorkloadFacts {

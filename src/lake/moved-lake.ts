@@ -1,7 +1,8 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { BarlakeError, LakeError } from "../core/errors.js";
-import { Session } from "../db/session/session.js";
+import type { Session } from "../db/session/session.js";
+import { withSmallSession } from "../db/session/small-session.js";
 import type { Lake } from "./lake.js";
 import { spillOptions } from "./local/work-folder.js";
 import { publish } from "./publish.js";
@@ -19,11 +20,17 @@ export interface ForeignDatabase {
  * Creates the views of `lake.duckdb` again where they were made for another place: they have absolute paths, so in a
  * copy of a lake they read the original.
  *
+ * @param session reads the file. @default a small session of this process
  * @returns undefined where the file was made for this lake, also by another name of its folder, and where there is none
  *   or it does not say.
  */
-export async function publishIfMoved(lake: Lake): Promise<ForeignDatabase | undefined> {
-  const from = await publishedFrom(lake);
+export async function publishIfMoved(lake: Lake, session?: Session): Promise<ForeignDatabase | undefined> {
+  const { hasDatabase, databaseFile } = lake;
+  if (!hasDatabase || !existsSync(databaseFile)) return undefined;
+  const from =
+    session === undefined
+      ? await withSmallSession((small) => locationOf(small, databaseFile))
+      : await locationOf(session, databaseFile);
   if (from === undefined || from === lake.storage.location || isSamePlace(lake, from)) return undefined;
   if (spillOptions(lake.work).spillUnder === undefined)
     return { from, error: new LakeError("this folder is read-only") };
@@ -33,17 +40,6 @@ export async function publishIfMoved(lake: Lake): Promise<ForeignDatabase | unde
   } catch (error) {
     if (error instanceof BarlakeError) return { from, error };
     throw error;
-  }
-}
-
-async function publishedFrom({ databaseFile, hasDatabase }: Lake): Promise<string | undefined> {
-  if (!hasDatabase || !existsSync(databaseFile)) return undefined;
-  try {
-    using session = await Session.open({ path: databaseFile, readOnly: true, threads: 1 });
-    return await locationOf(session);
-  } catch {
-    // Another client has it open for writing, or it is damaged: no command of this program needs it.
-    return undefined;
   }
 }
 

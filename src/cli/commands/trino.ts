@@ -14,7 +14,8 @@ import { EXIT } from "../exit-codes.js";
 import { openExistingLake } from "../options/existing-lake.js";
 import { type CommonOptions, jsonOption, lakeOption, printJson } from "../options/lake-option.js";
 import { type Cell, paint, table } from "../text/text.js";
-import { openTrinoClient, type TrinoOptions, trinoOptions } from "../trino/trino-options.js";
+import { openTrinoClient } from "../trino/open-trino-client.js";
+import { type TrinoOptions, trinoOptions } from "../trino/trino-options.js";
 
 interface Options extends CommonOptions, TrinoOptions {
   readonly location?: string;

@@ -91,11 +91,11 @@ function aligned(text: string, width: number, toTheRight: boolean): string {
   return toTheRight ? blanks + shown : shown + blanks;
 }
 
-const graphemes = new Intl.Segmenter();
-
 /** A text in a given number of terminal columns; a longer one ends with an ellipsis. */
 export function cut(text: string, width: number): string {
   if (stringWidth(text) <= width) return text;
+  // Made for a text that is cut: most results have none, and the first one takes 10 ms.
+  const graphemes = new Intl.Segmenter();
   let [kept, used] = ["", 0];
   for (const { segment } of graphemes.segment(text)) {
     used += stringWidth(segment);

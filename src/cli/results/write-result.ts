@@ -2,14 +2,12 @@ import { once } from "node:events";
 import { createReadStream, createWriteStream } from "node:fs";
 import { extname } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { batchesToIpc } from "../../arrow/batches-ipc.js";
 import { QueryError, UsageError } from "../../core/errors.js";
 import { literal } from "../../db/quote.js";
 import type { SqlPlace } from "../shell/sql-place.js";
 import { markdownOf } from "./markdown.js";
 import type { ResultFormat } from "./result-format.js";
 import { writeBeside } from "./write-beside.js";
-import { xlsxOf } from "./xlsx.js";
 
 /** A query's result to be written completely: any size, in constant memory. */
 export interface WrittenResult {
@@ -66,7 +64,8 @@ async function piecesOf(
       hint: "give it a name with -o FILE, or pipe it into a program",
     });
   }
-  if (format === "xlsx") return xlsxOf(await engine.read(sql));
+  if (format === "xlsx") return (await import("./xlsx.js")).xlsxOf(await engine.read(sql));
+  const { batchesToIpc } = await import("../../arrow/batches-ipc.js");
   const isStream = file === undefined || extname(file).toLowerCase() === ".arrows";
   return batchesToIpc(await engine.batches(sql), isStream ? "stream" : "file");
 }

@@ -1,13 +1,11 @@
 import { tmpdir } from "node:os";
 import type { QueryError } from "../../core/errors.js";
 import type { Catalog } from "../../db/catalog/catalog.js";
-import { readCatalog } from "../../db/catalog/read-catalog.js";
 import type { QueryEngine } from "../../db/query-engine.js";
 import type { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { spillOptions, type WorkFolder, workFolder } from "../../lake/local/work-folder.js";
 import { type QueryProgress, queryProgress } from "../text/query-progress.js";
-import { withProposals } from "./catalog/propose-names.js";
 
 /** Where the command line's SQL runs. */
 export interface SqlPlace {
@@ -33,11 +31,13 @@ export function lakePlace(session: Session, lake: Lake): SqlPlace {
     progress: queryProgress(session),
     work: writableWork(lake),
     catalog: async () => {
+      const { readCatalog } = await import("../../db/catalog/read-catalog.js");
       using sibling = await session.sibling();
       return await readCatalog(sibling);
     },
     withRows: (sql, use) => use(session, sql),
-    withProposals: (error) => withProposals(session, error),
+    withProposals: async (error) =>
+      (await import("./catalog/propose-names.js")).withProposals(session, error),
   };
 }
 

@@ -1,5 +1,4 @@
 import type { QueryEngine } from "../../db/query-engine.js";
-import { progressView } from "./progress.js";
 import { duration } from "./text.js";
 
 /** Shows how far a statement is. */
@@ -22,6 +21,7 @@ export function queryProgress(engine: QueryEngine): QueryProgress {
   return {
     async during(work) {
       const startedAt = performance.now();
+      const { progressView } = await import("./progress.js");
       const view = progressView("query", "text", "running");
       const timer = setInterval(() => {
         const elapsedMs = performance.now() - startedAt;

@@ -1,5 +1,5 @@
+import { createRequire } from "node:module";
 import { styleText } from "node:util";
-import Table from "cli-table3";
 
 type Colour = "red" | "green" | "yellow" | "cyan" | "dim" | "bold";
 
@@ -9,9 +9,11 @@ export function paint(colour: Colour, text: string): string {
   return colours ? styleText(colour, text) : text;
 }
 
-/** A whole number with separators: 1,234,567. */
+/** A whole number with separators: 1,234,567. The first use of the platform's own way takes 10 ms. */
 export function count(n: number): string {
-  return Math.round(n).toLocaleString("en-US");
+  return BigInt(Math.round(n))
+    .toString()
+    .replaceAll(/\B(?=(?:\d{3})+$)/g, ",");
 }
 
 /** A size in bytes with a fitting unit: 12.3 MB. */
@@ -39,6 +41,8 @@ export type Cell = string | number | bigint | boolean | null | undefined;
 
 /** A plain table; numbers are aligned right. Wide characters take two columns, as on terminals. */
 export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  // Loaded with the first table: nearly every command imports this file, and few print tables.
+  const Table = createRequire(import.meta.url)("cli-table3") as typeof import("cli-table3");
   const right = head.map((_, i) => rows.length > 0 && rows.every((row) => isNumber(row[i])));
   const grid = new Table({
     head: head.map((name) => paint("bold", name)),

@@ -1,8 +1,5 @@
 import { Option } from "commander";
-import { systemClock } from "../../client/system-clock.js";
-import { UsageError } from "../../core/errors.js";
-import { TrinoClient } from "../../trino/trino-client.js";
-import { TRINO_DEFAULTS, trinoServer } from "../../trino/trino-server.js";
+import { TRINO_DEFAULTS } from "../../trino/trino-server.js";
 
 /** Options that say which Trino. */
 export interface TrinoOptions {
@@ -27,21 +24,4 @@ export function trinoOptions(): [server: Option, catalog: Option, schema: Option
       `schema of the views; the tables are in <name>_raw (default: of the address, else ${schema})`,
     ),
   ];
-}
-
-/** A client of the Trino that options and environment name. @throws {UsageError} */
-export function openTrinoClient({ server, catalog, schema }: TrinoOptions): TrinoClient {
-  if (server === undefined || server === "") {
-    throw new UsageError("which Trino is not known", {
-      hint: "give --server http://host:8080, or set BARLAKE_TRINO",
-    });
-  }
-  const {
-    BARLAKE_TRINO_USER: user,
-    BARLAKE_TRINO_PASSWORD: password,
-    BARLAKE_TRINO_TOKEN: token,
-  } = process.env;
-  return new TrinoClient(trinoServer(server, { catalog, schema }, { user, password, token }), {
-    clock: systemClock,
-  });
 }

@@ -5,8 +5,9 @@ import { workFolder } from "../../lake/local/work-folder.js";
 import { TrinoEngine } from "../../trino/trino-engine.js";
 import type { SqlPlace } from "../shell/sql-place.js";
 import { NO_PROGRESS } from "../text/query-progress.js";
+import { openTrinoClient } from "./open-trino-client.js";
 import { readTrinoCatalog } from "./trino-catalog.js";
-import { openTrinoClient, type TrinoOptions } from "./trino-options.js";
+import type { TrinoOptions } from "./trino-options.js";
 
 /** The Trino that options name, as a place for SQL. @throws {UsageError} */
 export async function openTrinoPlace(

@@ -1,10 +1,5 @@
-import {
-  type DuckDBConnection,
-  type DuckDBPreparedStatement,
-  type DuckDBResult,
-  type DuckDBValue,
-  StatementType,
-} from "@duckdb/node-api";
+import type { DuckDBConnection, DuckDBPreparedStatement, DuckDBResult, DuckDBValue } from "@duckdb/node-api";
+import { StatementType } from "../../arrow/duckdb-api.js";
 
 /** Most statements that are kept. */
 const MOST_KEPT = 32;

@@ -7,8 +7,6 @@ import type {
 } from "@duckdb/node-api";
 import type { RecordBatch } from "apache-arrow";
 import { DuckDBResultReader, DuckDBTimestampTZValue } from "../../arrow/duckdb-api.js";
-import { resultBatches } from "../../arrow/result/result-batches.js";
-import { batchScan } from "../../arrow/scan/batch-scan.js";
 import {
   registerTableScan,
   type Scan,
@@ -112,11 +110,12 @@ export class Session implements Disposable {
   }
 
   /**
-   * Runs one query and returns its rows as Arrow record batches, as they are computed: {@link resultBatches}.
+   * Runs one query and returns its rows as Arrow record batches, as they are computed. Arrow is loaded with the first.
    *
    * @throws {QueryError} from this call, or while the batches are read.
    */
   async batches(sql: string, bindings?: Bindings): Promise<AsyncGenerator<RecordBatch, void, undefined>> {
+    const { resultBatches } = await import("../../arrow/result/result-batches.js");
     const batches = resultBatches(await this.stream(sql, bindings, true));
     const guard = <T>(work: () => Promise<T>): Promise<T> => this.#guard(sql, work);
     return (async function* () {
@@ -167,6 +166,7 @@ export class Session implements Disposable {
 
   /** Runs `use` with the batch readable as the given table expression. */
   async withBatch<T>(batch: RecordBatch, use: (tableSql: string) => Promise<T>): Promise<T> {
+    const { batchScan } = await import("../../arrow/scan/batch-scan.js");
     const scan = this.scan(batchScan(batch));
     try {
       return await use(scan.sql);

@@ -42,13 +42,8 @@ export async function createViews(
   const create = async (): Promise<void> => {
     if (template === undefined) await session.run("CREATE SCHEMA raw");
     else await copyTemplate(session);
-    // So that a statement that mentions it after all fails, and does not find a table without rows.
-    const dropped = (name: string) => template !== undefined && session.run(`DROP VIEW raw.${ident(name)}`);
     for (const viewed of tables) {
-      if (!isNeeded(viewed.table.name)) {
-        await dropped(viewed.table.name);
-        continue;
-      }
+      if (!isNeeded(viewed.table.name)) continue;
       const view = await rawViewOf(session, viewed);
       made.push(view);
       if (template === undefined || !isEmpty(viewed))
@@ -56,8 +51,13 @@ export async function createViews(
     }
     const needed = Object.entries(extra).filter(([name]) => isNeeded(name));
     await replaceExtraViews(session, Object.fromEntries(needed));
-    for (const name of Object.keys(extra)) if (!isNeeded(name)) await dropped(name);
-    if (template !== undefined) return;
+    if (template !== undefined) {
+      // So that a statement that mentions it after all fails, and does not find a table without rows.
+      const names = [...tables.map(({ table }) => table.name), ...Object.keys(extra)];
+      const dropped = names.filter((name) => !isNeeded(name)).map((name) => `DROP VIEW raw.${ident(name)}`);
+      if (dropped.length > 0) await session.run(dropped.join(";\n"));
+      return;
+    }
     const [fault] = await applyViewFiles(files, (sql) => session.run(sql));
     if (fault !== undefined) throw fault;
     if (statement === undefined) await inheritComments(session);
@@ -93,8 +93,10 @@ interface Needed {
 export function neededBy(statement: string | undefined): Needed {
   const own = readViewFiles(OWN_VIEWS);
   if (statement === undefined) return { files: own, isNeeded: () => true };
-  const files = filesNeededBy(statement, own);
-  const mentioned = wordsOf([statement, ...files.map(({ sql }) => sql)].join("\n"));
+  // Names are the same in small and large letters.
+  const text = statement.toLowerCase();
+  const files = filesNeededBy(text, own);
+  const mentioned = wordsOf([text, ...files.map(({ sql }) => sql)].join("\n"));
   return { files, isNeeded: (name) => mentioned.has(name) };
 }
 

@@ -4,8 +4,6 @@ import type { StoreSecret } from "../../db/session/store-access.js";
 import type { LeaseStore } from "../../lease/lease-store.js";
 import type { Environment } from "../../object-store/access/profile-files.js";
 import { parseObjectUrl } from "../../object-store/object-address.js";
-import { openStorePlace } from "../../object-store/store-place.js";
-import { objectStorage } from "./object-storage.js";
 import type { Storage } from "./storage.js";
 
 /**
@@ -19,9 +17,14 @@ export function openObjectStorage(url: string, env: Environment): Storage {
   const { bucket, prefix } = parseObjectUrl(url);
   const location = prefix === "" ? `s3://${bucket}` : `s3://${bucket}/${prefix}`;
   const extensions = httpfsFolder(env);
-  const open = once(async () =>
-    objectStorage(await openStorePlace(location, { env, clock: systemClock }), { extensions }),
-  );
+  const open = once(async () => {
+    // Loaded only for a lake in a store: the HTTP client and its helpers take a command a tenth of a second.
+    const [{ openStorePlace }, { objectStorage }] = await Promise.all([
+      import("../../object-store/store-place.js"),
+      import("./object-storage.js"),
+    ]);
+    return objectStorage(await openStorePlace(location, { env, clock: systemClock }), { extensions });
+  });
   return {
     location,
     access: {

@@ -40,6 +40,50 @@ function place(): {
   };
 }
 
+describe("a statement that runs with only the views that it mentions", () => {
+  test("has the same names: in any letters, computed, in quotes, and in a list of all", async () => {
+    const { sql } = place();
+    const answers = async (statement: string): Promise<string> => {
+      const { code, stdout } = await sql(statement, "--format", "csv");
+      expect(code).toBe(0);
+      return stdout;
+    };
+    expect(await answers("SELECT name FROM INSTRUMENTS")).toBe("name\nKweichow Moutai\n");
+    expect(await answers(`SELECT name FROM "instruments" -- bars`)).toBe("name\nKweichow Moutai\n");
+    expect(await answers("SELECT name FROM query_table('instru' || 'ments')")).toBe(
+      "name\nKweichow Moutai\n",
+    );
+    expect(await answers("SELECT count(*) AS n FROM raw.bars_1d")).toBe("n\n0\n");
+    expect(await answers("SELECT count(*) > 10 AS n FROM duckdb_views() WHERE schema_name = 'raw'")).toBe(
+      "n\ntrue\n",
+    );
+    expect(
+      await answers(
+        "SELECT comment FROM duckdb_columns() WHERE schema_name = 'raw' AND column_name = 'code'",
+      ),
+    ).toMatch(/^comment\n\S/);
+  });
+
+  test("finds a table that only a comment seems to hide, and proposes names as ever", async () => {
+    const { sql } = place();
+    const hidden = await sql("SELECT '--' AS dashes, name FROM instruments", "--format", "csv");
+    expect(hidden.stdout).toBe("dashes,name\n--,Kweichow Moutai\n");
+    const { code, stderr } = await sql("SELECT * FROM instrumentz");
+    expect(code).toBe(2);
+    expect(stderr).toContain("did you mean instruments?");
+  });
+
+  test("sees the user's own views, also those in the place of one that comes with it", async () => {
+    const { folder, sql } = place();
+    mkdirSync(join(folder, "sql/views"), { recursive: true });
+    writeFileSync(
+      join(folder, "sql/views/mine.sql"),
+      "CREATE OR REPLACE VIEW exchanges AS SELECT 'mine' AS code;",
+    );
+    expect((await sql("FROM exchanges", "--format", "csv")).stdout).toBe("code\nmine\n");
+  });
+});
+
 describe("a result", () => {
   test.skipIf(!hasTerminal())("in a file is named on a terminal", async () => {
     const folder = temporaryFolder();

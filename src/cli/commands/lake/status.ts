@@ -62,13 +62,13 @@ export function addStatus(cli: Cli): void {
     .action((options: CommonOptions & PointInTimeOptions) =>
       cli.action(async () => {
         const lake = await openExistingLake(options);
-        await reportMovedLake(lake);
         const { session, refused, snapshots } = await openReader(
           lake,
           { verify: false },
           pointInTimeOf(options),
         );
         using reader = session;
+        await reportMovedLake(lake, session);
         const faults: Fault[] = refused.map(({ table: { name }, error }) => faultOf(name, error));
         // Tables that cannot be read are reported, and the others are shown.
         const readable = async <Row>(

@@ -1,0 +1,76 @@
+/*
+ * Bundles the command `sql`, with the packages that it always needs, into a few files: to find and read 250 modules takes
+ * longer than a short question. What few statements need (charts, notebooks, workbooks) stays in separate files, and
+ * packages that load files of their own stay packages. Part of `npm run build`.
+ *
+ * Other commands are not bundled. Those that load the user's programs must share each class with `dist/index.js`.
+ */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { licences } from "../notebook/browser/licences.js";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const SOURCES = resolve(ROOT, "src");
+const BUILT = resolve(ROOT, "dist");
+const OUT = resolve(BUILT, "cli/bundled");
+
+/** Packages that are bundled. */
+const PACKAGES = ["@duckdb/node-api", "commander", "string-width", "date-fns", "@date-fns/tz", "p-map"];
+/** Packages that these need, and that are bundled with them. */
+const THEIRS = ["strip-ansi", "ansi-regex", "emoji-regex", "is-fullwidth-code-point"];
+
+const isBundled = (path) =>
+  [...PACKAGES, ...THEIRS].some((name) => path === name || path.startsWith(`${name}/`));
+
+const plugin = {
+  name: "barlake",
+  setup({ onResolve, onLoad }) {
+    // The program loads every other command from its unbundled file.
+    onResolve({ filter: /^\.\/commands\// }, ({ path, importer }) =>
+      importer === resolve(SOURCES, "cli/program.ts") && path !== "./commands/sql.js"
+        ? { path: `../${path.slice(2)}`, external: true }
+        : undefined,
+    );
+    onResolve({ filter: /^[^./]/ }, ({ path }) => (isBundled(path) ? undefined : { path, external: true }));
+    // A module finds files by its own place, which is that of the unbundled file.
+    onLoad({ filter: /[/\\]src[/\\].*\.ts$/ }, ({ path }) => {
+      const built = resolve(BUILT, relative(SOURCES, path)).replace(/\.ts$/, ".js");
+      const own = JSON.stringify(relative(OUT, built).replaceAll("\\", "/"));
+      const contents = readFileSync(path, "utf8")
+        .replaceAll(/createRequire\(import\.meta\.url\)\(("[^"]+")\)/g, (call, name) =>
+          isBundled(JSON.parse(name)) ? `require(${name})` : call,
+        )
+        .replaceAll("import.meta.url", `new URL(${own}, import.meta.url).href`);
+      return { contents, loader: "ts", resolveDir: dirname(path) };
+    });
+  },
+};
+
+const { outputFiles, metafile } = await build({
+  absWorkingDir: ROOT,
+  entryPoints: ["src/cli/program.ts"],
+  outdir: OUT,
+  chunkNames: "[name]-[hash]",
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  platform: "node",
+  target: "node20.19",
+  charset: "utf8",
+  legalComments: "none",
+  logLevel: "warning",
+  metafile: true,
+  write: false,
+  plugins: [plugin],
+  banner: {
+    js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
+  },
+});
+rmSync(OUT, { recursive: true, force: true });
+mkdirSync(OUT, { recursive: true });
+for (const { path, text } of outputFiles) {
+  const output = metafile.outputs[relative(ROOT, path)];
+  writeFileSync(path, `${text.trimEnd()}${licences(Object.keys(output?.inputs ?? {}))}\n`);
+}
