@@ -9,6 +9,8 @@ import { addInstrumentRoutes } from "./http/instrument-routes.js";
 import { addLakeRoutes } from "./http/lake-routes.js";
 import { addNotebookRoutes } from "./http/notebook-routes.js";
 import { PAGE, readPageFiles } from "./http/page-files.js";
+import { addResultRoutes } from "./http/result-routes.js";
+import { KeptResults } from "./results/kept-results.js";
 import { LakeStates } from "./session/lake-states.js";
 import { type SessionLimits, SessionReaders } from "./session/session-readers.js";
 import type { WorkspaceParts } from "./workspace-parts.js";
@@ -49,11 +51,13 @@ const MAX_URL_LENGTH = 16 * 1024;
 export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {}): Promise<Workspace> {
   const clock = options.clock ?? lake.clock;
   const readers = new SessionReaders(lake, clock, options.limits);
+  const results = new KeptResults();
   const parts: WorkspaceParts = {
     lake,
     location: options.location ?? lake.location,
     states: new LakeStates(lake),
     readers,
+    results,
     clock,
     notebooks: options.notebooks,
   };
@@ -68,6 +72,7 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
   const url = `http://${HOST}:${port}`;
   const close = async (): Promise<void> => {
     await Promise.all([app.close(), readers[Symbol.asyncDispose]()]);
+    results[Symbol.dispose]();
   };
   return {
     url,
@@ -97,6 +102,7 @@ async function makeApp(parts: WorkspaceParts, access: () => Access): Promise<Fas
   addLakeRoutes(app, parts);
   addInstrumentRoutes(app, parts);
   addNotebookRoutes(app, parts);
+  addResultRoutes(app, parts);
   return app;
 }
 

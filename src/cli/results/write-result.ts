@@ -5,6 +5,7 @@ import { pipeline } from "node:stream/promises";
 import { batchesToIpc } from "../../arrow/batches-ipc.js";
 import { QueryError, UsageError } from "../../core/errors.js";
 import { literal } from "../../db/quote.js";
+import { COPY_OPTIONS } from "../../db/result/copy-options.js";
 import type { SqlPlace } from "../shell/sql-place.js";
 import { markdownOf } from "./markdown.js";
 import type { ResultFormat } from "./result-format.js";
@@ -18,13 +19,6 @@ export interface WrittenResult {
   /** @default standard output */
   readonly file?: string | undefined;
 }
-
-/** DuckDB's options for the formats that it can write. */
-const COPY_OPTIONS = {
-  csv: "FORMAT csv, HEADER true",
-  json: "FORMAT json",
-  parquet: "FORMAT parquet, COMPRESSION zstd",
-} as const;
 
 /**
  * Writes a result to its file, which is replaced when the result is complete, or to standard output.
