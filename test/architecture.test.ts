@@ -86,6 +86,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   },
   { name: /^ui\/http\/page-files\.ts$/, for: "the page, which the build makes" },
   { name: /^ui\/notebooks\/(notebook-files|notebook-text|save-notebook)\.ts$/, for: "the user's notebooks" },
+  { name: /^ui\/results\/exported-file\.ts$/, for: "a result that is exported, until it was sent" },
   { name: /^client\/key-(claims|id)\.ts$/, for: "what processes of this machine share about a key" },
   { name: /^core\/version\.ts$/, for: "the package's version" },
   { name: /^cli\//, for: "the user's files" },

@@ -220,6 +220,21 @@ export interface CellFaultReport extends FaultReport {
   readonly column: number | null;
 }
 
+/** A result that the workspace keeps for a while, by which it is scrolled and exported. */
+export interface ResultReport {
+  readonly id: string;
+  readonly rows: number;
+}
+
+/** Some rows of a result, as texts. */
+export interface RowsReport {
+  /** The first one's offset. */
+  readonly from: number;
+  /** Rows of the whole result. */
+  readonly rows: number;
+  readonly columns: readonly (readonly (string | null)[])[];
+}
+
 /** The kind of control that sets a parameter. */
 export type ControlKind = "date" | "number" | "text" | "symbol";
 
@@ -248,6 +263,8 @@ export type NotebookLine =
       readonly html: string;
       readonly chart?: unknown;
       readonly fault: CellFaultReport | null;
+      /** The cell's results, in their order; one that found no room, or has no rows, is missing. */
+      readonly results: readonly ResultReport[];
       readonly tookMs: number;
     }
   | { readonly kind: "fault"; readonly fault: FaultReport }

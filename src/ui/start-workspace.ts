@@ -10,6 +10,8 @@ import { addLakeRoutes } from "./http/lake-routes.js";
 import { addNotebookRoutes } from "./http/notebook-routes.js";
 import { PAGE, readPageFiles } from "./http/page-files.js";
 import { addQualityRoutes } from "./http/quality-routes.js";
+import { addResultRoutes } from "./http/result-routes.js";
+import { KeptResults } from "./results/kept-results.js";
 import { LakeStates } from "./session/lake-states.js";
 import { type SessionLimits, SessionReaders } from "./session/session-readers.js";
 import type { WorkspaceParts } from "./workspace-parts.js";
@@ -50,11 +52,13 @@ const MAX_URL_LENGTH = 16 * 1024;
 export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {}): Promise<Workspace> {
   const clock = options.clock ?? lake.clock;
   const readers = new SessionReaders(lake, clock, options.limits);
+  const results = new KeptResults();
   const parts: WorkspaceParts = {
     lake,
     location: options.location ?? lake.location,
     states: new LakeStates(lake),
     readers,
+    results,
     clock,
     notebooks: options.notebooks,
   };
@@ -69,6 +73,7 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
   const url = `http://${HOST}:${port}`;
   const close = async (): Promise<void> => {
     await Promise.all([app.close(), readers[Symbol.asyncDispose]()]);
+    results[Symbol.dispose]();
   };
   return {
     url,
@@ -99,6 +104,7 @@ async function makeApp(parts: WorkspaceParts, access: () => Access): Promise<Fas
   addInstrumentRoutes(app, parts);
   addNotebookRoutes(app, parts);
   addQualityRoutes(app, parts);
+  addResultRoutes(app, parts);
   return app;
 }
 

@@ -148,6 +148,20 @@ describe.skipIf(!hasChromium())("a notebook in the browser", () => {
     await page.waitForSelector("td >> text=theirs");
   });
 
+  test("a result of a million rows scrolls to its end, and can be had as a file", async () => {
+    await edit(4);
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("-- %%\nSELECT i AS n FROM range(1000000) t(i);");
+    await page.keyboard.press("Control+Enter");
+    const table = cell(4).locator(".table.virtual");
+    await table.evaluate((box) => void Object.assign(box, { scrollTop: 1e9 }));
+    await table.locator("td >> text=999,999").waitFor();
+    expect(await table.locator("tr").count()).toBeLessThan(60);
+    const downloading = page.waitForEvent("download");
+    await cell(4).getByRole("link", { name: "The result as CSV" }).click();
+    expect(readFileSync(await (await downloading).path(), "utf8")).toMatch(/^n\n0\n1\n.*\n999999\n$/s);
+  });
+
   test("an endless cell is stopped, and the page goes on", async () => {
     await edit(4);
     await page.keyboard.press("Control+a");

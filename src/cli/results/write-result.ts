@@ -4,6 +4,7 @@ import { extname } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { QueryError, UsageError } from "../../core/errors.js";
 import { literal } from "../../db/quote.js";
+import { COPY_OPTIONS } from "../../db/result/copy-options.js";
 import type { SqlPlace } from "../shell/sql-place.js";
 import { markdownOf } from "./markdown.js";
 import type { ResultFormat } from "./result-format.js";
@@ -16,13 +17,6 @@ export interface WrittenResult {
   /** @default standard output */
   readonly file?: string | undefined;
 }
-
-/** DuckDB's options for the formats that it can write. */
-const COPY_OPTIONS = {
-  csv: "FORMAT csv, HEADER true",
-  json: "FORMAT json",
-  parquet: "FORMAT parquet, COMPRESSION zstd",
-} as const;
 
 /**
  * Writes a result to its file, which is replaced when the result is complete, or to standard output.

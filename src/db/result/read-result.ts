@@ -10,26 +10,36 @@ import {
   DuckDBTypeId,
   ResultReturnType,
 } from "../../arrow/duckdb-api.js";
+import type { ResultCopy } from "./result-copy.js";
 import type { ResultValue, StatementResult, ValueKind } from "./statement-result.js";
 
 /**
  * Reads a streaming result to its end and returns its first rows.
+ *
+ * @param copy gets every row of a query. @default none
  * @throws the result's error where it stops earlier.
  */
-export async function readResult(result: DuckDBResult, limit: number): Promise<StatementResult> {
+export async function readResult(
+  result: DuckDBResult,
+  limit: number,
+  copy?: ResultCopy,
+): Promise<StatementResult> {
   const isQuery = result.returnType === ResultReturnType.QUERY_RESULT;
   const columns = result.deduplicatedColumnNames().map((name, index) => {
     const type = result.columnType(index);
     return { name, type, kind: valueKind(type), values: [] as ResultValue[] };
   });
   let rows = 0;
+  if (isQuery) await copy?.begin(result);
   for (let chunk = await result.fetchChunk(); chunk?.rowCount; chunk = await result.fetchChunk()) {
     const taken = Math.min(chunk.rowCount, limit - rows);
     for (const [index, column] of taken > 0 ? columns.entries() : []) {
       for (const value of chunk.getColumnValues(index).slice(0, taken)) column.values.push(plain(value));
     }
     rows += chunk.rowCount;
+    if (isQuery) copy?.add(chunk);
   }
+  if (isQuery) copy?.end();
   if (!isQuery) return { columns: [], rows: 0 };
   return { columns: columns.map(({ name, kind, values }) => ({ name, kind, values })), rows };
 }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import type { DuckDBConnection } from "@duckdb/node-api";
 import { DuckDBInstance } from "../../arrow/duckdb-api.js";
 import { BarlakeError } from "../../core/errors.js";
 import { explained } from "../file-fault.js";
@@ -59,5 +60,17 @@ async function createInstance(path: string, config: Record<string, string>): Pro
   } catch (cause) {
     const { message, hint } = explained(cause);
     throw new BarlakeError(message, { hint, cause });
+  }
+}
+
+/** Another connection to a database, in UTC. */
+export async function connect({ instance }: Database): Promise<DuckDBConnection> {
+  const connection = await instance.connect();
+  try {
+    await connection.run("SET TimeZone = 'UTC'");
+    return connection;
+  } catch (error) {
+    connection.closeSync();
+    throw error;
   }
 }

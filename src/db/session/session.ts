@@ -18,6 +18,7 @@ import { explained } from "../file-fault.js";
 import type { StatementProgress } from "../query-engine.js";
 import { CheckedReads, type ReadCheck } from "../reads/checked-reads.js";
 import { readResult } from "../result/read-result.js";
+import { type ResultCopy, resultCopy } from "../result/result-copy.js";
 import { RowReader } from "../result/row-reader.js";
 import type { StatementResult } from "../result/statement-result.js";
 import { stoppedError, type WhyStopped, wholeResult, whyStopped } from "../result/whole-result.js";
@@ -29,7 +30,7 @@ import {
   namedStatement,
   type TypedValue,
 } from "./named-values.js";
-import { closeDatabase, type Database, openDatabase } from "./open-database.js";
+import { closeDatabase, connect, type Database, openDatabase } from "./open-database.js";
 import type { SessionOptions } from "./session-options.js";
 import { statementProgress } from "./statement-progress.js";
 
@@ -146,15 +147,15 @@ export class Session implements Disposable {
     return { names: reader.deduplicatedColumnNames(), rows: rows.slice(0, limit), more: rows.length > limit };
   }
 
-  /** Runs one statement to its end and returns its first rows by column. Values that it does not mention are ignored. */
-  async result(sql: string, values: NamedValues, limit: number): Promise<StatementResult> {
+  /** Runs one statement to its end and returns its first rows by column; `copy` gets every row. Other values are ignored. */
+  async result(sql: string, values: NamedValues, limit: number, copy?: ResultCopy): Promise<StatementResult> {
     return this.#guard(sql, async () => {
       this.#kept.drop();
       using statement = namedStatement(this.#connection, sql, values);
       const why = this.#whyStopped(sql, (again) => bindNamed(again, values));
       const started = await this.#undoable(sql, statement.stream, statement.run);
       const result = wholeResult(started, why, () => this.checkReads());
-      return await readResult(result, limit);
+      return await readResult(result, limit, copy);
     });
   }
 
@@ -162,6 +163,11 @@ export class Session implements Disposable {
   async value(expression: string, values: NamedValues, text?: string): Promise<TypedValue> {
     const compute = () => computeValue(this.#connection, expression, values, text);
     return this.#guard(expression, compute).then((value) => this.checkReads().then(() => value));
+  }
+
+  /** A new table of this database that gets a copy of another session's result. */
+  copyInto(table: string): ResultCopy {
+    return resultCopy(this.#connection, table);
   }
 
   /** Runs `use` with the batch readable as the given table expression. */
@@ -285,16 +291,5 @@ export class Session implements Disposable {
   #expectOpen(sql: string): void {
     if (this.#isClosed || this.#database.isClosed)
       throw new QueryError("the session is closed", sql, { hint: "open another one" });
-  }
-}
-
-async function connect({ instance }: Database): Promise<DuckDBConnection> {
-  const connection = await instance.connect();
-  try {
-    await connection.run("SET TimeZone = 'UTC'");
-    return connection;
-  } catch (error) {
-    connection.closeSync();
-    throw error;
   }
 }

@@ -24,7 +24,7 @@ const SENT = { config: SENT_BY_PAGE, bodyLimit: BODY_LIMIT } as const;
 
 /** Routes of the view Notebook. */
 export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
-  const { readers, clock, notebooks: folder } = parts;
+  const { readers, clock, results, notebooks: folder } = parts;
   const save = notebookSaver(folder);
   app.get("/api/notebooks", async () => ({ notebooks: await listNotebooks(folder), folder: folder ?? null }));
   app.get("/api/notebook", async (request): Promise<NotebookSource> => {
@@ -52,8 +52,9 @@ export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): 
     );
     const lines = new LineQueue(signal);
     const running = readers.use(state, { signal, isForeign: true }, async ({ session }, limited) => {
-      const engine = sandboxedEngine(session);
-      const use = { signal: limited, clock, requested };
+      const { engine: keeping, take: taken } = results.keeping(session);
+      const engine = sandboxedEngine(keeping);
+      const use = { signal: limited, clock, requested, taken };
       for await (const line of notebookLines(engine, notebook, given, use))
         await lines.push(JSON.stringify(line), limited);
     });

@@ -14,6 +14,7 @@ import type {
   FaultReport,
   NotebookLine,
   ParameterReport,
+  ResultReport,
 } from "../page-data.js";
 
 /** Most rows that a table of the page has, and that a chart draws. */
@@ -25,6 +26,8 @@ const MOST_OPTIONS = 2000;
 interface RunUse {
   readonly signal: AbortSignal;
   readonly clock: Clock;
+  /** The results that were kept since its last call. */
+  readonly taken: () => readonly ResultReport[];
   /** Lines on which the requested cells begin. @default every cell */
   readonly requested?: readonly number[] | undefined;
 }
@@ -39,7 +42,7 @@ export async function* notebookLines(
   engine: QueryEngine,
   notebook: Notebook,
   given: ReadonlyMap<string, string>,
-  { signal, clock, requested }: RunUse,
+  { signal, clock, taken, requested }: RunUse,
 ): AsyncGenerator<NotebookLine> {
   const { title, cells } = notebook;
   const shown = new Set(
@@ -54,6 +57,8 @@ export async function* notebookLines(
     const parameters = await parameterReports(engine, notebook, values);
     yield { kind: "begin", title, parameters, cells: shown.size };
     let began = ticksOf(clock);
+    // Those of the parameters are no cell's.
+    taken();
     const kept = { table: (asked: number) => Math.min(asked, MOST_ROWS.table), chart: MOST_ROWS.chart };
     for await (const run of runCells(engine, running, values, kept, signal)) {
       signal.throwIfAborted();
@@ -61,9 +66,10 @@ export async function* notebookLines(
       const chart = run.chart === undefined ? {} : { chart: packChart(run.chart) };
       const tookMs = Math.round(now - began);
       began = now;
+      const results = taken();
       if (!shown.has(cells.indexOf(run.cell)) && run.fault === undefined) continue;
       const fault = run.fault === undefined ? null : cellFaultReport(run.fault);
-      yield { kind: "cell", line: run.cell.line, html: cellHtml(run, 0), ...chart, fault, tookMs };
+      yield { kind: "cell", line: run.cell.line, html: cellHtml(run, 0), ...chart, fault, results, tookMs };
     }
     yield { kind: "end" };
   } catch (error) {

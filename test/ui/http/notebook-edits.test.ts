@@ -209,6 +209,30 @@ test("a body of 10 MB is refused before it is read", async () => {
   expect(existsSync(join(notebooks, "large.sql"))).toBe(false);
 });
 
+test("the rows of a result come in windows and as files, until it is gone", async () => {
+  const [cell] = cellsOf(await run("-- %%\nSELECT i, '<b>' AS text FROM range(1000) t(i);\n"));
+  expect(cell?.results).toMatchObject([{ rows: 1000 }]);
+  const id = cell?.results[0]?.id ?? "";
+  const window = await get(`/api/result?id=${id}&from=998&count=200`);
+  expect(JSON.parse(window.body)).toEqual({
+    from: 998,
+    rows: 1000,
+    columns: [
+      ["998", "999"],
+      ["<b>", "<b>"],
+    ],
+  });
+  const file = await get(`/api/result/file?id=${id}&format=csv`);
+  expect([file.headers["content-disposition"], file.body.split("\n").length]).toEqual([
+    'attachment; filename="result.csv"',
+    1002,
+  ]);
+  for (const path of ["result?id=gone&from=0&count=1", "result/file?id=gone&format=parquet"])
+    expect((await get(`/api/${path}`)).status, path).toBe(410);
+  for (const path of [`result?id=${id}&from=-1&count=1`, `result/file?id=${id}&format=exe`])
+    expect((await get(`/api/${path}`)).status, path).toBe(400);
+});
+
 test("the catalog has tables, macros and columns with their comments", async () => {
   const catalog = JSON.parse((await get(`/api/catalog?state=${state}`)).body) as Catalog;
   const bars = catalog.relations.find(({ name }) => name === "bars_1d");

@@ -3,6 +3,8 @@ import { drawers } from "../../../notebook/browser/drawing.js";
 import { keepDrawn } from "../../../notebook/browser/keep-drawn.js";
 import type { PackedChart } from "../../../notebook/pack-charts.js";
 import type { CellLine } from "../../page-data.js";
+import { notebookText } from "./notebook-texts.js";
+import { resultControls } from "./results/result-controls.js";
 
 /** A cell as the exported page shows it: the same text, and the same drawing. */
 export function CellPart({ cell }: { readonly cell: CellLine }) {
@@ -12,9 +14,10 @@ export function CellPart({ cell }: { readonly cell: CellLine }) {
     if (current === null) return;
     // The server has escaped every value, and the policy permits no script in it.
     current.innerHTML = cell.html;
+    const end = resultControls(current, cell.results, notebookText("resultAs"));
     const chart = cell.chart as PackedChart | undefined;
     const figure = current.querySelector<HTMLElement>("figure[data-chart]");
-    if (chart === undefined || figure === null) return;
+    if (chart === undefined || figure === null) return end;
     let stop = (): void => {};
     let isGone = false;
     const draw = async (): Promise<void> => {
@@ -25,6 +28,7 @@ export function CellPart({ cell }: { readonly cell: CellLine }) {
     return () => {
       isGone = true;
       stop();
+      end();
     };
   }, [cell]);
   return <div ref={element} />;

@@ -1,12 +1,13 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Catalog } from "../../../db/catalog/catalog.js";
 import type { NotebookSource } from "../../page-data.js";
 import { FaultBox } from "../fault-box.js";
-import { useJson } from "../fetch-data.js";
+import { askJson } from "../fetch-data.js";
 import { useStateAddress } from "../lake-state.js";
 import { text } from "../texts.js";
 import { CellSection } from "./cell-section.js";
 import { draftKey, forgetDraft, readDraft } from "./drafts.js";
+import type { EditorLinks } from "./editor/code-editor.js";
 import { NotebookBar } from "./notebook-bar.js";
 import {
   type DocumentCell,
@@ -47,7 +48,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
   const runs = useRun(name, document_);
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const catalogAddress = useStateAddress("catalog");
-  const { value: catalog } = useJson<Catalog>(open.size > 0 ? catalogAddress : undefined);
+  const catalog = useMemo(() => lazyCatalog(catalogAddress), [catalogAddress]);
   const [deleted, setDeleted] = useState<{ readonly cell: DocumentCell; readonly at: number }>();
   const parameters = runs.run?.parameters ?? [];
   // Editors stay open while the page is drawn again, and call what they were opened with.
@@ -141,7 +142,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
             links={{
               label: `${notebookText("editorOf")} ${at + 1}: ${notebookText("editorKeys")}`,
               onChange: (typed) => change(withEdited(newest.current, cell.id, typed)),
-              catalog: () => catalog,
+              catalog,
               parameters: () => parameters.map((parameter) => parameter.name),
               run: () => run(cell.id),
               runAndNext: () => runAndNext(cell.id),
@@ -158,6 +159,19 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
       </div>
     </>
   );
+}
+
+/** Asks for the names that SQL knows when they are needed first; undefined where they cannot be had. */
+function lazyCatalog(address: string | undefined): EditorLinks["catalog"] {
+  let asked: Promise<Catalog | undefined> | undefined;
+  return () => {
+    if (address === undefined) return Promise.resolve(undefined);
+    asked ??= askJson<Catalog>(address).catch(() => {
+      asked = undefined;
+      return undefined;
+    });
+    return asked;
+  };
 }
 
 /** Ctrl S saves, wherever the focus is. */

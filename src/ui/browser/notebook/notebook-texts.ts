@@ -38,6 +38,7 @@ const ENGLISH = {
   create: "Create",
   notKept: "This browser keeps no draft of it: save it before you leave.",
   failed: "with an error",
+  resultAs: "The result as",
 };
 
 type NotebookTextName = keyof typeof ENGLISH;
@@ -80,6 +81,7 @@ const CHINESE: Readonly<Record<NotebookTextName, string>> = {
   create: "新建",
   notKept: "此浏览器不保存草稿：离开前请保存。",
   failed: "有错误",
+  resultAs: "结果导出为",
 };
 
 const TEXTS: Readonly<Record<NotebookTextName, string>> = isChinese ? CHINESE : ENGLISH;

@@ -19,6 +19,7 @@ const cell = (line: number, html: string): Extract<NotebookLine, { kind: "cell" 
   line,
   html,
   fault: null,
+  results: [],
   tookMs: 1,
 });
 

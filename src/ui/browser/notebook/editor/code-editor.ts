@@ -19,8 +19,8 @@ import { sqlLanguage } from "./sql-language.js";
 export interface EditorLinks {
   readonly label: string;
   readonly onChange: (text: string) => void;
-  /** The names that SQL knows; undefined until they are there. */
-  readonly catalog: () => Catalog | undefined;
+  /** The names that SQL knows; undefined where they cannot be had. */
+  readonly catalog: () => Promise<Catalog | undefined>;
   /** Names of the notebook's parameters. */
   readonly parameters: () => readonly string[];
   readonly run: () => void;

@@ -6,7 +6,7 @@ import { sqlTokens } from "../../../../db/statement/sql-tokens.js";
 
 /** Where the names come from. */
 export interface ProposalLinks {
-  readonly catalog: () => Catalog | undefined;
+  readonly catalog: () => Promise<Catalog | undefined>;
   readonly parameters: () => readonly string[];
 }
 
@@ -15,8 +15,8 @@ const MOST = 100;
 
 /** Proposes what can follow at the cursor, by the same rule as the shell. */
 export function proposals({ catalog, parameters }: ProposalLinks) {
-  return ({ state, pos, explicit }: CompletionContext): CompletionResult | null => {
-    const known = catalog();
+  return async ({ state, pos, explicit }: CompletionContext): Promise<CompletionResult | null> => {
+    const known = await catalog();
     if (known === undefined) return null;
     const { word, found } = proposalsAt(state.doc.toString(), pos, known, parameters());
     if (found.length === 0 || (word === "" && !explicit)) return null;

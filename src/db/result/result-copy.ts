@@ -1,0 +1,56 @@
+import type { DuckDBAppender, DuckDBConnection, DuckDBDataChunk, DuckDBResult } from "@duckdb/node-api";
+import { ident } from "../quote.js";
+
+/** Takes the rows of a query while they are read. It never throws: a copy that fails leaves the result as it is. */
+export interface ResultCopy {
+  /** Makes the table. */
+  begin(result: DuckDBResult): Promise<void>;
+  add(chunk: DuckDBDataChunk): void;
+  end(): void;
+  /** Whether the table has every row. */
+  readonly isWhole: boolean;
+  /** Gives up what is not whole; the table stays until it is dropped. */
+  discard(): void;
+}
+
+/** Copies a result into a new table of another database, with the types that it has. */
+export function resultCopy(connection: DuckDBConnection, table: string): ResultCopy {
+  let appender: DuckDBAppender | undefined;
+  let isWhole = false;
+  const attempt = (step: () => void): void => {
+    try {
+      step();
+    } catch {
+      // The other database has no more room: the copy ends, and what reads the result goes on.
+      appender = undefined;
+    }
+  };
+  return {
+    begin: async (result) => {
+      const columns = result
+        .deduplicatedColumnNames()
+        .map((name, index) => `${ident(name)} ${result.columnType(index).toString()}`);
+      try {
+        await connection.run(`CREATE TABLE ${ident(table)} (${columns.join(", ")})`);
+        appender = await connection.createAppender(table);
+      } catch {
+        appender = undefined;
+      }
+    },
+    add: (chunk) => attempt(() => appender?.appendDataChunk(chunk)),
+    end: () =>
+      attempt(() => {
+        if (appender === undefined) return;
+        appender.closeSync();
+        isWhole = true;
+      }),
+    discard: () =>
+      attempt(() => {
+        if (!isWhole) appender?.closeSync();
+        appender = undefined;
+      }),
+    get isWhole() {
+      return isWhole;
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import type { ResultReport } from "../../../page-data.js";
+import { apiAddress } from "../../fetch-data.js";
+import { count } from "../../formats.js";
+import { text } from "../../texts.js";
+import { virtualTable } from "./virtual-table.js";
+
+/** Formats of files, as the page names them. */
+const FORMATS = [
+  ["csv", "CSV"],
+  ["parquet", "Parquet"],
+  ["arrow", "Arrow"],
+] as const;
+
+/**
+ * Gives the results of a cell what a page can do with them: a table that is cut scrolls over all rows, and each result
+ * can be had as a file.
+ *
+ * @param label names the links, before the format.
+ * @returns a function that ends it.
+ */
+export function resultControls(
+  cell: HTMLElement,
+  results: readonly ResultReport[],
+  label: string,
+): () => void {
+  const section = cell.querySelector("section");
+  if (section === null || results.length === 0) return () => {};
+  const tables = [...section.querySelectorAll<HTMLElement>(":scope > .table")];
+  // The last result of a chart or of figures has no table; where one is not kept, none is taken for another.
+  const isLastDrawn = section.querySelector(":scope > .chart, :scope > .figures") !== null;
+  const isPaired = results.length === tables.length + (isLastDrawn ? 1 : 0);
+  const ends = (isPaired ? tables : []).map((table, at) => {
+    const result = results[at] as ResultReport;
+    const shown = table.querySelectorAll("tbody tr").length;
+    return result.rows > shown ? virtualTable(table, result) : () => {};
+  });
+  const links = document.createElement("p");
+  links.className = "exports";
+  for (const { id, rows } of results.slice(-1)) {
+    const number = links.appendChild(document.createElement("span"));
+    number.textContent = `${count(rows)} ${text("rows")}`;
+    for (const [format, name] of FORMATS) {
+      const link = links.appendChild(document.createElement("a"));
+      link.href = apiAddress("result/file", { id, format });
+      link.download = `result.${format}`;
+      link.textContent = name;
+      link.setAttribute("aria-label", `${label} ${name}`);
+    }
+  }
+  section.append(links);
+  return () => {
+    for (const end of ends) end();
+  };
+}
