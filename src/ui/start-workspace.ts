@@ -10,6 +10,9 @@ import { addLakeRoutes } from "./http/lake-routes.js";
 import { addNotebookRoutes } from "./http/notebook-routes.js";
 import { PAGE, readPageFiles } from "./http/page-files.js";
 import { addQualityRoutes } from "./http/quality-routes.js";
+import { addRunsRoutes } from "./http/runs-routes.js";
+import { NO_RUN_PLACE, type RunPlace } from "./runs/run-place.js";
+import { StartedRuns } from "./runs/started-runs.js";
 import { LakeStates } from "./session/lake-states.js";
 import { type SessionLimits, SessionReaders } from "./session/session-readers.js";
 import type { WorkspaceParts } from "./workspace-parts.js";
@@ -22,6 +25,10 @@ export interface WorkspaceOptions {
   readonly location?: string | undefined;
   /** Folder of the user's notebooks. @default none */
   readonly notebooks?: string | undefined;
+  /** Folder of the user's pipelines. @default `pipelines` of the working directory, if it is there */
+  readonly pipelines?: string | undefined;
+  /** Where runs that are started from the page get their key. @default nothing can be run */
+  readonly runPlace?: RunPlace | undefined;
   /** Memory, threads and time of a session. */
   readonly limits?: SessionLimits | undefined;
   /** @default that of the lake */
@@ -43,7 +50,7 @@ const HOST = "127.0.0.1";
 const MAX_URL_LENGTH = 16 * 1024;
 
 /**
- * Starts the workspace over a lake: a page, and what it asks for. It only reads.
+ * Starts the workspace over a lake: a page, and what it asks for. It only reads, except where a pipeline is run.
  *
  * @throws {BarlakeError} where the page was not built, or where it cannot listen on the port.
  */
@@ -57,9 +64,12 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
     readers,
     clock,
     notebooks: options.notebooks,
+    pipelines: options.pipelines,
+    runPlace: options.runPlace ?? NO_RUN_PLACE,
   };
   let access = new Access(0);
-  const app = await makeApp(parts, () => access);
+  const started = new StartedRuns(lake, clock, parts.runPlace);
+  const app = await makeApp(parts, started, () => access);
   const at = { host: HOST, port: options.port ?? 0 };
   await app.listen(at).catch((cause: unknown) => {
     throw cannotListen("workspace", at, cause, "give another --port, or end the program that listens there");
@@ -68,7 +78,7 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
   access = new Access(port);
   const url = `http://${HOST}:${port}`;
   const close = async (): Promise<void> => {
-    await Promise.all([app.close(), readers[Symbol.asyncDispose]()]);
+    await Promise.all([app.close(), readers[Symbol.asyncDispose](), started[Symbol.asyncDispose]()]);
   };
   return {
     url,
@@ -79,7 +89,11 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
   };
 }
 
-async function makeApp(parts: WorkspaceParts, access: () => Access): Promise<FastifyInstance> {
+async function makeApp(
+  parts: WorkspaceParts,
+  started: StartedRuns,
+  access: () => Access,
+): Promise<FastifyInstance> {
   const app = fastify({
     forceCloseConnections: true,
     requestIdHeader: false,
@@ -93,12 +107,23 @@ async function makeApp(parts: WorkspaceParts, access: () => Access): Promise<Fas
     if (file === undefined) return reply.callNotFound();
     return reply.type(file.type).send(file.bytes);
   });
-  for (const path of ["/", "/lake", "/instrument/*", "/notebook", "/notebook/*", "/quality", "/quality/*"])
+  for (const path of [
+    "/",
+    "/lake",
+    "/instrument/*",
+    "/notebook",
+    "/notebook/*",
+    "/quality",
+    "/quality/*",
+    "/runs",
+    "/runs/*",
+  ])
     app.get(path, (_, reply) => reply.type("text/html; charset=utf-8").send(PAGE));
   addLakeRoutes(app, parts);
   addInstrumentRoutes(app, parts);
   addNotebookRoutes(app, parts);
   addQualityRoutes(app, parts);
+  addRunsRoutes(app, parts, started);
   return app;
 }
 

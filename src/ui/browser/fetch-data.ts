@@ -22,15 +22,31 @@ export function apiAddress(path: string, query: Readonly<Record<string, string |
 }
 
 /** Sends a request. @throws {Fault} */
-export async function ask(address: string, signal?: AbortSignal): Promise<Response> {
+export function ask(address: string, signal?: AbortSignal): Promise<Response> {
+  return respond(address, signal === undefined ? {} : { signal });
+}
+
+/** Sends a request with a JSON body. @param accepted a status that is no fault, besides success. @throws {Fault} */
+export function send(
+  method: "POST" | "PUT",
+  address: string,
+  body: unknown,
+  signal?: AbortSignal,
+  accepted?: number,
+): Promise<Response> {
+  const init = { method, body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+  return respond(address, signal === undefined ? init : { ...init, signal }, accepted);
+}
+
+async function respond(address: string, init: RequestInit, accepted?: number): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(address, signal === undefined ? {} : { signal });
+    response = await fetch(address, init);
   } catch (error) {
-    if (signal?.aborted) throw error;
+    if (init.signal?.aborted) throw error;
     throw new Fault({ message: "the workspace does not respond", hint: "start it again: barlake ui" }, 0);
   }
-  if (response.ok) return response;
+  if (response.ok || response.status === accepted) return response;
   const body = (await response.json().catch(() => ({}))) as Partial<FaultReport>;
   throw new Fault({ message: body.message ?? response.statusText, hint: body.hint ?? null }, response.status);
 }

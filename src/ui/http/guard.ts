@@ -6,6 +6,9 @@ import { PAGE_POLICY } from "./page-policy.js";
 /** The name of the token in an address. */
 export const TOKEN = "token";
 
+/** The `config` of routes whose requests have a body: only the workspace's own page may send them. */
+export const SENT_BY_PAGE = { isSentByPage: true } as const;
+
 /** Judges every request before its route, and gives every response the headers of the policy. */
 export function addGuard(app: FastifyInstance, access: () => Access): void {
   app.addHook("onRequest", async (request, reply) => {
@@ -24,11 +27,17 @@ export function addGuard(app: FastifyInstance, access: () => Access): void {
       if (!wantsPage(request)) return reply.send({ message: reason, hint });
       return reply.type("text/html; charset=utf-8").send(refusalPage(reason, hint));
     }
-    if (method !== "GET" && method !== "HEAD")
-      return reply
-        .code(405)
-        .header("allow", "GET, HEAD")
-        .send({ message: "the workspace only reads", hint: null });
+    if (method !== "GET" && method !== "HEAD") {
+      if ((request.routeOptions.config as Partial<typeof SENT_BY_PAGE>).isSentByPage !== true)
+        return reply
+          .code(405)
+          .header("allow", "GET, HEAD")
+          .send({ message: `${method} is for no such address`, hint: null });
+      // Browsers name the origin of every such request: what names none was not sent by the page.
+      if (headers.origin === undefined || verdict.kind !== "permitted")
+        return reply.code(403).send({ message: "only the workspace's own page sends this", hint: null });
+      return;
+    }
     // The token leaves the address at once: neither the history nor a bookmark has it.
     if (verdict.kind === "admitted") void reply.header("set-cookie", verdict.cookie);
     if (tokenOf(request) !== undefined) return reply.redirect(withoutToken(request.url), 303);
