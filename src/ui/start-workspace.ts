@@ -12,6 +12,9 @@ import { PAGE, readPageFiles } from "./http/page-files.js";
 import { addQualityRoutes } from "./http/quality-routes.js";
 import { addResultRoutes } from "./http/result-routes.js";
 import { KeptResults } from "./results/kept-results.js";
+import { addRunsRoutes } from "./http/runs-routes.js";
+import { NO_RUN_PLACE, type RunPlace } from "./runs/run-place.js";
+import { StartedRuns } from "./runs/started-runs.js";
 import { LakeStates } from "./session/lake-states.js";
 import { type SessionLimits, SessionReaders } from "./session/session-readers.js";
 import type { WorkspaceParts } from "./workspace-parts.js";
@@ -24,6 +27,10 @@ export interface WorkspaceOptions {
   readonly location?: string | undefined;
   /** Folder of the user's notebooks. @default none */
   readonly notebooks?: string | undefined;
+  /** Folder of the user's pipelines. @default `pipelines` of the working directory, if it is there */
+  readonly pipelines?: string | undefined;
+  /** Where runs that are started from the page get their key. @default nothing can be run */
+  readonly runPlace?: RunPlace | undefined;
   /** Memory, threads and time of a session. */
   readonly limits?: SessionLimits | undefined;
   /** @default that of the lake */
@@ -45,7 +52,8 @@ const HOST = "127.0.0.1";
 const MAX_URL_LENGTH = 16 * 1024;
 
 /**
- * Starts the workspace over a lake: a page, and what it asks for. It only reads, except that it saves notebooks.
+ * Starts the workspace over a lake: a page, and what it asks for. It only reads, except that it saves notebooks, and runs
+ * pipelines where it has a service.
  *
  * @throws {BarlakeError} where the page was not built, or where it cannot listen on the port.
  */
@@ -61,9 +69,12 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
     results,
     clock,
     notebooks: options.notebooks,
+    pipelines: options.pipelines,
+    runPlace: options.runPlace ?? NO_RUN_PLACE,
   };
   let access = new Access(0);
-  const app = await makeApp(parts, () => access);
+  const started = new StartedRuns(lake, clock, parts.runPlace);
+  const app = await makeApp(parts, started, () => access);
   const at = { host: HOST, port: options.port ?? 0 };
   await app.listen(at).catch((cause: unknown) => {
     throw cannotListen("workspace", at, cause, "give another `port`, or end the program that listens there");
@@ -72,7 +83,7 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
   access = new Access(port);
   const url = `http://${HOST}:${port}`;
   const close = async (): Promise<void> => {
-    await Promise.all([app.close(), readers[Symbol.asyncDispose]()]);
+    await Promise.all([app.close(), readers[Symbol.asyncDispose](), started[Symbol.asyncDispose]()]);
     results[Symbol.dispose]();
   };
   return {
@@ -84,7 +95,11 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
   };
 }
 
-async function makeApp(parts: WorkspaceParts, access: () => Access): Promise<FastifyInstance> {
+async function makeApp(
+  parts: WorkspaceParts,
+  started: StartedRuns,
+  access: () => Access,
+): Promise<FastifyInstance> {
   const app = fastify({
     forceCloseConnections: true,
     requestIdHeader: false,
@@ -98,13 +113,24 @@ async function makeApp(parts: WorkspaceParts, access: () => Access): Promise<Fas
     if (file === undefined) return reply.callNotFound();
     return reply.type(file.type).send(file.bytes);
   });
-  for (const path of ["/", "/lake", "/instrument/*", "/notebook", "/notebook/*", "/quality", "/quality/*"])
+  for (const path of [
+    "/",
+    "/lake",
+    "/instrument/*",
+    "/notebook",
+    "/notebook/*",
+    "/quality",
+    "/quality/*",
+    "/runs",
+    "/runs/*",
+  ])
     app.get(path, (_, reply) => reply.type("text/html; charset=utf-8").send(PAGE));
   addLakeRoutes(app, parts);
   addInstrumentRoutes(app, parts);
   addNotebookRoutes(app, parts);
   addQualityRoutes(app, parts);
   addResultRoutes(app, parts);
+  addRunsRoutes(app, parts, started);
   return app;
 }
 

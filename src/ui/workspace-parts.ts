@@ -1,6 +1,7 @@
 import type { Clock } from "../core/time.js";
 import type { Lake } from "../lake/lake.js";
 import type { KeptResults } from "./results/kept-results.js";
+import type { RunPlace } from "./runs/run-place.js";
 import type { LakeStates } from "./session/lake-states.js";
 import type { SessionReaders } from "./session/session-readers.js";
 
@@ -15,4 +16,8 @@ export interface WorkspaceParts {
   readonly clock: Clock;
   /** Folder of the user's notebooks; undefined: only those that come with barlake. */
   readonly notebooks: string | undefined;
+  /** Folder of the user's pipelines, as `pipelineFiles` takes it. */
+  readonly pipelines: string | undefined;
+  /** Where runs that are started from the page get their key. */
+  readonly runPlace: RunPlace;
 }

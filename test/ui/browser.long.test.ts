@@ -53,14 +53,7 @@ describe.skipIf(!hasChromium())("the workspace in a browser", () => {
     page.waitForSelector(`.stage[data-shown="${what}"] canvas`);
   const query = (): string => new URL(page.url()).search;
 
-  const VIEWS = [
-    "/",
-    "/instrument/",
-    "/notebook",
-    "/notebook/market-overview",
-    "/quality",
-    "/quality/outliers",
-  ];
+  const VIEWS = ["/", "/instrument/", "/notebook", "/notebook/market-overview", "/runs"];
   test.each(VIEWS)("%s has nothing serious against it, light and dark, wide and narrow", async (path) => {
     await open(path);
     expect(page.url()).not.toContain("token");
@@ -138,7 +131,7 @@ describe.skipIf(!hasChromium())("the workspace in a browser", () => {
     page = await context.newPage();
     await open("/");
     expect(await page.locator("html").getAttribute("lang")).toBe("zh");
-    expect(await page.locator("nav").textContent()).toBe("数据湖标的笔记质量");
+    expect(await page.locator("nav").textContent()).toBe("数据湖标的笔记运行质量");
   });
 
   test("a page that was not opened by its address says so", async () => {

@@ -30,9 +30,11 @@ const views: Readonly<Record<string, string>> = {
   notebooks: "/notebook",
   notebook: "/notebook/instrument",
   overview: "/notebook/market-overview",
+  runs: "/runs",
+  run: await firstLink("/runs", "section[aria-labelledby=runs] tbody th a"),
   quality: "/quality",
   "quality-symbols": "/quality/outliers",
-  "quality-bars": await firstFinding("/quality/outliers"),
+  "quality-bars": await firstLink("/quality/outliers", "tbody th a"),
 };
 for (const [name, path] of Object.entries(views))
   for (const viewport of SIZES)
@@ -41,6 +43,7 @@ for (const [name, path] of Object.entries(views))
       await using context = await browser.newContext({ viewport, colorScheme });
       const page = await context.newPage();
       await page.goto(workspace.address(path));
+      await page.waitForSelector("main h1");
       await page.waitForLoadState("networkidle");
       await page.waitForSelector(".hollow, .stale", { state: "detached" });
       const file = join(folder, `${name}-${viewport.width}-${colorScheme}.png`);
@@ -48,13 +51,13 @@ for (const [name, path] of Object.entries(views))
       process.stdout.write(`${file}\n`);
     }
 
-/** The address of the symbol with the most findings of a rule. */
-async function firstFinding(path: string): Promise<string> {
+/** Where the first link of a view leads; the view itself where it has none. */
+async function firstLink(path: string, selector: string): Promise<string> {
   await using context = await browser.newContext();
   const page = await context.newPage();
   await page.goto(workspace.address(path));
-  await page.waitForLoadState("networkidle");
-  const link = page.locator("tbody th a").first();
+  await page.waitForSelector(".hollow", { state: "detached" });
+  const link = page.locator(selector).first();
   return ((await link.count()) > 0 ? await link.getAttribute("href") : undefined) ?? path;
 }
 

@@ -6,14 +6,18 @@ import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { usersNotebooks } from "../notebook/find-notebook.js";
 import { openExistingLake } from "../options/existing-lake.js";
-import { type CommonOptions, lakeOption } from "../options/lake-option.js";
+import { lakeOption } from "../options/lake-option.js";
 import { portOption } from "../options/port-option.js";
+import { rpmOption, type ServiceOptions, shareOption, urlOption } from "../options/service-option.js";
+import { usersPipelines } from "../options/users-pipelines.js";
+import { workspaceRuns } from "../options/workspace-runs.js";
 import { paint } from "../text/text.js";
 
-interface Options extends CommonOptions {
+interface Options extends ServiceOptions {
   readonly port: number;
   readonly open: boolean;
   readonly notebooks: string;
+  readonly pipelines?: string;
 }
 
 export function addUi(cli: Cli): void {
@@ -26,11 +30,22 @@ export function addUi(cli: Cli): void {
       "folder of your notebooks; those that come with barlake are there too (env: BARLAKE_NOTEBOOKS)",
       usersNotebooks(),
     )
+    .addOption(
+      new Option(
+        "--pipelines <folder>",
+        "folder of your pipelines (default: pipelines, if it is there; env: BARLAKE_PIPELINES)",
+      ),
+    )
+    .addOption(urlOption())
+    .addOption(rpmOption())
+    .addOption(shareOption())
     .addOption(lakeOption())
     .addHelpText(
       "after",
       `
-It listens on this machine only, and writes nothing but notebooks that you save, into --notebooks. An address admits one browser, once; Enter opens a new one.
+It listens on this machine only. An address admits one browser, once; Enter opens a new one. It writes the notebooks that
+you save, into --notebooks, and what a pipeline lands that you run from the page, which needs BARLAKE_URL and
+BARLAKE_API_KEY; Ctrl-C ends such a run as that of barlake run.
 
 Examples:
   barlake ui --lake data/demo/lake
@@ -44,6 +59,8 @@ Examples:
           port: options.port,
           location: options.lake,
           notebooks: options.notebooks,
+          pipelines: options.pipelines ?? usersPipelines(),
+          runPlace: workspaceRuns(lake, options),
         });
         process.stdout.write(`${options.lake} at ${paint("bold", workspace.url)} (Ctrl-C ends it)\n`);
         show(workspace, options);

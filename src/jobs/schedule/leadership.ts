@@ -5,6 +5,7 @@ import type { Clock } from "../../core/time.js";
 import type { Lake } from "../../lake/lake.js";
 import { acquireLease } from "../../lease/acquire-lease.js";
 import { type Lease, type LeaseKind, Leases, type OwnLease } from "../../lease/leases.js";
+import { livingLeases } from "../../lease/living-leases.js";
 import { nameOfOwner, ownerShape, thisProcess } from "../../lease/owner.js";
 import type { Leading } from "./leading.js";
 
@@ -215,6 +216,18 @@ export class Leadership implements Leading {
     for (const lead of this.#leads) if (lead.pipelines.includes(pipeline)) return lead;
     return undefined;
   }
+}
+
+/** The schedules that lead pipelines of a lake, on any machine: the name of each, by pipeline. It changes nothing. */
+export async function scheduleLeaders({
+  storage,
+}: Pick<Lake, "storage">): Promise<ReadonlyMap<string, string>> {
+  const living = await livingLeases(storage.leases(FOLDER), contentShape, STALE_MS);
+  return new Map(
+    living.flatMap((content) =>
+      content.pipelines.map((pipeline) => [pipeline, nameOfOwner(content)] as const),
+    ),
+  );
 }
 
 /** Another schedule leads one of the pipelines now. */

@@ -3,7 +3,8 @@ import { systemClock } from "../../client/system-clock.js";
 import type { Clock, TimeRange } from "../../core/time.js";
 import type { LeaseStore } from "../../lease/lease-store.js";
 import { Leases } from "../../lease/leases.js";
-import { ownerShape, thisProcess } from "../../lease/owner.js";
+import { livingLeases } from "../../lease/living-leases.js";
+import { type Owner, ownerShape, thisProcess } from "../../lease/owner.js";
 import type { Storage } from "../storage/storage.js";
 
 /** Folder of the lake for the leases of its runs, one file for each lease. */
@@ -87,6 +88,34 @@ export class RequestLeases {
     // The folder stays where it contains leases of another run.
     await this.#store.tidy();
   }
+}
+
+/** Requests of a run that are in flight, or whose response has not landed yet. */
+export interface RequestsInFlight extends Owner {
+  readonly runId: string;
+  readonly datasets: readonly string[];
+  readonly requests: number;
+}
+
+/** The runs on a lake that have requests in flight, on any machine. It changes nothing. */
+export async function requestsInFlight({
+  storage,
+}: {
+  readonly storage: Storage;
+}): Promise<RequestsInFlight[]> {
+  const runs = new Map<string, Content[]>();
+  for (const content of await livingLeases(storage.leases(FOLDER), contentShape, STALE_RUN_MS))
+    runs.set(content.runId, [...(runs.get(content.runId) ?? []), content]);
+  return [...runs].map(([runId, own]) => {
+    const { host, pid } = own[0] as Content;
+    return {
+      runId,
+      host,
+      pid,
+      datasets: [...new Set(own.map(({ dataset }) => dataset))],
+      requests: own.length,
+    };
+  });
 }
 
 /** Whether two subjects overlap. */

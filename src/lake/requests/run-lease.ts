@@ -3,7 +3,8 @@ import { type BarlakeError, LakeError, messageOf, UsageError } from "../../core/
 import type { Clock } from "../../core/time.js";
 import { acquireLease } from "../../lease/acquire-lease.js";
 import { type Lease, type LeaseKind, Leases } from "../../lease/leases.js";
-import { nameOfOwner, ownerShape, thisProcess } from "../../lease/owner.js";
+import { livingLeases } from "../../lease/living-leases.js";
+import { nameOfOwner, type Owner, ownerShape, thisProcess } from "../../lease/owner.js";
 import { tableNamed } from "../../schema/tables.js";
 import type { Lake } from "../lake.js";
 import { type Fence, FencedError } from "../log/fence.js";
@@ -110,6 +111,14 @@ export async function takeRun(
 
 /** How often a run that waits reads the leases of others, in milliseconds. */
 const WAIT_MS = 5000;
+
+/** The runs of a shared lake that have their leases, on any machine, by id. It changes nothing. */
+export async function leasedRuns({
+  storage,
+}: Pick<Lake, "storage">): Promise<ReadonlyMap<string, Owner & { readonly pipeline: string }>> {
+  const living = await livingLeases(storage.leases(FOLDER), contentShape, STALE_RUN_MS);
+  return new Map(living.map(({ runId, pipeline, host, pid }) => [runId, { pipeline, host, pid }]));
+}
 
 function kindFor(lake: Lake, clock: Clock): LeaseKind<Content> {
   return {

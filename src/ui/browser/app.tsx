@@ -9,6 +9,7 @@ import { isChinese, text } from "./texts.js";
 /** Views that are loaded when they are first opened: they bring their charts. */
 const LATER: Readonly<Record<string, () => Promise<ComponentType>>> = {
   instrument: async () => (await import("./instrument/instrument-view.js")).InstrumentView,
+  runs: async () => (await import("./runs/runs-view.js")).RunsView,
   quality: async () => (await import("./quality/quality-view.js")).QualityView,
   notebook: async () => (await import("./notebook/notebook-view.js")).NotebookView,
 };

@@ -11,6 +11,7 @@ const VIEWS = [
   { name: "lake", path: "/" },
   { name: "instrument", path: "/instrument/" },
   { name: "notebook", path: "/notebook" },
+  { name: "runs", path: "/runs" },
   { name: "quality", path: "/quality" },
 ] as const;
 
@@ -37,7 +38,7 @@ export function Frame({
         <nav aria-label="barlake">
           {VIEWS.map(({ name, path }) => (
             <Link key={name} to={addressOf(path)} aria-current={view === name ? "page" : undefined}>
-              {text(name === "notebook" ? "notebooks" : name)}
+              {text(name === "notebook" ? "notebooks" : name === "runs" ? "runsView" : name)}
             </Link>
           ))}
         </nav>

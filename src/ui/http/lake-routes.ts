@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { textMs } from "../../api/time-input.js";
 import { UsageError } from "../../core/errors.js";
-import { listRuns, type RunRow } from "../../jobs/run/report/run-history.js";
+import { listRuns } from "../../jobs/run/report/run-history.js";
 import { coverageReport, missingReport } from "../lake/coverage-report.js";
 import { commitTimes, lakeSummary } from "../lake/lake-summary.js";
 import { marketSummary } from "../lake/market-summary.js";
-import type { CoverageReport, RunReport } from "../page-data.js";
+import type { CoverageReport } from "../page-data.js";
+import { runReport } from "../runs/list-runs.js";
 import type { LakeState } from "../session/lake-states.js";
 import type { WorkspaceParts } from "../workspace-parts.js";
 import { goneSignal, oneOf, queryOf, regionIn, required } from "./request-use.js";
@@ -89,22 +90,4 @@ class CoverageCache {
     });
     return report;
   }
-}
-
-function runReport(run: RunRow): RunReport {
-  return {
-    id: run.run_id,
-    pipeline: run.pipeline,
-    status: run.status,
-    startedAt: run.started_at.getTime(),
-    finishedAt: run.finished_at.getTime(),
-    stopped: run.stopped,
-    requests: Number(run.requests_sent),
-    failed: Number(run.requests_refused + run.requests_failed),
-    rows: Number(run.rows),
-    inserted: Number(run.inserted),
-    updated: Number(run.updated),
-    rejected: Number(run.rejected),
-    bytes: Number(run.bytes),
-  };
 }

@@ -1,5 +1,7 @@
 import type { RunReport } from "../../page-data.js";
+import { addressOf } from "../address.js";
 import { bytes, count, duration, instant } from "../formats.js";
+import { Link } from "../link.js";
 import { text } from "../texts.js";
 
 /** The newest runs of pipelines, and how each ended. */
@@ -38,7 +40,9 @@ export function RunList({ runs }: { readonly runs: readonly RunReport[] }) {
         <tbody>
           {runs.map((run) => (
             <tr key={run.id} title={run.stopped ?? run.id}>
-              <th scope="row">{run.pipeline}</th>
+              <th scope="row">
+                <Link to={addressOf(`/runs/${encodeURIComponent(run.id)}`)}>{run.pipeline}</Link>
+              </th>
               <td>
                 <span class={`status ${run.status}`}>{run.status}</span>
               </td>

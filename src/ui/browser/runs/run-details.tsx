@@ -1,0 +1,142 @@
+import type { RunDetailsReport } from "../../runs/runs-data.js";
+import { addressOf } from "../address.js";
+import { Command } from "../command.js";
+import { FaultBox } from "../fault-box.js";
+import { useJson } from "../fetch-data.js";
+import { bytes, count, duration, instant } from "../formats.js";
+import { useStateAddress } from "../lake-state.js";
+import { Link } from "../link.js";
+import { FactTable } from "./fact-table.js";
+import { runsText } from "./runs-texts.js";
+
+/** Everything about one run. */
+export function RunDetails({ id }: { readonly id: string }) {
+  const { value, fault } = useJson<RunDetailsReport>(useStateAddress("runs/details", { id }));
+  return (
+    <>
+      <nav class="crumbs" aria-label={runsText("runs")}>
+        <Link to={addressOf("/runs")}>{runsText("back")}</Link>
+      </nav>
+      {fault !== undefined && (
+        <>
+          <h1>{id}</h1>
+          <FaultBox fault={fault} />
+        </>
+      )}
+      {value === undefined && fault === undefined && (
+        <div class="hollow" style="height:420px" aria-busy="true" />
+      )}
+      {value !== undefined && <Details report={value} />}
+    </>
+  );
+}
+
+function Details({ report }: { readonly report: RunDetailsReport }) {
+  const { run, requests, failures, windows, absent, rejects, changes, command } = report;
+  const facts: readonly (readonly [string, string])[] = [
+    [runsText("started"), instant(run.startedAt)],
+    [
+      runsText("requests"),
+      `${count(run.requests)} ${runsText("asked")} ${count(run.planned)} ${runsText("planned")}`,
+    ],
+    [runsText("rows"), `${count(run.rows)}, ${bytes(run.bytes)}`],
+    [
+      runsText("changed"),
+      `${count(run.inserted)} ${runsText("inserted")}, ${count(run.updated)} ${runsText("updated")}, ${count(run.unchanged)} ${runsText("unchanged")}`,
+    ],
+    [runsText("service"), run.host],
+    [runsText("options"), run.options],
+  ];
+  return (
+    <>
+      <header class="title">
+        <h1>
+          {run.pipeline} <span class={`status ${run.status}`}>{run.status}</span>
+        </h1>
+        <span class="quiet">
+          {run.id} · {duration(run.finishedAt - run.startedAt)} · {run.engine}
+        </span>
+      </header>
+      {run.stopped !== null && (
+        <FaultBox fault={{ message: `${runsText("stopped")}: ${run.stopped}`, hint: null }} />
+      )}
+      <dl class="facts">
+        {facts.map(([name, text]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+      <FactTable
+        id="failures"
+        title={runsText("failures")}
+        head={[runsText("status"), "HTTP", runsText("requests"), runsText("symbols"), runsText("reason")]}
+        numbers={[1, 2, 3]}
+        rows={failures.map((one) => [
+          one.status,
+          one.httpStatus,
+          count(one.requests),
+          count(one.symbols),
+          one.reason,
+        ])}
+      />
+      <FactTable
+        id="changes"
+        title={runsText("changed")}
+        head={(
+          ["table", "versions", "inserted", "updated", "filesAdded", "filesRemoved", "bytesAdded"] as const
+        ).map(runsText)}
+        numbers={[2, 3, 4, 5, 6]}
+        rows={changes.map((one) => [
+          one.table,
+          `${one.before < 0 ? "·" : one.before} → ${one.after}`,
+          count(one.inserted),
+          count(one.updated),
+          count(one.filesAdded),
+          count(one.filesRemoved),
+          bytes(one.bytesAdded),
+        ])}
+      />
+      {changes.length === 0 && <p class="quiet">{runsText("nothingChanged")}</p>}
+      <FactTable
+        id="result"
+        title={runsText("result")}
+        head={(["table", "endpoint", "status", "requests", "attempts", "rows"] as const).map(runsText)}
+        numbers={[3, 4, 5]}
+        rows={requests.map((one) => [
+          one.dataset,
+          one.endpoint,
+          one.status,
+          count(one.requests),
+          count(one.attempts),
+          count(one.rows),
+        ])}
+      />
+      <FactTable
+        id="windows"
+        title={runsText("windows")}
+        head={(["table", "from", "to", "symbols"] as const).map(runsText)}
+        numbers={[3]}
+        rows={windows.map((one) => [one.dataset, instant(one.start), instant(one.end), count(one.symbols)])}
+      />
+      <FactTable
+        id="absent"
+        title={runsText("absent")}
+        head={(["table", "symbols", "examples"] as const).map(runsText)}
+        numbers={[1]}
+        rows={absent.map((one) => [one.dataset, count(one.symbols), one.examples.join(" ")])}
+      />
+      <FactTable
+        id="rejects"
+        title={runsText("rejects")}
+        head={(["table", "rule", "rows", "examples"] as const).map(runsText)}
+        numbers={[2]}
+        rows={rejects.map((one) => [one.dataset, one.rule, count(one.rows), one.example])}
+      />
+      <p class="commands">
+        {runsText("more")} <Command command={command} />
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,91 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { UsageError } from "../../core/errors.js";
+import type { Pipeline } from "../../jobs/pipeline/definition.js";
+import { loadPipeline, pipelineFiles } from "../../jobs/pipeline/load-pipeline.js";
+import { RUN_STATUSES } from "../../schema/runs.js";
+import { KeptResults } from "../quality/kept-results.js";
+import { pageOfRuns } from "../runs/list-runs.js";
+import { otherRuns } from "../runs/other-runs.js";
+import { pipelineReports, planReport } from "../runs/pipeline-reports.js";
+import { runDetailsReport } from "../runs/run-report.js";
+import type { LiveReport, OtherRunReport, PipelinesReport } from "../runs/runs-data.js";
+import type { StartedRuns } from "../runs/started-runs.js";
+import type { WorkspaceParts } from "../workspace-parts.js";
+import { SENT_BY_PAGE } from "./guard.js";
+import { stateOf } from "./lake-routes.js";
+import { goneSignal, queryOf, required } from "./request-use.js";
+
+/** The runs of other processes are read again after this time, for all pages together. */
+const LIVE_MS = 2000;
+/** Most bytes of the body of a request. */
+const BODY_LIMIT = 4096;
+
+/** Routes of the view Runs. */
+export function addRunsRoutes(app: FastifyInstance, parts: WorkspaceParts, started: StartedRuns): void {
+  const { lake, states, readers, clock, location, pipelines: folder, runPlace } = parts;
+  const kept = new KeptResults();
+  app.get("/api/pipelines", async (request, reply): Promise<PipelinesReport> => {
+    const signal = goneSignal(reply);
+    const state = stateOf(request, parts);
+    const pipelines = await readers.use(state, { signal }, (reader) => pipelineReports(parts, reader));
+    const right = runPlace.kind === "ready" ? ({ kind: "ready", host: runPlace.host } as const) : runPlace;
+    return { pipelines, right };
+  });
+  app.get("/api/pipelines/plan", async (request) =>
+    planReport(parts, await pipelineOf(required(queryOf(request), "pipeline"), folder)),
+  );
+  app.get("/api/runs/list", async (request, reply) => {
+    const signal = goneSignal(reply);
+    const query = queryOf(request);
+    const status = RUN_STATUSES.find((one) => one === query.get("status"));
+    const filter = { pipeline: query.get("pipeline"), status };
+    return readers.use(stateOf(request, parts), { signal }, ({ session }) =>
+      pageOfRuns(session, filter, Number(query.get("page") ?? 1)),
+    );
+  });
+  app.get("/api/runs/details", async (request, reply) => {
+    const signal = goneSignal(reply);
+    const id = required(queryOf(request), "id");
+    return readers.use(stateOf(request, parts), { signal }, (reader) =>
+      runDetailsReport(reader, lake, id, location),
+    );
+  });
+  app.get("/api/runs/live", async (): Promise<LiveReport> => {
+    const now = clock.now();
+    const own = started.reports();
+    const all = await kept.of(`live ${Math.floor(now / LIVE_MS)}`, async (): Promise<OtherRunReport[]> => {
+      const state = await states.newest();
+      return readers.use(state, { signal: new AbortController().signal }, ({ session }) =>
+        otherRuns(session, lake, now),
+      );
+    });
+    const isOwn = (one: OtherRunReport): boolean =>
+      own.some(
+        ({ pipeline, ended }) => ended === null && (one.pipeline === null || one.pipeline === pipeline),
+      );
+    return { started: own, others: all.filter((one) => !isOwn(one)), now };
+  });
+  const sent = { config: SENT_BY_PAGE, bodyLimit: BODY_LIMIT };
+  app.post("/api/runs/start", sent, async (request) => {
+    started.start(await pipelineOf(pipelineIn(request), folder));
+    return { started: true };
+  });
+  app.post("/api/runs/stop", sent, async (request) => {
+    started.stop(pipelineIn(request));
+    return { stopping: true };
+  });
+}
+
+/** A pipeline by its name; never the path of a file. @throws {UsageError} */
+async function pipelineOf(name: string, folder: string | undefined): Promise<Pipeline> {
+  if ((await pipelineFiles(folder)).has(name)) return loadPipeline(name, folder);
+  throw new UsageError(`there is no pipeline ${JSON.stringify(name.slice(0, 80))}`, {
+    hint: "reload the page",
+  });
+}
+
+function pipelineIn({ body }: FastifyRequest): string {
+  const name = (body as { readonly pipeline?: unknown } | null | undefined)?.pipeline;
+  if (typeof name === "string") return name;
+  throw new UsageError("the body names no pipeline");
+}

@@ -1,0 +1,84 @@
+import { BarlakeError } from "../../core/errors.js";
+import { expectedRows } from "../../jobs/ingest/bars/bars-demand.js";
+import { regionCalendars } from "../../jobs/ingest/bars/region-calendars.js";
+import type { Pipeline } from "../../jobs/pipeline/definition.js";
+import { loadPipeline, pipelineFiles } from "../../jobs/pipeline/load-pipeline.js";
+import { planPipeline } from "../../jobs/run/run-pipeline.js";
+import { scheduleLeaders } from "../../jobs/schedule/leadership.js";
+import type { Reader } from "../../lake/publish.js";
+import { type IsTradingDay, nextDue } from "../../plan/due-times.js";
+import type { RequestUnit } from "../../plan/request-units.js";
+import type { WorkspaceParts } from "../workspace-parts.js";
+import { lastRunOfEach } from "./list-runs.js";
+import type { PipelineReport, PlanReport } from "./runs-data.js";
+
+/** The pipelines that `run` and `schedule` find, by name. */
+export async function pipelineReports(
+  { lake, clock, pipelines: folder }: WorkspaceParts,
+  { session }: Reader,
+): Promise<PipelineReport[]> {
+  const now = clock.now();
+  const calendars = await regionCalendars(session, lake, now);
+  const isTradingDay: IsTradingDay = (region, date) => calendars.get(region)?.isOpen(date) === true;
+  // Who leads is worth knowing, and no reason to show nothing.
+  const leaders = await scheduleLeaders(lake).catch(() => new Map<string, string>());
+  const last = await lastRunOfEach(session);
+  const reports: PipelineReport[] = [];
+  for (const name of (await pipelineFiles(folder)).keys()) {
+    const loaded = await loadPipeline(name, folder).catch(faultOf);
+    const isWhole = !(loaded instanceof BarlakeError);
+    const schedule = isWhole ? loaded.schedule : [];
+    reports.push({
+      name,
+      doc: isWhole ? loaded.doc : "",
+      kind: isWhole ? kindOf(loaded) : "",
+      schedule,
+      next: nextDue(schedule, now, isTradingDay) ?? null,
+      leader: leaders.get(name) ?? null,
+      last: last.get(name) ?? null,
+      fault: isWhole ? null : { message: loaded.message, hint: loaded.hint ?? null },
+    });
+  }
+  return reports.sort((a, b) => (a.next ?? Number.POSITIVE_INFINITY) - (b.next ?? Number.POSITIVE_INFINITY));
+}
+
+/** What a run of a pipeline would request now, and how long the quota makes it take. */
+export async function planReport(
+  { lake, clock, runPlace }: WorkspaceParts,
+  pipeline: Pipeline,
+): Promise<PlanReport> {
+  const known = runPlace.kind === "ready" ? await runPlace.limits() : undefined;
+  const limits = known === undefined ? {} : { limits: { limits: known, learn: () => {} } };
+  const units = await planPipeline(pipeline, {}, { lake, clock, ...limits });
+  const given = runPlace.kind === "ready" ? runPlace.requestsPerMinute : undefined;
+  const requestsPerMinute =
+    given ?? pipeline.quota?.requestsPerMinute ?? known?.requestsPerMinute?.klines ?? null;
+  if (units === undefined || pipeline.kind !== "bars")
+    return { requests: null, regions: [], requestsPerMinute, minutes: null };
+  const regions = new Map<string, RequestUnit[]>();
+  for (const unit of units) {
+    const own = regions.get(unit.region);
+    if (own === undefined) regions.set(unit.region, [unit]);
+    else own.push(unit);
+  }
+  return {
+    requests: units.length,
+    regions: [...regions].map(([region, own]) => ({
+      region,
+      requests: own.length,
+      symbols: new Set(own.flatMap(({ symbols }) => symbols)).size,
+      bars: expectedRows(own, pipeline.period),
+    })),
+    requestsPerMinute,
+    minutes: requestsPerMinute === null ? null : units.length / requestsPerMinute,
+  };
+}
+
+function kindOf(pipeline: Pipeline): string {
+  return pipeline.kind === "bars" ? `${pipeline.kind} ${pipeline.period}` : pipeline.kind;
+}
+
+function faultOf(error: unknown): BarlakeError {
+  if (error instanceof BarlakeError) return error;
+  throw error;
+}

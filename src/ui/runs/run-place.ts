@@ -1,0 +1,37 @@
+import type { ServiceClient } from "../../client/service-client.js";
+import type { Pipeline } from "../../jobs/pipeline/definition.js";
+import type { LimitsKeeper, ServiceLimits } from "../../lake/requests/service-limits.js";
+
+/** A service with its key, for one run. */
+export interface RunService {
+  readonly client: ServiceClient;
+  readonly limits: LimitsKeeper;
+  /** Aborts, with the reason, when the key was given to another process. */
+  readonly lost: AbortSignal;
+  close(): Promise<void>;
+}
+
+/**
+ * Where runs that are started from the page get their key: from whoever starts the workspace. The key itself is no part
+ * of it.
+ */
+export type RunPlace =
+  | {
+      readonly kind: "ready";
+      /** Host of the service, with its port. */
+      readonly host: string;
+      /** Claims the key for a run of a pipeline. @throws {UsageError} where another process uses it. */
+      open(pipeline: Pipeline, signal: AbortSignal): Promise<RunService>;
+      /** The known limits of the service and the key, for plans. */
+      limits(): Promise<ServiceLimits>;
+      /** Requests a minute of K-lines that the user has given; undefined: those that were learned. */
+      readonly requestsPerMinute: number | undefined;
+    }
+  | { readonly kind: "absent"; readonly message: string; readonly hint: string };
+
+/** A workspace that was given no key. */
+export const NO_RUN_PLACE: RunPlace = {
+  kind: "absent",
+  message: "this workspace was started without a key",
+  hint: "set BARLAKE_URL and BARLAKE_API_KEY, in the environment or in .env, and start barlake ui again",
+};

@@ -1,0 +1,146 @@
+import { UsageError } from "../../core/errors.js";
+import { releaseAfter } from "../../core/release-after.js";
+import type { Clock } from "../../core/time.js";
+import type { Pipeline } from "../../jobs/pipeline/definition.js";
+import { type RunOutcome, settleRun } from "../../jobs/run/report/run-outcome.js";
+import type { Progress } from "../../jobs/run/report/run-progress.js";
+import { type RunReport, runPipeline } from "../../jobs/run/run-pipeline.js";
+import type { Lake } from "../../lake/lake.js";
+import type { RunPlace } from "./run-place.js";
+import type { StartedReport } from "./runs-data.js";
+
+interface Started {
+  readonly pipeline: string;
+  readonly startedAt: number;
+  readonly stop: AbortController;
+  progress: Progress | undefined;
+  outcome: RunOutcome | undefined;
+  done: Promise<void>;
+}
+
+/**
+ * Runs that were started from the page: one of a pipeline at a time. What another process runs is kept apart by the
+ * leases of the lake and of the key, as for every run. It is a class because it owns runs.
+ */
+export class StartedRuns implements AsyncDisposable {
+  readonly #lake: Lake;
+  readonly #clock: Clock;
+  readonly #place: RunPlace;
+  /** The newest run of each pipeline. */
+  readonly #runs = new Map<string, Started>();
+  #isClosed = false;
+
+  constructor(lake: Lake, clock: Clock, place: RunPlace) {
+    this.#lake = lake;
+    this.#clock = clock;
+    this.#place = place;
+  }
+
+  /** Begins a run. @throws {UsageError} without a key, or where a run of the pipeline goes on. */
+  start(pipeline: Pipeline): void {
+    const place = this.#place;
+    if (place.kind === "absent") throw new UsageError(place.message, { hint: place.hint });
+    if (this.#isClosed) throw new UsageError("the workspace is closing");
+    const { name } = pipeline;
+    const before = this.#runs.get(name);
+    if (before !== undefined && before.outcome === undefined)
+      throw new UsageError(`pipeline ${name}: a run of it goes on`, {
+        hint: "wait for it to end, or stop it",
+      });
+    const run: Started = {
+      pipeline: name,
+      startedAt: this.#clock.now(),
+      stop: new AbortController(),
+      progress: undefined,
+      outcome: undefined,
+      done: Promise.resolve(),
+    };
+    this.#runs.set(name, run);
+    const work = (): Promise<RunReport> => this.#run(pipeline, place, run);
+    run.done = this.#settle(run, work);
+  }
+
+  /** Ends a run as Ctrl-C does: what arrived is landed. @throws {UsageError} where none goes on. */
+  stop(pipeline: string): void {
+    const run = this.#runs.get(pipeline);
+    if (run === undefined || run.outcome !== undefined)
+      throw new UsageError(`pipeline ${pipeline.slice(0, 80)}: no run of it was started here`);
+    run.stop.abort();
+  }
+
+  /** The runs that go on, and the last one of each other pipeline. */
+  reports(): StartedReport[] {
+    return [...this.#runs.values()].map(reportOf);
+  }
+
+  /** Stops the runs, and waits until they have landed what arrived. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    for (const { stop } of this.#runs.values()) stop.abort();
+    await Promise.all([...this.#runs.values()].map(({ done }) => done));
+  }
+
+  async #settle(run: Started, work: () => Promise<RunReport>): Promise<void> {
+    const { outcome } = await settleRun(run.pipeline, this.#clock, work);
+    // A run that was stopped before it could begin did not fail.
+    const isStopped = outcome.runId === undefined && run.stop.signal.aborted;
+    run.outcome = isStopped ? { ...outcome, status: "interrupted", stopped: undefined } : outcome;
+  }
+
+  async #run(
+    pipeline: Pipeline,
+    place: RunPlace & { readonly kind: "ready" },
+    run: Started,
+  ): Promise<RunReport> {
+    const service = await place.open(pipeline, run.stop.signal);
+    const { client, limits, lost } = service;
+    const environment = {
+      lake: this.#lake,
+      client,
+      limits,
+      clock: this.#clock,
+      signal: AbortSignal.any([run.stop.signal, lost]),
+      onProgress: (progress: Progress) => {
+        run.progress = progress;
+      },
+    };
+    const work = async (): Promise<RunReport> => {
+      const report = await runPipeline(pipeline, {}, environment);
+      if (lost.aborted) throw lost.reason;
+      return report;
+    };
+    return releaseAfter(work, () => service.close());
+  }
+}
+
+function reportOf({ pipeline, startedAt, stop, progress, outcome }: Started): StartedReport {
+  const { quota } = progress ?? {};
+  return {
+    pipeline,
+    startedAt,
+    isStopping: outcome === undefined && stop.signal.aborted,
+    doing: progress?.doing ?? "",
+    requestsDone: progress?.requestsDone ?? 0,
+    requestsTotal: progress?.requestsTotal ?? 0,
+    rows: progress?.rows ?? 0,
+    bytes: progress?.bytes ?? 0,
+    tables: progress?.tables ?? [],
+    quota:
+      quota === undefined
+        ? null
+        : {
+            used: quota.usedLastMinute,
+            limit: quota.limit ?? null,
+            waitingUntil: quota.waitingUntil ?? null,
+          },
+    ended:
+      outcome === undefined
+        ? null
+        : {
+            status: outcome.status,
+            runId: outcome.runId ?? null,
+            stopped: outcome.stopped ?? null,
+            finishedAt: outcome.finishedAt,
+          },
+  };
+}
