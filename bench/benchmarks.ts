@@ -12,6 +12,7 @@ import { scan } from "./cases/lake/scan.js";
 import { store } from "./cases/lake/store.js";
 import { views } from "./cases/lake/views.js";
 import { library } from "./cases/library.js";
+import { segments } from "./cases/segments.js";
 import { serve } from "./cases/serve.js";
 import { stream } from "./cases/stream.js";
 import { decode } from "./cases/wire/decode.js";
@@ -34,6 +35,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   ingestMemory,
   query,
   library,
+  segments,
   views,
   serve,
   store,
