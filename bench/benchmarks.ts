@@ -13,6 +13,7 @@ import { scan } from "./cases/lake/scan.js";
 import { store } from "./cases/lake/store.js";
 import { views } from "./cases/lake/views.js";
 import { library } from "./cases/library.js";
+import { segments } from "./cases/segments.js";
 import { serve } from "./cases/serve.js";
 import { stream } from "./cases/stream.js";
 import { decode } from "./cases/wire/decode.js";
@@ -40,6 +41,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   query,
   command,
   library,
+  segments,
   views,
   serve,
   store,

@@ -99,6 +99,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
 const TIME: readonly { name: RegExp; for: string }[] = [
   { name: /^client\/system-clock\.ts$/, for: "the machine's clock" },
   { name: /^db\/session\/interrupt-on\.ts$/, for: "repeated interrupts of a statement" },
+  { name: /^lake\/segments\/segment-cache\.ts$/, for: "pauses that do not keep the process alive" },
   { name: /^lake\/storage\/folder-lists\.ts$/, for: "times of files" },
   { name: /^lease\/own-leases\.ts$/, for: "renewals of the leases of this process" },
   { name: /^serve\/http\/request-lifetime\.ts$/, for: "the timeout of a connection" },

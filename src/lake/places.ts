@@ -42,9 +42,9 @@ function folderNameOf(location: string, environment: Environment): string {
     environment.AWS_ENDPOINT_URL_S3 || environment.AWS_ENDPOINT_URL || environment.AWS_PROFILE || "";
   const id = createHash("sha256").update(`${store}\n${location}`).digest("hex").slice(0, 12);
   const name = location
-    .replace(/^s3:\/\//, "")
+    .replace(/^(?:s3:\/)?\/+/, "")
     .replaceAll(/[^\w.-]+/g, "-")
-    .slice(-60);
+    .slice(0, 60);
   return `${name}-${id}`;
 }
 
