@@ -40,24 +40,25 @@ export async function landTradingDays(
   options: LandOptions,
 ): Promise<LandReport> {
   const bars = await parquetRelation(session, lake.filesOf(await lake.snapshot(BARS_1D)));
-  const regions = (Object.keys(REGIONS) as Region[]).map((region) => {
+  const regions = Object.keys(REGIONS) as Region[];
+  const lastFinal = regions.map((region) => {
     const last = localDate(finalEnd(region, options.now) - 1, REGIONS[region].zone);
-    const symbols = CALENDAR_SYMBOLS[region].map(literal).join(", ");
-    return `(${literal(region)}, [${symbols}], DATE ${literal(last)})`;
+    return `WHEN ${literal(region)} THEN DATE ${literal(last)}`;
   });
+  const isIndex = regions.map((region) => `region = ${literal(region)} AND symbol IN ${indexes([region])}`);
+  // Each part reads the bars by itself, with no more columns than it needs: to join them with the regions first took twice as long.
+  const traded = `(${bars}) WHERE volume > 0 AND trade_date <= CASE region ${lastFinal.join(" ")} END`;
   await using days = new TempTable(session, "trading_days");
-  await days.fill(`WITH regions(region, indexes, last_final) AS (VALUES ${regions.join(", ")}),
-    traded AS (
-      SELECT b.region, b.symbol, b.trade_date, list_contains(r.indexes, b.symbol) AS is_index
-      FROM (${bars}) b JOIN regions r USING (region) WHERE b.volume > 0 AND b.trade_date <= r.last_final),
-    index_days AS (SELECT DISTINCT region, trade_date FROM traded WHERE is_index),
+  await days.fill(`WITH index_days AS (
+      SELECT DISTINCT region, trade_date FROM ${traded}
+        AND symbol IN ${indexes(regions)} AND (${isIndex.join(" OR ")})),
     index_spans AS (SELECT region, min(trade_date) AS first, max(trade_date) AS last FROM index_days GROUP BY region),
-    lives AS (SELECT region, symbol, min(trade_date) AS first, max(trade_date) AS last FROM traded GROUP BY ALL),
+    lives AS (SELECT region, symbol, min(trade_date) AS first, max(trade_date) AS last FROM ${traded} GROUP BY ALL),
+    days AS (SELECT region, trade_date, count(*) AS symbols FROM ${traded} GROUP BY ALL),
     changes AS (
       SELECT region, first AS day, 1 AS change FROM lives UNION ALL SELECT region, last + 1, -1 FROM lives),
     alive AS (
       SELECT DISTINCT region, day, sum(change) OVER (PARTITION BY region ORDER BY day) AS symbols FROM changes),
-    days AS (SELECT region, trade_date, count(*) AS symbols FROM traded GROUP BY ALL),
     busy AS (
       SELECT d.region, d.trade_date FROM days d ASOF JOIN alive a ON d.region = a.region AND d.trade_date >= a.day
       WHERE a.symbols >= ${FEWEST_SYMBOLS} AND 2 * d.symbols >= a.symbols)
@@ -67,4 +68,9 @@ export async function landTradingDays(
     FROM busy b LEFT JOIN index_spans i ON b.region = i.region AND b.trade_date BETWEEN i.first AND i.last
     WHERE i.region IS NULL`);
   return await upsert(session, lake, TRADING_DAYS, days.name, options);
+}
+
+/** The symbols whose bars tell the trading days of some regions, as a list for IN. */
+function indexes(regions: readonly Region[]): string {
+  return `(${regions.flatMap((region) => CALENDAR_SYMBOLS[region].map(literal)).join(", ")})`;
 }
