@@ -27,8 +27,10 @@ export class FileReads {
     const connection = await instance.connect();
     await connection.run("CALL enable_logging('FileSystem')");
     const list = await connection.prepare(
-      `SELECT op, path, min(pos)::DOUBLE, min(pos + bytes)::DOUBLE FROM duckdb_logs_parsed('FileSystem')
-       WHERE op IN ('READ', 'WRITE') GROUP BY op, path`,
+      // The macro duckdb_logs_parsed gives the same, and takes twice as long.
+      `SELECT entry.op, entry.path, min(entry.pos)::DOUBLE, min(entry.pos + entry.bytes)::DOUBLE
+       FROM (SELECT parse_duckdb_log_message('FileSystem', message) AS entry FROM duckdb_logs() WHERE type = 'FileSystem')
+       WHERE entry.op IN ('READ', 'WRITE') GROUP BY entry.op, entry.path`,
     );
     return new FileReads(connection, list);
   }
