@@ -1,0 +1,55 @@
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { segmentFolder } from "../../../src/lake/segments/segment-folder.js";
+import { temporaryFolder } from "../temporary-lake.js";
+
+const NOW = Date.parse("2026-11-21T00:00:00Z");
+const CLOCK = { now: () => NOW };
+const DAY_MS = 86_400_000;
+
+/** Writes files of 100 bytes, each a day older than the one before it. @returns the names that are left. */
+function folderOf(names: readonly string[]): { readonly root: string; readonly left: () => string[] } {
+  const root = temporaryFolder();
+  for (const [age, name] of names.entries()) {
+    const path = join(root, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, new Uint8Array(100));
+    const seconds = (NOW - (age + 1) * DAY_MS) / 1000;
+    utimesSync(path, seconds, seconds);
+  }
+  const left = (): string[] => {
+    const found = readdirSync(root, { recursive: true, encoding: "utf8" });
+    return names.filter((name) => found.includes(name));
+  };
+  return { root, left };
+}
+
+const segmentOf = (lake: string, n: number): string =>
+  `${lake}-0123456789ab/bars_1d/p-0123456789abcdef-0000000${n}.bars`;
+
+test("room is made by the segments that were not opened for the longest time, of whichever lake", async () => {
+  const unfinished = `${segmentOf("a", 4)}.01234567-89ab-cdef-0123-456789abcdef.partial`;
+  const names = [segmentOf("a", 1), segmentOf("b", 2), segmentOf("a", 3), unfinished];
+  const { root, left } = folderOf(names);
+  const { makeRoom } = segmentFolder({ root, folder: join(root, "a-0123456789ab"), maxBytes: 300 }, CLOCK);
+  expect(await makeRoom(50)).toBe(true);
+  expect(left()).toEqual(names.slice(0, 2));
+  expect(await makeRoom(301)).toBe(false);
+});
+
+test("a file that is no segment is neither counted nor deleted, whatever folder the user names", async () => {
+  const others = [
+    "notes.txt",
+    "mine.bars",
+    "lake/bars_1d/region=CN/year=2026/p-0123456789abcdef-00000001.parquet",
+    "download.partial",
+    "project/bars_1d/notes.bars",
+  ];
+  const { root, left } = folderOf([...others, segmentOf("a", 1)]);
+  const { makeRoom } = segmentFolder({ root, folder: join(root, "a-0123456789ab"), maxBytes: 250 }, CLOCK);
+  expect(await makeRoom(150)).toBe(true);
+  expect(left()).toEqual([...others, segmentOf("a", 1)]);
+  expect(await makeRoom(200)).toBe(true);
+  expect(left()).toEqual(others);
+});
