@@ -65,7 +65,10 @@ export async function readBars(
 ): Promise<FoundBars> {
   const plan = segmentPlan(snapshot);
   if (plan === undefined) return {};
-  const { parts, missing, isPartial } = findParts(cache, snapshot, plan, demand);
+  using _ = cache.beginRead();
+  const found = findParts(cache, snapshot, plan, demand);
+  if (found === undefined) return {};
+  const { parts, missing, isPartial } = found;
   if (missing.length > 0) return { missing, isPartial };
   if (!isInOrder(parts)) return {};
   try {
@@ -78,12 +81,19 @@ export async function readBars(
 }
 
 /** The blocks of a demand, by symbol and time, and the files without a segment. */
+interface FoundParts {
+  readonly parts: readonly Part[];
+  readonly missing: readonly DataFile[];
+  readonly isPartial: boolean;
+}
+
+/** Finds the blocks of a demand; undefined where they are in more segments than may be open. */
 function findParts(
   cache: SegmentCache,
   snapshot: Snapshot,
   plan: SegmentPlan,
   { symbols, fromDay, toDay }: BarsDemand,
-): { readonly parts: readonly Part[]; readonly missing: readonly DataFile[]; readonly isPartial: boolean } {
+): FoundParts | undefined {
   const parts: Part[] = [];
   const segments = new Map<PlannedFile, SegmentFile | undefined>();
   for (const symbol of symbols) {
@@ -93,6 +103,7 @@ function findParts(
       if (planned.nextDay <= fromDay || planned.firstDay >= toDay) continue;
       if (planned.symbols && (symbol < planned.symbols.min || symbol > planned.symbols.max)) continue;
       if (!segments.has(planned)) segments.set(planned, cache.find(snapshot, planned.file));
+      if (segments.size > cache.mostOpen) return undefined;
       const segment = segments.get(planned);
       const entry = segment?.find(symbol);
       if (segment === undefined || entry === undefined) continue;

@@ -3,7 +3,7 @@ import type { Lake } from "../lake.js";
 import { spillOptions } from "../local/work-folder.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { buildSegment, identityOf } from "./build-segment.js";
-import { SegmentFile } from "./segment-file.js";
+import { DamagedSegment, SegmentFile } from "./segment-file.js";
 import { type SegmentFolder, type SegmentPlace, segmentFolder } from "./segment-folder.js";
 
 /** Most segments that are open: each has a file descriptor and its index. */
@@ -31,8 +31,12 @@ interface Order {
 export class SegmentCache implements AsyncDisposable {
   readonly #lake: Lake;
   readonly #folder: SegmentFolder;
+  readonly #mostOpen: number;
   /** By path; the least recently used first. */
   readonly #open = new Map<string, SegmentFile>();
+  /** Reads that run, and segments that were dropped while they did: one of them may be about to be read. */
+  #reads = 0;
+  readonly #dropped: SegmentFile[] = [];
   /** Paths of segments that this process does not try to build again: they cannot be built, or there is no room. */
   readonly #refused = new Set<string>();
   /** Segments to build, by path. */
@@ -43,8 +47,10 @@ export class SegmentCache implements AsyncDisposable {
   /** Callers that wait for what is built. */
   #waiting = 0;
 
-  constructor(lake: Lake, place: SegmentPlace) {
+  /** @param mostOpen segments that stay open between reads, and that one read may need. */
+  constructor(lake: Lake, place: SegmentPlace, mostOpen = MOST_OPEN) {
     this.#lake = lake;
+    this.#mostOpen = mostOpen;
     this.#folder = segmentFolder(place, lake.clock);
   }
 
@@ -53,7 +59,23 @@ export class SegmentCache implements AsyncDisposable {
     return this.#building === undefined;
   }
 
-  /** The segment of a data file; undefined where there is none that can be used. */
+  /** Most segments that one read may need: those of more files are read through the view. */
+  get mostOpen(): number {
+    return this.#mostOpen;
+  }
+
+  /** Begins a read: the segments that {@link find} gives stay open until it is disposed. */
+  beginRead(): Disposable {
+    this.#reads += 1;
+    return {
+      [Symbol.dispose]: () => {
+        this.#reads -= 1;
+        if (this.#reads === 0) for (const segment of this.#dropped.splice(0)) segment[Symbol.dispose]();
+      },
+    };
+  }
+
+  /** The segment of a data file; undefined where there is none that can be used. Call it within a read. */
   find(snapshot: Snapshot, file: DataFile): SegmentFile | undefined {
     const path = this.#folder.pathOf(snapshot, file);
     const known = this.#open.get(path);
@@ -67,9 +89,9 @@ export class SegmentCache implements AsyncDisposable {
       const opened = SegmentFile.open(path, identityOf(snapshot, file));
       if (opened !== undefined) this.#add(path, opened);
       return opened;
-    } catch {
-      // It is damaged, or the system cannot read it.
-      this.#remove(path);
+    } catch (error) {
+      // What the system cannot read now, such as with too many open files, may be sound.
+      if (error instanceof DamagedSegment) this.#remove(path);
       return undefined;
     }
   }
@@ -118,14 +140,17 @@ export class SegmentCache implements AsyncDisposable {
     this.#open.set(path, segment);
     void this.#folder.noteUse(path);
     for (const oldest of this.#open.keys()) {
-      if (this.#open.size <= MOST_OPEN) return;
+      if (this.#open.size <= this.#mostOpen) return;
       this.#drop(oldest);
     }
   }
 
   #drop(path: string): void {
-    this.#open.get(path)?.[Symbol.dispose]();
+    const segment = this.#open.get(path);
     this.#open.delete(path);
+    if (segment === undefined) return;
+    if (this.#reads > 0) this.#dropped.push(segment);
+    else segment[Symbol.dispose]();
   }
 
   #remove(path: string): void {
