@@ -78,7 +78,8 @@ export function segmentFolder(place: SegmentPlace, clock: Pick<Clock, "now">): S
       return total <= maxBytes;
     },
     async add(path, write) {
-      await mkdir(dirname(path), { recursive: true });
+      // The lake may be readable by its user only: so are its copies.
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
       const unfinished = `${path}.${randomUUID()}${UNFINISHED}`;
       try {
         await write(unfinished);

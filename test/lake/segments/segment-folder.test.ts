@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { segmentFolder } from "../../../src/lake/segments/segment-folder.js";
@@ -52,4 +52,12 @@ test("a file that is no segment is neither counted nor deleted, whatever folder 
   expect(left()).toEqual([...others, segmentOf("a", 1)]);
   expect(await makeRoom(200)).toBe(true);
   expect(left()).toEqual(others);
+});
+
+test("folders of segments are open to their user only, as the lake may be", async () => {
+  const folder = join(temporaryFolder(), "segments", "a-0123456789ab");
+  const path = join(folder, "bars_1d", "p-0123456789abcdef-00000001.bars");
+  const { add } = segmentFolder({ root: dirname(folder), folder }, CLOCK);
+  await add(path, async (unfinished) => writeFileSync(unfinished, "bars"));
+  for (const made of [dirname(folder), folder, dirname(path)]) expect(statSync(made).mode & 0o77).toBe(0);
 });
