@@ -54,6 +54,8 @@ interface Part {
   readonly entry: number;
 }
 
+/** Most rows of a result: it is one record batch. DuckDB gives larger ones in many, and reads them with all cores. */
+const MOST_ROWS = 2 ** 24;
 /** Bytes that are read before the event loop can run other work: half a millisecond. */
 const TURN_BYTES = 2 ** 20;
 
@@ -70,7 +72,7 @@ export async function readBars(
   if (found === undefined) return {};
   const { parts, missing, isPartial } = found;
   if (missing.length > 0) return { missing, isPartial };
-  if (!isInOrder(parts)) return {};
+  if (rowsOf(parts) > MOST_ROWS || !isInOrder(parts)) return {};
   try {
     return { bars: await readParts(parts, demand) };
   } catch (error) {
@@ -122,6 +124,11 @@ function firstTime({ segment, entry }: Part): number {
   return segment.index.firstTimes[entry] as number;
 }
 
+/** Rows of blocks, also those that are not within the dates of a demand. */
+function rowsOf(parts: readonly Part[]): number {
+  return parts.reduce((sum, { segment, entry }) => sum + (segment.index.rows[entry] as number), 0);
+}
+
 /** Whether the blocks of each symbol follow one another. Files that were landed late may lie between others: DuckDB sorts their rows. */
 function isInOrder(parts: readonly Part[]): boolean {
   return parts.every((part, at) => {
@@ -146,7 +153,7 @@ class DamagedPart extends Error {
 }
 
 async function readParts(parts: readonly Part[], demand: BarsDemand): Promise<Bars> {
-  const most = parts.reduce((sum, { segment, entry }) => sum + (segment.index.rows[entry] as number), 0);
+  const most = rowsOf(parts);
   const columns = new Map<string, TargetColumn>();
   for (const [index, { name }] of BLOCK_COLUMNS.entries())
     if (demand.columns.has(name)) columns.set(name, new TargetColumn(index, most));

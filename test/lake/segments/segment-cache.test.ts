@@ -49,6 +49,17 @@ test("a segment that a read has found stays open while other reads need other on
   for (const segment of found) expect(segment?.read(0).length).toBeGreaterThan(0);
 });
 
+test("a result of more rows than a record batch should have goes through the view", async () => {
+  const { lake, snapshot } = await threeFiles();
+  const root = temporaryFolder();
+  const [file] = [...snapshot.files.values()];
+  if (file === undefined) throw new Error("no file was landed");
+  await using cache = new SegmentCache(lake, { root, folder: root });
+  await cache.build(snapshot, [...snapshot.files.values()]);
+  cache.find(snapshot, file)?.index.rows.fill(300_000_000);
+  expect(await readBars(cache, snapshot, DEMAND)).toEqual({});
+});
+
 test("what is in the place of a segment and can be neither read nor deleted fails no read", async () => {
   const { lake, snapshot } = await threeFiles();
   const root = temporaryFolder();
