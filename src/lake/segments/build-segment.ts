@@ -6,7 +6,7 @@ import { interruptOn } from "../../db/session/interrupt-on.js";
 import type { Session } from "../../db/session/session.js";
 import { isSymbol, regionOf } from "../../market/symbol.js";
 import { partitionDates } from "../files/prune.js";
-import { verifyOnce } from "../files/verify/verify-content.js";
+import { verifyContent } from "../files/verify/verify-content.js";
 import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { BLOCK_COLUMNS } from "./block.js";
@@ -46,7 +46,8 @@ export async function buildSegment(
 ): Promise<void> {
   signal.throwIfAborted();
   using _ = interruptOn(session, signal);
-  await verifyOnce(lake, snapshot, [file]);
+  // Also where a read of this process has verified it: a segment outlives what has damaged the file since.
+  await verifyContent(lake, snapshot, [file]);
   const url = lake.urlOf(snapshot, file);
   const symbols = await symbolsOf(session, url, file);
   const output = await open(target, "wx");

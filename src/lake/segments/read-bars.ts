@@ -64,6 +64,8 @@ interface Part {
 
 const DAY_US = DAY_MS * 1000;
 
+/** Most rows of a result: it is one record batch. DuckDB gives larger ones in many, and reads them with all cores. */
+const MOST_ROWS = 2 ** 24;
 /** Bytes that are read before the event loop can run other work: half a millisecond. */
 const TURN_BYTES = 2 ** 20;
 
@@ -75,9 +77,12 @@ export async function readBars(
 ): Promise<FoundBars> {
   const plan = segmentPlan(snapshot);
   if (plan === undefined) return {};
-  const { parts, missing, isPartial } = findParts(cache, snapshot, plan, demand);
+  using _ = cache.beginRead();
+  const found = findParts(cache, snapshot, plan, demand);
+  if (found === undefined) return {};
+  const { parts, missing, isPartial } = found;
   if (missing.length > 0) return { missing, isPartial };
-  if (!isInOrder(parts)) return {};
+  if (rowsOf(parts) > MOST_ROWS || !isInOrder(parts)) return {};
   try {
     return { bars: await readParts(parts, demand) };
   } catch (error) {
@@ -88,12 +93,19 @@ export async function readBars(
 }
 
 /** The blocks of a demand, by symbol and time, and the files without a segment. */
+interface FoundParts {
+  readonly parts: readonly Part[];
+  readonly missing: readonly DataFile[];
+  readonly isPartial: boolean;
+}
+
+/** Finds the blocks of a demand; undefined where they are in more segments than may be open. */
 function findParts(
   cache: SegmentCache,
   snapshot: Snapshot,
   plan: SegmentPlan,
   { symbols, by, rangeOf }: BarsDemand,
-): { readonly parts: readonly Part[]; readonly missing: readonly DataFile[]; readonly isPartial: boolean } {
+): FoundParts | undefined {
   const parts: Part[] = [];
   const segments = new Map<PlannedFile, SegmentFile | undefined>();
   for (const symbol of symbols) {
@@ -105,6 +117,7 @@ function findParts(
       if (planned.nextDay <= days.from || planned.firstDay >= days.to) continue;
       if (planned.symbols && (symbol < planned.symbols.min || symbol > planned.symbols.max)) continue;
       if (!segments.has(planned)) segments.set(planned, cache.find(snapshot, planned.file));
+      if (segments.size > cache.mostOpen) return undefined;
       const segment = segments.get(planned);
       const entry = segment?.find(symbol);
       if (segment === undefined || entry === undefined) continue;
@@ -135,6 +148,11 @@ function firstTime({ segment, entry }: Part): number {
   return segment.index.firstTimes[entry] as number;
 }
 
+/** Rows of blocks, also those that are not within the dates of a demand. */
+function rowsOf(parts: readonly Part[]): number {
+  return parts.reduce((sum, { segment, entry }) => sum + (segment.index.rows[entry] as number), 0);
+}
+
 /** Whether the blocks of each symbol follow one another. Files that were landed late may lie between others: DuckDB sorts their rows. */
 function isInOrder(parts: readonly Part[]): boolean {
   return parts.every((part, at) => {
@@ -159,7 +177,7 @@ class DamagedPart extends Error {
 }
 
 async function readParts(parts: readonly Part[], demand: BarsDemand): Promise<Bars> {
-  const most = parts.reduce((sum, { segment, entry }) => sum + (segment.index.rows[entry] as number), 0);
+  const most = rowsOf(parts);
   const columns = new Map<string, TargetColumn>();
   for (const [index, { name }] of BLOCK_COLUMNS.entries())
     if (demand.columns.has(name)) columns.set(name, new TargetColumn(index, most));

@@ -34,8 +34,12 @@ interface Order {
 export class SegmentCache implements AsyncDisposable {
   readonly #lake: Lake;
   readonly #folder: SegmentFolder;
+  readonly #mostOpen: number;
   /** By path; the least recently used first. */
   readonly #open = new Map<string, SegmentFile>();
+  /** Reads that run, and segments that were dropped while they did: one of them may be about to be read. */
+  #reads = 0;
+  readonly #dropped: SegmentFile[] = [];
   /** Paths of segments that this process does not try to build again: they cannot be built, or there is no room. */
   readonly #refused = new Set<string>();
   /** Segments to build, by path. */
@@ -46,8 +50,10 @@ export class SegmentCache implements AsyncDisposable {
   /** Callers that wait for what is built. */
   #waiting = 0;
 
-  constructor(lake: Lake, place: SegmentPlace) {
+  /** @param mostOpen segments that stay open between reads, and that one read may need. */
+  constructor(lake: Lake, place: SegmentPlace, mostOpen = MOST_OPEN) {
     this.#lake = lake;
+    this.#mostOpen = mostOpen;
     this.#folder = segmentFolder(place, lake.clock);
   }
 
@@ -56,7 +62,23 @@ export class SegmentCache implements AsyncDisposable {
     return this.#building === undefined;
   }
 
-  /** The segment of a data file; undefined where there is none that can be used. */
+  /** Most segments that one read may need: those of more files are read through the view. */
+  get mostOpen(): number {
+    return this.#mostOpen;
+  }
+
+  /** Begins a read: the segments that {@link find} gives stay open until it is disposed. */
+  beginRead(): Disposable {
+    this.#reads += 1;
+    return {
+      [Symbol.dispose]: () => {
+        this.#reads -= 1;
+        if (this.#reads === 0) for (const segment of this.#dropped.splice(0)) segment[Symbol.dispose]();
+      },
+    };
+  }
+
+  /** The segment of a data file; undefined where there is none that can be used. Call it within a read. */
   find(snapshot: Snapshot, file: DataFile): SegmentFile | undefined {
     const path = this.#folder.pathOf(snapshot, file);
     const known = this.#open.get(path);
@@ -121,14 +143,17 @@ export class SegmentCache implements AsyncDisposable {
     this.#open.set(path, segment);
     void this.#folder.noteUse(path);
     for (const oldest of this.#open.keys()) {
-      if (this.#open.size <= MOST_OPEN) return;
+      if (this.#open.size <= this.#mostOpen) return;
       this.#drop(oldest);
     }
   }
 
   #drop(path: string): void {
-    this.#open.get(path)?.[Symbol.dispose]();
+    const segment = this.#open.get(path);
     this.#open.delete(path);
+    if (segment === undefined) return;
+    if (this.#reads > 0) this.#dropped.push(segment);
+    else segment[Symbol.dispose]();
   }
 
   #remove(path: string): void {

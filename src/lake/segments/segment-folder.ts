@@ -23,6 +23,9 @@ const IN_USE_MS = 3_600_000;
 /** What a process has begun to write and has not finished within this time is left over from one that was killed. */
 const WRITING_MS = 3_600_000;
 const UNFINISHED = ".partial";
+/** Paths of segments in the root: the folder of a lake, of a table, and the name of a data file of this program. */
+const OWN_PATH =
+  /^[^/]+-[0-9a-f]{12}\/bars_1[dm]\/[pc]-[0-9a-f]{16}-[0-9a-f]{8}\.bars(\.[0-9a-f-]{36}\.partial)?$/;
 
 /**
  * Finished segments, a file each. Processes share it without locks: a segment gets its name when it is whole, and whoever
@@ -41,21 +44,29 @@ export interface SegmentFolder {
   add(path: string, write: (unfinished: string) => Promise<void>): Promise<void>;
   /** Notes that a segment was opened. */
   noteUse(path: string): Promise<void>;
-  /** Deletes a segment, if it exists. */
+  /** Deletes a segment, if it exists, and if this process may. */
   remove(path: string): void;
 }
 
 /** @param clock compares the times of uses. */
 export function segmentFolder(place: SegmentPlace, clock: Pick<Clock, "now">): SegmentFolder {
   const { root, folder, maxBytes = DEFAULT_BYTES } = place;
-  const remove = (path: string): void => rmSync(path, { force: true });
+  const remove = (path: string): void => {
+    try {
+      rmSync(path, { force: true });
+    } catch {
+      // A folder of another user, or a disk that cannot be written: what is there is not used, and stays.
+    }
+  };
   return {
     // A data file's name is never used again: it has the hash of its content, and random letters.
     pathOf: ({ table }, file) => join(folder, table.name, `${basename(file.path, ".parquet")}.bars`),
     async makeRoom(bytes) {
       if (bytes > maxBytes) return false;
       const now = clock.now();
-      const files = (await filesUnder(root)).sort((a, b) => a.modifiedAt - b.modifiedAt);
+      // The user may name a folder that has other files: they are neither counted nor deleted.
+      const own = (await filesUnder(root)).filter(({ path }) => OWN_PATH.test(path));
+      const files = own.sort((a, b) => a.modifiedAt - b.modifiedAt);
       let total = bytes + files.reduce((sum, { size }) => sum + size, 0);
       for (const { path, size, modifiedAt } of files) {
         const isLeft = path.endsWith(UNFINISHED) && modifiedAt < now - WRITING_MS;
@@ -67,7 +78,8 @@ export function segmentFolder(place: SegmentPlace, clock: Pick<Clock, "now">): S
       return total <= maxBytes;
     },
     async add(path, write) {
-      await mkdir(dirname(path), { recursive: true });
+      // The lake may be readable by its user only: so are its copies.
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
       const unfinished = `${path}.${randomUUID()}${UNFINISHED}`;
       try {
         await write(unfinished);

@@ -1,6 +1,7 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { verifyOnce } from "../../../src/lake/files/verify/verify-content.js";
 import { columnOffsets } from "../../../src/lake/segments/block.js";
 import { buildSegment, identityOf } from "../../../src/lake/segments/build-segment.js";
 import { DamagedSegment, SegmentFile } from "../../../src/lake/segments/segment-file.js";
@@ -61,4 +62,24 @@ test("is not taken for that of another data file", async () => {
   const [one, other] = [await smallSegment(), await smallSegment()];
   expect(one.identity).not.toBe(other.identity);
   expect(() => contentOf(one.path, other.identity)).toThrow(DamagedSegment);
+});
+
+test("is not built of a file that was damaged after a read of this process had verified it", async () => {
+  const session = await openSession();
+  const [lake, other] = [temporaryLake(), temporaryLake()];
+  const fileOf = async (of: typeof lake, close: number) => {
+    await land(session, of, BARS_1D, [{ at: "2026-03-01T16:00:00Z", close }]);
+    const snapshot = await of.snapshot(BARS_1D);
+    const [file] = [...snapshot.files.values()];
+    if (file === undefined) throw new Error("no file was landed");
+    return { snapshot, file, path: join(of.location, BARS_1D.name, file.path) };
+  };
+  const [{ snapshot, file, path }, another] = [await fileOf(lake, 10.5), await fileOf(other, 11.5)];
+  await verifyOnce(lake, snapshot, [file]);
+  copyFileSync(another.path, path);
+  const target = join(temporaryFolder(), "one.bars");
+  await expect(buildSegment(session, lake, snapshot, file, target, NEVER)).rejects.toThrow(
+    "is not what was written",
+  );
+  expect(existsSync(target)).toBe(false);
 });

@@ -1,63 +1,74 @@
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { segmentFolder } from "../../../src/lake/segments/segment-folder.js";
 import { temporaryFolder } from "../temporary-lake.js";
 
-const NOW = Date.parse("2026-11-23T12:00:00Z");
-const HOUR_MS = 3_600_000;
+const NOW = Date.parse("2026-11-21T00:00:00Z");
+const CLOCK = { now: () => NOW };
+const DAY_MS = 86_400_000;
 
-/** Files of 100 bytes in two lakes' folders, by the hours since they were used. */
-function usedBefore(root: string, hours: Readonly<Record<string, number>>): void {
-  for (const [name, since] of Object.entries(hours)) {
+/** Writes files of 100 bytes, each a day older than the one before it. @returns the names that are left. */
+function folderOf(names: readonly string[]): { readonly root: string; readonly left: () => string[] } {
+  const root = temporaryFolder();
+  for (const [age, name] of names.entries()) {
     const path = join(root, name);
-    mkdirSync(join(path, ".."), { recursive: true });
-    writeFileSync(path, Buffer.alloc(100));
-    const seconds = (NOW - since * HOUR_MS) / 1000;
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, new Uint8Array(100));
+    const seconds = (NOW - (age + 1) * DAY_MS) / 1000;
     utimesSync(path, seconds, seconds);
   }
+  const left = (): string[] => {
+    const found = readdirSync(root, { recursive: true, encoding: "utf8" });
+    return names.filter((name) => found.includes(name));
+  };
+  return { root, left };
 }
 
-const filesIn = (root: string): string[] =>
-  readdirSync(root, { recursive: true, encoding: "utf8" })
-    .filter((name) => /\.(bars|partial)$/.test(name))
-    .sort();
+const segmentOf = (lake: string, n: number): string =>
+  `${lake}-0123456789ab/bars_1d/p-0123456789abcdef-0000000${n}.bars`;
 
-test("room is made by deleting what was not used for the longest time, of any lake, but nothing in use", async () => {
-  const root = temporaryFolder();
-  const place = { root, folder: join(root, "one"), maxBytes: 350 };
-  const folder = segmentFolder(place, { now: () => NOW });
-  usedBefore(root, { "one/a.bars": 2, "one/b.bars": 3, "two/c.bars": 0.5 });
-  expect(await folder.makeRoom(50)).toBe(true);
-  expect(filesIn(root)).toEqual(["one/a.bars", "one/b.bars", "two/c.bars"]);
-  expect(await folder.makeRoom(60)).toBe(true);
-  expect(filesIn(root)).toEqual(["one/a.bars", "two/c.bars"]);
-  expect(await folder.makeRoom(300)).toBe(false);
-  expect(filesIn(root)).toEqual(["two/c.bars"]);
-  expect(await folder.makeRoom(351)).toBe(false);
+test("room is made by the segments that were not opened for the longest time, of whichever lake", async () => {
+  const unfinished = `${segmentOf("a", 4)}.01234567-89ab-cdef-0123-456789abcdef.partial`;
+  const names = [segmentOf("a", 1), segmentOf("b", 2), segmentOf("a", 3), unfinished];
+  const { root, left } = folderOf(names);
+  const { makeRoom } = segmentFolder({ root, folder: join(root, "a-0123456789ab"), maxBytes: 300 }, CLOCK);
+  expect(await makeRoom(50)).toBe(true);
+  expect(left()).toEqual(names.slice(0, 2));
+  expect(await makeRoom(301)).toBe(false);
 });
 
-test("what a killed process has left is deleted, and what another one is writing is not", async () => {
-  const root = temporaryFolder();
-  const folder = segmentFolder({ root, folder: join(root, "one") }, { now: () => NOW });
-  usedBefore(root, { "one/a.bars.1.partial": 2, "one/b.bars.2.partial": 0.5, "one/c.bars": 90 });
-  expect(await folder.makeRoom(100)).toBe(true);
-  expect(filesIn(root)).toEqual(["one/b.bars.2.partial", "one/c.bars"]);
+test("a file that is no segment is neither counted nor deleted, whatever folder the user names", async () => {
+  const others = [
+    "notes.txt",
+    "mine.bars",
+    "lake/bars_1d/region=CN/year=2026/p-0123456789abcdef-00000001.parquet",
+    "download.partial",
+    "project/bars_1d/notes.bars",
+  ];
+  const { root, left } = folderOf([...others, segmentOf("a", 1)]);
+  const { makeRoom } = segmentFolder({ root, folder: join(root, "a-0123456789ab"), maxBytes: 250 }, CLOCK);
+  expect(await makeRoom(150)).toBe(true);
+  expect(left()).toEqual([...others, segmentOf("a", 1)]);
+  expect(await makeRoom(200)).toBe(true);
+  expect(left()).toEqual(others);
 });
 
-test("a segment has its name when it is whole, and one that fails leaves nothing", async () => {
-  const root = temporaryFolder();
-  const folder = segmentFolder({ root, folder: join(root, "one") }, { now: () => NOW });
-  const path = join(root, "one", "bars_1d", "a.bars");
-  const failed = folder.add(path, async (unfinished) => {
-    writeFileSync(unfinished, "some");
-    throw new Error("no space");
-  });
-  await expect(failed).rejects.toThrow("no space");
-  expect(filesIn(root)).toEqual([]);
-  await folder.add(path, async (unfinished) => writeFileSync(unfinished, "whole"));
-  expect(filesIn(root)).toEqual(["one/bars_1d/a.bars"]);
-  folder.remove(path);
-  folder.remove(path);
-  expect(filesIn(root)).toEqual([]);
+test("folders of segments are open to their user only, as the lake may be", async () => {
+  const folder = join(temporaryFolder(), "segments", "a-0123456789ab");
+  const path = join(folder, "bars_1d", "p-0123456789abcdef-00000001.bars");
+  const { add } = segmentFolder({ root: dirname(folder), folder }, CLOCK);
+  await add(path, async (unfinished) => writeFileSync(unfinished, "bars"));
+  for (const made of [dirname(folder), folder, dirname(path)]) expect(statSync(made).mode & 0o77).toBe(0);
+});
+
+test("what is in use is not deleted, and what another process may be writing neither", async () => {
+  const writing = `${segmentOf("b", 2)}.01234567-89ab-cdef-0123-456789abcdef.partial`;
+  const names = [segmentOf("a", 1), writing];
+  const { root, left } = folderOf(names);
+  for (const name of names) utimesSync(join(root, name), NOW / 1000 - 1800, NOW / 1000 - 1800);
+  const { makeRoom } = segmentFolder({ root, folder: join(root, "a-0123456789ab"), maxBytes: 350 }, CLOCK);
+  expect(await makeRoom(150)).toBe(true);
+  expect(await makeRoom(300)).toBe(false);
+  expect(left()).toEqual(names);
 });
