@@ -25,6 +25,9 @@ const BEFORE_NAME: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
+/** Words of statements whose query runs when what they create is used. */
+const READ_LATER: ReadonlySet<string> = new Set(["view", "macro", "function"]);
+
 /** Makes cells depend on it whose statements do not show by name what they change. */
 const ANYTHING = "*";
 
@@ -32,6 +35,8 @@ const ANYTHING = "*";
 interface CellNames {
   readonly changes: ReadonlySet<string>;
   readonly mentions: ReadonlySet<string>;
+  /** Whether it may create a view or a macro, which reads what it mentions when it is used. */
+  readonly isReadLater: boolean;
 }
 
 /**
@@ -41,14 +46,18 @@ interface CellNames {
  * @param shown indexes of cells.
  */
 export function cellsNeeded(cells: readonly Cell[], shown: ReadonlySet<number>): ReadonlySet<number> {
+  const all = cells.map(namesOf);
   const needed = new Set<number>();
   const names = new Set<string>();
-  for (let index = cells.length - 1; index >= 0; index--) {
-    const { changes, mentions } = namesOf(cells[index] as Cell);
+  for (let index = Math.max(-1, ...shown); index >= 0; index--) {
+    const { changes, mentions, isReadLater } = all[index] as CellNames;
     const isMentioned = names.size > 0 && overlaps(changes, names);
-    if (!shown.has(index) && !isMentioned) continue;
+    if (needed.has(index) || (!shown.has(index) && !isMentioned)) continue;
     needed.add(index);
+    const known = names.size;
     for (const name of mentions) names.add(name);
+    // Cells between a view and its use may change what it reads: these are looked through again.
+    if (isReadLater && names.size > known) index = Math.max(...shown) + 1;
   }
   return needed;
 }
@@ -74,15 +83,22 @@ export function cellsWithParameters(
 }
 
 function following(cells: readonly Cell[], from: number, names: Set<string>): ReadonlySet<number> {
+  const all = cells.map(namesOf);
   const found = new Set<number>();
-  for (const [index, cell] of cells.entries()) {
+  for (const [index, { changes, mentions }] of all.entries()) {
     if (index < from || names.size === 0) continue;
-    const { changes, mentions } = namesOf(cell);
+    addViewsOf(all.slice(0, index), names);
     if (!names.has(ANYTHING) && !overlaps(mentions, names)) continue;
     found.add(index);
     for (const name of changes) names.add(name);
   }
   return found;
+}
+
+/** Adds the views and macros of cells that read what some names stand for, one through another. */
+function addViewsOf(cells: readonly CellNames[], names: Set<string>): void {
+  for (const { changes, mentions, isReadLater } of cells)
+    if (isReadLater && overlaps(mentions, names)) for (const name of changes) names.add(name);
 }
 
 function namesOf({ sql }: Cell): CellNames {
@@ -92,6 +108,9 @@ function namesOf({ sql }: Cell): CellNames {
   return {
     changes: new Set(statements.flatMap(changedBy)),
     mentions: new Set(statements.flatMap((tokens) => [...mentionsIn(tokens)])),
+    isReadLater: statements.some((tokens) =>
+      tokens.some(({ kind, text }) => kind === "word" && READ_LATER.has(text.toLowerCase())),
+    ),
   };
 }
 

@@ -37,6 +37,19 @@ test.each<[number, readonly number[]]>([
   expect([...cellsAfter(CELLS, at)]).toEqual(after);
 });
 
+test("a view and a macro read what was changed after them", () => {
+  const { cells } = notebook(
+    "CREATE TABLE t AS SELECT 1 AS a;",
+    "CREATE MACRO total() AS (SELECT sum(a) FROM t);",
+    "CREATE VIEW v AS SELECT total() AS a;",
+    "INSERT INTO t VALUES (2);",
+    "FROM v;",
+    "INSERT INTO t VALUES (3);",
+  );
+  expect(cellsNeeded(cells, new Set([4]))).toEqual(new Set([0, 1, 2, 3, 4]));
+  expect([...cellsAfter(cells, 3)]).toEqual([4, 5]);
+});
+
 test("a change whose name does not show makes all that follows depend on it", () => {
   const { cells } = notebook("SELECT 1;", "ALTER;", "SELECT 2;");
   expect([...cellsAfter(cells, 1)]).toEqual([2]);

@@ -84,6 +84,29 @@ describe.skipIf(!hasChromium())("a notebook in the browser", () => {
     expect(readFileSync(file, "utf8")).toBe(TEXT.replace("$days AS days;", "$days * 2 AS days;"));
   });
 
+  test("Ctrl S sends what the button would: nothing without a change, and nothing twice", async () => {
+    const sent: string[] = [];
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route("**/api/notebook", async (route) => {
+      sent.push(route.request().method());
+      await released;
+      await route.continue();
+    });
+    await page.keyboard.press("Control+s");
+    await edit(4);
+    await page.keyboard.type("-- typed");
+    await page.keyboard.press("Control+s");
+    await page.locator(".save-state.saving").waitFor();
+    await page.keyboard.press("Control+s");
+    release();
+    await page.locator(".save-state.saved").waitFor();
+    expect(sent).toEqual(["PUT"]);
+    expect(await page.locator(".conflict").count()).toBe(0);
+  });
+
   test("an error stands below its line; names are proposed; the editor's keys are not the page's", async () => {
     await edit(4);
     await page.keyboard.press("Control+a");

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { UsageError } from "../../core/errors.js";
 import { shellWord } from "../../core/shell-word.js";
 import { parseTradingDate } from "../../core/time.js";
@@ -23,25 +23,37 @@ import { dateOf, goneSignal, oneOf, queryOf, required } from "./request-use.js";
 
 /** What the ledger says is compared again after this time: sessions begin, and what was open becomes due. */
 const LEDGER_MS = 300_000;
+/** Pages of lists, and counts of rules, that are kept. */
+const MOST_KEPT = 200;
+/** Ledgers that are kept: each has the gaps of every symbol. */
+const MOST_LEDGERS = 2;
 /** Longest text of a symbol or a filter. */
 const MOST_TEXT = 200;
+
+/** What a request is about, and when its page has gone. */
+interface Asked {
+  readonly state: LakeState;
+  readonly gone: AbortSignal;
+}
 
 /** Routes of the view Data quality. */
 export function addQualityRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
   const { lake, clock, readers, location } = parts;
   const rules = qualityRules();
-  const kept = new KeptResults();
-  // No page's going ends what is kept: others may wait for the same.
-  const read = <T>(state: LakeState, key: string, work: (session: Session) => Promise<T>): Promise<T> =>
-    kept.of(`${state.id} ${key}`, () =>
-      readers.use(state, { signal: new AbortController().signal }, ({ session }) => work(session)),
+  const kept = new KeptResults(MOST_KEPT);
+  const ledgers = new KeptResults(MOST_LEDGERS);
+  const read = <T>({ state, gone }: Asked, key: string, work: (session: Session) => Promise<T>): Promise<T> =>
+    kept.of(`${state.id} ${key}`, gone, (signal) =>
+      readers.use(state, { signal }, ({ session }) => work(session)),
     );
-  const gapsIn = (state: LakeState): Promise<LedgerGaps> =>
-    kept.of(`${state.id} ledger ${Math.floor(clock.now() / LEDGER_MS)}`, () =>
-      readers.use(state, { signal: new AbortController().signal }, (reader) =>
-        ledgerGaps({ reader, lake, clock }),
-      ),
+  const gapsIn = ({ state, gone }: Asked): Promise<LedgerGaps> =>
+    ledgers.of(`${state.id} ${Math.floor(clock.now() / LEDGER_MS)}`, gone, (signal) =>
+      readers.use(state, { signal }, (reader) => ledgerGaps({ reader, lake, clock })),
     );
+  const asked = (request: FastifyRequest, reply: FastifyReply): Asked => ({
+    state: stateOf(request, parts),
+    gone: goneSignal(reply),
+  });
   const ruleOf = (query: ReadonlyMap<string, string>): QualityRule => {
     const name = oneOf(
       query,
@@ -58,32 +70,32 @@ export function addQualityRoutes(app: FastifyInstance, parts: WorkspaceParts): v
       damage: `npx barlake check --deep ${of}`,
     };
   });
-  app.get("/api/quality/count", async (request): Promise<RuleCount> => {
+  app.get("/api/quality/count", async (request, reply): Promise<RuleCount> => {
     const rule = ruleOf(queryOf(request));
-    const state = stateOf(request, parts);
-    if (!rule.isVersioned && state.asOf !== undefined) return { counts: [], unknown: "past" };
-    if (!isSql(rule)) return countGaps(await gapsIn(state), rule);
-    const counts = await read(state, `count ${rule.name}`, (session) => countFindings(session, rule));
+    const use = asked(request, reply);
+    if (!rule.isVersioned && use.state.asOf !== undefined) return { counts: [], unknown: "past" };
+    if (!isSql(rule)) return countGaps(await gapsIn(use), rule);
+    const counts = await read(use, `count ${rule.name}`, (session) => countFindings(session, rule));
     return { counts, unknown: null };
   });
-  app.get("/api/quality/subjects", async (request): Promise<ListPage<SubjectReport>> => {
+  app.get("/api/quality/subjects", async (request, reply): Promise<ListPage<SubjectReport>> => {
     const query = queryOf(request);
     const rule = ruleOf(query);
-    const state = stateOf(request, parts);
+    const use = asked(request, reply);
     const [filter, page] = [filterOf(query), pageOf(query)];
-    if (!isSql(rule)) return gapSubjects(known(await gapsIn(state)), rule, filter, page);
-    return read(state, `subjects ${rule.name} ${JSON.stringify(filter)} ${page}`, (session) =>
+    if (!isSql(rule)) return gapSubjects(known(await gapsIn(use)), rule, filter, page);
+    return read(use, `subjects ${rule.name} ${JSON.stringify(filter)} ${page}`, (session) =>
       findingSubjects(session, rule, filter, page),
     );
   });
-  app.get("/api/quality/findings", async (request): Promise<FindingsReport> => {
+  app.get("/api/quality/findings", async (request, reply): Promise<FindingsReport> => {
     const query = queryOf(request);
     const rule = ruleOf(query);
-    const state = stateOf(request, parts);
+    const use = asked(request, reply);
     const subject = textIn(query, "subject");
     const [filter, page] = [filterOf(query), pageOf(query)];
-    if (!isSql(rule)) return gapsOf(known(await gapsIn(state)), rule, subject, filter, page, location);
-    return read(state, `findings ${rule.name} ${subject} ${JSON.stringify(filter)} ${page}`, (session) =>
+    if (!isSql(rule)) return gapsOf(known(await gapsIn(use)), rule, subject, filter, page, location);
+    return read(use, `findings ${rule.name} ${subject} ${JSON.stringify(filter)} ${page}`, (session) =>
       findingsOf(session, rule, subject, filter, page, location),
     );
   });

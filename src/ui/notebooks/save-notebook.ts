@@ -46,6 +46,10 @@ async function saveNotebook(
   const path = join(root, `${name}.sql`);
   const found = await fileAt(path);
   if ((found?.hash ?? null) !== before) return { kind: "changed", theirs: found ?? null };
+  if (found?.isExact === false)
+    throw new UsageError(`file ${path}: is not UTF-8, and a text would not give its bytes again`, {
+      hint: "convert it to UTF-8 first, or save under another name",
+    });
   const draft = join(root, `.${name}.${randomUUID()}`);
   try {
     await writeDraft(draft, text, found?.mode);

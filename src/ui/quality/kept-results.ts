@@ -1,24 +1,68 @@
-/** Results that are kept at most; each is a page of a list, or the counts of a rule. */
-const MOST_KEPT = 200;
+/** A result, and who waits for it. */
+interface KeptResult {
+  readonly result: Promise<unknown>;
+  readonly stop: AbortController;
+  waiting: number;
+  isMade: boolean;
+}
 
 /**
  * The newest results by their keys: several pages ask for the same, and one goes back and forth. It is a class because it
  * keeps them.
  */
 export class KeptResults {
+  readonly #most: number;
   /** The least recently used first. */
-  readonly #kept = new Map<string, Promise<unknown>>();
+  readonly #kept = new Map<string, KeptResult>();
 
-  /** The result of a key, made once. A failure is not kept: the next call makes it again. */
-  of<T>(key: string, make: () => Promise<T>): Promise<T> {
-    const known = this.#kept.get(key) as Promise<T> | undefined;
-    const result = known ?? make();
+  /** @param most results that are kept */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /**
+   * The result of a key, made once. A failure is not kept: the next call makes it again.
+   *
+   * @param gone aborts when the caller no longer waits.
+   * @param make gets a signal that aborts when nobody waits any more.
+   */
+  of<T>(key: string, gone: AbortSignal, make: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const known = this.#kept.get(key) ?? this.#begin(key, make);
     this.#kept.delete(key);
-    this.#kept.set(key, result);
-    result.catch(() => {
-      if (this.#kept.get(key) === result) this.#kept.delete(key);
-    });
-    for (const old of [...this.#kept.keys()].slice(0, -MOST_KEPT)) this.#kept.delete(old);
-    return result;
+    this.#kept.set(key, known);
+    for (const old of [...this.#kept.keys()].slice(0, -this.#most)) this.#kept.delete(old);
+    this.#wait(key, known, gone);
+    return known.result as Promise<T>;
+  }
+
+  #begin<T>(key: string, make: (signal: AbortSignal) => Promise<T>): KeptResult {
+    const stop = new AbortController();
+    const known: KeptResult = { result: make(stop.signal), stop, waiting: 0, isMade: false };
+    known.result.then(
+      () => {
+        known.isMade = true;
+      },
+      () => {
+        known.isMade = true;
+        this.#forget(key, known);
+      },
+    );
+    return known;
+  }
+
+  #wait(key: string, known: KeptResult, gone: AbortSignal): void {
+    known.waiting++;
+    const leave = (): void => {
+      known.waiting--;
+      if (known.waiting > 0 || known.isMade) return;
+      this.#forget(key, known);
+      known.stop.abort(gone.reason);
+    };
+    if (gone.aborted) leave();
+    else gone.addEventListener("abort", leave, { once: true });
+  }
+
+  #forget(key: string, known: KeptResult): void {
+    if (this.#kept.get(key) === known) this.#kept.delete(key);
   }
 }

@@ -47,6 +47,15 @@ describe("a notebook", () => {
     ]);
   });
 
+  test("that is not UTF-8 keeps its bytes", async () => {
+    const folder = temporaryFolder();
+    const bytes = Buffer.from("SELECT 'caf\xe9';", "latin1");
+    writeFileSync(join(folder, "a.sql"), bytes);
+    const saving = notebookSaver(folder)({ name: "a", text: bytes.toString("utf8"), before: hashOf(bytes) });
+    await expect(saving).rejects.toThrow("is not UTF-8");
+    expect(readFileSync(join(folder, "a.sql"))).toEqual(bytes);
+  });
+
   test("that two pages save at once gets one of the texts, and the other page hears of it", async () => {
     const folder = temporaryFolder();
     const save = notebookSaver(folder);

@@ -14,7 +14,7 @@ export function NotebookBar({
   onRunAll,
   saving,
   isChanged,
-  isExact,
+  isSavable,
   onSave,
 }: {
   readonly name: string;
@@ -24,7 +24,7 @@ export function NotebookBar({
   readonly saving: SaveState;
   /** Whether the text differs from the file. */
   readonly isChanged: boolean;
-  readonly isExact: boolean;
+  readonly isSavable: boolean;
   readonly onSave: () => void;
 }) {
   const isRunning = runs.isWaiting || runs.run?.status === "running";
@@ -43,12 +43,7 @@ export function NotebookBar({
           {notebookText("runAll")}
         </button>
       )}
-      <button
-        type="button"
-        disabled={!isChanged || !isExact || saving.kind === "saving"}
-        title={`${name}.sql (Ctrl S)`}
-        onClick={onSave}
-      >
+      <button type="button" disabled={!isSavable} title={`${name}.sql (Ctrl S)`} onClick={onSave}>
         {notebookText("save")}
       </button>
       <span class={`save-state ${state}`} role="status">

@@ -87,7 +87,12 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
     change(next);
     runs.start(next, undefined);
   };
-  const save = (): void => void saving.save(textOf(newest.current));
+  const isChanged = whole !== saving.base.text;
+  // A second request while one is under way would name a content that the first one replaces.
+  const isSavable = isChanged && source.isExact && saving.state.kind !== "saving";
+  const save = (): void => {
+    if (isSavable) void saving.save(textOf(newest.current));
+  };
   useSaveKey(save);
   document.title = `${runs.run?.title ?? name} · barlake`;
   return (
@@ -98,8 +103,8 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
         runs={runs}
         onRunAll={() => runs.start(newest.current, undefined)}
         saving={saving.state}
-        isChanged={whole !== saving.base.text}
-        isExact={source.isExact}
+        isChanged={isChanged}
+        isSavable={isSavable}
         onSave={save}
       />
       <SaveSigns
@@ -107,7 +112,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
         saving={saving}
         draftAt={draft?.at}
         isOlder={isOlder}
-        isChanged={whole !== saving.base.text}
+        isChanged={isChanged}
         isKept={isKept}
         text={whole}
         onShow={show}

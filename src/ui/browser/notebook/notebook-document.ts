@@ -32,6 +32,9 @@ export function documentOf(text: string, before?: NotebookDocument): NotebookDoc
   const known = [...(before?.cells ?? [])];
   let nextId = before?.nextId ?? 1;
   const cells = sourceCells(text.slice(mark.length)).map((piece): DocumentCell => {
+    // Line ends at the end of a cell that were typed belong to its body while its editor shows them.
+    const same = known.findIndex((cell) => cell.body + cell.tail === piece);
+    if (same >= 0) return known.splice(same, 1)[0] as DocumentCell;
     const body = piece.replace(/[\r\n]+$/, "");
     const at = known.findIndex((cell) => cell.body === body);
     const id = known.splice(at, at < 0 ? 0 : 1)[0]?.id ?? nextId++;

@@ -26,6 +26,15 @@ const TEXT = fc
 const shown = (text: string): string => text.replaceAll(/\r\n?/g, "\n");
 const idAt = ({ cells }: NotebookDocument, at: number): number => cells[at]?.id ?? -1;
 
+test("a cell whose text ends with empty lines is the same cell when another editor is left", () => {
+  const document = documentOf("SELECT 1;\n\n-- %%\nSELECT 2;\n");
+  const id = idAt(document, 0);
+  const typed = withEdited(document, id, "SELECT 1;\n\n");
+  const left = documentOf(textOf(typed), typed);
+  expect(left.cells).toEqual(typed.cells);
+  expect(textOf(withEdited(left, id, "SELECT 1;\n\n3"))).toBe("SELECT 1;\n\n3\n\n-- %%\nSELECT 2;\n");
+});
+
 describe("the text of a document", () => {
   test("is the notebook's, byte for byte, also when cells are shown and not changed", () => {
     fc.assert(
