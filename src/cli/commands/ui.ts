@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { Option } from "commander";
+import { portIfFree, steadyPort } from "../../ui/http/steady-port.js";
 import { startWorkspace, type Workspace } from "../../ui/start-workspace.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
@@ -11,7 +12,7 @@ import { portOption } from "../options/port-option.js";
 import { paint } from "../text/text.js";
 
 interface Options extends CommonOptions {
-  readonly port: number;
+  readonly port?: number;
   readonly open: boolean;
   readonly notebooks: string;
 }
@@ -19,7 +20,12 @@ interface Options extends CommonOptions {
 export function addUi(cli: Cli): void {
   cli.program
     .command("ui")
-    .addOption(new Option("--port <n>", "port; 0 takes a free one").default(0).argParser(portOption))
+    .addOption(
+      new Option(
+        "--port <n>",
+        "port; 0 takes a free one (default: the same for each lake, where it is free)",
+      ).argParser(portOption),
+    )
     .option("--no-open", "print the address, and open no browser")
     .option(
       "--notebooks <folder>",
@@ -41,7 +47,7 @@ Examples:
       cli.action(async () => {
         const lake = await openExistingLake(options);
         await using workspace = await startWorkspace(lake, {
-          port: options.port,
+          port: options.port ?? (await portIfFree(steadyPort(lake.location))),
           location: options.lake,
           notebooks: options.notebooks,
         });
