@@ -183,6 +183,9 @@ describe.skipIf(!hasChromium())("a notebook in the browser", () => {
     const downloading = page.waitForEvent("download");
     await cell(4).getByRole("link", { name: "The result as CSV" }).click();
     expect(readFileSync(await (await downloading).path(), "utf8")).toMatch(/^n\n0\n1\n.*\n999999\n$/s);
+    const making = page.waitForEvent("download");
+    await page.getByRole("button", { name: "HTML page" }).click();
+    expect(readFileSync(await (await making).path(), "utf8")).toContain("<title>Edited</title>");
   });
 
   test("an endless cell is stopped, and the page goes on", async () => {

@@ -1,9 +1,8 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { Option } from "commander";
-import { BarlakeError } from "../../core/errors.js";
-import type { Lake } from "../../lake/lake.js";
-import { startWorkspace, type Workspace, type WorkspaceOptions } from "../../ui/start-workspace.js";
+import { portIfFree, steadyPort } from "../../ui/http/steady-port.js";
+import { startWorkspace, type Workspace } from "../../ui/start-workspace.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { usersNotebooks } from "../notebook/find-notebook.js";
@@ -14,9 +13,6 @@ import { rpmOption, type ServiceOptions, shareOption, urlOption } from "../optio
 import { usersPipelines } from "../options/users-pipelines.js";
 import { workspaceRuns } from "../options/workspace-runs.js";
 import { paint } from "../text/text.js";
-
-/** Where it listens if it can: what a browser keeps of one start, such as unsaved notebooks, the next start finds again. */
-const USUAL_PORT = 8137;
 
 interface Options extends ServiceOptions {
   readonly port?: number;
@@ -31,7 +27,7 @@ export function addUi(cli: Cli): void {
     .addOption(
       new Option(
         "--port <n>",
-        `port; 0 takes a free one (default: ${USUAL_PORT}, or a free one while that is in use)`,
+        "port; 0 takes a free one (default: the same for each lake, where it is free)",
       ).argParser(portOption),
     )
     .option("--no-open", "print the address, and open no browser")
@@ -65,7 +61,8 @@ Examples:
     .action((options: Options) =>
       cli.action(async () => {
         const lake = await openExistingLake(options);
-        await using workspace = await startAtPort(lake, options.port, {
+        await using workspace = await startWorkspace(lake, {
+          port: options.port ?? (await portIfFree(steadyPort(lake.location))),
           location: options.lake,
           notebooks: options.notebooks,
           pipelines: options.pipelines ?? usersPipelines(),
@@ -85,26 +82,6 @@ Examples:
         return EXIT.done;
       }),
     );
-}
-
-/** Starts a workspace at the port that was given; else at the usual one, or at a free one where that is in use. */
-async function startAtPort(
-  lake: Lake,
-  port: number | undefined,
-  options: WorkspaceOptions,
-): Promise<Workspace> {
-  if (port !== undefined) return startWorkspace(lake, { ...options, port });
-  try {
-    return await startWorkspace(lake, { ...options, port: USUAL_PORT });
-  } catch (error) {
-    if (!(error instanceof BarlakeError && isPortFault(error.cause))) throw error;
-    return startWorkspace(lake, options);
-  }
-}
-
-/** Whether a port is in use, or not permitted. */
-function isPortFault(cause: unknown): boolean {
-  return ["EADDRINUSE", "EACCES"].includes((cause as NodeJS.ErrnoException | undefined)?.code ?? "");
 }
 
 /** Opens a browser, or prints the address. */

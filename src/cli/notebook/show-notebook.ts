@@ -1,13 +1,12 @@
 import { writeFile } from "node:fs/promises";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
-import { VERSION } from "../../core/version.js";
 import type { QueryEngine } from "../../db/query-engine.js";
 import type { NamedValues } from "../../db/session/named-values.js";
-import { rowCount } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { Notebook } from "../../notebook/notebook.js";
 import { notebookPage } from "../../notebook/notebook-page.js";
+import { PAGE_ROWS, pageContent, parameterTexts } from "../../notebook/page-content.js";
 import { type CellRun, computeParameters, runCells } from "../../notebook/run-notebook.js";
 import { EXIT } from "../exit-codes.js";
 import { writeBeside } from "../results/write-beside.js";
@@ -27,8 +26,8 @@ export interface NotebookPlace {
   readonly signal: AbortSignal;
 }
 
-/** Maximum number of rows that a chart draws. */
-const CHART_ROWS = { page: 50_000, terminal: 20_000 } as const;
+/** Maximum number of rows that a chart of the terminal draws. */
+const CHART_ROWS = 20_000;
 
 /** Runs a notebook and shows it, as a page or in the terminal. @returns the exit code. */
 export async function showNotebook(
@@ -51,8 +50,8 @@ async function showInTerminal(
   { engine, progress, limit, signal }: NotebookPlace,
 ): Promise<number> {
   let exit: number = EXIT.done;
-  const kept = { table: (asked: number) => Math.min(asked, limit), chart: CHART_ROWS.terminal };
-  const parameters = textsOf(values).map(([name, value]) => `${paint("dim", name)} ${value}`);
+  const kept = { table: (asked: number) => Math.min(asked, limit), chart: CHART_ROWS };
+  const parameters = parameterTexts(values).map(([name, value]) => `${paint("dim", name)} ${value}`);
   if (parameters.length > 0) process.stdout.write(`${parameters.join("   ")}\n\n`);
   for await (const run of watched(runCells(engine, notebook, values, kept, signal), progress)) {
     if (signal.aborted) return EXIT.interrupted;
@@ -70,26 +69,13 @@ async function writePage(
 ): Promise<number> {
   let exit: number = EXIT.done;
   const runs: CellRun[] = [];
-  const kept = { table: (asked: number) => asked, chart: CHART_ROWS.page };
-  for await (const run of watched(runCells(engine, notebook, values, kept, signal), progress)) {
+  for await (const run of watched(runCells(engine, notebook, values, PAGE_ROWS, signal), progress)) {
     if (signal.aborted) return EXIT.interrupted;
     runs.push(run);
     if (run.fault !== undefined) exit = reportFault(notebook, run);
   }
-  const page = await notebookPage({
-    title: notebook.title,
-    path: notebook.path,
-    parameters: textsOf(values),
-    runs,
-    tables: snapshots.map((snapshot) => ({
-      name: snapshot.table.name,
-      version: snapshot.version,
-      rows: rowCount(snapshot),
-    })),
-    asOf,
-    madeAt: systemClock.now(),
-    version: VERSION,
-  });
+  const madeAt = systemClock.now();
+  const page = await notebookPage(pageContent(notebook, { values, runs, snapshots, asOf, madeAt }));
   await writeBeside(target, (path) => writeFile(path, page));
   const charts = runs.filter(({ chart }) => chart !== undefined).length;
   const figures = [plural(runs.length, "cell"), plural(charts, "chart"), size(Buffer.byteLength(page))];
@@ -104,10 +90,6 @@ async function* watched<T>(items: AsyncGenerator<T>, progress: QueryProgress): A
     if (next.done === true) return;
     yield next.value;
   }
-}
-
-function textsOf(values: NamedValues): [name: string, value: string][] {
-  return [...values].map(([name, { value }]) => [name, value === null ? "null" : String(value)]);
 }
 
 function reportFault({ path }: Notebook, { fault }: CellRun): number {

@@ -1,9 +1,10 @@
 import { resolve } from "node:path";
 import { Readable } from "node:stream";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { UsageError } from "../../core/errors.js";
 import { readCatalog } from "../../db/catalog/read-catalog.js";
 import { parseNotebook } from "../../notebook/parse-notebook.js";
+import { madePage } from "../notebooks/made-page.js";
 import { listNotebooks, readNotebook } from "../notebooks/notebook-files.js";
 import { expectNotebookName } from "../notebooks/notebook-name.js";
 import { notebookLines } from "../notebooks/run-lines.js";
@@ -45,11 +46,7 @@ export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): 
     const state = stateOf(request, parts);
     const notebook = parseNotebook(textIn(request.body, "text"), textIn(request.body, "name"));
     const requested = linesIn(request.body);
-    const given = new Map(
-      [...queryOf(request)].flatMap(([name, value]) =>
-        name.startsWith(PARAMETER) ? [[name.slice(PARAMETER.length), value] as const] : [],
-      ),
-    );
+    const given = givenIn(request);
     const lines = new LineQueue(signal);
     const running = readers.use(state, { signal, isForeign: true }, async ({ session }, limited) => {
       const { engine: keeping, take: taken } = results.keeping(session);
@@ -70,6 +67,17 @@ export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): 
     void reply.type("application/x-ndjson; charset=utf-8");
     return reply.send(Readable.from(lines.pieces()));
   });
+  app.post("/api/notebook/page", SENT, async (request, reply) => {
+    const signal = goneSignal(reply);
+    const state = stateOf(request, parts);
+    const notebook = parseNotebook(textIn(request.body, "text"), textIn(request.body, "name"));
+    const page = await readers.use(state, { signal, isForeign: true }, ({ session }, limited) =>
+      madePage(sandboxedEngine(session), notebook, givenIn(request), { state, signal: limited, clock }),
+    );
+    // As a file: a page of this origin would run with the rights of the workspace.
+    void reply.type("text/html; charset=utf-8").header("content-disposition", "attachment");
+    return reply.send(page);
+  });
   app.put("/api/notebook", SENT, async (request, reply): Promise<SaveReport> => {
     const { body } = request;
     const before = memberOf(body, "before") ?? null;
@@ -78,6 +86,15 @@ export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): 
     if (outcome.kind === "changed") void reply.code(409);
     return outcome;
   });
+}
+
+/** The values of parameters in an address. */
+function givenIn(request: FastifyRequest): ReadonlyMap<string, string> {
+  return new Map(
+    [...queryOf(request)].flatMap(([name, value]) =>
+      name.startsWith(PARAMETER) ? [[name.slice(PARAMETER.length), value] as const] : [],
+    ),
+  );
 }
 
 /** A notebook that has no file yet. @throws {UsageError} for a name that no file can have. */

@@ -51,9 +51,7 @@ export async function* notebookLines(
   const needed = cellsNeeded(cells, shown);
   const running = { ...notebook, cells: cells.filter((_, index) => needed.has(index)) };
   try {
-    const declared = notebook.parameters.map(({ name }) => name);
-    const own = new Map([...given].filter(([name]) => declared.includes(name)));
-    const values = await computeParameters(engine, notebook, own);
+    const values = await computeParameters(engine, notebook, givenOf(notebook, given));
     const parameters = await parameterReports(engine, notebook, values);
     yield { kind: "begin", title, parameters, cells: shown.size };
     let began = ticksOf(clock);
@@ -76,6 +74,15 @@ export async function* notebookLines(
     signal.throwIfAborted();
     yield { kind: "fault", fault: faultOf(error) };
   }
+}
+
+/** Values of the parameters that a notebook declares: an address may have others, of another notebook. */
+export function givenOf(
+  { parameters }: Notebook,
+  given: ReadonlyMap<string, string>,
+): ReadonlyMap<string, string> {
+  const declared = parameters.map(({ name }) => name);
+  return new Map([...given].filter(([name]) => declared.includes(name)));
 }
 
 async function parameterReports(

@@ -209,6 +209,20 @@ test("a body of 10 MB is refused before it is read", async () => {
   expect(existsSync(join(notebooks, "large.sql"))).toBe(false);
 });
 
+test("the page of what is typed is a file that loads nothing, made in the same sandbox", async () => {
+  const text =
+    "-- # Paged\n-- %% param n = 1\n-- %%\nSELECT $n + 41 AS answer;\n-- %%\nFROM read_text('/etc/passwd');\n";
+  const made = await send("POST", `/api/notebook/page?state=${state}&p.n=2&p.other=3`, {
+    name: "typed",
+    text,
+  });
+  expect([made.status, made.headers["content-disposition"]]).toEqual([200, "attachment"]);
+  expect(made.body).toContain('<td class="n">43</td>');
+  expect(made.body).not.toContain("root:");
+  const refused = await send("POST", `/api/notebook/page?state=${state}&p.n=x`, { name: "typed", text });
+  expect([refused.status, refused.body]).toEqual([400, expect.stringContaining("param n") as string]);
+});
+
 test("the rows of a result come in windows and as files, until it is gone", async () => {
   const [cell] = cellsOf(await run("-- %%\nSELECT i, '<b>' AS text FROM range(1000) t(i);\n"));
   expect(cell?.results).toMatchObject([{ rows: 1000 }]);

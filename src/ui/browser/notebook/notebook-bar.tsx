@@ -16,6 +16,7 @@ export function NotebookBar({
   isChanged,
   isSavable,
   onSave,
+  onPage,
 }: {
   readonly name: string;
   readonly parameters: readonly ParameterReport[];
@@ -26,6 +27,8 @@ export function NotebookBar({
   readonly isChanged: boolean;
   readonly isSavable: boolean;
   readonly onSave: () => void;
+  /** Makes the page of the notebook; undefined while one is made. */
+  readonly onPage: (() => void) | undefined;
 }) {
   const isRunning = runs.isWaiting || runs.run?.status === "running";
   const state = saving.kind === "saving" ? "saving" : isChanged ? "unsaved" : "saved";
@@ -45,6 +48,9 @@ export function NotebookBar({
       )}
       <button type="button" disabled={!isSavable} title={`${name}.sql (Ctrl S)`} onClick={onSave}>
         {notebookText("save")}
+      </button>
+      <button type="button" disabled={onPage === undefined} title={`${name}.html`} onClick={onPage}>
+        {notebookText("htmlPage")}
       </button>
       <span class={`save-state ${state}`} role="status">
         {notebookText(state)}

@@ -1,13 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Catalog } from "../../../db/catalog/catalog.js";
 import type { NotebookSource } from "../../page-data.js";
 import { FaultBox } from "../fault-box.js";
-import { askJson } from "../fetch-data.js";
+import type { Fault } from "../fetch-data.js";
 import { useStateAddress } from "../lake-state.js";
 import { text } from "../texts.js";
 import { CellSection } from "./cell-section.js";
 import { draftKey, forgetDraft, readDraft } from "./drafts.js";
-import type { EditorLinks } from "./editor/code-editor.js";
+import { lazyCatalog } from "./editor/lazy-catalog.js";
 import { NotebookBar } from "./notebook-bar.js";
 import {
   type DocumentCell,
@@ -25,6 +24,7 @@ import { notebookText } from "./notebook-texts.js";
 import { useRun } from "./run/use-run.js";
 import { SaveSigns } from "./save-signs.js";
 import { useDraft } from "./use-draft.js";
+import { usePage } from "./use-page.js";
 import { type FileContent, useSaving } from "./use-saving.js";
 
 /** A notebook that is read, run, edited and saved. */
@@ -94,6 +94,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
     if (isSavable) void saving.save(textOf(newest.current));
   };
   useSaveKey(save);
+  const page = usePage(name, newest);
   document.title = `${runs.run?.title ?? name} · barlake`;
   return (
     <>
@@ -106,6 +107,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
         isChanged={isChanged}
         isSavable={isSavable}
         onSave={save}
+        onPage={page.make}
       />
       <SaveSigns
         source={source}
@@ -118,7 +120,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
         onShow={show}
         onSavedAs={() => forgetDraft(localStorage, key)}
       />
-      {runs.fault !== undefined && <FaultBox fault={runs.fault} />}
+      {(runs.fault ?? page.fault) !== undefined && <FaultBox fault={(runs.fault ?? page.fault) as Fault} />}
       {runs.run === undefined && runs.fault === undefined && <p class="quiet">{text("running")} …</p>}
       {deleted !== undefined && (
         <p class="save-sign" role="status">
@@ -164,19 +166,6 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
       </div>
     </>
   );
-}
-
-/** Asks for the names that SQL knows when they are needed first; undefined where they cannot be had. */
-function lazyCatalog(address: string | undefined): EditorLinks["catalog"] {
-  let asked: Promise<Catalog | undefined> | undefined;
-  return () => {
-    if (address === undefined) return Promise.resolve(undefined);
-    asked ??= askJson<Catalog>(address).catch(() => {
-      asked = undefined;
-      return undefined;
-    });
-    return asked;
-  };
 }
 
 /** Ctrl S saves, wherever the focus is. */

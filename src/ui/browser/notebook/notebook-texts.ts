@@ -39,6 +39,7 @@ const ENGLISH = {
   notKept: "This browser keeps no draft of it: save it before you leave.",
   failed: "with an error",
   resultAs: "The result as",
+  htmlPage: "HTML page",
 };
 
 type NotebookTextName = keyof typeof ENGLISH;
@@ -82,6 +83,7 @@ const CHINESE: Readonly<Record<NotebookTextName, string>> = {
   notKept: "此浏览器不保存草稿：离开前请保存。",
   failed: "有错误",
   resultAs: "结果导出为",
+  htmlPage: "HTML 页面",
 };
 
 const TEXTS: Readonly<Record<NotebookTextName, string>> = isChinese ? CHINESE : ENGLISH;
