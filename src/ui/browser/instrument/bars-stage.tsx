@@ -157,9 +157,12 @@ async function reaching(
   at: number | undefined,
   signal: AbortSignal,
 ): Promise<Bars> {
+  if (at === undefined) return bars;
   let all = bars;
-  for (let n = 0; n < MOST_WINDOWS && at !== undefined && all.hasEarlier && at < (all.time[0] ?? 0); n++)
+  for (let windows = 0; windows < MOST_WINDOWS && all.hasEarlier; windows++) {
+    if ((all.time[0] ?? Number.POSITIVE_INFINITY) <= at) break;
     all = await loadEarlier(key, all, signal);
+  }
   return all;
 }
 
