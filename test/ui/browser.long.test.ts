@@ -98,6 +98,42 @@ describe.skipIf(!hasChromium())("the workspace in a browser", () => {
     expect(query()).toBe("?period=1w&adjust=backward");
   });
 
+  test("other instruments are compared, and where the chart was moved to is in the address", async () => {
+    await open("/instrument/");
+    await page.waitForURL(/instrument\/./);
+    const symbol = new URL(page.url()).pathname.split("/").at(-1) ?? "";
+    await shown(`${symbol} 1d forward`);
+    const next = (await page.locator(".steps a").last().getAttribute("href"))?.split("/").at(-1) ?? "";
+    await page.getByRole("textbox", { name: "Compare" }).fill(next);
+    await page.getByRole("textbox", { name: "Compare" }).press("Enter");
+    await page.waitForURL((url) => url.search.includes(`compare=${next}`));
+    await page.getByRole("button", { name: `${next}: Close` }).click();
+    await page.waitForURL((url) => !url.search.includes("compare"));
+    const box = await page.locator(".drawing").boundingBox();
+    await page.mouse.move((box?.x ?? 0) + 500, (box?.y ?? 0) + 100);
+    await page.mouse.down();
+    await page.mouse.move((box?.x ?? 0) + 800, (box?.y ?? 0) + 100, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForURL(/at=\d{4}-\d\d-\d\d/);
+    const moved = query();
+    await page.reload();
+    await shown(`${symbol} 1d forward`);
+    // A chart that was drawn elsewhere would write its own place there once it rests.
+    await page.waitForFunction("performance.getEntriesByName('chart-rests').length > 0");
+    expect(query()).toBe(moved);
+  });
+
+  test("a field of the coverage opens what its month lacks", async () => {
+    await open("/");
+    const field = page.locator("button.month").first();
+    const name = (await field.getAttribute("aria-label"))?.split(",")[0]?.split(" ") ?? [];
+    await field.click();
+    expect(await page.locator(".missing h3").textContent()).toBe(name.join(" · "));
+    await page.waitForSelector(".missing >> text=Nothing is missing");
+    await page.keyboard.press("Escape");
+    await page.waitForSelector(".missing", { state: "detached" });
+  });
+
   test("a parameter of a notebook is a control, whose value is in the address and runs it again", async () => {
     await open("/notebook/instrument");
     const before = await page.locator(".figures dd").first().textContent();

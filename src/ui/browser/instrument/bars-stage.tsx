@@ -1,17 +1,24 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { basePeriod } from "../../../market/period.js";
 import type { InstrumentReport } from "../../page-data.js";
+import { change } from "../address.js";
 import { FaultBox, Missing } from "../fault-box.js";
 import { type Fault, faultOf } from "../fetch-data.js";
-import { change, compactNumber, instant } from "../formats.js";
+import { compactNumber, instant, change as ratioText } from "../formats.js";
 import { useIsDark } from "../is-dark.js";
 import { useShownState } from "../lake-state.js";
 import { risingColour, risingSetting } from "../rising.js";
 import { text } from "../texts.js";
 import { type Bars, type BarsKey, loadBars, loadEarlier } from "./bars-source.js";
+import { placeText, placeTime } from "./chart-place.js";
 import type { InstrumentState } from "./instrument-state.js";
 import { movingAverage } from "./moving-average.js";
 import { type Mark, PriceChart } from "./price-chart.js";
+
+/** The chart rests after this time without a movement. */
+const REST_MS = 300;
+/** Most windows of bars that are read to reach a time of the address. */
+const MOST_WINDOWS = 30;
 
 interface Loaded {
   readonly key: BarsKey;
@@ -37,10 +44,17 @@ export function BarsStage({
   const element = useRef<HTMLDivElement>(null);
   const chart = useRef<PriceChart | undefined>(undefined);
   const earlier = useRef(() => {});
+  const moved = useRef((_end: number | undefined) => {});
+  const resting = useRef<ReturnType<typeof setTimeout>>(undefined);
   const compare = state.compare.join(",");
   const stateId = lake?.state;
   useEffect(() => {
-    chart.current = new PriceChart(element.current as HTMLElement, setPoint, () => earlier.current());
+    chart.current = new PriceChart(
+      element.current as HTMLElement,
+      setPoint,
+      () => earlier.current(),
+      (end) => moved.current(end),
+    );
     return () => chart.current?.remove();
   }, []);
   useEffect(() => {
@@ -54,8 +68,13 @@ export function BarsStage({
       );
       setFault(undefined);
       setPoint(undefined);
-      if (bars !== undefined)
-        setLoaded({ key, bars, compared: more.map((one, at) => ({ symbol: others[at] ?? "", bars: one })) });
+      if (bars === undefined) return;
+      const whole = await reaching(bars, key, placeTime(state.at), stop.signal);
+      setLoaded({
+        key,
+        bars: whole,
+        compared: more.map((one, at) => ({ symbol: others[at] ?? "", bars: one })),
+      });
     };
     load().catch((error: unknown) => {
       if (!stop.signal.aborted) setFault(faultOf(error));
@@ -69,13 +88,32 @@ export function BarsStage({
       .then((bars) => setLoaded((now) => (now?.key === loaded.key ? { ...now, bars } : now)), setFault)
       .finally(() => setBusy(false));
   };
+  // Where the chart was moved to is in the address, once it rests.
+  moved.current = (end) => {
+    clearTimeout(resting.current);
+    resting.current = setTimeout(() => {
+      performance.mark("chart-rests");
+      const at = end === undefined ? undefined : placeText(end, basePeriod(period) === "1m");
+      if (at !== (new URLSearchParams(location.search).get("at") ?? undefined)) change({ at }, false);
+    }, REST_MS);
+  };
+  useEffect(() => () => clearTimeout(resting.current), [symbol]);
   const marks = hasMarks ? marksOf(report) : [];
   const rising = risingColour(report?.region ?? null);
   useEffect(() => {
     if (loaded === undefined || loaded.bars.time.length === 0) return chart.current?.remove();
     const { bars, key, compared } = loaded;
     const hasTimes = basePeriod(key.period) === "1m";
-    chart.current?.draw({ bars, hasTimes, rising, averages, isLog, marks, compared });
+    chart.current?.draw({
+      bars,
+      hasTimes,
+      rising,
+      averages,
+      isLog,
+      marks,
+      compared,
+      end: placeTime(state.at),
+    });
     performance.mark("bars-drawn", { detail: `${key.symbol} ${key.period} ${key.adjust}` });
   }, [loaded, averages.join(), isLog, marks.length, rising, risingSetting(), isDark]);
   const bars = loaded?.bars;
@@ -110,6 +148,22 @@ export function BarsStage({
       </p>
     </>
   );
+}
+
+/** The bars, with the windows before them that reach back to a time; as many as are read at most. */
+async function reaching(
+  bars: Bars,
+  key: BarsKey,
+  at: number | undefined,
+  signal: AbortSignal,
+): Promise<Bars> {
+  if (at === undefined) return bars;
+  let all = bars;
+  for (let windows = 0; windows < MOST_WINDOWS && all.hasEarlier; windows++) {
+    if ((all.time[0] ?? Number.POSITIVE_INFINITY) <= at) break;
+    all = await loadEarlier(key, all, signal);
+  }
+  return all;
 }
 
 function shownAt({
@@ -147,7 +201,7 @@ function Legend({
     <div class="legend">
       <b>{isMinutes ? iso.slice(0, 16).replace("T", " ") : iso.slice(0, 10)}</b> O {shown(open[at])} H{" "}
       {shown(high[at])} L {shown(low[at])} C <b>{shown(last)}</b>{" "}
-      <span class={(ratio ?? 0) > 0 ? "up" : (ratio ?? 0) < 0 ? "down" : ""}>{change(ratio)}</span> V{" "}
+      <span class={(ratio ?? 0) > 0 ? "up" : (ratio ?? 0) < 0 ? "down" : ""}>{ratioText(ratio)}</span> V{" "}
       {compactNumber(shares[at] ?? 0)}{" "}
       {(amount[at] ?? 0) > 0 && `${text("amount")} ${compactNumber(amount[at] as number)} `}
       {averages.map((length, nth) => {

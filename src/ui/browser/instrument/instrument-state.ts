@@ -14,6 +14,8 @@ export interface InstrumentState {
   readonly compare: readonly string[];
   /** The day at whose end the statements were known; undefined: now. */
   readonly known: string | undefined;
+  /** The last time in view; undefined: the newest. */
+  readonly at: string | undefined;
 }
 
 /** Averages that can be chosen. */
@@ -35,6 +37,7 @@ export function useInstrumentState(): InstrumentState {
     hasMarks: query.get("marks") !== "0",
     compare: list("compare").slice(0, MOST_COMPARED),
     known: query.get("known"),
+    at: query.get("at"),
   };
 }
 

@@ -21,6 +21,7 @@ import {
   volumeColour,
 } from "../../../notebook/browser/candle-series.js";
 import type { Bars } from "./bars-source.js";
+import { endOfView } from "./chart-place.js";
 import { movingAverage } from "./moving-average.js";
 
 /** A mark at a day. */
@@ -41,6 +42,8 @@ export interface Drawing {
   readonly compared: readonly { readonly symbol: string; readonly bars: Bars }[];
   /** Times, as those of the bars, that are in view at first. @default the newest bars */
   readonly around?: { readonly first: number; readonly last: number };
+  /** The last time in view at first. @default the newest bar's */
+  readonly end?: number | undefined;
 }
 
 /** Bars that are shown at first: about as many as can be distinguished. */
@@ -51,17 +54,25 @@ export class PriceChart {
   readonly #element: HTMLElement;
   readonly #onPoint: (index: number | undefined) => void;
   readonly #onEarlier: () => void;
+  readonly #onMoved: (end: number | undefined) => void;
   #chart: IChartApi | undefined;
   #drawn: Drawing | undefined;
 
   /**
    * @param onPoint called with the place of the bar under the pointer.
    * @param onEarlier called when bars before the loaded ones come into view.
+   * @param onMoved called with the time of the last bar in view; undefined: the newest bar is.
    */
-  constructor(element: HTMLElement, onPoint: (index: number | undefined) => void, onEarlier: () => void) {
+  constructor(
+    element: HTMLElement,
+    onPoint: (index: number | undefined) => void,
+    onEarlier: () => void,
+    onMoved: (end: number | undefined) => void = () => {},
+  ) {
     this.#element = element;
     this.#onPoint = onPoint;
     this.#onEarlier = onEarlier;
+    this.#onMoved = onMoved;
   }
 
   /** Draws. What was in view stays in view where the bars are the same, or go further back. */
@@ -92,7 +103,9 @@ export class PriceChart {
       ),
     );
     chart.timeScale().subscribeVisibleLogicalRangeChange((visible) => {
-      if (visible !== null && visible.from < 10) this.#onEarlier();
+      if (visible === null) return;
+      this.#onMoved(endOfView(bars.time, visible.to));
+      if (visible.from < 10) this.#onEarlier();
     });
   }
 
@@ -155,7 +168,15 @@ export class PriceChart {
     }
     const shown = Math.max(40, Math.floor(this.#element.clientWidth / BAR_PIXELS));
     const end = bars.time.length;
-    const { around } = this.#drawn as Drawing;
+    const { around, end: lastTime } = this.#drawn as Drawing;
+    const newest = bars.time.at(-1) ?? 0;
+    if (lastTime !== undefined && lastTime < newest) {
+      const place = bars.time.findLastIndex((time) => time <= lastTime);
+      chart
+        .timeScale()
+        .setVisibleLogicalRange({ from: Math.max(place - shown, -0.5), to: Math.max(place, 5) + 0.4 });
+      return;
+    }
     if (around !== undefined) {
       const [first, last] = [around.first, around.last].map((time) => placeOf(bars, time)) as [
         number,
