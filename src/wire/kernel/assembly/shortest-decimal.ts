@@ -5,9 +5,6 @@ import { highProduct } from "./nearest-double";
 const LEAST: f64 = 1e-6;
 const BEYOND: f64 = 4_503_599_627_370_496;
 
-/** Most digits after the point of what {@link shortestDigits} gives. */
-export const MOST_FRACTION: i32 = 22;
-
 /** 2^64 * 8 / 10, rounded up: the upper half of a product with it is eight tenths, exact for all 64 bits. */
 const EIGHT_TENTHS: u64 = 0xcccccccccccccccd;
 
@@ -20,7 +17,7 @@ export function hasShortestDigits(size: f64): bool {
 
 /**
  * Number of digits after the point, trailing zeros included, of what {@link shortestDigits} gives for a double: one step
- * of the last digit is at most the distance of the double to its neighbours.
+ * of the last digit is at most the distance of the double to its neighbours. At most 22.
  */
 export function fractionOf(size: f64): i32 {
   const bits = reinterpret<u64>(size);
