@@ -70,7 +70,7 @@ describe.skipIf(!HAS_STORE)("machines on a store, whose clocks are as far apart 
     );
     const rows = await queryLake<{ n: number; different: number }>(
       stores.open(location),
-      "SELECT count(*) AS n, count(DISTINCT timestamp) AS different FROM bars_1d",
+      "SELECT count(*)::DOUBLE AS n, count(DISTINCT timestamp)::DOUBLE AS different FROM bars_1d",
     );
     expect(rows.map(({ n, different }) => [n, different])).toEqual([[2 * LANDINGS + 1, 2 * LANDINGS + 1]]);
     const times = (await readHistory(stores.open(location).storage, BARS_1D)).map(
