@@ -40,8 +40,8 @@ export function earlierBarsLines(
   const later = lists.filter(({ firstSeenAt }) => start !== undefined && start < firstSeenAt);
   if (later.length === 0) return [];
   const known = grouped(later, (one) => `${one.dataset} ${one.since}`).map(
-    ({ dataset: table, since, lists: names }) =>
-      `${table === "instruments" ? "instruments" : "members"} of ${some(names)} since ${since}`,
+    ({ dataset: listed, since, lists: names }) =>
+      `${listed === "instruments" ? "instruments" : "members"} of ${some(names)} since ${since}`,
   );
   return [
     `${paint("yellow", "note:")} ${dataset}: the symbols are the ${known.join(", ")}; what left these lists before was not asked for; request such symbols by name, with --symbols`,

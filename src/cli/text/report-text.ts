@@ -93,11 +93,8 @@ export function runSummary(report: RunReport, lake: string): string {
   lines.push(...referenceTable(report.changes));
   lines.push(...newListLines(report.lists.filter(({ isNew }) => isNew)));
   if (report.rejected.length > 0) lines.push("", rejectedTable(report.rejected, lake));
-  for (const table of report.completeness)
-    lines.push(
-      ...completenessLines(table),
-      ...earlierBarsLines(table.dataset, table.asked.start, report.lists),
-    );
+  for (const one of report.completeness)
+    lines.push(...completenessLines(one), ...earlierBarsLines(one.dataset, one.asked.start, report.lists));
   for (const { dataset, requested, returned, missing } of report.symbols) {
     if (returned === requested) continue;
     const more = requested - returned > missing.length ? " ..." : "";

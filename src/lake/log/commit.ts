@@ -59,7 +59,7 @@ export function tooManyWriters({ table }: Snapshot, times: number): CommitConfli
 }
 
 /**
- * Commits actions as the version after `base`, and writes a checkpoint every {@link CHECKPOINT_INTERVAL} commits.
+ * Commits actions as the version after `base`, at a time that is not before its own, and writes a checkpoint every {@link CHECKPOINT_INTERVAL} commits.
  *
  * @param now epoch milliseconds.
  * @returns the table afterwards, or undefined when another writer has taken that version: then nothing was committed.
@@ -68,10 +68,11 @@ export function tooManyWriters({ table }: Snapshot, times: number): CommitConfli
 export async function commit(
   places: LakePlaces,
   base: Snapshot,
-  actions: readonly Action[],
+  undated: readonly Action[],
   now: number,
 ): Promise<Snapshot | undefined> {
   const { storage } = places;
+  const actions = inOrderOfTime(base, undated);
   const { name } = base.table;
   checkWritable(name, base.metaData, actions);
   const version = base.version + 1;
@@ -86,6 +87,18 @@ export async function commit(
   if (version > 0 && version % CHECKPOINT_INTERVAL === 0)
     await writeCheckpoint(places, after, now).catch(() => undefined);
   return after;
+}
+
+/**
+ * The actions of a commit, dated no earlier than the commit before: the clocks of machines differ, and what was read as of a
+ * time must not change with a later commit or checkpoint.
+ */
+function inOrderOfTime({ committedAt }: Snapshot, actions: readonly Action[]): readonly Action[] {
+  return actions.map((action) => {
+    if (!("commitInfo" in action) || committedAt === undefined) return action;
+    const { commitInfo } = action;
+    return { commitInfo: { ...commitInfo, timestamp: Math.max(commitInfo.timestamp, committedAt) } };
+  });
 }
 
 /**

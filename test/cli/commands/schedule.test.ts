@@ -211,11 +211,11 @@ once(
   async () => {
     pipelineFile(dailyAt(5 * MINUTE));
     service.script = (_, response) => json(response, 401, { code: "UNAUTHORIZED", message: "no" });
-    const once = () => runCli(["schedule", "--once", "./mine.mjs"], { cwd: place, env });
-    const refused = await once();
+    const runOnce = () => runCli(["schedule", "--once", "./mine.mjs"], { cwd: place, env });
+    const refused = await runOnce();
     expect(refused.code).toBe(3);
     expect(messages(refused.stderr)).toEqual(["run started", "run ended: refused"]);
-    const again = await once();
+    const again = await runOnce();
     expect([again.code, ...messages(again.stderr)]).toEqual([0, "nothing is due"]);
   },
 );
@@ -297,8 +297,8 @@ test.skipIf(SWEEP === "few")(
         200,
         { status: "standby", pipelines: [{ pipeline: "mine", role: "standby", leader: expect.any(String) }] },
       ]);
-      const once = await runCli(["schedule", "--once", "./mine.mjs"], { cwd: place, env });
-      expect([once.code, ...messages(once.stderr)]).toEqual([0, "another schedule leads"]);
+      const runOnce = await runCli(["schedule", "--once", "./mine.mjs"], { cwd: place, env });
+      expect([runOnce.code, ...messages(runOnce.stderr)]).toEqual([0, "another schedule leads"]);
     };
     const second = runProcess(["schedule", "./mine.mjs", "--metrics-port", "0"], {
       cwd: place,
@@ -351,13 +351,13 @@ once(
     bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] as number) ^ 1;
     writeFileSync(path, bytes);
     const hook = await webhook();
-    const once = (...more: string[]) =>
+    const runOnce = (...more: string[]) =>
       runCli(["schedule", "--once", "--no-catch-up", "./idle.mjs", ...more], {
         cwd: place,
         env: { ...env, BARLAKE_WEBHOOK: hook.url },
       });
-    expect((await once("--no-scrub")).code).toBe(0);
-    const found = await once();
+    expect((await runOnce("--no-scrub")).code).toBe(0);
+    const found = await runOnce();
     expect(found.code).toBe(1);
     expect(messages(found.stderr)).toEqual(["files verified", "nothing is due"]);
     expect(linesOf(found.stderr)[0]).toMatchObject({
@@ -374,7 +374,7 @@ once(
       },
     ]);
     // The next part is due a day later.
-    expect((await once()).code).toBe(0);
+    expect((await runOnce()).code).toBe(0);
     expect(hook.bodies()).toHaveLength(1);
   },
 );

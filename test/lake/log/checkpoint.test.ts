@@ -112,6 +112,21 @@ test("any version and any time is read alike, with checkpoints and without", asy
   expect(withCheckpoints).toHaveLength(18);
 });
 
+test("a time is read alike, with checkpoints and without, where the clocks of two writers are an hour apart", async () => {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  const minute = (n: number): number => T0 + n * 60_000 + (n % 2 === 0 ? 0 : 3_600_000);
+  for (let n = 0; n <= 51; n++)
+    await land(session, lake, BARS_1D, [{ at: T0, close: 10 + n }], { now: minute(n) });
+  const versionAt = async (asOf: number): Promise<number> =>
+    (await readLog(lake.storage, emptySnapshot(BARS_1D), { asOf })).version;
+  const times = [0, 1, 30, 60, 61, 75, 111].map((n) => T0 + n * 60_000);
+  const withCheckpoint = await Promise.all(times.map(versionAt));
+  rmSync(logPath(lake, entry(50, "checkpoint.parquet")));
+  rmSync(logPath(lake, "_last_checkpoint"));
+  expect(await Promise.all(times.map(versionAt))).toEqual(withCheckpoint);
+  expect(withCheckpoint).toEqual([0, 0, 0, 0, 2, 16, 51]);
+});
+
 test("a log whose oldest entries are gone is read from its checkpoint, and a version before it is reported as gone", async () => {
   const lake = temporaryLake();
   const written = await longLog(lake, 60);
