@@ -3,7 +3,6 @@ import { UsageError } from "../../core/errors.js";
 import type { Pipeline } from "../../jobs/pipeline/definition.js";
 import { loadPipeline, pipelineFiles } from "../../jobs/pipeline/load-pipeline.js";
 import { RUN_STATUSES } from "../../schema/runs.js";
-import { KeptResults } from "../quality/kept-results.js";
 import { pageOfRuns } from "../runs/list-runs.js";
 import { otherRuns } from "../runs/other-runs.js";
 import { pipelineReports, planReport } from "../runs/pipeline-reports.js";
@@ -14,16 +13,19 @@ import type { WorkspaceParts } from "../workspace-parts.js";
 import { SENT_BY_PAGE } from "./guard.js";
 import { stateOf } from "./lake-routes.js";
 import { goneSignal, queryOf, required } from "./request-use.js";
+import { SharedResults } from "./shared-results.js";
 
 /** The runs of other processes are read again after this time, for all pages together. */
 const LIVE_MS = 2000;
+/** Such readings that are kept: the one before may still be waited for. */
+const MOST_LIVE = 2;
 /** Most bytes of the body of a request. */
 const BODY_LIMIT = 4096;
 
 /** Routes of the view Runs. */
 export function addRunsRoutes(app: FastifyInstance, parts: WorkspaceParts, started: StartedRuns): void {
   const { lake, states, readers, clock, location, pipelines: folder, runPlace } = parts;
-  const kept = new KeptResults();
+  const kept = new SharedResults(MOST_LIVE);
   app.get("/api/pipelines", async (request, reply): Promise<PipelinesReport> => {
     const signal = goneSignal(reply);
     const state = stateOf(request, parts);
@@ -50,14 +52,14 @@ export function addRunsRoutes(app: FastifyInstance, parts: WorkspaceParts, start
       runDetailsReport(reader, lake, id, location),
     );
   });
-  app.get("/api/runs/live", async (): Promise<LiveReport> => {
+  app.get("/api/runs/live", async (_, reply): Promise<LiveReport> => {
+    const gone = goneSignal(reply);
     const now = clock.now();
     const own = started.reports();
-    const all = await kept.of(`live ${Math.floor(now / LIVE_MS)}`, async (): Promise<OtherRunReport[]> => {
+    const key = `live ${Math.floor(now / LIVE_MS)}`;
+    const all = await kept.of(key, gone, async (signal): Promise<OtherRunReport[]> => {
       const state = await states.newest();
-      return readers.use(state, { signal: new AbortController().signal }, ({ session }) =>
-        otherRuns(session, lake, now),
-      );
+      return readers.use(state, { signal }, ({ session }) => otherRuns(session, lake, now));
     });
     const isOwn = (one: OtherRunReport): boolean =>
       own.some(

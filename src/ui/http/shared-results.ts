@@ -1,5 +1,5 @@
 /** A result, and who waits for it. */
-interface KeptResult {
+interface SharedResult {
   readonly result: Promise<unknown>;
   readonly stop: AbortController;
   waiting: number;
@@ -10,10 +10,10 @@ interface KeptResult {
  * The newest results by their keys: several pages ask for the same, and one goes back and forth. It is a class because it
  * keeps them.
  */
-export class KeptResults {
+export class SharedResults {
   readonly #most: number;
   /** The least recently used first. */
-  readonly #kept = new Map<string, KeptResult>();
+  readonly #kept = new Map<string, SharedResult>();
 
   /** @param most results that are kept */
   constructor(most: number) {
@@ -35,9 +35,9 @@ export class KeptResults {
     return known.result as Promise<T>;
   }
 
-  #begin<T>(key: string, make: (signal: AbortSignal) => Promise<T>): KeptResult {
+  #begin<T>(key: string, make: (signal: AbortSignal) => Promise<T>): SharedResult {
     const stop = new AbortController();
-    const known: KeptResult = { result: make(stop.signal), stop, waiting: 0, isMade: false };
+    const known: SharedResult = { result: make(stop.signal), stop, waiting: 0, isMade: false };
     known.result.then(
       () => {
         known.isMade = true;
@@ -50,7 +50,7 @@ export class KeptResults {
     return known;
   }
 
-  #wait(key: string, known: KeptResult, gone: AbortSignal): void {
+  #wait(key: string, known: SharedResult, gone: AbortSignal): void {
     known.waiting++;
     const leave = (): void => {
       known.waiting--;
@@ -62,7 +62,7 @@ export class KeptResults {
     else gone.addEventListener("abort", leave, { once: true });
   }
 
-  #forget(key: string, known: KeptResult): void {
+  #forget(key: string, known: SharedResult): void {
     if (this.#kept.get(key) === known) this.#kept.delete(key);
   }
 }
