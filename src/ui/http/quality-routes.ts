@@ -19,7 +19,7 @@ import type { LakeState } from "../session/lake-states.js";
 import type { WorkspaceParts } from "../workspace-parts.js";
 import { stateOf } from "./lake-routes.js";
 import { dateOf, goneSignal, oneOf, queryOf, required } from "./request-use.js";
-import { SharedResults } from "./shared-results.js";
+import { ResultCache } from "./result-cache.js";
 
 /** What the ledger says is compared again after this time: sessions begin, and what was open becomes due. */
 const LEDGER_MS = 300_000;
@@ -40,8 +40,8 @@ interface Asked {
 export function addQualityRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
   const { lake, clock, readers, location } = parts;
   const rules = qualityRules();
-  const kept = new SharedResults(MOST_KEPT);
-  const ledgers = new SharedResults(MOST_LEDGERS);
+  const kept = new ResultCache(MOST_KEPT);
+  const ledgers = new ResultCache(MOST_LEDGERS);
   const read = <T>({ state, gone }: Asked, key: string, work: (session: Session) => Promise<T>): Promise<T> =>
     kept.of(`${state.id} ${key}`, gone, (signal) =>
       readers.use(state, { signal }, ({ session }) => work(session)),

@@ -13,7 +13,7 @@ import type { WorkspaceParts } from "../workspace-parts.js";
 import { SENT_BY_PAGE } from "./guard.js";
 import { stateOf } from "./lake-routes.js";
 import { goneSignal, queryOf, required } from "./request-use.js";
-import { SharedResults } from "./shared-results.js";
+import { ResultCache } from "./result-cache.js";
 
 /** The runs of other processes are read again after this time, for all pages together. */
 const LIVE_MS = 2000;
@@ -25,7 +25,7 @@ const BODY_LIMIT = 4096;
 /** Routes of the view Runs. */
 export function addRunsRoutes(app: FastifyInstance, parts: WorkspaceParts, started: StartedRuns): void {
   const { lake, states, readers, clock, location, pipelines: folder, runPlace } = parts;
-  const kept = new SharedResults(MOST_LIVE);
+  const kept = new ResultCache(MOST_LIVE);
   app.get("/api/pipelines", async (request, reply): Promise<PipelinesReport> => {
     const signal = goneSignal(reply);
     const state = stateOf(request, parts);

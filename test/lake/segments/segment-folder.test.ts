@@ -32,10 +32,10 @@ test("room is made by the segments that were not opened for the longest time, of
   const unfinished = `${segmentOf("a", 4)}.01234567-89ab-cdef-0123-456789abcdef.partial`;
   const names = [segmentOf("a", 1), segmentOf("b", 2), segmentOf("a", 3), unfinished];
   const { root, left } = folderOf(names);
-  const { makeRoom } = segmentFolder({ root, folder: join(root, "a-0123456789ab"), maxBytes: 300 }, CLOCK);
-  expect(await makeRoom(50)).toBe(true);
+  const folder = segmentFolder({ root, folder: join(root, "a-0123456789ab"), maxBytes: 300 }, CLOCK);
+  expect(await folder.makeRoom(50)).toBe(true);
   expect(left()).toEqual(names.slice(0, 2));
-  expect(await makeRoom(301)).toBe(false);
+  expect(await folder.makeRoom(301)).toBe(false);
 });
 
 test("a file that is no segment is neither counted nor deleted, whatever folder the user names", async () => {
@@ -47,18 +47,18 @@ test("a file that is no segment is neither counted nor deleted, whatever folder 
     "project/bars_1d/notes.bars",
   ];
   const { root, left } = folderOf([...others, segmentOf("a", 1)]);
-  const { makeRoom } = segmentFolder({ root, folder: join(root, "a-0123456789ab"), maxBytes: 250 }, CLOCK);
-  expect(await makeRoom(150)).toBe(true);
+  const folder = segmentFolder({ root, folder: join(root, "a-0123456789ab"), maxBytes: 250 }, CLOCK);
+  expect(await folder.makeRoom(150)).toBe(true);
   expect(left()).toEqual([...others, segmentOf("a", 1)]);
-  expect(await makeRoom(200)).toBe(true);
+  expect(await folder.makeRoom(200)).toBe(true);
   expect(left()).toEqual(others);
 });
 
 test("folders of segments are open to their user only, as the lake may be", async () => {
   const folder = join(temporaryFolder(), "segments", "a-0123456789ab");
   const path = join(folder, "bars_1d", "p-0123456789abcdef-00000001.bars");
-  const { add } = segmentFolder({ root: dirname(folder), folder }, CLOCK);
-  await add(path, async (unfinished) => writeFileSync(unfinished, "bars"));
+  const segments = segmentFolder({ root: dirname(folder), folder }, CLOCK);
+  await segments.add(path, async (unfinished) => writeFileSync(unfinished, "bars"));
   for (const made of [dirname(folder), folder, dirname(path)]) expect(statSync(made).mode & 0o77).toBe(0);
 });
 
@@ -67,8 +67,8 @@ test("what is in use is not deleted, and what another process may be writing nei
   const names = [segmentOf("a", 1), writing];
   const { root, left } = folderOf(names);
   for (const name of names) utimesSync(join(root, name), NOW / 1000 - 1800, NOW / 1000 - 1800);
-  const { makeRoom } = segmentFolder({ root, folder: join(root, "a-0123456789ab"), maxBytes: 350 }, CLOCK);
-  expect(await makeRoom(150)).toBe(true);
-  expect(await makeRoom(300)).toBe(false);
+  const folder = segmentFolder({ root, folder: join(root, "a-0123456789ab"), maxBytes: 350 }, CLOCK);
+  expect(await folder.makeRoom(150)).toBe(true);
+  expect(await folder.makeRoom(300)).toBe(false);
   expect(left()).toEqual(names);
 });

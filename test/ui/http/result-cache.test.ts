@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SharedResults } from "../../../src/ui/http/shared-results.js";
+import { ResultCache } from "../../../src/ui/http/result-cache.js";
 
 const STAYS = new AbortController().signal;
 
@@ -8,7 +8,7 @@ const endless = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
 
 test("a result is made once, and the oldest one makes room", async () => {
-  const kept = new SharedResults(2);
+  const kept = new ResultCache(2);
   const made: string[] = [];
   const ask = (key: string): Promise<string> =>
     kept.of(key, STAYS, async () => {
@@ -20,7 +20,7 @@ test("a result is made once, and the oldest one makes room", async () => {
 });
 
 test("the work ends when the last page that waits has gone, and is begun again for the next", async () => {
-  const kept = new SharedResults(2);
+  const kept = new ResultCache(2);
   const [one, two] = [new AbortController(), new AbortController()];
   const signals: AbortSignal[] = [];
   const make = (signal: AbortSignal): Promise<never> => {
@@ -36,7 +36,7 @@ test("the work ends when the last page that waits has gone, and is begun again f
 });
 
 test("a result that was made stays when its page goes; a failure does not", async () => {
-  const kept = new SharedResults(2);
+  const kept = new ResultCache(2);
   const page = new AbortController();
   await kept.of("a", page.signal, async () => 1);
   page.abort();

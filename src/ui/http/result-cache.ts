@@ -1,5 +1,5 @@
 /** A result, and who waits for it. */
-interface SharedResult {
+interface CachedResult {
   readonly result: Promise<unknown>;
   readonly stop: AbortController;
   waiting: number;
@@ -10,10 +10,10 @@ interface SharedResult {
  * The newest results by their keys: several pages ask for the same, and one goes back and forth. It is a class because it
  * keeps them.
  */
-export class SharedResults {
+export class ResultCache {
   readonly #most: number;
   /** The least recently used first. */
-  readonly #kept = new Map<string, SharedResult>();
+  readonly #kept = new Map<string, CachedResult>();
 
   /** @param most results that are kept */
   constructor(most: number) {
@@ -35,22 +35,17 @@ export class SharedResults {
     return known.result as Promise<T>;
   }
 
-  #begin<T>(key: string, make: (signal: AbortSignal) => Promise<T>): SharedResult {
+  #begin<T>(key: string, make: (signal: AbortSignal) => Promise<T>): CachedResult {
     const stop = new AbortController();
-    const known: SharedResult = { result: make(stop.signal), stop, waiting: 0, isMade: false };
-    known.result.then(
-      () => {
-        known.isMade = true;
-      },
-      () => {
-        known.isMade = true;
-        this.#forget(key, known);
-      },
-    );
+    const known: CachedResult = { result: make(stop.signal), stop, waiting: 0, isMade: false };
+    const end = (): void => {
+      known.isMade = true;
+    };
+    known.result.then(end, () => this.#forget(key, known)).finally(end);
     return known;
   }
 
-  #wait(key: string, known: SharedResult, gone: AbortSignal): void {
+  #wait(key: string, known: CachedResult, gone: AbortSignal): void {
     known.waiting++;
     const leave = (): void => {
       known.waiting--;
@@ -62,7 +57,7 @@ export class SharedResults {
     else gone.addEventListener("abort", leave, { once: true });
   }
 
-  #forget(key: string, known: SharedResult): void {
+  #forget(key: string, known: CachedResult): void {
     if (this.#kept.get(key) === known) this.#kept.delete(key);
   }
 }
