@@ -1,3 +1,4 @@
+import { regionSql, tradeDateSql } from "../../db/market/region-sql.js";
 import { type Audit, readAudits } from "../../jobs/maintenance/audit-lake.js";
 import type { Severity } from "../../lake/maintenance/check/finding.js";
 import type { Evidence, RuleReport } from "./quality-data.js";
@@ -75,7 +76,7 @@ function setAside(): QualityRule {
     explanation:
       "Rows that were delivered and did not land, with the rule that each broke. What was delivered stands in the column row.",
     // A time that cannot be read is one of the reasons why rows are set aside.
-    sql: `SELECT dataset, rule, reason, symbol, CAST(TRY_CAST("timestamp" AS TIMESTAMPTZ) AS DATE) AS trade_date,
+    sql: `SELECT dataset, rule, reason, symbol, ${deliveredDate('"timestamp"')} AS trade_date,
         "timestamp" AS delivered_time, coalesce(bars, 1) AS bars, source, line, left(CAST("row" AS VARCHAR), 400) AS "row", run_id
       FROM rejects`,
     dataset: "bars_1d",
@@ -83,6 +84,14 @@ function setAside(): QualityRule {
     isRepaired: false,
     isVersioned: false,
   };
+}
+
+/** The trading date of a delivered time: an instant's in the exchange's zone, else the date as it is written. */
+function deliveredDate(text: string): string {
+  const region = regionSql("symbol");
+  const written = `TRY_CAST(left(${text}, 10) AS DATE)`;
+  const ofInstant = tradeDateSql(`TRY_CAST(${text} AS TIMESTAMPTZ)`, region);
+  return `CASE WHEN regexp_matches(${text}, ':.*([+-][0-9]{2}(:?[0-9]{2})?|Z)$') THEN coalesce(${ofInstant}, ${written}) ELSE ${written} END`;
 }
 
 function ledgerRule(rule: RuleReport): QualityRule {
