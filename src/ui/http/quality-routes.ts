@@ -63,11 +63,11 @@ export function addQualityRoutes(app: FastifyInstance, parts: WorkspaceParts): v
     return rules.find((rule) => rule.name === name) as QualityRule;
   };
   app.get("/api/quality/rules", async (): Promise<RulesReport> => {
-    const of = `--lake ${shellWord(location)}`;
+    const shown = shellWord(location);
     return {
       rules: rules.map(({ name, severity, explanation }) => ({ name, severity, explanation })),
-      command: `npx barlake check --audits ${of}`,
-      damage: `npx barlake check --deep ${of}`,
+      command: `npx barlake check --audits --lake ${shown}`,
+      damage: `npx barlake check --deep --lake ${shown}`,
     };
   });
   app.get("/api/quality/count", async (request, reply): Promise<RuleCount> => {

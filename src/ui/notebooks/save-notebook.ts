@@ -71,13 +71,13 @@ async function saveNotebook(
 async function writableFolder(folder: string | undefined): Promise<string> {
   if (folder === undefined)
     throw new UsageError("the workspace has no folder for notebooks", {
-      hint: "start it with --notebooks FOLDER",
+      hint: "start it with: barlake ui --notebooks FOLDER",
     });
   try {
     return await realpath(folder);
   } catch (cause) {
     throw new UsageError(`notebooks ${folder}: there is no such folder`, {
-      hint: "make it first, or start the workspace with --notebooks FOLDER",
+      hint: "make it first, or start: barlake ui --notebooks ANOTHER",
       cause,
     });
   }

@@ -124,7 +124,7 @@ export function gapsOf(
   const stretches = own === undefined ? [] : [...stretchesOf(own, rule, filter)];
   stretches.sort((a, b) => (a.last === b.last ? (a.dataset < b.dataset ? -1 : 1) : a.last < b.last ? 1 : -1));
   const from = offsetOf(page);
-  const lake = `--lake ${shellWord(location)}`;
+  const lake = shellWord(location);
   const rows = stretches.slice(from, from + PAGE_ROWS).map(
     ({ dataset, first, last, days }): FindingReport => ({
       values: [dataset, first, last, days],
@@ -133,8 +133,8 @@ export function gapsOf(
       first,
       last,
       at: null,
-      repairs: `npx barlake run ${dataset === "bars_1m" ? "minute" : "daily"} --repair ${lake}`,
-      explains: `npx barlake status ${lake}`,
+      repairs: `npx barlake run ${dataset === "bars_1m" ? "minute" : "daily"} --repair --lake ${lake}`,
+      explains: `npx barlake status --lake ${lake}`,
     }),
   );
   return {

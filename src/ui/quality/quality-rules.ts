@@ -11,7 +11,7 @@ export interface QualityRule extends RuleReport {
   readonly evidence: (dataset: string | null) => Evidence;
   /** Table of the findings of rules without the column `dataset`. */
   readonly dataset: string;
-  /** Whether a run with `--repair` asks for what a finding lacks. */
+  /** Whether a run with `barlake run --repair` asks for what a finding lacks. */
   readonly isRepaired: boolean;
   /** Whether earlier versions of the tables have what the rule compares. */
   readonly isVersioned: boolean;
@@ -23,7 +23,7 @@ const OF_MINUTES: Readonly<Record<string, Evidence>> = {
   missing_sessions: "minute days",
   short_days: "minute days",
 };
-/** Rules about what is missing: a run with `--repair` requests it again. */
+/** Rules about what is missing: a run with `barlake run --repair` requests it again. */
 const ABOUT_GAPS: ReadonlySet<string> = new Set(["missing_days", "missing_sessions", "short_days"]);
 const BY_SEVERITY: readonly Severity[] = ["error", "warning", "info"];
 

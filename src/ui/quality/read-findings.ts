@@ -132,17 +132,17 @@ function findingCommands(
   },
   location: string,
 ): Pick<FindingReport, "repairs" | "explains"> {
-  const lake = `--lake ${shellWord(location)}`;
+  const lake = shellWord(location);
   const pipeline = dataset === "bars_1m" ? "minute" : "daily";
-  const repairs = rule.isRepaired ? `npx barlake run ${pipeline} --repair ${lake}` : null;
+  const repairs = rule.isRepaired ? `npx barlake run ${pipeline} --repair --lake ${lake}` : null;
   if (runId !== null)
-    return { repairs, explains: `npx barlake runs show ${shellWord(String(runId))} ${lake}` };
+    return { repairs, explains: `npx barlake runs show ${shellWord(String(runId))} --lake ${lake}` };
   const isBars = dataset === "bars_1d" || dataset === "bars_1m";
   const days =
     isBars && first !== null ? ` AND trade_date BETWEEN ${literal(first)} AND ${literal(last ?? first)}` : "";
   const of = /\./.test(subject) ? `symbol = ${literal(subject)}` : `region = ${literal(subject)}`;
   const query = `FROM ${dataset ?? "bars_1d"} WHERE ${of}${days}`;
-  return { repairs, explains: `npx barlake sql ${shellWord(query)} ${lake}` };
+  return { repairs, explains: `npx barlake sql ${shellWord(query)} --lake ${lake}` };
 }
 
 /** Units of columns by their names, as the comments of the views state them. */

@@ -20,7 +20,7 @@ const ENGLISH = {
   unsaved: "not saved",
   saving: "saving",
   copyHint: "This notebook comes with barlake: saving makes a copy in your folder.",
-  noFolder: "Saving needs a folder: start the workspace with --notebooks FOLDER.",
+  noFolder: "Saving needs a folder: start: barlake ui --notebooks FOLDER.",
   notExact: "The file is not UTF-8: it is shown, and cannot be saved.",
   changedOnDisk: "The file has changed on disk since this text was made from it.",
   goneFromDisk: "The file is gone from the disk.",

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Draft, forgetDraft, keepDraft } from "./drafts.js";
 import type { FileContent } from "./use-saving.js";
 
@@ -14,7 +14,8 @@ const REST_MS = 250;
 export function useDraft(key: string, text: string, base: FileContent): boolean {
   const [isKept, setKept] = useState(true);
   const write = useRef<(() => void) | undefined>(undefined);
-  useEffect(() => {
+  // Before the next event: a reload right after a key must find that key's text.
+  useLayoutEffect(() => {
     const keep = (): void => {
       write.current = undefined;
       if (text === base.text) return forgetDraft(localStorage, key);
