@@ -28,8 +28,8 @@ const OWN_PATH =
   /^[^/]+-[0-9a-f]{12}\/bars_1[dm]\/[pc]-[0-9a-f]{16}-[0-9a-f]{8}\.bars(\.[0-9a-f-]{36}\.partial)?$/;
 
 /**
- * Finished segments, a file each. Processes share it without locks: a segment gets its name when it is whole, and whoever
- * writes the same one writes the same content.
+ * Finished segments, a file each. Processes share it without locks: a segment gets its name when it is whole, and
+ * processes that write the same one write the same content.
  */
 export interface SegmentFolder {
   /** The path of the segment of a data file. */

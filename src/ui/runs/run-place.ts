@@ -12,8 +12,8 @@ export interface RunService {
 }
 
 /**
- * Where runs that are started from the page get their key: from whoever starts the workspace. The key itself is no part
- * of it.
+ * Where runs that are started from the page get their key: from the process that starts the workspace. The key itself is
+ * no part of it.
  */
 export type RunPlace =
   | {

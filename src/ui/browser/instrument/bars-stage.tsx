@@ -91,6 +91,7 @@ export function BarsStage({
   // Where the chart was moved to is in the address, once it rests.
   moved.current = (end) => {
     clearTimeout(resting.current);
+    performance.mark("chart-moves");
     resting.current = setTimeout(() => {
       performance.mark("chart-rests");
       const at = end === undefined ? undefined : placeText(end, basePeriod(period) === "1m");
