@@ -2,18 +2,17 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import axe from "axe-core";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js";
 import { apiLake } from "../api/api-lake.js";
 import { hasChromium } from "../notebook/chromium.js";
-import { openBrowser } from "./open-browser.js";
+import { openBrowser, openPage } from "./open-browser.js";
 
 describe.skipIf(!hasChromium())("the workspace in a browser", () => {
   const folder = mkdtempSync(join(tmpdir(), "barlake-browser-"));
   let workspace: Workspace;
   let browser: Browser;
-  let context: BrowserContext;
   let page: Page;
   let faults: string[];
 
@@ -31,8 +30,7 @@ describe.skipIf(!hasChromium())("the workspace in a browser", () => {
     rmSync(folder, { recursive: true });
   });
   beforeEach(async () => {
-    context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
-    page = await context.newPage();
+    page = await openPage(browser, { viewport: { width: 1400, height: 900 } });
     faults = [];
     page.on("pageerror", (error) => faults.push(error.message));
     page.on("console", (message) => {
@@ -40,7 +38,7 @@ describe.skipIf(!hasChromium())("the workspace in a browser", () => {
     });
   });
   afterEach(async () => {
-    await context.close();
+    await page.context().close();
     if (faults.length > 0) throw new Error(faults.join("\n"));
   });
 
@@ -172,9 +170,8 @@ describe.skipIf(!hasChromium())("the workspace in a browser", () => {
   });
 
   test("in a browser of China everything is Chinese", async () => {
-    await context.close();
-    context = await browser.newContext({ locale: "zh-CN" });
-    page = await context.newPage();
+    await page.context().close();
+    page = await openPage(browser, { locale: "zh-CN" });
     await open("/");
     expect(await page.locator("html").getAttribute("lang")).toBe("zh");
     expect(await page.locator("nav").textContent()).toBe("数据湖标的笔记运行质量");

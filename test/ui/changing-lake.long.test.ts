@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { runImport } from "../../src/jobs/import/run-import.js";
 import type { Lake } from "../../src/lake/lake.js";
@@ -9,7 +9,7 @@ import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js"
 import { apiLake, NOW } from "../api/api-lake.js";
 import { virtualClock } from "../faults/clock/virtual-clock.js";
 import { hasChromium } from "../notebook/chromium.js";
-import { openBrowser } from "./open-browser.js";
+import { openBrowser, openPage } from "./open-browser.js";
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
 /** A page looks for changes within this time, by the clock of the page. */
@@ -20,7 +20,6 @@ describe.skipIf(!hasChromium())("a page over a lake", () => {
   let lake: Lake;
   let workspace: Workspace;
   let browser: Browser;
-  let context: BrowserContext;
   let page: Page;
 
   beforeAll(async () => {
@@ -33,12 +32,11 @@ describe.skipIf(!hasChromium())("a page over a lake", () => {
   });
   beforeEach(async () => {
     workspace = await startWorkspace(lake);
-    context = await browser.newContext();
-    page = await context.newPage();
+    page = await openPage(browser);
     await page.clock.install();
   });
   afterEach(async () => {
-    await context.close();
+    await page.context().close();
     await workspace.close();
   });
 

@@ -1,4 +1,4 @@
-import { type Browser, chromium } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { CHROMIUM } from "../notebook/chromium.js";
 
 /** Starts a browser that reaches no network but this machine. */
@@ -12,4 +12,17 @@ export function openBrowser(): Promise<Browser> {
       "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     ],
   });
+}
+
+/** Ends a wait for something that does not come: well before the limit of a test. */
+const HANG_MS = 300_000;
+
+/**
+ * Opens a page in a context of its own; `page.context().close()` closes both. What a test waits for may take as long as a
+ * busy machine needs.
+ */
+export async function openPage(browser: Browser, options?: BrowserContextOptions): Promise<Page> {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(HANG_MS);
+  return context.newPage();
 }

@@ -1,6 +1,7 @@
 import { compareText } from "../../core/text-order.js";
 import { epochDay } from "../../core/time.js";
 import { isRegion, type Region } from "../../market/regions.js";
+import { isSymbol, regionOf } from "../../market/symbol.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { hashInName } from "../files/data-file.js";
 import { isInItsFolder } from "../files/partition-folder.js";
@@ -51,13 +52,20 @@ function planOf({ table, columns, files }: Snapshot): SegmentPlan | undefined {
     const dates = partitionDates(span, file);
     if (dates === undefined || !isRegion(region)) return undefined;
     if (hashInName(file.path) === undefined || !isInItsFolder(table, file)) return undefined;
+    const symbols = statedBounds(file, "symbol");
+    // The bars of a symbol are looked for in the files of its region: the view would find them in any other, too.
+    if (symbols && !(isOfRegion(symbols.min, region) && isOfRegion(symbols.max, region))) return undefined;
     const [firstDay, nextDay] = [epochDay(dates.first), epochDay(dates.next)];
     const partition = span.unit === "year" ? Number(dates.first.slice(0, 4)) : firstDay;
     const own = plan.get(region) ?? [];
-    own.push({ file, firstDay, nextDay, partition, symbols: statedBounds(file, "symbol") });
+    own.push({ file, firstDay, nextDay, partition, symbols });
     plan.set(region, own);
   }
   for (const own of plan.values())
     own.sort((a, b) => a.firstDay - b.firstDay || compareText(a.file.path, b.file.path));
   return plan;
+}
+
+function isOfRegion(symbol: string, region: Region): boolean {
+  return isSymbol(symbol) && regionOf(symbol) === region;
 }

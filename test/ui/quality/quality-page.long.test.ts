@@ -6,7 +6,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startWorkspace, type Workspace } from "../../../src/ui/start-workspace.js";
 import { hasChromium } from "../../notebook/chromium.js";
-import { openBrowser } from "../open-browser.js";
+import { openBrowser, openPage } from "../open-browser.js";
 import { faultyRowsLake, HOSTILE } from "./faulty-rows-lake.js";
 
 describe.skipIf(!hasChromium())("the view Data quality in a browser", () => {
@@ -18,7 +18,7 @@ describe.skipIf(!hasChromium())("the view Data quality in a browser", () => {
   beforeAll(async () => {
     workspace = await startWorkspace(await faultyRowsLake(join(folder, "lake")), { location: "my data" });
     browser = await openBrowser();
-    page = await browser.newPage({ viewport: { width: 390, height: 844 } });
+    page = await openPage(browser, { viewport: { width: 390, height: 844 } });
   });
   afterAll(async () => {
     await browser?.close();

@@ -5,7 +5,7 @@ import type { Fault } from "../fetch-data.js";
 import { useStateAddress } from "../lake-state.js";
 import { text } from "../texts.js";
 import { CellSection } from "./cell-section.js";
-import { draftKey, forgetDraft, readDraft } from "./drafts.js";
+import { draftKey, readDraft } from "./drafts.js";
 import { lazyCatalog } from "./editor/lazy-catalog.js";
 import { NotebookBar } from "./notebook-bar.js";
 import {
@@ -44,7 +44,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
     { text: "", hash: draft?.before ?? null },
   );
   const whole = textOf(document_);
-  const isKept = useDraft(key, whole, saving.base);
+  const { isKept, forget } = useDraft(key, whole, saving.base);
   const runs = useRun(name, document_);
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const catalogAddress = useStateAddress("catalog");
@@ -81,7 +81,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
     change(withoutCell(newest.current, cell.id));
   };
   const show = (content: FileContent): void => {
-    forgetDraft(localStorage, key);
+    forget();
     saving.rebase(content);
     const next = documentOf(content.text, newest.current);
     change(next);
@@ -118,7 +118,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
         isKept={isKept}
         text={whole}
         onShow={show}
-        onSavedAs={() => forgetDraft(localStorage, key)}
+        onSavedAs={forget}
       />
       {(runs.fault ?? page.fault) !== undefined && <FaultBox fault={(runs.fault ?? page.fault) as Fault} />}
       {runs.run === undefined && runs.fault === undefined && <p class="quiet">{text("running")} …</p>}

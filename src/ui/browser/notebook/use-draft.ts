@@ -5,14 +5,22 @@ import type { FileContent } from "./use-saving.js";
 /** How long typing rests before the draft is kept. */
 const REST_MS = 250;
 
+/** The draft of a notebook that is edited. */
+export interface UsedDraft {
+  /** Whether the browser keeps it. */
+  readonly isKept: boolean;
+  /** Forgets it, also what was typed a moment ago and is not kept yet. */
+  readonly forget: () => void;
+}
+
 /**
  * Keeps what was typed in the browser until it is saved: reloading the page, or the end of the workspace, loses nothing.
  *
  * @param base what is in the file: the same text needs no draft
- * @returns whether the browser keeps it.
  */
-export function useDraft(key: string, text: string, base: FileContent): boolean {
+export function useDraft(key: string, text: string, base: FileContent): UsedDraft {
   const [isKept, setKept] = useState(true);
+  /** Writes what was typed; undefined where all of it is written. */
   const write = useRef<(() => void) | undefined>(undefined);
   // Before the next event: a reload right after a key must find that key's text.
   useLayoutEffect(() => {
@@ -23,7 +31,7 @@ export function useDraft(key: string, text: string, base: FileContent): boolean 
       setKept(keepDraft(localStorage, key, draft));
     };
     write.current = keep;
-    const timer = setTimeout(keep, REST_MS);
+    const timer = setTimeout(() => write.current?.(), REST_MS);
     return () => clearTimeout(timer);
   }, [key, text, base]);
   useEffect(() => {
@@ -34,5 +42,9 @@ export function useDraft(key: string, text: string, base: FileContent): boolean 
       flush();
     };
   }, []);
-  return isKept;
+  const forget = (): void => {
+    write.current = undefined;
+    forgetDraft(localStorage, key);
+  };
+  return { isKept, forget };
 }
