@@ -195,7 +195,7 @@ test("whatever becomes of segments, every read is as without them", async () => 
       },
     ),
     // Without a search for a smaller example: each try takes a second.
-    { numRuns: cases({ few: 2, more: 12, all: 300 }), endOnFailure: true },
+    { numRuns: cases({ few: 2, more: 12, all: 120 }), endOnFailure: true },
   );
 });
 
