@@ -8,7 +8,7 @@ import { BARS_1D } from "../../src/schema/bars.js";
 import { startWorker } from "../faults/worker-process.js";
 import { contentOf, landed, type ModelBar, timeOf } from "../lake/bar-model.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
-import { cases } from "../sweep.js";
+import { cases, pickFrom } from "../sweep.js";
 import { findHttpfs } from "./httpfs.js";
 import { findStore, STORES, startStore } from "./store-server.js";
 
@@ -33,7 +33,9 @@ function deliveryOf(writer: number, turn: number): ModelBar[] {
 
 const extensions = findHttpfs();
 
-describe.each(STORES)("%s", (name) => {
+const here = STORES.filter((name) => findStore(name) !== undefined);
+
+describe.each(pickFrom(here.length > 0 ? here : STORES, cases({ few: 1, more: 1, all: 2 })))("%s", (name) => {
   const program = findStore(name);
   test.skipIf(program === undefined || extensions === undefined)(
     `${WRITERS} processes land ${LANDINGS} times each in one table: every row is there, once`,

@@ -3,16 +3,18 @@ import { createServer } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
+import { cases, pickFrom, SWEEP } from "../../sweep.js";
 import { DEMO_STORES, demoEnvironment, isThere, storeUrlIn } from "../demo-store.js";
 import { MAIN, runProcess } from "../run-cli.js";
 
-test("the demo in a folder finds both lakes equal", async () => {
+// `npm run demo` is the same, and CI runs it.
+test.runIf(SWEEP === "all")("the demo in a folder finds both lakes equal", async () => {
   const { code, stdout } = await runProcess(["demo"], { cwd: temporaryFolder() });
   expect(code).toBe(0);
   expect(stdout).toMatch(/equal: [\d,]+ rows in \d+ tables/);
 });
 
-describe.each(DEMO_STORES)("the demo on %s", (name) => {
+describe.each(pickFrom(DEMO_STORES, cases({ few: 1, more: 1, all: 2 })))("the demo on %s", (name) => {
   test("finds both lakes equal, stops its store, and prints lines that start it again", async () => {
     const cwd = temporaryFolder();
     const { code, stdout } = await runProcess(["demo", "--store"], { cwd, env: demoEnvironment(name) });

@@ -240,7 +240,7 @@ const rareInstants = ["2026-11-02T11:30", "2026-10-29T09:31", "2026-11-02T16:59"
   .map(at);
 /** Whole minutes of six days, from the first one on. */
 const MINUTES = 6 * 1440;
-const drawn = pickCases(MINUTES, cases({ few: 0, more: 12, all: 200 })).map(
+const drawn = pickCases(MINUTES, cases({ few: 0, more: 5, all: 200 })).map(
   (minute) => at("2026-10-29T00:00") + minute * MINUTE,
 );
 
