@@ -21,8 +21,10 @@ import type { WorkspaceParts } from "./workspace-parts.js";
 
 /** How a workspace is started. */
 export interface WorkspaceOptions {
-  /** 0 takes a free one. @default 0 */
+  /** 0 takes a free one. @default `preferredPort` where nothing listens there, else a free one */
   readonly port?: number | undefined;
+  /** @default none */
+  readonly preferredPort?: number | undefined;
   /** The lake as the user named it, for commands that the page shows. @default its full location */
   readonly location?: string | undefined;
   /** Folder of the user's notebooks. @default none */
@@ -75,11 +77,7 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
   let access = new Access(0);
   const started = new StartedRuns(lake, clock, parts.runPlace);
   const app = await makeApp(parts, started, () => access);
-  const at = { host: HOST, port: options.port ?? 0 };
-  await app.listen(at).catch((cause: unknown) => {
-    throw cannotListen("workspace", at, cause, "give another `port`, or end the program that listens there");
-  });
-  const { port } = app.server.address() as AddressInfo;
+  const port = await listen(app, options);
   access = new Access(port);
   const url = `http://${HOST}:${port}`;
   const close = async (): Promise<void> => {
@@ -93,6 +91,27 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Listens on the port, or on the preferred one, or where that fails on a free one. @returns the port. */
+async function listen(
+  app: FastifyInstance,
+  { port, preferredPort = 0 }: Pick<WorkspaceOptions, "port" | "preferredPort">,
+): Promise<number> {
+  const at = { host: HOST, port: port ?? preferredPort };
+  const isFixed = port !== undefined;
+  await app
+    .listen(at)
+    .catch((cause: unknown) => (isFixed ? Promise.reject(cause) : app.listen({ ...at, port: 0 })))
+    .catch((cause: unknown) => {
+      throw cannotListen(
+        "workspace",
+        at,
+        cause,
+        "give another `port`, or end the program that listens there",
+      );
+    });
+  return (app.server.address() as AddressInfo).port;
 }
 
 async function makeApp(
