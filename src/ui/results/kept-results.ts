@@ -3,7 +3,7 @@ import { batchesToIpc } from "../../arrow/batches-ipc.js";
 import type { QueryEngine } from "../../db/query-engine.js";
 import { ident, literal } from "../../db/quote.js";
 import { Session } from "../../db/session/session.js";
-import { formatValues } from "../../notebook/format-values.js";
+import { formatValues } from "../../notebook/page/format-values.js";
 import type { RowsReport } from "../page-data.js";
 import { type ExportFormat, exportedFile } from "./exported-file.js";
 

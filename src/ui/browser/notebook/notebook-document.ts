@@ -1,5 +1,5 @@
-import { directiveOn } from "../../../notebook/directive-line.js";
-import { sourceCells } from "../../../notebook/source-cells.js";
+import { directiveOn } from "../../../notebook/parse/directive-line.js";
+import { sourceCells } from "../../../notebook/parse/source-cells.js";
 import { editedText } from "./edited-text.js";
 
 /** A piece of a notebook's text that is edited as a whole. */

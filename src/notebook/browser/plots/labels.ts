@@ -1,6 +1,6 @@
 import type * as Plot from "@observablehq/plot";
-import type { PackedColumn } from "../pack-charts.js";
-import { spaced, type Value } from "./drawing.js";
+import type { PackedColumn } from "../../page/pack-charts.js";
+import { spaced, type Value } from "../drawing.js";
 
 /** As many labels as fit into the width. */
 export function thinned(labels: readonly string[], width: number): Plot.ScaleOptions {

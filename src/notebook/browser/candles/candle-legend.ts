@@ -1,4 +1,4 @@
-import { element } from "./drawing.js";
+import { element } from "../drawing.js";
 
 /** A value of the legend: a price, the volume, or a line of the chart in its colour. */
 export interface LegendEntry {

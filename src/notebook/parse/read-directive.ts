@@ -1,7 +1,7 @@
-import type { RisingColour } from "../market/regions.js";
-import { CHANNELS, CHART_KINDS, type Channel, type Chart, type ChartKind } from "./chart.js";
-import type { View } from "./notebook.js";
-import type { FiguresView, Shown, TableView } from "./view.js";
+import type { RisingColour } from "../../market/regions.js";
+import { CHANNELS, CHART_KINDS, type Channel, type Chart, type ChartKind } from "../chart.js";
+import type { View } from "../notebook.js";
+import type { FiguresView, Shown, TableView } from "../view.js";
 
 /** The fault of a directive, and what is allowed. */
 export class DirectiveFault extends Error {

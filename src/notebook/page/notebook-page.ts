@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
-import { BarlakeError } from "../core/errors.js";
+import { BarlakeError } from "../../core/errors.js";
+import type { CellRun } from "../run-notebook.js";
 import { cellHtml } from "./cell-html.js";
 import { escapeHtml, scriptJson } from "./escape-html.js";
 import { type PackedChart, packChart } from "./pack-charts.js";
-import type { CellRun } from "./run-notebook.js";
 
 /** A table of the lake, as listed at the bottom of the page. */
 export interface PageTable {
@@ -32,7 +32,7 @@ export interface PageContent {
 }
 
 /** The build output of `browser/`; the relative path is the same from src and from dist. */
-const BUILT = new URL("../../dist/notebook/", import.meta.url);
+const BUILT = new URL("../../../dist/notebook/", import.meta.url);
 
 /** One HTML file that loads nothing: it contains style, data and scripts, and its policy allows no others. */
 export async function notebookPage(content: PageContent): Promise<string> {

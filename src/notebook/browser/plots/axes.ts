@@ -1,5 +1,5 @@
 import * as Plot from "@observablehq/plot";
-import type { PackedChart, PackedColumn } from "../pack-charts.js";
+import type { PackedChart, PackedColumn } from "../../page/pack-charts.js";
 import type { Row } from "./chart-rows.js";
 import { compact, labelFor, percentText } from "./labels.js";
 import { seriesColours } from "./series-colours.js";

@@ -5,7 +5,8 @@ import {
   PriceScaleMode,
   type UTCTimestamp,
 } from "lightweight-charts";
-import type { PackedChart, PackedColumn } from "../pack-charts.js";
+import type { PackedChart, PackedColumn } from "../../page/pack-charts.js";
+import { drawers, element, spaced } from "../drawing.js";
 import { CandleLegend, type LegendEntry } from "./candle-legend.js";
 import {
   addCandles,
@@ -20,7 +21,6 @@ import {
   volumeColour,
 } from "./candle-series.js";
 import { hasTimes, tickText, timeText } from "./candle-times.js";
-import { drawers, element, spaced } from "./drawing.js";
 
 type Numbers = readonly (number | null)[];
 

@@ -1,5 +1,5 @@
-import type { PackedChart, PackedColumn } from "../pack-charts.js";
-import { type Value, valuesOf } from "./drawing.js";
+import type { PackedChart, PackedColumn } from "../../page/pack-charts.js";
+import { type Value, valuesOf } from "../drawing.js";
 
 /** A row of a chart: a value for each of its channels. */
 export type Row = Record<string, Value>;

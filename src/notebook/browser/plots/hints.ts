@@ -1,5 +1,5 @@
-import type { PackedChart } from "../pack-charts.js";
-import type { Value } from "./drawing.js";
+import type { PackedChart } from "../../page/pack-charts.js";
+import type { Value } from "../drawing.js";
 import { labelOf } from "./labels.js";
 
 /** The chart channel of each of a mark's channels. */

@@ -1,5 +1,5 @@
-import { type SqlToken, sqlTokens } from "../db/statement/sql-tokens.js";
-import type { Parameter } from "./notebook.js";
+import { type SqlToken, sqlTokens } from "../../db/statement/sql-tokens.js";
+import type { Parameter } from "../notebook.js";
 import { DirectiveFault } from "./read-directive.js";
 
 const FORM =

@@ -1,5 +1,5 @@
 import { TickMarkType, type Time, type UTCTimestamp } from "lightweight-charts";
-import type { PackedChart } from "../pack-charts.js";
+import type { PackedChart } from "../../page/pack-charts.js";
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { parseNotebook } from "../../src/notebook/parse-notebook.js";
-import { sourceCells } from "../../src/notebook/source-cells.js";
+import { parseNotebook } from "../../../src/notebook/parse/parse-notebook.js";
+import { sourceCells } from "../../../src/notebook/parse/source-cells.js";
 
 const LINES = [
   "-- %%",

@@ -1,5 +1,5 @@
-import type { DrawnChart } from "./chart.js";
-import type { ChartColumn, ChartData } from "./chart-data.js";
+import type { DrawnChart } from "../chart.js";
+import type { ChartColumn, ChartData } from "../chart-data.js";
 
 /** A chart's column in a page: numbers unchanged, texts as indexes into a list of the distinct ones. */
 export interface PackedColumn {

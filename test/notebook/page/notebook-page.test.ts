@@ -3,13 +3,13 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { notebookPage } from "../../src/notebook/notebook-page.js";
-import type { PackedChart } from "../../src/notebook/pack-charts.js";
-import { temporaryFolder } from "../lake/temporary-lake.js";
-import { once } from "../once.js";
-import { cases, pickFrom } from "../sweep.js";
-import { countOf, hasChromium, narrowPage, openPage } from "./chromium.js";
-import { emptySession, runText } from "./run-cells.js";
+import { notebookPage } from "../../../src/notebook/page/notebook-page.js";
+import type { PackedChart } from "../../../src/notebook/page/pack-charts.js";
+import { temporaryFolder } from "../../lake/temporary-lake.js";
+import { once } from "../../once.js";
+import { cases, pickFrom } from "../../sweep.js";
+import { countOf, hasChromium, narrowPage, openPage } from "../chromium.js";
+import { emptySession, runText } from "../run-cells.js";
 
 const AT = Date.UTC(2026, 10, 21, 8, 30);
 

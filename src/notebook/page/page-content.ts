@@ -1,10 +1,10 @@
-import { VERSION } from "../core/version.js";
-import type { NamedValues } from "../db/session/named-values.js";
-import { rowCount } from "../lake/lake.js";
-import type { Snapshot } from "../lake/log/snapshot.js";
-import type { Notebook } from "./notebook.js";
+import { VERSION } from "../../core/version.js";
+import type { NamedValues } from "../../db/session/named-values.js";
+import { rowCount } from "../../lake/lake.js";
+import type { Snapshot } from "../../lake/log/snapshot.js";
+import type { Notebook } from "../notebook.js";
+import type { CellRun, KeptRows } from "../run-notebook.js";
 import type { PageContent } from "./notebook-page.js";
-import type { CellRun, KeptRows } from "./run-notebook.js";
 
 /** The rows of results that a page contains. */
 export const PAGE_ROWS: KeptRows = { table: (asked) => asked, chart: 50_000 };

@@ -1,10 +1,10 @@
-import { firstRows, type StatementResult } from "../db/result/statement-result.js";
-import type { ChartData } from "./chart-data.js";
+import { firstRows, type StatementResult } from "../../db/result/statement-result.js";
+import type { ChartData } from "../chart-data.js";
+import type { View } from "../notebook.js";
+import type { CellFault, CellRun } from "../run-notebook.js";
 import { escapeHtml } from "./escape-html.js";
 import { formatValues } from "./format-values.js";
-import type { View } from "./notebook.js";
 import { proseHtml } from "./prose-html.js";
-import type { CellFault, CellRun } from "./run-notebook.js";
 
 /** Most rows of the table that accompanies a chart. */
 const CHART_ROWS = 100;

@@ -1,8 +1,8 @@
 import * as Plot from "@observablehq/plot";
-import type { PackedChart } from "../pack-charts.js";
+import type { PackedChart } from "../../page/pack-charts.js";
+import { drawers, spaced } from "../drawing.js";
 import { axes, categories, named, rules, valueScale } from "./axes.js";
 import { type Row, rowsOf } from "./chart-rows.js";
-import { drawers, spaced } from "./drawing.js";
 import { hintFormat } from "./hints.js";
 import {
   compact,

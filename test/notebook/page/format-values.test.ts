@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { formatValues } from "../../src/notebook/format-values.js";
+import { formatValues } from "../../../src/notebook/page/format-values.js";
 
 const numbers = (values: readonly (number | bigint | null)[], isPercent = false) =>
   formatValues({ kind: "number", values }, isPercent);

@@ -1,6 +1,6 @@
-import { allStatements } from "../db/statement/split-statements.js";
+import { allStatements } from "../../db/statement/split-statements.js";
+import { type Cell, type Notebook, NotebookError, type Parameter, type View } from "../notebook.js";
 import { directiveOn, parameterIn } from "./directive-line.js";
-import { type Cell, type Notebook, NotebookError, type Parameter, type View } from "./notebook.js";
 import { DirectiveFault, PLAIN_TABLE, readView } from "./read-directive.js";
 import { readParameter } from "./read-parameter.js";
 
