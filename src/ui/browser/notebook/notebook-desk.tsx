@@ -5,7 +5,6 @@ import type { Fault } from "../fetch-data.js";
 import { useStateAddress } from "../lake-state.js";
 import { text } from "../texts.js";
 import { CellSection } from "./cell-section.js";
-import { draftKey, forgetDraft, readDraft } from "./drafts.js";
 import { lazyCatalog } from "./editor/lazy-catalog.js";
 import { NotebookBar } from "./notebook-bar.js";
 import {
@@ -22,10 +21,11 @@ import {
 } from "./notebook-document.js";
 import { notebookText } from "./notebook-texts.js";
 import { useRun } from "./run/use-run.js";
-import { SaveSigns } from "./save-signs.js";
-import { useDraft } from "./use-draft.js";
+import { draftKey, forgetDraft, readDraft } from "./saving/drafts.js";
+import { SaveSigns } from "./saving/save-signs.js";
+import { useDraft } from "./saving/use-draft.js";
+import { type FileContent, useSaving } from "./saving/use-saving.js";
 import { usePage } from "./use-page.js";
-import { type FileContent, useSaving } from "./use-saving.js";
 
 /** A notebook that is read, run, edited and saved. */
 export function NotebookDesk({ source }: { readonly source: NotebookSource }) {

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import type { NotebookSource, SaveReport, SaveRequest } from "../../page-data.js";
-import { addressOf, go } from "../address.js";
-import { Fault, faultOf, send } from "../fetch-data.js";
-import { notebookText } from "./notebook-texts.js";
+import type { NotebookSource, SaveReport, SaveRequest } from "../../../page-data.js";
+import { addressOf, go } from "../../address.js";
+import { Fault, faultOf, send } from "../../fetch-data.js";
+import { notebookText } from "../notebook-texts.js";
 
 /** The content of a file that text was made from; a hash of null: there was no file. */
 export interface FileContent {

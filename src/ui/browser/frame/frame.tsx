@@ -1,11 +1,11 @@
 import type { ComponentChildren } from "preact";
-import { addressOf } from "./address.js";
+import { addressOf } from "../address.js";
+import { FaultBox } from "../fault-box.js";
+import { type ShownState, StateContext } from "../lake-state.js";
+import { Link } from "../link.js";
+import { text } from "../texts.js";
 import { AsOf } from "./as-of.js";
-import { FaultBox } from "./fault-box.js";
-import { type ShownState, StateContext } from "./lake-state.js";
-import { Link } from "./link.js";
 import { SearchBox } from "./search-box.js";
-import { text } from "./texts.js";
 
 const VIEWS = [
   { name: "lake", path: "/" },

@@ -1,10 +1,10 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import type { FoundInstrument } from "../page-data.js";
-import { addressOf, change, go, useAddress } from "./address.js";
-import { apiAddress, askJson } from "./fetch-data.js";
-import { isTyping } from "./is-typing.js";
-import { useShownState } from "./lake-state.js";
-import { text } from "./texts.js";
+import type { FoundInstrument } from "../../page-data.js";
+import { addressOf, change, go, useAddress } from "../address.js";
+import { apiAddress, askJson } from "../fetch-data.js";
+import { isTyping } from "../is-typing.js";
+import { useShownState } from "../lake-state.js";
+import { text } from "../texts.js";
 
 /** Finds instruments while one types: `/` comes here, arrows choose, Enter opens. */
 export function SearchBox() {

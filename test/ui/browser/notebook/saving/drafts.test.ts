@@ -5,7 +5,7 @@ import {
   forgetDraft,
   keepDraft,
   readDraft,
-} from "../../../../src/ui/browser/notebook/drafts.js";
+} from "../../../../../src/ui/browser/notebook/saving/drafts.js";
 
 function storeOf(most = Number.POSITIVE_INFINITY): DraftStore & { readonly entries: Map<string, string> } {
   const entries = new Map<string, string>();

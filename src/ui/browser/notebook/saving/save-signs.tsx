@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import type { NotebookSource } from "../../page-data.js";
-import { FaultBox } from "../fault-box.js";
-import { instant } from "../formats.js";
-import { notebookText } from "./notebook-texts.js";
+import type { NotebookSource } from "../../../page-data.js";
+import { FaultBox } from "../../fault-box.js";
+import { instant } from "../../formats.js";
+import { notebookText } from "../notebook-texts.js";
 import type { FileContent, UsedSaving } from "./use-saving.js";
 
 /** What the user has to know about saving, and to decide. */

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { change, useAddress } from "./address.js";
-import { askJson } from "./fetch-data.js";
-import { instant } from "./formats.js";
-import { useShownState } from "./lake-state.js";
-import { text } from "./texts.js";
+import { change, useAddress } from "../address.js";
+import { askJson } from "../fetch-data.js";
+import { instant } from "../formats.js";
+import { useShownState } from "../lake-state.js";
+import { text } from "../texts.js";
 
 /** The version that the whole workspace shows, and a slider over the earlier ones. */
 export function AsOf() {
