@@ -37,7 +37,7 @@ const BY_PLACEHOLDER: Readonly<Record<string, () => Promise<Proposals>>> = {
 };
 
 /**
- * The values that are known without a look into a lake, and without running a file of the user. What knows them is loaded
+ * The values that are known without reading a lake, and without running a file of the user. What knows them is loaded
  * only when they are asked for: somebody waits at the keyboard.
  */
 export async function knownValues(name: string, placeholder: string): Promise<Proposals | undefined> {

@@ -33,7 +33,7 @@ export function templatePath(content: TemplateContent): string {
 }
 
 /**
- * Builds the template, and deletes the templates of before. It is stored in DuckDB's newest format: older ones lose
+ * Builds the template, and deletes earlier templates. It is stored in DuckDB's newest format: older ones lose
  * parts of a query, such as NOT MATERIALIZED.
  */
 export async function buildTemplate(content: TemplateContent): Promise<void> {

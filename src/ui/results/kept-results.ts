@@ -23,7 +23,7 @@ const MOST_ROWS = 500;
 
 /**
  * Results of runs, so that a page can scroll and export them: each is copied, while it is read, into a table of a database
- * of the workspace, in which no statement of a user runs. Memory and disk are bounded; a result that finds no room is not
+ * of the workspace, in which no statement of a user runs. Memory and disk are bounded; a result that exceeds them is not
  * kept. It is a class because it owns the database.
  */
 export class KeptResults implements Disposable {

@@ -18,7 +18,7 @@ export interface DraftStore {
 }
 
 const PREFIX = "barlake.draft ";
-/** Most drafts; the oldest ones make room. */
+/** Most drafts; the oldest ones are deleted. */
 const MOST_DRAFTS = 40;
 /** Most characters of all drafts: browsers permit about five million. */
 const MOST_CHARACTERS = 2_500_000;
@@ -39,11 +39,11 @@ export function readDraft(store: DraftStore, key: string): Draft | undefined {
   }
 }
 
-/** Keeps a draft. Older ones go where there are too many. @returns whether it is kept: a browser may refuse. */
+/** Keeps a draft. Older ones are deleted where there are too many. @returns whether it is kept: a browser may refuse. */
 export function keepDraft(store: DraftStore, key: string, draft: Draft): boolean {
   const text = JSON.stringify(draft);
   if (text.length > MOST_CHARACTERS) return false;
-  makeRoom(store, key, text.length);
+  deleteOldest(store, key, text.length);
   try {
     store.setItem(key, text);
     return true;
@@ -57,7 +57,8 @@ export function forgetDraft(store: DraftStore, key: string): void {
   store.removeItem(key);
 }
 
-function makeRoom(store: DraftStore, key: string, length: number): void {
+/** Deletes the oldest drafts that would exceed a limit beside a new one of `length` characters. */
+function deleteOldest(store: DraftStore, key: string, length: number): void {
   const keys = Array.from({ length: store.length }, (_, at) => store.key(at) ?? "");
   const others = keys
     .filter((other) => other.startsWith(PREFIX) && other !== key)
