@@ -12,7 +12,7 @@ import { PAGE, readPageFiles } from "./http/page-files.js";
 import { addQualityRoutes } from "./http/quality-routes.js";
 import { addResultRoutes } from "./http/result-routes.js";
 import { addRunsRoutes } from "./http/runs-routes.js";
-import { KeptResults } from "./results/kept-results.js";
+import { StoredResults } from "./results/stored-results.js";
 import { NO_RUN_PLACE, type RunPlace } from "./runs/run-place.js";
 import { StartedRuns } from "./runs/started-runs.js";
 import { LakeStates } from "./session/lake-states.js";
@@ -62,7 +62,7 @@ const MAX_URL_LENGTH = 16 * 1024;
 export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {}): Promise<Workspace> {
   const clock = options.clock ?? lake.clock;
   const readers = new SessionReaders(lake, clock, options.limits);
-  const results = new KeptResults();
+  const results = new StoredResults();
   const parts: WorkspaceParts = {
     lake,
     location: options.location ?? lake.location,

@@ -240,7 +240,7 @@ describe.skipIf(!hasChromium())("in a browser", () => {
     expect(countOf(dom, "<svg")).toBeGreaterThanOrEqual(2);
   });
 
-  once("a script of another's, and a picture, are forbidden: the console would tell", async () => {
+  once("a foreign script, and a picture, are forbidden: the console reports it", async () => {
     const page = await pageOf(EVERY_CHART);
     const { dom, console } = look(
       page.replace(

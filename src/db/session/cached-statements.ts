@@ -1,18 +1,18 @@
 import type { DuckDBConnection, DuckDBPreparedStatement, DuckDBResult, DuckDBValue } from "@duckdb/node-api";
 import { StatementType } from "../../arrow/duckdb-api.js";
 
-/** Most statements that are kept. */
-const MOST_KEPT = 32;
+/** Most statements in the cache. */
+const MOST_CACHED = 32;
 
 /**
- * Prepared queries that are used again when the same text comes again: to bind a query over views takes about as long as
- * to run a short one. DuckDB does not bind one again where a view of it was replaced, so that each statement that is no query
- * drops all of them. It is a class because it owns the statements.
+ * Prepared queries, which are reused for the same text: to bind a query over views takes about as long as to run a short
+ * one. DuckDB does not bind a prepared query again when one of its views was replaced, so each statement that is not a
+ * query empties the cache. It is a class because it owns the statements.
  */
-export class KeptStatements {
+export class CachedStatements {
   readonly #connection: DuckDBConnection;
   /** By text, the least recently used first. */
-  readonly #kept = new Map<string, DuckDBPreparedStatement>();
+  readonly #cached = new Map<string, DuckDBPreparedStatement>();
 
   constructor(connection: DuckDBConnection) {
     this.#connection = connection;
@@ -31,26 +31,26 @@ export class KeptStatements {
     return statement.stream();
   }
 
-  /** Drops what is kept: before a statement that may change a view. */
+  /** Empties the cache: before a statement that may change a view. */
   drop(): void {
-    for (const statement of this.#kept.values()) statement.destroySync();
-    this.#kept.clear();
+    for (const statement of this.#cached.values()) statement.destroySync();
+    this.#cached.clear();
   }
 
   /** @returns undefined for anything but one valid query. */
   async #take(sql: string): Promise<DuckDBPreparedStatement | undefined> {
-    const statement = this.#kept.get(sql) ?? (await this.#connection.prepare(sql).catch(() => undefined));
+    const statement = this.#cached.get(sql) ?? (await this.#connection.prepare(sql).catch(() => undefined));
     if (statement === undefined) return undefined;
     if (statement.statementType !== StatementType.SELECT) {
       statement.destroySync();
       return undefined;
     }
-    this.#kept.delete(sql);
-    this.#kept.set(sql, statement);
-    if (this.#kept.size > MOST_KEPT) {
-      const [oldest = "", unused] = this.#kept.entries().next().value ?? [];
+    this.#cached.delete(sql);
+    this.#cached.set(sql, statement);
+    if (this.#cached.size > MOST_CACHED) {
+      const [oldest = "", unused] = this.#cached.entries().next().value ?? [];
       unused?.destroySync();
-      this.#kept.delete(oldest);
+      this.#cached.delete(oldest);
     }
     return statement;
   }

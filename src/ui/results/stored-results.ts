@@ -7,13 +7,13 @@ import { formatValues } from "../../notebook/page/format-values.js";
 import type { RowsReport } from "../page-data.js";
 import { type ExportFormat, exportedFile } from "./exported-file.js";
 
-/** A result that is kept. */
-export interface KeptResult {
+/** A stored result. */
+export interface StoredResult {
   readonly id: string;
   readonly rows: number;
 }
 
-/** Results that are kept at most; the oldest go. */
+/** Most results that are stored; the oldest are dropped. */
 const MOST_RESULTS = 40;
 /** Memory and disk of all of them. */
 const MEMORY = "128MB";
@@ -26,14 +26,14 @@ const MOST_ROWS = 500;
  * of the workspace, in which no statement of a user runs. Memory and disk are bounded; a result that exceeds them is not
  * kept. It is a class because it owns the database.
  */
-export class KeptResults implements Disposable {
+export class StoredResults implements Disposable {
   #database: Promise<Session> | undefined;
   /** Rows by id, the oldest first. */
   readonly #rows = new Map<string, number>();
 
   /** A session's engine whose results are kept, and a function that gives those since its last call, in their order. */
-  keeping(session: Session): { readonly engine: QueryEngine; readonly take: () => readonly KeptResult[] } {
-    let kept: KeptResult[] = [];
+  keeping(session: Session): { readonly engine: QueryEngine; readonly take: () => readonly StoredResult[] } {
+    let kept: StoredResult[] = [];
     const engine: QueryEngine = {
       run: (sql) => session.run(sql),
       read: (sql) => session.read(sql),
@@ -55,7 +55,7 @@ export class KeptResults implements Disposable {
         }
       },
     };
-    const take = (): readonly KeptResult[] => {
+    const take = (): readonly StoredResult[] => {
       const taken = kept;
       kept = [];
       return taken;
@@ -93,7 +93,7 @@ export class KeptResults implements Disposable {
     return this.#database;
   }
 
-  async #keep(connection: Session, id: string, rows: number): Promise<KeptResult> {
+  async #keep(connection: Session, id: string, rows: number): Promise<StoredResult> {
     this.#rows.set(id, rows);
     for (const old of [...this.#rows.keys()].slice(0, -MOST_RESULTS)) {
       this.#rows.delete(old);

@@ -2,14 +2,14 @@ import { readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { tableFromIPC } from "@uwdata/flechette";
 import { expect, onTestFinished, test } from "vitest";
-import { KeptResults } from "../../../src/ui/results/kept-results.js";
+import { StoredResults } from "../../../src/ui/results/stored-results.js";
 import { openSession } from "../../lake/temporary-lake.js";
 
 const SQL = `SELECT i, i / 4 AS quarter, 'row ' || i AS name, DATE '2026-01-01' + (i % 365)::INT AS day,
   CASE WHEN i % 2 = 0 THEN i::DECIMAL(9, 2) END AS amount, [i, i + 1] AS pair FROM range(1000000) t(i)`;
 
 async function kept(...statements: readonly string[]) {
-  const results = new KeptResults();
+  const results = new StoredResults();
   onTestFinished(() => results[Symbol.dispose]());
   const { engine, take } = results.keeping(await openSession({ threads: 2 }));
   for (const sql of statements) await engine.result(sql, new Map(), 3);
