@@ -81,7 +81,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^db\/views\/view-template\.ts$/, for: "the template of views, which the build makes" },
   { name: /^db\/views\/view-files\.ts$/, for: "views, which come with the program, and the user's" },
   {
-    name: /^notebook\/(shipped-notebooks|notebook-page)\.ts$/,
+    name: /^notebook\/(shipped-notebooks|page\/notebook-page)\.ts$/,
     for: "notebooks, which come with the program",
   },
   { name: /^ui\/http\/page-files\.ts$/, for: "the page, which the build makes" },

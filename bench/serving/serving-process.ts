@@ -24,9 +24,9 @@ process.once("SIGTERM", () => process.exit(143));
 process.once("disconnect", () => process.exit());
 process.on("message", (command: ServingCommand) => {
   look();
-  if (command === "peak") tell({ kind: "peak", bytes: peak });
+  if (command === "peak") send({ kind: "peak", bytes: peak });
 });
-tell({ kind: "ready", url: await (kind === "plain" ? startPlainService(folder) : startBarlake()) });
+send({ kind: "ready", url: await (kind === "plain" ? startPlainService(folder) : startBarlake()) });
 
 async function startBarlake(): Promise<string> {
   const lake = new Lake(folder);
@@ -42,6 +42,6 @@ async function startBarlake(): Promise<string> {
   return url;
 }
 
-function tell(message: ServingMessage): void {
+function send(message: ServingMessage): void {
   process.send?.(message);
 }

@@ -60,7 +60,7 @@ const NOTHING: Taken = { sent: {}, died: [] };
 
 /**
  * A user's part of a key that several machines use. The parts are divided again only when a user comes, ends or dies: each
- * user looks every five seconds, gives up what is too much, and takes what is free. A part is a record; to change it is
+ * user reads the records every five seconds, gives up what is too much, and takes what is free. A part is a record; to change it is
  * to create the record of the new part and to remove the old one, so that the parts never add up to more than the key.
  *
  * A part that changes hands takes its requests of the last minute with it: the user that gets it counts them as its own.
@@ -160,7 +160,7 @@ export class KeyShares {
       await clock.sleep(LOOK_MS, this.#ending.signal).catch(() => {});
       if (this.#ending.signal.aborted) return;
       // Where the store cannot be reached, the part becomes invalid in time.
-      await this.#look().catch(() => {});
+      await this.#readShares().catch(() => {});
     }
   }
 
@@ -186,7 +186,7 @@ export class KeyShares {
     }
   }
 
-  async #look(): Promise<void> {
+  async #readShares(): Promise<void> {
     if ((await this.#lease?.renew()) === false) return this.#lose();
     const others = await this.#leases.others();
     const target = this.#targetBeside(others);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { UsageError } from "../core/errors.js";
 import { dateOfEpochDay } from "../core/time.js";
 import { interruptOn } from "../db/session/interrupt-on.js";
-import { OWN_VIEWS, readViewFiles } from "../db/views/view-files.js";
+import { OWN_VIEWS, readViewFiles, readViewTree } from "../db/views/view-files.js";
 import type { Lake, PointInTime } from "../lake/lake.js";
 import { ENGINE } from "../lake/log/commit-actions.js";
 import type { Snapshot } from "../lake/log/snapshot.js";
@@ -198,10 +198,7 @@ function rowsOf({ first, last }: Block): number {
 
 /** The digest of all views' SQL: while it is the same, the same spec and versions give the same bytes. */
 export function viewsDigest(lake: Lake): string {
-  const files = [
-    ...readViewFiles(OWN_VIEWS),
-    ...(lake.userViews ? readViewFiles(lake.userViews.folder) : []),
-  ];
+  const files = [...readViewTree(OWN_VIEWS), ...(lake.userViews ? readViewFiles(lake.userViews.folder) : [])];
   const digest = createHash("sha256");
   for (const { sql } of files) digest.update(sql).update("\0");
   return digest.digest("hex");

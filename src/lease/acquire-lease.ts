@@ -27,7 +27,7 @@ export interface Acquired<T> {
 }
 
 /**
- * Acquires a lease, and waits for it where others wait for theirs. A process creates its lease, waiting, and then looks
+ * Acquires a lease, and waits for it where others wait for theirs. A process creates its lease, waiting, and then reads
  * for those of others: where it fits, it becomes an acquired one. Of any two processes at least one sees the other, so
  * never do both go on. Of the waiting processes, the first one keeps its lease and looks again; the others withdraw
  * theirs until they fit. So one of them always goes on, however slow the machine is, as

@@ -2,11 +2,11 @@ import type { z } from "zod";
 import type { LeaseStore } from "./lease-store.js";
 import { type Owner, stateOf } from "./owner.js";
 
-/** Most records that are read: who looks needs no more. */
+/** Most records that are read: enough for a person who reads the list. */
 const MOST_READ = 1000;
 
 /**
- * The contents of the leases whose owners seem alive, for those who only look: no record is changed or removed, and
+ * The contents of the leases whose owners seem alive, only to show them: no record is changed or removed, and
  * nothing waits for an owner that was silent. Records that cannot be read are left out.
  *
  * @param staleMs time without a renewal after which an owner counts as ended.

@@ -79,7 +79,7 @@ export function thisProcess(): Required<Owner> & { readonly machine: string } {
 
 /**
  * Whether a process runs, or has ended: that of another boot of this machine has. "unknown" for a process of another
- * machine or container. Two machines may have the same name, so the name alone does not tell.
+ * machine or container. Two machines may have the same name, so the name alone does not identify one.
  *
  * @param here the process that asks.
  */

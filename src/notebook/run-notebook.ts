@@ -7,7 +7,7 @@ import type { NamedValues, TypedValue } from "../db/session/named-values.js";
 import { allStatements } from "../db/statement/split-statements.js";
 import { type ChartData, chartData } from "./chart-data.js";
 import { type Cell, type Notebook, NotebookError } from "./notebook.js";
-import { PLAIN_TABLE } from "./read-directive.js";
+import { PLAIN_TABLE } from "./parse/read-directive.js";
 
 /** An error in a cell. */
 export interface CellFault {

@@ -59,7 +59,7 @@ async function probeStore(store: ObjectStore, folder: string): Promise<ProbeReco
   };
 }
 
-/** Races conditional writes for one key, and looks whether reads and lists show the result at once. */
+/** Races conditional writes for one key, and checks whether reads and lists show the result at once. */
 async function race(store: ObjectStore, folder: string, key: string): Promise<void> {
   const contents = Array.from({ length: RACERS }, () => randomBytes(RACE_BYTES));
   const isListed = async (): Promise<boolean> => {

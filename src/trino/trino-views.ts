@@ -4,14 +4,14 @@ import { fileURLToPath } from "node:url";
 import { BarlakeError } from "../core/errors.js";
 import { ident, literal } from "../db/quote.js";
 import { type SqlToken, sqlTokens } from "../db/statement/sql-tokens.js";
-import { inOrderOfNeed, readViewFiles, type ViewFile, wordsOf } from "../db/views/view-files.js";
+import { inOrderOfNeed, readViewTree, type ViewFile, wordsOf } from "../db/views/view-files.js";
 import type { TableSchema } from "../schema/column.js";
 import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES } from "../schema/statements.js";
 import { TRADING_DAYS } from "../schema/trading-days.js";
 import { emptyTableSql } from "./empty-table.js";
 import { TRINO_RULES, type TrinoRule, trinoRuleSql } from "./market-rules.js";
 
-/** The folder of the views for Trino, one in each file. */
+/** The folder of the views for Trino, one in each file, in the folders of `sql/views`. */
 const TRINO_VIEWS = fileURLToPath(new URL("../../sql/trino", import.meta.url));
 
 /** A view as it is created in Trino. */
@@ -45,7 +45,7 @@ const MAY_BE_EMPTY: Readonly<Record<string, readonly TableSchema[]>> = {
  * @param absent tables that have not landed.
  */
 export function trinoViews(rawSchema: string, absent: ReadonlySet<string> = new Set()): TrinoView[] {
-  const files = readViewFiles(TRINO_VIEWS);
+  const files = readViewTree(TRINO_VIEWS);
   const names = files.map(({ path }) => basename(path, ".sql"));
   const views: TrinoView[] = [];
   for (const file of inOrderOfNeed(files))

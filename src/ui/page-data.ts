@@ -263,7 +263,7 @@ export type NotebookLine =
       readonly html: string;
       readonly chart?: unknown;
       readonly fault: CellFaultReport | null;
-      /** The cell's results, in their order; one that found no room, or has no rows, is missing. */
+      /** The cell's results, in their order; without those that were too large to keep, and those without rows. */
       readonly results: readonly ResultReport[];
       readonly tookMs: number;
     }

@@ -12,7 +12,7 @@ import { PAGE, readPageFiles } from "./http/page-files.js";
 import { addQualityRoutes } from "./http/quality-routes.js";
 import { addResultRoutes } from "./http/result-routes.js";
 import { addRunsRoutes } from "./http/runs-routes.js";
-import { KeptResults } from "./results/kept-results.js";
+import { StoredResults } from "./results/stored-results.js";
 import { NO_RUN_PLACE, type RunPlace } from "./runs/run-place.js";
 import { StartedRuns } from "./runs/started-runs.js";
 import { LakeStates } from "./session/lake-states.js";
@@ -21,8 +21,10 @@ import type { WorkspaceParts } from "./workspace-parts.js";
 
 /** How a workspace is started. */
 export interface WorkspaceOptions {
-  /** 0 takes a free one. @default 0 */
+  /** 0 takes a free one. @default `preferredPort` where nothing listens there, else a free one */
   readonly port?: number | undefined;
+  /** @default none */
+  readonly preferredPort?: number | undefined;
   /** The lake as the user named it, for commands that the page shows. @default its full location */
   readonly location?: string | undefined;
   /** Folder of the user's notebooks. @default none */
@@ -60,7 +62,7 @@ const MAX_URL_LENGTH = 16 * 1024;
 export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {}): Promise<Workspace> {
   const clock = options.clock ?? lake.clock;
   const readers = new SessionReaders(lake, clock, options.limits);
-  const results = new KeptResults();
+  const results = new StoredResults();
   const parts: WorkspaceParts = {
     lake,
     location: options.location ?? lake.location,
@@ -75,11 +77,7 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
   let access = new Access(0);
   const started = new StartedRuns(lake, clock, parts.runPlace);
   const app = await makeApp(parts, started, () => access);
-  const at = { host: HOST, port: options.port ?? 0 };
-  await app.listen(at).catch((cause: unknown) => {
-    throw cannotListen("workspace", at, cause, "give another `port`, or end the program that listens there");
-  });
-  const { port } = app.server.address() as AddressInfo;
+  const port = await listen(app, options);
   access = new Access(port);
   const url = `http://${HOST}:${port}`;
   const close = async (): Promise<void> => {
@@ -93,6 +91,27 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Listens on the port, or on the preferred one, or where that fails on a free one. @returns the port. */
+async function listen(
+  app: FastifyInstance,
+  { port, preferredPort = 0 }: Pick<WorkspaceOptions, "port" | "preferredPort">,
+): Promise<number> {
+  const at = { host: HOST, port: port ?? preferredPort };
+  const isFixed = port !== undefined;
+  await app
+    .listen(at)
+    .catch((cause: unknown) => (isFixed ? Promise.reject(cause) : app.listen({ ...at, port: 0 })))
+    .catch((cause: unknown) => {
+      throw cannotListen(
+        "workspace",
+        at,
+        cause,
+        "give another `port`, or end the program that listens there",
+      );
+    });
+  return (app.server.address() as AddressInfo).port;
 }
 
 async function makeApp(

@@ -1,6 +1,6 @@
 import type { Clock } from "../core/time.js";
 import type { Lake } from "../lake/lake.js";
-import type { KeptResults } from "./results/kept-results.js";
+import type { StoredResults } from "./results/stored-results.js";
 import type { RunPlace } from "./runs/run-place.js";
 import type { LakeStates } from "./session/lake-states.js";
 import type { SessionReaders } from "./session/session-readers.js";
@@ -12,7 +12,7 @@ export interface WorkspaceParts {
   readonly location: string;
   readonly states: LakeStates;
   readonly readers: SessionReaders;
-  readonly results: KeptResults;
+  readonly results: StoredResults;
   readonly clock: Clock;
   /** Folder of the user's notebooks; undefined: only those that come with barlake. */
   readonly notebooks: string | undefined;

@@ -151,7 +151,7 @@ test("the error of a second process names the owner of the key, since when, and 
   await (await hold(folder)).release();
 });
 
-test("another key, and another host, are claims of their own; neither file nor name tells a key", async () => {
+test("another key, and another host, are separate claims; neither file nor name reveals a key", async () => {
   const folder = temporaryFolder();
   const locks = [await hold(folder), await hold(folder, { apiKey: "b" }), await hold(folder, { host: "h" })];
   const files = filesOf(folder);

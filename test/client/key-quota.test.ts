@@ -163,7 +163,7 @@ describe("a service that refuses bursts", () => {
   });
 });
 
-test("a limit that was said too high is found out; one that was said is never exceeded", async () => {
+test("a stated limit that is too high is corrected; a stated limit is never exceeded", async () => {
   const high = await during(60, slidingWindow(LIMIT), { quotas: [{ configured: 2 * LIMIT }] });
   expect(high.refused.length).toBeLessThan(LESSONS_A_MINUTE * 60);
   expect(partUsed(high, 60)).toBeGreaterThanOrEqual(0.95);

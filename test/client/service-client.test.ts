@@ -104,7 +104,7 @@ test("a wait stated in the message is obeyed to the millisecond and costs no ret
   expect(clock.slept).toEqual(Array.from({ length: 5 }, () => 39_351 + 16));
 });
 
-test("Retry-After counts where the message tells no wait; 0 is no hint", async () => {
+test("Retry-After counts where the message names no wait; 0 is no hint", async () => {
   const { clock, bars } = await setUp((_, response, index) => {
     if (index === 0) json(response, 429, { code: "RATE_LIMITED", message: "wait" }, { "retry-after": "2" });
     else if (index === 1)
@@ -144,7 +144,7 @@ test("refusals cost no retry, whether a retry is left or not, and have an end of
   expect(never.client.quotaOf("klines")).toMatchObject({ limit: 1, learned: true, waits: 25 });
 });
 
-test("a 503 that tells a wait is asked again after it", async () => {
+test("a request that got a 503 with a wait is sent again after it", async () => {
   const { clock, bars } = await setUp((_, response, index) => {
     if (index === 0) json(response, 503, { code: "DOWN", message: "later" }, { "retry-after": "7" });
     else json(response, 200, BARS);

@@ -497,7 +497,7 @@ test("reference data: what failed is asked for by the next run, and nothing else
   expect((await run(reference)).requests.sent).toBe(0);
 });
 
-test("statements: a restatement is a version of its own, unknown numeric fields land", async () => {
+test("statements: a restatement is a separate version, unknown numeric fields land", async () => {
   let assets = 100;
   const { clock, run, query } = await setUp((_, response) => {
     const record = {

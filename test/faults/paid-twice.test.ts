@@ -169,7 +169,7 @@ test.runIf(process.platform === "linux")(
   },
 );
 
-test("nothing is asked for while the disk has no room for it, and the run ends at once", async () => {
+test("nothing is requested while the disk has no space for it, and the run ends at once", async () => {
   const { service, lake, run } = await setUp((seen, response) => json(response, 200, { data: barsOf(seen) }));
   for (let retry = 0; retry < 3; retry++) {
     const report = await run(DAILY, { symbols: SYMBOLS }, { freeBytes: async () => 3_900_000 });

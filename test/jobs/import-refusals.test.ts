@@ -107,7 +107,7 @@ test.each([
   expect(`${(error as Error).message} ${(error as { hint: string }).hint}`).toMatch(message);
 });
 
-test("files that are imported again add no rejects, and tell of them again; new ones are added", async () => {
+test("files that are imported again add no rejects, but report them again; new ones are added", async () => {
   const place = workplace();
   const bad = "600000.SH,2024-01-02,1,2,1,x,5,5\n,2024-01-02,1,2,1,1,5,5\n";
   const file = place.file("a.csv", HEADER + bad);

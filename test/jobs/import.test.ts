@@ -171,7 +171,7 @@ test("a single file that lacks a column is an error that says how to map; among 
   ]);
 });
 
-test("instruments take what the symbol tells, and exchanges follow from them", async () => {
+test("instruments take what the symbol says, and exchanges follow from them", async () => {
   const place = workplace();
   const file = place.file(
     "i.csv",

@@ -46,7 +46,7 @@ test("a process of an earlier boot of this machine has ended; one of a machine o
 });
 
 test.runIf(process.platform === "linux" && process.getuid?.() === 0)(
-  "a container, with process numbers of its own, is another machine",
+  "a container, with separate process numbers, is another machine",
   () => {
     const script = `import { thisProcess } from "${new URL("../../dist/lease/owner.js", import.meta.url).href}"; console.log(JSON.stringify(thisProcess()))`;
     const command = [process.execPath, "--input-type=module", "-e", script];

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { cellsAfter, cellsNeeded, cellsWithParameters } from "../../src/notebook/cell-links.js";
-import { parseNotebook } from "../../src/notebook/parse-notebook.js";
+import { parseNotebook } from "../../src/notebook/parse/parse-notebook.js";
 
 const notebook = (...cells: readonly string[]) =>
   parseNotebook(cells.map((cell) => `-- %%\n${cell}\n`).join(""), "a.sql");

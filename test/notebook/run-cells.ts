@@ -1,7 +1,7 @@
 import { onTestFinished } from "vitest";
 import { Session } from "../../src/db/session/session.js";
 import type { Notebook } from "../../src/notebook/notebook.js";
-import { parseNotebook } from "../../src/notebook/parse-notebook.js";
+import { parseNotebook } from "../../src/notebook/parse/parse-notebook.js";
 import { type CellRun, computeParameters, runCells } from "../../src/notebook/run-notebook.js";
 
 /** What a test keeps of results. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Session } from "../../src/db/session/session.js";
 import { openReader } from "../../src/lake/publish.js";
-import { notebookPage } from "../../src/notebook/notebook-page.js";
+import { notebookPage } from "../../src/notebook/page/notebook-page.js";
 import { shippedNotebooks } from "../../src/notebook/shipped-notebooks.js";
 import { temporaryFolder, temporaryLake } from "../lake/temporary-lake.js";
 import { once } from "../once.js";

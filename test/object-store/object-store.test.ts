@@ -211,7 +211,7 @@ test.each<[string, Script, Partial<ObjectStoreError>, string]>([
   expect(counts.take()).toEqual({ put: 1 });
 });
 
-test("no store, or one that nobody knows, is found out within a moment", async () => {
+test("an address without a store, or an unknown one, fails after a few attempts", async () => {
   for (const url of [`http://${await closedAddress()}`, "http://no-such-host.invalid"]) {
     const { store, clock } = await openAt(url);
     const error = (await store.get("a").catch((thrown: unknown) => thrown)) as TransportError;

@@ -106,7 +106,7 @@ test("a symbol is not asked for before it was listed", () => {
 });
 type RequestUnitLike = ReturnType<typeof plan>[number];
 
-test("symbols that were listed in the course of the window take no requests of their own where there is room", () => {
+test("symbols that were listed in the course of the window take no separate requests where they fit into others", () => {
   const listedAt = new Map(symbols(157).map((symbol, i) => [symbol, i < 130 ? 0 : START + i * DAY_MS]));
   expect(plan(symbols(157), { listedAt })).toHaveLength(2 * Math.ceil(DAYS.length / 20));
 });

@@ -115,7 +115,7 @@ describe("a response that has not changed", () => {
   });
 });
 
-test("metrics count requests by endpoint and status; a path that is none has no label of its own", async () => {
+test("metrics count requests by endpoint and status; an unknown path has no separate label", async () => {
   const { ask, service } = await serveForTest((empty) => landRows(empty, BARS_1D, bars("600000.SH", 3)));
   await ask(KLINES);
   await ask(KLINES);

@@ -16,7 +16,7 @@ const PATTERNS: Readonly<Record<string, RegExp>> = {
 };
 
 describe("instruments", () => {
-  test("are as many as asked for, each of its own symbol and name", () => {
+  test("are as many as requested, with different symbols and names", () => {
     expect(SYMBOLS).toHaveLength(SPEC.symbols);
     expect(new Set(SYMBOLS).size).toBe(SPEC.symbols);
     expect(new Set(MARKET.instruments.map((i) => i.name)).size).toBe(SPEC.symbols);

@@ -6,7 +6,9 @@ import { REGIONS, type Region } from "../../src/market/regions.js";
 let session: Session;
 beforeAll(async () => {
   session = await Session.open();
-  await session.run(readFileSync(new URL("../../sql/views/local_midnight.sql", import.meta.url), "utf8"));
+  await session.run(
+    readFileSync(new URL("../../sql/views/rules/local_midnight.sql", import.meta.url), "utf8"),
+  );
 });
 afterAll(() => session.close());
 

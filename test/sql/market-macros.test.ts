@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { expect, test } from "vitest";
 import {
   adjustedPriceSql,
@@ -23,29 +24,29 @@ import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";
 import { DAYS_WITHOUT_LIMIT } from "../../src/market/price-limits.js";
 import { SESSION_HOURS } from "../../src/market/sessions.js";
 
-/** The macros of market rules: their parameters, and the expression that the rule gives for these. */
+/** The files of `sql/views/rules`: the parameters of each macro, and the expression that the rule gives for these. */
 const MACROS: Readonly<Record<string, readonly [parameters: string, sql: (...names: string[]) => string]>> = {
   adjusted_price: ["price, adjustment, step", (price, sql, step) => adjustedPriceSql(price, { sql }, step)],
-  at_limit_down: ["price, limit_price", isAtLimitDownSql],
-  at_limit_up: ["price, limit_price", isAtLimitUpSql],
   is_ex_event: ["last_close, prev_close", isExEventSql],
   is_session_minute: ["region, local_time", isSessionMinuteSql],
-  is_tradable: [
-    "volume, low, high, limit_up_price, limit_down_price",
-    (volume, low, high, limitUp, limitDown) => isTradableSql({ volume, low, high, limitUp, limitDown }),
-  ],
   is_unknown_stretch: ["after_date, before_date", isUnknownStretchSql],
-  limit_percent: ["symbol, trade_date, type, name", limitPercentSql],
   local_date: ["instant, region", tradeDateSql],
   local_midnight: ["trade_date, region", localMidnightSql],
-  limits_from: ["listing_date", (date) => `${date} + ${DAYS_WITHOUT_LIMIT}`],
-  price_decimals: ["symbol, type", priceDecimalsSql],
   region_lot: ["region", lotSql],
   session_bar_end: ["region, local_ms, step_ms", sessionBarEndSql],
   session_minutes: ["region", sessionMinutesSql],
   shares_of: ["volume, lot", sharesSql],
   stated_price: ["price, close", statedPriceSql],
   units_of: ["shares, unit", unitsSql],
+  "limits/at_limit_down": ["price, limit_price", isAtLimitDownSql],
+  "limits/at_limit_up": ["price, limit_price", isAtLimitUpSql],
+  "limits/is_tradable": [
+    "volume, low, high, limit_up_price, limit_down_price",
+    (volume, low, high, limitUp, limitDown) => isTradableSql({ volume, low, high, limitUp, limitDown }),
+  ],
+  "limits/limit_percent": ["symbol, trade_date, type, name", limitPercentSql],
+  "limits/limits_from": ["listing_date", (date) => `${date} + ${DAYS_WITHOUT_LIMIT}`],
+  "limits/price_decimals": ["symbol, type", priceDecimalsSql],
 };
 
 /** The last line of each macro's header: how it is changed. */
@@ -66,23 +67,23 @@ function layout(sql: string): string {
 }
 
 test.each(Object.entries(MACROS))(
-  "sql/views/%s.sql has the expression of its rule; vitest -u writes it",
-  async (name, [parameters, sql]) => {
-    const text = textOf(`views/${name}.sql`).replace(
+  "sql/views/rules/%s.sql has the expression of its rule; vitest -u writes it",
+  async (path, [parameters, sql]) => {
+    const text = textOf(`views/rules/${path}.sql`).replace(
       /^(?:-- The expression is written .*\n)?CREATE/m,
       `${WRITTEN}\nCREATE`,
     );
-    const statement = `CREATE OR REPLACE MACRO ${name}(${parameters}) AS\n  ${layout(sql(...parameters.split(", ")))};`;
+    const statement = `CREATE OR REPLACE MACRO ${basename(path)}(${parameters}) AS\n  ${layout(sql(...parameters.split(", ")))};`;
     const expected = text.replace(/^CREATE OR REPLACE MACRO [^;]*;/m, () => statement);
     expect(expected).toContain(statement);
-    await expect(expected).toMatchFileSnapshot(pathOf(`views/${name}.sql`));
+    await expect(expected).toMatchFileSnapshot(pathOf(`views/rules/${path}.sql`));
   },
 );
 
 const flat = (sql: string): string => sql.replaceAll(/\s+/g, " ");
 
 test("adjusted aggregates minutes and days as the service does", () => {
-  const sql = flat(textOf("views/adjusted.sql"));
+  const sql = flat(textOf("views/bars/adjusted.sql"));
   const { open, high, low, close, amount, prev_close, open_interest, settlement_price } = BAR_AGGREGATES;
   const prices = [open, high, low, close].join(", ");
   const rest = [amount, prev_close, open_interest, settlement_price].join(", ");
@@ -91,7 +92,7 @@ test("adjusted aggregates minutes and days as the service does", () => {
 });
 
 test("adjusted knows every period and adjustment, and says so", () => {
-  const sql = flat(textOf("views/adjusted.sql"));
+  const sql = flat(textOf("views/bars/adjusted.sql"));
   const list = (names: readonly string[]): string => `(${names.map((name) => `'${name}'`).join(", ")})`;
   for (const names of [PERIODS, ADJUSTMENTS]) {
     expect(sql).toContain(`NOT IN ${list(names)}`);
@@ -111,10 +112,16 @@ test("the midday break of the audit of minute labels is the one of the sessions"
   );
 });
 
+test("the folder of rules has these macros and nothing else", () => {
+  const files = readdirSync(pathOf("views/rules"), { recursive: true, encoding: "utf8" });
+  const names = files.filter((file) => file.endsWith(".sql")).map((file) => file.replace(/\.sql$/, ""));
+  expect(names.sort()).toEqual(Object.keys(MACROS).sort());
+});
+
 test("no other file states a lot, a tolerance, the threshold of an ex-event or a pattern of symbols", () => {
   const others = readdirSync(pathOf("."), { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".sql"))
-    .filter((file) => !Object.hasOwn(MACROS, file.replace(/^views\/(.*)\.sql$/, "$1")));
+    .filter((file) => !file.startsWith("views/rules/"));
   expect(others.length).toBeGreaterThan(40);
   for (const file of others) {
     const code = textOf(file).replaceAll(/--.*|COMMENT ON [^;]*;/g, "");

@@ -1,8 +1,10 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { sqlReference } from "../../docs/sql-reference.js";
 import { Session } from "../../src/db/session/session.js";
+import { OWN_VIEWS, readViewTree } from "../../src/db/views/view-files.js";
 import { openReader, publish } from "../../src/lake/publish.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { TABLES } from "../../src/schema/tables.js";
@@ -10,10 +12,10 @@ import { land, openSession, temporaryLake } from "../lake/temporary-lake.js";
 import { once } from "../once.js";
 import { cases, pickFrom } from "../sweep.js";
 
-const VIEWS = fileURLToPath(new URL("../../sql/views", import.meta.url));
-const names = readdirSync(VIEWS).map((file) => file.replace(/\.sql$/, ""));
+const TEXTS = new Map(readViewTree(OWN_VIEWS).map(({ path, sql }) => [basename(path, ".sql"), sql]));
+const names = [...TEXTS.keys()];
 
-const textOf = (name: string): string => readFileSync(`${VIEWS}/${name}.sql`, "utf8");
+const textOf = (name: string): string => TEXTS.get(name) ?? "";
 const kindOf = (name: string): string => {
   const [, kind = "", table = ""] =
     /^CREATE OR REPLACE (VIEW|MACRO) \w+(?:\([^)]*\))? AS( TABLE)?/m.exec(textOf(name)) ?? [];

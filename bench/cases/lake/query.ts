@@ -12,7 +12,7 @@ import type { Benchmark, Case } from "../../measure/benchmark.js";
 import { temporaryFolder } from "../../measure/temporary-folder.js";
 
 /** The view, behind the macro that it needs. */
-const VIEW_FILES = ["shares_of", "bars_1m"].map(
+const VIEW_FILES = ["rules/shares_of", "bars/bars_1m"].map(
   (name) => new URL(`../../../sql/views/${name}.sql`, import.meta.url),
 );
 

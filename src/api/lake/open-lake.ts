@@ -113,7 +113,7 @@ export class LakeConnection implements AsyncDisposable {
 
   /**
    * Builds the segments of bars that this machine does not have, instead of in the background after the first reads:
-   * for a job after the nightly run. It takes about a second for a million bars, and stops where there is no room.
+   * for a job after the nightly run. It takes about a second for a million bars, and stops where the space for segments is used up.
    *
    * @param tables of bars. @default bars_1d
    */

@@ -19,7 +19,7 @@ const DICTIONARY_ID = 0;
 const SHORT_INDEXES = 2 ** 15;
 const UTF8 = new TextEncoder();
 
-/** What a stream says besides its bars. */
+/** What a stream says in addition to its bars. */
 export interface StreamFacts {
   /** The dictionary; the symbols of all bars are among them. */
   readonly symbols: readonly string[];

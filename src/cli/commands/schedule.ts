@@ -119,7 +119,7 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
       for (const name of lost) standbySince.set(name, systemClock.now());
       log.note({ pipelines: lost }, "another schedule has taken over");
     },
-    onFault: (error) => log.warn({ fault: messageOf(error) }, "it cannot be found out who leads"),
+    onFault: (error) => log.warn({ fault: messageOf(error) }, "the leases of the schedules cannot be read"),
   });
   const metrics = scheduleMetrics(states, systemClock, isTradingDay, leadership);
 
@@ -164,7 +164,7 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
   const resign = (): Promise<void> => leadership.close().catch(() => {});
   if (options.once) {
     const outcomes = await releaseAfter(async () => {
-      await leadership.look();
+      await leadership.leadFree();
       const done = await runDue(states, environment);
       if (done.length === 0 && pipelines.some(({ name }) => leadership.leads(name)))
         log.note({}, "nothing is due");
@@ -187,7 +187,7 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
         });
   if (monitor !== undefined) log.note({ url: monitor.url }, "metrics and health");
   try {
-    await leadership.look();
+    await leadership.leadFree();
     leadership.watch();
     await runSchedule(states, environment);
   } catch (error) {

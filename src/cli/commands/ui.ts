@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { Option } from "commander";
-import { portIfFree, steadyPort } from "../../ui/http/steady-port.js";
+import { steadyPort } from "../../ui/http/steady-port.js";
 import { startWorkspace, type Workspace } from "../../ui/start-workspace.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
@@ -62,7 +62,8 @@ Examples:
       cli.action(async () => {
         const lake = await openExistingLake(options);
         await using workspace = await startWorkspace(lake, {
-          port: options.port ?? (await portIfFree(steadyPort(lake.location))),
+          port: options.port,
+          preferredPort: steadyPort(lake.location),
           location: options.lake,
           notebooks: options.notebooks,
           pipelines: options.pipelines ?? usersPipelines(),

@@ -37,7 +37,7 @@ const BY_PLACEHOLDER: Readonly<Record<string, () => Promise<Proposals>>> = {
 };
 
 /**
- * The values that are known without a look into a lake, and without running a file of the user. What knows them is loaded
+ * The values that are known without reading a lake, and without running a file of the user. What knows them is loaded
  * only when they are asked for: somebody waits at the keyboard.
  */
 export async function knownValues(name: string, placeholder: string): Promise<Proposals | undefined> {
@@ -74,9 +74,8 @@ async function tables(): Promise<string[]> {
 
 /** Tables and views of every lake, and the user's views; a macro needs parameters and is left out. */
 async function relations(): Promise<string[]> {
-  const { OWN_VIEWS, readViewFiles } = await import("../../db/views/view-files.js");
-  const views = [OWN_VIEWS, process.env.BARLAKE_VIEWS || "sql/views"]
-    .flatMap((folder) => readViewFiles(folder))
+  const { OWN_VIEWS, readViewFiles, readViewTree } = await import("../../db/views/view-files.js");
+  const views = [...readViewTree(OWN_VIEWS), ...readViewFiles(process.env.BARLAKE_VIEWS || "sql/views")]
     .filter(({ sql }) => CREATES_VIEW.test(sql))
     .map(({ path }) => basename(path, ".sql"));
   return [...new Set([...(await tables()), ...views])].sort();

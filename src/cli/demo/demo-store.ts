@@ -23,7 +23,7 @@ export interface DemoStore {
 /**
  * Starts an empty object store whose files are in `folder/store`. What an earlier demo left there is deleted.
  *
- * @param environment where the store's program may be, and what the lakes take besides the store.
+ * @param environment where the store's program may be, and what the lakes take in addition to the store.
  * @throws {UsageError} where no store is on this machine, or the folder has something that no demo made.
  */
 export async function startDemoStore(folder: string, environment: Environment): Promise<DemoStore> {

@@ -189,7 +189,7 @@ async function freePort(): Promise<number> {
 }
 
 /**
- * The lines of a shell that start a store again on the files of one that has stopped, and tell its clients where it is.
+ * The lines of a shell that start a store again on the files of one that has stopped, and name its address to its clients.
  * The shell makes new credentials: those that the store had are nowhere.
  */
 export function restartLines(name: StoreName, program: string, folder: string): string[] {

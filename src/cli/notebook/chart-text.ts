@@ -1,5 +1,5 @@
 import type { ChartColumn, ChartData } from "../../notebook/chart-data.js";
-import { formatValues } from "../../notebook/format-values.js";
+import { formatValues } from "../../notebook/page/format-values.js";
 import { type Candle, candleChart } from "../text/candles.js";
 import { type Cell, count, paint, table } from "../text/text.js";
 import { BrailleCanvas } from "./braille-canvas.js";

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { UsageError } from "../../core/errors.js";
 import type { Notebook } from "../../notebook/notebook.js";
-import { parseNotebook } from "../../notebook/parse-notebook.js";
+import { parseNotebook } from "../../notebook/parse/parse-notebook.js";
 import { shippedNotebooks } from "../../notebook/shipped-notebooks.js";
 
 /** A notebook and its source text. */

@@ -1,6 +1,6 @@
 import type { StatementResult } from "../../db/result/statement-result.js";
-import { formatValues } from "../../notebook/format-values.js";
 import type { View } from "../../notebook/notebook.js";
+import { formatValues } from "../../notebook/page/format-values.js";
 import type { CellRun } from "../../notebook/run-notebook.js";
 import { count, paint, plural, table } from "../text/text.js";
 import { chartText } from "./chart-text.js";

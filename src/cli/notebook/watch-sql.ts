@@ -35,7 +35,7 @@ export async function watchSql(
   });
 }
 
-/** A lake, by the versions of its tables. To look at one in a store takes a request for each table. */
+/** A lake, by the versions of its tables. To read those of a lake in a store takes a request for each table. */
 function watchedLake(lake: Lake): Watched {
   return {
     name: "the lake",

@@ -8,7 +8,7 @@ export interface Watched {
   readonly name: string;
   /** A text that differs where the result may differ. */
   readonly state: () => Promise<string>;
-  /** Time between two looks, in milliseconds. */
+  /** Time between two checks, in milliseconds. */
   readonly everyMs: number;
 }
 
@@ -36,7 +36,7 @@ export async function watch(
   const stateOf = ({ state }: Watched): Promise<string> => state().catch(messageOf);
   // The states before the work: what changes during it, is seen after it.
   const known = await Promise.all(watched.map(stateOf));
-  const lookedAt = watched.map(() => ticksOf(clock));
+  const checkedAt = watched.map(() => ticksOf(clock));
   await work();
   while (!signal.aborted) {
     try {
@@ -49,8 +49,8 @@ export async function watch(
     for (const [index, one] of watched.entries()) {
       const now = ticksOf(clock);
       // A sleep may end a little early: that is no reason to wait for another one.
-      if (now - (lookedAt[index] ?? 0) < one.everyMs - stepMs / 2) continue;
-      lookedAt[index] = now;
+      if (now - (checkedAt[index] ?? 0) < one.everyMs - stepMs / 2) continue;
+      checkedAt[index] = now;
       const state = await stateOf(one);
       if (state !== known[index]) changed.push(one.name);
       known[index] = state;

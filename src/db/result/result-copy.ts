@@ -21,7 +21,7 @@ export function resultCopy(connection: DuckDBConnection, table: string): ResultC
     try {
       step();
     } catch {
-      // The other database has no more room: the copy ends, and what reads the result goes on.
+      // The other database is full: the copy ends, and the result can still be read to its end.
       appender = undefined;
     }
   };

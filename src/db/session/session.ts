@@ -22,7 +22,7 @@ import { type ResultCopy, resultCopy } from "../result/result-copy.js";
 import { RowReader } from "../result/row-reader.js";
 import type { StatementResult } from "../result/statement-result.js";
 import { stoppedError, type WhyStopped, wholeResult, whyStopped } from "../result/whole-result.js";
-import { KeptStatements } from "./kept-statements.js";
+import { CachedStatements } from "./cached-statements.js";
 import {
   bindNamed,
   computeValue,
@@ -45,7 +45,7 @@ export class Session implements Disposable {
   readonly #isOwner: boolean;
   readonly #connection: DuckDBConnection;
   readonly #scans: TableScans;
-  readonly #kept: KeptStatements;
+  readonly #cached: CachedStatements;
   #interrupts = 0;
   #reads: CheckedReads | undefined;
   #isClosed = false;
@@ -60,7 +60,7 @@ export class Session implements Disposable {
     this.#isOwner = isOwner;
     this.#connection = connection;
     this.#scans = scans;
-    this.#kept = new KeptStatements(connection);
+    this.#cached = new CachedStatements(connection);
   }
 
   static async open(options: SessionOptions = {}): Promise<Session> {
@@ -88,11 +88,11 @@ export class Session implements Disposable {
    */
   async stream(sql: string, bindings?: Bindings, keeps = false): Promise<DuckDBResult> {
     const values = bindings as DuckDBValue[] | undefined;
-    if (!keeps) this.#kept.drop();
+    if (!keeps) this.#cached.drop();
     return this.#guard(sql, async () => {
       const result = await this.#undoable<DuckDBResult>(
         sql,
-        () => (keeps ? this.#kept : this.#connection).stream(sql, values),
+        () => (keeps ? this.#cached : this.#connection).stream(sql, values),
         () => this.#change(sql, values),
       );
       return wholeResult(
@@ -150,7 +150,7 @@ export class Session implements Disposable {
   /** Runs one statement to its end and returns its first rows by column; `copy` gets every row. Other values are ignored. */
   async result(sql: string, values: NamedValues, limit: number, copy?: ResultCopy): Promise<StatementResult> {
     return this.#guard(sql, async () => {
-      this.#kept.drop();
+      this.#cached.drop();
       using statement = namedStatement(this.#connection, sql, values);
       const why = this.#whyStopped(sql, (again) => bindNamed(again, values));
       const started = await this.#undoable(sql, statement.stream, statement.run);
@@ -231,7 +231,7 @@ export class Session implements Disposable {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#reads?.close();
-    this.#kept.drop();
+    this.#cached.drop();
     this.#connection.closeSync();
     if (this.#isOwner) closeDatabase(this.#database);
   }
@@ -254,7 +254,7 @@ export class Session implements Disposable {
 
   /** Runs a statement that may change a view. */
   async #change(sql: string, values: DuckDBValue[] | undefined): Promise<DuckDBMaterializedResult> {
-    this.#kept.drop();
+    this.#cached.drop();
     return this.#connection.run(sql, values);
   }
 

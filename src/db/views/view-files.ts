@@ -2,8 +2,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { BarlakeError, messageOf, QueryError } from "../../core/errors.js";
+import { compareText } from "../../core/text-order.js";
 
-/** The folder of the views and macros that come with barlake, one in each file. */
+/** The folder of the views and macros that come with barlake, one in each file, in a folder for each subject. */
 export const OWN_VIEWS = fileURLToPath(new URL("../../../sql/views", import.meta.url));
 
 /** One SQL file that defines a view or a macro. */
@@ -34,10 +35,20 @@ export class ViewFileError extends BarlakeError {
 
 /** The `*.sql` files of a folder, in the order of their names; none where there is no such folder. */
 export function readViewFiles(folder: string): ViewFile[] {
-  return namesIn(folder)
-    .filter((name) => name.endsWith(".sql"))
-    .sort()
-    .map((name) => ({ path: join(folder, name), sql: readFileSync(join(folder, name), "utf8") }));
+  return viewFiles(folder, namesIn(folder));
+}
+
+/** The `*.sql` files of a folder and of the folders in it, in the order of their names, whichever folder they are in. */
+export function readViewTree(folder: string): ViewFile[] {
+  return viewFiles(folder, readdirSync(folder, { recursive: true, encoding: "utf8" }));
+}
+
+function viewFiles(folder: string, paths: readonly string[]): ViewFile[] {
+  return paths
+    .filter((path) => path.endsWith(".sql"))
+    .map((path) => ({ name: basename(path), path: join(folder, path) }))
+    .sort((a, b) => compareText(a.name, b.name))
+    .map(({ path }) => ({ path, sql: readFileSync(path, "utf8") }));
 }
 
 function namesIn(folder: string): string[] {

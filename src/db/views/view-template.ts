@@ -7,7 +7,7 @@ import { version } from "../../arrow/duckdb-api.js";
 import type { TableSchema } from "../../schema/column.js";
 import { literal } from "../quote.js";
 import { Session } from "../session/session.js";
-import { OWN_VIEWS, readViewFiles } from "./view-files.js";
+import { OWN_VIEWS, readViewTree } from "./view-files.js";
 import { createViews } from "./views.js";
 
 /** The folder of what is built; the same one for the sources and for the built program. */
@@ -27,13 +27,13 @@ export interface TemplateContent {
  * other views or of another version of DuckDB is never used.
  */
 export function templatePath(content: TemplateContent): string {
-  const sources = [version(), JSON.stringify(content), ...readViewFiles(OWN_VIEWS).map(({ sql }) => sql)];
+  const sources = [version(), JSON.stringify(content), ...readViewTree(OWN_VIEWS).map(({ sql }) => sql)];
   const hash = createHash("sha256").update(sources.join("\0")).digest("hex");
   return join(FOLDER, `${PREFIX}${hash.slice(0, 16)}.duckdb`);
 }
 
 /**
- * Builds the template, and deletes the templates of before. It is stored in DuckDB's newest format: older ones lose
+ * Builds the template, and deletes earlier templates. It is stored in DuckDB's newest format: older ones lose
  * parts of a query, such as NOT MATERIALIZED.
  */
 export async function buildTemplate(content: TemplateContent): Promise<void> {

@@ -7,6 +7,7 @@ import {
   filesNeededBy,
   OWN_VIEWS,
   readViewFiles,
+  readViewTree,
   type ViewFile,
   wordsOf,
 } from "./view-files.js";
@@ -91,7 +92,7 @@ interface Needed {
 
 /** What a statement mentions, and what that needs. */
 export function neededBy(statement: string | undefined): Needed {
-  const own = readViewFiles(OWN_VIEWS);
+  const own = readViewTree(OWN_VIEWS);
   if (statement === undefined) return { files: own, isNeeded: () => true };
   // Names are the same in small and large letters.
   const text = statement.toLowerCase();

@@ -14,7 +14,7 @@ const FOLDER = "leases/schedule";
 /** A schedule that was silent for this time no longer leads. */
 const STALE_MS = 30_000;
 /** Longest pause before a schedule that stands by reads the leases again, in milliseconds. */
-const LOOK_MS = 5000;
+const CHECK_MS = 5000;
 /** The same while another schedule is about to lead one of the same pipelines. */
 const WAIT_MS = 500;
 
@@ -41,7 +41,7 @@ export interface LeadershipOptions {
   readonly onStandby: (pipelines: readonly string[], leader: string) => void;
   /** Called with pipelines of which the lead was lost: another schedule took this one for ended. */
   readonly onLost: (pipelines: readonly string[]) => void;
-  /** Called when it cannot be found out who leads, and not again until it could be. */
+  /** Called when the leases cannot be read, and not again until they could be. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -53,7 +53,7 @@ interface Lead {
 
 /**
  * Which of its pipelines a schedule leads, of all schedules that use the lake, on any machine: each pipeline has one
- * leader. It leads none before the first look; it must be closed. It is a class because it owns leases.
+ * leader. It leads none before `leadFree` was called; it must be closed. It is a class because it owns leases.
  */
 export class Leadership implements Leading {
   readonly #leases: Leases<Content>;
@@ -77,7 +77,7 @@ export class Leadership implements Leading {
    *
    * @throws where the lake cannot be reached, what `onLead` throws, and the signal's reason once it aborts.
    */
-  async look(): Promise<void> {
+  async leadFree(): Promise<void> {
     for (let isDone = false; !isDone; ) {
       const missing = this.#pipelines.filter((pipeline) => !this.leads(pipeline));
       if (missing.length === 0) return this.#report(new Map());
@@ -89,7 +89,7 @@ export class Leadership implements Leading {
     }
   }
 
-  /** Begins to look again and again for pipelines that become free, until it is closed. */
+  /** Begins to call `leadFree` again and again, for pipelines that become free, until it is closed. */
   watch(): void {
     this.#watching ??= this.#watch();
   }
@@ -131,10 +131,10 @@ export class Leadership implements Leading {
     const signal = AbortSignal.any([this.#options.signal, this.#closing.signal]);
     let isFaulty = false;
     for (;;) {
-      await this.#options.clock.sleep(randomInt(1, LOOK_MS), signal).catch(() => {});
+      await this.#options.clock.sleep(randomInt(1, CHECK_MS), signal).catch(() => {});
       if (signal.aborted) return;
       try {
-        await this.look();
+        await this.leadFree();
         isFaulty = false;
       } catch (error) {
         if (signal.aborted) return;

@@ -4,7 +4,7 @@ export interface Leading {
   leads(pipeline: string): boolean;
   /** The schedule that leads a pipeline; undefined where this one leads, or that is not known. */
   leaderOf(pipeline: string): string | undefined;
-  /** Whether this schedule still leads a pipeline; false also where that cannot be found out now. */
+  /** Whether this schedule still leads a pipeline; false also where the leases cannot be read now. */
   confirm(pipeline: string): Promise<boolean>;
   /** Aborts at the next change of what is led; then it is another signal. */
   readonly changed: AbortSignal;

@@ -70,7 +70,7 @@ export async function landTradingDays(
   return await upsert(session, lake, TRADING_DAYS, days.name, options);
 }
 
-/** The symbols whose bars tell the trading days of some regions, as a list for IN. */
+/** The symbols whose bars show the trading days of some regions, as a list for IN. */
 function indexes(regions: readonly Region[]): string {
   return `(${regions.flatMap((region) => CALENDAR_SYMBOLS[region].map(literal)).join(", ")})`;
 }

@@ -9,7 +9,7 @@ import type { Snapshot } from "./snapshot.js";
 export interface Fence {
   /** Identifies the holder's lease. */
   readonly id: string;
-  /** @throws {LakeError} where another process has taken the lease over, or that cannot be found out. */
+  /** @throws {LakeError} where another process has taken the lease over, or where the leases cannot be read. */
   confirm(): Promise<void>;
 }
 

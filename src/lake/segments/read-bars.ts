@@ -37,7 +37,7 @@ export interface BarsRun {
 export interface Bars {
   readonly rows: number;
   readonly runs: readonly BarsRun[];
-  /** The columns that were asked for, with room for `rows` values or more. */
+  /** The columns that were asked for, with space for `rows` values or more. */
   readonly columns: ReadonlyMap<string, TargetColumn>;
 }
 

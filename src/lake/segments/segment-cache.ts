@@ -12,7 +12,7 @@ const MOST_OPEN = 512;
 const BAR_BYTES = 72;
 const STORED_BAR_BYTES = 14;
 
-/** Pause before each segment that nobody waits for: a process that has nothing else to do ends in it. */
+/** Pause before each segment that nobody waits for: a process that has nothing else to do can end during it. */
 const PAUSE_MS = 20;
 
 /** A segment to build. */
@@ -40,7 +40,7 @@ export class SegmentCache implements AsyncDisposable {
   /** Reads that run, and segments that were dropped while they did: one of them may be about to be read. */
   #reads = 0;
   readonly #dropped: SegmentFile[] = [];
-  /** Paths of segments that this process does not try to build again: they cannot be built, or there is no room. */
+  /** Paths of segments that this process does not try to build again: they cannot be built, or there is not enough space. */
   readonly #refused = new Set<string>();
   /** Segments to build, by path. */
   readonly #orders = new Map<string, Order>();
@@ -190,7 +190,7 @@ export class SegmentCache implements AsyncDisposable {
 
   async #buildOne(session: Session, path: string, { snapshot, file }: Order): Promise<void> {
     const rows = file.stats?.numRecords ?? file.size / STORED_BAR_BYTES;
-    if (!(await this.#folder.makeRoom(rows * BAR_BYTES))) {
+    if (!(await this.#folder.freeSpaceFor(rows * BAR_BYTES))) {
       this.#refused.add(path);
       return;
     }

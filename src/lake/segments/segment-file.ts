@@ -4,7 +4,7 @@ import { lowerBound } from "../../core/lower-bound.js";
 
 /**
  * A segment: the bars of one data file as blocks, one a symbol, then the index of the blocks, then a trailer. It is read with
- * system calls that wait: they take 5 microseconds from the page cache, and those of the thread pool 50.
+ * synchronous system calls: they take 5 microseconds from the page cache, and those of the thread pool 50.
  */
 
 /** The index of a segment: entry by entry the symbols, ascending, and their blocks. */

@@ -18,7 +18,7 @@ export interface SegmentPlace {
 }
 
 const DEFAULT_BYTES = 4 * 2 ** 30;
-/** A segment that was opened within this time stays: otherwise reads by turns would build again what the other one needs. */
+/** A segment that was opened within this time stays: otherwise two reads in turn would each delete what the other one needs. */
 const IN_USE_MS = 3_600_000;
 /** What a process has begun to write and has not finished within this time is left over from one that was killed. */
 const WRITING_MS = 3_600_000;
@@ -35,11 +35,11 @@ export interface SegmentFolder {
   /** The path of the segment of a data file. */
   pathOf(snapshot: Snapshot, file: DataFile): string;
   /**
-   * Makes room for so many bytes: it deletes segments that were not opened for the longest time.
+   * Frees space for so many bytes: deletes the segments that were not opened for the longest time.
    *
-   * @returns false where there is no room without those that are in use.
+   * @returns false where there is not enough space without deleting segments that are in use.
    */
-  makeRoom(bytes: number): Promise<boolean>;
+  freeSpaceFor(bytes: number): Promise<boolean>;
   /** Runs `write` with the path of a new file, and gives the file, which is durable then, its name. */
   add(path: string, write: (unfinished: string) => Promise<void>): Promise<void>;
   /** Notes that a segment was opened. */
@@ -61,7 +61,7 @@ export function segmentFolder(place: SegmentPlace, clock: Pick<Clock, "now">): S
   return {
     // A data file's name is never used again: it has the hash of its content, and random letters.
     pathOf: ({ table }, file) => join(folder, table.name, `${basename(file.path, ".parquet")}.bars`),
-    async makeRoom(bytes) {
+    async freeSpaceFor(bytes) {
       if (bytes > maxBytes) return false;
       const now = clock.now();
       // The user may name a folder that has other files: they are neither counted nor deleted.

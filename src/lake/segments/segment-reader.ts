@@ -13,7 +13,7 @@ const MANY_ROWS = 2_000_000;
 /** What a read found: bars, or what to build so that the next read finds them; neither where only the view has them. */
 export interface SegmentBars {
   readonly bars?: Bars;
-  /** Builds, in the background, the segments that were missing. The caller reads what it needs in another way before. */
+  /** Builds, in the background, the segments that were missing. Call it after the bars have been read in another way. */
   readonly buildMissing?: () => void;
 }
 

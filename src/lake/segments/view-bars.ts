@@ -9,7 +9,7 @@ import type { Bars, BarsRun } from "./read-bars.js";
 
 /**
  * The columns of the views `bars_1d` and `bars_1m`, in their order, and the stored columns that each is made of. The
- * views say what they are; a test compares all of them.
+ * SQL of the views defines them; a test compares all of them.
  */
 const VIEW_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   symbol: [],

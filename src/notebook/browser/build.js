@@ -11,10 +11,11 @@ const OUT = resolve(ROOT, "dist/notebook");
 
 const { outputFiles, metafile } = await build({
   absWorkingDir: ROOT,
-  entryPoints: ["page.ts", "plots.ts", "candles.ts", "page.css"].map(
+  entryPoints: ["page.ts", "plots/plots.ts", "candles/candles.ts", "page.css"].map(
     (name) => `src/notebook/browser/${name}`,
   ),
   outdir: OUT,
+  entryNames: "[name]",
   bundle: true,
   minify: true,
   format: "iife",

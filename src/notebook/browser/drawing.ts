@@ -1,4 +1,4 @@
-import type { PackedChart, PackedColumn } from "../pack-charts.js";
+import type { PackedChart, PackedColumn } from "../page/pack-charts.js";
 
 /** Draws a chart into an element, at its width. @returns a function that removes the drawing. */
 export type Draw = (chart: PackedChart, element: HTMLElement) => () => void;

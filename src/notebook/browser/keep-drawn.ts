@@ -1,4 +1,4 @@
-import type { PackedChart } from "../pack-charts.js";
+import type { PackedChart } from "../page/pack-charts.js";
 import { drawers } from "./drawing.js";
 
 /**

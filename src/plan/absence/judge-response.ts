@@ -17,7 +17,7 @@ import { beginningOf, daysWithBars, type SymbolSpan, symbolSpans } from "./windo
 export interface ResponseFacts {
   readonly period: LandedPeriod;
   readonly calendar: Pick<TradingCalendar, "daysIn"> | undefined;
-  /** Ranges in which the region did not trade, as this run has found out. */
+  /** Ranges in which the region did not trade, as far as this run knows. */
   readonly closed: readonly TimeRange[];
   /** When symbols began to trade, where that is known; epoch milliseconds. */
   readonly listedAt: ReadonlyMap<string, number>;

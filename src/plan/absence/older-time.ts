@@ -15,7 +15,7 @@ export interface CoveredTime {
 /** For a symbol that was never requested before. */
 export const NOTHING_COVERED: CoveredTime = { uncovered: (_, range) => [range], bars: () => 0 };
 
-/** The facts that tell covered time. */
+/** The facts from which covered time follows. */
 interface CoverageFacts {
   readonly region: Region;
   readonly period: LandedPeriod;

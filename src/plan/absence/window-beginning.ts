@@ -28,7 +28,7 @@ export interface ExpectedDays {
   readonly period: LandedPeriod;
   /** Trading days of the window, ascending. */
   readonly days: TradingDays;
-  /** Ranges in which the region did not trade, as this run has found out. */
+  /** Ranges in which the region did not trade, as far as this run knows. */
   readonly closed: readonly TimeRange[];
   /** When symbols began to trade, where that is known; epoch milliseconds. */
   readonly listedAt: ReadonlyMap<string, number>;

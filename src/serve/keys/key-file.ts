@@ -19,7 +19,7 @@ const PATIENCE_MS = 120_000;
 export function keyFile(path: string): KeyStore {
   return {
     location: path,
-    lookMs: 1000,
+    checkMs: 1000,
     stamp: () => stampOf(path),
     read: () => readFileOf(path),
     change: (make) => change(path, make),

@@ -27,7 +27,7 @@ export function keyPlace(storage: Pick<Storage, "location" | "list" | "readText"
   return {
     location: storage.location,
     // Each check is a request for a list, which a store may charge.
-    lookMs: 3000,
+    checkMs: 3000,
     stamp: async () => String(await newest()),
     read: async () => recordsOf(await newest()),
     async change(make) {

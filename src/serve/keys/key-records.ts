@@ -39,7 +39,7 @@ export interface KeyStore {
   /** Its name in messages. */
   readonly location: string;
   /** How often a service checks whether they have changed, in milliseconds. */
-  readonly lookMs: number;
+  readonly checkMs: number;
   /** A text that differs after a change of the keys. */
   stamp(): Promise<string>;
   /** @returns all records; none where there is no list yet. @throws {UsageError} where it is damaged. */

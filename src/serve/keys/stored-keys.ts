@@ -18,8 +18,8 @@ export class StoredKeys implements KeyRing {
   readonly #onFault: (error: unknown) => void;
   #keys: ReadonlyMap<string, { readonly record: KeyRecord; readonly caller: Caller }> = new Map();
   #stamp = "";
-  #lookedAt = Number.NEGATIVE_INFINITY;
-  #looking: Promise<void> | undefined;
+  #checkedAt = Number.NEGATIVE_INFINITY;
+  #checking: Promise<void> | undefined;
 
   private constructor(
     store: KeyStore,
@@ -62,21 +62,21 @@ export class StoredKeys implements KeyRing {
 
   async refresh(): Promise<void> {
     const now = this.#clock.now();
-    const isDue = now >= this.#lookedAt + this.#store.lookMs || now < this.#lookedAt;
-    if (this.#looking === undefined && isDue) {
-      this.#lookedAt = now;
-      this.#looking = this.#look().finally(() => {
-        this.#looking = undefined;
+    const isDue = now >= this.#checkedAt + this.#store.checkMs || now < this.#checkedAt;
+    if (this.#checking === undefined && isDue) {
+      this.#checkedAt = now;
+      this.#checking = this.#check().finally(() => {
+        this.#checking = undefined;
       });
     }
-    if (this.#looking === undefined || now - this.#lookedAt >= PATIENCE_MS) return;
+    if (this.#checking === undefined || now - this.#checkedAt >= PATIENCE_MS) return;
     // A request waits for new keys, but not for a place that is slow: the previous keys stay valid.
     const enough = new AbortController();
-    await Promise.race([this.#looking, this.#clock.sleep(PATIENCE_MS, enough.signal).catch(() => {})]);
+    await Promise.race([this.#checking, this.#clock.sleep(PATIENCE_MS, enough.signal).catch(() => {})]);
     enough.abort();
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     try {
       if ((await this.#store.stamp()) !== this.#stamp) await this.#read();
     } catch (error) {

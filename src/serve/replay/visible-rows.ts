@@ -12,7 +12,7 @@ import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schem
 import { isStatementName } from "../../schema/statements.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 
-/** What a replay needs to know to tell which rows were visible. */
+/** What a replay needs to know to decide which rows were visible. */
 export interface Visibility {
   /** Epoch milliseconds, inclusive. */
   readonly until: number;

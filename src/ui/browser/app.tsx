@@ -1,7 +1,7 @@
 import { type ComponentType, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useAddress } from "./address.js";
-import { Frame } from "./frame.js";
+import { Frame } from "./frame/frame.js";
 import { LakeView } from "./lake/lake-view.js";
 import { useLakeState } from "./lake-state.js";
 import { isChinese, text } from "./texts.js";

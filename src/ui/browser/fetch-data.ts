@@ -26,7 +26,7 @@ export function ask(address: string, signal?: AbortSignal): Promise<Response> {
   return respond(address, signal === undefined ? {} : { signal });
 }
 
-/** Sends a request with a JSON body. @param accepted a status that is no fault, besides success. @throws {Fault} */
+/** Sends a request with a JSON body. @param accepted a status that is no fault, in addition to success. @throws {Fault} */
 export function send(
   method: "POST" | "PUT",
   address: string,

@@ -4,8 +4,8 @@ import type { LakeReport } from "../page-data.js";
 import { useAddress } from "./address.js";
 import { apiAddress, askJson, type Fault, faultOf } from "./fetch-data.js";
 
-/** How often a page looks whether the lake has changed. */
-const LOOK_MS = 4000;
+/** How often a page checks whether the lake has changed. */
+const CHECK_MS = 4000;
 
 /** The state of the lake that the page shows. */
 export interface ShownState {
@@ -44,11 +44,11 @@ export function useLakeState(): ShownState {
       setFault(undefined);
       setNewest(found);
     };
-    const look = (): void => {
+    const check = (): void => {
       if (document.hidden) return;
       askJson<LakeReport>(apiAddress("state", {})).then(see, (error: unknown) => setFault(faultOf(error)));
     };
-    const timer = setInterval(look, LOOK_MS);
+    const timer = setInterval(check, CHECK_MS);
     return () => clearInterval(timer);
   }, [asOf]);
   const isChanged = report !== undefined && newest !== undefined && newest.state !== report.state;

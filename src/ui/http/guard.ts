@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { escapeHtml } from "../../notebook/escape-html.js";
+import { escapeHtml } from "../../notebook/page/escape-html.js";
 import type { Access } from "./access.js";
 import { PAGE_POLICY } from "./page-policy.js";
 

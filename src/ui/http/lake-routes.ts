@@ -16,7 +16,7 @@ const MOST_RUNS = 12;
 /** Coverage is measured again after this time: sessions begin, and what was open becomes due. */
 const COVERAGE_MS = 300_000;
 
-/** Routes of the view Lake, and of the state that all views look at. */
+/** Routes of the view Lake, and of the state that all views show. */
 export function addLakeRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
   const { lake, states, readers, clock } = parts;
   app.get("/api/state", async (request) => {
@@ -80,7 +80,7 @@ class CoverageCache {
     const { lake, clock, readers } = this.#parts;
     const now = clock.now();
     if (this.#known?.id === state.id && now - this.#known.at < COVERAGE_MS) return this.#known.report;
-    // No page's going ends it: others may wait for the same.
+    // It goes on when the page that requested it is closed: other pages may wait for the same result.
     const { signal } = new AbortController();
     const report = readers.use(state, { signal }, (reader) => coverageReport({ reader, lake, clock }, state));
     const known = { id: state.id, at: now, report };

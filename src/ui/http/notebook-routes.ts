@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { UsageError } from "../../core/errors.js";
 import { readCatalog } from "../../db/catalog/read-catalog.js";
-import { parseNotebook } from "../../notebook/parse-notebook.js";
+import { parseNotebook } from "../../notebook/parse/parse-notebook.js";
 import { madePage } from "../notebooks/made-page.js";
 import { listNotebooks, readNotebook } from "../notebooks/notebook-files.js";
 import { expectNotebookName } from "../notebooks/notebook-name.js";

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { createServer } from "node:net";
 
 /** Ports that systems neither reserve nor give to connections by default. */
 const FIRST = 20_000;
@@ -11,13 +10,4 @@ const NUMBER = 10_000;
  */
 export function steadyPort(location: string): number {
   return FIRST + (createHash("sha256").update(location).digest().readUInt32BE(0) % NUMBER);
-}
-
-/** A port, or 0, which takes any that is free, where something listens there. */
-export function portIfFree(port: number, host = "127.0.0.1"): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer();
-    probe.once("error", () => resolve(0));
-    probe.listen(port, host, () => probe.close(() => resolve(port)));
-  });
 }

@@ -67,7 +67,7 @@ const STEP_MS = 60_000;
 const MOST_STEPS = 400;
 
 /**
- * The instants (epoch milliseconds, ascending) at which the lake looked different: the last commit of each burst, of all
+ * The instants (epoch milliseconds, ascending) of the lake's versions: the last commit of each burst, of all
  * tables.
  */
 export async function commitTimes(lake: Lake): Promise<readonly number[]> {

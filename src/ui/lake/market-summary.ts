@@ -6,7 +6,7 @@ import type { MarketReport } from "../page-data.js";
 
 /** Instruments of each region that are shown: those with the largest amount. */
 const MOST_TRADED = 5;
-/** Days in which the bar before is looked for: longer than any holiday. */
+/** Days within which the bar before is searched for: longer than any holiday. */
 const LOOK_BACK_DAYS = 21;
 
 /** What SQL counts; the rest of a report is added to it. */

@@ -1,8 +1,8 @@
 import type { Clock } from "../../core/time.js";
 import type { QueryEngine } from "../../db/query-engine.js";
 import type { Notebook } from "../../notebook/notebook.js";
-import { notebookPage } from "../../notebook/notebook-page.js";
-import { PAGE_ROWS, pageContent } from "../../notebook/page-content.js";
+import { notebookPage } from "../../notebook/page/notebook-page.js";
+import { PAGE_ROWS, pageContent } from "../../notebook/page/page-content.js";
 import { type CellRun, computeParameters, runCells } from "../../notebook/run-notebook.js";
 import type { LakeState } from "../session/lake-states.js";
 import { givenOf } from "./run-lines.js";

@@ -3,10 +3,10 @@ import { type Clock, ticksOf } from "../../core/time.js";
 import type { QueryEngine } from "../../db/query-engine.js";
 import { valueKind } from "../../db/result/read-result.js";
 import type { NamedValues, TypedValue } from "../../db/session/named-values.js";
-import { cellHtml } from "../../notebook/cell-html.js";
 import { cellsNeeded } from "../../notebook/cell-links.js";
 import type { Notebook, Parameter } from "../../notebook/notebook.js";
-import { packChart } from "../../notebook/pack-charts.js";
+import { cellHtml } from "../../notebook/page/cell-html.js";
+import { packChart } from "../../notebook/page/pack-charts.js";
 import { type CellFault, computeParameters, runCells } from "../../notebook/run-notebook.js";
 import type {
   CellFaultReport,

@@ -28,7 +28,7 @@ export interface RulesReport {
   readonly rules: readonly RuleReport[];
   /** The command that runs all of them without a limit of time. */
   readonly command: string;
-  /** The command that looks for damaged files, which no rule does. */
+  /** The command that finds damaged files, which no rule does. */
   readonly damage: string;
 }
 

@@ -4,7 +4,7 @@ import type { Lake, PointInTime } from "../../lake/lake.js";
 import { type RefusedTable, readableTables } from "../../lake/lake-views.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 
-/** One version of each table: what a page looks at until it asks for another. */
+/** One version of each table: what a page shows until it requests another. */
 export interface LakeState {
   /** The same for the same versions. */
   readonly id: string;
@@ -19,7 +19,7 @@ export interface LakeState {
 /** Most states that pages can name; a page that names an older one has to ask for a new one. */
 const MOST_STATES = 50;
 
-/** The states of a lake that pages look at. It is a class because it remembers which ids stand for which versions. */
+/** The states of a lake that pages show. It is a class because it remembers which ids stand for which versions. */
 export class LakeStates {
   readonly #lake: Lake;
   /** The least recently used first. */

@@ -63,7 +63,7 @@ class Permits {
 }
 
 /**
- * Locked sessions over the states of a lake, which are used again while pages look at the same state. It is a class
+ * Locked sessions over the states of a lake, which are reused while pages show the same state. It is a class
  * because it owns the sessions.
  */
 export class SessionReaders implements AsyncDisposable {
@@ -159,7 +159,7 @@ export class SessionReaders implements AsyncDisposable {
     using _ = interruptOn(reader.session, either);
     try {
       const value = await work(reader, either);
-      // Work that takes an interrupt for a result has not done what it was to do.
+      // An interrupted statement may look like one that has ended: its result is not complete.
       either.throwIfAborted();
       return value;
     } catch (error) {

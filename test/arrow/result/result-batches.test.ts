@@ -88,7 +88,7 @@ once("an enum's words are written once", async () => {
   expect(plainRows(batches)).toEqual(await valuesOf(sql));
 });
 
-once("an empty result is one batch, which tells the columns", async () => {
+once("an empty result is one batch, which names the columns", async () => {
   const [batch, ...others] = await throughIpc("SELECT 1 AS a, 'x' AS b WHERE false", "stream");
   expect(others).toEqual([]);
   expect(batch?.numRows).toBe(0);

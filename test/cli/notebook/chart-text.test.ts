@@ -66,7 +66,7 @@ describe("for a terminal", () => {
     expect(text.split("\n").filter((line) => / 25 +▇+$/.test(line))).toHaveLength(4);
   });
 
-  test("a heatmap as a table, its newest columns where there is no room for all", async () => {
+  test("a heatmap as a table, its newest columns where not all fit", async () => {
     const text = await shown(
       "-- %% chart heatmap x=m y=y color=v\nSELECT 'm' || lpad(i::VARCHAR, 2, '0') AS m, 2026 AS y, i AS v FROM range(20) t(i)",
     );

@@ -24,7 +24,7 @@ test("a dot begins a command between statements alone", () => {
   ]);
 });
 
-test("what is written tells whether a blank came first", () => {
+test("the written text shows whether a blank came first", () => {
   const written = (...lines: string[]) => {
     const reader = new EntryReader();
     return lines.flatMap((line) => reader.take(line)).map((entry) => entry.written);

@@ -14,7 +14,7 @@ test("takes rows as they are asked for, and knows whether there are more", async
   expect(await reader.take(1)).toEqual([]);
 });
 
-test("tells statements that give no rows", async () => {
+test("recognizes statements that give no rows", async () => {
   const session = await openSession();
   expect((await session.read("CREATE TABLE t (a INT)")).kind).toBe("nothing");
   const inserted = await session.read("INSERT INTO t VALUES (1), (2)");
@@ -49,7 +49,7 @@ test("gives instants in UTC, whatever the machine's zone", async () => {
   ]);
 });
 
-test("gives numbers as few digits as tell them apart, and infinities as text", async () => {
+test("gives numbers as few digits as distinguish them, and infinities as text", async () => {
   const session = await openSession();
   const reader = await session.read(
     "SELECT 0.1::FLOAT, 16777217::FLOAT, 0.1::DOUBLE, 'nan'::DOUBLE, '-inf'::FLOAT",

@@ -61,7 +61,7 @@ describe("queries", () => {
 });
 
 describe("connections", () => {
-  test("of siblings share tables, and each has temporary ones of its own", async () => {
+  test("of siblings share tables, and each has separate temporary ones", async () => {
     using session = await Session.open();
     using sibling = await session.sibling();
     await session.run("CREATE TABLE shared AS SELECT 1 AS x");

@@ -38,7 +38,7 @@ test("a weekday that nobody asked for is none, however few there are: the next r
   expect(await openDays(market)).toEqual(WEEKDAYS.filter((date) => date !== "2024-01-16"));
 });
 
-test("the index tells for all", async () => {
+test("the days of the index are those of all symbols", async () => {
   const market = await scriptedMarket(right, "2024-01-20T00:00:00Z");
   await market.run(DAILY, { symbols: ["000001.SH"] });
   expect(await openDays(market)).toEqual(WEEKDAYS.filter((date) => date !== "2024-01-16"));

@@ -81,7 +81,7 @@ async function simulate(plans: readonly Plan[], minutes: number) {
       onLost: tell("lost"),
       onFault: (error) => void faults.push(String(error)),
     });
-    await leadership.look().catch((error: unknown) => {
+    await leadership.leadFree().catch((error: unknown) => {
       if (!ending.signal.aborted) expect(error).toMatchObject({ message: "no connection" });
     });
     leadership.watch();

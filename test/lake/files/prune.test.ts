@@ -86,7 +86,7 @@ test("knows a partition's range in the exchange's own zone where there are no st
     expect(fileRange(file("y", { year })), year).toEqual(anyTime);
 });
 
-test("includes the last instant that the statistics tell", () => {
+test("includes the last instant that the statistics name", () => {
   const times = ["2024-01-02T01:30:00.000Z", "2024-01-02T07:00:00.000Z"] as const;
   expect(fileRange(file("t", { times }))).toEqual({ start: at(times[0]), end: at(times[1]) + 1 });
 });

@@ -59,7 +59,7 @@ describe("trading days", () => {
     expect(await daysOf(bars)).toEqual(["2026-11-09", "2026-11-10", "2026-11-11", "2026-11-13"]);
   });
 
-  test("too few symbols tell nothing", async () => {
+  test("too few symbols show no trading days", async () => {
     expect(await daysOf(stocks(3, ["2026-11-09", "2026-11-13"]))).toEqual([]);
   });
 

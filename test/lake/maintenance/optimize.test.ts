@@ -196,7 +196,7 @@ test("the commit says that no rows changed, and what it did", async () => {
 
 test.each<[string, (symbol: number) => number, number]>([
   ["equal symbols: as many files as the bytes need", () => 240, 4],
-  ["one symbol above the target has a file of its own", (symbol) => (symbol === 5 ? 1400 : 60), 3],
+  ["one symbol above the target has a separate file", (symbol) => (symbol === 5 ? 1400 : 60), 3],
 ])("above the target, outputs are split between symbols; %s", async (_, minutes, expected) => {
   const [lake, session] = [temporaryLake(), await openSession()];
   for (let n = 0; n < 5; n++) await landMinutes(session, lake, n, minutes);

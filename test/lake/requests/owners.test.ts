@@ -79,7 +79,7 @@ test("a lease that another run deleted is written again, until it is released", 
   await leases.close();
 });
 
-test("a run whose responses were taken over stores the next ones in a folder of its own again", async () => {
+test("a run whose responses were taken over stores the next ones in a new folder", async () => {
   stopHeartbeats();
   const lake = temporaryLake();
   const store = ResponseSpool.of(lake, "run-1");

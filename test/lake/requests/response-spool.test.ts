@@ -44,7 +44,7 @@ test("what an earlier release has left in its own folder is taken over, too", as
   await taken?.close();
 });
 
-test("answers of a run that lives are nobody else's; those of one that ended are taken over, once", async () => {
+test("responses of a running run stay with it; those of an ended run are taken over, once", async () => {
   const lake = temporaryLake();
   const store = ResponseSpool.of(lake, "run-1");
   await store.store("000001", { n: 1 });

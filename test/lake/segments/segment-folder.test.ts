@@ -28,14 +28,14 @@ function folderOf(names: readonly string[]): { readonly root: string; readonly l
 const segmentOf = (lake: string, n: number): string =>
   `${lake}-0123456789ab/bars_1d/p-0123456789abcdef-0000000${n}.bars`;
 
-test("room is made by the segments that were not opened for the longest time, of whichever lake", async () => {
+test("space is freed by deleting the segments of any lake that were not opened for the longest time", async () => {
   const unfinished = `${segmentOf("a", 4)}.01234567-89ab-cdef-0123-456789abcdef.partial`;
   const names = [segmentOf("a", 1), segmentOf("b", 2), segmentOf("a", 3), unfinished];
   const { root, left } = folderOf(names);
   const folder = segmentFolder({ root, folder: join(root, "a-0123456789ab"), maxBytes: 300 }, CLOCK);
-  expect(await folder.makeRoom(50)).toBe(true);
+  expect(await folder.freeSpaceFor(50)).toBe(true);
   expect(left()).toEqual(names.slice(0, 2));
-  expect(await folder.makeRoom(301)).toBe(false);
+  expect(await folder.freeSpaceFor(301)).toBe(false);
 });
 
 test("a file that is no segment is neither counted nor deleted, whatever folder the user names", async () => {
@@ -48,9 +48,9 @@ test("a file that is no segment is neither counted nor deleted, whatever folder 
   ];
   const { root, left } = folderOf([...others, segmentOf("a", 1)]);
   const folder = segmentFolder({ root, folder: join(root, "a-0123456789ab"), maxBytes: 250 }, CLOCK);
-  expect(await folder.makeRoom(150)).toBe(true);
+  expect(await folder.freeSpaceFor(150)).toBe(true);
   expect(left()).toEqual([...others, segmentOf("a", 1)]);
-  expect(await folder.makeRoom(200)).toBe(true);
+  expect(await folder.freeSpaceFor(200)).toBe(true);
   expect(left()).toEqual(others);
 });
 
@@ -68,7 +68,7 @@ test("what is in use is not deleted, and what another process may be writing nei
   const { root, left } = folderOf(names);
   for (const name of names) utimesSync(join(root, name), NOW / 1000 - 1800, NOW / 1000 - 1800);
   const folder = segmentFolder({ root, folder: join(root, "a-0123456789ab"), maxBytes: 350 }, CLOCK);
-  expect(await folder.makeRoom(150)).toBe(true);
-  expect(await folder.makeRoom(300)).toBe(false);
+  expect(await folder.freeSpaceFor(150)).toBe(true);
+  expect(await folder.freeSpaceFor(300)).toBe(false);
   expect(left()).toEqual(names);
 });

@@ -91,7 +91,7 @@ test("what is not known is left out; what has no record has an empty list", asyn
   ]);
 });
 
-test("cash flow statements are a table of their own", async () => {
+test("cash flow statements are a separate table", async () => {
   const { body } = await served.ask<Body>("/v1/financials/cash-flow?symbols=600000.SH,AAPL.US");
   expect(Object.keys(body.data)).toEqual(["600000.SH"]);
   expect(body.data["600000.SH"]).toMatchObject([

@@ -99,7 +99,7 @@ test("the health check needs no key", async () => {
   expect([response.status, await response.json()]).toEqual([200, { status: "ok" }]);
 });
 
-test("every response carries a request id of its own", async () => {
+test("every response has a different request id", async () => {
   const ids = new Set<string>();
   for (const path of [KLINES, "/healthz", "/nowhere", "/v1/klines/batch", "/%zz"]) {
     const { headers } = await served.ask(path, { headers: { "x-request-id": "mine", "request-id": "mine" } });

@@ -144,7 +144,7 @@ describe("a key for universes", () => {
   });
 });
 
-test("a key has a number of symbols of its own", async () => {
+test("each key has a separate limit of symbols", async () => {
   const { ask, close } = await servedTo({ maxSymbols: 1 });
   expect((await ask(`/v1/klines/batch?symbols=${IN}`)).status).toBe(200);
   expect((await ask(`/v1/klines/batch?symbols=${IN},${OUT}`)).body).toEqual({
@@ -172,7 +172,7 @@ test("order books are refused to every key, as a plan without them refuses", asy
   await close();
 });
 
-test("a key has a number of requests a minute of its own", async () => {
+test("each key has a separate limit of requests a minute", async () => {
   const path = join(temporaryFolder(), "keys.json");
   const [slow, fast] = [
     await addKey(keyFile(path), "slow", { requestsPerMinute: 1 }, NOW),

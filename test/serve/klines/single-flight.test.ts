@@ -19,7 +19,7 @@ test("the same load is begun once, and another by itself", async () => {
   expect(begun).toBe(3);
 });
 
-test("one that waits goes on where the one who began has failed, or ends when it is given up", async () => {
+test("a waiting call continues where the first one has failed, or ends when it is aborted", async () => {
   const loads = new SingleFlight();
   const gone = new AbortController();
   const own = new Map<string, BarRun>();

@@ -85,7 +85,7 @@ test("a request stands on one version of a table, whatever is committed at the s
   }
 });
 
-test("a service of a past version goes on serving it, and one that there never was does not start", async () => {
+test("a service of a past version keeps serving it; with a version that never existed it does not start", async () => {
   const day = "2024-01-02T00:00:00+08:00";
   const { lake } = await serveForTest((own) => landRows(own, BARS_1D, [bar("600000.SH", day, 1)]));
   await landRows(lake, BARS_1D, [bar("600000.SH", day, 2)]);

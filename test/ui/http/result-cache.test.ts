@@ -7,7 +7,7 @@ const STAYS = new AbortController().signal;
 const endless = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
 
-test("a result is made once, and the oldest one makes room", async () => {
+test("a result is made once, and the oldest one is dropped for a new one", async () => {
   const kept = new ResultCache(2);
   const made: string[] = [];
   const ask = (key: string): Promise<string> =>

@@ -1,6 +1,13 @@
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { portIfFree, steadyPort } from "../../../src/ui/http/steady-port.js";
+import { Lake } from "../../../src/lake/lake.js";
+import { steadyPort } from "../../../src/ui/http/steady-port.js";
+import { startWorkspace } from "../../../src/ui/start-workspace.js";
+import { smallLake } from "../../cli/small-lake.js";
+import { admitted, visit } from "../workspace-visit.js";
 
 test("a lake has the same port each time, which others seldom have", () => {
   const ports = Array.from({ length: 50 }, (_, n) => steadyPort(`/data/lake-${n}`));
@@ -9,12 +16,24 @@ test("a lake has the same port each time, which others seldom have", () => {
   expect(ports.every((port) => port >= 20_000 && port < 30_000)).toBe(true);
 });
 
-test("a port where something listens is left to it", async () => {
+test("a workspace takes the preferred port, and a free one where a program listens there", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "barlake-port-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const lake = new Lake(await smallLake(join(folder, "lake")));
   const server = createServer();
-  onTestFinished(() => void server.close());
-  const port = await new Promise<number>((resolve) => {
+  const preferredPort = await new Promise<number>((resolve) => {
     server.listen(0, "127.0.0.1", () => resolve((server.address() as { port: number }).port));
   });
-  expect(await portIfFree(port)).toBe(0);
-  expect(await portIfFree(0)).toBe(0);
+  {
+    await using other = await startWorkspace(lake, { preferredPort });
+    expect(other.port).not.toBe(preferredPort);
+    const cookie = await admitted(other.port, other.address());
+    expect((await visit(other.port, "/lake", { cookie })).status).toBe(200);
+    await expect(startWorkspace(lake, { port: preferredPort, preferredPort: 0 })).rejects.toThrow(
+      `workspace: cannot listen on 127.0.0.1, port ${preferredPort}`,
+    );
+  }
+  await new Promise((resolve) => server.close(resolve));
+  await using workspace = await startWorkspace(lake, { preferredPort });
+  expect(workspace.port).toBe(preferredPort);
 });

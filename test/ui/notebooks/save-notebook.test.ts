@@ -66,7 +66,7 @@ describe("a notebook", () => {
 });
 
 test.skipIf(process.platform === "win32")(
-  "a notebook that the disk has no room for is refused with the reason, and the old file is intact",
+  "a notebook for which the disk has no space is refused with the reason, and the old file is intact",
   () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "a.sql"), "old");

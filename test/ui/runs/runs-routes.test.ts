@@ -143,7 +143,7 @@ async function ended(): Promise<NonNullable<LiveReport["started"][number]["ended
 }
 
 describe("without a key", () => {
-  test("nothing can be run, and the page is told how to give one", async () => {
+  test("nothing can be run, and the page says how to give one", async () => {
     await using _ = await open();
     const { right, pipelines: found } = await get<PipelinesReport>("pipelines", { state: await newest() });
     expect(right).toMatchObject({

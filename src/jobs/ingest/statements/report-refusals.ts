@@ -19,7 +19,7 @@ export interface TableOutcome {
 
 /**
  * Reports the tables that the service refuses. A table that it has never offered to the key is no failure, as long as it
- * offers another table: the refusal is remembered, so that the runs of the next days do not request the table in vain. A
+ * offers another table: the refusal is remembered, so that the runs of the next days do not request the table again. A
  * table that was offered before, or a refusal of all tables, is a failure: the lake lacks what it should have.
  */
 export function reportRefusals(run: Run, outcomes: readonly TableOutcome[]): void {

@@ -55,7 +55,7 @@ export interface KeyOutlook {
   readonly fair: number;
 }
 
-/** Looks at a key as one process sees it. */
+/** The permits of a key, as one process sees them. */
 export function outlookOf(book: PermitBook, self: string, key: string, limit: number): KeyOutlook {
   const all = Object.entries(book.holders).flatMap(([id, { keys }]) => {
     const holding = Object.hasOwn(keys, key) ? keys[key] : undefined;

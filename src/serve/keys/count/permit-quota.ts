@@ -9,9 +9,9 @@ import type { PermitBook } from "./permit-book.js";
 import { PermitUses } from "./permit-uses.js";
 
 /** How often a process that has permits reads the book, in milliseconds. */
-const LOOK_MS = 2000;
+const READ_MS = 2000;
 /** The same while others need permits that it has, and for some time after that. */
-const CONTENDED_LOOK_MS = 500;
+const CONTENDED_READ_MS = 500;
 const CONTENDED_MS = 10_000;
 /** Time between two beats of a process that has permits. */
 const BEAT_MS = 10_000;
@@ -21,7 +21,7 @@ const STALE_MS = 60_000;
 const VALID_MS = 45_000;
 /** Longest time that a request waits for permits. */
 const PATIENCE_MS = 1000;
-/** Time before a key that has no free permits is looked at again. */
+/** Time before the book is read again for a key that has no free permits. */
 const ASK_AGAIN_MS = 500;
 /** The wait that a client gets while requests cannot be counted. */
 const AWAY_MS = 5000;
@@ -126,7 +126,7 @@ export class PermitQuota implements RequestQuota {
       );
     const ticks = ticksOf(this.#clock);
     const ownMs = key.permits > 0 ? key.uses.freeAt(key.permits, ticks) - ticks : MINUTE_MS;
-    return Math.max(1, Math.ceil(key.isShared ? Math.min(ownMs, LOOK_MS) : ownMs));
+    return Math.max(1, Math.ceil(key.isShared ? Math.min(ownMs, READ_MS) : ownMs));
   }
 
   /** Waits for a change of the book, for a limited time; not at all where the change in flight already takes longer. */
@@ -167,14 +167,14 @@ export class PermitQuota implements RequestQuota {
     this.#forgetIdle();
   }
 
-  /** Looks at the book for as long as this process has permits or needs some. */
+  /** Reads the book again and again for as long as this process has permits or needs some. */
   async #watch(): Promise<void> {
     const { signal } = this.#ending;
     this.#isWatching = true;
     for (;;) {
       const since = ticksOf(this.#clock) - CONTENDED_MS;
       const isContended = [...this.#keys.values()].some(({ wantedAt }) => wantedAt > since);
-      await this.#clock.sleep(isContended ? CONTENDED_LOOK_MS : LOOK_MS, signal).catch(() => {});
+      await this.#clock.sleep(isContended ? CONTENDED_READ_MS : READ_MS, signal).catch(() => {});
       if (signal.aborted || this.#keys.size === 0) break;
       await this.#exchange();
     }

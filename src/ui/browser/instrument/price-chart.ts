@@ -19,7 +19,7 @@ import {
   decimalsOf,
   priceFormatOf,
   volumeColour,
-} from "../../../notebook/browser/candle-series.js";
+} from "../../../notebook/browser/candles/candle-series.js";
 import type { Bars } from "./bars-source.js";
 import { endOfView } from "./chart-place.js";
 import { movingAverage } from "./moving-average.js";

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { drawers } from "../../../notebook/browser/drawing.js";
 import { keepDrawn } from "../../../notebook/browser/keep-drawn.js";
-import type { PackedChart } from "../../../notebook/pack-charts.js";
+import type { PackedChart } from "../../../notebook/page/pack-charts.js";
 import type { CellLine } from "../../page-data.js";
 import { notebookText } from "./notebook-texts.js";
 import { resultControls } from "./results/result-controls.js";
@@ -37,6 +37,6 @@ export function CellPart({ cell }: { readonly cell: CellLine }) {
 /** Loads the script that draws a chart's kind. */
 async function loadDrawing({ chart: { kind } }: PackedChart): Promise<void> {
   if (kind === "candlestick") {
-    if (drawers().candles === undefined) await import("../../../notebook/browser/candles.js");
-  } else if (drawers().plots === undefined) await import("../../../notebook/browser/plots.js");
+    if (drawers().candles === undefined) await import("../../../notebook/browser/candles/candles.js");
+  } else if (drawers().plots === undefined) await import("../../../notebook/browser/plots/plots.js");
 }

@@ -23,7 +23,7 @@ export function CellSection({
   output = NOTHING,
   isOpen,
   isStale,
-  room: [isUp, isDown],
+  canMove: [isUp, isDown],
   links,
   actions,
 }: {
@@ -34,7 +34,7 @@ export function CellSection({
   readonly isOpen: boolean;
   /** Whether the text has changed since it ran. */
   readonly isStale: boolean;
-  readonly room: readonly [isUp: boolean, isDown: boolean];
+  readonly canMove: readonly [isUp: boolean, isDown: boolean];
   readonly links: EditorLinks;
   readonly actions: CellActions;
 }) {

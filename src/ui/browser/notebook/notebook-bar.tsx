@@ -4,7 +4,7 @@ import { text } from "../texts.js";
 import { notebookText } from "./notebook-texts.js";
 import { ParameterControls } from "./parameter-controls.js";
 import type { UsedRun } from "./run/use-run.js";
-import type { SaveState } from "./use-saving.js";
+import type { SaveState } from "./saving/use-saving.js";
 
 /** The parameters of a notebook, how its run stands, and what can be done with the whole. */
 export function NotebookBar({

@@ -5,14 +5,13 @@ import type { Fault } from "../fetch-data.js";
 import { useStateAddress } from "../lake-state.js";
 import { text } from "../texts.js";
 import { CellSection } from "./cell-section.js";
-import { draftKey, readDraft } from "./drafts.js";
 import { lazyCatalog } from "./editor/lazy-catalog.js";
 import { NotebookBar } from "./notebook-bar.js";
 import {
+  canMove,
   type DocumentCell,
   documentOf,
   type NotebookDocument,
-  roomFor,
   textOf,
   withEdited,
   withMoved,
@@ -22,10 +21,11 @@ import {
 } from "./notebook-document.js";
 import { notebookText } from "./notebook-texts.js";
 import { useRun } from "./run/use-run.js";
-import { SaveSigns } from "./save-signs.js";
-import { useDraft } from "./use-draft.js";
+import { draftKey, readDraft } from "./saving/drafts.js";
+import { SaveSigns } from "./saving/save-signs.js";
+import { useDraft } from "./saving/use-draft.js";
+import { type FileContent, useSaving } from "./saving/use-saving.js";
 import { usePage } from "./use-page.js";
-import { type FileContent, useSaving } from "./use-saving.js";
 
 /** A notebook that is read, run, edited and saved. */
 export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
@@ -88,7 +88,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
     runs.start(next, undefined);
   };
   const isChanged = whole !== saving.base.text;
-  // A second request while one is under way would name a content that the first one replaces.
+  // A second request while one is in flight would name a content that the first one replaces.
   const isSavable = isChanged && source.isExact && saving.state.kind !== "saving";
   const save = (): void => {
     if (isSavable) void saving.save(textOf(newest.current));
@@ -145,7 +145,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
             output={runs.run?.outputs.get(cell.id)}
             isOpen={open.has(cell.id)}
             isStale={runs.ran.has(cell.id) && runs.ran.get(cell.id) !== cell.body}
-            room={roomFor(document_, cell.id)}
+            canMove={canMove(document_, cell.id)}
             links={{
               label: `${notebookText("editorOf")} ${at + 1}: ${notebookText("editorKeys")}`,
               onChange: (typed) => change(withEdited(newest.current, cell.id, typed)),

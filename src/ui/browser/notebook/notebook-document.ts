@@ -1,5 +1,5 @@
-import { directiveOn } from "../../../notebook/directive-line.js";
-import { sourceCells } from "../../../notebook/source-cells.js";
+import { directiveOn } from "../../../notebook/parse/directive-line.js";
+import { sourceCells } from "../../../notebook/parse/source-cells.js";
 import { editedText } from "./edited-text.js";
 
 /** A piece of a notebook's text that is edited as a whole. */
@@ -83,7 +83,7 @@ export function withRestored(document: NotebookDocument, cell: DocumentCell, at:
   return separated({ ...document, cells: others.toSpliced(Math.min(at, others.length), 0, cell) });
 }
 
-/** The document with a cell moved up (-1) or down (1), where there is room. */
+/** The document with a cell moved up (-1) or down (1); the same document where it is the first or the last one. */
 export function withMoved(document: NotebookDocument, id: number, by: -1 | 1): NotebookDocument {
   const from = document.cells.findIndex((cell) => cell.id === id);
   const cell = document.cells[from];
@@ -104,8 +104,8 @@ export function placeOf({ cells }: NotebookDocument, line: number): DocumentPlac
   return found;
 }
 
-/** Whether a cell can be moved: there is one above it, and one below. */
-export function roomFor({ cells }: NotebookDocument, id: number): readonly [isUp: boolean, isDown: boolean] {
+/** Whether a cell can be moved up, and whether it can be moved down. */
+export function canMove({ cells }: NotebookDocument, id: number): readonly [isUp: boolean, isDown: boolean] {
   const at = cells.findIndex((cell) => cell.id === id);
   return [at > 0, at < cells.length - 1];
 }

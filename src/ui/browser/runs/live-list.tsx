@@ -8,13 +8,13 @@ import { Link } from "../link.js";
 import { runsText } from "./runs-texts.js";
 
 /** The runs that go on: those of this workspace with their progress, those of others as far as they have landed. */
-export function LiveList({ live, look }: { readonly live: LiveReport; readonly look: () => void }) {
+export function LiveList({ live, refresh }: { readonly live: LiveReport; readonly refresh: () => void }) {
   const { started, others } = live;
   if (started.length + others.length === 0) return <p class="empty">{runsText("noRuns")}</p>;
   return (
     <div class="cards">
       {started.map((run) => (
-        <StartedCard key={run.pipeline} run={run} look={look} />
+        <StartedCard key={run.pipeline} run={run} refresh={refresh} />
       ))}
       {others.map((run) => (
         <OtherCard key={run.runId} run={run} />
@@ -23,11 +23,11 @@ export function LiveList({ live, look }: { readonly live: LiveReport; readonly l
   );
 }
 
-function StartedCard({ run, look }: { readonly run: StartedReport; readonly look: () => void }) {
+function StartedCard({ run, refresh }: { readonly run: StartedReport; readonly refresh: () => void }) {
   const { pipeline, ended, isStopping, doing, requestsDone, requestsTotal, rows, tables, quota } = run;
   const [fault, setFault] = useState<Fault>();
   const stop = (): void => {
-    send("POST", "/api/runs/stop", { pipeline }).then(look, (error: unknown) => setFault(faultOf(error)));
+    send("POST", "/api/runs/stop", { pipeline }).then(refresh, (error: unknown) => setFault(faultOf(error)));
   };
   return (
     <article class="card live" aria-label={pipeline}>

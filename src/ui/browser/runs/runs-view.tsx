@@ -22,7 +22,7 @@ export function RunsView() {
 
 function Runs() {
   const pipelines = useJson<PipelinesReport>(useStateAddress("pipelines"));
-  const { live, fault, look } = useLive();
+  const { live, fault, refresh } = useLive();
   const { renew, report } = useShownState();
   const [chosen, setChosen] = useState<string>();
   const going = (live?.started ?? []).filter(({ ended }) => ended === null).map((run) => run.pipeline);
@@ -44,7 +44,7 @@ function Runs() {
         {live === undefined ? (
           fault === undefined && <div class="hollow" style="height:60px" aria-busy="true" />
         ) : (
-          <LiveList live={live} look={look} />
+          <LiveList live={live} refresh={refresh} />
         )}
       </section>
       <section aria-labelledby="pipelines">
@@ -66,7 +66,7 @@ function Runs() {
           right={pipelines.value.right}
           close={(isStarted) => {
             setChosen(undefined);
-            if (isStarted) look();
+            if (isStarted) refresh();
           }}
         />
       )}

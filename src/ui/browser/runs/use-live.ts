@@ -2,16 +2,16 @@ import { useEffect, useState } from "preact/hooks";
 import type { LiveReport } from "../../runs/runs-data.js";
 import { askJson, type Fault, faultOf } from "../fetch-data.js";
 
-/** How often the runs are looked at, while a run of this workspace goes on, and otherwise. */
+/** How often the runs are requested: while a run of this workspace is in progress, and otherwise. */
 const SOON_MS = 1000;
 const LATER_MS = 3000;
 
-/** The runs that go on, looked at again and again while the page is seen. */
+/** The runs in progress, requested again and again while the page is visible. */
 export function useLive(): {
   readonly live: LiveReport | undefined;
   readonly fault: Fault | undefined;
-  /** Looks now. */
-  readonly look: () => void;
+  /** Requests them now. */
+  readonly refresh: () => void;
 } {
   const [live, setLive] = useState<LiveReport>();
   const [fault, setFault] = useState<Fault>();
@@ -19,8 +19,8 @@ export function useLive(): {
   useEffect(() => {
     const stop = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    // One look after another: a slow server is not asked twice at a time.
-    const look = async (): Promise<void> => {
+    // One request after another: a slow server never has two of them.
+    const poll = async (): Promise<void> => {
       let pause = LATER_MS;
       try {
         if (!document.hidden) {
@@ -33,13 +33,13 @@ export function useLive(): {
         if (stop.signal.aborted) return;
         setFault(faultOf(error));
       }
-      if (!stop.signal.aborted) timer = setTimeout(() => void look(), pause);
+      if (!stop.signal.aborted) timer = setTimeout(() => void poll(), pause);
     };
-    void look();
+    void poll();
     return () => {
       stop.abort();
       clearTimeout(timer);
     };
   }, [round]);
-  return { live, fault, look: () => setRound((n) => n + 1) };
+  return { live, fault, refresh: () => setRound((n) => n + 1) };
 }

@@ -6,7 +6,7 @@ const DOT: u8 = 0x2e;
 const ZERO: u8 = 0x30;
 const CLOSE: u8 = 0x5d;
 
-/** Bytes that are looked at together. */
+/** Bytes that are compared together. */
 const WINDOW: usize = 64;
 
 /**

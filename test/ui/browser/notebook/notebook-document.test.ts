@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseNotebook } from "../../../../src/notebook/parse-notebook.js";
+import { parseNotebook } from "../../../../src/notebook/parse/parse-notebook.js";
 import { editedText } from "../../../../src/ui/browser/notebook/edited-text.js";
 import {
   documentOf,

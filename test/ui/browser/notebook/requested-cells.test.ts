@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseNotebook } from "../../../../src/notebook/parse-notebook.js";
+import { parseNotebook } from "../../../../src/notebook/parse/parse-notebook.js";
 import { documentOf } from "../../../../src/ui/browser/notebook/notebook-document.js";
 import {
   changedNames,

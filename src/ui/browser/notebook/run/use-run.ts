@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Notebook, NotebookError } from "../../../../notebook/notebook.js";
-import { parseNotebook } from "../../../../notebook/parse-notebook.js";
+import { parseNotebook } from "../../../../notebook/parse/parse-notebook.js";
 import { useAddress } from "../../address.js";
 import { apiAddress, Fault, faultOf } from "../../fetch-data.js";
 import { useShownState } from "../../lake-state.js";

@@ -1,0 +1,155 @@
+import {
+  createChart,
+  type IChartApi,
+  type ISeriesApi,
+  PriceScaleMode,
+  type UTCTimestamp,
+} from "lightweight-charts";
+import type { PackedChart, PackedColumn } from "../../page/pack-charts.js";
+import { drawers, element, spaced } from "../drawing.js";
+import { CandleLegend, type LegendEntry } from "./candle-legend.js";
+import {
+  addCandles,
+  addLine,
+  addVolume,
+  barChartOptions,
+  type Colour,
+  candleColours,
+  colours,
+  decimalsOf,
+  priceFormatOf,
+  volumeColour,
+} from "./candle-series.js";
+import { hasTimes, tickText, timeText } from "./candle-times.js";
+
+type Numbers = readonly (number | null)[];
+
+/** The bars of a chart in ascending order of time, and how they are written. */
+interface Bars {
+  readonly times: readonly UTCTimestamp[];
+  readonly prices: Readonly<Record<"open" | "high" | "low" | "close", Numbers>>;
+  readonly volume: Numbers;
+  readonly lines: readonly { readonly name: string; readonly color: string; readonly values: Numbers }[];
+  /** Decimals of prices. */
+  readonly digits: number;
+}
+
+drawers().candles = (packed, figure) => {
+  const colour = colours(figure);
+  const bars = barsOf(packed, colour);
+  const legend = new CandleLegend(figure);
+  const place = element(figure, "div", "candles");
+  const common = barChartOptions(figure, colour);
+  const chart = createChart(place, {
+    ...common,
+    width: figure.clientWidth,
+    height: packed.chart.height,
+    localization: { dateFormat: "yyyy-MM-dd" },
+    rightPriceScale: {
+      ...common.rightPriceScale,
+      mode: packed.chart.log.includes("y") ? PriceScaleMode.Logarithmic : PriceScaleMode.Normal,
+    },
+    // With its edges fixed, the labels at both ends are drawn within the chart.
+    timeScale: {
+      ...common.timeScale,
+      timeVisible: hasTimes(packed),
+      fixLeftEdge: true,
+      fixRightEdge: true,
+      tickMarkFormatter: tickText,
+    },
+  });
+  const candles = draw(chart, packed, bars, colour);
+  chart.timeScale().fitContent();
+  const show = (index: number): void => {
+    const when = bars.times[index];
+    if (when !== undefined) legend.show(timeText(when, hasTimes(packed)), entriesOf(bars, index));
+  };
+  const newest = bars.prices.close.findLastIndex((close) => close !== null);
+  show(newest);
+  chart.subscribeCrosshairMove(({ time, seriesData }) => {
+    show(seriesData.has(candles) ? bars.times.indexOf(time as UTCTimestamp) : newest);
+  });
+  return () => {
+    chart.remove();
+    figure.replaceChildren();
+  };
+};
+
+function barsOf(packed: PackedChart, colour: Colour): Bars {
+  const { x, open, high, low, close, volume, lines = [] } = packed.channels;
+  const { times, order } = timesOf(x?.[0]);
+  const numbers = (column: PackedColumn | undefined): Numbers =>
+    order.map((row) => column?.values[row] ?? null);
+  const [opens, highs, lows, closes] = [open, high, low, close].map((columns) => numbers(columns?.[0]));
+  const prices = { open: opens ?? [], high: highs ?? [], low: lows ?? [], close: closes ?? [] };
+  return {
+    times,
+    prices,
+    volume: volume === undefined ? [] : numbers(volume[0]),
+    lines: lines.map((column, index) => ({
+      name: spaced(column.name),
+      color: colour(`--line-${(index % 4) + 1}`),
+      values: numbers(column),
+    })),
+    digits: decimalsOf(prices.close),
+  };
+}
+
+/** Draws the bars. @returns the candles. */
+function draw(
+  chart: IChartApi,
+  packed: PackedChart,
+  { times, prices: { open, high, low, close }, volume, lines, digits }: Bars,
+  colour: Colour,
+): ISeriesApi<"Candlestick"> {
+  const priceFormat = priceFormatOf(digits);
+  const pair = candleColours(packed.chart.rising, colour);
+  if (volume.length > 0) {
+    addVolume(chart).setData(
+      times.map((time, i) => ({
+        time,
+        value: volume[i] ?? 0,
+        color: volumeColour(pair, open[i] ?? 0, close[i] ?? 0),
+      })),
+    );
+  }
+  const candles = addCandles(chart, pair, priceFormat);
+  candles.setData(
+    times.flatMap((time, i) => {
+      const [o, h, l, c] = [open[i], high[i], low[i], close[i]];
+      const isWhole = o != null && h != null && l != null && c != null;
+      return isWhole ? [{ time, open: o, high: h, low: l, close: c }] : [];
+    }),
+  );
+  for (const { color, values } of lines)
+    addLine(chart, { colour: color, priceFormat }).setData(
+      times.map((time, i) => (values[i] == null ? { time } : { time, value: values[i] })),
+    );
+  return candles;
+}
+
+/** What the legend says of a bar: its prices, its volume, and the lines there. */
+function entriesOf({ prices, volume, lines, digits }: Bars, index: number): LegendEntry[] {
+  const text = (price: number | null | undefined): string => price?.toFixed(digits) ?? "·";
+  const { open, high, low, close } = prices;
+  const traded = volume[index];
+  return [
+    { name: "O", text: text(open[index]) },
+    { name: "H", text: text(high[index]) },
+    { name: "L", text: text(low[index]) },
+    { name: "C", text: text(close[index]) },
+    ...(traded == null ? [] : [{ name: "V", text: traded.toLocaleString("en-US") }]),
+    ...lines.map(({ name, color, values }) => ({ name, color, text: text(values[index]) })),
+  ];
+}
+
+/** Times in seconds, ascending, and the row index of each. */
+function timesOf(column: PackedColumn | undefined): {
+  readonly times: readonly UTCTimestamp[];
+  readonly order: readonly number[];
+} {
+  const second = column?.kind === "date" ? 86_400 : 0.001;
+  const values = column?.values ?? [];
+  const order = [...values.keys()].sort((a, b) => (values[a] ?? 0) - (values[b] ?? 0));
+  return { times: order.map((row) => ((values[row] ?? 0) * second) as UTCTimestamp), order };
+}

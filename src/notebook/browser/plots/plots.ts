@@ -1,0 +1,250 @@
+import * as Plot from "@observablehq/plot";
+import type { PackedChart } from "../../page/pack-charts.js";
+import { drawers, spaced } from "../drawing.js";
+import { axes, categories, named, rules, valueScale } from "./axes.js";
+import { type Row, rowsOf } from "./chart-rows.js";
+import { hintFormat } from "./hints.js";
+import {
+  compact,
+  inOrder,
+  isOrdered,
+  labelFor,
+  labelOf,
+  percentText,
+  shortPercent,
+  thinned,
+  widthOf,
+} from "./labels.js";
+
+/** The options of one kind of chart, in addition to the common ones. */
+type Options = Partial<Plot.PlotOptions>;
+
+drawers().plots = (packed, element) => {
+  const plot = Plot.plot({
+    width: element.clientWidth,
+    height: packed.chart.height,
+    marginLeft: 56,
+    marginBottom: 36,
+    style: { background: "transparent", fontFamily: "inherit", fontSize: "12px", overflow: "visible" },
+    ...optionsOf(packed, element.clientWidth),
+  });
+  // The element itself is the picture, with its title as the label.
+  plot.setAttribute("aria-hidden", "true");
+  element.append(plot);
+  return () => plot.remove();
+};
+
+function optionsOf(packed: PackedChart, width: number): Options {
+  switch (packed.chart.kind) {
+    case "line":
+      return lineOptions(packed);
+    case "bar":
+      return barOptions(packed, width);
+    case "scatter":
+      return scatterOptions(packed);
+    case "heatmap":
+      return heatmapOptions(packed, width);
+    case "histogram":
+      return histogramOptions(packed);
+    case "candlestick":
+      return {};
+  }
+}
+
+function lineOptions(packed: PackedChart): Options {
+  const { x, y = [], color, low, high } = packed.channels;
+  const rows = y.flatMap((column) =>
+    rowsOf(packed, { y: column }).map((row) => ({ ...row, series: spaced(column.name) })),
+  );
+  const isMany = y.length > 1 || color !== undefined;
+  const stroke = color !== undefined ? "color" : y.length > 1 ? "series" : "var(--accent)";
+  const channels = { x: "x", y: "y", ...(isMany ? { stroke } : {}) };
+  const format = hintFormat(packed, { x: "x", y: "y" });
+  const hints =
+    y.length > 1
+      ? { channels: { value: "y" }, format: { ...format, y: false, value: format.y } }
+      : { format };
+  const band =
+    low && high
+      ? [Plot.areaY(rows, { x: "x", y1: "low", y2: "high", fill: "var(--accent)", fillOpacity: 0.15 })]
+      : [];
+  return {
+    ...axes(
+      packed,
+      x?.[0],
+      y.length === 1 ? y[0] : undefined,
+      y.some(({ isPercent }) => isPercent),
+    ),
+    color: { legend: isMany, ...named(color?.[0]), ...categories(rows, stroke) },
+    marks: [
+      ...rules(packed),
+      ...band,
+      Plot.lineY(rows, { x: "x", y: "y", stroke, strokeWidth: 1.75 }),
+      ...(rows.length <= 60 ? [Plot.dot(rows, { x: "x", y: "y", fill: stroke, r: 2.5 })] : []),
+      Plot.ruleX(rows, Plot.pointerX({ x: "x", stroke: "var(--muted)", strokeDasharray: "3,3" })),
+      Plot.tip(rows, Plot.pointer({ ...channels, ...hints })),
+    ],
+  };
+}
+
+function barOptions(packed: PackedChart, width: number): Options {
+  const { x, y, color } = packed.channels;
+  const rows = rowsOf(packed).map((row) => ({ ...row, x: labelOf(row.x) }));
+  const labels = [...new Set(rows.map((row) => row.x))];
+  const isGrouped = color !== undefined && !packed.chart.isStacked;
+  const isLying =
+    !isGrouped &&
+    x?.[0]?.kind === "text" &&
+    labels.length * (Math.max(...labels.map(widthOf)) * 7 + 14) > width &&
+    !labels.every(isOrdered);
+  const fill = color ? "color" : (row: Row) => (Number(row.y) < 0 ? "var(--negative)" : "var(--accent)");
+  const value = { label: labelFor(y?.[0]), grid: true, ...valueScale(packed, y?.[0]?.isPercent === true) };
+  const names = { label: labelFor(x?.[0]), domain: labels, ...(isLying ? {} : thinned(labels, width)) };
+  const legend = {
+    legend: color !== undefined,
+    ...named(color?.[0]),
+    ...(color ? categories(rows, "color") : { type: "identity" as const }),
+  };
+  const format = hintFormat(
+    packed,
+    isLying ? { x: "y", y: "x", fill: "color" } : { x: "x", y: "y", fill: "color" },
+  );
+  const bar = { fill, inset: labels.length > 200 ? 0 : 0.5, tip: { format } };
+  const zero = { stroke: "var(--muted)" };
+  if (isLying) {
+    return {
+      height: Math.max(packed.chart.height, labels.length * 22 + 60),
+      marginLeft: Math.min(240, width * 0.6, 24 + Math.max(...labels.map(widthOf)) * 7),
+      x: value,
+      y: names,
+      color: legend,
+      marks: [
+        Plot.axisY({ label: null }),
+        Plot.barX(rows, { ...bar, x: "y", y: "x" }),
+        Plot.ruleX([0], zero),
+      ],
+    };
+  }
+  return {
+    ...(isGrouped
+      ? { fx: { ...names, padding: 0.15 }, x: { axis: null, domain: categories(rows, "color").domain ?? [] } }
+      : { x: { type: "band", ...names } }),
+    y: value,
+    color: legend,
+    marks: [
+      ...rules(packed),
+      Plot.barY(rows, isGrouped ? { ...bar, fx: "x", x: "color", y: "y" } : { ...bar, x: "x", y: "y" }),
+      Plot.ruleY([0], zero),
+    ],
+  };
+}
+
+function scatterOptions(packed: PackedChart): Options {
+  const { x, y, color, size, label } = packed.channels;
+  const rows = rowsOf(packed);
+  const fill = color ? "color" : "var(--accent)";
+  const isContinuous = color?.[0]?.kind === "number";
+  return {
+    ...axes(packed, x?.[0], y?.[0]),
+    grid: true,
+    r: { range: [1.5, 14] },
+    color: isContinuous
+      ? { legend: true, scheme: "viridis", label: labelFor(color?.[0]) }
+      : { legend: color !== undefined, ...named(color?.[0]), ...categories(rows, fill) },
+    marks: [
+      ...rules(packed),
+      Plot.dot(rows, {
+        x: "x",
+        y: "y",
+        fill,
+        fillOpacity: 0.6,
+        ...(size ? { r: "size" } : { r: rows.length > 2000 ? 1.8 : 3 }),
+        ...(label ? { channels: { [labelFor(label[0])]: "label" } } : {}),
+        tip: { format: hintFormat(packed) },
+      }),
+    ],
+  };
+}
+
+function heatmapOptions(packed: PackedChart, width: number): Options {
+  const { x, color } = packed.channels;
+  const rows = rowsOf(packed).map((row) => ({
+    ...row,
+    x: labelOf(row.x),
+    y: labelOf(row.y),
+    color: row.color ?? null,
+  }));
+  const columns = inOrder(rows.map((row) => row.x));
+  const lines = inOrder(rows.map((row) => row.y));
+  const values = rows.map((row) => row.color).filter((value) => typeof value === "number");
+  const isSigned = values.some((value) => value < 0) && values.some((value) => value > 0);
+  const longest = Math.max(...lines.map(widthOf), 1);
+  const percent = color?.[0]?.isPercent === true;
+  const isRoomy = width / columns.length > 44 && lines.length <= 40;
+  const format = percent ? shortPercent : compact;
+  const most = Math.max(...values.map(Math.abs));
+  const least = isSigned ? 0 : Math.min(...values);
+  const isDark = (value: number): boolean => (Math.abs(value) - least) / (most - least || 1) > 0.6;
+  const cellText = (onDark: boolean): Plot.Markish =>
+    Plot.text(rows, {
+      filter: (row: Row) => typeof row.color === "number" && isDark(row.color) === onDark,
+      x: "x",
+      y: "y",
+      text: (row: Row) => (typeof row.color === "number" ? format(row.color) : ""),
+      fill: onDark ? "#fff" : "#1c2330",
+      fontSize: 11,
+      pointerEvents: "none",
+    });
+  return {
+    height: Math.max(packed.chart.height, lines.length * 22 + 60),
+    marginLeft: Math.min(220, 20 + longest * 8),
+    padding: 0.04,
+    x: { type: "band", label: labelFor(x?.[0]), domain: columns, ...thinned(columns, width) },
+    y: { type: "band", label: null, domain: lines },
+    color: {
+      type: isSigned ? "diverging" : "linear",
+      scheme: isSigned ? "RdBu" : "YlGnBu",
+      legend: true,
+      label: labelFor(color?.[0]),
+      ...(isSigned ? { pivot: 0, symmetric: true } : {}),
+      ...(percent ? { tickFormat: percentText } : {}),
+    },
+    marks: [
+      Plot.cell(rows, {
+        x: "x",
+        y: { value: "y", label: labelFor(packed.channels.y?.[0]) },
+        fill: "color",
+        inset: 0.5,
+        tip: { format: hintFormat(packed) },
+      }),
+      ...(isRoomy ? [cellText(false), cellText(true)] : []),
+    ],
+  };
+}
+
+function histogramOptions(packed: PackedChart): Options {
+  const { x, color } = packed.channels;
+  const rows = rowsOf(packed);
+  const fill = color ? "color" : "var(--accent)";
+  return {
+    ...axes(packed, x?.[0], undefined),
+    y: { label: "count", grid: true },
+    color: { legend: color !== undefined, ...named(color?.[0]), ...categories(rows, fill) },
+    marks: [
+      Plot.rectY(
+        rows,
+        Plot.binX<Plot.RectYOptions>(
+          { y: "count" },
+          {
+            x: "x",
+            fill,
+            thresholds: packed.chart.bins,
+            inset: 0.5,
+            tip: { format: hintFormat(packed, { x: "x", fill: "color" }) },
+          },
+        ),
+      ),
+      Plot.ruleY([0], { stroke: "var(--muted)" }),
+    ],
+  };
+}

@@ -1,0 +1,104 @@
+import { firstRows, type StatementResult } from "../../db/result/statement-result.js";
+import type { ChartData } from "../chart-data.js";
+import type { View } from "../notebook.js";
+import type { CellFault, CellRun } from "../run-notebook.js";
+import { escapeHtml } from "./escape-html.js";
+import { formatValues } from "./format-values.js";
+import { proseHtml } from "./prose-html.js";
+
+/** Most rows of the table that accompanies a chart. */
+const CHART_ROWS = 100;
+
+/** A cell as a section of a page. @param chartAt index of its chart among the page's charts. */
+export function cellHtml({ cell, results, chart, fault }: CellRun, chartAt: number): string {
+  const parts = [cell.prose === "" ? "" : `<div class="prose">${proseHtml(cell.prose)}</div>`];
+  const { view } = cell;
+  const last = results.at(-1);
+  if (cell.sql !== "") {
+    if (view.title !== undefined) parts.push(`<h3>${escapeHtml(view.title)}</h3>`);
+    for (const result of results) {
+      if (result !== last || view.kind === "table") parts.push(tableHtml(result, view));
+      else if (view.kind === "figures") parts.push(figuresHtml(result, view));
+      else if (result.rows === 0) parts.push(emptyHtml(view));
+      else if (chart !== undefined) parts.push(chartHtml(chartAt, chart, view, result));
+    }
+    if (fault !== undefined) parts.push(faultHtml(fault));
+    const summary = results.length > 0 || fault !== undefined ? "SQL" : "SQL that prepares what follows";
+    parts.push(
+      `<details class="source sql"><summary>${summary}</summary><pre>${escapeHtml(cell.sql)}</pre></details>`,
+    );
+  }
+  const isSilent = cell.prose === "" && results.length === 0 && fault === undefined;
+  return `<section id="line-${cell.line}"${isSilent ? ' class="silent"' : ""}>${parts.join("\n")}</section>`;
+}
+
+function chartHtml(at: number, data: ChartData, view: View, result: StatementResult): string {
+  const drawn = result.columns[0]?.values.length ?? 0;
+  const label = view.title ?? `${view.kind} chart`;
+  const cut =
+    drawn < result.rows ? noteHtml(`drawn: the first ${count(drawn)} of ${count(result.rows)} rows`) : "";
+  return `<figure class="chart ${view.kind}" data-chart="${at}" style="min-height:${data.chart.height}px" role="img" aria-label="${escapeHtml(label)}"></figure>${daysHtml(data)}${cut}
+<details class="source"><summary>data</summary>${tableHtml(firstRows(result, CHART_ROWS), view)}</details>`;
+}
+
+/** The days of bars within days, which their axis may not show. */
+function daysHtml({ chart, channels: { x: [x] = [] } }: ChartData): string {
+  if (chart.kind !== "candlestick" || x?.kind !== "time") return "";
+  const days = formatValues({ kind: "time", values: x.values }).map((text) => text?.slice(0, 10) ?? "");
+  const [first, last] = [days.reduce((a, b) => (a < b ? a : b)), days.reduce((a, b) => (a > b ? a : b))];
+  return noteHtml(`${first === last ? first : `${first} to ${last}`}, times in UTC`);
+}
+
+function tableHtml({ columns, rows }: StatementResult, view: View): string {
+  if (rows === 0) return emptyHtml(view);
+  const texts = columns.map((column) => formatValues(column, view.percent.includes(column.name)));
+  const isRight = columns.map(({ kind }) => kind === "number");
+  const classOf = (index: number): string => (isRight[index] ? ' class="n"' : "");
+  const head = columns.map(({ name }, i) => `<th${classOf(i)} scope="col">${escapeHtml(spaced(name))}</th>`);
+  const shown = columns[0]?.values.length ?? 0;
+  const body = Array.from({ length: shown }, (_, row) => {
+    const cells = texts.map((column, i) => {
+      const text = column[row];
+      return text === null || text === undefined
+        ? `<td class="${isRight[i] ? "n " : ""}null">·</td>`
+        : `<td${classOf(i)}>${escapeHtml(text)}</td>`;
+    });
+    return `<tr>${cells.join("")}</tr>`;
+  });
+  const cut = shown < rows ? noteHtml(`the first ${count(shown)} of ${count(rows)} rows`) : "";
+  return `<div class="table" tabindex="0"><table><thead><tr>${head.join("")}</tr></thead><tbody>${body.join("\n")}</tbody></table></div>${cut}`;
+}
+
+function figuresHtml(result: StatementResult, view: View): string {
+  if (result.rows === 0) return emptyHtml(view);
+  const tiles = result.columns.map((column) => {
+    const [text] = formatValues(
+      { ...column, values: column.values.slice(0, 1) },
+      view.percent.includes(column.name),
+    );
+    return `<div><dt>${escapeHtml(spaced(column.name))}</dt><dd>${escapeHtml(text ?? "·")}</dd></div>`;
+  });
+  return `<dl class="figures">${tiles.join("")}</dl>`;
+}
+
+function faultHtml({ line, message, hint, place }: CellFault): string {
+  const where = place === undefined ? "" : `<pre class="place">${escapeHtml(place)}</pre>`;
+  const next = hint === undefined ? "" : `<p>${escapeHtml(hint)}</p>`;
+  return `<div class="fault" role="alert"><strong>line ${line}</strong><pre>${escapeHtml(message)}</pre>${where}${next}</div>`;
+}
+
+function emptyHtml({ empty }: View): string {
+  return `<p class="empty">${escapeHtml(empty ?? "No rows.")}</p>`;
+}
+
+function noteHtml(text: string): string {
+  return `<p class="note">${escapeHtml(text)}</p>`;
+}
+
+function spaced(name: string): string {
+  return name.replaceAll("_", " ");
+}
+
+function count(n: number): string {
+  return n.toLocaleString("en-US");
+}

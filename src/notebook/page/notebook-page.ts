@@ -1,0 +1,125 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
+import { BarlakeError } from "../../core/errors.js";
+import type { CellRun } from "../run-notebook.js";
+import { cellHtml } from "./cell-html.js";
+import { escapeHtml, scriptJson } from "./escape-html.js";
+import { type PackedChart, packChart } from "./pack-charts.js";
+
+/** A table of the lake, as listed at the bottom of the page. */
+export interface PageTable {
+  readonly name: string;
+  readonly version: number;
+  readonly rows: number;
+}
+
+/** The content of a page. */
+export interface PageContent {
+  readonly title: string;
+  /** Path of the notebook; the page shows only the file name. */
+  readonly path: string;
+  /** Values of the parameters as texts. */
+  readonly parameters: readonly (readonly [name: string, value: string])[];
+  readonly runs: readonly CellRun[];
+  readonly tables: readonly PageTable[];
+  /** The point in time of the lake; undefined: its newest version (epoch ms). */
+  readonly asOf: number | undefined;
+  /** When the page was created (epoch ms). */
+  readonly madeAt: number;
+  /** Version of barlake. */
+  readonly version: string;
+}
+
+/** The build output of `browser/`; the relative path is the same from src and from dist. */
+const BUILT = new URL("../../../dist/notebook/", import.meta.url);
+
+/** One HTML file that loads nothing: it contains style, data and scripts, and its policy allows no others. */
+export async function notebookPage(content: PageContent): Promise<string> {
+  const charts: PackedChart[] = [];
+  const sections = content.runs.map((run) => {
+    const section = cellHtml(run, charts.length);
+    if (run.chart !== undefined) charts.push(packChart(run.chart));
+    return section;
+  });
+  const scripts = await Promise.all(scriptsFor(charts).map(readBuilt));
+  const policy = [
+    "default-src 'none'",
+    `script-src ${scripts.map((script) => `'${hashOf(script)}'`).join(" ") || "'none'"}`,
+    "style-src 'unsafe-inline'",
+    "img-src data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ];
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy.join("; ")}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="barlake ${escapeHtml(content.version)}">
+<link rel="icon" href="data:,">
+<title>${escapeHtml(content.title)}</title>
+<style>
+${await readBuilt("page.css")}</style>
+</head>
+<body>
+<main>
+${sections.toSpliced(1, 0, parametersHtml(content)).join("\n")}
+</main>
+${footHtml(content)}
+<script type="application/json" id="charts">${scriptJson(charts)}</script>
+${scripts.map((script) => `<script>${script}</script>`).join("\n")}
+</body>
+</html>
+`;
+}
+
+/** The scripts that the charts need; empty for a page without charts. */
+function scriptsFor(charts: readonly PackedChart[]): string[] {
+  const candles = charts.some(({ chart }) => chart.kind === "candlestick");
+  const plots = charts.some(({ chart }) => chart.kind !== "candlestick");
+  return [
+    ...(plots ? ["plots.js"] : []),
+    ...(candles ? ["candles.js"] : []),
+    ...(charts.length > 0 ? ["page.js"] : []),
+  ];
+}
+
+async function readBuilt(name: string): Promise<string> {
+  try {
+    return await readFile(new URL(name, BUILT), "utf8");
+  } catch (cause) {
+    throw new BarlakeError(`page: its ${name} is missing`, { hint: "npm run build makes it", cause });
+  }
+}
+
+function hashOf(script: string): string {
+  return `sha256-${createHash("sha256").update(script).digest("base64")}`;
+}
+
+function parametersHtml({ parameters }: PageContent): string {
+  if (parameters.length === 0) return "";
+  const chips = parameters.map(
+    ([name, value]) => `<div><dt>${escapeHtml(name)}</dt><dd>${escapeHtml(value)}</dd></div>`,
+  );
+  return `<dl class="parameters">${chips.join("")}</dl>`;
+}
+
+function footHtml({ path, tables, asOf, madeAt, version }: PageContent): string {
+  const versions = tables
+    .filter((table) => table.version >= 0)
+    .map(({ name, version: at, rows }) => `${name} v${at} (${rows.toLocaleString("en-US")} rows)`);
+  const heading = asOf === undefined ? "" : `<p>The lake as it stood at ${instant(asOf)}.</p>`;
+  return `<footer>
+${heading}<p>${escapeHtml(versions.join(" · ")) || "The lake is empty."}</p>
+<p>${escapeHtml(basename(path))} · made ${instant(madeAt)} by barlake ${escapeHtml(version)} · charts by
+<a href="https://observablehq.com/plot" rel="noopener noreferrer">Observable Plot</a> and
+<a href="https://www.tradingview.com/" rel="noopener noreferrer">TradingView Lightweight Charts™</a></p>
+</footer>`;
+}
+
+function instant(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}

@@ -1,0 +1,47 @@
+import type { DrawnChart } from "../chart.js";
+import type { ChartColumn, ChartData } from "../chart-data.js";
+
+/** A chart's column in a page: numbers unchanged, texts as indexes into a list of the distinct ones. */
+export interface PackedColumn {
+  readonly name: string;
+  readonly kind: ChartColumn["kind"];
+  readonly isPercent: boolean;
+  readonly values: readonly (number | null)[];
+  /** The distinct texts, for a column of texts. */
+  readonly texts?: readonly string[];
+}
+
+/** A chart in a page. */
+export interface PackedChart {
+  readonly chart: DrawnChart;
+  readonly channels: Readonly<Record<string, readonly PackedColumn[]>>;
+}
+
+/** Digits of a number that drawings and hints show. */
+const DIGITS = 9;
+
+/** A chart in the form that a page contains. */
+export function packChart({ chart, channels }: ChartData): PackedChart {
+  const packed = Object.entries(channels).map(([channel, columns]) => [channel, columns.map(packColumn)]);
+  return { chart, channels: Object.fromEntries(packed) };
+}
+
+function packColumn({ name, kind, isPercent, values }: ChartColumn): PackedColumn {
+  if (kind === "number") {
+    const rounded = values.map((value) =>
+      typeof value === "number" ? Number(value.toPrecision(DIGITS)) : null,
+    );
+    return { name, kind, isPercent, values: rounded };
+  }
+  if (kind === "date" || kind === "time")
+    return { name, kind, isPercent, values: values as readonly (number | null)[] };
+  const places = new Map<string, number>();
+  const packed = values.map((value) => {
+    if (value === null) return null;
+    const text = String(value);
+    const place = places.get(text) ?? places.size;
+    places.set(text, place);
+    return place;
+  });
+  return { name, kind, isPercent, values: packed, texts: [...places.keys()] };
+}

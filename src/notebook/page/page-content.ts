@@ -1,0 +1,39 @@
+import { VERSION } from "../../core/version.js";
+import type { NamedValues } from "../../db/session/named-values.js";
+import { rowCount } from "../../lake/lake.js";
+import type { Snapshot } from "../../lake/log/snapshot.js";
+import type { Notebook } from "../notebook.js";
+import type { CellRun, KeptRows } from "../run-notebook.js";
+import type { PageContent } from "./notebook-page.js";
+
+/** The rows of results that a page contains. */
+export const PAGE_ROWS: KeptRows = { table: (asked) => asked, chart: 50_000 };
+
+/** What a page of a notebook is made from. */
+interface PageSource {
+  readonly values: NamedValues;
+  readonly runs: readonly CellRun[];
+  readonly snapshots: readonly Snapshot[];
+  /** The point in time of the lake; undefined: its newest version (epoch ms). */
+  readonly asOf: number | undefined;
+  /** When the page is made (epoch ms). */
+  readonly madeAt: number;
+}
+
+/** The content of a page of a notebook that has run. */
+export function pageContent(
+  { title, path }: Notebook,
+  { values, runs, snapshots, asOf, madeAt }: PageSource,
+): PageContent {
+  const tables = snapshots.map((snapshot) => ({
+    name: snapshot.table.name,
+    version: snapshot.version,
+    rows: rowCount(snapshot),
+  }));
+  return { title, path, parameters: parameterTexts(values), runs, tables, asOf, madeAt, version: VERSION };
+}
+
+/** The values of parameters as texts. */
+export function parameterTexts(values: NamedValues): [name: string, value: string][] {
+  return [...values].map(([name, { value }]) => [name, value === null ? "null" : String(value)]);
+}

@@ -1,0 +1,171 @@
+import type { RisingColour } from "../../market/regions.js";
+import { CHANNELS, CHART_KINDS, type Channel, type Chart, type ChartKind } from "../chart.js";
+import type { View } from "../notebook.js";
+import type { FiguresView, Shown, TableView } from "../view.js";
+
+/** The fault of a directive, and what is allowed. */
+export class DirectiveFault extends Error {
+  readonly allowed: string;
+
+  constructor(message: string, allowed: string) {
+    super(message);
+    this.allowed = allowed;
+  }
+}
+
+const SHOWN = ["title", "percent", "empty"];
+/** Options of charts in addition to their columns, by kind. */
+const SETTINGS: Readonly<Record<ChartKind, readonly string[]>> = {
+  line: ["log", "rule", "height"],
+  bar: ["log", "rule", "stack", "height"],
+  scatter: ["log", "rule", "height"],
+  heatmap: ["height"],
+  histogram: ["bins", "height"],
+  candlestick: ["log", "rising", "height"],
+};
+const DIRECTIVES = "chart KIND, table, figures, param NAME = VALUE, or nothing";
+
+/** How the rows of a cell without a directive are shown. */
+export const PLAIN_TABLE: TableView = { kind: "table", ...shown(new Map()), rows: 200 };
+
+/** Reads the text after `-- %%`, except parameters. @throws {DirectiveFault} */
+export function readView(text: string): View {
+  const [, word = "", rest = ""] = /^(\S*)\s*(.*)$/s.exec(text.trim()) ?? [];
+  switch (word) {
+    case "":
+      return PLAIN_TABLE;
+    case "table":
+      return readTable(rest);
+    case "figures":
+      return { kind: "figures", ...shown(readOptions(rest, "figures", SHOWN)) } satisfies FiguresView;
+    case "chart":
+      return readChart(rest);
+    default:
+      throw new DirectiveFault(`"${word}" is no directive`, DIRECTIVES);
+  }
+}
+
+function readTable(text: string): TableView {
+  const options = readOptions(text, "table", [...SHOWN, "rows"]);
+  return {
+    kind: "table",
+    ...shown(options),
+    rows: numberOf("table", options, "rows", [1, 100_000], PLAIN_TABLE.rows),
+  };
+}
+
+function readChart(text: string): Chart {
+  const [, kind = "", rest = ""] = /^(\S*)\s*(.*)$/s.exec(text) ?? [];
+  if (!isChartKind(kind)) {
+    throw new DirectiveFault(
+      kind === "" ? "chart: the kind is missing" : `chart: "${kind}" is no kind`,
+      CHART_KINDS.join(", "),
+    );
+  }
+  const what = `chart ${kind}`;
+  const rules = CHANNELS[kind];
+  const names = rules.map(({ channel }) => channel);
+  const options = readOptions(rest, what, [...names, ...SETTINGS[kind], ...SHOWN]);
+  const columns: Partial<Record<Channel, readonly string[]>> = {};
+  for (const { channel, need, isMany } of rules) {
+    const given = options.get(channel);
+    const listed = given === undefined ? [] : listOf(given);
+    if (need === "required" && listed.length === 0)
+      throw new DirectiveFault(`${what}: ${channel} is missing`, `${channel}=COLUMN`);
+    if (isMany !== true && listed.length > 1)
+      throw new DirectiveFault(`${what}: ${channel}=${given} names several columns`, "one");
+    if (listed.length > 0) columns[channel] = listed;
+  }
+  if ((columns.low === undefined) !== (columns.high === undefined) && kind === "line")
+    throw new DirectiveFault(`${what}: a band has two edges`, "low=COLUMN high=COLUMN");
+  return {
+    kind,
+    columns,
+    ...shown(options),
+    height: numberOf(what, options, "height", [80, 2000], kind === "candlestick" ? 440 : 320),
+    log: listOf(options.get("log") ?? "").map((axis) => axisOf(what, axis)),
+    rule: listOf(options.get("rule") ?? "").map((value) => ruleOf(what, value)),
+    isStacked: isYes(what, options, "stack"),
+    rising: risingOf(what, options.get("rising")),
+    bins: numberOf(what, options, "bins", [2, 500], 40),
+  };
+}
+
+function isChartKind(kind: string): kind is ChartKind {
+  return CHART_KINDS.some((known) => known === kind);
+}
+
+function shown(options: ReadonlyMap<string, string>): Shown {
+  return {
+    title: options.get("title"),
+    percent: listOf(options.get("percent") ?? ""),
+    empty: options.get("empty"),
+  };
+}
+
+/** Reads `name=value` pairs. A value with blanks is in quotes; quotes within it are doubled. */
+function readOptions(text: string, what: string, allowed: readonly string[]): Map<string, string> {
+  const pairs = /\s*(?:([A-Za-z_]\w*)=("(?:[^"]|"")*"|'(?:[^']|'')*'|[^\s"']+)(?=\s|$)|(\S+))/gy;
+  const options = new Map<string, string>();
+  for (const [, name, value = "", stray] of text.trimEnd().matchAll(pairs)) {
+    if (name === undefined) throw new DirectiveFault(`${what}: "${stray}" is no option`, namesOf(allowed));
+    if (!allowed.includes(name))
+      throw new DirectiveFault(`${what}: "${name}" is no option`, namesOf(allowed));
+    if (options.has(name)) throw new DirectiveFault(`${what}: ${name} is given twice`, "once");
+    options.set(name, unquoted(value));
+  }
+  return options;
+}
+
+function unquoted(value: string): string {
+  const quote = value[0];
+  if (quote !== '"' && quote !== "'") return value;
+  return value.slice(1, -1).replaceAll(quote + quote, quote);
+}
+
+function namesOf(allowed: readonly string[]): string {
+  return allowed.map((name) => `${name}=`).join(" ");
+}
+
+function listOf(text: string): string[] {
+  return text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+}
+
+function numberOf(
+  what: string,
+  options: ReadonlyMap<string, string>,
+  name: string,
+  [least, most]: readonly [number, number],
+  fallback: number,
+): number {
+  const text = options.get(name);
+  if (text === undefined) return fallback;
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  throw new DirectiveFault(`${what}: ${name}=${text}`, `a whole number from ${least} to ${most}`);
+}
+
+function isYes(what: string, options: ReadonlyMap<string, string>, name: string): boolean {
+  const text = options.get(name) ?? "no";
+  if (text === "yes" || text === "no") return text === "yes";
+  throw new DirectiveFault(`${what}: ${name}=${text}`, "yes or no");
+}
+
+function risingOf(what: string, colour: string | undefined): RisingColour | undefined {
+  if (colour === undefined || colour === "green" || colour === "red") return colour;
+  throw new DirectiveFault(`${what}: rising=${colour}`, "green or red");
+}
+
+function axisOf(what: string, axis: string): "x" | "y" {
+  if (axis === "x" || axis === "y") return axis;
+  throw new DirectiveFault(`${what}: log=${axis}`, "x, y, or x,y");
+}
+
+function ruleOf(what: string, text: string): number {
+  const value = Number(text);
+  if (Number.isFinite(value)) return value;
+  throw new DirectiveFault(`${what}: rule=${text}`, "numbers, divided by commas");
+}

@@ -1,0 +1,114 @@
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import type { FoundInstrument } from "../../page-data.js";
+import { addressOf, change, go, useAddress } from "../address.js";
+import { apiAddress, askJson } from "../fetch-data.js";
+import { isTyping } from "../is-typing.js";
+import { useShownState } from "../lake-state.js";
+import { text } from "../texts.js";
+
+/** Finds instruments while one types: `/` comes here, arrows choose, Enter opens. */
+export function SearchBox() {
+  const { report } = useShownState();
+  const { path } = useAddress();
+  const [sought, setSought] = useState("");
+  const [found, setFound] = useState<readonly FoundInstrument[]>([]);
+  const [at, setAt] = useState(0);
+  const [isOpen, setOpen] = useState(false);
+  const input = useRef<HTMLInputElement>(null);
+  const list = useId();
+  const state = report?.state;
+  useEffect(() => {
+    const focus = (event: KeyboardEvent): void => {
+      if (event.key !== "/" || isTyping(event)) return;
+      event.preventDefault();
+      input.current?.focus();
+      input.current?.select();
+    };
+    addEventListener("keydown", focus);
+    return () => removeEventListener("keydown", focus);
+  }, []);
+  useEffect(() => {
+    if (!isOpen || state === undefined) return;
+    const stop = new AbortController();
+    const show = (answer: { found: FoundInstrument[] }): void => {
+      setFound(answer.found);
+      setAt(0);
+    };
+    askJson<{ found: FoundInstrument[] }>(apiAddress("search", { state, q: sought }), stop.signal).then(
+      show,
+      () => {},
+    );
+    return () => stop.abort();
+  }, [sought, isOpen, state]);
+  const open = (one: FoundInstrument | undefined): void => {
+    if (one === undefined) return;
+    setOpen(false);
+    setSought("");
+    input.current?.blur();
+    const target = `/instrument/${encodeURIComponent(one.symbol)}`;
+    // The period, the adjustment and the like stay from instrument to instrument.
+    if (path.startsWith("/instrument/")) go(target + location.search);
+    else go(addressOf(target));
+    change({ compare: undefined, to: undefined }, false);
+  };
+  const press = (event: KeyboardEvent): void => {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      const step = event.key === "ArrowDown" ? 1 : -1;
+      setAt((at + step + found.length) % Math.max(found.length, 1));
+    } else if (event.key === "Enter") open(found[at]);
+    else if (event.key === "Escape") {
+      setOpen(false);
+      input.current?.blur();
+    }
+  };
+  return (
+    <div class="search">
+      <input
+        ref={input}
+        type="text"
+        role="combobox"
+        placeholder={text("search")}
+        aria-label={text("search")}
+        title={text("searchHint")}
+        aria-expanded={isOpen}
+        aria-controls={list}
+        aria-autocomplete="list"
+        aria-activedescendant={isOpen && found.length > 0 ? `${list}-${at}` : undefined}
+        autocomplete="off"
+        spellcheck={false}
+        value={sought}
+        onFocus={() => setOpen(true)}
+        onBlur={() => setOpen(false)}
+        onInput={(event) => {
+          setSought(event.currentTarget.value);
+          setOpen(true);
+        }}
+        onKeyDown={press}
+      />
+      <kbd aria-hidden="true">/</kbd>
+      <div class="found" id={list} role="listbox" aria-label={text("search")} hidden={!isOpen}>
+        {found.map((one, index) => (
+          <div
+            key={one.symbol}
+            id={`${list}-${index}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={index === at}
+            onPointerDown={(event) => {
+              event.preventDefault();
+              open(one);
+            }}
+          >
+            <b>{one.symbol}</b> <span>{one.name}</span> <small>{one.nameEn ?? one.type}</small>
+          </div>
+        ))}
+        {found.length === 0 && (
+          <div role="option" aria-selected="false" aria-disabled="true" class="quiet" tabIndex={-1}>
+            {text("nothingFound")}
+          </div>
+        )}
+      </div>
+    </div>
+  );
+}

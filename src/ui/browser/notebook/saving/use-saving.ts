@@ -1,0 +1,78 @@
+import { useState } from "preact/hooks";
+import type { NotebookSource, SaveReport, SaveRequest } from "../../../page-data.js";
+import { addressOf, go } from "../../address.js";
+import { Fault, faultOf, send } from "../../fetch-data.js";
+import { notebookText } from "../notebook-texts.js";
+
+/** The content of a file that text was made from; a hash of null: there was no file. */
+export interface FileContent {
+  readonly text: string;
+  readonly hash: string | null;
+}
+
+/** How saving stands. */
+export type SaveState =
+  | { readonly kind: "idle" }
+  | { readonly kind: "saving" }
+  | { readonly kind: "failed"; readonly fault: Fault }
+  /** The file is not what the text was made from; `theirs` is null where it is gone. */
+  | { readonly kind: "changed"; readonly theirs: FileContent | null };
+
+/** Saving a notebook from the page. */
+export interface UsedSaving {
+  readonly state: SaveState;
+  /** What is in the file, as far as the page knows. */
+  readonly base: FileContent;
+  /** Writes a text. @param over the content that it replaces. @default what it was made from */
+  readonly save: (text: string, over?: FileContent | null) => Promise<void>;
+  /** Writes a text as a new notebook, and goes there. @param onSaved is called before that */
+  readonly saveAs: (text: string, name: string, onSaved: () => void) => Promise<void>;
+  /** Continues from what the file contains. */
+  readonly rebase: (content: FileContent) => void;
+}
+
+/** @param start how saving stands at first: a draft may be older than the file */
+export function useSaving(
+  { name, text, hash }: NotebookSource,
+  start: SaveState,
+  made: FileContent,
+): UsedSaving {
+  const [state, setState] = useState(start);
+  const [base, setBase] = useState<FileContent>(start.kind === "changed" ? made : { text, hash });
+  const put = async (request: SaveRequest): Promise<SaveReport | undefined> => {
+    setState({ kind: "saving" });
+    try {
+      const response = await send("PUT", "/api/notebook", request, undefined, 409);
+      return (await response.json()) as SaveReport;
+    } catch (error) {
+      setState({ kind: "failed", fault: faultOf(error) });
+      return undefined;
+    }
+  };
+  return {
+    state,
+    base,
+    save: async (saved, over = base) => {
+      const report = await put({ name, text: saved, before: over?.hash ?? null });
+      if (report?.kind === "changed") setState(report);
+      if (report?.kind !== "saved") return;
+      setBase({ text: saved, hash: report.hash });
+      setState({ kind: "idle" });
+    },
+    saveAs: async (saved, other, onSaved) => {
+      const report = await put({ name: other, text: saved, before: null });
+      if (report?.kind === "changed")
+        setState({
+          kind: "failed",
+          fault: new Fault({ message: `${other}: ${notebookText("nameTaken")}`, hint: null }, 409),
+        });
+      if (report?.kind !== "saved") return;
+      onSaved();
+      go(addressOf(`/notebook/${encodeURIComponent(other)}`));
+    },
+    rebase: (content) => {
+      setBase(content);
+      setState({ kind: "idle" });
+    },
+  };
+}

@@ -1,0 +1,125 @@
+import { randomUUID } from "node:crypto";
+import { batchesToIpc } from "../../arrow/batches-ipc.js";
+import type { QueryEngine } from "../../db/query-engine.js";
+import { ident, literal } from "../../db/quote.js";
+import { Session } from "../../db/session/session.js";
+import { formatValues } from "../../notebook/page/format-values.js";
+import type { RowsReport } from "../page-data.js";
+import { type ExportFormat, exportedFile } from "./exported-file.js";
+
+/** A stored result. */
+export interface StoredResult {
+  readonly id: string;
+  readonly rows: number;
+}
+
+/** Most results that are stored; the oldest are dropped. */
+const MOST_RESULTS = 40;
+/** Memory and disk of all of them. */
+const MEMORY = "128MB";
+const MOST_SPILLED = "2GB";
+/** Rows that a page gets at most at a time. */
+const MOST_ROWS = 500;
+
+/**
+ * Results of runs, so that a page can scroll and export them: each is copied, while it is read, into a table of a database
+ * of the workspace, in which no statement of a user runs. Memory and disk are bounded; a result that exceeds them is not
+ * kept. It is a class because it owns the database.
+ */
+export class StoredResults implements Disposable {
+  #database: Promise<Session> | undefined;
+  /** Rows by id, the oldest first. */
+  readonly #rows = new Map<string, number>();
+
+  /** A session's engine whose results are kept, and a function that gives those since its last call, in their order. */
+  keeping(session: Session): { readonly engine: QueryEngine; readonly take: () => readonly StoredResult[] } {
+    let kept: StoredResult[] = [];
+    const engine: QueryEngine = {
+      run: (sql) => session.run(sql),
+      read: (sql) => session.read(sql),
+      batches: (sql) => session.batches(sql),
+      value: (expression, values, text) => session.value(expression, values, text),
+      checkReads: () => session.checkReads(),
+      interrupt: () => session.interrupt(),
+      result: async (sql, values, limit) => {
+        using connection = await (await this.#open()).sibling();
+        const id = randomUUID();
+        const copy = connection.copyInto(id);
+        try {
+          const result = await session.result(sql, values, limit, copy);
+          if (copy.isWhole && result.rows > 0) kept.push(await this.#keep(connection, id, result.rows));
+          return result;
+        } finally {
+          copy.discard();
+          if (!this.#rows.has(id)) await connection.run(`DROP TABLE IF EXISTS ${ident(id)}`);
+        }
+      },
+    };
+    const take = (): readonly StoredResult[] => {
+      const taken = kept;
+      kept = [];
+      return taken;
+    };
+    return { engine, take };
+  }
+
+  /** Rows of a result as texts, from an offset; undefined where it is gone. */
+  async rowsOf(id: string, from: number, count: number): Promise<RowsReport | undefined> {
+    const rows = this.#rows.get(id);
+    if (rows === undefined) return undefined;
+    using connection = await (await this.#open()).sibling();
+    const [first, end] = [from, from + Math.min(count, MOST_ROWS)].map((row) => literal(String(row)));
+    const range = `rowid >= ${first}::BIGINT AND rowid < ${end}::BIGINT`;
+    const sql = `SELECT * FROM ${ident(id)} WHERE ${range} ORDER BY rowid`;
+    const { columns } = await connection.result(sql, new Map(), MOST_ROWS);
+    return { from, rows, columns: columns.map((column) => formatValues(column)) };
+  }
+
+  /** A result as a file's content; undefined where it is gone. Nothing is computed before it is read. */
+  async export(id: string, format: ExportFormat): Promise<AsyncIterable<Uint8Array> | undefined> {
+    if (!this.#rows.has(id)) return undefined;
+    const connection = await (await this.#open()).sibling();
+    return closing(connection, () =>
+      format === "arrow" ? arrowOf(connection, ident(id)) : exportedFile(connection, ident(id), format),
+    );
+  }
+
+  [Symbol.dispose](): void {
+    void this.#database?.then((session) => session.close());
+  }
+
+  #open(): Promise<Session> {
+    this.#database ??= openDatabase();
+    return this.#database;
+  }
+
+  async #keep(connection: Session, id: string, rows: number): Promise<StoredResult> {
+    this.#rows.set(id, rows);
+    for (const old of [...this.#rows.keys()].slice(0, -MOST_RESULTS)) {
+      this.#rows.delete(old);
+      await connection.run(`DROP TABLE IF EXISTS ${ident(old)}`);
+    }
+    return { id, rows };
+  }
+}
+
+async function openDatabase(): Promise<Session> {
+  const session = await Session.open({ memoryLimit: MEMORY, threads: 2 });
+  await session.run(`SET max_temp_directory_size = ${literal(MOST_SPILLED)}`);
+  return session;
+}
+
+async function* arrowOf(connection: Session, table: string): AsyncGenerator<Uint8Array> {
+  yield* batchesToIpc(await connection.batches(`FROM ${table}`), "file");
+}
+
+async function* closing(
+  connection: Session,
+  content: () => AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* content();
+  } finally {
+    connection.close();
+  }
+}
