@@ -3,7 +3,6 @@ import type { Session } from "../../db/session/session.js";
 import type { TempTable } from "../../db/session/temp-table.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
-import { rangesOverlap } from "../files/overlapping-ranges.js";
 import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { rowsOf, type StagedColumns, type StagedRows, stagedTable } from "./staged-rows.js";
@@ -39,7 +38,7 @@ export interface Changes {
 /**
  * Compares staged rows with the live rows of the same keys.
  *
- * @param live the live files that could contain one of the keys.
+ * @param live the live files that could contain one of the keys, verified.
  * @param columns the table's columns once the rows have landed.
  * @param differing receives the rows that differ, where some could.
  */
@@ -53,7 +52,7 @@ export async function findChanges(
   differing: TempTable,
 ): Promise<Changes> {
   const offered = rowsOf(staged);
-  if (live.length === 0 || !(await rangesOverlap(session, lake, base, live, staged)))
+  if (live.length === 0)
     return { rows: { ...staged, kind: "new" }, inserted: offered, updated: 0, unchanged: 0, sample: [] };
   const { table } = base;
   const stagedRows = selectAs(columns, staged.columns, staged.from);

@@ -4,8 +4,8 @@ import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import type { TableSchema } from "../../schema/column.js";
 import { deleteDataFiles } from "../files/data-file.js";
+import { filesToCompare } from "../files/overlapping-ranges.js";
 import { overlappingFiles } from "../files/prune.js";
-import { verifyContent } from "../files/verify/verify-content.js";
 import type { Lake } from "../lake.js";
 import { commitWithRetries, tooManyWriters } from "../log/commit.js";
 import { commitInfoAction, removeAction, txnAction } from "../log/commit-actions.js";
@@ -151,8 +151,8 @@ async function landOn(
   }
   await using differing = new TempTable(session, "differing_rows");
   const columns = evolvedColumns(base, staged.columns);
-  const compared = overlappingFiles(base.files.values(), staged);
-  await verifyContent(lake, base, compared);
+  const near = overlappingFiles(base.files.values(), staged);
+  const compared = await filesToCompare(session, lake, base, near, staged);
   const { rows, ...counts } = await findChanges(session, lake, base, compared, columns, staged, differing);
   const report = { table: table.name, ...counts };
   if (counts.inserted + counts.updated === 0) return { ...report, filesAdded: 0, version: base.version };
