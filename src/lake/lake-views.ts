@@ -133,7 +133,7 @@ function hasColumnsOfSchema({ table, columns }: ViewedTable): boolean {
 
 /** A table as its view shows it. */
 export function viewOf(lake: Lake, snapshot: Snapshot): ViewedTable {
-  const branches = viewBranches(snapshot)?.map(({ files, where }) => ({
+  const branches = viewBranches(snapshot, lake.storage.access !== undefined)?.map(({ files, where }) => ({
     files: lake.filesOf(snapshot, files),
     where,
   }));

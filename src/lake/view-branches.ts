@@ -11,10 +11,15 @@ export interface FileBranch {
   readonly where: string | undefined;
 }
 
-/** With fewer files, a query opens all of them faster than it plans over branches. */
+/** With fewer files on a disk, a query opens all of them faster than it plans over branches. */
 const LEAST_FILES = 32;
 /** Least average number of files in a branch. */
 const FILES_A_BRANCH = 4;
+/**
+ * The same in a store, where it takes two requests to open a file. With fewer than {@link LEAST_FILES}, branches have no
+ * condition on timestamps: DuckDB reads each column of a condition, which is one more request for each row group.
+ */
+const STORE = { leastFiles: 2, filesABranch: 1 };
 /** Most branches of a view: each costs a query about half a millisecond of planning. */
 const MOST_BRANCHES = 24;
 
@@ -24,11 +29,15 @@ const MOST_BRANCHES = 24;
  * files, if the branch's range of these does not overlap the query's range. Where there are many partitions,
  * consecutive ones share a branch.
  *
+ * @param isInStore whether the files are in an object store.
  * @returns undefined where a single list is better: for few files, or a table without a partition by time.
  */
-export function viewBranches({ table, files }: Snapshot): FileBranch[] | undefined {
+export function viewBranches({ table, files }: Snapshot, isInStore = false): FileBranch[] | undefined {
   const { span } = table;
-  if (span === undefined || files.size < LEAST_FILES) return undefined;
+  const { leastFiles, filesABranch } = isInStore
+    ? STORE
+    : { leastFiles: LEAST_FILES, filesABranch: FILES_A_BRANCH };
+  if (span === undefined || files.size < leastFiles) return undefined;
   const byStart = new Map<string, { next: string; members: DataFile[] }>();
   const unknown: DataFile[] = [];
   const known = new Map<string | null | undefined, ReturnType<typeof partitionDates>>();
@@ -45,14 +54,15 @@ export function viewBranches({ table, files }: Snapshot): FileBranch[] | undefin
     else part.members.push(file);
   }
   const starts = [...byStart.keys()].sort();
-  const most = Math.min(MOST_BRANCHES, Math.floor(files.size / FILES_A_BRANCH));
+  const most = Math.min(MOST_BRANCHES, Math.floor(files.size / filesABranch));
   const step = Math.ceil(starts.length / most);
   const branches: FileBranch[] = [];
   for (let at = 0; at < starts.length; at += step) {
     const own = starts.slice(at, at + step);
     const members = own.flatMap((start) => byStart.get(start)?.members ?? []);
+    const bounds = files.size < LEAST_FILES ? [] : statsSql(table, members);
     const days = daysSql(span, own[0] as string, byStart.get(own.at(-1) as string)?.next as string);
-    branches.push({ files: members, where: [days, ...statsSql(table, members)].join(" AND ") });
+    branches.push({ files: members, where: [days, ...bounds].join(" AND ") });
   }
   if (unknown.length > 0) branches.push({ files: unknown, where: undefined });
   return branches.length > 1 ? branches : undefined;

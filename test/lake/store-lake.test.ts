@@ -255,6 +255,12 @@ describe.skipIf(!HAS_STORE)("a lake on a store", () => {
     using next = later;
     const again = await stores.requestsOf(() => next.run(`SELECT close ${point}`));
     expect(again.map((one) => one.split(" ")[0])).toEqual(["HEAD", "GET", "HEAD"]);
+    // A condition on dates rules files out, too, though they are few.
+    const dated = await stores.requestsOf(
+      asked("SELECT close FROM bars_1d WHERE symbol = '600519.SH' AND trade_date = '2023-11-19'"),
+    );
+    expect([...new Set(dated.map((one) => /year=\d+/.exec(one)?.[0]))]).toEqual(["year=2023"]);
+    expect(dated.map((one) => one.split(" ")[0])).toEqual(["HEAD", "GET", "HEAD", "GET"]);
   });
 
   test("a damaged or missing object is noticed by the statement that reads it", async () => {

@@ -185,6 +185,11 @@ once("few files, and tables without a time, have one list", () => {
   expect(viewBranches(snapshotOf(months(7).flatMap(month), EXCHANGES))).toBeUndefined();
   const one = Array.from({ length: 99 }, (_, n) => fileOf("month", "2025-01-01", n));
   expect(viewBranches(snapshotOf(one))).toBeUndefined();
+  // In a store it takes requests to open a file. Of few files the branches have conditions on dates alone.
+  const few = snapshotOf(months(2).flatMap(month));
+  expect(viewBranches(few, true)?.map(({ where }) => where?.includes('"timestamp"'))).toEqual([false, false]);
+  const many = snapshotOf(months(7).flatMap(month));
+  expect(viewBranches(many, true)?.every(({ where }) => where?.includes('"timestamp"'))).toBe(true);
 });
 
 once("a branch says in which days and instants its rows lie", () => {

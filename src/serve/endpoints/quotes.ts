@@ -17,13 +17,17 @@ import { type EndpointHandler, TextResponse } from "./response.js";
 /** Rows that take as much memory as one quote: its objects and their garbage. */
 const ROWS_OF_A_QUOTE = 100;
 
-/** `POST /v1/quotes`: made from each symbol's newest bars; a symbol without bars is left out. */
-export const serveQuotes: EndpointHandler = (view, { body }) =>
-  quotes(view, parseParameters(PARAMETERS.quotes, body));
-
-/** `GET /v1/quotes` */
-export const serveQuotesOf: EndpointHandler = (view, { query }) =>
-  quotes(view, parseParameters(PARAMETERS.quotesOf, query));
+/**
+ * `POST` and `GET /v1/quotes`: made from each symbol's newest bars; a symbol without bars is left out.
+ *
+ * @param read reads the bars.
+ */
+export function quoteHandlers(read: ReadQuoteBars): Record<"quotes" | "quotesOf", EndpointHandler> {
+  return {
+    quotes: (view, { body }) => quotes(view, parseParameters(PARAMETERS.quotes, body), read),
+    quotesOf: (view, { query }) => quotes(view, parseParameters(PARAMETERS.quotesOf, query), read),
+  };
+}
 
 async function quotes(
   view: LakeView,
@@ -31,6 +35,7 @@ async function quotes(
     readonly symbols?: readonly string[] | undefined;
     readonly universes?: readonly string[] | undefined;
   },
+  read: ReadQuoteBars,
 ): Promise<TextResponse> {
   const scope = await view.scope();
   scope.checkSymbols(asked.symbols ?? []);
@@ -38,7 +43,7 @@ async function quotes(
   const { members } = await view.reference();
   const listed = (asked.universes ?? []).flatMap((id) => members.get(id) ?? []);
   const symbols = [...new Set([...(asked.symbols ?? []), ...listed])];
-  return new TextResponse(`{"data":[${[...(await quoteTexts(view, symbols)).values()].join()}]}`);
+  return new TextResponse(`{"data":[${[...(await quoteTexts(view, symbols, read)).values()].join()}]}`);
 }
 
 /**

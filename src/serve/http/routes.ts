@@ -7,7 +7,7 @@ import {
   serveKlines,
   serveKlinesBatch,
 } from "../endpoints/klines.js";
-import { serveQuotes, serveQuotesOf } from "../endpoints/quotes.js";
+import { quoteHandlers } from "../endpoints/quotes.js";
 import {
   serveExchangeInstruments,
   serveExchanges,
@@ -27,21 +27,20 @@ import {
   serveMetrics,
   serveShares,
 } from "../endpoints/statements.js";
+import { type ReadQuoteBars, readQuoteBars } from "../klines/quote-bars.js";
 import { REPLAY_PATH } from "../replay/add-replay.js";
 import { STREAM_PATHS } from "../stream/stream-message.js";
 
 import { PUBLIC_PATHS } from "./public-pages.js";
 
-/** The handler of each endpoint. */
-export const ENDPOINT_HANDLERS: Readonly<Record<EndpointName, EndpointHandler>> = {
+/** The handlers of the endpoints that read the lake in the same way, whether it is replayed or not. */
+const HANDLERS: Readonly<Record<Exclude<EndpointName, "quotes" | "quotesOf">, EndpointHandler>> = {
   intraday: serveIntraday,
   intradayUniverse: serveIntradayUniverse,
   intradayBatch: serveIntradayBatch,
   klinesBatch: serveKlinesBatch,
   klines: serveKlines,
   exFactors: serveExFactors,
-  quotes: serveQuotes,
-  quotesOf: serveQuotesOf,
   instruments: serveInstruments,
   instrumentsBatch: serveInstrumentsBatch,
   symbols: serveSymbols,
@@ -57,6 +56,13 @@ export const ENDPOINT_HANDLERS: Readonly<Record<EndpointName, EndpointHandler>> 
   metrics: serveMetrics,
   shares: serveShares,
 };
+
+/** The handler of each endpoint. @param readQuotes reads the bars of quotes. @default from the lake */
+export function endpointHandlers(
+  readQuotes: ReadQuoteBars = readQuoteBars,
+): Readonly<Record<EndpointName, EndpointHandler>> {
+  return { ...HANDLERS, ...quoteHandlers(readQuotes) };
+}
 
 const PUBLIC = [...PUBLIC_PATHS].map((path) => ({ method: "GET", path }));
 const DEPTH = DEPTH_PATHS.map((path) => ({ method: "GET", path }));

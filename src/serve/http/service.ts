@@ -18,7 +18,9 @@ import { addReplay, REPLAY_TIME_HEADER, type Replay } from "../replay/add-replay
 import type { AsOfTime } from "../replay/as-of-time.js";
 import { instantText } from "../replay/replay-clock.js";
 import { addStream } from "../stream/add-stream.js";
+import { replayedQuoteBars } from "../stream/shared-bars.js";
 import { streamOptions } from "../stream/stream-options.js";
+import { addErrors } from "./add-errors.js";
 import { addCompression, varyBy } from "./compression.js";
 import { addConnectionDraining } from "./connection-draining.js";
 import { addCors } from "./cors.js";
@@ -30,7 +32,7 @@ import { RequestError, responseOf } from "./request-error.js";
 import { bodyOf, PENDING_BYTES, requestLifetime } from "./request-lifetime.js";
 import { countRequest, type RequestQuota, requestQuota } from "./request-quota.js";
 import { namesTag, responseTag } from "./response-tag.js";
-import { ENDPOINT_HANDLERS } from "./routes.js";
+import { endpointHandlers } from "./routes.js";
 import type { ServiceLogger } from "./service-logger.js";
 import { serviceMetrics } from "./service-metrics.js";
 
@@ -169,13 +171,19 @@ async function makeApp(reader: LakeReader, options: ServiceOptions): Promise<Fas
   const takeQuota = (caller: Caller): Promise<void> =>
     countRequest(quota, caller, options.clock.now(), options.maxRequestsPerMinute);
   addChecks(app, options, callers, takeQuota);
-  addErrors(app, options);
+  addErrors(app, options.logger);
   addConnectionDraining(app);
   addCompression(app);
   const metrics = serviceMetrics(app);
   addPublicPages(app, metrics);
   addReplay(app, options.replay, (request) => callers.get(request));
   addStream(app, { ...streamOptions(options), reader, budgets, metrics, takeQuota });
+  const handlers = endpointHandlers(
+    options.replay &&
+      replayedQuoteBars(app, reader, options.replay.clock, (err) =>
+        options.logger?.error({ err }, "minutes were not read ahead"),
+      ),
+  );
   for (const name of Object.keys(ENDPOINTS) as EndpointName[])
     addEndpoint(
       app,
@@ -192,7 +200,7 @@ async function makeApp(reader: LakeReader, options: ServiceOptions): Promise<Fas
         const tag = await responseTag({ name, url: request.url, format }, caller, view.version);
         if (tag !== undefined && namesTag(request.headers["if-none-match"], tag))
           return { tag, response: undefined };
-        const response = await ENDPOINT_HANDLERS[name](view, {
+        const response = await handlers[name](view, {
           query: request.query,
           body: request.body,
           path: request.params as Record<string, string>,
@@ -286,15 +294,4 @@ function addChecks(
       "request",
     );
   });
-}
-
-function addErrors(app: FastifyInstance, { logger }: ServiceOptions): void {
-  app.setErrorHandler((error, request, reply) => {
-    const { status, body, retryAfterMs, isFault } = responseOf(error, request.id);
-    if (isFault)
-      logger?.error({ requestId: request.id, path: request.routeOptions.url, err: error }, "request failed");
-    if (retryAfterMs !== undefined) void reply.header("retry-after", String(Math.ceil(retryAfterMs / 1000)));
-    return reply.code(status).send(body);
-  });
-  app.setNotFoundHandler(refusePath);
 }

@@ -46,7 +46,7 @@ export class ReplayClock {
   }
 
   /** What is visible now: whole minutes, since bars are labelled with the end of their minute. */
-  asOf(): AsOfTime {
+  asOf(): AsOfTime & { readonly visibleUntil: number } {
     const now = this.now();
     return { now, visibleUntil: Math.floor(now / MINUTE_MS) * MINUTE_MS };
   }

@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { MINUTE_MS } from "../../../src/core/time.js";
-import type { Lake } from "../../../src/lake/lake.js";
-import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
+import { BARS_1M } from "../../../src/schema/bars.js";
 import { quoteTexts } from "../../../src/serve/endpoints/quotes.js";
 import { MemoryBudgets } from "../../../src/serve/http/memory-budget.js";
 import { LakeReader } from "../../../src/serve/read/lake-reader.js";
@@ -11,81 +10,16 @@ import { lookAtLake } from "../../../src/serve/stream/look-at-lake.js";
 import { ReplayedBars } from "../../../src/serve/stream/replayed-bars.js";
 import { once } from "../../once.js";
 import { cases, pickFrom } from "../../sweep.js";
-import { KEY, type LandedBar, landRows, newLake, serveForTest } from "../served-lake.js";
+import { KEY, landRows, newLake, serveForTest } from "../served-lake.js";
 import { handClock } from "./hand-clock.js";
+import { ALL_DAY, at, fillDays, minutesOf, SYMBOLS } from "./lake-of-days.js";
 import { openStream } from "./stream-client.js";
-
-const at = (text: string): number => Date.parse(`${text}+08:00`);
-
-/** Minute bars of a symbol: `09:31` has a price of its own; a time with `-` has no trade. */
-function minutesOf(symbol: string, date: string, times: readonly string[], lot?: number): LandedBar[] {
-  return times.map((text, k) => {
-    const isQuiet = text.endsWith("-");
-    const close = 10 + ((k * 7) % 5) + Number(date.slice(-2)) / 100;
-    return {
-      symbol,
-      timestamp: at(`${date}T${text.slice(0, 5)}`),
-      open: isQuiet ? 0 : close - 0.25,
-      high: isQuiet ? 0 : close + 0.5,
-      low: isQuiet ? 0 : close - 0.5,
-      close,
-      volume: isQuiet ? 0 : 149 + k,
-      amount: isQuiet ? 0 : 1000.1 + k,
-      prev_close: k === 0 && symbol === "600001.SH" ? 9.5 : null,
-      ...(lot === undefined ? {} : { lot }),
-    };
-  });
-}
-
-const daily = (symbol: string, date: string, close: number, prev_close: number | null = null): LandedBar => ({
-  symbol,
-  timestamp: at(`${date}T00:00`),
-  open: close,
-  high: close,
-  low: close,
-  close,
-  volume: 5,
-  amount: 50,
-  prev_close,
-});
-
-const MORNING = ["09:31", "09:32-", "10:00", "11:30"];
-const AFTERNOON = ["13:01", "13:02", "14:59-", "15:00"];
-const ALL_DAY = [...MORNING, ...AFTERNOON];
-const DATES = ["2026-10-29", "2026-10-30", "2026-11-02"];
-const SYMBOLS =
-  "600000.SH 600001.SH 600002.SH 600003.SH 600004.SH 600005.SH 00001.HK AAPL.US 600009.SH nothing".split(" ");
-
-async function fill(lake: Lake): Promise<void> {
-  await landRows(lake, BARS_1M, [
-    ...DATES.flatMap((date) => minutesOf("600000.SH", date, ALL_DAY)),
-    // In shares and not in lots; with the previous close in its first minute.
-    ...DATES.flatMap((date) => minutesOf("600001.SH", date, ALL_DAY, 1)),
-    // Begins in the afternoon; has no landed daily bar.
-    ...DATES.flatMap((date) => minutesOf("600002.SH", date, AFTERNOON)),
-    // Has no minutes on the second day, and none of the last.
-    ...minutesOf("600003.SH", "2026-10-29", ALL_DAY),
-    // Trades until the evening, when the day is final.
-    ...minutesOf("600005.SH", "2026-10-30", [...ALL_DAY, "18:00"]),
-    ...DATES.flatMap((date) => minutesOf("00001.HK", date, [...ALL_DAY, "16:00"])),
-    ...minutesOf("AAPL.US", "2026-10-29", ["21:31", "23:00"]),
-    ...minutesOf("AAPL.US", "2026-10-30", ["03:00", "04:00"]),
-  ]);
-  const landed = ["600000.SH", "600001.SH", "600003.SH", "600004.SH", "600005.SH", "00001.HK"];
-  await landRows(
-    lake,
-    BARS_1D,
-    ["2026-10-28", ...DATES].flatMap((date, day) =>
-      landed.map((symbol, k) => daily(symbol, date, 10 + k + day, day === 2 ? 8 + k : null)),
-    ),
-  );
-}
 
 /** A lake that is replayed, and how often it was queried. */
 async function replayed() {
   const { lake, remove } = newLake();
   onTestFinished(remove);
-  await fill(lake);
+  await fillDays(lake);
   const pool = await SessionPool.open(2, { threads: 1 });
   onTestFinished(() => pool.close());
   const asOf = { now: 0, visibleUntil: 0 };
@@ -173,7 +107,7 @@ once("the quotes of a minute are pushed without a query", async () => {
   const clock = handClock(at("2026-12-01T00:00"));
   const range = { start: at("2026-10-29T00:00"), end: at("2026-11-03T00:00") };
   const replay = new ReplayClock(clock, range, { time: at("2026-11-02T13:00"), speed: 60 });
-  const { service } = await serveForTest(fill, { clock, replay: { clock: replay, regions: ["CN"] } });
+  const { service } = await serveForTest(fillDays, { clock, replay: { clock: replay, regions: ["CN"] } });
   const client = await openStream(service.url, `/v1/ws/stream?api_key=${KEY}`);
   onTestFinished(() => client.socket.terminate());
   client.send({ op: "subscribe", channel: "quotes", symbols: ["600000.SH"] });

@@ -1,0 +1,16 @@
+import type { FastifyInstance } from "fastify";
+import { refusePath } from "./refuse-path.js";
+import { responseOf } from "./request-error.js";
+import type { ServiceLogger } from "./service-logger.js";
+
+/** Responds to errors and unknown paths as the interface says. */
+export function addErrors(app: FastifyInstance, logger: ServiceLogger | undefined): void {
+  app.setErrorHandler((error, request, reply) => {
+    const { status, body, retryAfterMs, isFault } = responseOf(error, request.id);
+    if (isFault)
+      logger?.error({ requestId: request.id, path: request.routeOptions.url, err: error }, "request failed");
+    if (retryAfterMs !== undefined) void reply.header("retry-after", String(Math.ceil(retryAfterMs / 1000)));
+    return reply.code(status).send(body);
+  });
+  app.setNotFoundHandler(refusePath);
+}
