@@ -1,15 +1,14 @@
 import { DAY_MS, subtractRanges, type TimeRange, unionRanges } from "../../core/time.js";
-import { literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
-import { TempTable } from "../../db/session/temp-table.js";
+import type { TempTable } from "../../db/session/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { ASKED_AGAIN_SOON, REVISIT_DAYS } from "../../plan/absence/absence.js";
-import { REQUESTS } from "../../schema/requests.js";
+import { AskedWindows } from "./asked-windows.js";
 import type { RequestRecord } from "./ledger.js";
 import { type HolesBySymbol, holesOf, type JudgedWindow, withoutHoles } from "./ledger-holes.js";
-import { instantSql, ledgerSql, ledgerVersion } from "./ledger-sql.js";
+import { instantSql, ledgerVersion } from "./ledger-sql.js";
 
 /** Windows by symbol; those of a symbol are sorted and disjoint. */
 type WindowsBySymbol = ReadonlyMap<string, readonly TimeRange[]>;
@@ -44,12 +43,12 @@ export async function readLedgerWindows(
   dataset: string,
   options: ReadOptions,
 ): Promise<LedgerWindows> {
-  await using asked = new TempTable(session, "asked_windows");
-  const { version, hasResponses, hasLosses, hasHoles } = await fillAsked(session, lake, dataset, asked);
+  await using asked = await AskedWindows.read(session, lake, dataset);
+  const { version, hasResponses, hasLosses, hasHoles, ofSymbols } = asked;
   const windows: Answered = { answered: new Map(), recent: new Map() };
   if (hasResponses) await addAnswered(session, asked, options, windows);
-  if (hasLosses) await subtractLosses(session, asked, options, windows);
-  return { dataset, version, ...windows, holes: hasHoles ? await holesIn(session, asked) : new Map() };
+  if (hasLosses) await subtractLosses(session, ofSymbols, options, windows);
+  return { dataset, version, ...windows, holes: hasHoles ? await holesIn(session, ofSymbols) : new Map() };
 }
 
 /** Rules for what counts as covered by earlier requests. */
@@ -102,54 +101,14 @@ export async function holesNow(
   let isSame = newest === known.version || known.holes.size === 0;
   for (let version = known.version + 1; version <= newest; version++) isSame &&= leavesNone(version);
   if (isSame) return known.holes;
-  await using asked = new TempTable(session, "asked_windows");
-  const { hasHoles } = await fillAsked(session, lake, known.dataset, asked);
-  return hasHoles ? await holesIn(session, asked) : new Map();
+  await using asked = await AskedWindows.read(session, lake, known.dataset);
+  return asked.hasHoles ? await holesIn(session, asked.ofSymbols) : new Map();
 }
 
 /** Whether a record says that symbols lack bars in its window for a reason that may pass. */
 export function leavesHole({ reason, status, absent }: RequestRecord): boolean {
   if (reason === undefined) return status === "empty" && absent.length > 0;
   return (ASKED_AGAIN_SOON as readonly string[]).includes(reason);
-}
-
-/** What is in a table of requested windows. */
-interface AskedFacts {
-  /** The version of the ledger. */
-  readonly version: number;
-  readonly hasResponses: boolean;
-  readonly hasLosses: boolean;
-  readonly hasHoles: boolean;
-}
-
-/** Fills a table with the windows of a dataset that were requested, or whose bars were lost; one row for each symbol. */
-async function fillAsked(
-  session: Session,
-  lake: Lake,
-  dataset: string,
-  asked: TempTable,
-): Promise<AskedFacts> {
-  const ledger = await lake.snapshot(REQUESTS);
-  // As leavesHole says. Ledgers from before reasons were recorded: a response without any bar explained nothing.
-  await asked.fill(
-    `SELECT symbol, window_start AS s, least(window_end, final_end) AS e, asked_at, status = 'lost' AS is_lost,
-       list_contains(absent, symbol) AS is_absent,
-       CASE WHEN list_contains(${literalList(ASKED_AGAIN_SOON)}, reason) THEN reason
-         WHEN reason IS NULL AND status = 'empty' AND list_contains(absent, symbol) THEN 'unexplained' END AS hole
-     FROM (SELECT unnest(symbols) AS symbol, * EXCLUDE (symbols) FROM (${await ledgerSql(session, lake, ledger)})
-       WHERE dataset = $1 AND status IN ('answered', 'empty', 'lost') AND window_start < least(window_end, final_end))`,
-    [dataset],
-  );
-  const [kinds] = await session.json<Record<"responses" | "losses" | "holes", boolean | null>>(
-    `SELECT bool_or(NOT is_lost) AS responses, bool_or(is_lost) AS losses, bool_or(hole IS NOT NULL) AS holes
-     FROM ${asked.name}`,
-  );
-  return {
-    version: ledger.version,
-    hasResponses: kinds?.responses === true,
-    hasLosses: kinds?.losses === true,
-    hasHoles: kinds?.holes === true,
-  };
 }
 
 /** Windows that can be changed: of all requests, and of recent ones. */
@@ -159,40 +118,77 @@ interface Answered {
 }
 
 /** The rows of responses that count. */
-function countingSql(asked: TempTable, { now }: ReadOptions): string {
-  return `SELECT symbol, s, e, asked_at FROM ${asked.name}
+function countingSql({ name }: TempTable, { now }: ReadOptions): string {
+  return `SELECT * FROM ${name}
     WHERE NOT is_lost AND (asked_at >= ${instantSql(now - REVISIT_DAYS * DAY_MS)} OR NOT is_absent)`;
 }
 
+/** Adds the windows of every symbol: its own where it has some, else those of the lists that it is in. */
 async function addAnswered(
   session: Session,
-  asked: TempTable,
+  { lists, ofLists, ofSymbols }: AskedWindows,
   options: ReadOptions,
   windows: Answered,
 ): Promise<void> {
+  const own = await session.json<{ symbol: string }>(`SELECT DISTINCT symbol FROM ${ofSymbols.name}`);
+  const hasOwn = new Set(own.map(({ symbol }) => symbol));
+  const members = await session.json<{ list: number; symbols: string[] }>(
+    `SELECT list::INTEGER AS list, symbols FROM ${lists.name}`,
+  );
+  const byList = await answeredBy<number>(session, ofLists, "list", options);
+  const bySymbol = await answeredBy<string>(session, ofSymbols, "symbol", options);
+  for (const kind of ["answered", "recent"] as const) {
+    const into = windows[kind];
+    const joined = new Set<string>();
+    for (const { list, symbols } of members) {
+      const ranges = byList[kind].get(list);
+      if (ranges === undefined) continue;
+      for (const symbol of symbols) {
+        if (hasOwn.has(symbol)) continue;
+        const known = into.get(symbol);
+        if (known === undefined) into.set(symbol, ranges);
+        else if (joined.has(symbol)) known.push(...ranges);
+        else into.set(symbol, [...known, ...ranges]);
+        if (known !== undefined) joined.add(symbol);
+      }
+    }
+    for (const symbol of joined) into.set(symbol, unionRanges(into.get(symbol) ?? []));
+    for (const [symbol, ranges] of bySymbol[kind]) into.set(symbol, ranges);
+  }
+}
+
+/** The windows with a response, by symbol or by list; sorted and disjoint. */
+async function answeredBy<Key>(
+  session: Session,
+  asked: TempTable,
+  key: "symbol" | "list",
+  options: ReadOptions,
+): Promise<{ readonly answered: Map<Key, TimeRange[]>; readonly recent: Map<Key, TimeRange[]> }> {
   const { recentSince } = options;
   const recentSql =
     recentSince === undefined
       ? ""
-      : `UNION ALL SELECT symbol, s, e, true FROM counting WHERE asked_at >= ${instantSql(recentSince)}`;
-  const rows = await session.json<{ symbol: string; recent: boolean; start: number; end: number }>(
-    `WITH counting AS (${countingSql(asked, options)}),
-     windows AS (SELECT symbol, s, e, false AS recent FROM counting ${recentSql}),
+      : `UNION ALL SELECT key, s, e, true FROM counting WHERE asked_at >= ${instantSql(recentSince)}`;
+  const rows = await session.json<{ key: Key; recent: boolean; start: number; end: number }>(
+    `WITH counting AS (SELECT ${key === "list" ? "list::INTEGER" : key} AS key, s, e, asked_at FROM (${countingSql(asked, options)})),
+     windows AS (SELECT key, s, e, false AS recent FROM counting ${recentSql}),
      islands AS (
-       SELECT *, s > max(e) OVER (PARTITION BY symbol, recent ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS begins
+       SELECT *, s > max(e) OVER (PARTITION BY key, recent ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS begins
        FROM windows),
      numbered AS (
-       SELECT *, count(*) FILTER (begins) OVER (PARTITION BY symbol, recent ORDER BY s, e ROWS UNBOUNDED PRECEDING) AS island
+       SELECT *, count(*) FILTER (begins) OVER (PARTITION BY key, recent ORDER BY s, e ROWS UNBOUNDED PRECEDING) AS island
        FROM islands)
-     SELECT symbol, recent, epoch_ms(min(s))::DOUBLE AS start, epoch_ms(max(e))::DOUBLE AS "end"
-     FROM numbered GROUP BY symbol, recent, island ORDER BY start`,
+     SELECT key, recent, epoch_ms(min(s))::DOUBLE AS start, epoch_ms(max(e))::DOUBLE AS "end"
+     FROM numbered GROUP BY key, recent, island ORDER BY start`,
   );
-  for (const { symbol, recent, start, end } of rows) {
-    const own = recent ? windows.recent : windows.answered;
-    const known = own.get(symbol);
-    if (known === undefined) own.set(symbol, [{ start, end }]);
+  const found = { answered: new Map<Key, TimeRange[]>(), recent: new Map<Key, TimeRange[]>() };
+  for (const { key: one, recent, start, end } of rows) {
+    const into = recent ? found.recent : found.answered;
+    const known = into.get(one);
+    if (known === undefined) into.set(one, [{ start, end }]);
     else known.push({ start, end });
   }
+  return found;
 }
 
 /** For symbols with a loss, subtracts from each window the ranges that were lost after its request. */

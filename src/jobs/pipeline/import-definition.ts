@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
 import { register } from "node:module";
 import { pathToFileURL } from "node:url";
-import { register as registerCommonJs } from "tsx/cjs/api";
-import { type NamespacedUnregister, register as registerModules } from "tsx/esm/api";
+import type { NamespacedUnregister } from "tsx/esm/api";
 import { messageOf, UsageError } from "../../core/errors.js";
 
 /**
@@ -15,7 +14,7 @@ export async function importDefinition(kind: string, file: string): Promise<unkn
   if (!existsSync(file)) throw new UsageError(`${kind} file ${file} does not exist`);
   let exported: { default?: unknown };
   try {
-    exported = (await importTypeScript(pathToFileURL(file).href)) as { default?: unknown };
+    exported = (await importTypeScript(file)) as { default?: unknown };
   } catch (cause) {
     if (cause instanceof Error && cause.name === "UsageError") throw asOurs(cause);
     throw new UsageError(`${kind} file ${file} cannot be loaded: ${messageOf(cause)}`, {
@@ -42,17 +41,22 @@ export async function resolve(specifier, context, next) {
   return found.url.split("?")[0] === own ? { ...found, url: own } : found;
 }`;
 
-let typeScript: NamespacedUnregister | undefined;
+let typeScript: Promise<NamespacedUnregister> | undefined;
 
 /** Imports a TypeScript file; all of them share one scope, so that shared modules are loaded once. */
-async function importTypeScript(url: string): Promise<unknown> {
+async function importTypeScript(file: string): Promise<unknown> {
+  typeScript ??= loadTypeScript();
+  return (await typeScript).import(pathToFileURL(file).href, import.meta.url);
+}
+
+/** Loads what imports TypeScript: only definitions need it. */
+async function loadTypeScript(): Promise<NamespacedUnregister> {
+  const [commonJs, modules] = await Promise.all([import("tsx/cjs/api"), import("tsx/esm/api")]);
   const scope = { namespace: "definitions" };
-  if (typeScript === undefined) {
-    registerCommonJs(scope);
-    typeScript = registerModules(scope);
-    register(`data:text/javascript,${encodeURIComponent(SAME_INSTANCE)}`, { data: OWN_INDEX });
-  }
-  return typeScript.import(url, import.meta.url);
+  commonJs.register(scope);
+  const registered = modules.register(scope);
+  register(`data:text/javascript,${encodeURIComponent(SAME_INSTANCE)}`, { data: OWN_INDEX });
+  return registered;
 }
 
 /** A file may have its own instance of this package, whose errors are of another class of the same name. */

@@ -1,7 +1,8 @@
 import { readdir } from "node:fs/promises";
-import { isAbsolute, join, resolve } from "node:path";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { messageOf, UsageError } from "../../core/errors.js";
+import { builtPipeline } from "./built-pipelines.js";
 import { definePipeline, type Pipeline, type PipelineDefinition } from "./definition.js";
 import { importDefinition } from "./import-definition.js";
 
@@ -20,16 +21,22 @@ const ENDING = /(?<!\.d)\.[cm]?[jt]s$/;
  * @throws {UsageError} when a folder that was named does not exist.
  */
 export async function pipelineFiles(users?: string): Promise<Map<string, string>> {
-  const files = new Map<string, string>();
-  for (const folder of [OWN_PIPELINES, resolve(users ?? USERS_PIPELINES)]) {
-    const names = await readdir(folder).catch((cause: unknown): string[] => {
-      if (users === undefined) return [];
-      throw new UsageError(`folder ${users}: its pipelines cannot be listed: ${messageOf(cause)}`, { cause });
-    });
-    for (const name of names.filter((one) => ENDING.test(one)).sort())
-      files.set(name.replace(ENDING, ""), join(folder, name));
-  }
-  return files;
+  const names = readdir(resolve(users ?? USERS_PIPELINES)).catch((cause: unknown): string[] => {
+    if (users === undefined) return [];
+    throw new UsageError(`folder ${users}: its pipelines cannot be listed: ${messageOf(cause)}`, { cause });
+  });
+  const found = filesByName(resolve(users ?? USERS_PIPELINES), await names);
+  return new Map([...(await ownPipelines()), ...found]);
+}
+
+/** The files of the pipelines that come with barlake, by name. */
+export async function ownPipelines(): Promise<Map<string, string>> {
+  return filesByName(OWN_PIPELINES, await readdir(OWN_PIPELINES).catch((): string[] => []));
+}
+
+function filesByName(folder: string, names: readonly string[]): Map<string, string> {
+  const files = names.filter((one) => ENDING.test(one)).sort();
+  return new Map(files.map((name) => [name.replace(ENDING, ""), join(folder, name)]));
 }
 
 /**
@@ -55,5 +62,9 @@ export async function loadPipeline(nameOrPath: string, users?: string): Promise<
 }
 
 async function loadFile(file: string): Promise<Pipeline> {
-  return definePipeline((await importDefinition("pipeline", file)) as PipelineDefinition);
+  const built =
+    dirname(file) === OWN_PIPELINES
+      ? await builtPipeline(basename(file).replace(ENDING, ""), file)
+      : undefined;
+  return definePipeline(built ?? ((await importDefinition("pipeline", file)) as PipelineDefinition));
 }

@@ -1,0 +1,20 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import type { BuiltPipeline } from "../../../src/jobs/pipeline/built-pipelines.js";
+import { hashOfFile } from "../../../src/jobs/pipeline/built-pipelines.js";
+import { definePipeline, type PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
+import { loadPipeline, ownPipelines } from "../../../src/jobs/pipeline/load-pipeline.js";
+
+const BUILT = fileURLToPath(new URL("../../../dist/jobs/pipeline/own-pipelines.json", import.meta.url));
+
+test("the build has every pipeline that comes with it, as its file defines it", async () => {
+  const built = JSON.parse(readFileSync(BUILT, "utf8")) as Record<string, BuiltPipeline>;
+  const files = await ownPipelines();
+  expect(Object.keys(built).sort()).toEqual([...files.keys()].sort());
+  for (const [name, file] of files) {
+    // Here no build is beside the loader, so that it imports the file.
+    expect(definePipeline(built[name]?.definition as PipelineDefinition)).toEqual(await loadPipeline(name));
+    expect(built[name]?.sha256).toBe(await hashOfFile(file));
+  }
+});
