@@ -53,6 +53,11 @@ function questionsOf(symbols: number, runs: number): readonly Question[] {
       reads: each((n) => ({ symbols: [nameOf(n)], from: "2024-06-01" })),
     },
     {
+      name: "its last year, adjusted",
+      table: BARS_1D,
+      reads: each((n) => ({ symbols: [nameOf(n)], from: "2024-06-01", adjust: "backward" })),
+    },
+    {
       name: "100 symbols x 100 days of the past",
       table: BARS_1D,
       reads: each((n) => ({ symbols: scattered(n), ...windowOf(n) })),
@@ -113,7 +118,7 @@ export const segments: Benchmark = {
       };
       return [
         one("DuckDB on the Parquet files", (options) => bySql(duckdb, urls, options)),
-        ...(arctic === undefined || table === BARS_1M ? [] : [fromArctic]),
+        ...(arctic === undefined || table === BARS_1M || reads[0]?.adjust !== undefined ? [] : [fromArctic]),
         one("barlake, through the view", (options) => views.read(table.name, options)),
         one("barlake, from segments", (options) => cached.read(table.name, options)),
       ];
@@ -142,15 +147,24 @@ interface Batches {
 async function bySql(
   session: Session,
   urls: readonly string[],
-  { symbols = [], from = "0001-01-01", to = "9999-12-31" }: ReadOptions,
+  { symbols = [], from = "0001-01-01", to = "9999-12-31", adjust }: ReadOptions,
 ): Promise<Batches> {
-  const sql = `SELECT ${COLUMNS.join(", ")} FROM read_parquet(${literalList(urls)})
-    WHERE symbol IN (${symbols.map((_, n) => `$s${n}`).join(", ")})
+  const ofSymbols = `read_parquet(${literalList(urls)}) WHERE symbol IN (${symbols.map((_, n) => `$s${n}`).join(", ")})`;
+  const sql = `SELECT ${COLUMNS.join(", ")} FROM ${adjust === undefined ? ofSymbols : `(${adjustedByHand(ofSymbols)}) WHERE true`}
       AND trade_date >= CAST($from AS DATE) AND trade_date < CAST($to AS DATE) ORDER BY symbol, trade_date, timestamp`;
   const values = Object.fromEntries(symbols.map((symbol, n) => [`s${n}`, symbol]));
   const batches: RecordBatch[] = [];
   for await (const batch of await session.batches(sql, { ...values, from, to })) batches.push(batch);
   return { batches };
+}
+
+/** Backward adjustment by hand: the running product of each symbol's ex-factors. */
+function adjustedByHand(bars: string): string {
+  const prices = ["open", "high", "low", "close", "prev_close"];
+  return `SELECT * REPLACE (${prices.map((price) => `${price} * step AS ${price}`).join(", ")})
+    FROM (SELECT *, product(CASE WHEN prev_close > 0 AND last_close > 0 AND abs(last_close / prev_close - 1) >= 1e-9
+          THEN last_close / prev_close ELSE 1 END) OVER (PARTITION BY symbol ORDER BY timestamp ROWS UNBOUNDED PRECEDING) AS step
+      FROM (SELECT *, lag(close) OVER (PARTITION BY symbol ORDER BY timestamp) AS last_close FROM ${bars}))`;
 }
 
 function outcomeOf(batches: readonly RecordBatch[]): Outcome {

@@ -1,5 +1,6 @@
 import type { RecordBatch } from "apache-arrow";
 import { type Row, RowTable } from "../../arrow/row-table.js";
+import { type KnownDays, readKnownDays } from "../../dataset/panel/known-days.js";
 import { type DatasetDefinition, defineDataset } from "../../dataset/spec.js";
 import { isQueryText } from "../../db/reads/undo-changes.js";
 import { interruptOn } from "../../db/session/interrupt-on.js";
@@ -70,7 +71,9 @@ export class LakeConnection implements AsyncDisposable {
     this.#verify = options.verify ?? true;
     this.#readers = new WarmReaders(this.lake, options);
     const place = options.segments === false ? undefined : this.lake.segmentPlace(options.segments);
-    this.#segments = place && new SegmentReads(this.lake, place);
+    const knownDays = (state: PointInTime): Promise<KnownDays> =>
+      this.#readers.use(state, undefined, ({ reader }) => readKnownDays(reader.session));
+    this.#segments = place && new SegmentReads(this.lake, place, knownDays);
   }
 
   /** The name of the lake: an absolute path, or a URL. */
@@ -102,10 +105,11 @@ export class LakeConnection implements AsyncDisposable {
 
   /**
    * Reads a table or a view of the lake: `bars_1d`, `daily_valuation`, or a view of the user, ordered by symbol and time.
+   * With `adjust`, bars have adjusted prices, and are the rows and columns of the macro `adjusted('1d' or '1m', …)`.
    * Bars of named symbols come from segments on this machine, where it has them; otherwise these are built in the background,
    * and the next read is faster.
    *
-   * @throws {UsageError} for a table, a column, a symbol or a date that does not exist, with the names that do.
+   * @throws {UsageError} for a table, a column, a symbol, an adjustment or a date that does not exist, with the names that do.
    */
   read<T = Row>(table: string, options: ReadOptions = {}): Promise<RowTable<T>> {
     return this.#readTable(table, options);

@@ -1,20 +1,31 @@
 import type { RecordBatch } from "apache-arrow";
 import { UsageError } from "../../core/errors.js";
 import { epochDay } from "../../core/time.js";
+import type { KnownDays } from "../../dataset/panel/known-days.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
+import { adjustPrices, EX_EVENT_COLUMNS, exEventsOf } from "../../lake/segments/adjust-bars.js";
+import { ADJUSTED_COLUMNS, adjustedBars, storedForAdjusted } from "../../lake/segments/adjusted-bars.js";
 import type { BarsDemand } from "../../lake/segments/read-bars.js";
 import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
 import { SegmentReader } from "../../lake/segments/segment-reader.js";
 import { storedColumns, viewBars, viewColumns } from "../../lake/segments/view-bars.js";
+import { ADJUSTMENTS, type Adjustment } from "../../market/period.js";
+import type { Region } from "../../market/regions.js";
 import { parseSymbol, regionOf } from "../../market/symbol.js";
+import { type IsUnknownBetween, unknownBetween } from "../../market/trading-calendar.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
+import { TRADING_DAYS } from "../../schema/trading-days.js";
 import { dateOption } from "../time-input.js";
 import type { TableFilter } from "./table-query.js";
 
+/** Which days are unknown to the calendar of each region. */
+type Calendars = Readonly<Record<Region, IsUnknownBetween>>;
+
 /** Most symbols of a read from segments: DuckDB reads the bars of more with all cores. */
 const MOST_SYMBOLS = 2000;
+const ALL_DAYS = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 /** Past states whose tables stay known. */
 const MOST_PAST = 4;
 
@@ -36,9 +47,14 @@ export class SegmentReads implements AsyncDisposable {
   readonly #segments: SegmentReader;
   /** Tables of past states, the least recently used first. */
   readonly #past = new Map<string, (table: TableSchema) => Promise<Snapshot>>();
+  readonly #knownDays: (state: PointInTime) => Promise<KnownDays>;
+  /** By version of the trading days. */
+  readonly #calendars = new WeakMap<Snapshot, Promise<Calendars>>();
 
-  constructor(lake: Lake, place: SegmentPlace) {
+  /** @param knownDays reads the trading days of a state. */
+  constructor(lake: Lake, place: SegmentPlace, knownDays: (state: PointInTime) => Promise<KnownDays>) {
     this.#lake = lake;
+    this.#knownDays = knownDays;
     this.#segments = new SegmentReader(lake, place);
   }
 
@@ -46,8 +62,10 @@ export class SegmentReads implements AsyncDisposable {
   async read(view: string, filter: TableFilter, state: PointInTime): Promise<SegmentRead> {
     const table = [BARS_1D, BARS_1M].find(({ name }) => name === view);
     if (table === undefined || this.#lake.userViews !== undefined) return {};
-    const names = filter.columns ?? viewColumns(table);
-    const demand = demandOf(table, filter, names);
+    if (filter.adjust !== undefined) return this.#readAdjusted(table, filter, filter.adjust, state);
+    const known = viewColumns(table);
+    const names = filter.columns ?? known;
+    const demand = demandOf(filter, names, known, storedColumns);
     const snapshot = demand && (await this.#snapshotOf(table, state));
     if (demand === undefined || snapshot === undefined) return {};
     const { bars, ...rest } = await this.#segments.read(snapshot, demand);
@@ -62,6 +80,56 @@ export class SegmentReads implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.#segments[Symbol.asyncDispose]();
+  }
+
+  /**
+   * The rows of a read as the macro `adjusted` gives them: ex-events follow from all daily bars of the symbols, which take
+   * less than half a millisecond a symbol.
+   */
+  async #readAdjusted(
+    table: TableSchema,
+    filter: TableFilter,
+    adjustment: Adjustment,
+    state: PointInTime,
+  ): Promise<SegmentRead> {
+    const names = filter.columns ?? ADJUSTED_COLUMNS;
+    const demand = demandOf(filter, names, ADJUSTED_COLUMNS, storedForAdjusted);
+    const isOneState = state.versions === undefined;
+    if (demand === undefined || !isOneState || !ADJUSTMENTS.includes(adjustment)) return {};
+    const [bars, daily, tradingDays] = await Promise.all(
+      [table, BARS_1D, TRADING_DAYS].map((one) => this.#snapshotOf(one, state)),
+    );
+    if (bars === undefined || daily === undefined || tradingDays === undefined) return {};
+    const found = await this.#segments.read(bars, demand);
+    if (found.bars === undefined) return found.buildMissing === undefined ? {} : found;
+    const calendars = await this.#calendarsOf(tradingDays, state);
+    const { symbols } = demand;
+    const history: BarsDemand = { symbols, by: "day", rangeOf: () => ALL_DAYS, columns: EX_EVENT_COLUMNS };
+    const { bars: days, ...rest } = await this.#segments.read(daily, history);
+    if (days === undefined) return rest;
+    const events = calendars && exEventsOf(days, calendars);
+    if (events === undefined) return {};
+    adjustPrices(found.bars, events, adjustment);
+    const batch = adjustedBars(table, found.bars, names);
+    return batch === undefined ? {} : { batch };
+  }
+
+  /** The calendars of a version of the trading days; undefined where they cannot be read: the view says why. */
+  async #calendarsOf(tradingDays: Snapshot, state: PointInTime): Promise<Calendars | undefined> {
+    const known = this.#calendars.get(tradingDays) ?? this.#readCalendars(state);
+    this.#calendars.set(tradingDays, known);
+    try {
+      return await known;
+    } catch {
+      this.#calendars.delete(tradingDays);
+      return undefined;
+    }
+  }
+
+  async #readCalendars(state: PointInTime): Promise<Calendars> {
+    const days = await this.#knownDays(state);
+    const calendarOf = (region: Region): IsUnknownBetween => unknownBetween(days.get(region) ?? []);
+    return { CN: calendarOf("CN"), HK: calendarOf("HK"), US: calendarOf("US") };
   }
 
   /** The table in a state; undefined where reading the view says what is wrong, or shows tables in several states. */
@@ -93,11 +161,19 @@ function keyOf({ asOf, versions }: PointInTime): string {
   return JSON.stringify([asOf, [...(versions ?? [])]]);
 }
 
-/** The bars of a filter; undefined where it is for the view: of all symbols, or with an argument that the view refuses. */
-function demandOf(table: TableSchema, filter: TableFilter, names: readonly string[]): BarsDemand | undefined {
+/**
+ * The bars of a filter; undefined where it is for the view: of all symbols, or with an argument that the view refuses.
+ *
+ * @param known columns that there are. @param stored the stored columns that columns are made of.
+ */
+function demandOf(
+  filter: TableFilter,
+  names: readonly string[],
+  known: readonly string[],
+  stored: (names: readonly string[]) => ReadonlySet<string>,
+): BarsDemand | undefined {
   const { symbols: given, from, to } = filter;
   if (given === undefined || given.length === 0 || given.length > MOST_SYMBOLS) return undefined;
-  const known = viewColumns(table);
   const isKnown =
     names.length > 0 && names.every((name, at) => known.includes(name) && names.indexOf(name) === at);
   if (!isKnown) return undefined;
@@ -106,11 +182,8 @@ function demandOf(table: TableSchema, filter: TableFilter, names: readonly strin
     if (symbols.some((symbol) => regionOf(symbol) === undefined)) return undefined;
     const dayOf = (name: string, date: string | undefined, otherwise: number): number =>
       date === undefined ? otherwise : epochDay(dateOption(name, date));
-    const range = {
-      from: dayOf("from", from, Number.NEGATIVE_INFINITY),
-      to: dayOf("to", to, Number.POSITIVE_INFINITY),
-    };
-    return { symbols, by: "day", rangeOf: () => range, columns: storedColumns(names) };
+    const range = { from: dayOf("from", from, ALL_DAYS.from), to: dayOf("to", to, ALL_DAYS.to) };
+    return { symbols, by: "day", rangeOf: () => range, columns: stored(names) };
   } catch (error) {
     if (error instanceof UsageError) return undefined;
     throw error;

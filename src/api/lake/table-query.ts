@@ -1,7 +1,8 @@
 import { UsageError } from "../../core/errors.js";
-import { ident } from "../../db/quote.js";
+import { ident, literal } from "../../db/quote.js";
 import type { QueryValue } from "../../db/session/query-values.js";
 import type { Session } from "../../db/session/session.js";
+import { ADJUSTMENTS, type Adjustment } from "../../market/period.js";
 import { parseSymbol } from "../../market/symbol.js";
 import { dateOption } from "../time-input.js";
 
@@ -15,6 +16,11 @@ export interface TableFilter {
   readonly to?: string | undefined;
   /** Names of columns, in the order of the result. @default all */
   readonly columns?: readonly string[] | undefined;
+  /**
+   * How prices of `bars_1d` or `bars_1m` are adjusted for dividends, splits and rights issues. The rows and columns are then
+   * those of the macro `adjusted`, also for "none". @default the table as it is
+   */
+  readonly adjust?: Adjustment | undefined;
 }
 
 /** A query, and the values of its parameters. */
@@ -36,7 +42,9 @@ const FEW_SYMBOLS = 50;
  * @throws {UsageError} for a view, a column, a symbol or a date that does not exist, with the names that do.
  */
 export async function tableQuery(session: Session, view: string, filter: TableFilter): Promise<BoundQuery> {
-  const known = await columnsOf(session, view);
+  const { adjust } = filter;
+  const source = adjust === undefined ? ident(view) : adjustedSource(view, adjust);
+  const known = adjust === undefined ? await columnsOf(session, view) : await columnsFrom(session, source);
   const where: string[] = [];
   const values: Record<string, QueryValue> = {};
   const bind = (name: string, value: QueryValue): string => {
@@ -72,11 +80,33 @@ export async function tableQuery(session: Session, view: string, filter: TableFi
   const selected = filter.columns === undefined ? "*" : filter.columns.map(ident).join(", ");
   const order = ORDER.filter((name) => known.includes(name));
   const sql = [
-    `SELECT ${selected} FROM ${ident(view)}`,
+    `SELECT ${selected} FROM ${source}`,
     ...(where.length > 0 ? [`WHERE ${where.join(" AND ")}`] : []),
     ...(order.length > 0 ? [`ORDER BY ${order.join(", ")}`] : []),
   ].join(" ");
   return { sql, values };
+}
+
+/** The landed period of each table of bars. */
+const PERIODS: Readonly<Record<string, string>> = { bars_1d: "1d", bars_1m: "1m" };
+
+/** The call of the macro `adjusted`. @throws {UsageError} for another table, or an adjustment that does not exist. */
+function adjustedSource(view: string, adjust: Adjustment): string {
+  const period = Object.hasOwn(PERIODS, view) ? PERIODS[view] : undefined;
+  if (period === undefined)
+    throw new UsageError(`read ${view}: adjust is for ${Object.keys(PERIODS).join(" and ")}`);
+  if (!ADJUSTMENTS.includes(adjust))
+    throw new UsageError(
+      `read ${view}: adjust: ${JSON.stringify(adjust)} is not one of ${ADJUSTMENTS.join(", ")}`,
+    );
+  return `adjusted(${literal(period)}, ${literal(adjust)})`;
+}
+
+async function columnsFrom(session: Session, source: string): Promise<readonly string[]> {
+  const columns = await session.json<{ name: string }>(
+    `SELECT column_name AS name FROM (DESCRIBE SELECT * FROM ${source})`,
+  );
+  return columns.map(({ name }) => name);
 }
 
 /** @throws {UsageError} where there is no such view. */

@@ -49,7 +49,8 @@ export function viewBars(table: TableSchema, bars: Bars, names: readonly string[
   );
 }
 
-function viewColumn(table: TableSchema, bars: Bars, name: string): FlatColumn {
+/** A column of the view. @param bars with the stored columns that it is made of. */
+export function viewColumn(table: TableSchema, bars: Bars, name: string): FlatColumn {
   if (name === "symbol") return { name, kind: "text", runs: joined(bars.runs, ({ symbol }) => symbol) };
   if (name === "region") return { name, kind: "text", runs: joined(bars.runs, ({ region }) => region) };
   if (name === "shares") return { name, kind: "int64", values: sharesOf(bars) };

@@ -5,14 +5,13 @@ import type { Bars } from "../../lake/segments/read-bars.js";
 import type { SegmentReader } from "../../lake/segments/segment-reader.js";
 import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
+import { unitsOf } from "../../market/volume-units.js";
 import { DOUBLE_COLUMNS } from "../../wire/kline-columns.js";
 import type { KlineRows } from "./bar-runs.js";
 
 /** Most symbols of a read from segments: DuckDB reads the bars of more with all its threads. */
 const MOST_SYMBOLS = 2000;
 const COLUMNS: ReadonlySet<string> = new Set(["timestamp", "volume", "lot", ...DOUBLE_COLUMNS]);
-/** Shares below this, doubled and with a unit added, are exact as doubles. */
-const MOST_SHARES = 2 ** 51;
 
 /** Landed bars of some symbols, all rows of the lake visible, and none adjusted. */
 export interface LandedDemand {
@@ -91,11 +90,4 @@ function rowsOf(
     rows,
     columns: { ...whole, ...(Object.fromEntries(doubles) as Omit<KlineRows["columns"], keyof typeof whole>) },
   };
-}
-
-/** Shares in units, rounded half up, as the macro units_of. */
-function unitsOf(shares: number, unit: number): number | undefined {
-  if (shares > MOST_SHARES) return undefined;
-  const doubled = shares * 2 + unit;
-  return (doubled - (doubled % (2 * unit))) / (2 * unit);
 }

@@ -1,0 +1,107 @@
+import { isPresent } from "../../core/bits.js";
+import { type AdjustmentStep, adjustmentSteps } from "../../market/adjustment-steps.js";
+import { type ExEvent, exFactor } from "../../market/ex-events.js";
+import type { Adjustment } from "../../market/period.js";
+import { isRegion, type Region } from "../../market/regions.js";
+import type { IsUnknownBetween } from "../../market/trading-calendar.js";
+import type { Bars } from "./read-bars.js";
+
+/** The stored columns that ex-events follow from. */
+export const EX_EVENT_COLUMNS: ReadonlySet<string> = new Set(["trade_date", "close", "prev_close"]);
+
+/** The columns that an adjustment changes. */
+const PRICES = ["open", "high", "low", "close", "prev_close", "settlement_price"] as const;
+
+/**
+ * Derives ex-events from all daily bars of symbols, as the view `ex_events` does.
+ *
+ * @param isUnknownBetween the calendar of each region.
+ * @returns events by symbol, ascending by day; undefined where a symbol has two bars of one day, as their order is not stated.
+ */
+export function exEventsOf(
+  bars: Bars,
+  isUnknownBetween: Readonly<Record<Region, IsUnknownBetween>>,
+): Map<string, ExEvent[]> | undefined {
+  const days = new Int32Array(columnIn(bars, "trade_date").buffer);
+  const closeOf = valuesOf(bars, "close");
+  const prevCloseOf = valuesOf(bars, "prev_close");
+  const found = new Map<string, ExEvent[]>();
+  let row = 0;
+  let [lastSymbol, lastDay, lastClose] = ["", 0, Number.NaN];
+  for (const { symbol, region, rows } of bars.runs) {
+    if (!isRegion(region)) return undefined;
+    if (symbol !== lastSymbol)
+      [lastSymbol, lastDay, lastClose] = [symbol, Number.NEGATIVE_INFINITY, Number.NaN];
+    const events = found.get(symbol) ?? [];
+    found.set(symbol, events);
+    for (const end = row + rows; row < end; row++) {
+      const [day, prevClose] = [days[row] as number, prevCloseOf(row)];
+      if (day <= lastDay) return undefined;
+      const factor = exFactor(lastClose, prevClose);
+      if (factor !== 1 && !isUnknownBetween[region](lastDay, day))
+        events.push({ day, factor, amount: lastClose - prevClose });
+      [lastDay, lastClose] = [day, closeOf(row)];
+    }
+  }
+  return found;
+}
+
+/** A column's value in a row; NaN where it is null. */
+function valuesOf(bars: Bars, name: string): (row: number) => number {
+  const { buffer, validity } = columnIn(bars, name);
+  const values = new Float64Array(buffer);
+  return (row) => (isPresent(validity, row) ? (values[row] as number) : Number.NaN);
+}
+
+function columnIn({ columns }: Bars, name: string) {
+  const found = columns.get(name);
+  if (found === undefined) throw new TypeError(`the column ${name} was not read`);
+  return found;
+}
+
+/**
+ * Adjusts the prices of bars in place, by the rule of the macro `adjusted_price`.
+ *
+ * @param bars with the column `trade_date`. @param events by symbol, ascending by day.
+ */
+export function adjustPrices(
+  bars: Bars,
+  events: ReadonlyMap<string, readonly ExEvent[]>,
+  adjustment: Adjustment,
+): void {
+  const days = new Int32Array(columnIn(bars, "trade_date").buffer);
+  const columns = PRICES.flatMap((name) => {
+    const column = bars.columns.get(name);
+    return column === undefined ? [] : [new Float64Array(column.buffer)];
+  });
+  const steps = new Map<string, AdjustmentStep[]>();
+  let row = 0;
+  for (const { symbol, rows } of bars.runs) {
+    const end = row + rows;
+    const own = steps.get(symbol) ?? adjustmentSteps(events.get(symbol) ?? [], adjustment);
+    steps.set(symbol, own);
+    for (const step of own) {
+      while (row < end && (days[row] as number) < step.start) row += 1;
+      const first = row;
+      while (row < end && (days[row] as number) < step.end) row += 1;
+      for (const values of columns) adjustRows(values, first, row, adjustment, step.value);
+    }
+    row = end;
+  }
+}
+
+function adjustRows(
+  values: Float64Array,
+  first: number,
+  end: number,
+  adjustment: Adjustment,
+  value: number,
+): void {
+  for (let row = first; row < end; row++) {
+    const price = values[row] as number;
+    if (adjustment === "forward") values[row] = price / value;
+    else if (adjustment === "backward") values[row] = price * value;
+    // A price of 0 says that there is none.
+    else if (price !== 0) values[row] = price + value;
+  }
+}
