@@ -72,9 +72,15 @@ function refusedTableIn(line: string): FileFault | undefined {
 
 function writeFaultIn(line: string): FileFault | undefined {
   const fault = WRITE_FAULTS.find(({ words }) => line.includes(words));
-  if (fault === undefined || !/\b(write|create|offload|sync|truncate)\b/i.test(line)) return undefined;
-  return writeFault(fault, /["']([^"']*\/[^"']*)["']/.exec(line)?.[1] ?? "");
+  if (fault === undefined) return undefined;
+  const path = /["']([^"']*\/[^"']*)["']/.exec(line)?.[1] ?? "";
+  const isWrite = /\b(write|create|offload|sync|truncate)\b/i.test(line) || fault.code === "EROFS";
+  if (!isWrite && !UNFINISHED.test(path)) return undefined;
+  return writeFault(fault, path.replace(UNFINISHED, "/$1$2"));
 }
+
+/** A file that is only ever written: one of `.staging`, or an output `.NAME.UUID` beside the file that it becomes. */
+const UNFINISHED = /\/(\.staging\/[^/]+)$|\/\.([^/]+)\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 function writeFault(
   { code, words, hint }: (typeof WRITE_FAULTS)[number],

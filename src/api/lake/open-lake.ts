@@ -88,7 +88,7 @@ export class LakeConnection implements AsyncDisposable {
    * @param sql one statement of DuckDB; docs/sql.md has the views and macros.
    * @param values of its parameters `$name`.
    * @throws {QueryError} where it fails; {@link LakeError} where a file that it read is damaged; {@link UsageError} for a
-   *   value, or a column's type, that Arrow does not have.
+   *   lake without a table, and for a value, or a column's type, that Arrow does not have.
    */
   query<T = Row>(sql: string, values: QueryValues = {}, options: QueryOptions = {}): Promise<RowTable<T>> {
     return this.#table(options, async () => ({ sql, values }));
@@ -252,8 +252,8 @@ async function pipelineOf(source: PipelineSource): Promise<Pipeline> {
 }
 
 /**
- * Opens the lake of a folder's path, or of `s3://bucket/prefix`. Nothing is read before it is used; a lake that does not
- * exist is empty, and a run creates it.
+ * Opens the lake of a folder's path, or of `s3://bucket/prefix`. Nothing is read before it is used; a run creates a
+ * lake that does not exist, and a query of one is refused.
  *
  * @throws {UsageError} for another URL, for a time that is none, and for a table that does not exist.
  */

@@ -1,5 +1,6 @@
-import { LakeError } from "../../core/errors.js";
+import { LakeError, UsageError } from "../../core/errors.js";
 import type { SessionOptions } from "../../db/session/session-options.js";
+import { hasTables } from "../../lake/has-tables.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import { readableTables } from "../../lake/lake-views.js";
 import { rejectsSql } from "../../lake/land/rejects.js";
@@ -164,7 +165,12 @@ export class WarmReaders implements AsyncDisposable {
     return { warm: known ?? { reader: await this.#open(pointInTime), state }, isKept: true };
   }
 
-  #open(pointInTime: PointInTime): Promise<Reader> {
+  /** @throws {UsageError} where the lake has no table: its folder is missing, empty or mistyped. */
+  async #open(pointInTime: PointInTime): Promise<Reader> {
+    if (!(await hasTables(this.#lake)))
+      throw new UsageError(`lake ${this.#lake.location}: there is no table in it`, {
+        hint: "check the path; run, barlake import and barlake demo fill a lake",
+      });
     const { verify = true, ...session } = this.#options;
     return openReader(this.#lake, { ...session, verify }, pointInTime);
   }

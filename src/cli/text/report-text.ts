@@ -89,7 +89,9 @@ export function runSummary(report: RunReport, lake: string): string {
   ];
   if (requests.sent === 0 && report.status === "complete")
     lines.push("nothing to ask for: the lake has it all");
-  if (report.landed.length > 0) lines.push(landedTable(report.landed), ...changesTable(report.landed));
+  // A table that nothing was ever written to has no version, and nothing to say.
+  const landed = report.landed.filter(({ version }) => version >= 0);
+  if (landed.length > 0) lines.push(landedTable(landed), ...changesTable(landed));
   lines.push(...referenceTable(report.changes));
   lines.push(...newListLines(report.lists.filter(({ isNew }) => isNew)));
   if (report.rejected.length > 0) lines.push("", rejectedTable(report.rejected, lake));

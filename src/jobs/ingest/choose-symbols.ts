@@ -3,7 +3,7 @@ import { literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../../lake/lake.js";
-import { REGIONS, type Region } from "../../market/regions.js";
+import { EXCHANGE_REGION, REGIONS, type Region } from "../../market/regions.js";
 import { addDays } from "../../market/sessions.js";
 import { isSymbol, parseSymbol, regionOf } from "../../market/symbol.js";
 import { instantOf, localDate } from "../../market/zone.js";
@@ -37,7 +37,7 @@ export async function chooseSymbols(
 ): Promise<Map<Region, string[]>> {
   const isCurrent = "valid_to IS NULL";
   const isChosen = withFormer ? "true" : isCurrent;
-  if (symbols) return byRegion(symbols.map(parseSymbol), Object.keys(REGIONS) as Region[]);
+  if (symbols) return byRegion(symbols.map(knownSymbol), Object.keys(REGIONS) as Region[]);
   if (universes) {
     const members = await parquetRelation(session, lake.filesOf(await lake.snapshot(UNIVERSE_MEMBERS)));
     const rows = await session.json<{ symbol: string; ids: string[] | null }>(
@@ -72,6 +72,15 @@ export async function chooseSymbols(
     rows.map((row) => row.symbol),
     regions,
   );
+}
+
+/** @throws {UsageError} for a text that is no symbol, and for an exchange that is not known. */
+function knownSymbol(text: string): string {
+  const symbol = parseSymbol(text);
+  if (regionOf(symbol) !== undefined) return symbol;
+  throw new UsageError(`symbol ${symbol}: its exchange is not known`, {
+    hint: `exchanges: ${Object.keys(EXCHANGE_REGION).join(", ")}`,
+  });
 }
 
 function byRegion(symbols: readonly string[], regions: readonly Region[]): Map<Region, string[]> {

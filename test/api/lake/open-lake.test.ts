@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Table, tableFromIPC, tableToIPC } from "apache-arrow";
@@ -198,9 +198,16 @@ test("a damaged file is an error also of a warm query", async () => {
   await expect(open.query("SELECT symbol, close FROM bars_1d")).rejects.toThrow("is not what was written");
 });
 
-test("a closed lake says so; a lake that does not exist is empty", async () => {
-  const open = openLake(join(temporaryFolder(), "none"), OPTIONS);
-  expect((await open.read("bars_1d")).numRows).toBe(0);
+test("a lake that does not exist, or is closed, says so", async () => {
+  const place = join(temporaryFolder(), "none");
+  const open = openLake(place, OPTIONS);
+  for (const ask of [
+    () => open.read("bars_1d"),
+    () => open.query("FROM bars_1d"),
+    () => open.stream("SELECT 1").next(),
+  ])
+    await expect(ask()).rejects.toThrow(`lake ${place}: there is no table in it`);
+  expect(existsSync(place)).toBe(false);
   await open.close();
   await expect(open.query("SELECT 1")).rejects.toThrow(LakeError);
 });

@@ -49,3 +49,14 @@ test("a file in the place of the spool stops the run, whose report names it and 
   }
   rmSync(join(lake.location, "spool"));
 });
+
+test("a symbol of an exchange that is not known is refused before anything is sent", async () => {
+  const { lake, client, clock, service } = await scriptedMarket(
+    (_seen, response) => json(response, 200, {}),
+    NOW,
+  );
+  await expect(
+    runPipeline(DAILY, { symbols: ["600519.SH", "AAPL.XX"] }, { lake, client, clock }),
+  ).rejects.toThrow("symbol AAPL.XX: its exchange is not known");
+  expect(service.seen).toEqual([]);
+});
