@@ -2,9 +2,14 @@
 -- Severity: warning
 -- Daily bars on a Saturday or Sunday, or on a weekday of a closure: between two known sessions at most twelve days apart.
 -- Filled-up holidays, or wrong dates. They count as bars in returns and aggregates.
-SELECT b.symbol, b.trade_date, strftime(b.trade_date, '%A') AS weekday, b.volume, b.close
-FROM raw.bars_1d AS b
-ASOF LEFT JOIN trading_calendar AS d ON d.region = b.region AND b.trade_date >= d.trade_date
-WHERE isodow(b.trade_date) > 5
-  OR (d.trade_date < b.trade_date AND d.next_session > b.trade_date AND d.next_session - d.trade_date <= 12)
-ORDER BY b.symbol, b.trade_date
+SELECT symbol, trade_date, strftime(trade_date, '%A') AS weekday, volume, close
+FROM raw.bars_1d
+-- The dates are judged, which are few, and not the bars.
+WHERE (region, trade_date) IN (
+  SELECT (b.region, b.trade_date)
+  FROM (SELECT DISTINCT region, trade_date FROM raw.bars_1d) AS b
+  ASOF LEFT JOIN trading_calendar AS d ON d.region = b.region AND b.trade_date >= d.trade_date
+  WHERE isodow(b.trade_date) > 5
+    OR (d.trade_date < b.trade_date AND d.next_session > b.trade_date AND d.next_session - d.trade_date <= 12)
+)
+ORDER BY symbol, trade_date

@@ -132,6 +132,15 @@ export interface FoundInstrument {
   readonly region: Region | null;
 }
 
+/** Instruments that a search has found, the best first. */
+export interface SearchReport {
+  readonly found: readonly FoundInstrument[];
+  /** Instruments that were searched. */
+  readonly total: number;
+  /** False: symbols that only have bars are not among them yet; a request with `whole` waits for these. */
+  readonly isWhole: boolean;
+}
+
 /** A day on which the exchange restated the previous close. */
 export interface ExEventReport {
   readonly day: string;

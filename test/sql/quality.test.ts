@@ -49,6 +49,8 @@ test("quality_ohlc names the rule that a bar breaks; zeros of a suspended day br
       daily(3, { low: 10.2, open: 10 }),
       daily(4, { open: 0, high: 0, low: 0, volume: 0 }),
       flat(5, 10, { volume: 0, amount: 7 }),
+      flat(6, -1, { amount: 5 }),
+      daily(7, { amount: -1 }),
     ],
   });
   expect(rows).toEqual([
@@ -56,6 +58,8 @@ test("quality_ohlc names the rule that a bar breaks; zeros of a suspended day br
     [DAYS[2], "high is not the highest"],
     [DAYS[3], "low is not the lowest"],
     [DAYS[5], "amount without volume"],
+    [DAYS[6], "negative or not finite"],
+    [DAYS[7], "negative volume or amount"],
   ]);
 });
 

@@ -20,6 +20,11 @@ judged AS NOT MATERIALIZED (
       CASE WHEN volume = 0 AND amount > 0 THEN 'amount without volume' END
     ], lambda rule: rule IS NOT NULL) AS rules
   FROM bars
+  -- Most bars are sound, and are left out before any list is made: what a comparison leaves unknown stays in.
+  WHERE (
+    low > 0 AND low <= open AND low <= close AND high >= open AND high >= close AND high < 1e300
+    AND volume > 0 AND amount >= 0
+  ) IS NOT TRUE
 )
 SELECT dataset, symbol, trade_date, "timestamp", unnest(rules) AS rule, open, high, low, close, volume, amount, region
 FROM judged

@@ -1,11 +1,13 @@
 import type { FastifyInstance } from "fastify";
 import { batchesToIpc } from "../../arrow/batches-ipc.js";
+import type { Reader } from "../../lake/publish.js";
 import { ADJUSTMENTS, PERIODS } from "../../market/period.js";
 import { parseSymbol } from "../../market/symbol.js";
 import { readBars } from "../instrument/bars-query.js";
-import { findInstruments, type ListedInstrument } from "../instrument/find-instruments.js";
+import { findInstruments } from "../instrument/find-instruments.js";
 import { InstrumentLists } from "../instrument/instrument-lists.js";
 import { instrumentReport, statementsReport } from "../instrument/instrument-report.js";
+import type { FoundInstrument, SearchReport } from "../page-data.js";
 import type { LakeState } from "../session/lake-states.js";
 import type { WorkspaceParts } from "../workspace-parts.js";
 import { stateOf } from "./lake-routes.js";
@@ -18,17 +20,27 @@ const MOST_FOUND = 12;
 export function addInstrumentRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
   const { readers } = parts;
   const lists = new InstrumentLists();
-  const listOf = (state: LakeState): Promise<readonly ListedInstrument[]> =>
-    lists.of(state, (read) => readers.use(state, { signal: new AbortController().signal }, read));
-  app.get("/api/search", async (request) => {
-    const list = await listOf(stateOf(request, parts));
-    return { found: findInstruments(list, queryOf(request).get("q") ?? "", MOST_FOUND), total: list.length };
+  const readOf =
+    (state: LakeState) =>
+    (use: (reader: Reader) => Promise<FoundInstrument[]>): Promise<FoundInstrument[]> =>
+      readers.use(state, { signal: new AbortController().signal }, use);
+  app.get("/api/search", async (request): Promise<SearchReport> => {
+    const state = stateOf(request, parts);
+    const query = queryOf(request);
+    const { list, isWhole } = query.has("whole")
+      ? { list: await lists.whole(state, readOf(state)), isWhole: true }
+      : await lists.soonest(state, readOf(state));
+    return {
+      found: findInstruments(list, query.get("q") ?? "", MOST_FOUND),
+      total: list.length,
+      isWhole,
+    };
   });
   app.get("/api/instrument", async (request, reply) => {
     const signal = goneSignal(reply);
     const state = stateOf(request, parts);
     const symbol = parseSymbol(required(queryOf(request), "symbol"));
-    const list = await listOf(state);
+    const list = await lists.whole(state, readOf(state));
     return readers.use(state, { signal }, (reader) => instrumentReport(reader, list, symbol));
   });
   app.get("/api/statements", async (request, reply) => {

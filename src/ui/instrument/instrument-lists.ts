@@ -7,33 +7,82 @@ import { type ListedInstrument, listInstruments } from "./find-instruments.js";
 /** Lists of states that are kept: the newest, and one of the past beside it. */
 const MOST_LISTS = 2;
 
+/** The instruments of one state. */
+interface InstrumentList {
+  /** Those that the lake has metadata of: these are known before the bars are read. */
+  readonly named: Promise<readonly ListedInstrument[]>;
+  /** All, with the symbols that only have bars. */
+  readonly whole: Promise<readonly ListedInstrument[]>;
+  isWhole: boolean;
+}
+
+/** Gives a session over a state. */
+type Read = (use: (reader: Reader) => Promise<FoundInstrument[]>) => Promise<FoundInstrument[]>;
+
 /** The instruments of each state, read once: a keystroke searches in memory. It is a class because it keeps them. */
 export class InstrumentLists {
   /** By the id of the state, the least recently used first. */
-  readonly #lists = new Map<string, Promise<readonly ListedInstrument[]>>();
+  readonly #lists = new Map<string, InstrumentList>();
 
   /** All instruments, and symbols that only have bars. @param read gives a session over the state. */
-  of(
+  whole(state: LakeState, read: Read): Promise<readonly ListedInstrument[]> {
+    return this.#of(state, read).whole;
+  }
+
+  /** What is known soonest: everything, or what needs no bar to be read. @param read gives a session over the state. */
+  async soonest(
     state: LakeState,
-    read: (use: (reader: Reader) => Promise<FoundInstrument[]>) => Promise<FoundInstrument[]>,
-  ): Promise<readonly ListedInstrument[]> {
-    const known = this.#lists.get(state.id);
-    const list = known ?? read(readInstruments).then(listInstruments);
+    read: Read,
+  ): Promise<{ readonly list: readonly ListedInstrument[]; readonly isWhole: boolean }> {
+    const known = this.#of(state, read);
+    const named = known.isWhole ? [] : await known.named;
+    // A lake without metadata has nothing to show before its bars are read.
+    if (named.length > 0) return { list: named, isWhole: false };
+    return { list: await known.whole, isWhole: true };
+  }
+
+  #of(state: LakeState, read: Read): InstrumentList {
+    const list = this.#lists.get(state.id) ?? begin(read);
     this.#lists.delete(state.id);
     this.#lists.set(state.id, list);
     // A failure is not kept: the next search reads again.
-    list.catch(() => this.#lists.delete(state.id));
+    list.whole.catch(() => {
+      if (this.#lists.get(state.id) === list) this.#lists.delete(state.id);
+    });
     for (const id of [...this.#lists.keys()].slice(0, -MOST_LISTS)) this.#lists.delete(id);
     return list;
   }
 }
 
-async function readInstruments({ session }: Reader): Promise<FoundInstrument[]> {
-  const rows = await session.json<Omit<FoundInstrument, "region">>(
-    `SELECT symbol, name, name_en AS "nameEn", type FROM instruments
-     UNION ALL
-     SELECT symbol, NULL, NULL, NULL
-     FROM (SELECT DISTINCT symbol FROM raw.bars_1d) ANTI JOIN (SELECT symbol FROM instruments) USING (symbol)`,
-  );
-  return rows.map((row) => ({ ...row, region: regionOf(row.symbol) ?? null }));
+function begin(read: Read): InstrumentList {
+  let resolve: (list: readonly ListedInstrument[]) => void = () => {};
+  const named = new Promise<readonly ListedInstrument[]>((done) => {
+    resolve = done;
+  });
+  const whole = read(async ({ session }) => {
+    const rows = await session.json<InstrumentRow>(
+      `SELECT symbol, name, name_en AS "nameEn", type FROM instruments`,
+    );
+    const known = rows.map(withRegion);
+    resolve(listInstruments(known));
+    const others = await session.json<InstrumentRow>(
+      `SELECT symbol, NULL AS name, NULL AS "nameEn", NULL AS type
+       FROM (SELECT DISTINCT symbol FROM raw.bars_1d) ANTI JOIN (SELECT symbol FROM instruments) USING (symbol)`,
+    );
+    return [...known, ...others.map(withRegion)];
+  }).then(listInstruments);
+  const list: InstrumentList = { named: Promise.race([named, whole]), whole, isWhole: false };
+  const end = (): void => {
+    list.isWhole = true;
+  };
+  // Whoever waits for them hears of a failure.
+  whole.then(end, () => {});
+  list.named.catch(() => {});
+  return list;
+}
+
+type InstrumentRow = Omit<FoundInstrument, "region">;
+
+function withRegion(row: InstrumentRow): FoundInstrument {
+  return { ...row, region: regionOf(row.symbol) ?? null };
 }

@@ -1,11 +1,15 @@
 import { BarlakeError } from "../../core/errors.js";
+import type { Session } from "../../db/session/session.js";
 import { expectedRows } from "../../jobs/ingest/bars/bars-demand.js";
-import { regionCalendars } from "../../jobs/ingest/bars/region-calendars.js";
 import type { Pipeline } from "../../jobs/pipeline/definition.js";
 import { loadPipeline, pipelineFiles } from "../../jobs/pipeline/load-pipeline.js";
 import { planPipeline } from "../../jobs/run/run-pipeline.js";
 import { scheduleLeaders } from "../../jobs/schedule/leadership.js";
+import type { Lake } from "../../lake/lake.js";
+import { readTradingDays } from "../../lake/land/trading-days.js";
 import type { Reader } from "../../lake/publish.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { TradingCalendar } from "../../market/trading-calendar.js";
 import { type IsTradingDay, nextDue } from "../../plan/due-times.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import type { WorkspaceParts } from "../workspace-parts.js";
@@ -18,8 +22,7 @@ export async function pipelineReports(
   { session }: Reader,
 ): Promise<PipelineReport[]> {
   const now = clock.now();
-  const calendars = await regionCalendars(session, lake, now);
-  const isTradingDay: IsTradingDay = (region, date) => calendars.get(region)?.isOpen(date) === true;
+  const isTradingDay = await comingTradingDays(session, lake);
   // Who leads is worth knowing, and no reason to show nothing.
   const leaders = await scheduleLeaders(lake).catch(() => new Map<string, string>());
   const last = await lastRunOfEach(session);
@@ -40,6 +43,21 @@ export async function pipelineReports(
     });
   }
   return reports.sort((a, b) => (a.next ?? Number.POSITIVE_INFINITY) - (b.next ?? Number.POSITIVE_INFINITY));
+}
+
+/**
+ * The days on which pipelines are due. These are in the future, where every weekday counts as a session: which weekdays
+ * of the past were holidays does not matter, so the ledger is not read, which takes seconds after years of runs.
+ */
+async function comingTradingDays(session: Session, lake: Lake): Promise<IsTradingDay> {
+  const known = await readTradingDays(session, lake);
+  const calendars = new Map(
+    (Object.keys(REGIONS) as Region[]).map((region) => [
+      region,
+      new TradingCalendar(region, known.get(region)),
+    ]),
+  );
+  return (region, date) => calendars.get(region)?.isOpen(date) === true;
 }
 
 /** What a run of a pipeline would request now, and how long the quota makes it take. */

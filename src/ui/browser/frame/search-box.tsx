@@ -1,5 +1,5 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import type { FoundInstrument } from "../../page-data.js";
+import type { FoundInstrument, SearchReport } from "../../page-data.js";
 import { addressOf, change, go, useAddress } from "../address.js";
 import { apiAddress, askJson } from "../fetch-data.js";
 import { isTyping } from "../is-typing.js";
@@ -11,7 +11,9 @@ export function SearchBox() {
   const { report } = useShownState();
   const { path } = useAddress();
   const [sought, setSought] = useState("");
-  const [found, setFound] = useState<readonly FoundInstrument[]>([]);
+  /** Undefined until a search has been answered. */
+  const [answer, setAnswer] = useState<readonly FoundInstrument[]>();
+  const found = answer ?? [];
   const [at, setAt] = useState(0);
   const [isOpen, setOpen] = useState(false);
   const input = useRef<HTMLInputElement>(null);
@@ -30,14 +32,15 @@ export function SearchBox() {
   useEffect(() => {
     if (!isOpen || state === undefined) return;
     const stop = new AbortController();
-    const show = (answer: { found: FoundInstrument[] }): void => {
-      setFound(answer.found);
+    const search = (whole?: "1"): Promise<SearchReport> =>
+      askJson(apiAddress("search", { state, q: sought, whole }), stop.signal);
+    const show = async (): Promise<void> => {
+      const first = await search();
+      setAnswer(first.found);
       setAt(0);
+      if (!first.isWhole) setAnswer((await search("1")).found);
     };
-    askJson<{ found: FoundInstrument[] }>(apiAddress("search", { state, q: sought }), stop.signal).then(
-      show,
-      () => {},
-    );
+    show().catch(() => {});
     return () => stop.abort();
   }, [sought, isOpen, state]);
   const open = (one: FoundInstrument | undefined): void => {
@@ -105,7 +108,7 @@ export function SearchBox() {
         ))}
         {found.length === 0 && (
           <div role="option" aria-selected="false" aria-disabled="true" class="quiet" tabIndex={-1}>
-            {text("nothingFound")}
+            {answer === undefined ? `${text("loading")} …` : text("nothingFound")}
           </div>
         )}
       </div>
