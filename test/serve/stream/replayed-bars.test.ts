@@ -17,7 +17,7 @@ import { openStream } from "./stream-client.js";
 
 const at = (text: string): number => Date.parse(`${text}+08:00`);
 
-/** Minute bars of a symbol: `09:31` has a price of its own; a time with `-` has no trade. */
+/** Minute bars of a symbol: `09:31` has a different price; a time with `-` has no trade. */
 function minutesOf(symbol: string, date: string, times: readonly string[], lot?: number): LandedBar[] {
   return times.map((text, k) => {
     const isQuiet = text.endsWith("-");

@@ -30,8 +30,8 @@ export function SearchBox() {
   useEffect(() => {
     if (!isOpen || state === undefined) return;
     const stop = new AbortController();
-    const show = (answer: { found: FoundInstrument[] }): void => {
-      setFound(answer.found);
+    const show = (response: { found: FoundInstrument[] }): void => {
+      setFound(response.found);
       setAt(0);
     };
     askJson<{ found: FoundInstrument[] }>(apiAddress("search", { state, q: sought }), stop.signal).then(
