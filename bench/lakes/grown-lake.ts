@@ -24,7 +24,7 @@ export interface GrownSpec {
 export const NEWEST_MONTH = "2025-01-01";
 export const NEXT_DATE = "2025-01-31";
 
-/** Makes a lake, one commit a month. Its newest month is the same whatever number of months it has. */
+/** Makes a lake, one commit a month. Its newest month is the same for any number of months. */
 export async function growLake(folder: string, spec: GrownSpec): Promise<Lake> {
   const { months, symbols, minutes, filesAMonth, filesAre } = spec;
   const lake = new Lake(join(folder, `${filesAre}-${months}`));

@@ -8,7 +8,7 @@ const [name = "", index = "", size] = process.argv.slice(2);
 process.once("SIGINT", () => process.exit(130));
 process.once("SIGTERM", () => process.exit(143));
 process.once("disconnect", () => process.exit());
-await answering(prepare);
+await reporting(prepare);
 
 async function prepare(): Promise<CaseMessage> {
   const benchmark = benchmarkNamed(name);
@@ -21,13 +21,13 @@ async function prepare(): Promise<CaseMessage> {
 async function obey(workload: Workload, command: CaseCommand): Promise<void> {
   if (command === "run") {
     const one = workload.cases[Number(index)] as Case;
-    return answering(async () => ({ kind: "ran", run: await runCase(one) }));
+    return reporting(async () => ({ kind: "ran", run: await runCase(one) }));
   }
   await workload.close?.();
   process.exit();
 }
 
-async function answering(work: () => Promise<CaseMessage>): Promise<void> {
+async function reporting(work: () => Promise<CaseMessage>): Promise<void> {
   let message: CaseMessage;
   try {
     message = await work();

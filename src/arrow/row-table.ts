@@ -12,7 +12,7 @@ import { DAY_MS, dateOfEpochDay } from "../core/time.js";
 export type Row = Record<string, unknown>;
 
 /**
- * An Arrow table whose rows can also be had as objects. It is a `Table` of apache-arrow, so whatever takes one takes it.
+ * An Arrow table whose rows can also be had as objects. It is a `Table` of apache-arrow, so every function that accepts a `Table` accepts it.
  */
 export class RowTable<T = Row> extends Table {
   /** @param batches of one schema, at least one. */

@@ -1,7 +1,7 @@
 /*
  * Bundles the command `sql`, with the packages that it always needs, into a few files: to find and read 250 modules takes
  * longer than a short question. What few statements need (charts, notebooks, workbooks) stays in separate files, and
- * packages that load files of their own stay packages. Part of `npm run build`.
+ * packages that load files from their folder are not bundled. Part of `npm run build`.
  *
  * Other commands are not bundled. Those that load the user's programs must share each class with `dist/index.js`.
  */

@@ -103,7 +103,7 @@ export async function holdKey(options: KeyLockOptions): Promise<KeyLock> {
   };
 }
 
-/** The free part of a key's quota. Decimal shares do not add up exactly, hence the rounding margin. */
+/** The free part of a key's quota. The margin is for rounding: decimal shares do not add up exactly. */
 function freeOf(claims: readonly Lease<Claim>[]): number {
   return 1 + ROUNDING - claims.reduce((sum, { content }) => sum + content.share, 0);
 }

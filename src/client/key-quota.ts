@@ -146,7 +146,7 @@ export class KeyQuota {
     const now = this.#clock.now();
     const blocked = new Set<EndpointGroup>();
     let wakeAt = Number.POSITIVE_INFINITY;
-    // The queue changes during the loop, hence the copy.
+    // A copy: the queue changes during the loop.
     for (const waiting of this.#queue.slice()) {
       const { group } = waiting;
       if (blocked.has(group)) continue;

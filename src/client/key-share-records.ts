@@ -20,7 +20,7 @@ const shareShape = z.object({
   since: z.iso.datetime(),
   /** The largest part that the user asks for. */
   ask: z.number().positive().max(1),
-  /** The part that it has, or waits for; 0 for one that has ended. */
+  /** The part that it has, or waits for; 0 for a user that has ended. */
   share: z.number().min(0).max(1),
   /** Requests that count for the user that gets what this one gave up: by group, epoch milliseconds by the store's clock. */
   sent: z.record(z.string(), z.array(z.number())),

@@ -22,7 +22,7 @@ export interface StatementProgress {
   readonly rows: number;
 }
 
-/** What answers SQL: a DuckDB session, or a server. Not for concurrent statements. */
+/** What runs SQL: a DuckDB session, or a server. Not for concurrent statements. */
 export interface QueryEngine {
   /** Runs one statement to its end. @throws {QueryError} with the statement. */
   run(sql: string): Promise<unknown>;

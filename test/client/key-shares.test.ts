@@ -149,7 +149,7 @@ describe("the parts of a key of several machines", () => {
     expect(outcome.refused).toEqual([]);
     expect(usedPart(outcome, LIMIT, 8, 14)).toBeGreaterThanOrEqual(0.95);
     expect(outcome.lost).toBe(plans.some(({ stops }) => (stops?.ms ?? 0) > MINUTE) ? 1 : outcome.lost);
-    // A few calls a look and machine, whatever number of requests there is.
+    // A few calls for each check of each machine, for any number of requests.
     expect(outcome.storeCalls).toBeLessThan(plans.length * 14 * 12 * (4 + 2 * plans.length));
   });
 

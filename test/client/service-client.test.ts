@@ -126,7 +126,7 @@ test("refusals without a hint pause the group for ever longer, and cost no retry
   expect(clock.slept).toEqual([...inMinute, 30_012, 30_012]);
 });
 
-test("refusals cost no retry, whether a retry is left or not, and have an end of their own", async () => {
+test("refusals cost no retry, whether a retry is left or not, and have a separate limit", async () => {
   const mixed = await setUp((_, response, index) => {
     if (index % 2 === 0 && index < 4) html(response, 502);
     else if (index < 8) json(response, 429, { code: "RATE_LIMITED", message: "in 10ms" });

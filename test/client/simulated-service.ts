@@ -61,7 +61,7 @@ export interface Simulation {
   readonly hints?: boolean;
   /** When the callers want nothing, as milliseconds from the start. */
   readonly idle?: readonly Span[];
-  /** Other programs with the key: they send so many requests a minute, whatever becomes of them. */
+  /** Other programs with the key: they always send so many requests a minute. */
   readonly others?: readonly (Span & { readonly perMinute: number })[];
   /** Mistakes of the service: it refuses such a part of the requests, and asks for such a wait. */
   readonly strays?: readonly (Span & { readonly part: number; readonly waitMs: number })[];

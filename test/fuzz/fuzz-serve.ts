@@ -23,7 +23,7 @@ const RIGHT_REQUESTS = [
   "/v1/quotes?universes=all",
 ];
 
-/** Attacks a service in a process of its own until the time is over. @returns the exit code. */
+/** Attacks a service in a separate process until the time is over. @returns the exit code. */
 export async function fuzzServe(minutes: number, seed: number): Promise<number> {
   const child = fork(fileURLToPath(new URL("serve-process.ts", import.meta.url)));
   try {

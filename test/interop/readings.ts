@@ -36,7 +36,7 @@ export interface Question {
   readonly ours: Reading;
 }
 
-/** A reading with its rows as text, in an order of their own: equal for equal tables. */
+/** A reading with its rows as text, sorted: equal for equal tables. */
 export function comparable({ version, columns, rows }: Reading): object {
   return { version, columns, rows: rows.map((row) => JSON.stringify(row)).sort() };
 }
@@ -91,7 +91,7 @@ export async function questionsOf(
 export interface QuestionOptions {
   /** The oldest version of a table that its log still tells of. @default 0 */
   readonly oldest?: (table: string) => number;
-  /** Conditions on the newest daily bars, each a question of its own. @default none */
+  /** Conditions on the newest daily bars, each a separate question. @default none */
   readonly filters?: readonly Pick<Demand, "symbol" | "since">[];
 }
 

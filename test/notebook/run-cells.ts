@@ -7,7 +7,7 @@ import { type CellRun, computeParameters, runCells } from "../../src/notebook/ru
 /** What a test keeps of results. */
 const KEPT = { table: (asked: number) => asked, chart: 50_000 };
 
-/** Runs a notebook; without a session, in a database of its own. */
+/** Runs a notebook; without a session, in a new database. */
 export async function runText(
   text: string,
   given: Readonly<Record<string, string>> = {},

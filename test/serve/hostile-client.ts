@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { type HttpReply, readReplies } from "./http-replies.js";
 
-/** What a hostile client does on a connection of its own. */
+/** What a hostile client does on a separate connection. */
 export interface Attack {
   /** What is sent, in pieces, with pauses between. */
   readonly pieces: readonly Uint8Array[];

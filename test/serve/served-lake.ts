@@ -36,7 +36,7 @@ export const KEY = "test-key";
 export const NOW = Date.parse("2026-11-21T00:00:00Z");
 const OPTIONS = { operation: "TEST", runId: "test", now: NOW };
 
-/** A lake in a folder of its own. */
+/** A lake in a new folder. */
 export function newLake(): { readonly lake: Lake; readonly remove: () => void } {
   const folder = mkdtempSync(join(tmpdir(), "barlake-serve-"));
   return {
@@ -162,7 +162,7 @@ export async function serve(lake: Lake, options: Partial<ServiceOptions> = {}): 
   };
 }
 
-/** {@link serve}, for the length of one test, on a lake of its own. */
+/** {@link serve}, for the length of one test, on a new lake. */
 export async function serveForTest(
   fill: (lake: Lake) => Promise<void>,
   options: Partial<ServiceOptions> = {},

@@ -1,6 +1,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { OWN_VIEWS, readViewTree } from "../../src/db/views/view-files.js";
 import { TRINO_RULES } from "../../src/trino/market-rules.js";
 import { trinoViews } from "../../src/trino/trino-views.js";
 
@@ -76,4 +78,12 @@ test("a view of several statements exists without those that never landed: their
   // Once they have landed, the view is out of date.
   expect(without?.comment).not.toBe(viewOf("daily_fundamentals")?.comment);
   expect(viewOf("daily_metrics", "metrics", "shares")?.tables).toEqual(["bars_1d"]);
+});
+
+test("the files that headers name are there", () => {
+  const root = new URL("../../", import.meta.url);
+  const texts = [...readViewTree(fileURLToPath(new URL("sql/trino", root))), ...readViewTree(OWN_VIEWS)];
+  const named = texts.flatMap(({ sql }) => [...sql.matchAll(/\bsql\/[\w/]+\.sql\b/g)].map(([path]) => path));
+  expect(named.length).toBeGreaterThan(10);
+  expect(named.filter((path) => !existsSync(new URL(path, root)))).toEqual([]);
 });

@@ -147,7 +147,7 @@ function reading(
   };
 }
 
-/** Processes that land bars of their own symbols in one new lake at the same time; they are started before. */
+/** Processes that land bars of different symbols in one new lake at the same time; they are started before. */
 function landing(place: Place, writers: number, bars: LandingOrder["bars"]): Case {
   const name = writers === 1 ? "a landing" : `${writers} processes, a landing each`;
   return {

@@ -1,4 +1,4 @@
--- Bars of any period, unadjusted, as the service returns them. See sql/views/bars.sql, whose parameter is a column here:
+-- Bars of any period, unadjusted, as the service returns them. See sql/views/bars/bars.sql, whose parameter is a column here:
 --   SELECT * FROM bars WHERE period = '5m'
 -- Grain: one row a period, symbol and bar. Inputs: adjusted.
 CREATE OR REPLACE VIEW bars AS

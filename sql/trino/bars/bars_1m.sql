@@ -1,5 +1,5 @@
 -- One-minute bars, unadjusted, with what follows from each bar alone.
--- Grain: one row a symbol and minute. Inputs: raw.bars_1m. Same rows: sql/views/bars_1m.sql.
+-- Grain: one row a symbol and minute. Inputs: raw.bars_1m. Same rows: sql/views/bars/bars_1m.sql.
 CREATE OR REPLACE VIEW bars_1m AS
 SELECT
   symbol,

@@ -1,5 +1,5 @@
 -- Whether and how each instrument could be traded on each session: suspended, at a limit, turnover. See
--- sql/views/daily_status.sql for which limit holds.
+-- sql/views/bars/daily_status.sql for which limit holds.
 -- Grain: one row a symbol and session. Inputs: raw.bars_1d, raw.trading_days, instrument_versions.
 -- Conditions on symbol and trade_date reach the files of the bars.
 CREATE OR REPLACE VIEW daily_status AS

@@ -1,4 +1,4 @@
--- Stretches of days of which the lake does not know whether a region traded. See sql/views/unknown_spans.sql.
+-- Stretches of days of which the lake does not know whether a region traded. See sql/views/bars/unknown_spans.sql.
 -- Grain: one row a region and stretch. Inputs: raw.trading_days.
 CREATE OR REPLACE VIEW unknown_spans AS
 SELECT region, trade_date AS after_date, next_date AS before_date

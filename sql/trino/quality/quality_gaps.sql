@@ -1,5 +1,5 @@
 -- Sessions, and minutes within sessions, that are missing between a symbol's first bar and its last. See
--- sql/views/quality_gaps.sql.
+-- sql/views/quality/quality_gaps.sql.
 -- Grain: one row a table, symbol and unbroken stretch of like days. Inputs: raw.bars_1d, raw.bars_1m, raw.trading_days.
 CREATE OR REPLACE VIEW quality_gaps AS
 WITH sessions AS (

@@ -1,4 +1,4 @@
--- What was known of each instrument, from which date to which: see sql/views/instrument_versions.sql. Instruments as they
+-- What was known of each instrument, from which date to which: see sql/views/reference/instrument_versions.sql. Instruments as they
 -- were known at the end of a day, delisted ones included (DuckDB: instruments_asof):
 --   SELECT * FROM instrument_versions WHERE from_date <= DATE '2024-06-28' AND (to_date IS NULL OR to_date > DATE '2024-06-28')
 -- Grain: one row a symbol and stretch of dates; the stretches of a symbol do not overlap. Inputs: raw.instruments.

@@ -1,5 +1,5 @@
 -- Balance sheets as they were known from each date on, with ratios and changes that use no version that was not known yet.
--- See sql/views/balance_sheet_history.sql.
+-- See sql/views/statements/balance_sheet_history.sql.
 -- Grain: one row a symbol, period and date on which something of it became known. Inputs: raw.balance_sheet.
 -- Units: items in the currency of the statement, as reported; ratios as plain numbers.
 CREATE OR REPLACE VIEW balance_sheet_history AS

@@ -1,5 +1,5 @@
 -- Cash flow statements as they were known from each date on, with quarters, twelve months and changes that use no version
--- that was not known yet. See sql/views/cash_flow_history.sql for what cumulates.
+-- that was not known yet. See sql/views/statements/cash_flow_history.sql for what cumulates.
 -- Grain: one row a symbol, period and date on which something of it became known. Inputs: raw.cash_flow.
 -- Units: items in the currency of the statement, as reported; ratios as plain numbers.
 CREATE OR REPLACE VIEW cash_flow_history AS

@@ -1,5 +1,5 @@
 -- Income statements as they were known from each date on, with twelve months, margins and growth that use no version that was
--- not known yet. See sql/views/income_history.sql for what cumulates.
+-- not known yet. See sql/views/statements/income_history.sql for what cumulates.
 -- Grain: one row a symbol, period and date on which something of it became known. Inputs: raw.income.
 -- Units: items in the currency of the statement, as reported; ratios as plain numbers.
 CREATE OR REPLACE VIEW income_history AS

@@ -8,7 +8,7 @@ import { type KeyRing, plainKeys } from "../../serve/keys/key-ring.js";
 export interface ServeOptions extends Omit<ServiceOptions, "keys" | "port" | "clock" | "pointInTime"> {
   /** 0 takes any free port. @default 0 */
   readonly port?: number | undefined;
-  /** Keys that may request everything, or a ring of keys with limits of their own. */
+  /** Keys that may request everything, or a ring of keys, each with separate limits. */
   readonly keys: readonly string[] | KeyRing;
   /** The time of limits and responses. @default that of the lake */
   readonly clock?: Clock | undefined;

@@ -148,7 +148,7 @@ export class WarmReaders implements AsyncDisposable {
     });
   }
 
-  /** The next one that waits takes the place of one that has ended. */
+  /** When a query has ended, the next waiting query takes its place. */
   #passOn(): void {
     const [begin] = this.#waiting;
     if (begin === undefined) this.#running -= 1;

@@ -31,7 +31,7 @@ export interface StreamFacts {
  * Bars as an Arrow IPC stream: `symbol` as a dictionary of text, with indexes of 16 bits (of 32 bits where there are more
  * than 32,768 symbols); `timestamp` as timestamp[ms, UTC]; then the columns of K-lines in the interface's order.
  *
- * Every column is in every stream, so that streams have the same schema whatever the data. In a batch in which a column
+ * Every column is in every stream, so that all streams have the same schema. In a batch in which a column
  * has no value, it takes a bit a row: it has the buffer of another column below its nulls.
  */
 export interface KlineStream {

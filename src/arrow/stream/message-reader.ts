@@ -87,7 +87,7 @@ export class MessageReader {
     }
   }
 
-  /** The next bytes, copied to memory of their own. */
+  /** The next bytes, copied to new memory. */
   async #take(length: number): Promise<Uint8Array> {
     const taken = Buffer.allocUnsafeSlow(length);
     for (let at = 0; at < length; ) {

@@ -93,7 +93,7 @@ function required(body: BatchBody, bytes: number, make: () => ArrayBufferView): 
   return body.buffer(bytes, make);
 }
 
-/** Adds a column that can have nulls. @param other a buffer of doubles: a column of only nulls needs none of its own. */
+/** Adds a column that can have nulls. @param other a buffer of doubles: a column of only nulls needs no separate buffer. */
 function optional(
   body: BatchBody,
   pieces: readonly Piece[],

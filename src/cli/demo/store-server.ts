@@ -58,7 +58,7 @@ const CREDENTIALS: Readonly<Record<StoreName, { readonly id: string; readonly se
 
 /**
  * Runs the program that its arguments name, in the same process, and kills it when standard input ends: that is so
- * when the process that started it has ended, in whatever way.
+ * when the process that started it has ended, also when it was killed.
  */
 const UNTIL_INPUT_ENDS = `exec 3<&0; (cat <&3; kill -KILL $$) >/dev/null 2>&1 & exec "$@" 3<&- </dev/null`;
 
@@ -108,7 +108,7 @@ async function startOnce(
   const child = spawn("sh", ["-c", UNTIL_INPUT_ENDS, "sh", ...command], {
     cwd: folder,
     stdio: ["pipe", "pipe", "pipe"],
-    // A group of its own: the terminal sends Ctrl-C to the group of this process.
+    // A separate group: the terminal sends Ctrl-C to the group of this process.
     detached: true,
     env: {
       PATH,
@@ -168,7 +168,7 @@ function killGroup({ pid }: ChildProcess): void {
   }
 }
 
-/** Whether a store is ready: any response but that of one that still starts. */
+/** Whether a store is ready: it responds, and not with the status of a store that is still starting. */
 async function responds(url: string): Promise<boolean> {
   try {
     const { statusCode, body } = await request(url, { method: "HEAD" });
@@ -189,7 +189,7 @@ async function freePort(): Promise<number> {
 }
 
 /**
- * The lines of a shell that start a store again on the files of one that has stopped, and name its address to its clients.
+ * The lines of a shell that start a stopped store again on its files, and name its address to its clients.
  * The shell makes new credentials: those that the store had are nowhere.
  */
 export function restartLines(name: StoreName, program: string, folder: string): string[] {

@@ -37,7 +37,7 @@ export async function runShell(
 }
 
 /**
- * Runs the startup file. A mistake in one that no option named is printed, and the shell begins without the rest of it.
+ * Runs the startup file. A mistake in a file that was not named by an option is printed, and the shell begins without the rest of the file.
  *
  * @returns whether the shell continues.
  */

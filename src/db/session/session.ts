@@ -270,7 +270,7 @@ export class Session implements Disposable {
     return value;
   }
 
-  /** Runs a statement. @param change runs one that may change something to its end. */
+  /** Runs a statement. @param change whether it may change something: it is then run to its end. */
   async #undoable<T>(sql: string, query: () => Promise<T>, change = query): Promise<T> {
     return this.#reads === undefined ? query() : this.#reads.run(sql, query, change);
   }

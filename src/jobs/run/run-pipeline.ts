@@ -265,7 +265,7 @@ async function barsDemands(
     const symbols = await chooseSymbols(parts.session, parts.lake, regions, types, choice);
     const lookbackDays = options.lookbackDays ?? lookback;
     const from = options.from ?? pipeline.from;
-    // A named symbol is requested whatever the lists say.
+    // A named symbol is requested also where it is in no list.
     const endsAtDelisting = named === undefined;
     const leavingAt =
       named === undefined && universes ? await leavingTimes(parts.session, parts.lake, universes) : undefined;

@@ -153,7 +153,7 @@ function loweredCaps(
 }
 
 /**
- * Adds learned limits of a service to those in the lake. Processes that do so at the same time, on whatever machine, do
+ * Adds learned limits of a service to those in the lake. Processes that do so at the same time, on any machine, do
  * it one after the other, so that none overwrites what another one has learned.
  *
  * @param learned whole numbers above 0.

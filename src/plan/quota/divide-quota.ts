@@ -6,7 +6,7 @@ export interface Asker {
 
 /**
  * Divides a quota among the users of a key: equal parts, but nobody gets more than it asks for, and the others divide
- * what that leaves. Every user calculates the same parts from the same list, in whatever order.
+ * what that leaves. Every user calculates the same parts from the same list, in any order.
  *
  * @returns the part of each holder; they add up to at most 1.
  */

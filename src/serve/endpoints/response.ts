@@ -12,7 +12,7 @@ export interface Asked {
   readonly body: unknown;
   /** Parameters of the path, decoded. */
   readonly path: Readonly<Record<string, string>>;
-  /** The form that the client accepts; an endpoint without a table responds with JSON whatever it is. */
+  /** The form that the client accepts; an endpoint without a table always responds with JSON. */
   readonly format: BodyFormat;
 }
 

@@ -275,7 +275,7 @@ function addChecks(
       throw new RequestError("INVALID_PARAMETER", `URL is longer than ${MAX_URL_LENGTH} characters`);
     }
     const { url } = request.routeOptions;
-    // Refuses unknown paths and methods before the body is read, whatever the key.
+    // Refuses unknown paths and methods before the body is read, also without a valid key.
     if (url === undefined) refusePath(request, reply);
     if (PUBLIC_PATHS.has(url)) return;
     const header = request.headers[API_KEY_HEADER];

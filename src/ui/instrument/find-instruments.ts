@@ -19,7 +19,7 @@ export function listInstruments(rows: readonly FoundInstrument[]): ListedInstrum
 
 /**
  * Instruments by code, name or English name, the best first: the symbol itself, symbols that begin with the text, names
- * that do, words of names that do, then whatever contains it. Without a text, the first of the list.
+ * that do, words of names that do, then all others that contain it. Without a text, the first of the list.
  */
 export function findInstruments(
   list: readonly ListedInstrument[],

@@ -5,7 +5,7 @@ export const PAGE_ROWS = 100;
 /** Most pages that can be opened: what lies behind them is found by a narrower filter. */
 export const MOST_PAGES = 50;
 
-/** The rows to skip before a page, from 1; a page that cannot be opened is the last one that can. */
+/** The rows to skip before a page, counted from 1; page numbers that are too large count as the last page. */
 export function offsetOf(page: number): number {
   return (Math.min(Math.max(1, Math.trunc(page) || 1), MOST_PAGES) - 1) * PAGE_ROWS;
 }

@@ -1,6 +1,7 @@
 /*
  * What the view Runs receives as JSON: types alone, shared by the server and the page. Times are epoch milliseconds.
  */
+import type { RejectCount, RequestCount } from "../../jobs/run/report/run-counts.js";
 import type { ScheduleRule } from "../../plan/due-times.js";
 import type { RunStatus } from "../../schema/runs.js";
 import type { FaultReport, RunReport } from "../page-data.js";
@@ -127,14 +128,7 @@ export interface RunDetailsReport {
     /** JSON text, or its beginning. */
     readonly options: string;
   };
-  readonly requests: readonly {
-    readonly dataset: string;
-    readonly endpoint: string;
-    readonly status: string;
-    readonly requests: number;
-    readonly attempts: number;
-    readonly rows: number;
-  }[];
+  readonly requests: readonly RequestCount[];
   readonly failures: readonly {
     readonly status: string;
     readonly httpStatus: number | null;
@@ -153,12 +147,7 @@ export interface RunDetailsReport {
     readonly symbols: number;
     readonly examples: readonly string[];
   }[];
-  readonly rejects: readonly {
-    readonly dataset: string;
-    readonly rule: string;
-    readonly rows: number;
-    readonly example: string;
-  }[];
+  readonly rejects: readonly RejectCount[];
   readonly changes: readonly TableChange[];
   /** A command that shows the same in the terminal. */
   readonly command: string;

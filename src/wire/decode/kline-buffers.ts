@@ -38,7 +38,7 @@ export class KlineBuffers {
 
   /**
    * Whether no required column is missing among those that were read for a symbol, and each has the same number of
-   * entries from a row on: so it is nearly always, and then no column needs a check of its own.
+   * entries from a row on: this is the usual case, and then no column needs a separate check.
    *
    * @param read one bit for each column, in the interface's order.
    */

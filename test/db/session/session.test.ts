@@ -95,7 +95,7 @@ describe("connections", () => {
     expect(rows).toEqual([{ threads: 1, memory: "244.1 MiB" }]);
   });
 
-  test("spill to a folder of their own, which goes with them", async () => {
+  test("each spill to a separate folder, which is deleted with the session", async () => {
     const under = join(folder, "deep", "staging");
     const session = await Session.open({ threads: 1, memoryLimit: "60MB", spillUnder: under });
     await session.run("CREATE TEMP TABLE t AS SELECT i, hash(i) AS h FROM range(8_000_000) r(i)");

@@ -15,7 +15,7 @@ export interface MachineProcess {
   ended(): Promise<void>;
 }
 
-/** Machines with networks and process numbers of their own, in one network. */
+/** Machines with separate network addresses and process numbers, in one network. */
 export interface Network {
   /** Starts a program: where the service and the store are, or on a machine. @param aheadMinutes of its clock. */
   start(where: string, command: readonly string[], env?: object, aheadMinutes?: number): MachineProcess;

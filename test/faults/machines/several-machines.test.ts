@@ -52,7 +52,7 @@ interface Machine {
 }
 
 /**
- * A service, a shared storage, and machines with work folders and clocks of their own, which differ by an hour. The
+ * A service, a shared storage, and machines with separate work folders, and with clocks that differ by an hour. The
  * store's time is the test's; leases are renewed only where a run does so itself.
  */
 async function setUp(script: (...request: Parameters<Script>) => void | Promise<void>) {

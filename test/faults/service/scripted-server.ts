@@ -38,7 +38,7 @@ export async function openScripted(script: Script): Promise<ScriptedService> {
     },
   };
   const server = createServer((request, response) => {
-    // Tests have a clock of their own.
+    // Tests pass in their clock.
     response.sendDate = false;
     const pieces: Buffer[] = [];
     request.on("data", (piece: Buffer) => pieces.push(piece));

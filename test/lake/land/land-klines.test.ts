@@ -88,6 +88,11 @@ const CROSSED: PlainBars = {
   ],
 };
 
+/** How a test lands: with a clock that stands at T0, before which everything is final unless the test says otherwise. */
+function landOptions(rejects: Rejects, finalEnd = { CN: T0, HK: T0, US: T0 }): LandBarsOptions {
+  return { operation: "TEST", runId: "test", now: T0, finalEnd, rejects };
+}
+
 /** Columns in which a bar may lack a required number. */
 function withNulls(bars: PlainBars): DeliveredBars["columns"] {
   const columns = columnsOf(bars);
@@ -171,7 +176,6 @@ describe("bars straight from their columns", () => {
           US: fc.constantFrom(...CHANGES),
         }),
         async (groups, table, finalEnd) => {
-          const options = { operation: "TEST", runId: "test", now: T0, finalEnd };
           const [fast, slow] = [temporaryLake(), temporaryLake()];
           const [fastRejects, slowRejects] = [new Rejects(session, "test"), new Rejects(session, "test")];
           for (const group of groups) {
@@ -180,10 +184,8 @@ describe("bars straight from their columns", () => {
               source: `run/${9 - i}`,
             }));
             expect(
-              await landKlines(session, fast, table, deliveries, { ...options, rejects: fastRejects }),
-            ).toEqual(
-              await landBySql(session, slow, table, deliveries, { ...options, rejects: slowRejects }),
-            );
+              await landKlines(session, fast, table, deliveries, landOptions(fastRejects, finalEnd)),
+            ).toEqual(await landBySql(session, slow, table, deliveries, landOptions(slowRejects, finalEnd)));
           }
           expect(await fastRejects.save(fast)).toEqual(await slowRejects.save(slow));
           const found = await outcome(session, fast, table);
@@ -222,7 +224,7 @@ describe("bars straight from their columns", () => {
       for (const landing of [landKlines, landBySql]) {
         const lake = temporaryLake();
         const rejects = new Rejects(session, "test");
-        const options = { operation: "TEST", runId: "test", now: T0, finalEnd, rejects };
+        const options = landOptions(rejects, finalEnd);
         expect(await landing(session, lake, BARS_1M, deliveries, options)).toMatchObject({
           inserted: 3,
           unchanged: 1,
@@ -253,14 +255,7 @@ describe("bars straight from their columns", () => {
       source: `from ${offset}`,
     }));
     const rejects = new Rejects(session, "test");
-    const options = {
-      operation: "TEST",
-      runId: "test",
-      now: T0,
-      finalEnd: { CN: T0, HK: T0, US: T0 },
-      rejects,
-    };
-    const report = await landKlines(session, lake, BARS_1M, deliveries, options);
+    const report = await landKlines(session, lake, BARS_1M, deliveries, landOptions(rejects));
     expect(report).toMatchObject({ inserted: 432_000, filesAdded: 1 });
     expect(await unsortedFiles(session, lake, BARS_1M)).toEqual([]);
     const groups = await session.json<{ rows: bigint }>(
@@ -278,14 +273,8 @@ describe("bars straight from their columns", () => {
       const bars: PlainBar[] = [{ timestamp: T0 - DAY_MS, volume: 1n }];
       const columns = columnsOf({ "600519.SH": bars, "00700.HK": bars, "AAPL.US": bars });
       const rejects = new Rejects(session, "test");
-      const options = {
-        operation: "TEST",
-        runId: "test",
-        now: T0,
-        finalEnd: { CN: T0, HK: T0, US: T0 },
-        rejects,
-      };
-      const landing = () => landKlines(session, lake, BARS_1D, [{ columns, source: "test" }], options);
+      const landing = () =>
+        landKlines(session, lake, BARS_1D, [{ columns, source: "test" }], landOptions(rejects));
       const obstacle = join(lake.location, "bars_1d", "region=HK");
       mkdirSync(dirname(obstacle), { recursive: true });
       writeFileSync(obstacle, "not a folder");
@@ -306,14 +295,13 @@ describe("bars straight from their columns", () => {
       ],
     });
     const rejects = new Rejects(session, "test");
-    const options = {
-      operation: "TEST",
-      runId: "test",
-      now: T0,
-      finalEnd: { CN: T0, HK: T0, US: T0 },
-      rejects,
-    };
-    const landing = landKlines(session, temporaryLake(), BARS_1D, [{ columns, source: "test" }], options);
+    const landing = landKlines(
+      session,
+      temporaryLake(),
+      BARS_1D,
+      [{ columns, source: "test" }],
+      landOptions(rejects),
+    );
     await expect(landing).rejects.toThrow(/A\.US: do not ascend in time at row 1/);
   });
 });

@@ -180,7 +180,7 @@ test("closing finishes what is running, and frees the port", async () => {
       await waiting;
     },
   };
-  // An address of its own, where there are several: nobody else takes the port while it is free.
+  // A separate address, where there are several: nobody else takes the port while it is free.
   const host = process.platform === "linux" ? "127.0.0.2" : "127.0.0.1";
   const { service, ask } = await serve(own, { connections: 1, keys, host });
   const running = Promise.all(Array.from({ length: 6 }, () => ask(KLINES)));

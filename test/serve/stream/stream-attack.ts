@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { nasty } from "../any-attack.js";
 import type { Target } from "../hostile-client.js";
 
-/** What a hostile client of the stream does on a connection of its own. */
+/** What a hostile client of the stream does on a separate connection. */
 export interface StreamAttack {
   /** Path and query of the handshake. */
   readonly path: string;

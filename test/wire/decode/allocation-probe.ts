@@ -6,7 +6,7 @@ import { columnsOf } from "../any-kline-columns.js";
 
 /*
  * Prints how many bytes of JavaScript objects the decoding of a response allocates, as JSON: the least of several
- * readings, as a reading in which the engine compiles something has that too. It runs in a process of its own, with one
+ * readings, as a reading in which the engine compiles something has that too. It runs in a separate process, with one
  * thread, a young generation so large that nothing is collected between two readings, and --expose-gc.
  */
 

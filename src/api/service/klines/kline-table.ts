@@ -62,7 +62,7 @@ export interface Klines {
   (symbols: readonly string[], options: KlineOptions): Promise<KlineTable>;
   /**
    * The same bars as record batches of one schema, window by window, oldest first; within a window by symbol. A few
-   * responses are in memory at a time, whatever the number of bars. Errors are thrown while it is iterated.
+   * responses are in memory at a time, for any number of bars. Errors are thrown while it is iterated.
    */
   stream(symbols: readonly string[], options: KlineOptions): KlineStream;
 }

@@ -5,6 +5,7 @@ import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import type { Lake } from "../../../lake/lake.js";
 import { type ReferenceChange, referenceChanges } from "../../../lake/land/reference-changes.js";
 import { RUNS, type RunStatus } from "../../../schema/runs.js";
+import type { RejectCount, RequestCount } from "./run-counts.js";
 
 /** A row of the table `runs`, without its partition column. */
 export interface RunRow {
@@ -36,14 +37,7 @@ export interface RunRow {
 export interface RunDetails {
   readonly run: RunRow;
   /** Requests by subject and result. */
-  readonly requests: readonly {
-    readonly dataset: string;
-    readonly endpoint: string;
-    readonly status: string;
-    readonly requests: number;
-    readonly attempts: number;
-    readonly rows: number;
-  }[];
+  readonly requests: readonly RequestCount[];
   /** What was refused or failed, by reason; most symbols first. */
   readonly failures: readonly {
     readonly status: string;
@@ -65,12 +59,7 @@ export interface RunDetails {
   /** Changes of reference data and statements during the run. */
   readonly changes: readonly ReferenceChange[];
   /** What was set aside, by rule. */
-  readonly rejects: readonly {
-    readonly dataset: string;
-    readonly rule: string;
-    readonly rows: number;
-    readonly example: string;
-  }[];
+  readonly rejects: readonly RejectCount[];
 }
 
 /** The last run of a pipeline; times in epoch milliseconds. */

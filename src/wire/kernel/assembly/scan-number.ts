@@ -3,7 +3,7 @@ import { nearestDouble } from "./nearest-double";
 
 /** Longest text of a number that is read here. */
 const MAX_BYTES: usize = 64;
-/** Digits that 64 bits hold whatever they are. */
+/** The number of digits that always fit into 64 bits. */
 const MAX_DIGITS: i32 = 19;
 
 const SPACE: u32 = 0x20;
