@@ -122,18 +122,29 @@ function couldHold(file: DataFile, { region, symbols, range }: FileDemand): bool
  * with statistics.
  */
 export function overlappingFiles(files: Iterable<DataFile>, staged: StagedRows): DataFile[] {
-  return [...files].filter((file) => staged.partitions.some((part) => overlaps(file, part)));
+  const parts = staged.partitions.map(boundsOf);
+  const found: DataFile[] = [];
+  for (const file of files) if (parts.some((part) => overlaps(file, part))) found.push(file);
+  return found;
 }
 
-function overlaps(file: DataFile, staged: StagedPartition): boolean {
-  for (const [name, value] of Object.entries(staged.values)) {
-    if (file.partitionValues[name] !== value) return false;
-  }
-  for (const name of Object.keys(staged.min)) {
+/** What a file must have in common with staged rows, made once for all files: a table may have very many. */
+interface StagedBounds {
+  readonly values: readonly (readonly [name: string, value: string])[];
+  readonly ranges: readonly { readonly name: string; readonly min: string; readonly max: string }[];
+}
+
+function boundsOf({ values, min, max }: StagedPartition): StagedBounds {
+  const ranges = Object.entries(min).map(([name, least]) => ({ name, min: least, max: max[name] as string }));
+  return { values: Object.entries(values), ranges };
+}
+
+function overlaps(file: DataFile, { values, ranges }: StagedBounds): boolean {
+  for (const [name, value] of values) if (file.partitionValues[name] !== value) return false;
+  for (const { name, min, max } of ranges) {
     const bounds = statedBounds(file, name);
     if (bounds === undefined) continue;
-    if (compareText(bounds.max, staged.min[name] as string) < 0) return false;
-    if (compareText(bounds.min, staged.max[name] as string) > 0) return false;
+    if (compareText(bounds.max, min) < 0 || compareText(bounds.min, max) > 0) return false;
   }
   return true;
 }

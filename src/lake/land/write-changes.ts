@@ -27,19 +27,23 @@ export async function writeChanges(
   now: number,
 ): Promise<WrittenChanges> {
   const { partitions } = changes;
-  const byUrl = new Map([...next.files.values()].map((file) => [lake.urlOf(next, file), file]));
+  // Only the files of replaced rows are looked for: a table may have very many.
+  const byUrl =
+    changes.kind === "differing"
+      ? new Map([...next.files.values()].map((file) => [lake.urlOf(next, file), file]))
+      : undefined;
   const added = new Map<StagedPartition, AddFile>();
   const removed: DataFile[] = [];
   const write = async (own: Session, partition: StagedPartition): Promise<void> => {
     const { from, values, inOrder } = partition;
     const changed = selectAs(next.columns, changes.columns, from);
     const touched =
-      changes.kind === "differing"
+      byUrl !== undefined
         ? await own.json<{ live_file: string }>(
             `SELECT DISTINCT live_file FROM ${from} WHERE live_file IS NOT NULL`,
           )
         : [];
-    const files = touched.map((row) => byUrl.get(row.live_file) as DataFile);
+    const files = touched.map((row) => byUrl?.get(row.live_file) as DataFile);
     removed.push(...files);
     const rows =
       files.length === 0 ? changed : await rewritten(own, lake, next, files, { changed, keys: changes.from });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { parseTradingDate } from "../../../src/core/time.js";
-import { fileRange, selectFiles, statedTimes } from "../../../src/lake/files/prune.js";
+import { fileRange, overlappingFiles, selectFiles, statedTimes } from "../../../src/lake/files/prune.js";
 import type { DataFile } from "../../../src/lake/log/snapshot.js";
 import { instantOf } from "../../../src/market/zone.js";
 
@@ -96,4 +96,38 @@ test("statistics that are no instants say nothing", () => {
     statedTimes(file("t", { times: ["soon", "2024-01-02T07:00:00.000Z"] }), "timestamp"),
   ).toBeUndefined();
   expect(statedTimes(file("t", {}), "timestamp")).toBeUndefined();
+});
+
+test("rows may have keys of the files of their partition whose bounds overlap theirs in every column", () => {
+  const [early, late] = ["2024-01-01T00:00:00.000Z", "2024-01-31T00:00:00.000Z"];
+  const symbols = ["B.SH", "D.SH"] as const;
+  const files = [
+    file("hit", { symbols, times: [early, late] }),
+    file("touches", { symbols: ["A.SH", "B.SH"], times: [late, late] }),
+    file("below", { symbols: ["A.SH", "AA.SH"], times: [early, late] }),
+    file("above", { symbols: ["E.SH", "F.SH"], times: [early, late] }),
+    file("earlier", { symbols, times: ["2023-01-01T00:00:00.000Z", "2023-12-31T00:00:00.000Z"] }),
+    file("elsewhere", { region: "HK", symbols, times: [early, late] }),
+    file("without times", { symbols }),
+    file("without statistics", {}),
+  ];
+  const part = {
+    values: { region: "CN" },
+    rows: 2,
+    min: { symbol: "B.SH", timestamp: early },
+    max: { symbol: "D.SH", timestamp: late },
+    from: "rows",
+    inOrder: false,
+  };
+  const other = { ...part, values: { region: "HK" }, min: { symbol: "C.SH", timestamp: early } };
+  const staged = (...partitions: readonly (typeof part)[]) => ({
+    columns: new Map(),
+    from: "rows",
+    bounds: "rows",
+    partitions,
+  });
+  const own = ["hit", "touches", "without times", "without statistics"];
+  expect(paths(overlappingFiles(files, staged(part)))).toEqual(own);
+  expect(paths(overlappingFiles(files, staged(part, other))).sort()).toEqual([...own, "elsewhere"].sort());
+  expect(overlappingFiles(files, staged())).toEqual([]);
 });
