@@ -2,6 +2,7 @@ import { columns } from "./cases/columns.js";
 import { command } from "./cases/command.js";
 import { dataset } from "./cases/dataset.js";
 import { datasetMemory } from "./cases/dataset-memory.js";
+import { history } from "./cases/history.js";
 import { ingest } from "./cases/ingest.js";
 import { ingestMemory } from "./cases/ingest-memory.js";
 import { growthInBars, growthInFiles } from "./cases/lake/growth.js";
@@ -13,6 +14,7 @@ import { scan } from "./cases/lake/scan.js";
 import { store } from "./cases/lake/store.js";
 import { views } from "./cases/lake/views.js";
 import { library } from "./cases/library.js";
+import { night } from "./cases/night.js";
 import { segments } from "./cases/segments.js";
 import { serve } from "./cases/serve.js";
 import { stream } from "./cases/stream.js";
@@ -38,6 +40,8 @@ export const BENCHMARKS: readonly Benchmark[] = [
   open,
   ingest,
   ingestMemory,
+  history,
+  night,
   query,
   command,
   library,

@@ -60,7 +60,10 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^object-store\/put-file\.ts$/, for: "finished files that become objects" },
   { name: /^lease\/folder-leases\.ts$/, for: "leases in a folder" },
   { name: /^lease\/owner\.ts$/, for: "the ids of the machine's boot" },
-  { name: /^jobs\/pipeline\/(load-pipeline|import-definition)\.ts$/, for: "the user's pipelines" },
+  {
+    name: /^jobs\/pipeline\/(load-pipeline|import-definition|built-pipelines|build-pipelines)\.ts$/,
+    for: "the pipelines: the user's, and those that come with it",
+  },
   { name: /^jobs\/import\/(source|check-text-file)\.ts$/, for: "the user's files to import" },
   { name: /^jobs\/maintenance\/audit-lake\.ts$/, for: "audits, which come with the program" },
   { name: /^serve\/keys\/key-file\.ts$/, for: "the user's file of keys" },

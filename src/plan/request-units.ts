@@ -44,7 +44,9 @@ export interface KlineDemand {
  */
 export function planRequestUnits(demand: KlineDemand): RequestUnit[] {
   const days = demand.calendar.daysIn(demand.range, demand.now);
-  const plans = FILLINGS.map((filling) => unitsOf(demand, days, filling));
+  const wanting = wantingOf(demand, days);
+  if (wanting.length === 0) return [];
+  const plans = FILLINGS.map((filling) => unitsOf(demand, days, wanting, filling));
   return plans.reduce((fewest, plan) => (plan.length < fewest.length ? plan : fewest));
 }
 
@@ -52,11 +54,17 @@ export function planRequestUnits(demand: KlineDemand): RequestUnit[] {
 const FILLINGS = ["spared", "all", "none"] as const;
 type Filling = (typeof FILLINGS)[number];
 
-function unitsOf(demand: KlineDemand, days: TradingDays, filling: Filling): RequestUnit[] {
+function unitsOf(
+  demand: KlineDemand,
+  days: TradingDays,
+  wanting: readonly Wanting[],
+  filling: Filling,
+): RequestUnit[] {
   const { calendar } = demand;
   const length = daysPerWindow(demand);
   const size = demand.symbolsPerRequest ?? LIMITS.symbolsPerRequest;
-  const waiting = waitingByFirstDay(demand, days);
+  const waiting = Array.from({ length: days.length }, (): Wanting[] => []);
+  for (const one of wanting) queue(waiting, one);
   const units: RequestUnit[] = [];
   for (let first = 0; first < days.length; first++) {
     const end = Math.min(days.length, first + length);
@@ -109,20 +117,19 @@ interface Wanting {
   readonly askedUntil: number;
 }
 
-function waitingByFirstDay(demand: KlineDemand, days: TradingDays): Wanting[][] {
+/** The symbols that lack days, in order. */
+function wantingOf(demand: KlineDemand, days: TradingDays): Wanting[] {
   const { symbols, range, covered, listedAt } = demand;
-  const waiting = Array.from({ length: days.length }, (): Wanting[] => []);
   const sorted = [...new Set(symbols)].sort(compareText);
-  for (const symbol of sorted) {
+  return sorted.flatMap((symbol): Wanting[] => {
     const start = Math.max(range.start, listedAt?.get(symbol) ?? range.start);
     const gaps = subtractRanges({ start, end: range.end }, covered.get(symbol) ?? []);
-    const lacks = gaps.map((gap): Lack => {
+    const lacks = gaps.flatMap((gap): Lack[] => {
       const { first, end } = daysOverlapped(days, gap);
-      return { ...gap, firstDay: first, endDay: end };
+      return end > first ? [{ ...gap, firstDay: first, endDay: end }] : [];
     });
-    queue(waiting, { symbol, lacks: lacks.filter((lack) => lack.endDay > lack.firstDay), askedUntil: 0 });
-  }
-  return waiting;
+    return lacks.length > 0 ? [{ symbol, lacks, askedUntil: 0 }] : [];
+  });
 }
 
 /** Sorts symbols that lack the same days next to each other. */

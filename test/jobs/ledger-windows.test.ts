@@ -78,9 +78,9 @@ function saidOf(symbol: string, records: readonly RequestRecord[]) {
     );
   const holes = holesOf(
     judged.map(({ window, askedAt, reason, isAbsent, ...one }) => {
-      const isHole = leavesHole({ ...one, window, askedAt, reason } as RequestRecord);
-      const own = reason ?? (isAbsent ? "unexplained" : undefined);
-      return { symbol, ...window, askedAt, reason: (isHole ? (own ?? null) : null) as AbsenceReason | null };
+      const isHole = leavesHole({ ...one, window, askedAt, reason });
+      const why = reason ?? (isAbsent ? "unexplained" : undefined);
+      return { symbol, ...window, askedAt, reason: (isHole ? (why ?? null) : null) as AbsenceReason | null };
     }),
   );
   return {

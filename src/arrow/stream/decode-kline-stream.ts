@@ -1,7 +1,6 @@
-import { type DecodedKlines, decodeBars, decodeKlines } from "../../wire/decode/decode-klines.js";
+import { type DecodedKlines, decodeBars } from "../../wire/decode/decode-klines.js";
 import type { KlineBufferPool } from "../../wire/decode/kline-buffers.js";
 import type { KlineExpectation } from "../../wire/decode/kline-expectation.js";
-import { isArrowStream } from "../../wire/media-type.js";
 import { MessageReader } from "./message-reader.js";
 import { StreamBars } from "./stream-bars.js";
 
@@ -22,14 +21,4 @@ export function decodeKlineStream(
     while (await reader.next((message) => bars.take(message)));
     return { ...bars.finish(reader.bytes), bytes: reader.bytes };
   });
-}
-
-/** Decodes a K-line response in the form that its `content-type` names: an Arrow stream, else JSON. */
-export function decodeKlineResponse(
-  body: AsyncIterable<Uint8Array>,
-  contentType: string | undefined,
-  expectation: KlineExpectation,
-  pool?: KlineBufferPool,
-): Promise<DecodedKlines> {
-  return (isArrowStream(contentType) ? decodeKlineStream : decodeKlines)(body, expectation, pool);
 }

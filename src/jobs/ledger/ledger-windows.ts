@@ -70,16 +70,22 @@ export function coveredWindows(
   { now, recheckSince, openHoles = "due" }: CoverageRules,
 ): Map<string, TimeRange[]> {
   const covered = new Map<string, TimeRange[]>();
+  // Symbols of one list share its windows, and follow one another: what was joined for one of them holds for the next.
+  let last: { windows: unknown; again: unknown; since: number; joined: readonly TimeRange[] } | undefined;
   for (const [symbol, windows] of answered) {
-    const region = regionOf(symbol);
-    const since = region && recheckSince?.[region];
-    const before = ({ start, end }: TimeRange): TimeRange => ({ start, end: Math.min(end, since ?? end) });
-    covered.set(
-      symbol,
-      since === undefined
-        ? [...windows]
-        : unionRanges([...windows.map(before), ...(recent.get(symbol) ?? [])]),
-    );
+    const region = recheckSince && regionOf(symbol);
+    const since = region && recheckSince[region];
+    if (since === undefined) {
+      covered.set(symbol, [...windows]);
+      continue;
+    }
+    const again = recent.get(symbol);
+    if (last?.windows !== windows || last.again !== again || last.since !== since) {
+      const before = ({ start, end }: TimeRange): TimeRange => ({ start, end: Math.min(end, since) });
+      const joined = unionRanges([...windows.map(before), ...(again ?? [])]);
+      last = { windows, again, since, joined };
+    }
+    covered.set(symbol, [...last.joined]);
   }
   return withoutHoles(covered, holes, ({ dueAt }) => openHoles === "all" || dueAt <= now);
 }

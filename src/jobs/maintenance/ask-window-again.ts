@@ -1,4 +1,4 @@
-import { decodeKlineResponse } from "../../arrow/stream/decode-kline-stream.js";
+import { decodeKlineResponse } from "../../arrow/stream/decode-kline-response.js";
 import type { ServiceClient } from "../../client/service-client.js";
 import { WireError } from "../../core/errors.js";
 import type { TimeRange } from "../../core/time.js";

@@ -1,4 +1,3 @@
-import { klinesFromIpc } from "../../arrow/kline-ipc.js";
 import { messageOf } from "../../core/errors.js";
 import { laterErrors, releaseAfter } from "../../core/release-after.js";
 import { unlanded } from "../../lake/land/upsert.js";
@@ -70,7 +69,7 @@ async function readable(
 ): Promise<RecoveredBars | { readonly statements: StatementsNote } | undefined> {
   try {
     const { note, body } = await store.read(id);
-    return isBarsNote(note) ? barsOf(id, note, body) : { statements: note as StatementsNote };
+    return isBarsNote(note) ? await barsOf(id, note, body) : { statements: note as StatementsNote };
   } catch (error) {
     const hint = `it is in ${await store.setAside(id)} now, and its content is requested again`;
     fail(run, `${messageOf(error)}; ${hint}`);
@@ -82,7 +81,9 @@ function isBarsNote(note: unknown): note is BarsNote {
   return typeof note === "object" && note !== null && "finalEnds" in note;
 }
 
-function barsOf(id: string, note: BarsNote, body: SpooledResponse["body"]): RecoveredBars {
+/** Arrow is loaded with the first response: few runs find any. */
+async function barsOf(id: string, note: BarsNote, body: SpooledResponse["body"]): Promise<RecoveredBars> {
+  const { klinesFromIpc } = await import("../../arrow/kline-ipc.js");
   const { source, entry } = note;
   return { id, note, source, entry, columns: body && klinesFromIpc(body) };
 }

@@ -46,15 +46,18 @@ export async function landTradingDays(
     return `WHEN ${literal(region)} THEN DATE ${literal(last)}`;
   });
   const isIndex = regions.map((region) => `region = ${literal(region)} AND symbol IN ${indexes([region])}`);
-  // Each part reads the bars by itself, with no more columns than it needs: to join them with the regions first took twice as long.
+  // The bars of the indexes are few; all bars are read once, for the lives of the symbols and for the days.
   const traded = `(${bars}) WHERE volume > 0 AND trade_date <= CASE region ${lastFinal.join(" ")} END`;
   await using days = new TempTable(session, "trading_days");
   await days.fill(`WITH index_days AS (
       SELECT DISTINCT region, trade_date FROM ${traded}
         AND symbol IN ${indexes(regions)} AND (${isIndex.join(" OR ")})),
     index_spans AS (SELECT region, min(trade_date) AS first, max(trade_date) AS last FROM index_days GROUP BY region),
-    lives AS (SELECT region, symbol, min(trade_date) AS first, max(trade_date) AS last FROM ${traded} GROUP BY ALL),
-    days AS (SELECT region, trade_date, count(*) AS symbols FROM ${traded} GROUP BY ALL),
+    grouped AS MATERIALIZED (
+      SELECT region, trade_date, min(trade_date) AS first, max(trade_date) AS last, count(*) AS symbols, grouping(symbol) = 0 AS is_life
+      FROM ${traded} GROUP BY GROUPING SETS ((region, symbol), (region, trade_date))),
+    lives AS (SELECT region, first, last FROM grouped WHERE is_life),
+    days AS (SELECT region, trade_date, symbols FROM grouped WHERE NOT is_life),
     changes AS (
       SELECT region, first AS day, 1 AS change FROM lives UNION ALL SELECT region, last + 1, -1 FROM lives),
     alive AS (

@@ -1,4 +1,4 @@
-import { decodeKlineResponse } from "../../../arrow/stream/decode-kline-stream.js";
+import { decodeKlineResponse } from "../../../arrow/stream/decode-kline-response.js";
 import { isTooManySymbols } from "../../../client/response-error.js";
 import { releaseAfter } from "../../../core/release-after.js";
 import type { TimeRange } from "../../../core/time.js";

@@ -1,4 +1,4 @@
-import { decodeKlineResponse } from "../../../arrow/stream/decode-kline-stream.js";
+import { decodeKlineResponse } from "../../../arrow/stream/decode-kline-response.js";
 import { releaseAfter } from "../../../core/release-after.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import { REGIONS, type Region } from "../../../market/regions.js";

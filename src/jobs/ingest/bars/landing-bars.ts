@@ -1,4 +1,3 @@
-import { klinesToIpcPieces } from "../../../arrow/kline-ipc.js";
 import { releaseAfter, throwAfter } from "../../../core/release-after.js";
 import type { TimeRange } from "../../../core/time.js";
 import { landKlines, setAsideBroken } from "../../../lake/land/land-klines.js";
@@ -52,6 +51,8 @@ export class LandingBars {
    * @throws the error of an earlier group's landing: its responses stay on disk for the next run.
    */
   async take(response: PendingResponse<{ readonly response: DecodedKlines }>, lease?: Lease): Promise<void> {
+    // Arrow is loaded with the first response that has bars.
+    const { klinesToIpcPieces } = await import("../../../arrow/kline-ipc.js");
     const cached: CachedResponse = { ...response, lease: lease?.retain() };
     const { columns } = cached.value.response;
     const { dataset, finalEnds } = { dataset: this.#table.name, finalEnds: this.#run.context.finalEnds };

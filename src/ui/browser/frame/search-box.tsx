@@ -36,9 +36,9 @@ export function SearchBox() {
       askJson(apiAddress("search", { state, q: sought, whole }), stop.signal);
     const show = async (): Promise<void> => {
       const first = await search();
-      setFound(first.found);
+      setAnswer(first.found);
       setAt(0);
-      if (!first.isWhole) setFound((await search("1")).found);
+      if (!first.isWhole) setAnswer((await search("1")).found);
     };
     show().catch(() => {});
     return () => stop.abort();
