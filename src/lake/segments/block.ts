@@ -120,8 +120,10 @@ export class TargetColumn {
     this.index = index;
     this.#width = (BLOCK_COLUMNS[index] as BlockColumn).width;
     this.#rows = rows;
-    this.#words = this.#width === 8 ? new BigInt64Array(rows) : new Int32Array(rows);
-    this.#bytes = new Uint8Array(this.#words.buffer);
+    // The memory is not cleared: blocks overwrite all rows of the result. It is not of Buffer's pool.
+    const { buffer } = Buffer.allocUnsafeSlow(rows * this.#width);
+    this.#words = this.#width === 8 ? new BigInt64Array(buffer) : new Int32Array(buffer);
+    this.#bytes = new Uint8Array(buffer);
   }
 
   /** The memory of the values. */
@@ -156,6 +158,7 @@ export class TargetColumn {
   }
 
   #clear(at: number, count: number): void {
+    this.#words.fill((this.#width === 8 ? 0n : 0) as never, at, at + count);
     copyBits(new Uint8Array(Math.ceil(count / 8)), 0, count, this.#bits(), at);
   }
 

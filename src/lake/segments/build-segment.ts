@@ -50,7 +50,7 @@ export async function buildSegment(
   await verifyContent(lake, snapshot, [file]);
   const url = lake.urlOf(snapshot, file);
   const symbols = await symbolsOf(session, url, file);
-  const output = await open(target, "wx");
+  const output = await open(target, "wx", 0o600);
   try {
     await writeSegment(session, output, { url, snapshot, file, symbols, signal });
     await output.sync();

@@ -3,7 +3,7 @@ import type { Lake } from "../lake.js";
 import { spillOptions } from "../local/work-folder.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { buildSegment, identityOf } from "./build-segment.js";
-import { DamagedSegment, SegmentFile } from "./segment-file.js";
+import { DamagedSegment, ForeignSegment, SegmentFile } from "./segment-file.js";
 import { type SegmentFolder, type SegmentPlace, segmentFolder } from "./segment-folder.js";
 
 /** Most segments that are open: each has a file descriptor and its index. */
@@ -40,7 +40,10 @@ export class SegmentCache implements AsyncDisposable {
   /** Reads that run, and segments that were dropped while they did: one of them may be about to be read. */
   #reads = 0;
   readonly #dropped: SegmentFile[] = [];
-  /** Paths of segments that this process does not try to build again: they cannot be built, or there is not enough space. */
+  /**
+   * Paths of segments that this process does not try to build again: they cannot be built, there is not enough space, or
+   * another user has one there.
+   */
   readonly #refused = new Set<string>();
   /** Segments to build, by path. */
   readonly #orders = new Map<string, Order>();
@@ -95,6 +98,7 @@ export class SegmentCache implements AsyncDisposable {
     } catch (error) {
       // What the system cannot open now, it may open later.
       if (error instanceof DamagedSegment) this.#remove(path);
+      if (error instanceof ForeignSegment) this.#refused.add(path);
       return undefined;
     }
   }

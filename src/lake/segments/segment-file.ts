@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import { lowerBound } from "../../core/lower-bound.js";
+import { BLOCK_COLUMNS, type BlockColumn } from "./block.js";
 
 /**
  * A segment: the bars of one data file as blocks, one a symbol, then the index of the blocks, then a trailer. It is read with
@@ -25,14 +26,24 @@ export interface SegmentIndex {
   readonly lastDays: Int32Array;
 }
 
-/** Identifies the form of a segment, and the byte order of the machine. Another form has another number. */
-const MAGIC = 0xba71a5e1;
+/** The form of a segment apart from its columns, and the byte order of the machine. Another form has another number. */
+const FORM = 0xba71a5e1;
+const MAGIC = magicOf(BLOCK_COLUMNS);
+
+/** The number that identifies segments whose blocks have these columns, in this order: those with others are never read. */
+export function magicOf(columns: readonly BlockColumn[]): number {
+  const text = columns.map(({ name, type, width }) => `${name} ${type} ${width}`).join("\n");
+  return (FORM ^ crc32(text)) >>> 0;
+}
+
 /**
  * The words of a trailer: magic, CRC-32 of the index, symbols, bytes of the identity, bytes of the symbols' texts; and the
  * CRC-32 of these words.
  */
 const TRAILER_WORDS = 6;
 const TRAILER_BYTES = TRAILER_WORDS * 4;
+/** The permission of a file's group, and of all users, to write it. */
+const OTHERS_WRITE = 0o022;
 
 const padded = (bytes: number): number => Math.ceil(bytes / 8) * 8;
 
@@ -113,6 +124,20 @@ export class DamagedSegment extends Error {
   override readonly name = "DamagedSegment";
 }
 
+/** A segment belongs to another user of this machine, who could have written anything into it. It is neither used nor deleted. */
+export class ForeignSegment extends Error {
+  override readonly name = "ForeignSegment";
+}
+
+/** @throws {ForeignSegment} for a file of another user. @throws {DamagedSegment} for one that other users may write. */
+function expectOwn(descriptor: number, identity: string): void {
+  const { uid, mode } = fstatSync(descriptor);
+  const own = process.getuid?.();
+  if (own === undefined) return;
+  if (uid !== own) throw new ForeignSegment(`${identity}: its segment belongs to another user`);
+  if ((mode & OTHERS_WRITE) !== 0) throw new DamagedSegment(`${identity}: others may write its segment`);
+}
+
 /** The memory that blocks are read into, one after the other, of all segments. */
 let scratch = new Uint8Array(2 ** 16);
 
@@ -130,8 +155,8 @@ export class SegmentFile implements Disposable {
   /**
    * Opens the segment of a data file.
    *
-   * @returns undefined where there is none. @throws {DamagedSegment} where it is not one of this data file; what the
-   *   system throws.
+   * @returns undefined where there is none. @throws {DamagedSegment} where it is not one of this data file, or others may
+   *   write it; {ForeignSegment} where it is another user's; what the system throws.
    */
   static open(path: string, identity: string): SegmentFile | undefined {
     let descriptor: number;
@@ -142,6 +167,7 @@ export class SegmentFile implements Disposable {
       throw error;
     }
     try {
+      expectOwn(descriptor, identity);
       return new SegmentFile(descriptor, readIndex(descriptor, identity));
     } catch (error) {
       closeSync(descriptor);

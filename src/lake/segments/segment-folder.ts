@@ -51,6 +51,7 @@ export interface SegmentFolder {
 /** @param clock compares the times of uses. */
 export function segmentFolder(place: SegmentPlace, clock: Pick<Clock, "now">): SegmentFolder {
   const { root, folder, maxBytes = DEFAULT_BYTES } = place;
+  const paths = new WeakMap<DataFile, string>();
   const remove = (path: string): void => {
     try {
       rmSync(path, { force: true });
@@ -60,7 +61,13 @@ export function segmentFolder(place: SegmentPlace, clock: Pick<Clock, "now">): S
   };
   return {
     // A data file's name is never used again: it has the hash of its content, and random letters.
-    pathOf: ({ table }, file) => join(folder, table.name, `${basename(file.path, ".parquet")}.bars`),
+    pathOf({ table }, file) {
+      const known = paths.get(file);
+      if (known !== undefined) return known;
+      const path = join(folder, table.name, `${basename(file.path, ".parquet")}.bars`);
+      paths.set(file, path);
+      return path;
+    },
     async freeSpaceFor(bytes) {
       if (bytes > maxBytes) return false;
       const now = clock.now();

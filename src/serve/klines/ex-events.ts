@@ -1,5 +1,7 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
 import { isExEventSql } from "../../db/market/ex-event-sql.js";
+import type { Snapshot } from "../../lake/log/snapshot.js";
+import { EX_EVENT_COLUMNS, exEventsOf } from "../../lake/segments/adjust-bars.js";
 import type { ExEvent } from "../../market/ex-events.js";
 import { regionOf } from "../../market/symbol.js";
 import { BARS_1D } from "../../schema/bars.js";
@@ -7,6 +9,10 @@ import { TRADING_DAYS } from "../../schema/trading-days.js";
 import type { LakeVersion } from "../read/lake-version.js";
 import type { Calendars } from "../read/load-calendars.js";
 import { demandsOf, requestedSql } from "./requested-bars.js";
+
+/** Most symbols whose bars are read from segments: DuckDB reads the bars of more with all its threads. */
+const MOST_SYMBOLS = 2000;
+const ALL_DAYS = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 
 /** The tables that ex-events follow from. */
 export const EX_EVENT_TABLES = [BARS_1D, TRADING_DAYS] as const;
@@ -27,6 +33,8 @@ export async function readExEvents(
   const events: ExEvent[][] = symbols.map(() => []);
   const { files, requested } = demandsOf(snapshot, symbols);
   if (files.length === 0) return events;
+  const { found, buildMissing } = await eventsFromSegments(version, snapshot, symbols, calendars);
+  if (found !== undefined) return found;
   const read = await version.query(async (session) => {
     const sql = `WITH ${requestedSql("$requested")}, closes AS (
         SELECT position, trade_date, prev_close, lag(close) OVER bars AS last_close, lag(trade_date) OVER bars AS last_date
@@ -47,6 +55,7 @@ export async function readExEvents(
       amount: "double",
     });
   });
+  buildMissing?.();
   const { position, day, last_day, factor, amount } = read.columns;
   for (let row = 0; row < read.rows; row++) {
     const at = position.values[row] as number;
@@ -61,4 +70,29 @@ export async function readExEvents(
     });
   }
   return events;
+}
+
+/** The events where segments have all daily bars of the symbols, or what has those built that are missing. */
+async function eventsFromSegments(
+  version: LakeVersion,
+  snapshot: Snapshot,
+  symbols: readonly string[],
+  { CN, HK, US }: Calendars,
+): Promise<{ readonly found?: ExEvent[][]; readonly buildMissing?: () => void }> {
+  const { segments, visibleUntil } = version;
+  const isFew = symbols.length <= MOST_SYMBOLS && new Set(symbols).size === symbols.length;
+  if (segments === undefined || visibleUntil !== undefined || !isFew) return {};
+  const { bars, ...rest } = await segments.read(snapshot, {
+    symbols,
+    by: "day",
+    rangeOf: () => ALL_DAYS,
+    columns: EX_EVENT_COLUMNS,
+  });
+  if (bars === undefined) return rest;
+  const events = exEventsOf(bars, {
+    CN: CN.isUnknownBetween,
+    HK: HK.isUnknownBetween,
+    US: US.isUnknownBetween,
+  });
+  return events === undefined ? {} : { found: symbols.map((symbol) => events.get(symbol) ?? []) };
 }

@@ -3,6 +3,7 @@ import { DAY_MS, type TimeRange } from "../../core/time.js";
 import { fileRange } from "../../lake/files/prune.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 import { adjustmentSteps } from "../../market/adjustment-steps.js";
+import type { ExEvent } from "../../market/ex-events.js";
 import type { Adjustment } from "../../market/period.js";
 import { isRegion, REGIONS, type Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
@@ -235,13 +236,14 @@ async function queryBars(
   });
   const isMadeOfMinutes = snapshot.table === BARS_1D && view.version.visibleUntil !== undefined;
   if (files.length === 0 && !isMadeOfMinutes) return undefined;
-  const steps = await stepsOf(view, request.adjustment, symbols, rangeOf);
+  const events = request.adjustment === "none" ? [] : await view.exEvents(symbols);
+  const steps = stepsOf(events, request.adjustment, symbols, rangeOf);
   const adjustment = steps.length === 0 ? "none" : request.adjustment;
   const { segments, visibleUntil } = view.version;
-  const canBeLanded = request.series.bucket.kind === "landed" && adjustment === "none";
+  const unitOf = request.unitOf ?? lotOf;
   const landed =
-    segments !== undefined && visibleUntil === undefined && canBeLanded
-      ? await segmentBars(segments, snapshot, { symbols, rangeOf, unitOf: request.unitOf ?? lotOf })
+    segments !== undefined && visibleUntil === undefined && request.series.bucket.kind === "landed"
+      ? await segmentBars(segments, snapshot, { symbols, rangeOf, unitOf, adjustment, events })
       : {};
   if (landed.rows !== undefined) return landed.rows;
   const rows = await view.version.query(async (session) => {
@@ -258,14 +260,12 @@ async function queryBars(
   return rows;
 }
 
-async function stepsOf(
-  view: LakeView,
+function stepsOf(
+  events: readonly (readonly ExEvent[])[],
   adjustment: Adjustment,
   symbols: readonly string[],
   rangeOf: (symbol: string) => TimeRange,
-): Promise<object[]> {
-  if (adjustment === "none") return [];
-  const events = await view.exEvents(symbols);
+): object[] {
   return events.flatMap((list, position) => {
     // A trading date differs from its UTC date by at most a day.
     const { start, end } = rangeOf(symbols[position] as string);

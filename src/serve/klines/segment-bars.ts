@@ -1,8 +1,11 @@
 import { int64At, int64Words, setInt64 } from "../../core/int64-words.js";
 import type { TimeRange } from "../../core/time.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
+import { adjustPrices } from "../../lake/segments/adjust-bars.js";
 import type { Bars } from "../../lake/segments/read-bars.js";
 import type { SegmentReader } from "../../lake/segments/segment-reader.js";
+import type { ExEvent } from "../../market/ex-events.js";
+import type { Adjustment } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { unitsOf } from "../../market/volume-units.js";
@@ -13,13 +16,19 @@ import type { KlineRows } from "./bar-runs.js";
 const MOST_SYMBOLS = 2000;
 const COLUMNS: ReadonlySet<string> = new Set(["timestamp", "volume", "lot", ...DOUBLE_COLUMNS]);
 
-/** Landed bars of some symbols, all rows of the lake visible, and none adjusted. */
+/** A bar's day chooses its adjustment. */
+const ADJUSTED_COLUMNS: ReadonlySet<string> = new Set([...COLUMNS, "trade_date"]);
+
+/** Landed bars of some symbols, all rows of the lake visible. */
 export interface LandedDemand {
   readonly symbols: readonly string[];
   /** Epoch milliseconds. */
   readonly rangeOf: (symbol: string) => TimeRange;
   /** Shares in a unit of volume. */
   readonly unitOf: (region: Region) => number;
+  readonly adjustment: Adjustment;
+  /** Ex-events of each symbol, in the symbols' order, ascending by day. None where `adjustment` is `none`. */
+  readonly events: readonly (readonly ExEvent[])[];
 }
 
 /** What segments have of a demand. */
@@ -34,7 +43,7 @@ export interface LandedRows {
 export async function segmentBars(
   segments: SegmentReader,
   snapshot: Snapshot,
-  { symbols, rangeOf, unitOf }: LandedDemand,
+  { symbols, rangeOf, unitOf, adjustment, events }: LandedDemand,
 ): Promise<LandedRows> {
   if (symbols.length > MOST_SYMBOLS || new Set(symbols).size < symbols.length) return {};
   const { bars, ...rest } = await segments.read(snapshot, {
@@ -44,9 +53,11 @@ export async function segmentBars(
       const { start, end } = rangeOf(symbol);
       return { from: start * 1000, to: end * 1000 };
     },
-    columns: COLUMNS,
+    columns: adjustment === "none" ? COLUMNS : ADJUSTED_COLUMNS,
   });
   if (bars === undefined) return rest;
+  const bySymbol = new Map(symbols.map((symbol, at) => [symbol, events[at] ?? []]));
+  if (adjustment !== "none") adjustPrices(bars, bySymbol, adjustment);
   const rows = rowsOf(bars, symbols, unitOf);
   return rows === undefined ? {} : { rows };
 }

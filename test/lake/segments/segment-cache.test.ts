@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Lake } from "../../../src/lake/lake.js";
@@ -79,3 +79,28 @@ test("what is in the place of a segment and can be neither read nor deleted fail
   writeFileSync(place.folder, "a file");
   expect(cache.find(snapshot, file)).toBeUndefined();
 });
+
+// Only root can give a file to another user.
+test.runIf(process.getuid?.() === 0)(
+  "a segment of another user is neither used, nor deleted, nor replaced",
+  async () => {
+    const { lake, snapshot } = await threeFiles();
+    const root = temporaryFolder();
+    const place = { root, folder: root };
+    const files = [...snapshot.files.values()];
+    const [file] = files;
+    if (file === undefined) throw new Error("no file was landed");
+    {
+      await using builder = new SegmentCache(lake, place);
+      await builder.build(snapshot, files);
+    }
+    const path = segmentFolder(place, lake.clock).pathOf(snapshot, file);
+    const content = readFileSync(path);
+    chownSync(path, 12_345, 12_345);
+    await using cache = new SegmentCache(lake, place);
+    expect((await readBars(cache, snapshot, DEMAND)).missing).toEqual([file]);
+    await cache.build(snapshot, files);
+    expect(cache.find(snapshot, file)).toBeUndefined();
+    expect(readFileSync(path)).toEqual(content);
+  },
+);

@@ -1,10 +1,23 @@
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { verifyOnce } from "../../../src/lake/files/verify/verify-content.js";
-import { columnOffsets } from "../../../src/lake/segments/block.js";
+import { BLOCK_COLUMNS, columnOffsets } from "../../../src/lake/segments/block.js";
 import { buildSegment, identityOf } from "../../../src/lake/segments/build-segment.js";
-import { DamagedSegment, SegmentFile } from "../../../src/lake/segments/segment-file.js";
+import {
+  DamagedSegment,
+  ForeignSegment,
+  magicOf,
+  SegmentFile,
+} from "../../../src/lake/segments/segment-file.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { land, openSession, temporaryFolder, temporaryLake } from "../temporary-lake.js";
 
@@ -82,4 +95,37 @@ test("is not built of a file that was damaged after a read of this process had v
     "is not what was written",
   );
   expect(existsSync(target)).toBe(false);
+});
+
+test("is not one of blocks with other columns: each change of their list has another number", () => {
+  const [first, second, ...rest] = BLOCK_COLUMNS;
+  if (first === undefined || second === undefined) throw new Error("there are no columns");
+  const lists = [
+    BLOCK_COLUMNS,
+    [second, first, ...rest],
+    [second, ...rest],
+    [...BLOCK_COLUMNS, { ...first, name: "other" }],
+    [{ ...first, name: `${first.name}_` }, second, ...rest],
+    [{ ...first, type: "string" as const }, second, ...rest],
+    [{ ...first, width: first.width === 8 ? (4 as const) : (8 as const) }, second, ...rest],
+  ];
+  expect(new Set(lists.map(magicOf)).size).toBe(lists.length);
+});
+
+test("is written for its user only, and not read where other users may write it", async () => {
+  const { path, identity } = await smallSegment();
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  for (const mode of [0o620, 0o602, 0o666]) {
+    chmodSync(path, mode);
+    expect(() => contentOf(path, identity), mode.toString(8)).toThrow(DamagedSegment);
+  }
+  chmodSync(path, 0o644);
+  expect(contentOf(path, identity)).toHaveLength(2);
+});
+
+// Only root can give a file to another user.
+test.runIf(process.getuid?.() === 0)("is not read where it belongs to another user", async () => {
+  const { path, identity } = await smallSegment();
+  chownSync(path, 12_345, 12_345);
+  expect(() => contentOf(path, identity)).toThrow(ForeignSegment);
 });

@@ -20,7 +20,8 @@ function dailyBars(): LandedBar[] {
       volume: 1000 * at + day * 7,
       lot: [1, 100, 10][(at + day) % 3] as number,
       settlement_price: day % 4 === 0 ? 10.25 : null,
-      prev_close: at === 1 ? 10.5 : null,
+      // Two ex-events each of two symbols.
+      prev_close: at === 1 ? 10.5 : day % 9 === 5 ? 10 + at / 10 : null,
     })),
   );
 }
@@ -45,7 +46,13 @@ const PATHS = [
   "/v1/klines?symbol=600519.SH&period=1m&count=11",
 ];
 
-const NONE = "&adjust=none";
+/** Every path as it was traded; adjusted, those of days. */
+const REQUESTS = [
+  ...PATHS.map((path) => `${path}&adjust=none`),
+  ...["forward", "backward", "forward_additive", "backward_additive"].flatMap((adjust) =>
+    PATHS.map((path) => `${path}&adjust=${adjust}`),
+  ),
+];
 
 test("windows come from segments as from the data files", async () => {
   const { lake, remove } = newLake();
@@ -54,8 +61,8 @@ test("windows come from segments as from the data files", async () => {
     await landRows(lake, BARS_1M, minuteBars());
     const expected: unknown[] = [];
     const plain = await serve(lake, { segments: false });
-    for (const path of PATHS) {
-      const { status, body } = await plain.ask(path + NONE);
+    for (const path of REQUESTS) {
+      const { status, body } = await plain.ask(path);
       expect(status, path).toBe(200);
       expect(JSON.stringify(body)).toContain("timestamp");
       expected.push(body);
@@ -71,8 +78,8 @@ test("windows come from segments as from the data files", async () => {
       for (const file of (await lake.snapshot(table)).files.keys())
         writeFileSync(join(lake.location, table.name, file), "damaged");
     const fast = await serve(lake, { segments });
-    for (const [n, path] of PATHS.entries()) {
-      const { status, body } = await fast.ask(path + NONE);
+    for (const [n, path] of REQUESTS.entries()) {
+      const { status, body } = await fast.ask(path);
       expect(status, path).toBe(200);
       expect(body, path).toEqual(expected[n]);
     }
