@@ -1,12 +1,7 @@
 import { execFile } from "node:child_process";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { Session } from "../../src/db/session/session.js";
-import { Lake, rowCount } from "../../src/lake/lake.js";
-import { publish } from "../../src/lake/publish.js";
-import { BARS_1D } from "../../src/schema/bars.js";
-import { writeDays, writeReference } from "../lakes/market-lake.js";
+import { twoYearsLake } from "../lakes/two-years-lake.js";
 import type { Benchmark, Case } from "../measure/benchmark.js";
 import { temporaryFolder } from "../measure/temporary-folder.js";
 
@@ -35,16 +30,9 @@ export const command: Benchmark = {
   shared: true,
   async prepare(size) {
     const folder = temporaryFolder();
-    const lake = new Lake(join(folder.path, "lake"));
-    const symbols = size === "full" ? 1000 : 40;
-    {
-      using session = await Session.open({ spillUnder: folder.path });
-      await writeDays(session, lake, { symbols, years: [2024, 2025], end: "2026-01-01" });
-      await writeReference(session, lake, symbols);
-    }
-    await publish(lake);
+    const { lake, summary } = await twoYearsLake(folder.path, size);
     return {
-      summary: `${rowCount(await lake.snapshot(BARS_1D))} daily bars of ${symbols} symbols`,
+      summary,
       work: { "commands/s": 1 },
       cases: Object.entries(QUESTIONS).flatMap(([name, sql]) => {
         const baseline = `DuckDB's client: ${name}`;

@@ -1,11 +1,6 @@
-import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { openLake } from "../../src/api/lake/open-lake.js";
-import { Session } from "../../src/db/session/session.js";
-import { Lake, rowCount } from "../../src/lake/lake.js";
-import { publish } from "../../src/lake/publish.js";
-import { BARS_1D } from "../../src/schema/bars.js";
-import { writeDays, writeReference } from "../lakes/market-lake.js";
+import { twoYearsLake } from "../lakes/two-years-lake.js";
 import type { Benchmark, Outcome } from "../measure/benchmark.js";
 import { temporaryFolder } from "../measure/temporary-folder.js";
 
@@ -25,14 +20,7 @@ export const library: Benchmark = {
   shared: true,
   async prepare(size) {
     const folder = temporaryFolder();
-    const lake = new Lake(join(folder.path, "lake"));
-    const symbols = size === "full" ? 1000 : 40;
-    {
-      using session = await Session.open({ spillUnder: folder.path });
-      await writeDays(session, lake, { symbols, years: [2024, 2025], end: "2026-01-01" });
-      await writeReference(session, lake, symbols);
-    }
-    await publish(lake);
+    const { lake, summary } = await twoYearsLake(folder.path, size);
     const instance = await DuckDBInstance.create(lake.databaseFile, { access_mode: "READ_ONLY" });
     const connection = await instance.connect();
     await connection.run("SET TimeZone = 'UTC'");
@@ -41,9 +29,8 @@ export const library: Benchmark = {
       await open.query<{ symbol: string }>("SELECT min(symbol) AS symbol FROM bars_1d")
     ).rows();
     const symbol = found?.symbol ?? "";
-    const bars = rowCount(await lake.snapshot(BARS_1D));
     return {
-      summary: `${bars} daily bars of ${symbols} symbols, ${QUERIES} queries a run`,
+      summary: `${summary}, ${QUERIES} queries a run`,
       work: { "queries/s": QUERIES },
       cases: [
         {

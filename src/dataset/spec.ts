@@ -122,7 +122,11 @@ export function defineDataset(definition: DatasetDefinition): DatasetSpec {
   const result = specRule.safeParse(definition);
   const { name } = (definition ?? {}) as { name?: unknown };
   const subject = `dataset ${typeof name === "string" ? name : "without a name"}`;
-  if (!result.success) throw faulty(subject, result.error.issues.map(issueText));
+  if (!result.success)
+    throw faulty(
+      subject,
+      result.error.issues.flatMap((issue) => issueTexts(issue)),
+    );
   const faults = contradictions(result.data);
   if (faults.length > 0) throw faulty(subject, faults);
   return result.data;
@@ -134,8 +138,18 @@ function faulty(subject: string, faults: readonly string[]): UsageError {
   });
 }
 
-function issueText({ path, message }: z.core.$ZodIssue): string {
-  return path.length === 0 ? message : `${path.join(".")}: ${message}`;
+function issueTexts(issue: z.core.$ZodIssue, within: readonly PropertyKey[] = []): string[] {
+  const path = [...within, ...issue.path];
+  if (issue.code === "invalid_union") {
+    // An object breaks the rules of the form for objects; of a text no form says more than the others.
+    const inner = issue.errors.find((form) =>
+      form.some((one) => !(one.code === "invalid_type" && one.path.length === 0)),
+    );
+    if (inner !== undefined) return inner.flatMap((one) => issueTexts(one, path));
+  }
+  const { message } = issue;
+  const rule = message.endsWith("received undefined") ? "is missing" : message;
+  return [path.length === 0 ? rule : `${path.join(".")}: ${rule}`];
 }
 
 /** Checks the rules that concern several fields. */

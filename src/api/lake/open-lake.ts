@@ -19,6 +19,7 @@ import type { SegmentOptions } from "../../lake/places.js";
 import type { Reader } from "../../lake/publish.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import { expectOptions } from "../expect-options.js";
 import type { MarketService } from "../service/market-service.js";
 import { type LakeDataset, lakeDataset } from "./lake-dataset.js";
 import { type LakeState, pointInTimeOf } from "./point-in-time.js";
@@ -41,6 +42,9 @@ export interface QueryOptions extends LakeState {
 
 /** What of a table is read, and how. */
 export interface ReadOptions extends TableFilter, QueryOptions {}
+
+const QUERY_OPTIONS = ["asOf", "versions", "signal"];
+const READ_OPTIONS = ["symbols", "from", "to", "columns", ...QUERY_OPTIONS];
 
 /** What a run asks for beyond its pipeline, and whom. */
 export interface LakeRunOptions extends RunOptions, Pick<RunEnvironment, "onProgress" | "waits"> {
@@ -90,7 +94,12 @@ export class LakeConnection implements AsyncDisposable {
    * @throws {QueryError} where it fails; {@link LakeError} where a file that it read is damaged; {@link UsageError} for a
    *   lake without a table, and for a value, or a column's type, that Arrow does not have.
    */
-  query<T = Row>(sql: string, values: QueryValues = {}, options: QueryOptions = {}): Promise<RowTable<T>> {
+  async query<T = Row>(
+    sql: string,
+    values: QueryValues = {},
+    options: QueryOptions = {},
+  ): Promise<RowTable<T>> {
+    expectOptions("query", options, QUERY_OPTIONS);
     return this.#table(options, async () => ({ sql, values }));
   }
 
@@ -100,6 +109,7 @@ export class LakeConnection implements AsyncDisposable {
     values: QueryValues = {},
     options: QueryOptions = {},
   ): AsyncGenerator<RecordBatch, void, undefined> {
+    expectOptions("stream", options, QUERY_OPTIONS);
     return this.#batches(options, sql, values);
   }
 
@@ -111,7 +121,8 @@ export class LakeConnection implements AsyncDisposable {
    *
    * @throws {UsageError} for a table, a column, a symbol, an adjustment or a date that does not exist, with the names that do.
    */
-  read<T = Row>(table: string, options: ReadOptions = {}): Promise<RowTable<T>> {
+  async read<T = Row>(table: string, options: ReadOptions = {}): Promise<RowTable<T>> {
+    expectOptions("read", options, READ_OPTIONS);
     return this.#readTable(table, options);
   }
 

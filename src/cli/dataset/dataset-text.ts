@@ -8,8 +8,8 @@ import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { count, paint, plural, size, table } from "../text/text.js";
 
-/** A share as a percentage; empty for 0. */
-const percent = (part: number): string => (part === 0 ? "" : `${(part * 100).toFixed(1)} %`);
+/** A share as a percentage. */
+const percent = (part: number): string => (part === 0 ? "0 %" : `${(part * 100).toFixed(1)} %`);
 
 /** A planned dataset as text. */
 export function planText(plan: DatasetPlan): string {

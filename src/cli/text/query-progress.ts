@@ -12,6 +12,11 @@ const SHOWN_AFTER_MS = 1000;
 const DRAW_EVERY_MS = 250;
 const LEAST_PERCENTAGE = 1;
 
+/** Above it, everything is read, while sorting or writing may take long: no time left follows from it. */
+const MOST_PERCENTAGE = 98;
+
+const totalOf = (percentage: number): number => (percentage > MOST_PERCENTAGE ? percentage : 100);
+
 /** For an engine that does not know how far it is, or a standard error that is no terminal. */
 export const NO_PROGRESS: QueryProgress = { during: (work) => work() };
 
@@ -31,7 +36,7 @@ export function queryProgress(engine: QueryEngine): QueryProgress {
         view.update(
           percentage < LEAST_PERCENTAGE
             ? { done: 0, total: 0, unit: "%", rows, doing: `running for ${duration(elapsedMs)}` }
-            : { done: percentage, total: 100, unit: "%", rows, doing: "" },
+            : { done: percentage, total: totalOf(percentage), unit: "%", rows, doing: "" },
         );
       }, DRAW_EVERY_MS);
       try {

@@ -167,6 +167,15 @@ describe("read", () => {
   });
 });
 
+test("an option that does not exist is refused: asof would read the newest data", async () => {
+  const wrong = { asof: 0 } as object;
+  await expect(lake.query("SELECT 1", {}, wrong)).rejects.toThrow('query: there is no option "asof"');
+  await expect(lake.read("bars_1d", wrong)).rejects.toMatchObject({
+    hint: "options: symbols, from, to, columns, asOf, versions, signal",
+  });
+  expect(() => lake.stream("SELECT 1", {}, wrong)).toThrow(UsageError);
+});
+
 test("a query sees what another process has landed since, unless it is pinned", async () => {
   const { location } = temporaryLake();
   await landBar(location, "2026-11-18T16:00:00Z", 10);

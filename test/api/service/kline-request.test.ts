@@ -35,3 +35,8 @@ test.each(PERIODS)(
     if (bucket.kind === "landed") expect(labelledLaterMs(period)).toBe(0);
   },
 );
+
+test("an option that does not exist is refused", () => {
+  const wrong = { from: "2026-01-01", adjustment: "forward" };
+  expect(() => klineRequest(["600519.SH"], wrong)).toThrow('klines: there is no option "adjustment"');
+});

@@ -77,6 +77,22 @@ test("minutes of the latest day come of symbols and of universes", async () => {
   const [universe] = (await service.universes()).rows();
   const members = await service.intradayOfUniverses([universe?.id ?? ""], { count: 1, strict: true });
   expect(members.numRows).toBeGreaterThan(0);
+  expect(members.report).toEqual({
+    issues: [],
+    counts: [],
+    rejected: 0,
+    unknown: [],
+    empty: [],
+    open: [],
+    requests: 1,
+  });
+  for (const ids of [["NO_SUCH"], [universe?.id ?? "", "NO_SUCH"]]) {
+    const { report } = await service.intradayOfUniverses(ids, { count: 1 });
+    expect(report.unknown).toEqual(["NO_SUCH"]);
+    await expect(service.intradayOfUniverses(ids, { count: 1, strict: true })).rejects.toThrow(
+      "klines: the service does not know NO_SUCH",
+    );
+  }
 });
 
 test("reference data comes as tables, and as the objects of the service", async () => {

@@ -50,6 +50,12 @@ test("a long one shows how far it is, its rate and the time left, and the bar is
   expect(text.slice(text.lastIndexOf("rows/s"))).toContain(clear);
 });
 
+test("once all is read, the time that writing takes is not known", async () => {
+  const text = await shown(4000, () => 99.2);
+  expect(text).toContain("99 %");
+  expect(text).not.toContain("left");
+});
+
 test("where DuckDB does not know it, the time that has passed", async () => {
   const text = await shown(2000, () => 0);
   expect(text).toContain("running for 2.0 s");

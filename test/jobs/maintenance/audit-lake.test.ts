@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { auditLake, readAudits } from "../../../src/jobs/maintenance/audit-lake.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
+import { landFaultyDays } from "../../lake/faulty-days.js";
 import { land, openSession, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
 
 test("each audit has a header, and finds nothing in an empty lake", async () => {
@@ -14,20 +15,7 @@ test("each audit has a header, and finds nothing in an empty lake", async () => 
 
 test("a finding has its severity, explanation, count and a few rows; the gravest come first", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
-  const days = ["2024-01-05", "2024-01-06", "2024-01-08", "2024-01-09", "2024-01-10", "2024-01-11"];
-  await land(
-    session,
-    lake,
-    BARS_1D,
-    days.map((day, i) => ({
-      at: `${day}T00:00:00+08:00`,
-      open: i === 1 ? 0 : 10 + i / 10,
-      low: 9,
-      high: 12,
-      volume: 1000,
-      amount: i === 0 ? 2e6 : 10_500,
-    })),
-  );
+  await landFaultyDays(session, lake);
   const { findings } = await auditLake(lake);
   expect(findings.map(({ name, severity, rows }) => [name, severity, rows])).toEqual([
     ["no_session", "warning", 1],

@@ -1,13 +1,15 @@
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { notebookPage } from "../../../src/notebook/page/notebook-page.js";
 import type { PackedChart } from "../../../src/notebook/page/pack-charts.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 import { once } from "../../once.js";
 import { cases, pickFrom } from "../../sweep.js";
+import { openBrowser } from "../../ui/open-browser.js";
 import { countOf, hasChromium, narrowPage, openPage } from "../chromium.js";
 import { emptySession, runText } from "../run-cells.js";
 
@@ -230,6 +232,31 @@ describe.skipIf(!hasChromium())("in a browser", () => {
 
   once("a page is no wider than a telephone", async () => {
     expect(narrowPage(await pageOf(EVERY_CHART))).toMatchObject({ excess: 0 });
+  });
+
+  once("candles that were drawn on a wide screen fit on paper, and are drawn again after it", async () => {
+    const file = join(temporaryFolder(), "page.html");
+    writeFileSync(file, await pageOf(EVERY_CHART));
+    const browser = await openBrowser();
+    onTestFinished(() => browser.close());
+    const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+    await page.goto(pathToFileURL(file).href);
+    const [drawn, printed] = [page.locator(".candles canvas").first(), page.locator("figure > canvas")];
+    await drawn.waitFor();
+    await page.evaluate('dispatchEvent(new Event("beforeprint"))');
+    expect(await drawn.isVisible()).toBe(false);
+    // All at once, as a browser prints: what observes the width of the figure does not see the paper.
+    const [width, height] = await page.evaluate<number[]>(`(() => {
+      const picture = document.querySelector("figure > canvas");
+      picture.parentElement.style.width = "660px";
+      const { width, height } = picture.getBoundingClientRect();
+      picture.parentElement.style.width = "";
+      return [width, height];
+    })()`);
+    expect(width).toBe(660);
+    expect(height).toBeGreaterThan(100);
+    await page.evaluate('dispatchEvent(new Event("afterprint"))');
+    expect([await drawn.isVisible(), await printed.count()]).toEqual([true, 0]);
   });
 
   test.each(pickFrom(HOSTILE, cases({ few: 2, more: 7, all: 7 })))("%j does no harm", async (value) => {

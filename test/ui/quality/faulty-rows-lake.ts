@@ -1,7 +1,8 @@
 import { Session } from "../../../src/db/session/session.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { Rejects } from "../../../src/lake/land/rejects.js";
-import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
+import { BARS_1M } from "../../../src/schema/bars.js";
+import { landFaultyDays } from "../../lake/faulty-days.js";
 import { land } from "../../lake/temporary-lake.js";
 
 /** A symbol as a hostile source writes it. */
@@ -11,20 +12,7 @@ export const HOSTILE = "<img src=x onerror=alert(1)>";
 export async function faultyRowsLake(folder: string): Promise<Lake> {
   const lake = new Lake(folder, { hasDatabase: false });
   using session = await Session.open();
-  const days = ["2024-01-05", "2024-01-06", "2024-01-08", "2024-01-09", "2024-01-10", "2024-01-11"];
-  await land(
-    session,
-    lake,
-    BARS_1D,
-    days.map((day, i) => ({
-      at: `${day}T00:00:00+08:00`,
-      open: i === 1 ? 0 : 10 + i / 10,
-      low: 9,
-      high: 12,
-      volume: 1000,
-      amount: i === 0 ? 2e6 : 10_500,
-    })),
-  );
+  await landFaultyDays(session, lake);
   const minutes = ["11:29", "11:30", "12:10", "13:01"];
   await land(
     session,

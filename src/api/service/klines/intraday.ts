@@ -12,6 +12,7 @@ import { decodeKlines } from "../../../wire/decode/decode-klines.js";
 import type { KlineExpectation } from "../../../wire/decode/kline-expectation.js";
 import { ENDPOINTS, LIMITS } from "../../../wire/endpoints.js";
 import type { KlineColumns, KlineRun } from "../../../wire/kline-columns.js";
+import { unknownUniverses } from "../records/reference.js";
 import type { ServiceAccess } from "../service-access.js";
 import { GrowingReport } from "./kline-report.js";
 import { type KlineOptions, requestedSymbols } from "./kline-request.js";
@@ -49,7 +50,10 @@ export async function intradayOfSymbols(
   return klineTable(runs, { symbols: some, period, adjust: "none" }, report);
 }
 
-/** The minutes of universes' members on their latest trading day. */
+/**
+ * The minutes of universes' members on their latest trading day. Unless they are of a single universe, the service's list of
+ * universes is asked for, too, to name those that it does not know.
+ */
 export async function intradayOfUniverses(
   access: ServiceAccess,
   universes: readonly string[],
@@ -60,7 +64,10 @@ export async function intradayOfUniverses(
   const { period, count } = checked(options);
   const query = { universes: [...new Set(universes)].join(","), period, count };
   const asks = [{ endpoint: ENDPOINTS.intradayUniverse, query }];
-  const { runs, report } = await received(access, asks, { shape: "map" }, options);
+  const { runs, report, signal } = await received(access, asks, { shape: "map" }, options);
+  // The bars do not say which universe they come of.
+  const ids = [...new Set(universes)];
+  if (ids.length > 1 || runs.length === 0) report.unknown = await unknownUniverses(access, ids, { signal });
   if (options.strict) report.expectComplete();
   const symbols = [...new Set(runs.map(({ symbol }) => symbol))].sort();
   return klineTable(runs, { symbols, period, adjust: "none" }, report);

@@ -23,7 +23,7 @@ export interface KlineReport {
   readonly counts: readonly Readonly<IssueCount>[];
   /** Number of bars that were set aside. */
   readonly rejected: number;
-  /** Requested symbols that the service does not know. */
+  /** Requested symbols, or universes, that the service does not know. */
   readonly unknown: readonly string[];
   /** Requested symbols that the service knows, and that have no bar in the window. */
   readonly empty: readonly string[];
@@ -54,6 +54,12 @@ export class GrowingReport implements KlineReport {
     return this.log.rejected;
   }
 
+  /** The report as it stands now, without what it grows from. */
+  get current(): KlineReport {
+    const { issues, counts, rejected, unknown, empty, open, requests } = this;
+    return { issues, counts, rejected, unknown, empty, open, requests };
+  }
+
   /** @throws {IncompleteError} where something of the request is missing. */
   expectComplete(): void {
     const lost = this.counts.filter(({ rule, rejected }) => isLoss({ rule, rows: rejected }));
@@ -64,7 +70,7 @@ export class GrowingReport implements KlineReport {
       ),
       ...this.open.map(({ symbol, reason }) => `${symbol}: a part of the window is open (${reason})`),
     ];
-    if (parts.length > 0) throw new IncompleteError(parts, this);
+    if (parts.length > 0) throw new IncompleteError(parts, this.current);
   }
 }
 

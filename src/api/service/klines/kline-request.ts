@@ -7,6 +7,7 @@ import { addDays } from "../../../market/sessions.js";
 import { parseSymbol, regionOf } from "../../../market/symbol.js";
 import { instantOf, localDate } from "../../../market/zone.js";
 import { LIMITS } from "../../../wire/endpoints.js";
+import { expectOptions } from "../../expect-options.js";
 import { dateOption, epochMsOf, isDateText, type TimeInput } from "../../time-input.js";
 
 /** Which K-lines are requested, and how. */
@@ -45,11 +46,13 @@ export interface KlineRequest {
   readonly rangeOf: (region: Region, now: number) => TimeRange;
 }
 
+const OPTIONS = ["period", "from", "to", "count", "adjust", "strict", "signal"];
 /** Before the first bar of any exchange here. */
 const FIRST_DATE = parseTradingDate("1970-01-01");
 
 /** @throws {UsageError} naming the option, or the symbol, and the rule that it breaks. */
 export function klineRequest(symbols: readonly string[], options: KlineOptions = {}): KlineRequest {
+  expectOptions("klines", options, OPTIONS);
   const { period = "1d", adjust = "none", from, to, count } = options;
   expectOne("period", period, PERIODS);
   expectOne("adjust", adjust, ADJUSTMENTS);

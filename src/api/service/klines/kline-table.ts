@@ -92,7 +92,7 @@ export function klinesOf(access: ServiceAccess): Klines {
 export async function klineTable(
   runs: readonly KlineRun[],
   request: Pick<KlineRequest, "symbols" | "period" | "adjust">,
-  report: KlineReport,
+  report: GrowingReport,
 ): Promise<KlineTable> {
   const bySymbol = new Map<string, KlineRun[]>(request.symbols.map((symbol) => [symbol, []]));
   for (const run of runs) bySymbol.get(run.symbol)?.push(run);
@@ -101,7 +101,7 @@ export async function klineTable(
     yield [...bySymbol.values()].flat();
   };
   for await (const batch of runBatches(ordered(), factsOf(request))) batches.push(batch);
-  return new KlineTable(batches, report);
+  return new KlineTable(batches, report.current);
 }
 
 function factsOf({

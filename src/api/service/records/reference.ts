@@ -81,7 +81,7 @@ export async function askQuotes(
 }
 
 /** Those of some universes that the service does not list; none where the key may not ask for its list. */
-async function unknownUniverses(
+export async function unknownUniverses(
   access: ServiceAccess,
   universes: readonly string[],
   options: AskOptions,

@@ -69,11 +69,41 @@ drawers().candles = (packed, figure) => {
   chart.subscribeCrosshairMove(({ time, seriesData }) => {
     show(seriesData.has(candles) ? bars.times.indexOf(time as UTCTimestamp) : newest);
   });
+  const printed = printedAs(place, () => chart.takeScreenshot());
   return () => {
+    printed.end();
     chart.remove();
     figure.replaceChildren();
   };
 };
+
+/**
+ * Prints a chart as a picture, which shrinks to the width of the paper: the chart keeps that of the screen, and would run
+ * over the margin.
+ */
+function printedAs(place: HTMLElement, take: () => HTMLCanvasElement): { end(): void } {
+  let picture: HTMLCanvasElement | undefined;
+  const toScreen = (): void => {
+    picture?.remove();
+    place.hidden = false;
+  };
+  const toPaper = (): void => {
+    toScreen();
+    picture = take();
+    picture.style.width = `${place.clientWidth}px`;
+    picture.style.maxWidth = "100%";
+    place.after(picture);
+    place.hidden = true;
+  };
+  addEventListener("beforeprint", toPaper);
+  addEventListener("afterprint", toScreen);
+  return {
+    end: () => {
+      removeEventListener("beforeprint", toPaper);
+      removeEventListener("afterprint", toScreen);
+    },
+  };
+}
 
 function barsOf(packed: PackedChart, colour: Colour): Bars {
   const { x, open, high, low, close, volume, lines = [] } = packed.channels;

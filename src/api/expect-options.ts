@@ -1,0 +1,16 @@
+import { UsageError } from "../core/errors.js";
+
+/**
+ * Refuses options that do not exist: `asof` instead of `asOf` would read the newest data, and nobody would notice.
+ * TypeScript does so only for objects that are written out in the call.
+ *
+ * @param what the call, in the error. @param known names of its options.
+ * @throws {UsageError} for another name, with those that exist.
+ */
+export function expectOptions(what: string, options: object, known: readonly string[]): void {
+  const stranger = Object.keys(options).find((name) => !known.includes(name));
+  if (stranger !== undefined)
+    throw new UsageError(`${what}: there is no option ${JSON.stringify(stranger.slice(0, 64))}`, {
+      hint: `options: ${known.join(", ")}`,
+    });
+}
