@@ -8,6 +8,8 @@ import { loadPipeline, ownPipelines } from "../../../src/jobs/pipeline/load-pipe
 
 const BUILT = fileURLToPath(new URL("../../../dist/jobs/pipeline/own-pipelines.json", import.meta.url));
 
+const PACKAGE = new URL("../../../package.json", import.meta.url);
+
 test("the build has every pipeline that comes with it, as its file defines it", async () => {
   const built = JSON.parse(readFileSync(BUILT, "utf8")) as Record<string, BuiltPipeline>;
   const files = await ownPipelines();
@@ -17,4 +19,13 @@ test("the build has every pipeline that comes with it, as its file defines it", 
     expect(definePipeline(built[name]?.definition as PipelineDefinition)).toEqual(await loadPipeline(name));
     expect(built[name]?.sha256).toBe(await hashOfFile(file));
   }
+});
+
+test("a build that ends early leaves no definitions of the build before", () => {
+  const { scripts } = JSON.parse(readFileSync(fileURLToPath(PACKAGE), "utf8")) as {
+    scripts: Record<"build", string>;
+  };
+  const [first, ...others] = scripts.build.split(" && ");
+  expect(first).toBe(`node -e "fs.rmSync('dist/jobs/pipeline/own-pipelines.json', { force: true })"`);
+  expect(others).toContain("node dist/jobs/pipeline/build-pipelines.js");
 });
