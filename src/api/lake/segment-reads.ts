@@ -96,9 +96,11 @@ export class SegmentReads implements AsyncDisposable {
     const demand = demandOf(filter, names, ADJUSTED_COLUMNS, storedForAdjusted);
     const isOneState = state.versions === undefined;
     if (demand === undefined || !isOneState || !ADJUSTMENTS.includes(adjustment)) return {};
-    const [bars, daily, tradingDays] = await Promise.all(
-      [table, BARS_1D, TRADING_DAYS].map((one) => this.#snapshotOf(one, state)),
+    const [daily, tradingDays, minutes] = await Promise.all(
+      [BARS_1D, TRADING_DAYS, BARS_1M].map((one) => this.#snapshotOf(one, state)),
     );
+    // The bars and the events of one version: a commit may come between two looks at a table.
+    const bars = table === BARS_1D ? daily : minutes;
     if (bars === undefined || daily === undefined || tradingDays === undefined) return {};
     const found = await this.#segments.read(bars, demand);
     if (found.bars === undefined) return found.buildMissing === undefined ? {} : found;
