@@ -99,7 +99,7 @@ export class SegmentReads implements AsyncDisposable {
     const [daily, tradingDays, minutes] = await Promise.all(
       [BARS_1D, TRADING_DAYS, BARS_1M].map((one) => this.#snapshotOf(one, state)),
     );
-    // The bars and the events of one version: a commit may come between two looks at a table.
+    // The bars and the events of one version: a commit may land between two reads of a log.
     const bars = table === BARS_1D ? daily : minutes;
     if (bars === undefined || daily === undefined || tradingDays === undefined) return {};
     const found = await this.#segments.read(bars, demand);
