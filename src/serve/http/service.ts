@@ -18,7 +18,7 @@ import { addReplay, REPLAY_TIME_HEADER, type Replay } from "../replay/add-replay
 import type { AsOfTime } from "../replay/as-of-time.js";
 import { instantText } from "../replay/replay-clock.js";
 import { addStream } from "../stream/add-stream.js";
-import { replayedQuoteBars } from "../stream/shared-bars.js";
+import { replayedQuoteBars } from "../stream/requested-quotes.js";
 import { streamOptions } from "../stream/stream-options.js";
 import { addErrors } from "./add-errors.js";
 import { addCompression, varyBy } from "./compression.js";

@@ -2,10 +2,12 @@ import { systemClock } from "../../../client/system-clock.js";
 import { BarlakeError } from "../../../core/errors.js";
 import { type KnownList, knownLists } from "../../../jobs/ledger/known-lists.js";
 import { lakeCoverage, type TableCoverage } from "../../../jobs/ledger/lake-coverage.js";
+import { type LandedBars, landedBars } from "../../../jobs/ledger/landed-bars.js";
 import { verifiedSince } from "../../../lake/files/verify/verified-files.js";
 import type { Lake } from "../../../lake/lake.js";
 import type { Snapshot } from "../../../lake/log/snapshot.js";
 import { openReader } from "../../../lake/publish.js";
+import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../../schema/reference.js";
 import type { Cli } from "../../cli.js";
 import { EXIT } from "../../exit-codes.js";
@@ -31,15 +33,6 @@ interface TableRow {
 
 /** A table, and the time since which all its files are known to be intact; null if unknown. */
 type StatusRow = TableRow & { readonly verified_at: Date | null };
-
-interface BarsRow {
-  readonly dataset: string;
-  readonly region: string;
-  readonly symbols: bigint;
-  readonly bars: bigint;
-  readonly first: string;
-  readonly last: string;
-}
 
 interface RunRow {
   readonly run_id: string;
@@ -84,9 +77,12 @@ export function addStatus(cli: Cli): void {
         };
         const found = await reader.json<TableRow>("SELECT * FROM raw.tables");
         const tables = await withVerification(lake, found, snapshots);
-        const bars: BarsRow[] = [];
-        for (const name of ["bars_1d", "bars_1m"])
-          bars.push(...(await readable([name], () => reader.json<BarsRow>(barsSql(name)))));
+        const bars: LandedBars[] = [];
+        for (const { name } of [BARS_1D, BARS_1M]) {
+          const snapshot = snapshots.find(({ table: one }) => one.name === name);
+          if (snapshot !== undefined)
+            bars.push(...(await readable([name], () => landedBars(reader, lake, snapshot))));
+        }
         const lists: KnownList[] = [];
         for (const schema of [INSTRUMENTS, UNIVERSE_MEMBERS]) {
           const { name } = schema;
@@ -146,11 +142,6 @@ function faultOf(name: string, { message, hint }: BarlakeError): Fault {
   return { name, message, hint };
 }
 
-function barsSql(name: string): string {
-  return `SELECT '${name}' AS dataset, region, count(DISTINCT symbol) AS symbols, count(*) AS bars,
-    min(trade_date)::VARCHAR AS first, max(trade_date)::VARCHAR AS last FROM ${name} GROUP BY region ORDER BY region`;
-}
-
 function printEmpty({ lake, asOf }: CommonOptions & PointInTimeOptions): void {
   const text =
     asOf === undefined
@@ -205,7 +196,7 @@ function coverageLines(coverage: readonly TableCoverage[]): string[] {
 /** What `status` shows. */
 interface StatusFacts {
   readonly tables: readonly StatusRow[];
-  readonly bars: readonly BarsRow[];
+  readonly bars: readonly LandedBars[];
   readonly lists: readonly KnownList[];
   readonly coverage: readonly TableCoverage[];
   readonly runs: readonly RunRow[];
@@ -228,14 +219,7 @@ function print({ tables, bars, lists, coverage, runs }: StatusFacts): void {
     ),
   ];
   if (bars.length > 0) {
-    const rows = bars.map((b) => [
-      b.dataset,
-      b.region,
-      count(Number(b.symbols)),
-      count(Number(b.bars)),
-      b.first,
-      b.last,
-    ]);
+    const rows = bars.map((b) => [b.dataset, b.region, count(b.symbols), count(b.bars), b.first, b.last]);
     lines.push("", table(["bars", "region", "symbols", "bars", "first", "last"], rows));
   }
   lines.push(...knownListLines(lists), ...coverageLines(coverage));

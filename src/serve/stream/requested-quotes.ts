@@ -9,8 +9,8 @@ import { ReplayedBars } from "./replayed-bars.js";
 /** Symbols whose bars are kept: some 20 MB. */
 const MOST_SYMBOLS = 20_000;
 
-/** What {@link SharedBars} work with. */
-interface SharedBarsOptions {
+/** What {@link RequestedQuotes} work with. */
+interface RequestedQuotesOptions {
   readonly bars: ReplayedBars;
   /** The replayed time of what is visible now. */
   readonly visibleNow: () => number;
@@ -20,7 +20,7 @@ interface SharedBarsOptions {
  * The bars of quotes in a replay, for requests: kept in memory as those of the stream, and shared by all clients. A
  * symbol's first request, and the first after the replay was set to another time, query the lake.
  */
-export class SharedBars {
+export class RequestedQuotes {
   readonly #bars: ReplayedBars;
   readonly #visibleNow: () => number;
   readonly #symbols = new Set<string>();
@@ -29,7 +29,7 @@ export class SharedBars {
   /** The end of the read that was begun last: one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor({ bars, visibleNow }: SharedBarsOptions) {
+  constructor({ bars, visibleNow }: RequestedQuotesOptions) {
     this.#bars = bars;
     this.#visibleNow = visibleNow;
   }
@@ -86,11 +86,11 @@ export function replayedQuoteBars(
   // Reads ahead do not wait for the memory of requests, which wait for them.
   const look = lookAtLake(reader, new MemoryBudgets(), ending.signal);
   const visibleNow = (): number => clock.asOf().visibleUntil;
-  const shared = new SharedBars({ bars: new ReplayedBars(look, onFault), visibleNow });
+  const requested = new RequestedQuotes({ bars: new ReplayedBars(look, onFault), visibleNow });
   app.addHook("onClose", async () => {
     ending.abort();
-    shared.clear();
-    await shared.idle();
+    requested.clear();
+    await requested.idle();
   });
-  return shared.read;
+  return requested.read;
 }

@@ -7,7 +7,7 @@ import { SessionPool } from "../../../src/serve/read/session-pool.js";
 import { ReplayClock } from "../../../src/serve/replay/replay-clock.js";
 import { lookAtLake } from "../../../src/serve/stream/look-at-lake.js";
 import { ReplayedBars } from "../../../src/serve/stream/replayed-bars.js";
-import { SharedBars } from "../../../src/serve/stream/shared-bars.js";
+import { RequestedQuotes } from "../../../src/serve/stream/requested-quotes.js";
 import { once } from "../../once.js";
 import { cases, pickCases } from "../../sweep.js";
 import { newLake, serveForTest } from "../served-lake.js";
@@ -28,9 +28,9 @@ test("requests at any time, at the same time too, get what the lake says", async
   const look = lookAtLake(reader, new MemoryBudgets(), new AbortController().signal);
   const faults: unknown[] = [];
   const bars = new ReplayedBars(look, (fault) => faults.push(fault));
-  const shared = new SharedBars({ bars, visibleNow: () => visibleNow });
-  onTestFinished(() => shared.clear());
-  const quotesAt = (time: number, symbols: readonly string[], read?: typeof shared.read) =>
+  const requested = new RequestedQuotes({ bars, visibleNow: () => visibleNow });
+  onTestFinished(() => requested.clear());
+  const quotesAt = (time: number, symbols: readonly string[], read?: typeof requested.read) =>
     look((view) => quoteTexts(view, symbols, read), { asOf: asOf(time) });
   const minutes = Math.floor((RANGE.end - RANGE.start) / MINUTE_MS);
   let found = 0;
@@ -46,7 +46,7 @@ test("requests at any time, at the same time too, get what the lake says", async
         { time: visibleNow - MINUTE_MS, symbols: some },
         { time: visibleNow, symbols: some },
       ];
-      const shown = await Promise.all(asked.map((one) => quotesAt(one.time, one.symbols, shared.read)));
+      const shown = await Promise.all(asked.map((one) => quotesAt(one.time, one.symbols, requested.read)));
       for (const [n, { time, symbols }] of asked.entries()) {
         expect(shown[n], new Date(time).toISOString()).toEqual(await quotesAt(time, symbols));
         found += shown[n]?.size ?? 0;
