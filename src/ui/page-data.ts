@@ -231,7 +231,8 @@ export interface CellFaultReport extends FaultReport {
 
 /** A result that the workspace keeps for a while, by which it is scrolled and exported. */
 export interface ResultReport {
-  readonly id: string;
+  /** Null where it found no room: only the rows in the page are there. */
+  readonly id: string | null;
   readonly rows: number;
 }
 
@@ -272,7 +273,7 @@ export type NotebookLine =
       readonly html: string;
       readonly chart?: unknown;
       readonly fault: CellFaultReport | null;
-      /** The cell's results, in their order; one that found no room, or has no rows, is missing. */
+      /** The cell's results, in their order; one without rows is missing. */
       readonly results: readonly ResultReport[];
       readonly tookMs: number;
     }

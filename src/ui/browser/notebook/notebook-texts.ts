@@ -39,6 +39,7 @@ const ENGLISH = {
   notKept: "This browser keeps no draft of it: save it before you leave.",
   failed: "with an error",
   resultAs: "The result as",
+  tooLarge: "more than the workspace can keep, so there are no further rows and no files. Select less of it.",
   htmlPage: "HTML page",
 };
 
@@ -83,6 +84,7 @@ const CHINESE: Readonly<Record<NotebookTextName, string>> = {
   notKept: "此浏览器不保存草稿：离开前请保存。",
   failed: "有错误",
   resultAs: "结果导出为",
+  tooLarge: "超出工作台能保存的大小，无法继续滚动或导出。请缩小查询范围。",
   htmlPage: "HTML 页面",
 };
 
