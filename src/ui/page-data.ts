@@ -181,6 +181,19 @@ export interface NotebookReport {
   readonly title: string;
   /** Whether it comes with barlake. */
   readonly isShipped: boolean;
+  /** Hash of the file's content; null of one that comes with barlake. */
+  readonly hash: string | null;
+}
+
+/** The notebooks, and the folder of the user's. */
+export interface NotebooksReport {
+  readonly notebooks: readonly NotebookReport[];
+  readonly folder: string | null;
+}
+
+/** The response to a notebook that was to be renamed or deleted; but for `done`, with status 409. */
+export interface MoveReport {
+  readonly kind: "done" | "taken" | "changed";
 }
 
 /** A notebook as it is edited. */
