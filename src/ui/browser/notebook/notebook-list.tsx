@@ -15,10 +15,10 @@ export function NotebookList() {
   const [moving, setMoving] = useState<{ readonly move: Move; readonly notebook: NotebookReport }>();
   const [said, setSaid] = useState<string>();
   const status = useRef<HTMLParagraphElement>(null);
-  const close = (text: string | undefined): void => {
+  const close = (outcome: string | undefined): void => {
     setMoving(undefined);
-    if (text === undefined) return;
-    setSaid(text);
+    if (outcome === undefined) return;
+    setSaid(outcome);
     setRound((n) => n + 1);
     // The button that opened the dialog may be gone.
     status.current?.focus();
