@@ -88,7 +88,10 @@ const DISK: readonly { name: RegExp; for: string }[] = [
     for: "notebooks, which come with the program",
   },
   { name: /^ui\/http\/page-files\.ts$/, for: "the page, which the build makes" },
-  { name: /^ui\/notebooks\/(notebook-files|notebook-text|save-notebook)\.ts$/, for: "the user's notebooks" },
+  {
+    name: /^ui\/notebooks\/(move-notebook|notebook-files|notebook-text|save-notebook)\.ts$/,
+    for: "the user's notebooks",
+  },
   { name: /^ui\/results\/exported-file\.ts$/, for: "a result that is exported, until it was sent" },
   { name: /^client\/key-(claims|id)\.ts$/, for: "what processes of this machine share about a key" },
   { name: /^core\/version\.ts$/, for: "the package's version" },

@@ -181,6 +181,19 @@ export interface NotebookReport {
   readonly title: string;
   /** Whether it comes with barlake. */
   readonly isShipped: boolean;
+  /** Hash of the file's content; null of one that comes with barlake. */
+  readonly hash: string | null;
+}
+
+/** The notebooks, and the folder of the user's. */
+export interface NotebooksReport {
+  readonly notebooks: readonly NotebookReport[];
+  readonly folder: string | null;
+}
+
+/** The response to a notebook that was to be renamed or deleted; but for `done`, with status 409. */
+export interface MoveReport {
+  readonly kind: "done" | "taken" | "changed";
 }
 
 /** A notebook as it is edited. */
@@ -231,7 +244,8 @@ export interface CellFaultReport extends FaultReport {
 
 /** A result that the workspace keeps for a while, by which it is scrolled and exported. */
 export interface ResultReport {
-  readonly id: string;
+  /** Null where it found no room: only the rows in the page are there. */
+  readonly id: string | null;
   readonly rows: number;
 }
 
@@ -272,7 +286,7 @@ export type NotebookLine =
       readonly html: string;
       readonly chart?: unknown;
       readonly fault: CellFaultReport | null;
-      /** The cell's results, in their order; without those that were too large to keep, and those without rows. */
+      /** The cell's results, in their order; one without rows is missing. */
       readonly results: readonly ResultReport[];
       readonly tookMs: number;
     }

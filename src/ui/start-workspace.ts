@@ -122,6 +122,8 @@ async function makeApp(
   const app = fastify({
     forceCloseConnections: true,
     requestIdHeader: false,
+    // A symbol of a row that was set aside can be any text.
+    routerOptions: { maxParamLength: MAX_URL_LENGTH },
     http: { maxHeaderSize: 2 * MAX_URL_LENGTH },
   });
   addGuard(app, access);

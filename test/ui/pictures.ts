@@ -29,6 +29,7 @@ const views: Readonly<Record<string, string>> = {
   minutes: `/instrument/${first}?period=5m`,
   notebooks: "/notebook",
   notebook: "/notebook/instrument",
+  editor: "/notebook/instrument",
   overview: "/notebook/market-overview",
   runs: "/runs",
   run: await firstLink("/runs", "section[aria-labelledby=runs] tbody th a"),
@@ -46,6 +47,10 @@ for (const [name, path] of Object.entries(views))
       await page.waitForSelector("main h1");
       await page.waitForLoadState("networkidle");
       await page.waitForSelector(".hollow, .stale", { state: "detached" });
+      if (name === "editor") {
+        await page.getByRole("button", { name: "Edit", exact: true }).nth(1).click({ force: true });
+        await page.locator(".cm-content").waitFor();
+      }
       const file = join(folder, `${name}-${viewport.width}-${colorScheme}.png`);
       await page.screenshot({ path: file, fullPage: true });
       process.stdout.write(`${file}\n`);
@@ -56,6 +61,7 @@ async function firstLink(path: string, selector: string): Promise<string> {
   await using context = await browser.newContext();
   const page = await context.newPage();
   await page.goto(workspace.address(path));
+  await page.waitForLoadState("networkidle");
   await page.waitForSelector(".hollow", { state: "detached" });
   const link = page.locator(selector).first();
   return ((await link.count()) > 0 ? await link.getAttribute("href") : undefined) ?? path;

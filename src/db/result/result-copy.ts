@@ -9,6 +9,8 @@ export interface ResultCopy {
   end(): void;
   /** Whether the table has every row. */
   readonly isWhole: boolean;
+  /** Whether the other database had no room. */
+  readonly hasFailed: boolean;
   /** Gives up what is not whole; the table stays until it is dropped. */
   discard(): void;
 }
@@ -17,12 +19,14 @@ export interface ResultCopy {
 export function resultCopy(connection: DuckDBConnection, table: string): ResultCopy {
   let appender: DuckDBAppender | undefined;
   let isWhole = false;
+  let hasFailed = false;
   const attempt = (step: () => void): void => {
     try {
       step();
     } catch {
       // The other database is full: the copy ends, and the result can still be read to its end.
       appender = undefined;
+      hasFailed = true;
     }
   };
   return {
@@ -35,6 +39,7 @@ export function resultCopy(connection: DuckDBConnection, table: string): ResultC
         appender = await connection.createAppender(table);
       } catch {
         appender = undefined;
+        hasFailed = true;
       }
     },
     add: (chunk) => attempt(() => appender?.appendDataChunk(chunk)),
@@ -51,6 +56,9 @@ export function resultCopy(connection: DuckDBConnection, table: string): ResultC
       }),
     get isWhole() {
       return isWhole;
+    },
+    get hasFailed() {
+      return hasFailed;
     },
   };
 }

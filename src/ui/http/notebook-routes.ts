@@ -7,9 +7,9 @@ import { parseNotebook } from "../../notebook/parse/parse-notebook.js";
 import { madePage } from "../notebooks/made-page.js";
 import { listNotebooks, readNotebook } from "../notebooks/notebook-files.js";
 import { expectNotebookName } from "../notebooks/notebook-name.js";
+import { notebookWriter } from "../notebooks/notebook-writer.js";
 import { notebookLines } from "../notebooks/run-lines.js";
-import { notebookSaver } from "../notebooks/save-notebook.js";
-import type { NotebookLine, NotebookSource, SaveReport } from "../page-data.js";
+import type { MoveReport, NotebookLine, NotebookSource, SaveReport } from "../page-data.js";
 import { sandboxedEngine } from "../session/sandboxed-engine.js";
 import type { WorkspaceParts } from "../workspace-parts.js";
 import { SENT_BY_PAGE } from "./guard.js";
@@ -26,8 +26,11 @@ const SENT = { config: SENT_BY_PAGE, bodyLimit: BODY_LIMIT } as const;
 /** Routes of the view Notebook. */
 export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
   const { readers, clock, results, notebooks: folder } = parts;
-  const save = notebookSaver(folder);
-  app.get("/api/notebooks", async () => ({ notebooks: await listNotebooks(folder), folder: folder ?? null }));
+  const writer = notebookWriter(folder);
+  app.get("/api/notebooks", async () => ({
+    notebooks: await listNotebooks(folder),
+    folder: folder === undefined ? null : resolve(folder),
+  }));
   app.get("/api/notebook", async (request): Promise<NotebookSource> => {
     const query = queryOf(request);
     const name = required(query, "name");
@@ -82,10 +85,25 @@ export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): 
     const { body } = request;
     const before = memberOf(body, "before") ?? null;
     if (before !== null && typeof before !== "string") throw new UsageError("the body's before is no hash");
-    const outcome = await save({ name: textIn(body, "name"), text: textIn(body, "text"), before });
+    const outcome = await writer.save({ name: textIn(body, "name"), text: textIn(body, "text"), before });
     if (outcome.kind === "changed") void reply.code(409);
     return outcome;
   });
+  app.post("/api/notebook/rename", SENT, async ({ body }, reply): Promise<MoveReport> => {
+    const { kind } = await writer.rename({ ...fileIn(body), to: textIn(body, "to") });
+    if (kind !== "done") void reply.code(409);
+    return { kind };
+  });
+  app.post("/api/notebook/delete", SENT, async ({ body }, reply): Promise<MoveReport> => {
+    const { kind } = await writer.remove(fileIn(body));
+    if (kind !== "done") void reply.code(409);
+    return { kind };
+  });
+}
+
+/** The file that a body names, with the content that the page has read. */
+function fileIn(body: unknown): { readonly name: string; readonly before: string } {
+  return { name: textIn(body, "name"), before: textIn(body, "before") };
 }
 
 /** The values of parameters in an address. */

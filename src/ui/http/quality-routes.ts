@@ -5,7 +5,9 @@ import { parseTradingDate } from "../../core/time.js";
 import type { Session } from "../../db/session/session.js";
 import { countGaps, gapSubjects, gapsOf, type LedgerGaps, ledgerGaps } from "../quality/coverage-findings.js";
 import type { FindingsFilter } from "../quality/findings-sql.js";
+import { listPage, pageWithin } from "../quality/list-page.js";
 import type {
+  FindingReport,
   FindingsReport,
   ListPage,
   RuleCount,
@@ -27,7 +29,7 @@ const LEDGER_MS = 300_000;
 const MOST_KEPT = 200;
 /** Ledgers that are kept: each has the gaps of every symbol. */
 const MOST_LEDGERS = 2;
-/** Longest text of a symbol or a filter. */
+/** Longest text of a filter. */
 const MOST_TEXT = 200;
 
 /** What a request is about, and when its page has gone. */
@@ -73,7 +75,7 @@ export function addQualityRoutes(app: FastifyInstance, parts: WorkspaceParts): v
   app.get("/api/quality/count", async (request, reply): Promise<RuleCount> => {
     const rule = ruleOf(queryOf(request));
     const use = asked(request, reply);
-    if (!rule.isVersioned && use.state.asOf !== undefined) return { counts: [], unknown: "past" };
+    if (isPast(rule, use.state)) return { counts: [], unknown: "past" };
     if (!isSql(rule)) return countGaps(await gapsIn(use), rule);
     const counts = await read(use, `count ${rule.name}`, (session) => countFindings(session, rule));
     return { counts, unknown: null };
@@ -82,29 +84,42 @@ export function addQualityRoutes(app: FastifyInstance, parts: WorkspaceParts): v
     const query = queryOf(request);
     const rule = ruleOf(query);
     const use = asked(request, reply);
-    const [filter, page] = [filterOf(query), pageOf(query)];
-    if (!isSql(rule)) return gapSubjects(known(await gapsIn(use)), rule, filter, page);
-    return read(use, `subjects ${rule.name} ${JSON.stringify(filter)} ${page}`, (session) =>
-      findingSubjects(session, rule, filter, page),
-    );
+    const filter = filterOf(query);
+    if (isPast(rule, use.state)) return { ...listPage<SubjectReport>([], 0, 1), unknown: "past" };
+    if (isSql(rule))
+      return pageWithin(pageOf(query), (page) =>
+        read(use, `subjects ${rule.name} ${JSON.stringify(filter)} ${page}`, (session) =>
+          findingSubjects(session, rule, filter, page),
+        ),
+      );
+    const gaps = await gapsIn(use);
+    if (gaps === undefined) return { ...listPage<SubjectReport>([], 0, 1), unknown: "imported" };
+    return pageWithin(pageOf(query), (page) => gapSubjects(gaps, rule, filter, page));
   });
   app.get("/api/quality/findings", async (request, reply): Promise<FindingsReport> => {
     const query = queryOf(request);
     const rule = ruleOf(query);
     const use = asked(request, reply);
-    const subject = textIn(query, "subject");
-    const [filter, page] = [filterOf(query), pageOf(query)];
-    if (!isSql(rule)) return gapsOf(known(await gapsIn(use)), rule, subject, filter, page, location);
-    return read(use, `findings ${rule.name} ${subject} ${JSON.stringify(filter)} ${page}`, (session) =>
-      findingsOf(session, rule, subject, filter, page, location),
-    );
+    const subject = required(query, "subject");
+    const filter = filterOf(query);
+    const none = { ...listPage<FindingReport>([], 0, 1), columns: [] };
+    if (isPast(rule, use.state)) return { ...none, unknown: "past" };
+    if (isSql(rule))
+      return pageWithin(pageOf(query), (page) =>
+        read(use, `findings ${rule.name} ${subject} ${JSON.stringify(filter)} ${page}`, (session) =>
+          findingsOf(session, rule, subject, filter, page, location),
+        ),
+      );
+    const gaps = await gapsIn(use);
+    if (gaps === undefined) return { ...none, unknown: "imported" };
+    return pageWithin(pageOf(query), (page) => gapsOf(gaps, rule, subject, filter, page, location));
   });
   app.get("/api/quality/evidence", async (request, reply) => {
     const signal = goneSignal(reply);
     const query = queryOf(request);
     const first = parseTradingDate(required(query, "first"));
     const wanted = {
-      subject: textIn(query, "subject"),
+      subject: required(query, "subject"),
       evidence: oneOf(query, "evidence", ["days", "minutes", "minute days"] as const),
       first,
       last: dateOf(query, "last") ?? first,
@@ -118,8 +133,9 @@ function isSql(rule: QualityRule): rule is QualityRule & { readonly sql: string 
   return rule.sql !== undefined;
 }
 
-function known(gaps: LedgerGaps): NonNullable<LedgerGaps> {
-  return gaps ?? new Map();
+/** Whether a state is of the past, and the rule compares what has no earlier versions. */
+function isPast(rule: QualityRule, { asOf }: LakeState): boolean {
+  return !rule.isVersioned && asOf !== undefined;
 }
 
 function filterOf(query: ReadonlyMap<string, string>): FindingsFilter {
@@ -133,11 +149,6 @@ function filterOf(query: ReadonlyMap<string, string>): FindingsFilter {
 
 function pageOf(query: ReadonlyMap<string, string>): number {
   return Math.max(1, Math.trunc(Number(query.get("page") ?? 1)) || 1);
-}
-
-/** A text that need not be a symbol: rows are set aside because theirs is none. */
-function textIn(query: ReadonlyMap<string, string>, name: string): string {
-  return required(query, name).slice(0, MOST_TEXT);
 }
 
 function instantIn(query: ReadonlyMap<string, string>): number | undefined {

@@ -3,6 +3,7 @@ import { UsageError } from "../../core/errors.js";
 import type { Pipeline } from "../../jobs/pipeline/definition.js";
 import { loadPipeline, pipelineFiles } from "../../jobs/pipeline/load-pipeline.js";
 import { RUN_STATUSES } from "../../schema/runs.js";
+import { pageWithin } from "../quality/list-page.js";
 import { pageOfRuns } from "../runs/list-runs.js";
 import { otherRuns } from "../runs/other-runs.js";
 import { pipelineReports, planReport } from "../runs/pipeline-reports.js";
@@ -42,7 +43,7 @@ export function addRunsRoutes(app: FastifyInstance, parts: WorkspaceParts, start
     const status = RUN_STATUSES.find((one) => one === query.get("status"));
     const filter = { pipeline: query.get("pipeline"), status };
     return readers.use(stateOf(request, parts), { signal }, ({ session }) =>
-      pageOfRuns(session, filter, Number(query.get("page") ?? 1)),
+      pageWithin(Number(query.get("page") ?? 1), (page) => pageOfRuns(session, filter, page)),
     );
   });
   app.get("/api/runs/details", async (request, reply) => {

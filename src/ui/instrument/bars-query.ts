@@ -82,7 +82,11 @@ function barsSql({ symbol, period, adjustment, to }: BarsRequest, from: TradingD
     ...(from === undefined ? [] : [`trade_date >= DATE ${literal(from)}`]),
     ...(to === undefined ? [] : [`trade_date < DATE ${literal(to)}`]),
   ];
-  return `SELECT CAST(${time} AS DOUBLE) AS time, open, high, low, close, CAST(shares AS DOUBLE) AS shares, amount, prev_close, is_final
+  // Some feeds have 0 as open, high and low of a bar without trades: drawn as it is, it would hide all other prices.
+  const drawn = (price: string): string =>
+    `CASE WHEN shares = 0 AND open = high AND high = low THEN close ELSE ${price} END AS ${price}`;
+  const prices = ["open", "high", "low"].map(drawn).join(", ");
+  return `SELECT CAST(${time} AS DOUBLE) AS time, ${prices}, close, CAST(shares AS DOUBLE) AS shares, amount, prev_close, is_final
     FROM adjusted(${literal(period)}, ${literal(adjustment)})
     WHERE ${["symbol = $1", ...window].join(" AND ")}
     ORDER BY "timestamp"`;

@@ -8,6 +8,7 @@ import { type NotebookText, readNotebookText } from "./notebook-text.js";
 /** A notebook that can be shown. */
 interface KnownNotebook extends ShippedNotebook {
   readonly isShipped: boolean;
+  readonly hash: string | null;
 }
 
 /**
@@ -16,7 +17,9 @@ interface KnownNotebook extends ShippedNotebook {
  * @param folder undefined, or one that does not exist: only those that come with barlake.
  */
 export async function listNotebooks(folder: string | undefined): Promise<NotebookReport[]> {
-  return (await knownNotebooks(folder)).map(({ name, title, isShipped }) => ({ name, title, isShipped }));
+  return (await knownNotebooks(folder)).map(({ name, title, isShipped, hash }) => {
+    return { name, title, isShipped, hash };
+  });
 }
 
 /** The text of a notebook of the list. @throws {UsageError} for another name: a path is none. */
@@ -37,7 +40,7 @@ async function knownNotebooks(folder: string | undefined): Promise<KnownNotebook
   const own = folder === undefined ? [] : await ownNotebooks(folder);
   const names = new Set(own.map(({ name }) => name));
   const shipped = shippedNotebooks().filter(({ name }) => !names.has(name));
-  return [...own, ...shipped.map((one) => ({ ...one, isShipped: true }))];
+  return [...own, ...shipped.map((one) => ({ ...one, isShipped: true, hash: null }))];
 }
 
 async function ownNotebooks(folder: string): Promise<KnownNotebook[]> {
@@ -49,10 +52,10 @@ async function ownNotebooks(folder: string): Promise<KnownNotebook[]> {
   return Promise.all(
     names.sort().map(async (file) => {
       const path = join(folder, file);
-      const { text } = await readNotebookText(path);
+      const { text, hash } = await readNotebookText(path);
       const name = file.slice(0, -".sql".length);
       const title = /^--\s*#+\s*(.+)$/m.exec(text)?.[1]?.trim() ?? name;
-      return { name, path, title, isShipped: false };
+      return { name, path, title, isShipped: false, hash };
     }),
   );
 }

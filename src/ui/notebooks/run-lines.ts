@@ -51,9 +51,20 @@ export async function* notebookLines(
   const needed = cellsNeeded(cells, shown);
   const running = { ...notebook, cells: cells.filter((_, index) => needed.has(index)) };
   try {
-    const values = await computeParameters(engine, notebook, givenOf(notebook, given));
+    const own = givenOf(notebook, given);
+    const begin = { kind: "begin", title, cells: shown.size } as const;
+    let values: NamedValues;
+    try {
+      values = await computeParameters(engine, notebook, own);
+    } catch (error) {
+      signal.throwIfAborted();
+      // The controls are there all the same: by them the refused value is replaced.
+      const parameters = await refusedReports(engine, notebook, own);
+      if (parameters !== undefined) yield { ...begin, parameters };
+      throw error;
+    }
     const parameters = await parameterReports(engine, notebook, values);
-    yield { kind: "begin", title, parameters, cells: shown.size };
+    yield { ...begin, parameters };
     let began = ticksOf(clock);
     // Those of the parameters are no cell's.
     taken();
@@ -103,6 +114,21 @@ async function parameterReports(
     });
   }
   return reports;
+}
+
+/** The controls of values of which one is refused; undefined where the notebook's own values are, too. */
+async function refusedReports(
+  engine: QueryEngine,
+  notebook: Notebook,
+  given: ReadonlyMap<string, string>,
+): Promise<ParameterReport[] | undefined> {
+  try {
+    const values = await computeParameters(engine, notebook, new Map());
+    const reports = await parameterReports(engine, notebook, values);
+    return reports.map((report) => ({ ...report, value: given.get(report.name) ?? report.value }));
+  } catch {
+    return undefined;
+  }
 }
 
 function controlOf({ name }: Parameter, { type }: TypedValue): ControlKind {

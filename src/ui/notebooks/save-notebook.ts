@@ -21,23 +21,13 @@ export type SaveOutcome =
   /** `theirs` is what the file contains now; null where it is gone. */
   | { readonly kind: "changed"; readonly theirs: NotebookText | null };
 
-/** Makes the function that writes notebooks of a folder, one after the other. */
-export function notebookSaver(folder: string | undefined): (notebook: SavedNotebook) => Promise<SaveOutcome> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (notebook) => {
-    const saving = last.then(() => saveNotebook(folder, notebook));
-    last = saving.catch(() => {});
-    return saving;
-  };
-}
-
 /**
  * Writes a notebook of a folder completely or not at all: the content is durable under a temporary name before it takes
  * the file's place. A link is never followed, and never replaced.
  *
  * @throws {UsageError} for a name or a folder that cannot be. @throws {BarlakeError} where the disk refuses.
  */
-async function saveNotebook(
+export async function saveNotebook(
   folder: string | undefined,
   { name, text, before }: SavedNotebook,
 ): Promise<SaveOutcome> {
@@ -68,7 +58,7 @@ async function saveNotebook(
 }
 
 /** The folder itself, without links. @throws {UsageError} where there is none. */
-async function writableFolder(folder: string | undefined): Promise<string> {
+export async function writableFolder(folder: string | undefined): Promise<string> {
   if (folder === undefined)
     throw new UsageError("the workspace has no folder for notebooks", {
       hint: "start it with: barlake ui --notebooks FOLDER",
@@ -84,7 +74,7 @@ async function writableFolder(folder: string | undefined): Promise<string> {
 }
 
 /** What stands at a path; undefined where nothing does. @throws {UsageError} for a link, or a folder. */
-async function fileAt(path: string): Promise<(NotebookText & { readonly mode: number }) | undefined> {
+export async function fileAt(path: string): Promise<(NotebookText & { readonly mode: number }) | undefined> {
   const facts = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
     throw error;
@@ -92,7 +82,7 @@ async function fileAt(path: string): Promise<(NotebookText & { readonly mode: nu
   if (facts === undefined) return undefined;
   if (!facts.isFile())
     throw new UsageError(`file ${path}: is ${facts.isSymbolicLink() ? "a link" : "no file"}`, {
-      hint: "save under another name",
+      hint: "choose another name",
     });
   return { ...(await readNotebookText(path)), mode: facts.mode };
 }
@@ -110,7 +100,8 @@ async function writeDraft(path: string, text: string, mode: number | undefined):
   }
 }
 
-async function linkIfAbsent(file: string, path: string): Promise<boolean> {
+/** Gives a file a second name, unless something has it. @returns whether it has got it */
+export async function linkIfAbsent(file: string, path: string): Promise<boolean> {
   try {
     await link(file, path);
     return true;

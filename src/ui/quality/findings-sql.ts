@@ -14,7 +14,7 @@ export interface FindingsFilter {
   readonly to?: string | undefined;
 }
 
-/** Stands for the symbol of findings that name none. */
+/** Stands for the symbol of findings that name none, or an empty one. */
 export const NO_SUBJECT = "-";
 /** Stands for the region of symbols whose exchange is not known. */
 export const NO_REGION = "-";
@@ -42,7 +42,7 @@ export async function findingsQuery(
   const described = await session.json<{ column_name: string; column_type: string }>(`DESCRIBE ${rule.sql}`);
   const columns = described.map(({ column_name: name, column_type: type }) => ({ name, type }));
   const has = (name: string): boolean => columns.some((column) => column.name === name);
-  const symbol = has("symbol") ? "symbol" : "NULL";
+  const symbol = has("symbol") ? "nullif(symbol, '')" : "NULL";
   const region = has("symbol") ? regionSql("symbol") : has("region") ? "region" : "NULL";
   const day = (names: readonly string[]): string => {
     const found = names.find(has);

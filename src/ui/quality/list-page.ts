@@ -10,6 +10,17 @@ export function offsetOf(page: number): number {
   return (Math.min(Math.max(1, Math.trunc(page) || 1), MOST_PAGES) - 1) * PAGE_ROWS;
 }
 
+/** The page of a list, or its last one where the list ends before it. @param read reads a page */
+export async function pageWithin<L extends ListPage<unknown>>(
+  page: number,
+  read: (page: number) => L | Promise<L>,
+): Promise<L> {
+  const found = await read(page);
+  if (found.rows.length > 0 || found.page === 1) return found;
+  const first = await read(1);
+  return first.pages === 1 ? first : read(first.pages);
+}
+
 /** A page with its place in the list. @param total rows of the whole list */
 export function listPage<T>(rows: readonly T[], total: number, page: number): ListPage<T> {
   const pages = Math.min(MOST_PAGES, Math.max(1, Math.ceil(total / PAGE_ROWS)));

@@ -70,6 +70,8 @@ export interface ListPage<T> {
   readonly page: number;
   /** Pages that can be opened; further rows are found by a narrower filter. */
   readonly pages: number;
+  /** Why nothing is known of the list; absent where it is known. */
+  readonly unknown?: UnknownReason | undefined;
 }
 
 /** A value of a table of the page. */

@@ -4,14 +4,8 @@ import type { QueryEngine } from "../../db/query-engine.js";
 import { ident, literal } from "../../db/quote.js";
 import { Session } from "../../db/session/session.js";
 import { formatValues } from "../../notebook/page/format-values.js";
-import type { RowsReport } from "../page-data.js";
+import type { ResultReport, RowsReport } from "../page-data.js";
 import { type ExportFormat, exportedFile } from "./exported-file.js";
-
-/** A stored result. */
-export interface StoredResult {
-  readonly id: string;
-  readonly rows: number;
-}
 
 /** Most results that are stored; the oldest are dropped. */
 const MOST_RESULTS = 40;
@@ -24,16 +18,22 @@ const MOST_ROWS = 500;
 /**
  * Results of runs, so that a page can scroll and export them: each is copied, while it is read, into a table of a database
  * of the workspace, in which no statement of a user runs. Memory and disk are bounded; a result that exceeds them is not
- * kept. It is a class because it owns the database.
+ * kept, and has no id. It is a class because it owns the database.
  */
 export class StoredResults implements Disposable {
+  readonly #limits: { readonly memory: string; readonly spilled: string };
   #database: Promise<Session> | undefined;
   /** Rows by id, the oldest first. */
   readonly #rows = new Map<string, number>();
 
+  /** @param limits memory and disk of all results, in DuckDB's notation. */
+  constructor(limits = { memory: MEMORY, spilled: MOST_SPILLED }) {
+    this.#limits = limits;
+  }
+
   /** A session's engine whose results are kept, and a function that gives those since its last call, in their order. */
-  keeping(session: Session): { readonly engine: QueryEngine; readonly take: () => readonly StoredResult[] } {
-    let kept: StoredResult[] = [];
+  keeping(session: Session): { readonly engine: QueryEngine; readonly take: () => readonly ResultReport[] } {
+    let kept: ResultReport[] = [];
     const engine: QueryEngine = {
       run: (sql) => session.run(sql),
       read: (sql) => session.read(sql),
@@ -48,6 +48,7 @@ export class StoredResults implements Disposable {
         try {
           const result = await session.result(sql, values, limit, copy);
           if (copy.isWhole && result.rows > 0) kept.push(await this.#keep(connection, id, result.rows));
+          else if (copy.hasFailed) kept.push({ id: null, rows: result.rows });
           return result;
         } finally {
           copy.discard();
@@ -55,7 +56,7 @@ export class StoredResults implements Disposable {
         }
       },
     };
-    const take = (): readonly StoredResult[] => {
+    const take = (): readonly ResultReport[] => {
       const taken = kept;
       kept = [];
       return taken;
@@ -89,11 +90,11 @@ export class StoredResults implements Disposable {
   }
 
   #open(): Promise<Session> {
-    this.#database ??= openDatabase();
+    this.#database ??= openDatabase(this.#limits);
     return this.#database;
   }
 
-  async #keep(connection: Session, id: string, rows: number): Promise<StoredResult> {
+  async #keep(connection: Session, id: string, rows: number): Promise<ResultReport> {
     this.#rows.set(id, rows);
     for (const old of [...this.#rows.keys()].slice(0, -MOST_RESULTS)) {
       this.#rows.delete(old);
@@ -103,9 +104,15 @@ export class StoredResults implements Disposable {
   }
 }
 
-async function openDatabase(): Promise<Session> {
-  const session = await Session.open({ memoryLimit: MEMORY, threads: 2 });
-  await session.run(`SET max_temp_directory_size = ${literal(MOST_SPILLED)}`);
+async function openDatabase({
+  memory,
+  spilled,
+}: {
+  readonly memory: string;
+  readonly spilled: string;
+}): Promise<Session> {
+  const session = await Session.open({ memoryLimit: memory, threads: 2 });
+  await session.run(`SET max_temp_directory_size = ${literal(spilled)}`);
   return session;
 }
 

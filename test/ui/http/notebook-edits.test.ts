@@ -6,6 +6,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +14,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Catalog } from "../../../src/db/catalog/catalog.js";
 import { Lake } from "../../../src/lake/lake.js";
-import type { LakeReport, NotebookLine, NotebookSource } from "../../../src/ui/page-data.js";
+import { hashOf } from "../../../src/ui/notebooks/notebook-text.js";
+import type { LakeReport, NotebookLine, NotebookSource, NotebooksReport } from "../../../src/ui/page-data.js";
 import { startWorkspace, type Workspace } from "../../../src/ui/start-workspace.js";
 import { smallLake } from "../../cli/small-lake.js";
 import { admitted, pageHeaders, type Reply, visit } from "../workspace-visit.js";
@@ -263,4 +265,62 @@ test("a lake that disappears stops the cells that read it; what was typed is sav
   } finally {
     renameSync(join(folder, "gone"), join(folder, "lake"));
   }
+});
+
+const move = (what: "rename" | "delete", body: unknown, headers = {}): Promise<Reply> =>
+  send("POST", `/api/notebook/${what}`, body, headers);
+const hashIn = async (name: string): Promise<string> =>
+  (JSON.parse((await get(`/api/notebook?name=${name}`)).body) as NotebookSource).hash ?? "";
+
+test("a notebook is renamed and deleted by who knows what it contains", async () => {
+  writeFileSync(join(notebooks, "old.sql"), "SELECT 1;");
+  writeFileSync(join(notebooks, "other.sql"), "SELECT 2;");
+  const before = await hashIn("old");
+  const list = JSON.parse((await get("/api/notebooks")).body) as NotebooksReport;
+  expect(list.notebooks.find(({ name }) => name === "old")?.hash).toBe(before);
+  const taken = await move("rename", { name: "old", to: "other", before });
+  expect([taken.status, JSON.parse(taken.body)]).toEqual([409, { kind: "taken" }]);
+  expect(readFileSync(join(notebooks, "other.sql"), "utf8")).toBe("SELECT 2;");
+  expect((await move("rename", { name: "old", to: "new 1", before })).status).toBe(200);
+  expect(readdirSync(notebooks)).not.toContain("old.sql");
+  expect(readFileSync(join(notebooks, "new 1.sql"), "utf8")).toBe("SELECT 1;");
+  writeFileSync(join(notebooks, "new 1.sql"), "theirs");
+  for (const what of ["rename", "delete"] as const)
+    for (const name of ["new 1", "old"]) {
+      const changed = await move(what, { name, to: "third", before });
+      expect([changed.status, JSON.parse(changed.body)], `${what} ${name}`).toEqual([
+        409,
+        { kind: "changed" },
+      ]);
+    }
+  expect(readFileSync(join(notebooks, "new 1.sql"), "utf8")).toBe("theirs");
+  expect((await move("delete", { name: "new 1", before: await hashIn("new%201") })).status).toBe(200);
+  expect(readdirSync(notebooks)).not.toContain("new 1.sql");
+});
+
+test("nothing outside of the folder is renamed or deleted, no link is followed, and no other site asks", async () => {
+  const outside = join(folder, "outside.sql");
+  writeFileSync(outside, "secret");
+  writeFileSync(join(notebooks, "kept.sql"), "SELECT 1;");
+  symlinkSync(outside, join(notebooks, "linked.sql"));
+  const before = await hashIn("kept");
+  const secret = hashOf("secret");
+  const refused: readonly ["rename" | "delete", unknown][] = [
+    ["delete", { name: "../outside", before: secret }],
+    ["delete", { name: "linked", before: secret }],
+    ["rename", { name: "linked", to: "a", before: secret }],
+    ["rename", { name: "../outside", to: "a", before: secret }],
+    ["rename", { name: "kept", to: "../a", before }],
+    ["rename", { name: "kept", to: ".hidden", before }],
+    ["delete", { name: "kept" }],
+    ["delete", { name: "kept", before: null }],
+  ];
+  for (const [what, body] of refused) expect((await move(what, body)).status, JSON.stringify(body)).toBe(400);
+  const shipped = await move("delete", { name: "fundamentals", before: hashOf("") });
+  expect(shipped.status).toBe(409);
+  const forged = { origin: "https://evil.example" };
+  expect((await move("delete", { name: "kept", before }, forged)).status).toBe(403);
+  expect(readFileSync(outside, "utf8")).toBe("secret");
+  expect(readdirSync(notebooks)).toEqual(expect.arrayContaining(["kept.sql", "linked.sql"]));
+  rmSync(join(notebooks, "linked.sql"));
 });

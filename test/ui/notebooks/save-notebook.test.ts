@@ -14,13 +14,13 @@ import { describe, expect, test } from "vitest";
 import { UsageError } from "../../../src/core/errors.js";
 import { expectNotebookName } from "../../../src/ui/notebooks/notebook-name.js";
 import { hashOf } from "../../../src/ui/notebooks/notebook-text.js";
-import { notebookSaver } from "../../../src/ui/notebooks/save-notebook.js";
+import { notebookWriter } from "../../../src/ui/notebooks/notebook-writer.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 
 describe("a notebook", () => {
   test("is created, and replaced by who knows what it contains", async () => {
     const folder = temporaryFolder();
-    const save = notebookSaver(folder);
+    const { save } = notebookWriter(folder);
     const first = await save({ name: "a 1", text: "SELECT 1;\r\n", before: null });
     expect(first).toEqual({ kind: "saved", hash: hashOf("SELECT 1;\r\n") });
     chmodSync(join(folder, "a 1.sql"), 0o600);
@@ -32,7 +32,7 @@ describe("a notebook", () => {
 
   test("that has changed since, or is gone, or has appeared, is left as it is, and shown", async () => {
     const folder = temporaryFolder();
-    const save = notebookSaver(folder);
+    const { save } = notebookWriter(folder);
     writeFileSync(join(folder, "a.sql"), "theirs");
     const theirs = { text: "theirs", hash: hashOf("theirs") };
     for (const before of [null, hashOf("older")])
@@ -51,14 +51,18 @@ describe("a notebook", () => {
     const folder = temporaryFolder();
     const bytes = Buffer.from("SELECT 'caf\xe9';", "latin1");
     writeFileSync(join(folder, "a.sql"), bytes);
-    const saving = notebookSaver(folder)({ name: "a", text: bytes.toString("utf8"), before: hashOf(bytes) });
+    const saving = notebookWriter(folder).save({
+      name: "a",
+      text: bytes.toString("utf8"),
+      before: hashOf(bytes),
+    });
     await expect(saving).rejects.toThrow("is not UTF-8");
     expect(readFileSync(join(folder, "a.sql"))).toEqual(bytes);
   });
 
   test("that two pages save at once gets one of the texts, and the other page hears of it", async () => {
     const folder = temporaryFolder();
-    const save = notebookSaver(folder);
+    const { save } = notebookWriter(folder);
     const outcomes = await Promise.all(["one", "two"].map((text) => save({ name: "a", text, before: null })));
     expect(outcomes.map(({ kind }) => kind)).toEqual(["saved", "changed"]);
     expect(readFileSync(join(folder, "a.sql"), "utf8")).toBe("one");
@@ -70,11 +74,11 @@ test.skipIf(process.platform === "win32")(
   () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "a.sql"), "old");
-    const built = new URL("../../../dist/ui/notebooks/save-notebook.js", import.meta.url).href;
+    const built = new URL("../../../dist/ui/notebooks/notebook-writer.js", import.meta.url).href;
     const script = `
-      const { notebookSaver } = await import(${JSON.stringify(built)});
+      const { notebookWriter } = await import(${JSON.stringify(built)});
       const notebook = { name: "a", text: "x".repeat(100_000), before: ${JSON.stringify(hashOf("old"))} };
-      await notebookSaver(${JSON.stringify(folder)})(notebook).then(
+      await notebookWriter(${JSON.stringify(folder)}).save(notebook).then(
         () => console.log("saved"),
         ({ message, hint }) => console.log(message + "\\n" + hint),
       );`;
@@ -95,7 +99,7 @@ describe("refused", () => {
     writeFileSync(outside, "secret");
     symlinkSync(outside, join(folder, "a.sql"));
     symlinkSync(join(outside, "..", "new.sql"), join(folder, "b.sql"));
-    const save = notebookSaver(folder);
+    const { save } = notebookWriter(folder);
     for (const name of ["a", "b"])
       for (const before of [null, hashOf("secret")])
         await expect(save({ name, text: "x", before })).rejects.toThrow("is a link");
@@ -108,9 +112,11 @@ describe("refused", () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, "a.sql"));
     const notebook = { name: "a", text: "x", before: null };
-    await expect(notebookSaver(folder)(notebook)).rejects.toThrow("is no file");
-    await expect(notebookSaver(undefined)(notebook)).rejects.toThrow("no folder for notebooks");
-    await expect(notebookSaver(join(folder, "missing"))(notebook)).rejects.toThrow("there is no such folder");
+    await expect(notebookWriter(folder).save(notebook)).rejects.toThrow("is no file");
+    await expect(notebookWriter(undefined).save(notebook)).rejects.toThrow("no folder for notebooks");
+    await expect(notebookWriter(join(folder, "missing")).save(notebook)).rejects.toThrow(
+      "there is no such folder",
+    );
   });
 
   test.each([

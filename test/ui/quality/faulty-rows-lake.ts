@@ -8,7 +8,10 @@ import { land } from "../../lake/temporary-lake.js";
 /** A symbol as a hostile source writes it. */
 export const HOSTILE = "<img src=x onerror=alert(1)>";
 
-/** A lake of one symbol whose rows contradict one another, with a row that was set aside. */
+/** A symbol that is longer than any. */
+export const LONG = "x".repeat(300);
+
+/** A lake of one symbol whose rows contradict one another, with rows that were set aside. */
 export async function faultyRowsLake(folder: string): Promise<Lake> {
   const lake = new Lake(folder, { hasDatabase: false });
   using session = await Session.open();
@@ -26,6 +29,12 @@ export async function faultyRowsLake(folder: string): Promise<Lake> {
     `SELECT 'a.csv' AS source, 7 AS line, '${HOSTILE}' AS symbol, '2024-01-08' AS "timestamp", 'bad_symbol' AS rule,
        'it is no symbol' AS reason, NULL::BIGINT AS bars, '{"a":1}'::JSON AS "row"`,
   );
+  for (const symbol of ["''", "NULL", `'${LONG}'`])
+    await rejects.add(
+      "bars_1d",
+      `SELECT 'b.csv' AS source, 1 AS line, ${symbol} AS symbol, '2024-01-08' AS "timestamp", 'bad_symbol' AS rule,
+         'it is no symbol' AS reason, NULL::BIGINT AS bars, '{}'::JSON AS "row"`,
+    );
   await rejects.save(lake);
   return lake;
 }

@@ -15,7 +15,7 @@ import type {
 } from "../../../src/ui/quality/quality-data.js";
 import { startWorkspace, type Workspace } from "../../../src/ui/start-workspace.js";
 import { admitted, visit } from "../workspace-visit.js";
-import { faultyRowsLake, HOSTILE } from "./faulty-rows-lake.js";
+import { faultyRowsLake, HOSTILE, LONG } from "./faulty-rows-lake.js";
 
 const folder = mkdtempSync(join(tmpdir(), "barlake-quality-"));
 let lake: Lake;
@@ -54,7 +54,7 @@ test("every rule can be counted, and the audits find what `check --audits` finds
   }
   const { findings } = await auditLake(lake);
   const audited = findings.map(({ name, rows }): [string, number] => [name, rows]);
-  expect(Object.fromEntries(found)).toEqual({ ...Object.fromEntries(audited), set_aside: 1 });
+  expect(Object.fromEntries(found)).toEqual({ ...Object.fromEntries(audited), set_aside: 4 });
   expect(audited.map(([name]) => name)).toEqual(expect.arrayContaining(["minute_labels", "ohlc", "units"]));
 });
 
@@ -121,7 +121,20 @@ test("a row that was set aside has a page, whatever its symbol is", async () => 
     rule: "set_aside",
     region: "-",
   });
-  expect(rows.map(({ subject }) => subject)).toEqual([HOSTILE]);
+  expect(rows.map(({ subject, findings }) => [subject, findings])).toEqual([
+    ["-", 2],
+    [HOSTILE, 1],
+    [LONG, 1],
+  ]);
+  for (const [subject, total] of [
+    ["-", 2],
+    [LONG, 1],
+  ] as const) {
+    const own = await get<FindingsReport>("quality/findings", { state, rule: "set_aside", subject });
+    expect([own.total, own.rows.length], subject.slice(0, 9)).toEqual([total, total]);
+    const { status } = await visit(workspace.port, `/quality/set_aside/${subject}`, { cookie });
+    expect(status).toBe(200);
+  }
   const report = await get<FindingsReport>("quality/findings", {
     state,
     rule: "set_aside",
@@ -131,12 +144,30 @@ test("a row that was set aside has a page, whatever its symbol is", async () => 
   expect(report.rows[0]?.explains).toBe("npx barlake runs show import-1 --lake 'my data'");
 });
 
+test("a page after the end of a list is its last one", async () => {
+  const query = { state, rule: "ohlc", subject: "600519.SH" };
+  for (const page of ["7", "1e9"]) {
+    const subjects = await get<ListPage<SubjectReport>>("quality/subjects", { ...query, page });
+    expect([subjects.page, subjects.rows.length]).toEqual([1, 1]);
+    const findings = await get<FindingsReport>("quality/findings", { ...query, page });
+    expect([findings.page, findings.rows.length]).toEqual([1, findings.total]);
+  }
+});
+
 test("what is not known says why, and wrong addresses say what they may be", async () => {
   expect((await count("never_asked")).unknown).toBe("imported");
   const past = await get<LakeReport>("state", { asof: "2030-01-01T00:00:00Z" });
   expect((await get<RuleCount>("quality/count", { state: past.state, rule: "set_aside" })).unknown).toBe(
     "past",
   );
+  const subject = "600519.SH";
+  for (const list of ["subjects", "findings"]) {
+    const listed = (rule: string, of: string): Promise<ListPage<unknown>> =>
+      get(`quality/${list}`, { state: of, rule, subject });
+    expect(await listed("set_aside", past.state), list).toMatchObject({ total: 0, unknown: "past" });
+    expect(await listed("unexplained", past.state), list).toMatchObject({ total: 0, unknown: "past" });
+    expect(await listed("unexplained", state), list).toMatchObject({ total: 0, unknown: "imported" });
+  }
   await expect(count("nothing")).rejects.toThrow("is none of");
   await expect(get("quality/subjects", { state, rule: "ohlc", from: "x" })).rejects.toThrow(/^400/);
 });

@@ -71,9 +71,21 @@ test("statements without rows are not kept; of a result that failed nothing is",
   expect(take()).toEqual([]);
 });
 
+test("a result that finds no room is reported without an id, and those after it are kept", async () => {
+  const results = new StoredResults({ memory: "16MB", spilled: "1MB" });
+  onTestFinished(() => results[Symbol.dispose]());
+  const { engine, take } = results.keeping(await openSession({ threads: 2 }));
+  await engine.result("SELECT hash(i) || '' || hash(-i) AS h FROM range(1000000) t(i)", new Map(), 3);
+  await engine.result("SELECT 1 AS one", new Map(), 3);
+  expect(take()).toEqual([
+    { id: null, rows: 1_000_000 },
+    { id: expect.any(String) as string, rows: 1 },
+  ]);
+});
+
 test("the oldest results go", async () => {
   const { results, all } = await kept(...Array.from({ length: 42 }, (_, n) => `SELECT ${n} AS n`));
-  const first = await Promise.all(all.slice(0, 3).map(({ id }) => results.rowsOf(id, 0, 1)));
+  const first = await Promise.all(all.slice(0, 3).map(({ id }) => results.rowsOf(id ?? "", 0, 1)));
   expect(first.map((window) => window?.columns[0]?.[0])).toEqual([undefined, undefined, "2"]);
   expect(await results.export(all[0]?.id ?? "", "csv")).toBeUndefined();
   expect(await results.rowsOf("'; DROP TABLE x", 0, 1)).toBeUndefined();

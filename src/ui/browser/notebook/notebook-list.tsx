@@ -1,15 +1,28 @@
-import { useState } from "preact/hooks";
-import type { NotebookReport } from "../../page-data.js";
+import { useRef, useState } from "preact/hooks";
+import type { NotebookReport, NotebooksReport } from "../../page-data.js";
 import { addressOf, go } from "../address.js";
 import { FaultBox } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { Link } from "../link.js";
 import { text } from "../texts.js";
+import { type Move, MoveDialog } from "./move-dialog.js";
 import { notebookText } from "./notebook-texts.js";
 
 /** The notebooks of the user's folder, those that come with barlake, and a new one. */
 export function NotebookList() {
-  const { value, fault } = useJson<{ notebooks: NotebookReport[]; folder: string | null }>("/api/notebooks");
+  const [round, setRound] = useState(0);
+  const { value, fault } = useJson<NotebooksReport>(`/api/notebooks?round=${round}`);
+  const [moving, setMoving] = useState<{ readonly move: Move; readonly notebook: NotebookReport }>();
+  const [said, setSaid] = useState<string>();
+  const status = useRef<HTMLParagraphElement>(null);
+  const close = (outcome: string | undefined): void => {
+    setMoving(undefined);
+    if (outcome === undefined) return;
+    setSaid(outcome);
+    setRound((n) => n + 1);
+    // The button that opened the dialog may be gone.
+    status.current?.focus();
+  };
   const [own, shipped] = [false, true].map((isShipped) =>
     (value?.notebooks ?? []).filter((one) => one.isShipped === isShipped),
   ) as [NotebookReport[], NotebookReport[]];
@@ -20,7 +33,13 @@ export function NotebookList() {
       {fault !== undefined && <FaultBox fault={fault} />}
       <h2>{text("ownNotebooks")}</h2>
       {value !== undefined && own.length === 0 && <p class="quiet">{text("noNotebooks")}</p>}
-      <Cards notebooks={own} />
+      <p ref={status} class="quiet" role="status" tabIndex={-1}>
+        {said}
+      </p>
+      <Cards notebooks={own} choose={(move, notebook) => setMoving({ move, notebook })} />
+      {moving !== undefined && value !== undefined && value.folder !== null && (
+        <MoveDialog {...moving} folder={value.folder} close={close} />
+      )}
       {value !== undefined &&
         (value.folder === null ? <p class="quiet">{notebookText("noFolder")}</p> : <NewNotebook />)}
       <h2>{text("shipped")}</h2>
@@ -29,14 +48,35 @@ export function NotebookList() {
   );
 }
 
-function Cards({ notebooks }: { readonly notebooks: readonly NotebookReport[] }) {
+function Cards({
+  notebooks,
+  choose,
+}: {
+  readonly notebooks: readonly NotebookReport[];
+  /** Opens a dialog about one of them; undefined where they are not the user's. */
+  readonly choose?: (move: Move, notebook: NotebookReport) => void;
+}) {
   return (
     <ul class="notebooks">
-      {notebooks.map(({ name, title }) => (
-        <li key={name}>
-          <Link to={addressOf(`/notebook/${encodeURIComponent(name)}`)}>
-            <b>{title}</b> <small>{name}</small>
+      {notebooks.map((notebook) => (
+        <li key={notebook.name}>
+          <Link to={addressOf(`/notebook/${encodeURIComponent(notebook.name)}`)}>
+            <b>{notebook.title}</b> <small>{notebook.name}</small>
           </Link>
+          {choose !== undefined && (
+            <p class="moves">
+              {(["rename", "delete"] as const).map((move) => (
+                <button
+                  key={move}
+                  type="button"
+                  aria-label={`${notebook.name}: ${notebookText(move)}`}
+                  onClick={() => choose(move, notebook)}
+                >
+                  {notebookText(move)} …
+                </button>
+              ))}
+            </p>
+          )}
         </li>
       ))}
     </ul>

@@ -6,7 +6,7 @@ import { useStateAddress } from "../lake-state.js";
 import { CellText, ColumnHead } from "./cell-text.js";
 import { FindingBars } from "./finding-bars.js";
 import { Pager } from "./pager.js";
-import { qualityText } from "./quality-texts.js";
+import { qualityText, whyNone } from "./quality-texts.js";
 
 /** The findings of a rule about one symbol, and the bars of the chosen one. */
 export function FindingList({ rule, subject }: { readonly rule: string; readonly subject: string }) {
@@ -24,7 +24,7 @@ export function FindingList({ rule, subject }: { readonly rule: string; readonly
       {value === undefined && fault === undefined && (
         <div class="hollow" style="height:420px" aria-busy="true" />
       )}
-      {value?.total === 0 && <p class="empty">{qualityText("noneFits")}</p>}
+      {value?.total === 0 && <p class="empty">{whyNone(value)}</p>}
       {value !== undefined && chosen !== undefined && (
         <>
           <FindingBars key={keyOf(chosen)} finding={chosen} subject={subject} />

@@ -1,4 +1,8 @@
+import type { ListPage } from "../../quality/quality-data.js";
 import { isChinese } from "../texts.js";
+
+/** Stands for the symbol of findings that name none, in addresses. */
+const NO_SUBJECT = "-";
 
 const ENGLISH = {
   quality: "Data quality",
@@ -24,6 +28,7 @@ const ENGLISH = {
   tryAgain: "Try again",
   worst: "Symbols with the most findings come first.",
   noneFits: "No finding fits.",
+  noSymbol: "without a symbol",
   back: "All rules",
   page: "page",
   of: "of",
@@ -75,6 +80,7 @@ const CHINESE: Readonly<Record<QualityText, string>> = {
   tryAgain: "重试",
   worst: "发现最多的标的排在前面。",
   noneFits: "没有符合的发现。",
+  noSymbol: "没有代码",
   back: "全部规则",
   page: "第",
   of: "/",
@@ -103,6 +109,18 @@ const CHINESE: Readonly<Record<QualityText, string>> = {
 /** A text of the view Data quality in the language of the browser. */
 export function qualityText(name: QualityText): string {
   return (isChinese ? CHINESE : ENGLISH)[name];
+}
+
+/** Why a list is empty. */
+export function whyNone({ unknown }: Pick<ListPage<unknown>, "unknown">): string {
+  return unknown === undefined
+    ? qualityText("noneFits")
+    : `${qualityText("unknown")}: ${qualityText(unknown)}`;
+}
+
+/** The symbol that findings are about, for people. */
+export function subjectName(subject: string): string {
+  return subject === NO_SUBJECT ? qualityText("noSymbol") : subject;
 }
 
 /** Names of the rules, and what they mean in Chinese; the English explanation comes with the rule. */

@@ -3,7 +3,7 @@ import { addressOf, useAddress } from "../address.js";
 import { Link } from "../link.js";
 import { InstrumentLink } from "./finding-bars.js";
 import { FindingList } from "./finding-list.js";
-import { qualityText, ruleTitle } from "./quality-texts.js";
+import { qualityText, ruleTitle, subjectName } from "./quality-texts.js";
 import { RuleList } from "./rule-list.js";
 import { SubjectList } from "./subject-list.js";
 
@@ -33,7 +33,7 @@ export function QualityView() {
         )}
       </nav>
       <header class="title">
-        <h1 id="rule">{subject === "" ? ruleTitle(rule) : subject}</h1>
+        <h1 id="rule">{subject === "" ? ruleTitle(rule) : subjectName(subject)}</h1>
         {subject !== "" && <span class="quiet">{ruleTitle(rule)}</span>}
         {isSymbol(subject) && <InstrumentLink symbol={subject} />}
       </header>

@@ -7,7 +7,7 @@ import { useStateAddress } from "../lake-state.js";
 import { Link } from "../link.js";
 import { text } from "../texts.js";
 import { Pager } from "./pager.js";
-import { qualityText } from "./quality-texts.js";
+import { qualityText, subjectName, whyNone } from "./quality-texts.js";
 import { RegionChoice } from "./rule-list.js";
 
 /** The symbols that a rule has findings about, those with most of them first. */
@@ -45,7 +45,7 @@ export function SubjectList({ rule }: { readonly rule: string }) {
       {value === undefined && fault === undefined && (
         <div class="hollow" style="height:300px" aria-busy="true" />
       )}
-      {value?.total === 0 && <p class="empty">{qualityText("noneFits")}</p>}
+      {value?.total === 0 && <p class="empty">{whyNone(value)}</p>}
       {value !== undefined && value.total > 0 && (
         <>
           <p class="quiet">{qualityText("worst")}</p>
@@ -67,7 +67,7 @@ export function SubjectList({ rule }: { readonly rule: string }) {
                   <tr key={`${one.subject} ${one.region}`}>
                     <th scope="row">
                       <Link to={addressOf(`/quality/${rule}/${encodeURIComponent(one.subject)}`, kept)}>
-                        {one.subject}
+                        {subjectName(one.subject)}
                       </Link>
                     </th>
                     <td>{one.region ?? "·"}</td>

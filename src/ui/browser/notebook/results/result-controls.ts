@@ -2,6 +2,7 @@ import type { ResultReport } from "../../../page-data.js";
 import { apiAddress } from "../../fetch-data.js";
 import { count } from "../../formats.js";
 import { text } from "../../texts.js";
+import { notebookText } from "../notebook-texts.js";
 import { virtualTable } from "./virtual-table.js";
 
 /** Formats of files, as the page names them. */
@@ -26,19 +27,24 @@ export function resultControls(
   const section = cell.querySelector("section");
   if (section === null || results.length === 0) return () => {};
   const tables = [...section.querySelectorAll<HTMLElement>(":scope > .table")];
-  // The last result of a chart or of figures has no table; where one is not kept, none is taken for another.
+  // The last result of a chart or of figures has no table; where one has no rows, none is taken for another.
   const isLastDrawn = section.querySelector(":scope > .chart, :scope > .figures") !== null;
   const isPaired = results.length === tables.length + (isLastDrawn ? 1 : 0);
   const ends = (isPaired ? tables : []).map((table, at) => {
     const result = results[at] as ResultReport;
     const shown = table.querySelectorAll("tbody tr").length;
-    return result.rows > shown ? virtualTable(table, result) : () => {};
+    const { id, rows } = result;
+    return id !== null && rows > shown ? virtualTable(table, { id, rows }) : () => {};
   });
   const links = document.createElement("p");
   links.className = "exports";
   for (const { id, rows } of results.slice(-1)) {
     const number = links.appendChild(document.createElement("span"));
     number.textContent = `${count(rows)} ${text("rows")}`;
+    if (id === null) {
+      number.textContent += `: ${notebookText("tooLarge")}`;
+      continue;
+    }
     for (const [format, name] of FORMATS) {
       const link = links.appendChild(document.createElement("a"));
       link.href = apiAddress("result/file", { id, format });

@@ -14,7 +14,10 @@ const VIEW_HEIGHT = 420;
  * @param box the table of the first rows, which gives columns, their widths and the height of a row.
  * @returns a function that ends it.
  */
-export function virtualTable(box: HTMLElement, { id, rows }: ResultReport): () => void {
+export function virtualTable(
+  box: HTMLElement,
+  { id, rows }: ResultReport & { readonly id: string },
+): () => void {
   const table = box.querySelector("table");
   const body = table?.tBodies[0];
   const [first] = body?.rows ?? [];

@@ -111,7 +111,9 @@ export function useRun(name: string, document: NotebookDocument): UsedRun {
   useEffect(() => {
     if (state === undefined) return;
     const before = sent.current;
-    if (before?.state !== state || newest.current === undefined) return start(document, undefined);
+    // Where the first values were refused, no cell has run.
+    const hasRun = newest.current !== undefined && newest.current.outputs.size > 0;
+    if (before?.state !== state || !hasRun) return start(document, undefined);
     const changed = changedNames(before.given, given).map((key) => key.slice(2));
     if (changed.length === 0) return;
     try {

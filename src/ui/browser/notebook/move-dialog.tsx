@@ -1,0 +1,107 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { MoveReport, NotebookReport } from "../../page-data.js";
+import { FaultBox } from "../fault-box.js";
+import { type Fault, faultOf, send } from "../fetch-data.js";
+import { draftKey, forgetDraft, keepDraft, readDraft } from "./drafts.js";
+import { notebookText } from "./notebook-texts.js";
+
+/** What a dialog about a notebook does. */
+export type Move = "rename" | "delete";
+
+/** Renames or deletes a notebook of the user's folder, once it is confirmed. */
+export function MoveDialog({
+  move,
+  notebook: { name, hash },
+  folder,
+  close,
+}: {
+  readonly move: Move;
+  readonly notebook: NotebookReport;
+  readonly folder: string;
+  /** @param said what has become of it; undefined where it was given up */
+  readonly close: (said: string | undefined) => void;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const said = useRef<string>(undefined);
+  const [to, setTo] = useState(name);
+  const [fault, setFault] = useState<Fault>();
+  const [refusal, setRefusal] = useState<string>();
+  const [isSent, setSent] = useState(false);
+  useEffect(() => dialog.current?.showModal(), []);
+  const finish = (text: string): void => {
+    said.current = text;
+    dialog.current?.close();
+  };
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    const other = to.trim();
+    if (move === "rename" && (other === "" || other === name)) return;
+    setSent(true);
+    setFault(undefined);
+    setRefusal(undefined);
+    try {
+      const body = { name, before: hash, ...(move === "rename" ? { to: other } : {}) };
+      const response = await send("POST", `/api/notebook/${move}`, body, undefined, 409);
+      const { kind } = (await response.json()) as MoveReport;
+      if (kind === "changed") return finish(`${name}: ${notebookText("notMoved")}`);
+      if (kind === "taken") setRefusal(`${other}: ${notebookText("nameTaken")}`);
+      else {
+        moveDraft(folder, name, move === "rename" ? other : undefined);
+        const now = move === "rename" ? `${notebookText("renamed")} ${other}` : notebookText("deleted");
+        return finish(`${name}: ${now}`);
+      }
+    } catch (error) {
+      setFault(faultOf(error));
+    }
+    setSent(false);
+  };
+  return (
+    <dialog ref={dialog} aria-labelledby="move" onClose={() => close(said.current)}>
+      <form onSubmit={(event) => void submit(event)}>
+        <h2 id="move">
+          {name}: {notebookText(move)}
+        </h2>
+        <p class="path">
+          {move === "delete" && `${notebookText("deleteNote")} `}
+          <code>
+            {folder}/{name}.sql
+          </code>
+        </p>
+        {move === "rename" && (
+          <label>
+            {notebookText("newName")}{" "}
+            <input
+              type="text"
+              autocomplete="off"
+              spellcheck={false}
+              value={to}
+              onInput={(event) => setTo(event.currentTarget.value)}
+            />
+          </label>
+        )}
+        {refusal !== undefined && (
+          <p class="fault" role="alert">
+            {refusal}
+          </p>
+        )}
+        {fault !== undefined && <FaultBox fault={fault} />}
+        <p class="buttons">
+          <button type="button" onClick={() => dialog.current?.close()}>
+            {notebookText("cancel")}
+          </button>
+          <button type="submit" class="main" disabled={isSent}>
+            {notebookText(move)}
+          </button>
+        </p>
+      </form>
+    </dialog>
+  );
+}
+
+/** What was typed and not saved goes with the file. @param to undefined: it is forgotten */
+function moveDraft(folder: string, name: string, to: string | undefined): void {
+  const key = draftKey(folder, name);
+  const draft = readDraft(localStorage, key);
+  if (draft !== undefined && to !== undefined) keepDraft(localStorage, draftKey(folder, to), draft);
+  forgetDraft(localStorage, key);
+}

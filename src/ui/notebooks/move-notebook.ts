@@ -1,0 +1,74 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { BarlakeError } from "../../core/errors.js";
+import { writeFaultOf } from "../../db/file-fault.js";
+import { syncFolder } from "../../lake/local/durable-file.js";
+import { expectNotebookName } from "./notebook-name.js";
+import type { NotebookText } from "./notebook-text.js";
+import { fileAt, linkIfAbsent, writableFolder } from "./save-notebook.js";
+
+/** A notebook as a page knows it. */
+export interface KnownFile {
+  readonly name: string;
+  /** Hash of the file's content as the page read it. */
+  readonly before: string;
+}
+
+/** What became of it; but for `done`, everything is as it was. */
+export type MoveOutcome =
+  | { readonly kind: "done" }
+  /** Another notebook has the name. */
+  | { readonly kind: "taken" }
+  /** The file is no longer what the page has read: what it contains now, null where it is gone. */
+  | { readonly kind: "changed"; readonly theirs: NotebookText | null };
+
+/**
+ * Gives a notebook of a folder another name, which no file has. A link is never followed.
+ *
+ * @throws {UsageError} for a name or a folder that cannot be. @throws {BarlakeError} where the disk refuses.
+ */
+export async function renameNotebook(
+  folder: string | undefined,
+  { name, before, to }: KnownFile & { readonly to: string },
+): Promise<MoveOutcome> {
+  expectNotebookName(to);
+  return withFile(folder, { name, before }, async (path, root) => {
+    // Both names are there for a moment: no other file is ever replaced.
+    if (!(await linkIfAbsent(path, join(root, `${to}.sql`)))) return { kind: "taken" };
+    await rm(path);
+    return { kind: "done" };
+  });
+}
+
+/**
+ * Deletes a notebook of a folder. A link is never followed.
+ *
+ * @throws {UsageError} for a name or a folder that cannot be. @throws {BarlakeError} where the disk refuses.
+ */
+export function deleteNotebook(folder: string | undefined, file: KnownFile): Promise<MoveOutcome> {
+  return withFile(folder, file, async (path) => {
+    await rm(path);
+    return { kind: "done" };
+  });
+}
+
+/** Does something with a file that is what the page has read. */
+async function withFile(
+  folder: string | undefined,
+  { name, before }: KnownFile,
+  act: (path: string, root: string) => Promise<MoveOutcome>,
+): Promise<MoveOutcome> {
+  expectNotebookName(name);
+  const root = await writableFolder(folder);
+  const path = join(root, `${name}.sql`);
+  const found = await fileAt(path);
+  if (found?.hash !== before) return { kind: "changed", theirs: found ?? null };
+  try {
+    const outcome = await act(path, root);
+    await syncFolder(root);
+    return outcome;
+  } catch (cause) {
+    const fault = writeFaultOf(cause, path, "the file is as it was");
+    throw fault === undefined ? cause : new BarlakeError(fault.message, { hint: fault.hint, cause });
+  }
+}
