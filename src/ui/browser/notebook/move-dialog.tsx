@@ -2,8 +2,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { MoveReport, NotebookReport } from "../../page-data.js";
 import { FaultBox } from "../fault-box.js";
 import { type Fault, faultOf, send } from "../fetch-data.js";
-import { draftKey, forgetDraft, keepDraft, readDraft } from "./drafts.js";
 import { notebookText } from "./notebook-texts.js";
+import { draftKey, forgetDraft, keepDraft, readDraft } from "./saving/drafts.js";
 
 /** What a dialog about a notebook does. */
 export type Move = "rename" | "delete";
