@@ -227,6 +227,7 @@ describe("a notebook", () => {
 
   test("says what is wrong with a parameter", async () => {
     expect(await linesOf({ "p.days": "6" })).toMatchObject([
+      { kind: "begin", parameters: [{ name: "days", value: "6" }, { name: "side" }] },
       { kind: "fault", fault: { message: expect.stringContaining("above 5") as string } },
     ]);
   });

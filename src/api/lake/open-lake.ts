@@ -43,8 +43,15 @@ export interface QueryOptions extends LakeState {
 /** What of a table is read, and how. */
 export interface ReadOptions extends TableFilter, QueryOptions {}
 
-const QUERY_OPTIONS = ["asOf", "versions", "signal"];
-const READ_OPTIONS = ["symbols", "from", "to", "columns", ...QUERY_OPTIONS];
+const QUERY = { asOf: true, versions: true, signal: true } satisfies Record<keyof QueryOptions, true>;
+const READ = { symbols: true, from: true, to: true, columns: true, adjust: true, ...QUERY } satisfies Record<
+  keyof ReadOptions,
+  true
+>;
+const [QUERY_OPTIONS, READ_OPTIONS] = [QUERY, READ].map((options) => Object.keys(options)) as [
+  string[],
+  string[],
+];
 
 /** What a run asks for beyond its pipeline, and whom. */
 export interface LakeRunOptions extends RunOptions, Pick<RunEnvironment, "onProgress" | "waits"> {
