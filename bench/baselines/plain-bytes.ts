@@ -7,7 +7,7 @@ export interface PlainOrder {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A server that does nothing: it has one body in memory, and sends it to whoever asks. */
+/** A server that does nothing: it has one body in memory, and sends it to every client. */
 export interface PlainBytes {
   readonly url: string;
   close(): void;

@@ -14,3 +14,12 @@ export function expectOptions(what: string, options: object, known: readonly str
       hint: `options: ${known.join(", ")}`,
     });
 }
+
+/** Refuses an option that is given and is not a list of texts. @throws {UsageError} */
+export function expectTexts(what: string, option: string, value: unknown): void {
+  if (value === undefined) return;
+  if (Array.isArray(value) && value.every((one) => typeof one === "string")) return;
+  throw new UsageError(`${what}: ${option} is not a list of texts`, {
+    hint: `write it as a list, such as ${option}: ["…"]`,
+  });
+}

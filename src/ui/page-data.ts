@@ -244,7 +244,7 @@ export interface CellFaultReport extends FaultReport {
 
 /** A result that the workspace keeps for a while, by which it is scrolled and exported. */
 export interface ResultReport {
-  /** Null where it found no room: only the rows in the page are there. */
+  /** Null where it was too large to be stored: only the rows in the page are there. */
   readonly id: string | null;
   readonly rows: number;
 }

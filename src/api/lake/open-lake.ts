@@ -19,7 +19,7 @@ import type { SegmentOptions } from "../../lake/places.js";
 import type { Reader } from "../../lake/publish.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
-import { expectOptions } from "../expect-options.js";
+import { expectOptions, expectTexts } from "../expect-options.js";
 import type { MarketService } from "../service/market-service.js";
 import { type LakeDataset, lakeDataset } from "./lake-dataset.js";
 import { type LakeState, pointInTimeOf } from "./point-in-time.js";
@@ -130,6 +130,7 @@ export class LakeConnection implements AsyncDisposable {
    */
   async read<T = Row>(table: string, options: ReadOptions = {}): Promise<RowTable<T>> {
     expectOptions("read", options, READ_OPTIONS);
+    for (const name of ["symbols", "columns"] as const) expectTexts(`read ${table}`, name, options[name]);
     return this.#readTable(table, options);
   }
 

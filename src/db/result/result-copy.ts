@@ -9,7 +9,7 @@ export interface ResultCopy {
   end(): void;
   /** Whether the table has every row. */
   readonly isWhole: boolean;
-  /** Whether the other database had no room. */
+  /** Whether the other database was full. */
   readonly hasFailed: boolean;
   /** Gives up what is not whole; the table stays until it is dropped. */
   discard(): void;

@@ -176,6 +176,17 @@ test("an option that does not exist is refused: asof would read the newest data"
   expect(() => lake.stream("SELECT 1", {}, wrong)).toThrow(UsageError);
 });
 
+test.each([
+  { symbols: "600117.SH" },
+  { symbols: null },
+  { symbols: [600117], adjust: "forward" },
+  { columns: "close" },
+])("a value that is no list of texts is refused with the option: %j", async (options) => {
+  await expect(lake.read("bars_1d", options as object)).rejects.toThrow(
+    `read bars_1d: ${Object.keys(options)[0]} is not a list of texts`,
+  );
+});
+
 test("a query sees what another process has landed since, unless it is pinned", async () => {
   const { location } = temporaryLake();
   await landBar(location, "2026-11-18T16:00:00Z", 10);

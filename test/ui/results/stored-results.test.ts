@@ -71,7 +71,7 @@ test("statements without rows are not kept; of a result that failed nothing is",
   expect(take()).toEqual([]);
 });
 
-test("a result that finds no room is reported without an id, and those after it are kept", async () => {
+test("a result that is too large to be stored is reported without an id, and those after it are kept", async () => {
   const results = new StoredResults({ memory: "16MB", spilled: "1MB" });
   onTestFinished(() => results[Symbol.dispose]());
   const { engine, take } = results.keeping(await openSession({ threads: 2 }));
