@@ -8,6 +8,7 @@ import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js"
 import { apiLake } from "../api/api-lake.js";
 import { hasChromium } from "../notebook/chromium.js";
 import { openBrowser, openPage } from "./open-browser.js";
+import { PATIENT } from "./patient-session.js";
 
 describe.skipIf(!hasChromium())("the workspace in a browser", () => {
   const folder = mkdtempSync(join(tmpdir(), "barlake-browser-"));
@@ -21,7 +22,10 @@ describe.skipIf(!hasChromium())("the workspace in a browser", () => {
       join(folder, "bounded.sql"),
       "-- # Bounded\n-- %% param days = 3 max=5\n-- %%\nSELECT $days AS days;\n",
     );
-    workspace = await startWorkspace(await apiLake(join(folder, "lake")), { notebooks: folder });
+    workspace = await startWorkspace(await apiLake(join(folder, "lake")), {
+      notebooks: folder,
+      limits: PATIENT,
+    });
     browser = await openBrowser();
   });
   afterAll(async () => {

@@ -10,6 +10,7 @@ import { apiLake, NOW } from "../api/api-lake.js";
 import { virtualClock } from "../faults/clock/virtual-clock.js";
 import { hasChromium } from "../notebook/chromium.js";
 import { openBrowser, openPage } from "./open-browser.js";
+import { PATIENT } from "./patient-session.js";
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
 /** A page looks for changes within this time, by the clock of the page. */
@@ -31,7 +32,7 @@ describe.skipIf(!hasChromium())("a page over a lake", () => {
     rmSync(folder, { recursive: true });
   });
   beforeEach(async () => {
-    workspace = await startWorkspace(lake);
+    workspace = await startWorkspace(lake, { limits: PATIENT });
     page = await openPage(browser);
     await page.clock.install();
   });

@@ -4,13 +4,14 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { LakeReport } from "../../src/ui/page-data.js";
 import { startWorkspace } from "../../src/ui/start-workspace.js";
+import { PATIENT } from "./patient-session.js";
 import { faultyRowsLake } from "./quality/faulty-rows-lake.js";
 import { admitted, visit } from "./workspace-visit.js";
 
 test("a data file that is damaged while the workspace is open is named, and everything else is still shown", async () => {
   const folder = mkdtempSync(join(tmpdir(), "barlake-damaged-"));
   try {
-    await using workspace = await startWorkspace(await faultyRowsLake(folder));
+    await using workspace = await startWorkspace(await faultyRowsLake(folder), { limits: PATIENT });
     const cookie = await admitted(workspace.port, workspace.address());
     const get = (path: string, query: Readonly<Record<string, string>> = {}) =>
       visit(workspace.port, `/api/${path}?${String(new URLSearchParams(query))}`, { cookie });

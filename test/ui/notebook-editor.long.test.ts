@@ -8,6 +8,7 @@ import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js"
 import { apiLake } from "../api/api-lake.js";
 import { hasChromium } from "../notebook/chromium.js";
 import { openBrowser, openPage } from "./open-browser.js";
+import { PATIENT } from "./patient-session.js";
 
 const TEXT = `-- # Edited
 -- Prose.
@@ -29,7 +30,10 @@ describe.skipIf(!hasChromium())("a notebook in the browser", () => {
   let faults: string[];
 
   beforeAll(async () => {
-    workspace = await startWorkspace(await apiLake(join(folder, "lake")), { notebooks: folder });
+    workspace = await startWorkspace(await apiLake(join(folder, "lake")), {
+      notebooks: folder,
+      limits: PATIENT,
+    });
     browser = await openBrowser();
   });
   afterAll(async () => {

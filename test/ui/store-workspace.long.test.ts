@@ -9,6 +9,7 @@ import { sandboxedEngine } from "../../src/ui/session/sandboxed-engine.js";
 import { SessionReaders } from "../../src/ui/session/session-readers.js";
 import { startWorkspace } from "../../src/ui/start-workspace.js";
 import { HAS_STORE, storeLakes } from "../object-store/store-lakes.js";
+import { PATIENT } from "./patient-session.js";
 import { admitted, visit } from "./workspace-visit.js";
 
 describe.skipIf(!HAS_STORE)("a workspace over a lake in an object store", () => {
@@ -18,7 +19,7 @@ describe.skipIf(!HAS_STORE)("a workspace over a lake in an object store", () => 
     const lake = stores.open(stores.newLocation());
     const market = simulateMarket({ seed: 4, symbols: 8, days: 20, end: "2026-11-20" as TradingDate });
     await fillLake(lake, market, { minuteDays: 0, runId: "sim", now: Date.parse("2026-11-21T00:00:00Z") });
-    await using workspace = await startWorkspace(lake);
+    await using workspace = await startWorkspace(lake, { limits: PATIENT });
     const cookie = await admitted(workspace.port, workspace.address());
     const get = async <T>(path: string): Promise<T> =>
       JSON.parse((await visit(workspace.port, path, { cookie })).body) as T;

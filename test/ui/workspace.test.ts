@@ -20,6 +20,7 @@ import type {
 } from "../../src/ui/page-data.js";
 import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js";
 import { apiLake, NOW } from "../api/api-lake.js";
+import { PATIENT } from "./patient-session.js";
 import { admitted, pageHeaders, visit } from "./workspace-visit.js";
 
 const folder = mkdtempSync(join(tmpdir(), "barlake-workspace-"));
@@ -56,6 +57,7 @@ COPY (SELECT 1) TO '/tmp/barlake-ui-notebook.csv';
   workspace = await startWorkspace(lake, {
     notebooks,
     location: "my data/it's",
+    limits: PATIENT,
     clock: { ...lake.clock, now: () => NOW },
   });
   cookie = await admitted(workspace.port, workspace.address());

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startWorkspace, type Workspace } from "../../../src/ui/start-workspace.js";
 import { hasChromium } from "../../notebook/chromium.js";
 import { openBrowser, openPage } from "../open-browser.js";
+import { PATIENT } from "../patient-session.js";
 import { faultyRowsLake, HOSTILE } from "./faulty-rows-lake.js";
 
 describe.skipIf(!hasChromium())("the view Data quality in a browser", () => {
@@ -16,7 +17,10 @@ describe.skipIf(!hasChromium())("the view Data quality in a browser", () => {
   let page: Page;
 
   beforeAll(async () => {
-    workspace = await startWorkspace(await faultyRowsLake(join(folder, "lake")), { location: "my data" });
+    workspace = await startWorkspace(await faultyRowsLake(join(folder, "lake")), {
+      location: "my data",
+      limits: PATIENT,
+    });
     browser = await openBrowser();
     page = await openPage(browser, { viewport: { width: 390, height: 844 } });
   });

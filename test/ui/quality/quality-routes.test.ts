@@ -14,6 +14,7 @@ import type {
   SubjectReport,
 } from "../../../src/ui/quality/quality-data.js";
 import { startWorkspace, type Workspace } from "../../../src/ui/start-workspace.js";
+import { PATIENT } from "../patient-session.js";
 import { admitted, visit } from "../workspace-visit.js";
 import { faultyRowsLake, HOSTILE, LONG } from "./faulty-rows-lake.js";
 
@@ -25,7 +26,7 @@ let state: string;
 
 beforeAll(async () => {
   lake = await faultyRowsLake(join(folder, "lake"));
-  workspace = await startWorkspace(lake, { location: "my data" });
+  workspace = await startWorkspace(lake, { location: "my data", limits: PATIENT });
   cookie = await admitted(workspace.port, workspace.address());
   state = (await get<LakeReport>("state")).state;
 });

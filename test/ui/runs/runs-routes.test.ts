@@ -19,6 +19,7 @@ import { startWorkspace, type Workspace } from "../../../src/ui/start-workspace.
 import { openScripted, type Script, type ScriptedService } from "../../faults/service/scripted-server.js";
 import { json } from "../../faults/service/scripted-service.js";
 import { dailyBars } from "../../jobs/scripted-market.js";
+import { PATIENT } from "../patient-session.js";
 import { admitted, visit } from "../workspace-visit.js";
 
 const KEY = "key-that-no-page-may-see-0123456789";
@@ -68,7 +69,13 @@ beforeEach(() => {
 let made = 0;
 async function open(runPlace?: RunPlace): Promise<AsyncDisposable> {
   lake = new Lake(join(folder, `lake-${++made}`), { hasDatabase: false });
-  workspace = await startWorkspace(lake, { pipelines, runPlace, clock, location: "my data" });
+  workspace = await startWorkspace(lake, {
+    pipelines,
+    runPlace,
+    clock,
+    location: "my data",
+    limits: PATIENT,
+  });
   cookie = await admitted(workspace.port, workspace.address());
   bodies = [];
   return workspace;
@@ -206,7 +213,7 @@ describe("with a key", () => {
     await start();
     await asked;
     await workspace.close();
-    await using _ = await startWorkspace(lake, { pipelines, clock });
+    await using _ = await startWorkspace(lake, { pipelines, clock, limits: PATIENT });
     cookie = await admitted(_.port, _.address());
     const { body } = await visit(_.port, "/api/state", { cookie });
     const query = String(new URLSearchParams({ state: (JSON.parse(body) as LakeReport).state }));
