@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+import { useMemoryFolder } from "./test/memory-folder.js";
 import { RunReport } from "./test/run-report.js";
 import { TZ } from "./test/seed.js";
 import { slowFirst } from "./test/slow-first.js";
@@ -63,6 +64,7 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
 };
 
 process.env.TZ = TZ;
+useMemoryFolder();
 // Tests of segments name their folder: no other test depends on what earlier runs have left on the machine.
 process.env.BARLAKE_SEGMENTS = "off";
 if (process.env.TEST_JITTER !== undefined)
