@@ -70,11 +70,11 @@ process.env.BARLAKE_SEGMENTS = "off";
 if (process.env.TEST_JITTER !== undefined)
   process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ""} --import ${new URL("./test/jitter.mjs", import.meta.url).href}`;
 process.env.TEST_COMMIT ??= commitOf();
-/** Threads of a session of DuckDB that does not name their number, in the tests of `npm test`; the long ones have all cores. */
-const THREADS = process.env.TEST_THREADS ?? "1";
+/** Threads of a session of DuckDB that does not name their number, in the processes of the tests. */
+const TEST_THREADS = process.env.TEST_THREADS ?? "1";
 
 /** The environment of `npm test`. The long tests run every file with a sweep once more, so all of its cases are theirs. */
-const FEW = { TEST_THREADS: THREADS, TEST_SWEEP: "few" };
+const FEW = { TEST_THREADS, TEST_SWEEP: "few" };
 
 /**
  * A part of the tests. Its files share the worker processes and what these have loaded: to load the program for each
@@ -117,7 +117,7 @@ export default defineConfig({
       }),
       project("long", 2, {
         include: ["test/**/*.long.test.ts", ...IN_PART],
-        env: { TEST_SWEEP: process.env.TEST_SWEEP ?? "more", TEST_ONCE: "skip" },
+        env: { TEST_THREADS, TEST_SWEEP: process.env.TEST_SWEEP ?? "more", TEST_ONCE: "skip" },
       }),
     ],
   },
