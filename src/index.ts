@@ -85,7 +85,8 @@ export { type Bindings, Session } from "./db/session/session.js";
 export type { SessionOptions } from "./db/session/session-options.js";
 export type { StoreAccess, StoreSecret } from "./db/session/store-access.js";
 export type { ReadableTables, RefusedTable } from "./lake/lake-views.js";
-export { openReader, publish, type Reader, type ReaderOptions } from "./lake/publish.js";
+export { openReader, type Reader, type ReaderOptions } from "./lake/open-reader.js";
+export { publish } from "./lake/publish.js";
 export { type ArrowQueryOptions, queryArrow } from "./lake/query-arrow.js";
 
 // Fill a lake from a service: define a pipeline, run it, read its report.

@@ -9,7 +9,7 @@ import { OWN_VIEWS, readViewFiles, readViewTree } from "../db/views/view-files.j
 import type { Lake, PointInTime } from "../lake/lake.js";
 import { ENGINE } from "../lake/log/commit-actions.js";
 import type { Snapshot } from "../lake/log/snapshot.js";
-import { openReader } from "../lake/publish.js";
+import { openReader } from "../lake/open-reader.js";
 import { REGIONS } from "../market/regions.js";
 import type { Block } from "./panel/block.js";
 import { type LakePanel, openPanel } from "./panel/lake-panel.js";

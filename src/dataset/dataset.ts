@@ -5,7 +5,7 @@ import type { RecordBatch } from "apache-arrow";
 import { dateOfEpochDay, type TradingDate } from "../core/time.js";
 import type { Session } from "../db/session/session.js";
 import type { Lake, PointInTime } from "../lake/lake.js";
-import { openReader } from "../lake/publish.js";
+import { openReader } from "../lake/open-reader.js";
 import { type BatchRows, batchRows } from "./panel/batch-rows.js";
 import { type LakePanel, openPanel } from "./panel/lake-panel.js";
 import { panelBatches } from "./panel/panel-batches.js";

@@ -1,7 +1,7 @@
 import { dateOfEpochDay } from "../core/time.js";
 import type { Session } from "../db/session/session.js";
 import type { Lake, PointInTime } from "../lake/lake.js";
-import { openReader } from "../lake/publish.js";
+import { openReader } from "../lake/open-reader.js";
 import { basePeriod } from "../market/period.js";
 import type { Block } from "./panel/block.js";
 import { type LakePanel, openPanel } from "./panel/lake-panel.js";

@@ -5,64 +5,11 @@ import { join } from "node:path";
 import { BarlakeError, LakeError, messageOf } from "../core/errors.js";
 import { writeFaultOf } from "../db/file-fault.js";
 import { Session } from "../db/session/session.js";
-import type { SessionOptions } from "../db/session/session-options.js";
-import { createUserViews } from "../db/views/views.js";
-import { verifyReads } from "./files/verify/verify-reads.js";
-import type { Lake, PointInTime } from "./lake.js";
+import type { Lake } from "./lake.js";
 import { createLakeViews, type ReadableTables, readableTables } from "./lake-views.js";
 import { spillOptions } from "./local/work-folder.js";
+import { addUserViews } from "./open-reader.js";
 import { recordParts, updateViews } from "./published-views.js";
-
-/** How a lake is read. */
-export interface ReaderOptions extends SessionOptions {
-  /**
-   * Creates only those of the lake's own views that this statement mentions, and the views that they need: this takes a
-   * tenth of the time. @default all views, including the user's own
-   */
-  readonly statement?: string;
-  /**
-   * Verifies the data files that statements read, each once in this process, before a result counts as whole. The error
-   * names the damaged file. The cost is one more read of each file, at about 1 GB/s. @default true
-   */
-  readonly verify?: boolean;
-}
-
-/** A database with a lake's views. Disposing it closes its session. */
-export interface Reader extends ReadableTables, Disposable {
-  readonly session: Session;
-}
-
-/**
- * Opens a database with a lake's views at the newest version of each table, or at a point in time. A table that cannot
- * be read is listed in `refused`; only queries that read its view fail, with its name and the reason.
- */
-export async function openReader(
-  lake: Lake,
-  { statement, verify = true, ...options }: ReaderOptions = {},
-  pointInTime: PointInTime = {},
-): Promise<Reader> {
-  const tables = await readableTables(lake, pointInTime);
-  const session = await Session.open({ ...spillOptions(lake.work), ...lake.access, ...options });
-  try {
-    // A data file never changes once it has its name: its footer is read once.
-    await session.run("SET parquet_metadata_cache = true");
-    const found = await createLakeViews(session, lake, tables, statement);
-    if (statement === undefined) await addUserViews(session, lake);
-    if (verify) await verifyReads(session, lake, found.snapshots);
-    return { session, ...found, [Symbol.dispose]: () => session.close() };
-  } catch (error) {
-    session.close();
-    throw error;
-  }
-}
-
-/** Creates the user's own views. @returns whether all could be created. */
-async function addUserViews(session: Session, { userViews }: Lake): Promise<boolean> {
-  if (userViews === undefined) return true;
-  const faults = await createUserViews(session, userViews.folder);
-  for (const fault of faults) userViews.onFault(fault);
-  return faults.length === 0;
-}
 
 /**
  * Writes `lake.duckdb`, the views over the live files for any DuckDB client, unless the lake is configured without it.

@@ -1,7 +1,7 @@
 import type { RecordBatch } from "apache-arrow";
 import type { Bindings } from "../db/session/session.js";
 import type { Lake, PointInTime } from "./lake.js";
-import { openReader } from "./publish.js";
+import { openReader } from "./open-reader.js";
 
 /** Options of {@link queryArrow}. */
 export interface ArrowQueryOptions {

@@ -7,7 +7,7 @@ import { buildDataset } from "../../src/dataset/build-dataset.js";
 import { type DatasetDefinition, defineDataset } from "../../src/dataset/spec.js";
 import { Session } from "../../src/db/session/session.js";
 import type { Lake } from "../../src/lake/lake.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import { fillLake } from "../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../src/sim/market.js";
 import { fixtureLake } from "../lake/fixture-lake.js";

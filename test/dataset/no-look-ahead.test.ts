@@ -4,7 +4,7 @@ import type { TradingDate } from "../../src/core/time.js";
 import { openPanel } from "../../src/dataset/panel/lake-panel.js";
 import { type DatasetDefinition, defineDataset } from "../../src/dataset/spec.js";
 import type { Session } from "../../src/db/session/session.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import { STATEMENTS } from "../../src/schema/statements.js";
 import { once } from "../once.js";
 import { newLake } from "../serve/served-lake.js";

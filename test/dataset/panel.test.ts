@@ -3,7 +3,7 @@ import { dateOfEpochDay, epochDay, type TradingDate } from "../../src/core/time.
 import { type LakePanel, openPanel } from "../../src/dataset/panel/lake-panel.js";
 import { type DatasetDefinition, defineDataset } from "../../src/dataset/spec.js";
 import type { Session } from "../../src/db/session/session.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import { once } from "../once.js";
 import { newLake } from "../serve/served-lake.js";
 import { cases, pickFrom } from "../sweep.js";

@@ -17,7 +17,7 @@ import { readHistory } from "../../src/lake/log/history.js";
 import { checkTable } from "../../src/lake/maintenance/check/check-table.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { vacuum } from "../../src/lake/maintenance/vacuum.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { startService } from "../../src/serve/http/service.js";
 import { plainKeys } from "../../src/serve/keys/key-ring.js";

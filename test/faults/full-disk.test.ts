@@ -6,7 +6,7 @@ import { systemClock } from "../../src/client/system-clock.js";
 import type { TradingDate } from "../../src/core/time.js";
 import { compareLakes } from "../../src/jobs/maintenance/compare-lakes.js";
 import { Lake } from "../../src/lake/lake.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import { startService } from "../../src/serve/http/service.js";
 import { plainKeys } from "../../src/serve/keys/key-ring.js";
 import { fillLake } from "../../src/sim/fill-lake.js";

@@ -7,7 +7,7 @@ import { ServiceClient } from "../../src/client/service-client.js";
 import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline/definition.js";
 import { type RunEnvironment, type RunOptions, runPipeline } from "../../src/jobs/run/run-pipeline.js";
 import { Lake } from "../../src/lake/lake.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import { RequestLeases } from "../../src/lake/requests/request-leases.js";
 import { barsOn } from "../jobs/scripted-market.js";
 import { temporaryLake } from "../lake/temporary-lake.js";

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { expect, onTestFinished, test } from "vitest";
 import type { PipelineDefinition } from "../../src/jobs/pipeline/definition.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import { barsOn, scriptedMarket } from "../jobs/scripted-market.js";
 import { json, type Script } from "./service/scripted-service.js";
 

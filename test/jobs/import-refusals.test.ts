@@ -9,7 +9,7 @@ import { Session } from "../../src/db/session/session.js";
 import type { ImportOptions } from "../../src/jobs/import/import-options.js";
 import { type ImportTable, runImport } from "../../src/jobs/import/run-import.js";
 import { Lake } from "../../src/lake/lake.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import { canonicalSymbol, isSymbol, parseSymbol } from "../../src/market/symbol.js";
 import { virtualClock } from "../faults/clock/virtual-clock.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";

@@ -16,7 +16,7 @@ import { checkTable } from "../../src/lake/maintenance/check/check-table.js";
 import { copyLake } from "../../src/lake/maintenance/copy/copy-lake.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { vacuum } from "../../src/lake/maintenance/vacuum.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { TABLES } from "../../src/schema/tables.js";
 import { startService } from "../../src/serve/http/service.js";

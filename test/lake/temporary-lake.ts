@@ -11,7 +11,7 @@ import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
 import { Rejects } from "../../src/lake/land/rejects.js";
 import type { LandReport } from "../../src/lake/land/upsert.js";
 import type { Fence } from "../../src/lake/log/fence.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import type { TableSchema } from "../../src/schema/column.js";
 
 /** A folder that is deleted at the end of the test. */

@@ -8,7 +8,7 @@ import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
 import { Rejects } from "../../src/lake/land/rejects.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "../../src/lake/log/snapshot.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import { viewBranches } from "../../src/lake/view-branches.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { EXCHANGES } from "../../src/schema/reference.js";

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Session } from "../../src/db/session/session.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import { notebookPage } from "../../src/notebook/page/notebook-page.js";
 import { shippedNotebooks } from "../../src/notebook/shipped-notebooks.js";
 import { temporaryFolder, temporaryLake } from "../lake/temporary-lake.js";

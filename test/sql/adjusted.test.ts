@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseTradingDate } from "../../src/core/time.js";
 import type { Session } from "../../src/db/session/session.js";
 import type { Lake } from "../../src/lake/lake.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import type { Region } from "../../src/market/regions.js";
 import { dayRange } from "../../src/market/sessions.js";
 import { regionOf } from "../../src/market/symbol.js";

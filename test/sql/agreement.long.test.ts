@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/client/system-clock.js";
 import type { Session } from "../../src/db/session/session.js";
 import { runImport } from "../../src/jobs/import/run-import.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";
 import { newLake, type Served, serve } from "../serve/served-lake.js";
 import { cases, pickCases } from "../sweep.js";

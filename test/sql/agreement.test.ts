@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Session } from "../../src/db/session/session.js";
 import { landTradingDays } from "../../src/lake/land/trading-days.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";
 import { localDate } from "../../src/market/zone.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";

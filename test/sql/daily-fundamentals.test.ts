@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import { upsert } from "../../src/lake/land/upsert.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { INSTRUMENTS } from "../../src/schema/reference.js";
 import { BALANCE_SHEET, CASH_FLOW, INCOME } from "../../src/schema/statements.js";

@@ -3,7 +3,7 @@ import type { Session } from "../../src/db/session/session.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import { upsert } from "../../src/lake/land/upsert.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../src/schema/reference.js";
 import { TRADING_DAYS } from "../../src/schema/trading-days.js";

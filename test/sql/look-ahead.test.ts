@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Session } from "../../src/db/session/session.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import { once } from "../once.js";
 import { newLake } from "../serve/served-lake.js";
 import { cases } from "../sweep.js";

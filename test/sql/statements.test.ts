@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Session } from "../../src/db/session/session.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import { BALANCE_SHEET, CASH_FLOW, INCOME } from "../../src/schema/statements.js";
 import { landFinancials, newLake } from "../serve/served-lake.js";
 import { fillSimulated } from "./simulated-lake.js";

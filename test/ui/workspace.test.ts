@@ -6,7 +6,7 @@ import { tableFromIPC } from "@uwdata/flechette";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { landRequests, type RequestRecord } from "../../src/jobs/ledger/ledger.js";
 import type { Lake } from "../../src/lake/lake.js";
-import { openReader } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/open-reader.js";
 import type {
   CoverageReport,
   FoundInstrument,

@@ -5,7 +5,7 @@ import { systemClock } from "../../../src/client/system-clock.js";
 import { optimizeLake } from "../../../src/jobs/maintenance/optimize-lake.js";
 import { planPipeline, runPipeline } from "../../../src/jobs/run/run-pipeline.js";
 import { Lake, rowCount } from "../../../src/lake/lake.js";
-import { openReader } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1M } from "../../../src/schema/bars.js";
 import { type GrownSpec, growLake, NEWEST_MONTH, NEXT_DATE } from "../../lakes/grown-lake.js";
 import type { Benchmark, Case, Outcome } from "../../measure/benchmark.js";

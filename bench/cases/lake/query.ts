@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { literal } from "../../../src/db/quote.js";
 import { Session } from "../../../src/db/session/session.js";
 import { byteCount, Lake, rowCount } from "../../../src/lake/lake.js";
-import { openReader } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1M } from "../../../src/schema/bars.js";
 import { askSql } from "../../ask-sql.js";
 import { makeNativeTable } from "../../baselines/native-table.js";

@@ -8,7 +8,7 @@ import { httpfsFolder } from "../../../src/db/session/httpfs-folder.js";
 import { Session } from "../../../src/db/session/session.js";
 import { Lake, rowCount } from "../../../src/lake/lake.js";
 import { copyLake } from "../../../src/lake/maintenance/copy/copy-lake.js";
-import { openReader } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1M } from "../../../src/schema/bars.js";
 import type { LandingOrder } from "../../lakes/landing-process.js";
 import { writeYear } from "../../lakes/year-of-minutes.js";

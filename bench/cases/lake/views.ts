@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { Session } from "../../../src/db/session/session.js";
 import { Lake, rowCount } from "../../../src/lake/lake.js";
-import { openReader } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { INSTRUMENTS } from "../../../src/schema/reference.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../../src/schema/statements.js";

@@ -15,8 +15,8 @@ import {
   runPipeline,
 } from "../../jobs/run/run-pipeline.js";
 import { Lake, type LakeOptions, type PointInTime } from "../../lake/lake.js";
+import type { Reader } from "../../lake/open-reader.js";
 import type { SegmentOptions } from "../../lake/places.js";
-import type { Reader } from "../../lake/publish.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { expectOptions, expectTexts } from "../expect-options.js";

@@ -4,7 +4,7 @@ import { hasTables } from "../../lake/has-tables.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import { readableTables } from "../../lake/lake-views.js";
 import { rejectsSql } from "../../lake/land/rejects.js";
-import { openReader, type Reader } from "../../lake/publish.js";
+import { openReader, type Reader } from "../../lake/open-reader.js";
 import { isNewest } from "./point-in-time.js";
 
 /** Most readers without a query that stay open: each has a database and the footers of the files that it read. */

@@ -8,7 +8,7 @@ import { compareLakes } from "../../jobs/maintenance/compare-lakes.js";
 import { definePipeline, type Pipeline } from "../../jobs/pipeline/definition.js";
 import { newRunId, type RunOptions, type RunReport, runPipeline } from "../../jobs/run/run-pipeline.js";
 import { byteCount, type Lake, rowCount } from "../../lake/lake.js";
-import { openReader } from "../../lake/publish.js";
+import { openReader } from "../../lake/open-reader.js";
 import { REGIONS } from "../../market/regions.js";
 import { localDate } from "../../market/zone.js";
 import type { Environment } from "../../object-store/access/profile-files.js";

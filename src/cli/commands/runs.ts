@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import { listRuns, type RunDetails, type RunRow, runDetails } from "../../jobs/run/report/run-history.js";
-import { openReader } from "../../lake/publish.js";
+import { openReader } from "../../lake/open-reader.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { openExistingLake } from "../options/existing-lake.js";

@@ -11,7 +11,7 @@ import { allStatements } from "../../db/statement/split-statements.js";
 import { hasUserViews } from "../../lake/has-user-views.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
-import { openReader } from "../../lake/publish.js";
+import { openReader } from "../../lake/open-reader.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import type { FoundNotebook } from "../notebook/find-notebook.js";

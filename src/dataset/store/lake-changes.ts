@@ -5,7 +5,7 @@ import { TempTable } from "../../db/session/temp-table.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
-import { openReader } from "../../lake/publish.js";
+import { openReader } from "../../lake/open-reader.js";
 import { basePeriod } from "../../market/period.js";
 import type { TableSchema } from "../../schema/column.js";
 import { isStatementName } from "../../schema/statements.js";

@@ -7,7 +7,7 @@ import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Severity } from "../../lake/maintenance/check/finding.js";
-import { openReader } from "../../lake/publish.js";
+import { openReader } from "../../lake/open-reader.js";
 
 /** The audits that come with barlake, one per file. */
 const AUDITS = fileURLToPath(new URL("../../../sql/audits", import.meta.url));

@@ -2,7 +2,7 @@ import type { Session } from "../../db/session/session.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
 import { STATEMENTS } from "../../schema/statements.js";
 import type { Lake } from "../lake.js";
-import { openReader } from "../publish.js";
+import { openReader } from "../open-reader.js";
 
 /** Names of the tables whose versions the view `reference_changes` compares. */
 export const WITH_CHANGES: ReadonlySet<string> = new Set(

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { batchesToIpc } from "../../arrow/batches-ipc.js";
-import type { Reader } from "../../lake/publish.js";
+import type { Reader } from "../../lake/open-reader.js";
 import { ADJUSTMENTS, PERIODS } from "../../market/period.js";
 import { parseSymbol } from "../../market/symbol.js";
 import { readBars } from "../instrument/bars-query.js";

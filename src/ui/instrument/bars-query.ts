@@ -2,7 +2,7 @@ import type { RecordBatch } from "apache-arrow";
 import { DAY_MS, dateOfEpochDay, epochDay, parseTradingDate, type TradingDate } from "../../core/time.js";
 import { literal } from "../../db/quote.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
-import type { Reader } from "../../lake/publish.js";
+import type { Reader } from "../../lake/open-reader.js";
 import { type Adjustment, basePeriod, type Period } from "../../market/period.js";
 import { REGIONS } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";

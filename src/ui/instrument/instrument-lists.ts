@@ -1,4 +1,4 @@
-import type { Reader } from "../../lake/publish.js";
+import type { Reader } from "../../lake/open-reader.js";
 import { regionOf } from "../../market/symbol.js";
 import type { FoundInstrument } from "../page-data.js";
 import type { LakeState } from "../session/lake-states.js";

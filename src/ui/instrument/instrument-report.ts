@@ -1,4 +1,4 @@
-import type { Reader } from "../../lake/publish.js";
+import type { Reader } from "../../lake/open-reader.js";
 import { REGIONS } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import type { AnnouncedReport, ExEventReport, InstrumentReport, StatementsReport } from "../page-data.js";

@@ -2,7 +2,7 @@ import { shellWord } from "../../core/shell-word.js";
 import type { Clock, TimeRange } from "../../core/time.js";
 import { coverageFacts } from "../../jobs/ledger/lake-coverage.js";
 import type { Lake } from "../../lake/lake.js";
-import type { Reader } from "../../lake/publish.js";
+import type { Reader } from "../../lake/open-reader.js";
 import type { LandedPeriod } from "../../market/period.js";
 import { isRegion, type Region } from "../../market/regions.js";
 import { ASKED_AGAIN_SOON } from "../../plan/absence/absence.js";

@@ -1,4 +1,4 @@
-import type { Reader } from "../../lake/publish.js";
+import type { Reader } from "../../lake/open-reader.js";
 import { isRegion, type Region } from "../../market/regions.js";
 import { sessionStatus } from "../../market/session-status.js";
 import { BARS_1D } from "../../schema/bars.js";

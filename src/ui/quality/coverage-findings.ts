@@ -1,7 +1,7 @@
 import { shellWord } from "../../core/shell-word.js";
 import type { Clock } from "../../core/time.js";
 import type { Lake } from "../../lake/lake.js";
-import type { Reader } from "../../lake/publish.js";
+import type { Reader } from "../../lake/open-reader.js";
 import { type MissingStretch, missingStretches } from "../../plan/coverage-months.js";
 import { monthFacts, PERIODS_OF_LEDGER } from "../lake/coverage-report.js";
 import type { FindingsFilter } from "./findings-sql.js";

@@ -7,7 +7,7 @@ import { planPipeline } from "../../jobs/run/run-pipeline.js";
 import { scheduleLeaders } from "../../jobs/schedule/leadership.js";
 import type { Lake } from "../../lake/lake.js";
 import { readTradingDays } from "../../lake/land/trading-days.js";
-import type { Reader } from "../../lake/publish.js";
+import type { Reader } from "../../lake/open-reader.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { TradingCalendar } from "../../market/trading-calendar.js";
 import { type IsTradingDay, nextDue } from "../../plan/due-times.js";

@@ -2,7 +2,7 @@ import { shellWord } from "../../core/shell-word.js";
 import { runDetails } from "../../jobs/run/report/run-history.js";
 import type { Lake } from "../../lake/lake.js";
 import { type HistoryEntry, readHistory } from "../../lake/log/history.js";
-import type { Reader } from "../../lake/publish.js";
+import type { Reader } from "../../lake/open-reader.js";
 import { TABLES } from "../../schema/tables.js";
 import { runReport } from "./list-runs.js";
 import type { RunDetailsReport, TableChange } from "./runs-data.js";

@@ -2,7 +2,7 @@ import { QueryError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import { interruptOn } from "../../db/session/interrupt-on.js";
 import type { Lake } from "../../lake/lake.js";
-import { openReader, type Reader } from "../../lake/publish.js";
+import { openReader, type Reader } from "../../lake/open-reader.js";
 import type { LakeState } from "./lake-states.js";
 import { lockSession } from "./lock-session.js";
 

@@ -7,7 +7,7 @@ import { type LakeConnection, openLake } from "../../../src/api/lake/open-lake.j
 import { LakeError, QueryError, UsageError } from "../../../src/core/errors.js";
 import { Session } from "../../../src/db/session/session.js";
 import { Lake } from "../../../src/lake/lake.js";
-import { openReader } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { land, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
 import { apiLake } from "../api-lake.js";

@@ -9,7 +9,7 @@ import { runImport } from "../../../src/jobs/import/run-import.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { writeCheckpoint } from "../../../src/lake/log/checkpoint.js";
 import { optimize } from "../../../src/lake/maintenance/optimize.js";
-import { openReader } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { PERIODS } from "../../../src/market/period.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { TABLES } from "../../../src/schema/tables.js";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import type { RunOptions, RunReport } from "../../../src/jobs/run/run-pipeline.js";
-import { openReader } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { json, type Script, type Seen } from "../../faults/service/scripted-service.js";
 import { type BarTimes, barsAt, minutes, newestBars, weekdays } from "../minute-market.js";
 import { scriptedMarket } from "../scripted-market.js";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
-import { openReader } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { json } from "../../faults/service/scripted-service.js";
 import { newestBars, weekdays } from "../minute-market.js";
 import { scriptedMarket } from "../scripted-market.js";

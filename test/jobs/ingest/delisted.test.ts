@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { lakeCoverage } from "../../../src/jobs/ledger/lake-coverage.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
-import { openReader } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { json, type Script } from "../../faults/service/scripted-service.js";
 import { barsOn, scriptedMarket } from "../scripted-market.js";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { definePipeline } from "../../../src/jobs/pipeline/definition.js";
 import { planPipeline } from "../../../src/jobs/run/run-pipeline.js";
-import { openReader } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { json } from "../../faults/service/scripted-service.js";
 import { newestBars, weekdays } from "../minute-market.js";
 import { scriptedMarket } from "../scripted-market.js";

@@ -3,7 +3,7 @@ import { runSummary } from "../../../src/cli/text/report-text.js";
 import { duration } from "../../../src/cli/text/text.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { settleRun } from "../../../src/jobs/run/report/run-outcome.js";
-import { openReader } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { json } from "../../faults/service/scripted-service.js";
 import { queryLake } from "../../lake/temporary-lake.js";

@@ -6,7 +6,7 @@ import { landedBars } from "../../../src/jobs/ledger/landed-bars.js";
 import { Lake } from "../../../src/lake/lake.js";
 import type { DataFile, Snapshot } from "../../../src/lake/log/snapshot.js";
 import { optimize } from "../../../src/lake/maintenance/optimize.js";
-import { openReader } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { fillLake } from "../../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../../src/sim/market.js";

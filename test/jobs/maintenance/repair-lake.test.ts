@@ -23,7 +23,7 @@ import { withdrawRows } from "../../../src/lake/land/withdraw-rows.js";
 import { checkTable } from "../../../src/lake/maintenance/check/check-table.js";
 import { optimize } from "../../../src/lake/maintenance/optimize.js";
 import { vacuum } from "../../../src/lake/maintenance/vacuum.js";
-import { openReader } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { TABLES } from "../../../src/schema/tables.js";
 import { json, type Script, type Seen } from "../../faults/service/scripted-service.js";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { checkSample, type SampleReport } from "../../../src/jobs/maintenance/check-sample.js";
 import { type WithdrawnReport, withdrawnBars } from "../../../src/jobs/maintenance/withdrawn-bars.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
-import { openReader } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { json } from "../../faults/service/scripted-service.js";
 import { newestBars, weekdays } from "../minute-market.js";

@@ -10,7 +10,7 @@ import { schemaActions } from "../../../src/lake/log/schema-actions.js";
 import { encodePath, type Snapshot } from "../../../src/lake/log/snapshot.js";
 import { checkTable } from "../../../src/lake/maintenance/check/check-table.js";
 import { optimize } from "../../../src/lake/maintenance/optimize.js";
-import { openReader } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { land, liveRows, openSession, T0, temporaryLake } from "../temporary-lake.js";
 

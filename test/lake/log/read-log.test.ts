@@ -7,7 +7,7 @@ import { commit } from "../../../src/lake/log/commit.js";
 import { readHistory } from "../../../src/lake/log/history.js";
 import { commitsUpTo, readLog } from "../../../src/lake/log/read-log.js";
 import { type Commit, commitTime, emptySnapshot } from "../../../src/lake/log/snapshot.js";
-import { openReader } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { land, openSession, T0, temporaryLake } from "../temporary-lake.js";
 

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/core/time.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { vacuum, vacuumStaging, vacuumTime } from "../../../src/lake/maintenance/vacuum.js";
-import { openReader } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { land, openSession, T0, temporaryLake } from "../temporary-lake.js";
 

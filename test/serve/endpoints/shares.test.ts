@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openReader, publish } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
+import { publish } from "../../../src/lake/publish.js";
 import { INSTRUMENTS } from "../../../src/schema/reference.js";
 import { SHARES } from "../../../src/schema/statements.js";
 import { landFinancials, landReference, newLake, type Served, serve } from "../served-lake.js";

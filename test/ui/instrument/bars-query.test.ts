@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openReader } from "../../../src/lake/publish.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { readBars } from "../../../src/ui/instrument/bars-query.js";
 import { land, openSession, temporaryLake } from "../../lake/temporary-lake.js";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Reader } from "../../../src/lake/publish.js";
+import type { Reader } from "../../../src/lake/open-reader.js";
 import { InstrumentLists } from "../../../src/ui/instrument/instrument-lists.js";
 import type { FoundInstrument } from "../../../src/ui/page-data.js";
 import type { LakeState } from "../../../src/ui/session/lake-states.js";

@@ -6,7 +6,7 @@ import { type LandedBars, landedBars } from "../../../jobs/ledger/landed-bars.js
 import { verifiedSince } from "../../../lake/files/verify/verified-files.js";
 import type { Lake } from "../../../lake/lake.js";
 import type { Snapshot } from "../../../lake/log/snapshot.js";
-import { openReader } from "../../../lake/publish.js";
+import { openReader } from "../../../lake/open-reader.js";
 import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../../schema/reference.js";
 import type { Cli } from "../../cli.js";

@@ -7,7 +7,7 @@ import type { Catalog } from "../../../../src/db/catalog/catalog.js";
 import { readMacroComment, splitUnit } from "../../../../src/db/catalog/macro-comment.js";
 import { readCatalog } from "../../../../src/db/catalog/read-catalog.js";
 import { Lake } from "../../../../src/lake/lake.js";
-import { openReader } from "../../../../src/lake/publish.js";
+import { openReader } from "../../../../src/lake/open-reader.js";
 
 let catalog: Catalog;
 beforeAll(async () => {

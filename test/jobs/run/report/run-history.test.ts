@@ -4,7 +4,7 @@ import { Session } from "../../../../src/db/session/session.js";
 import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
 import { lastRuns, listRuns, runDetails } from "../../../../src/jobs/run/report/run-history.js";
 import type { Lake } from "../../../../src/lake/lake.js";
-import { openReader } from "../../../../src/lake/publish.js";
+import { openReader } from "../../../../src/lake/open-reader.js";
 import { html, json } from "../../../faults/service/scripted-service.js";
 import { temporaryLake } from "../../../lake/temporary-lake.js";
 import { dailyBars, right, scriptedMarket } from "../../scripted-market.js";

@@ -7,7 +7,7 @@ import { LakeError } from "../../../../src/core/errors.js";
 import { RowReader } from "../../../../src/db/result/row-reader.js";
 import type { Session } from "../../../../src/db/session/session.js";
 import { Lake } from "../../../../src/lake/lake.js";
-import { openReader } from "../../../../src/lake/publish.js";
+import { openReader } from "../../../../src/lake/open-reader.js";
 import { queryArrow } from "../../../../src/lake/query-arrow.js";
 import { BARS_1D } from "../../../../src/schema/bars.js";
 import { runCli } from "../../../cli/run-cli.js";
