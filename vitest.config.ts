@@ -30,7 +30,7 @@ const IN_PART = [
 
 /** Long tests that may take more than 30 seconds, each with the reason. They are started first. */
 const MAY_BE_SLOW: Readonly<Record<string, string>> = {
-  "test/cli/commands/schedule.test.ts": "schedules run by the machine's clock, each in a process",
+  "test/cli/commands/pipelines/schedule.test.ts": "schedules run by the machine's clock, each in a process",
   "test/cli/commands/demo.long.test.ts":
     "the whole demo on a store, and with all cases in a folder and on each store",
   "test/package/installed.long.test.ts": "the package is built, and installed for three versions of Node",

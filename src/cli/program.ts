@@ -3,11 +3,11 @@ import { BarlakeError, QueryError, UsageError } from "../core/errors.js";
 import { VERSION } from "../core/version.js";
 import { TrinoQueryError } from "../trino/trino-error.js";
 import type { Cli } from "./cli.js";
+import { errorText } from "./errors/error-text.js";
+import { StatementError } from "./errors/statement-error.js";
+import { systemFaultOf } from "./errors/system-fault.js";
 import { EXIT } from "./exit-codes.js";
-import { StatementError } from "./results/statement-error.js";
 import { loadSettings } from "./settings/load-settings.js";
-import { errorText } from "./text/error-text.js";
-import { systemFaultOf } from "./text/system-fault.js";
 
 interface CommandEntry {
   /** What the command does, on one line. */
@@ -23,7 +23,7 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   init: {
     does: "begin a project: a config, a pipeline, a notebook and a dataset, in the working directory",
-    load: async () => (await import("./commands/init.js")).addInit,
+    load: async () => (await import("./commands/project/init.js")).addInit,
   },
   import: {
     does: "land files of your own (CSV, Parquet, JSON; text also .gz) in a table",
@@ -31,23 +31,23 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   run: {
     does: "run a pipeline: ask a service for what the lake does not have, and land it",
-    load: async () => (await import("./commands/run.js")).addRun,
+    load: async () => (await import("./commands/pipelines/run.js")).addRun,
   },
   schedule: {
     does: "run pipelines at their times, until it is stopped",
-    load: async () => (await import("./commands/schedule.js")).addSchedule,
+    load: async () => (await import("./commands/pipelines/schedule.js")).addSchedule,
   },
   pipelines: {
     does: "list the pipelines with their schedules, or check files of your own",
-    load: async () => (await import("./commands/pipelines.js")).addPipelines,
+    load: async () => (await import("./commands/pipelines/pipelines.js")).addPipelines,
   },
   runs: {
     does: "runs of pipelines, newest first: when, how each ended, what it received",
-    load: async () => (await import("./commands/runs.js")).addRuns,
+    load: async () => (await import("./commands/pipelines/runs.js")).addRuns,
   },
   plan: {
     does: "show what a pipeline would ask for; sends nothing",
-    load: async () => (await import("./commands/plan.js")).addPlan,
+    load: async () => (await import("./commands/pipelines/plan.js")).addPlan,
   },
   status: {
     does: "what is in the lake: tables, coverage, last runs",
@@ -111,11 +111,11 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   completion: {
     does: "print the script that makes bash, zsh or fish complete commands, options and values",
-    load: async () => (await import("./commands/completion.js")).addCompletion,
+    load: async () => (await import("./commands/project/completion.js")).addCompletion,
   },
   config: {
     does: "show the settings, and where each comes from: environment, .env, barlake.config.json",
-    load: async () => (await import("./commands/config.js")).addConfig,
+    load: async () => (await import("./commands/project/config.js")).addConfig,
   },
 };
 

@@ -3,9 +3,9 @@ import type { PlainValue, ResultColumn } from "../../db/result/row-reader.js";
 import type { RisingColour } from "../../market/regions.js";
 import { risingColour } from "../../market/rising-colour.js";
 import { cellText, isNumeric, isTemporal } from "../results/cell-text.js";
-import { type Candle, candleChart } from "../text/candles.js";
 import { paint } from "../text/text.js";
 import { barChart } from "./bar-chart.js";
+import { type Candle, candleChart } from "./candles.js";
 import { type ChartSize, lineChart, most } from "./line-chart.js";
 
 export const CHART_KINDS = ["line", "bar", "candlestick"] as const;

@@ -18,11 +18,11 @@ import { startService } from "../../serve/http/service.js";
 import { plainKeys } from "../../serve/keys/key-ring.js";
 import { type FillProgress, fillLake } from "../../sim/fill-lake.js";
 import { simulateMarket } from "../../sim/market.js";
+import { type Candle, candleChart } from "../charts/candles.js";
 import type { Cli } from "../cli.js";
 import { emptyDemoLakes } from "../demo/demo-lakes.js";
 import { startDemoStore } from "../demo/demo-store.js";
 import { EXIT } from "../exit-codes.js";
-import { type Candle, candleChart } from "../text/candles.js";
 import { progressView, showRun } from "../text/progress.js";
 import { count, duration, paint, size, table } from "../text/text.js";
 

@@ -14,11 +14,11 @@ import {
 import { newRunId } from "../../jobs/run/run-pipeline.js";
 import { Lake } from "../../lake/lake.js";
 import type { Cli } from "../cli.js";
+import { inOptionWords } from "../errors/option-words.js";
 import { exitOfImport } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
-import { inOptionWords } from "../text/option-words.js";
+import { changesTable, landedTable, rejectedTable } from "../reports/report-text.js";
 import { progressView } from "../text/progress.js";
-import { changesTable, landedTable, rejectedTable } from "../text/report-text.js";
 import { count, paint, plural, table } from "../text/text.js";
 
 interface Options extends CommonOptions {

@@ -13,6 +13,7 @@ import type { Lake } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { openReader } from "../../lake/open-reader.js";
 import type { Cli } from "../cli.js";
+import { StatementError } from "../errors/statement-error.js";
 import { EXIT } from "../exit-codes.js";
 import type { FoundNotebook } from "../notebook/find-notebook.js";
 import { type NotebookOptions, notebookOptions, shippedText } from "../notebook/notebook-options.js";
@@ -27,7 +28,6 @@ import {
 } from "../options/point-in-time-option.js";
 import { formatOfOutput, formatOption, type ResultFormat } from "../results/result-format.js";
 import { TABLE_MODES, type TableMode } from "../results/result-table.js";
-import { StatementError } from "../results/statement-error.js";
 import { runStatements } from "../shell/run-statements.js";
 import { lakePlace, type SqlPlace } from "../shell/sql-place.js";
 import { type TrinoOptions, trinoOptions } from "../trino/trino-options.js";

@@ -1,6 +1,6 @@
 import type { ChartColumn, ChartData } from "../../notebook/chart-data.js";
 import { formatValues } from "../../notebook/page/format-values.js";
-import { type Candle, candleChart } from "../text/candles.js";
+import { type Candle, candleChart } from "../charts/candles.js";
 import { type Cell, count, paint, table } from "../text/text.js";
 import { BrailleCanvas } from "./braille-canvas.js";
 

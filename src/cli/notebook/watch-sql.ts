@@ -1,6 +1,6 @@
 import { systemClock } from "../../client/system-clock.js";
 import type { Lake } from "../../lake/lake.js";
-import { errorText } from "../text/error-text.js";
+import { errorText } from "../errors/error-text.js";
 import { paint } from "../text/text.js";
 import { type Watched, watch, watchedFile } from "./watch.js";
 

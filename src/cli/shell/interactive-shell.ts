@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from "node:readline";
 import { callbackify } from "node:util";
 import { messageOf, QueryError } from "../../core/errors.js";
-import { errorText } from "../text/error-text.js";
+import { errorText } from "../errors/error-text.js";
 import { paint } from "../text/text.js";
 import { type Completions, completeCommand, completeSql } from "./catalog/completion.js";
 import { commandChoices } from "./dot-commands.js";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { messageOf, QueryError, UsageError } from "../../core/errors.js";
-import { StatementError } from "../results/statement-error.js";
+import { StatementError } from "../errors/statement-error.js";
 import { runCommand } from "./dot-commands.js";
 import { type Entry, EntryReader } from "./entries.js";
 import type { ShellSession } from "./shell-session.js";

@@ -1,5 +1,5 @@
 import { QueryError } from "../../core/errors.js";
-import { errorText } from "../text/error-text.js";
+import { errorText } from "../errors/error-text.js";
 import { paint } from "../text/text.js";
 import { History } from "./history.js";
 import { runInteractive } from "./interactive-shell.js";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runSummary } from "../../../src/cli/text/report-text.js";
+import { runSummary } from "../../../src/cli/reports/report-text.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { runCli } from "../../cli/run-cli.js";
 import { json, type Script } from "../../faults/service/scripted-service.js";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runSummary } from "../../../src/cli/text/report-text.js";
+import { runSummary } from "../../../src/cli/reports/report-text.js";
 import { duration } from "../../../src/cli/text/text.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { settleRun } from "../../../src/jobs/run/report/run-outcome.js";

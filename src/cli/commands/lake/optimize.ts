@@ -6,12 +6,12 @@ import { CODECS, type Codec } from "../../../lake/files/codec.js";
 import { type OptimizeReport, TARGET_BYTES } from "../../../lake/maintenance/optimize.js";
 import { TABLES } from "../../../schema/tables.js";
 import type { Cli } from "../../cli.js";
+import { failuresOf, throwErrors } from "../../errors/throw-errors.js";
 import { EXIT } from "../../exit-codes.js";
 import { openExistingLake } from "../../options/existing-lake.js";
 import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
 import { progressView } from "../../text/progress.js";
 import { count, paint, plural, size, table } from "../../text/text.js";
-import { failuresOf, throwErrors } from "../../text/throw-errors.js";
 
 interface Options extends CommonOptions {
   readonly targetMb: number;

@@ -19,7 +19,7 @@ import {
   pointInTimeOf,
   pointInTimeOptions,
 } from "../../options/point-in-time-option.js";
-import { knownListLines } from "../../text/known-lists-text.js";
+import { knownListLines } from "../../reports/known-lists-text.js";
 import { count, paint, size, table } from "../../text/text.js";
 
 interface TableRow {

@@ -8,11 +8,11 @@ import { STAGING } from "../../../lake/local/work-folder.js";
 import { type VacuumReport, vacuum, vacuumStaging, vacuumTime } from "../../../lake/maintenance/vacuum.js";
 import { TABLES } from "../../../schema/tables.js";
 import type { Cli } from "../../cli.js";
+import { failuresOf, throwErrors } from "../../errors/throw-errors.js";
 import { EXIT } from "../../exit-codes.js";
 import { openExistingLake } from "../../options/existing-lake.js";
 import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
 import { count, size, table } from "../../text/text.js";
-import { failuresOf, throwErrors } from "../../text/throw-errors.js";
 
 interface Options extends CommonOptions {
   readonly retention: string;

@@ -3,7 +3,7 @@ import { namedRelations } from "../../../db/catalog/named-relations.js";
 import { readCatalog } from "../../../db/catalog/read-catalog.js";
 import { literal, literalList } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
-import { StatementError } from "../../results/statement-error.js";
+import { StatementError } from "../../errors/statement-error.js";
 
 /** DuckDB proposes no names for an unknown column of an alias. */
 const UNKNOWN_OF_ALIAS = /does not have a column named "([^"]+)"/;

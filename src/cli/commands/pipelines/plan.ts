@@ -1,0 +1,131 @@
+import { limitsOf } from "../../../api/service/open-key.js";
+import { systemClock } from "../../../client/system-clock.js";
+import { expectedRows } from "../../../jobs/ingest/bars/bars-demand.js";
+import type { Pipeline } from "../../../jobs/pipeline/definition.js";
+import { loadPipeline } from "../../../jobs/pipeline/load-pipeline.js";
+import { planPipeline, type RunOptions } from "../../../jobs/run/run-pipeline.js";
+import type { Lake } from "../../../lake/lake.js";
+import type { RequestUnit } from "../../../plan/request-units.js";
+import type { Cli } from "../../cli.js";
+import { EXIT } from "../../exit-codes.js";
+import { type DemandOptions, demandOf, demandOptions } from "../../options/demand-options.js";
+import { jsonOption, lakeOption, openLake, printJson } from "../../options/lake-option.js";
+import { rpmOption, type ServiceOptions, urlOption } from "../../options/service-option.js";
+import { usersPipelines } from "../../options/users-pipelines.js";
+import { progressView } from "../../text/progress.js";
+import { count, duration, paint, plural, size, table } from "../../text/text.js";
+
+/** Approximate size of a bar: as JSON on the wire, and in a compacted file. */
+const WIRE_BYTES_PER_BAR = 58;
+const LAKE_BYTES_PER_BAR = 12;
+
+type PlanOptions = Pick<ServiceOptions, "lake" | "json" | "rpm" | "url">;
+
+export function addPlan(cli: Cli): void {
+  demandOptions(cli.program.command("plan"))
+    .addOption(urlOption())
+    .addOption(rpmOption())
+    .addOption(lakeOption())
+    .addOption(jsonOption())
+    .addHelpText(
+      "after",
+      `
+Examples:
+  barlake plan daily
+  barlake plan minute --from 2025-11-01 --to 2026-11-01 --rpm 30
+  barlake plan minute --from 2026-01-01 --symbols 600519.SH,000001.SZ`,
+    )
+    .action((name: string, options: DemandOptions & PlanOptions) =>
+      cli.action(async () =>
+        printPlan(
+          await loadPipeline(name, usersPipelines()),
+          await demandOf(options),
+          openLake(options),
+          options,
+        ),
+      ),
+    );
+}
+
+/** Prints the requests of a pipeline, by region. */
+export async function printPlan(
+  pipeline: Pipeline,
+  demand: RunOptions,
+  lake: Lake,
+  options: PlanOptions,
+): Promise<number> {
+  const limits = options.url
+    ? await limitsOf(lake, {
+        url: options.url,
+        apiKey: process.env.BARLAKE_API_KEY ?? "",
+        environment: process.env,
+        clock: systemClock,
+      })
+    : undefined;
+  const view = progressView(pipeline.name, "text", "planning");
+  const planned = planPipeline(pipeline, demand, { lake, clock: systemClock, ...(limits && { limits }) });
+  const units = await planned.finally(() => view.stop());
+  if (units === undefined || pipeline.kind !== "bars") {
+    process.stdout.write(
+      `${pipeline.name}: its requests follow from the service's responses; only bars can be planned ahead\n`,
+    );
+    return EXIT.done;
+  }
+  const byRegion = groupByRegion(units);
+  const rows = [...byRegion].map(([region, group]) => {
+    const bars = expectedRows(group, pipeline.period);
+    return {
+      region,
+      requests: group.length,
+      symbols: new Set(group.flatMap((unit) => unit.symbols)).size,
+      windows: new Set(group.map((unit) => unit.window.start)).size,
+      bars,
+      responseBytes: bars * WIRE_BYTES_PER_BAR,
+      lakeBytes: bars * LAKE_BYTES_PER_BAR,
+    };
+  });
+  const given = typeof options.rpm === "object" ? options.rpm.klines : options.rpm;
+  const rpm = given ?? pipeline.quota?.requestsPerMinute ?? limits?.limits.requestsPerMinute?.klines;
+  const minutes = rpm === undefined ? undefined : units.length / rpm;
+  const plan = {
+    pipeline: pipeline.name,
+    requests: units.length,
+    requestsPerMinute: rpm,
+    minutes,
+    regions: rows,
+  };
+  if (options.json) {
+    printJson(plan);
+    return EXIT.done;
+  }
+  process.stdout.write(
+    `${paint("bold", pipeline.name)}: ${plural(units.length, "request")}; nothing was sent\n`,
+  );
+  if (units.length === 0) {
+    process.stdout.write("the lake has it all\n");
+    return EXIT.done;
+  }
+  const cells = rows.map((r) => [
+    r.region,
+    count(r.requests),
+    count(r.symbols),
+    count(r.windows),
+    count(r.bars),
+    size(r.responseBytes),
+    size(r.lakeBytes),
+  ]);
+  const quota =
+    minutes === undefined
+      ? `at 30 requests a minute ${duration((units.length / 30) * 60_000)}; give --rpm for the key's own quota`
+      : `${duration(minutes * 60_000)} at ${rpm} requests a minute`;
+  process.stdout.write(
+    `${table(["region", "requests", "symbols", "windows", "bars at most", "responses", "in the lake"], cells)}\n${quota}\n`,
+  );
+  return EXIT.done;
+}
+
+function groupByRegion(units: readonly RequestUnit[]): Map<string, RequestUnit[]> {
+  const groups = new Map<string, RequestUnit[]>();
+  for (const unit of units) groups.set(unit.region, [...(groups.get(unit.region) ?? []), unit]);
+  return groups;
+}

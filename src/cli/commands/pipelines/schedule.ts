@@ -1,0 +1,251 @@
+import { Option } from "commander";
+import { systemClock } from "../../../client/system-clock.js";
+import { messageOf, UsageError } from "../../../core/errors.js";
+import { releaseAfter } from "../../../core/release-after.js";
+import { dailyScrub } from "../../../jobs/maintenance/scrub-lake.js";
+import type { Pipeline } from "../../../jobs/pipeline/definition.js";
+import { loadPipeline, pipelineFiles } from "../../../jobs/pipeline/load-pipeline.js";
+import { damageNotice, type Notice, sendNotice } from "../../../jobs/run/report/notify.js";
+import { lastRuns } from "../../../jobs/run/report/run-history.js";
+import { type RunReport, runPipeline } from "../../../jobs/run/run-pipeline.js";
+import { Leadership } from "../../../jobs/schedule/leadership.js";
+import { scheduleMetrics } from "../../../jobs/schedule/metrics.js";
+import { startMonitor } from "../../../jobs/schedule/monitor.js";
+import { catchUpWith, initialStates } from "../../../jobs/schedule/pipeline-state.js";
+import {
+  runDue,
+  runSchedule,
+  type ScheduleEnvironment,
+  type ScheduleEvent,
+} from "../../../jobs/schedule/run-schedule.js";
+import type { Lake } from "../../../lake/lake.js";
+import { announce, type NotifyOptions, notifyOption, webhookOf } from "../../announce.js";
+import type { Cli } from "../../cli.js";
+import { EXIT, exitOfRun } from "../../exit-codes.js";
+import { lakeOption, openLake } from "../../options/lake-option.js";
+import { portOption } from "../../options/port-option.js";
+import {
+  checkService,
+  maxResponseOption,
+  minSpeedOption,
+  openService,
+  rpmOption,
+  type ServiceOptions,
+  shareOption,
+  urlOption,
+  withQuota,
+} from "../../options/service-option.js";
+import { usersPipelines } from "../../options/users-pipelines.js";
+import { scheduleLog } from "../../reports/schedule-log.js";
+import { progressView, showRun } from "../../text/progress.js";
+import { scheduleDays } from "../../trading-days.js";
+
+interface Options extends ServiceOptions, NotifyOptions {
+  readonly once?: boolean;
+  readonly catchUp: boolean;
+  readonly scrub: boolean;
+  readonly metricsPort?: number;
+  readonly metricsHost: string;
+}
+
+export function addSchedule(cli: Cli): void {
+  cli.program
+    .command("schedule")
+    .argument("[pipelines...]", "names or files; without one, all that have a name and a schedule")
+    .option("--once", "run what is due now, then end: for cron")
+    .option("--no-catch-up", "skip what was due in the last 24 hours and has not run")
+    .option("--no-scrub", "do not verify a part of the lake each day (all of it in four weeks)")
+    .addOption(notifyOption())
+    .addOption(
+      new Option("--metrics-port <n>", "serve /metrics and /healthz there; 0 takes a free port").argParser(
+        portOption,
+      ),
+    )
+    .option("--metrics-host <address>", "address that the metrics are served on", "127.0.0.1")
+    .addOption(urlOption())
+    .addOption(rpmOption())
+    .addOption(shareOption())
+    .addOption(minSpeedOption())
+    .addOption(maxResponseOption())
+    .addOption(lakeOption())
+    .addHelpText(
+      "after",
+      `
+Pipelines run one after the other, at their times in the zone of their exchange; barlake pipelines shows the times.
+SIGTERM or Ctrl-C ends the current run; what it received is kept. Without a terminal, the output is JSON lines.
+Of several schedules over one lake, on any machines, one leads each pipeline; the others stand by for it, until the
+leader ends or gives no sign of life for 30 s.
+Once a day, when nothing is due, a part of the lake's files is compared with what was written: all within four weeks.
+Exit code: 0 when it is stopped; with --once that of the worst run, and at least 1 if a file is damaged.
+
+Examples:
+  barlake schedule
+  barlake schedule reference daily ./pipelines/mine.ts --metrics-port 9464
+  barlake schedule --once                    every few minutes, by cron`,
+    )
+    .action((names: readonly string[], options: Options) => cli.action(() => schedule(cli, names, options)));
+}
+
+async function schedule(cli: Cli, names: readonly string[], options: Options): Promise<number> {
+  const pipelines = await scheduled(names);
+  const webhooks = new Map(pipelines.map((pipeline) => [pipeline.name, webhookOf(pipeline, options)]));
+  checkService(options);
+  const lake = openLake(options);
+  const catchUp = { missed: options.catchUp, neverRun: options.once === true };
+  const startedAt = systemClock.now();
+  const states = initialStates(pipelines, await lastRuns(lake), catchUp, startedAt);
+  const days = await scheduleDays(lake);
+  const { isTradingDay } = days;
+  const log = scheduleLog();
+  /** Since when another schedule leads a pipeline. */
+  const standbySince = new Map<string, number>();
+  const leadership = new Leadership(lake, [...webhooks.keys()], {
+    clock: systemClock,
+    signal: cli.signal,
+    async onLead(led) {
+      const runs = await lastRuns(lake);
+      for (const state of states.filter(({ pipeline }) => led.includes(pipeline.name))) {
+        const since = standbySince.get(state.pipeline.name) ?? startedAt;
+        catchUpWith([state], runs, catchUp, since, systemClock.now());
+      }
+      if (led.some((name) => standbySince.has(name))) log.note({ pipelines: led }, "leading");
+      for (const name of led) standbySince.delete(name);
+    },
+    onStandby(led, leader) {
+      for (const name of led) if (!standbySince.has(name)) standbySince.set(name, startedAt);
+      log.note({ pipelines: led, leader }, options.once ? "another schedule leads" : "standing by");
+    },
+    onLost(lost) {
+      for (const name of lost) standbySince.set(name, systemClock.now());
+      log.note({ pipelines: lost }, "another schedule has taken over");
+    },
+    onFault: (error) => log.warn({ fault: messageOf(error) }, "the leases of the schedules cannot be read"),
+  });
+  const metrics = scheduleMetrics(states, systemClock, isTradingDay, leadership);
+
+  let hasFailedScrub = false;
+  const onEvent = async (event: ScheduleEvent): Promise<void> => {
+    log.event(event);
+    if (event.kind === "scrub failed") hasFailedScrub = true;
+    if (event.kind === "scrubbed") {
+      metrics.countScrub(event.report);
+      if (event.report.damaged.length > 0) await notify(damageNotice(event.report, systemClock.now()));
+    }
+    if (event.kind !== "ended") return;
+    const { pipeline, outcome, previous } = event;
+    metrics.count(outcome);
+    await days.reload();
+    // The machine that leads it now runs it again, and reports that.
+    if (!(await leadership.confirm(pipeline.name))) return;
+    const webhook = webhooks.get(pipeline.name);
+    reportLoss(pipeline.name, await announce(webhook, pipeline, outcome, previous?.status, cli.signal));
+  };
+  const notify = async (notice: Notice): Promise<void> => {
+    for (const webhook of new Set(webhooks.values()))
+      if (webhook !== undefined)
+        reportLoss(notice.pipeline, await sendNotice(webhook, notice, { signal: cli.signal }));
+  };
+  const reportLoss = (pipeline: string, fault: string | undefined): void => {
+    if (fault === undefined) return;
+    metrics.countLostNotice();
+    log.warn({ pipeline, fault }, "the webhook was not notified");
+  };
+  const environment: ScheduleEnvironment = {
+    clock: systemClock,
+    signal: cli.signal,
+    isTradingDay,
+    leading: leadership,
+    run: (pipeline) =>
+      runOnce(pipeline, lake, options, AbortSignal.any([cli.signal, leadership.lostOf(pipeline.name)])),
+    onEvent,
+    scrub: options.scrub ? dailyScrub(lake, systemClock) : undefined,
+  };
+  /** Where the lake cannot be reached, other schedules find out that this one has ended. */
+  const resign = (): Promise<void> => leadership.close().catch(() => {});
+  if (options.once) {
+    const outcomes = await releaseAfter(async () => {
+      await leadership.leadFree();
+      const done = await runDue(states, environment);
+      if (done.length === 0 && pipelines.some(({ name }) => leadership.leads(name)))
+        log.note({}, "nothing is due");
+      return done;
+    }, resign);
+    const isDamaged = hasFailedScrub || metrics.damagedFiles() > 0;
+    return Math.max(isDamaged ? EXIT.partial : EXIT.done, ...outcomes.map(({ status }) => exitOfRun(status)));
+  }
+  const { metricsPort: port, metricsHost: host } = options;
+  const monitor =
+    port === undefined
+      ? undefined
+      : await startMonitor(states, {
+          host,
+          port,
+          clock: systemClock,
+          isTradingDay,
+          metrics,
+          leading: leadership,
+        });
+  if (monitor !== undefined) log.note({ url: monitor.url }, "metrics and health");
+  try {
+    await leadership.leadFree();
+    leadership.watch();
+    await runSchedule(states, environment);
+  } catch (error) {
+    if (!cli.signal.aborted) throw error;
+  } finally {
+    await resign();
+    await monitor?.close();
+  }
+  log.note({}, "ended");
+  return EXIT.done;
+}
+
+/** The pipelines to run. @throws {UsageError} if one has no schedule, or two have the same name. */
+async function scheduled(names: readonly string[]): Promise<Pipeline[]> {
+  const found = new Map<string, Pipeline>();
+  for (const name of names.length > 0 ? names : (await pipelineFiles(usersPipelines())).keys()) {
+    const pipeline = await loadPipeline(name, usersPipelines());
+    if (pipeline.schedule.length === 0) {
+      if (names.length === 0) continue;
+      throw new UsageError(`pipeline ${pipeline.name}: has no schedule`, {
+        hint: 'give it one, such as schedule: { at: "18:30", region: "CN" }',
+      });
+    }
+    if (found.has(pipeline.name)) {
+      throw new UsageError(`pipeline ${pipeline.name}: is named twice`, {
+        hint: "give each pipeline another name",
+      });
+    }
+    found.set(pipeline.name, pipeline);
+  }
+  return [...found.values()];
+}
+
+async function runOnce(
+  pipeline: Pipeline,
+  lake: Lake,
+  options: Options,
+  ended: AbortSignal,
+): Promise<RunReport> {
+  const service = await openService(
+    withQuota(options, pipeline.quota),
+    lake,
+    `schedule ${pipeline.name}`,
+    ended,
+  );
+  const { client, limits, lost } = service;
+  const signal = AbortSignal.any([ended, lost]);
+  const view = progressView(pipeline.name);
+  const run = async (): Promise<RunReport> => {
+    const onProgress = showRun(view);
+    const environment = { lake, client, limits, clock: systemClock, signal, onProgress, waits: true };
+    const report = await runPipeline(pipeline, {}, environment);
+    if (lost.aborted) throw lost.reason;
+    return report;
+  };
+  return releaseAfter(
+    run,
+    async () => view.stop(),
+    () => service.close(),
+  );
+}

@@ -1,0 +1,96 @@
+import { systemClock } from "../../client/system-clock.js";
+import { DAY_MS, type TradingDate } from "../../core/time.js";
+import type { DeviatingBar, SampleReport } from "../../jobs/maintenance/check-sample.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { addDays } from "../../market/sessions.js";
+import { regionOf } from "../../market/symbol.js";
+import { localDate } from "../../market/zone.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import { count, paint, table } from "../text/text.js";
+
+/** Maximum number of deviations that people are shown; machines get all of them. */
+const MOST_SHOWN = 40;
+
+/** Whether the service returned what the lake has. */
+export function isAsLanded({ tables, failures }: SampleReport): boolean {
+  return (
+    failures.length === 0 && tables.every(({ counts }) => counts.changed + counts.gone + counts.new === 0)
+  );
+}
+
+/** What the service returned when it was asked again, for people. */
+export function sampleText(sample: SampleReport): string {
+  const { tables, deviations, failures } = sample;
+  if (tables.every(({ answered }) => answered === 0))
+    return "nothing to ask for again: no request for bars was answered yet";
+  const lines = [
+    `asked again: ${isAsLanded(sample) ? paint("green", "the service returns what the lake has") : paint("yellow", "the service returns something else")}`,
+    table(
+      ["table", "requests", "of", "bars", "changed", "gone", "new"],
+      tables.map(({ table: name, asked, answered, bars, counts }) => [
+        name,
+        ...[asked, answered, bars, counts.changed, counts.gone, counts.new].map(count),
+      ]),
+    ),
+  ];
+  const rows = deviations.flatMap(({ table: name, symbol, timestamp, kind, values }) =>
+    (values.length > 0 ? values : [undefined]).map((value) => [
+      name,
+      symbol,
+      timestamp,
+      kind,
+      value?.column,
+      value?.lake,
+      value?.service,
+    ]),
+  );
+  if (rows.length > 0) {
+    lines.push(
+      "",
+      table(["table", "symbol", "timestamp", "what", "column", "lake", "service"], rows.slice(0, MOST_SHOWN)),
+      ...mergeCommands(deviations),
+    );
+  }
+  for (const failure of new Set(failures)) lines.push(`${paint("red", "failed:")} ${failure}`);
+  return lines.join("\n");
+}
+
+/** Commands that request the deviating bars again and merge them, and that accept missing bars. */
+function mergeCommands(deviations: readonly DeviatingBar[]): string[] {
+  const pipelines = [
+    ["daily", BARS_1D],
+    ["minute", BARS_1M],
+  ] as const;
+  return pipelines.flatMap(([pipeline, { name }]) => {
+    const own = deviations.filter((one) => one.table === name && one.kind !== "gone");
+    const gone = withdrawnCommands(
+      name,
+      deviations.filter((one) => one.table === name && one.kind === "gone"),
+    );
+    if (own.length === 0) return gone;
+    const symbols = [...new Set(own.map(({ symbol }) => symbol))];
+    const oldest = Math.min(...own.map(({ timestamp }) => Date.parse(timestamp)));
+    const days = Math.ceil((systemClock.now() - oldest) / DAY_MS) + 1;
+    return [
+      `to have them merged: barlake run ${pipeline} --symbols ${symbols.join(",")} --lookback ${days}d`,
+      ...gone,
+    ];
+  });
+}
+
+/** Commands that accept missing bars, by region. */
+function withdrawnCommands(name: string, gone: readonly DeviatingBar[]): string[] {
+  return (Object.keys(REGIONS) as Region[]).flatMap((region) => {
+    const own = gone.filter(({ symbol }) => regionOf(symbol) === region);
+    if (own.length === 0) return [];
+    const symbols = [...new Set(own.map(({ symbol }) => symbol))];
+    const times = own.map(({ timestamp }) => Date.parse(timestamp));
+    const [first, last] = [Math.min(...times), Math.max(...times)].map((ms) =>
+      localDate(ms, REGIONS[region].zone),
+    ) as [TradingDate, TradingDate];
+    const days = `--from ${first} --to ${addDays(last, 1)}`;
+    return [
+      `to accept that bars are gone: barlake withdrawn ${name} --symbols ${symbols.join(",")} ${days} --accept`,
+    ];
+  });
+}

@@ -1,0 +1,138 @@
+import { pino } from "pino";
+import { systemClock } from "../../client/system-clock.js";
+import { BarlakeError, messageOf } from "../../core/errors.js";
+import type { RunOutcome } from "../../jobs/run/report/run-outcome.js";
+import type { ScheduleEvent } from "../../jobs/schedule/run-schedule.js";
+import { inOptionWords } from "../errors/option-words.js";
+import { count, duration, paint, plural, size } from "../text/text.js";
+import { instantText } from "./schedule-text.js";
+import { scrubText } from "./scrub-text.js";
+
+/** The log of a schedule. */
+export interface ScheduleLog {
+  event(event: ScheduleEvent): void;
+  note(facts: object, message: string): void;
+  warn(facts: object, message: string): void;
+}
+
+/** Maximum number of a run's failures on a line. */
+const SHOWN = 3;
+
+/** Lines for people on a terminal; otherwise JSON lines. Both go to standard error. */
+export function scheduleLog(): ScheduleLog {
+  return process.stderr.isTTY ? terminalLog() : jsonLog();
+}
+
+function jsonLog(): ScheduleLog {
+  const log = pino({ name: "barlake" }, pino.destination({ dest: 2, sync: true }));
+  return {
+    note: (facts, message) => log.info(facts, message),
+    warn: (facts, message) => log.warn(facts, message),
+    event(event) {
+      if (isQuiet(event)) return;
+      switch (event.kind) {
+        case "waiting":
+          return log.info(
+            { next: event.next.map(({ pipeline, at }) => ({ pipeline, at: iso(at) })) },
+            "waiting",
+          );
+        case "started":
+          return log.info({ pipeline: event.pipeline, due: iso(event.dueAt) }, "run started");
+        case "ended":
+          return log[levelOf(event.outcome)](
+            { ...factsOf(event.outcome), ...bugOf(event.error) },
+            "run ended",
+          );
+        case "scrubbed": {
+          const { verifiedSince, ...facts } = event.report;
+          const since = verifiedSince === undefined ? {} : { verifiedSince: iso(verifiedSince) };
+          return log[facts.damaged.length > 0 ? "error" : "info"]({ ...facts, ...since }, "files verified");
+        }
+        case "scrub failed":
+          return log.error({ err: event.error }, "files could not be verified");
+      }
+    },
+  };
+}
+
+function terminalLog(): ScheduleLog {
+  const say = (text: string): void => {
+    process.stderr.write(`${paint("dim", String(instantText(systemClock.now())))} ${text}\n`);
+  };
+  return {
+    note: (facts, message) => say(`${message} ${Object.values(facts).join(" ")}`),
+    warn: (facts, message) => say(paint("yellow", `${message} ${Object.values(facts).join(" ")}`)),
+    event(event) {
+      if (isQuiet(event)) return;
+      switch (event.kind) {
+        case "waiting":
+          return say(
+            `next: ${event.next.map(({ pipeline, at }) => `${pipeline} ${instantText(at)} UTC`).join(", ") || "nothing"}`,
+          );
+        case "started":
+          return say(`${paint("bold", event.pipeline)} started`);
+        case "ended":
+          return say(endText(event.outcome));
+        case "scrubbed":
+          return say(scrubText(event.report));
+        case "scrub failed":
+          return say(paint("red", `files could not be verified: ${messageOf(event.error)}`));
+      }
+    },
+  };
+}
+
+/** A day on which no file was due to be verified. */
+function isQuiet(event: ScheduleEvent): boolean {
+  return event.kind === "scrubbed" && event.report.files === 0 && event.report.damaged.length === 0;
+}
+
+function endText(outcome: RunOutcome): string {
+  const { pipeline, status, requests, rows, bytes, failures, stopped } = outcome;
+  const took = duration(outcome.finishedAt - outcome.startedAt);
+  const reason = stopped ?? failures[0]?.reason;
+  return [
+    `${paint("bold", pipeline)} ${paint(status === "complete" ? "green" : "red", status)} in ${took}: `,
+    `${plural(requests.sent, "request")}, ${plural(rows, "row")}, ${size(bytes)}, ${count(changed(outcome))} landed`,
+    reason === undefined ? "" : `; ${inOptionWords(reason)}`,
+  ].join("");
+}
+
+function factsOf(outcome: RunOutcome): object {
+  const { pipeline, runId, status, stopped, requests, rows, bytes, failures, landed } = outcome;
+  const durationMs = outcome.finishedAt - outcome.startedAt;
+  const changes = landed.map(({ table, inserted, updated, unchanged }) => ({
+    table,
+    inserted,
+    updated,
+    unchanged,
+  }));
+  const bad = failures.length === 0 ? {} : { failures: failures.slice(0, SHOWN) };
+  return { pipeline, runId, status, stopped, durationMs, requests, rows, bytes, landed: changes, ...bad };
+}
+
+/** An unexpected error, for a log with its stack; empty for a {@link BarlakeError}. */
+function bugOf(error: unknown): object {
+  return error instanceof Error && !(error instanceof BarlakeError) ? { err: error } : {};
+}
+
+function changed({ landed }: RunOutcome): number {
+  return landed.reduce((sum, { inserted, updated }) => sum + inserted + updated, 0);
+}
+
+function levelOf({ status }: RunOutcome): "info" | "warn" | "error" {
+  switch (status) {
+    case "complete":
+    case "interrupted":
+      return "info";
+    case "partial":
+      return "warn";
+    case "refused":
+    case "failed":
+      return "error";
+  }
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
+}

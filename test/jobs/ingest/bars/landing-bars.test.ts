@@ -1,0 +1,122 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { ServiceClient } from "../../../../src/client/service-client.js";
+import { laterErrors } from "../../../../src/core/release-after.js";
+import { MINUTE_MS } from "../../../../src/core/time.js";
+import { LandingBars, landResponses } from "../../../../src/jobs/ingest/bars/landing-bars.js";
+import { RequestSizeLimits } from "../../../../src/jobs/run/request/request-size-limits.js";
+import { closeRun, openRun } from "../../../../src/jobs/run/run.js";
+import { Rejects } from "../../../../src/lake/land/rejects.js";
+import type { Lease } from "../../../../src/lake/requests/request-leases.js";
+import { BARS_1M } from "../../../../src/schema/bars.js";
+import { decodeKlines } from "../../../../src/wire/decode/decode-klines.js";
+import { virtualClock } from "../../../faults/clock/virtual-clock.js";
+import { FINAL, openSession, temporaryLake } from "../../../lake/temporary-lake.js";
+import { makeUnremovable } from "../../../lease/unremovable-records.js";
+import { columnsOf } from "../../../wire/any-kline-columns.js";
+
+/** A run on an empty lake, which is not part of a pipeline. */
+async function bareRun() {
+  const [session, lake, clock] = [await openSession(), temporaryLake(), virtualClock("2026-11-21T00:00:00Z")];
+  const client = new ServiceClient({ baseUrl: "http://127.0.0.1:1", apiKey: "key", clock });
+  onTestFinished(() => client.close());
+  const parts = { lake, session, client, clock, rejects: new Rejects(session, "run"), runId: "run" };
+  const run = openRun(
+    {
+      ...parts,
+      pipeline: "minute",
+      signal: new AbortController().signal,
+      limits: new RequestSizeLimits(),
+      freeBytes: async () => Number.MAX_SAFE_INTEGER,
+    },
+    () => {},
+  );
+  return { lake, run };
+}
+
+const START = Date.parse("2026-01-05T01:31:00Z");
+const BAR = { timestamp: START, volume: 1n, open: 10, high: 10, low: 10, close: 10, amount: 10 };
+const ENTRY = { records: [], issues: [] };
+
+/** A response with one bar. */
+async function oneBar() {
+  const response = await decodeKlines(
+    [
+      Buffer.from(
+        JSON.stringify({
+          data: {
+            "600519.SH": Object.fromEntries(
+              Object.entries(BAR).map(([name, value]) => [name, [Number(value)]]),
+            ),
+          },
+        }),
+      ),
+    ],
+    { shape: "map" },
+  );
+  return { value: { response }, requestId: "000001", source: "run/000001", entry: ENTRY };
+}
+
+/** A lease that cannot be released. */
+function stuckLease() {
+  const error = new Error("the lease cannot be released");
+  const lease: Lease = { retain: () => lease, release: () => Promise.reject(error) };
+  return { lease, error };
+}
+
+test("a group of responses may have any number of broken bars", async () => {
+  const { lake, run } = await bareRun();
+  const bars = Array.from({ length: 130_000 }, (_, i) => ({
+    ...BAR,
+    timestamp: START + i * MINUTE_MS,
+    high: 9,
+  }));
+  const columns = columnsOf({ "600519.SH": bars });
+  await landResponses(run, BARS_1M, [{ columns, source: "run/1", entry: ENTRY }], FINAL);
+  expect(await run.context.rejects.save(lake)).toMatchObject([{ rule: "high_below_low", rows: 130_000 }]);
+  await closeRun(run);
+});
+
+test("a response that cannot be stored, and whose lease cannot be released: both errors are known", async () => {
+  const { lake, run } = await bareRun();
+  const { lease, error } = stuckLease();
+  mkdirSync(lake.location, { recursive: true });
+  writeFileSync(join(lake.location, "spool"), "a file where a folder should be");
+  const taken = await new LandingBars(run, BARS_1M).take(await oneBar(), lease).catch((one: unknown) => one);
+  expect(taken).toMatchObject({
+    name: "LakeError",
+    message: expect.stringContaining("/spool could not be written"),
+  });
+  expect(laterErrors(taken)).toEqual([error]);
+  rmSync(join(lake.location, "spool"));
+  await closeRun(run);
+});
+
+test("a group that cannot be landed, and whose leases cannot be released: both errors are known", async () => {
+  const { lake, run } = await bareRun();
+  const { lease, error } = stuckLease();
+  const landing = new LandingBars(run, BARS_1M);
+  await landing.take(await oneBar(), lease);
+  writeFileSync(join(lake.location, BARS_1M.name), "a file where a table should be");
+  const ended = await landing.finish().catch((one: unknown) => one);
+  expect(ended).toMatchObject({
+    name: "LakeError",
+    message: expect.stringContaining(BARS_1M.name),
+  });
+  expect(laterErrors(ended)).toEqual([error]);
+  // What is taken later is not landed, and its error is the same.
+  await expect(landing.finish()).rejects.toBe(ended);
+  await closeRun(run);
+});
+
+test("a run whose spool and leases cannot be given up: both errors are known", async () => {
+  const { lake, run } = await bareRun();
+  const { requestId } = await oneBar();
+  await run.responses.store(requestId, {});
+  await run.leases.take({ dataset: "bars_1m", symbols: ["600519.SH"] });
+  for (const folder of ["spool/run", "leases"]) makeUnremovable(join(lake.location, folder));
+  const error = await closeRun(run).catch((one: unknown) => one);
+  expect(error).toMatchObject({ path: join(lake.location, "spool/run/owner.json") });
+  expect(laterErrors(error)).toMatchObject([{ path: expect.stringContaining("leases") }]);
+});

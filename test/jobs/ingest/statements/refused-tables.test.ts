@@ -1,0 +1,139 @@
+import { expect, test } from "vitest";
+import { definePipeline } from "../../../../src/jobs/pipeline/definition.js";
+import { runPipeline } from "../../../../src/jobs/run/run-pipeline.js";
+import { keepServiceLimits } from "../../../../src/lake/requests/service-limits.js";
+import { STATEMENT_NAMES } from "../../../../src/schema/statements.js";
+import { json, type Seen } from "../../../faults/service/scripted-service.js";
+import { scriptedMarket } from "../../scripted-market.js";
+
+const DAY = 86_400_000;
+const SYMBOLS = ["600000.SH", "600001.SH"];
+const PIPELINE = definePipeline({ name: "financials", kind: "statements" });
+const PERMISSION = { code: "NO_FINANCIAL_PERMISSION", message: "your plan lacks it" };
+const UNKNOWN = { code: "NOT_FOUND", message: "no such path" };
+
+const tableOf = ({ path }: Seen): string => path.split("/").at(-1)?.replace("-", "_") ?? "";
+
+/** A service that refuses some tables; `night` runs the pipeline a day later, with what runs with the key have learned. */
+async function refusingMarket(refused: Record<string, readonly [status: number, body: object]>) {
+  const state: { refused: typeof refused; refusesLater?: string } = { refused };
+  const parts = await scriptedMarket((seen, response) => {
+    const refusal = state.refused[tableOf(seen)];
+    if (refusal !== undefined) return json(response, refusal[0], refusal[1]);
+    if (
+      state.refusesLater === tableOf(seen) &&
+      service.seen.filter((one) => tableOf(one) === tableOf(seen)).length > 1
+    )
+      return json(response, 404, UNKNOWN);
+    const record = { period_end: "2023-09-30", announce_date: null, revenue: 1.5, total_shares: 100 };
+    const symbols = (seen.query.get("symbols") ?? "").split(",");
+    json(response, 200, { data: Object.fromEntries(symbols.map((symbol) => [symbol, [record]])) });
+  }, "2024-01-13T00:00:00Z");
+  const { clock, lake, client, service } = parts;
+  const night = async (keyId = "key", pipeline = PIPELINE, symbols = SYMBOLS) => {
+    clock.advance(DAY);
+    const before = service.seen.length;
+    const limits = await keepServiceLimits(lake.storage, { host: "service", keyId }, clock);
+    const report = await runPipeline(pipeline, { symbols }, { lake, client, clock, limits });
+    await limits.saved();
+    return { report, status: report.status, requested: service.seen.slice(before).map(tableOf) };
+  };
+  return { ...parts, state, night };
+}
+
+test("five tables are requested and land", async () => {
+  const { night } = await refusingMarket({});
+  const { status, requested, report } = await night();
+  expect([status, requested]).toEqual(["complete", [...STATEMENT_NAMES]]);
+  expect(report.landed.map(({ table, inserted }) => [table, inserted])).toEqual(
+    STATEMENT_NAMES.map((name) => [name, 2]),
+  );
+  expect(report.notOffered).toEqual([]);
+});
+
+test("a table that the plan lacks, or that does not exist, is reported, fails nothing, and is not requested again", async () => {
+  const { night, clock } = await refusingMarket({ metrics: [403, PERMISSION], shares: [404, UNKNOWN] });
+  const first = await night();
+  expect([first.status, first.requested]).toEqual(["complete", [...STATEMENT_NAMES]]);
+  expect(first.report.failures).toEqual([]);
+  expect(first.report.stopped).toBeUndefined();
+  expect(first.report.symbols.map(({ dataset }) => dataset)).toEqual([
+    "balance_sheet",
+    "cash_flow",
+    "income",
+  ]);
+  expect(first.report.notOffered).toMatchObject([
+    { dataset: "metrics", reason: expect.stringContaining("NO_FINANCIAL_PERMISSION (status 403)") },
+    { dataset: "shares", reason: expect.stringContaining("NOT_FOUND (status 404)") },
+  ]);
+  const second = await night();
+  expect([second.status, second.requested]).toEqual(["complete", ["balance_sheet", "cash_flow", "income"]]);
+  expect(second.report.notOffered).toMatchObject([
+    { dataset: "metrics", reason: expect.stringContaining("status 403") },
+    { dataset: "shares", reason: expect.stringContaining("status 404") },
+  ]);
+  expect((await night("another key")).requested).toEqual([...STATEMENT_NAMES]);
+  clock.advance(6 * DAY);
+  expect((await night()).requested).toEqual([...STATEMENT_NAMES]);
+});
+
+test("a run of nothing but tables that are remembered as refused is refused", async () => {
+  const { night } = await refusingMarket({ metrics: [403, PERMISSION] });
+  expect((await night()).status).toBe("complete");
+  const only = definePipeline({ name: "metrics", kind: "statements", tables: ["metrics"] });
+  const { status, requested, report } = await night("key", only);
+  expect([status, requested]).toEqual(["refused", []]);
+  expect(report.stopped).toContain("metrics: an earlier run was refused it with status 403");
+});
+
+test("a 404 beside responses of the same table is a failure, and the next run requests the rest", async () => {
+  const { night, state } = await refusingMarket({});
+  const many = Array.from({ length: 1000 }, (_, n) => `${600_000 + n}.SH`);
+  state.refusesLater = "income";
+  const first = await night("key", PIPELINE, many);
+  expect(first.status).toBe("partial");
+  expect(first.report.notOffered).toEqual([]);
+  expect(first.report.failures.length).toBeGreaterThan(0);
+  delete state.refusesLater;
+  const second = await night("key", PIPELINE, many);
+  expect([second.status, second.report.notOffered]).toEqual(["complete", []]);
+  expect(second.report.symbols.find(({ dataset }) => dataset === "income")?.missing).toEqual([]);
+});
+
+test("a table that was offered before is a failure when it is refused", async () => {
+  const { night, state } = await refusingMarket({});
+  await night();
+  state.refused = { income: [403, PERMISSION] };
+  const { status, requested, report } = await night();
+  expect([status, requested]).toEqual(["partial", [...STATEMENT_NAMES]]);
+  expect(report.failures).toMatchObject([{ symbols: 2 }]);
+  expect(report.stopped).toContain("income: ");
+  expect(report.notOffered).toEqual([]);
+});
+
+test.each([
+  [403, PERMISSION],
+  [404, UNKNOWN],
+] as const)(
+  "where every table is refused with %i, the run is refused, and the next one asks again",
+  async (status, body) => {
+    const { night, state } = await refusingMarket(
+      Object.fromEntries(STATEMENT_NAMES.map((name) => [name, [status, body]])),
+    );
+    const first = await night();
+    expect([first.status, first.requested]).toEqual(["refused", [...STATEMENT_NAMES]]);
+    expect(first.report.failures).toHaveLength(5);
+    expect(first.report.notOffered).toEqual([]);
+    state.refused = {};
+    expect(await night()).toMatchObject({ status: "complete", requested: [...STATEMENT_NAMES] });
+  },
+);
+
+test("an unknown symbol is no refusal of the table", async () => {
+  const { night, state } = await refusingMarket({
+    metrics: [404, { code: "SYMBOL_NOT_FOUND", message: "no such symbol" }],
+  });
+  expect((await night()).status).toBe("partial");
+  state.refused = {};
+  expect(await night()).toMatchObject({ status: "complete", requested: [...STATEMENT_NAMES] });
+});
