@@ -1,4 +1,4 @@
-import { exFactor } from "../../market/ex-events.js";
+import { exFactor } from "../../market/adjustment/ex-events.js";
 import { type IsUnknownBetween, UNKNOWN_DAYS } from "../../market/trading-calendar.js";
 
 /** The state of symbols' factors after the rows processed so far. */

@@ -1,4 +1,4 @@
-import { LEAST_EX_CHANGE } from "../../market/ex-events.js";
+import { LEAST_EX_CHANGE } from "../../market/adjustment/ex-events.js";
 import { UNKNOWN_DAYS } from "../../market/trading-calendar.js";
 
 /**

@@ -1,6 +1,6 @@
 import { isPresent } from "../../core/bits.js";
-import { type AdjustmentStep, adjustmentSteps } from "../../market/adjustment-steps.js";
-import { type ExEvent, exFactor } from "../../market/ex-events.js";
+import { type AdjustmentStep, adjustmentSteps } from "../../market/adjustment/adjustment-steps.js";
+import { type ExEvent, exFactor } from "../../market/adjustment/ex-events.js";
 import type { Adjustment } from "../../market/period.js";
 import { isRegion, type Region } from "../../market/regions.js";
 import type { IsUnknownBetween } from "../../market/trading-calendar.js";

@@ -2,7 +2,7 @@ import { readColumns } from "../../arrow/scan/result-columns.js";
 import { isExEventSql } from "../../db/market/ex-event-sql.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { EX_EVENT_COLUMNS, exEventsOf } from "../../lake/segments/adjust-bars.js";
-import type { ExEvent } from "../../market/ex-events.js";
+import type { ExEvent } from "../../market/adjustment/ex-events.js";
 import { regionOf } from "../../market/symbol.js";
 import { BARS_1D } from "../../schema/bars.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";

@@ -4,7 +4,7 @@ import type { Snapshot } from "../../lake/log/snapshot.js";
 import { adjustPrices } from "../../lake/segments/adjust-bars.js";
 import type { Bars } from "../../lake/segments/read-bars.js";
 import type { SegmentReader } from "../../lake/segments/segment-reader.js";
-import type { ExEvent } from "../../market/ex-events.js";
+import type { ExEvent } from "../../market/adjustment/ex-events.js";
 import type { Adjustment } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";

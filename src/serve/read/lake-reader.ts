@@ -5,7 +5,7 @@ import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { SegmentOptions } from "../../lake/places.js";
 import { SegmentReader } from "../../lake/segments/segment-reader.js";
-import type { ExEvent } from "../../market/ex-events.js";
+import type { ExEvent } from "../../market/adjustment/ex-events.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";

@@ -1,5 +1,5 @@
+import type { Adjustment } from "../period.js";
 import type { ExEvent } from "./ex-events.js";
-import type { Adjustment } from "./period.js";
 
 /** A stretch of days whose prices are all adjusted by the same value. */
 export interface AdjustmentStep {
