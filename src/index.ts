@@ -190,7 +190,7 @@ export type { Issue, IssueCount, IssueLog, IssueRule } from "./core/issue.js";
 export { type DecodedKlines, decodeKlines } from "./wire/decode/decode-klines.js";
 export type { DecodedBars } from "./wire/decode/decoded-bars.js";
 export type { GrowingDoubles, GrowingInt64 } from "./wire/decode/growing-column.js";
-export type { JsonLimits } from "./wire/decode/json-sink.js";
+export type { JsonLimits } from "./wire/decode/json/json-sink.js";
 export { KlineBufferPool, type KlineBuffers } from "./wire/decode/kline-buffers.js";
 export type { KlineExpectation } from "./wire/decode/kline-expectation.js";
 export { encodeKlines, type KlineShape } from "./wire/encode/encode-klines.js";

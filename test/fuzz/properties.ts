@@ -8,7 +8,7 @@ import { anyChanges, anyDocument, changed } from "../wire/any-json.js";
 import { anyBars, barsOf, columnsOf } from "../wire/any-kline-columns.js";
 import { anyKlineDocument, type KlineDocument } from "../wire/any-kline-document.js";
 import { anyCuts, cutAt, utf8 } from "../wire/chunks.js";
-import { readJson } from "../wire/decode/read-json.js";
+import { readJson } from "../wire/decode/json/read-json.js";
 import { issueText, type SlowResponse, slowKlines } from "../wire/decode/slow-klines.js";
 
 /** Something that holds for all inputs. */

@@ -1,6 +1,6 @@
 import { IssueLog } from "../../core/issue.js";
 import type { DecodedBars, DecodedDocument } from "./decoded-bars.js";
-import { JsonScanner } from "./json-scanner.js";
+import { JsonScanner } from "./json/json-scanner.js";
 import { type KlineBufferPool, KlineBuffers } from "./kline-buffers.js";
 import type { KlineExpectation } from "./kline-expectation.js";
 import { KlineSink } from "./kline-sink.js";

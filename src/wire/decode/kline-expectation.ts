@@ -1,4 +1,4 @@
-import type { JsonLimits } from "./json-sink.js";
+import type { JsonLimits } from "./json/json-sink.js";
 
 /** Most bars of one symbol, and most symbols of one response, unless an expectation says otherwise. */
 export const MAX_BARS = 1_000_000;

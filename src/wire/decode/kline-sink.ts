@@ -1,10 +1,10 @@
 import { ServiceError, WireError } from "../../core/errors.js";
 import type { IssueLog } from "../../core/issue.js";
 import type { DecodedDocument } from "./decoded-bars.js";
-import type { JsonSink, NumberRuns } from "./json-sink.js";
+import type { JsonSink, NumberRuns } from "./json/json-sink.js";
+import type { NumberToken } from "./json/number-token.js";
 import type { KlineBuffers } from "./kline-buffers.js";
 import { type KlineExpectation, MAX_BARS, MAX_SYMBOLS } from "./kline-expectation.js";
-import type { NumberToken } from "./number-token.js";
 import { strangeSymbol } from "./strange-symbol.js";
 import { SymbolBars } from "./symbol-bars.js";
 

@@ -3,9 +3,9 @@ import type { IssueLog, IssueRule } from "../../core/issue.js";
 import { OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../kline-columns.js";
 import type { DecodedBars } from "./decoded-bars.js";
 import { GrowingDoubles, type GrowingInt64 } from "./growing-column.js";
-import type { NumberRuns } from "./json-sink.js";
+import type { NumberRuns } from "./json/json-sink.js";
+import type { StatedNumber } from "./json/number-token.js";
 import type { KlineBuffers } from "./kline-buffers.js";
-import type { StatedNumber } from "./number-token.js";
 import { sortBars } from "./sort-bars.js";
 
 /** 1900-01-01 and 2200-01-01: a timestamp outside means another unit (seconds or microseconds), not history. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { BarlakeError, ServiceError, WireError } from "../../../src/core/errors.js";
 import type { Issue } from "../../../src/core/issue.js";
 import { type DecodedKlines, decodeKlines } from "../../../src/wire/decode/decode-klines.js";
-import { DEFAULT_JSON_LIMITS } from "../../../src/wire/decode/json-sink.js";
+import { DEFAULT_JSON_LIMITS } from "../../../src/wire/decode/json/json-sink.js";
 import type { KlineExpectation } from "../../../src/wire/decode/kline-expectation.js";
 import { OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../../../src/wire/kline-columns.js";
 import { barsOf } from "../any-kline-columns.js";

@@ -3,7 +3,7 @@ import { isSymbol } from "../../../src/market/symbol.js";
 import type { KlineExpectation } from "../../../src/wire/decode/kline-expectation.js";
 import { OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../../../src/wire/kline-columns.js";
 import type { PlainBar } from "../any-kline-columns.js";
-import { depthOf, type JsonTree, jsonTree } from "./json-tokens.js";
+import { depthOf, type JsonTree, jsonTree } from "./json/json-tokens.js";
 
 /** A decoded response in plain values. */
 export interface SlowResponse {

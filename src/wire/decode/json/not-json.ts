@@ -1,4 +1,4 @@
-import { WireError } from "../../core/errors.js";
+import { WireError } from "../../../core/errors.js";
 
 /** The error for an unexpected byte. */
 export function notJson(byte: number, expected: string, offset: number): WireError {

@@ -1,5 +1,5 @@
-import { JsonScanner } from "../../../src/wire/decode/json-scanner.js";
-import type { JsonLimits, JsonSink, NumberRuns } from "../../../src/wire/decode/json-sink.js";
+import { JsonScanner } from "../../../../src/wire/decode/json/json-scanner.js";
+import type { JsonLimits, JsonSink, NumberRuns } from "../../../../src/wire/decode/json/json-sink.js";
 
 interface Open {
   readonly value: Map<string, unknown> | unknown[];

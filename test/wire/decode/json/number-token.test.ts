@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { NumberToken, type ScanResult } from "../../../src/wire/decode/number-token.js";
-import { utf8 } from "../chunks.js";
+import { NumberToken, type ScanResult } from "../../../../src/wire/decode/json/number-token.js";
+import { utf8 } from "../../chunks.js";
 
 const MIN_INT64 = -(2n ** 63n);
 const MAX_INT64 = 2n ** 63n - 1n;

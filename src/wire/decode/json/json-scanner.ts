@@ -1,5 +1,5 @@
-import { WireError } from "../../core/errors.js";
-import { numberKernel } from "../kernel/number-kernel.js";
+import { WireError } from "../../../core/errors.js";
+import { numberKernel } from "../../kernel/number-kernel.js";
 import { DEFAULT_JSON_LIMITS, type JsonLimits, type JsonSink, type NumberRuns } from "./json-sink.js";
 import { KeySequence } from "./key-sequence.js";
 import { notJson } from "./not-json.js";

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { WireError } from "../../../src/core/errors.js";
-import { DEFAULT_JSON_LIMITS } from "../../../src/wire/decode/json-sink.js";
-import { anyText } from "../any-json.js";
-import { anyCuts, cutAt, cutEvery, utf8 } from "../chunks.js";
+import { WireError } from "../../../../src/core/errors.js";
+import { DEFAULT_JSON_LIMITS } from "../../../../src/wire/decode/json/json-sink.js";
+import { anyText } from "../../any-json.js";
+import { anyCuts, cutAt, cutEvery, utf8 } from "../../chunks.js";
 import { readJson } from "./read-json.js";
 
 /** Runs a reader; a WireError is a verdict, any other exception is passed on. */
@@ -47,7 +47,7 @@ describe("against JSON.parse", () => {
   });
 
   test("the suite's documents, whole and byte by byte", () => {
-    const folder = new URL("../json-suite/", import.meta.url);
+    const folder = new URL("../../json-suite/", import.meta.url);
     const files = readdirSync(folder).filter((name) => name.endsWith(".json"));
     expect(files.filter((name) => name.startsWith("accept_")).length).toBeGreaterThan(15);
     expect(files.filter((name) => name.startsWith("reject_")).length).toBeGreaterThan(30);

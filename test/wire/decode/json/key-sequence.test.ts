@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { KeySequence } from "../../../src/wire/decode/key-sequence.js";
-import { utf8 } from "../chunks.js";
+import { KeySequence } from "../../../../src/wire/decode/json/key-sequence.js";
+import { utf8 } from "../../chunks.js";
 
 /** Reads keys as the scanner does. @returns the texts, and how many of them were recognized by their bytes. */
 function read(keys: readonly string[]): { readonly texts: readonly string[]; readonly recognized: number } {

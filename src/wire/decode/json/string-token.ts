@@ -1,4 +1,4 @@
-import { WireError } from "../../core/errors.js";
+import { WireError } from "../../../core/errors.js";
 import { notJson } from "./not-json.js";
 
 const QUOTE = 0x22;
