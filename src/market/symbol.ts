@@ -16,11 +16,15 @@ export function isSymbol(text: string): text is MarketSymbol {
   return text.length <= MAX_SYMBOL_LENGTH && SYMBOL.test(text);
 }
 
-/**
- * A symbol as services write it: codes of Hong Kong have five digits, so `700.HK` becomes `00700.HK`.
- */
+/** The form of symbols whose code lacks zeros: codes of Hong Kong have five digits. An expression as {@link SYMBOL_FORM}. */
+export const SHORT_SYMBOL_FORM = "\\d{1,4}\\.HK";
+/** The length of such a symbol with its zeros. */
+export const FULL_SYMBOL_LENGTH = "00700.HK".length;
+const SHORT_SYMBOL = new RegExp(`^${SHORT_SYMBOL_FORM}$`);
+
+/** A symbol as services write it: `700.HK` becomes `00700.HK`. */
 export function canonicalSymbol(symbol: string): string {
-  return /^\d{1,4}\.HK$/.test(symbol) ? symbol.padStart(8, "0") : symbol;
+  return SHORT_SYMBOL.test(symbol) ? symbol.padStart(FULL_SYMBOL_LENGTH, "0") : symbol;
 }
 
 /**
@@ -36,9 +40,10 @@ export function parseSymbol(text: string): MarketSymbol {
   });
 }
 
-/** The exchange suffix of a symbol: the text after its last dot. */
+/** The exchange suffix of a symbol: the text after its last dot; empty where it has no dot. */
 export function exchangeOf(symbol: string): string {
-  return symbol.slice(symbol.lastIndexOf(".") + 1);
+  const dot = symbol.lastIndexOf(".");
+  return dot < 0 ? "" : symbol.slice(dot + 1);
 }
 
 /** The code of a symbol: the text before its last dot. */

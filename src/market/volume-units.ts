@@ -7,3 +7,8 @@ export function unitsOf(shares: number, unit: number): number | undefined {
   const doubled = shares * 2 + unit;
   return (doubled - (doubled % (2 * unit))) / (2 * unit);
 }
+
+/** As {@link unitsOf}; of shares that are too many for doubles, the nearest double. */
+export function nearUnitsOf(shares: number, unit: number): number {
+  return unitsOf(shares, unit) ?? Math.round(shares / unit);
+}

@@ -1,5 +1,11 @@
 import { DAY_MS } from "../core/time.js";
-import { adjustedPriceSql, statedPriceSql } from "../db/market/bar-sql.js";
+import {
+  adjustedPriceSql,
+  exactSharesSql,
+  int64Sql,
+  sharesSql,
+  statedPriceSql,
+} from "../db/market/bar-sql.js";
 import { sessionBarEndSql } from "../db/market/bucket-sql.js";
 import { isExEventSql, isUnknownStretchSql } from "../db/market/ex-event-sql.js";
 import {
@@ -22,9 +28,6 @@ export interface TrinoRule {
 }
 
 const EPOCH = "TIMESTAMP '1970-01-01 00:00:00.000 UTC'";
-const MAX_INT64 = "9223372036854775807";
-const exactShares = (volume: string, lot: string): string => `CAST(${volume} AS DECIMAL(38, 0)) * ${lot}`;
-const int64 = (sum: string): string => `CAST(least(${sum}, ${MAX_INT64}) AS BIGINT)`;
 
 /**
  * What the expressions of `db/market` call otherwise in Trino. They have nothing else that means something else there,
@@ -33,6 +36,7 @@ const int64 = (sum: string): string => `CAST(least(${sum}, ${MAX_INT64}) AS BIGI
 function inTrino(sql: string): string {
   return sql
     .replaceAll(" // ", " / ")
+    .replaceAll(" AS HUGEINT)", " AS DECIMAL(38, 0))")
     .replaceAll("regexp_matches(", "regexp_like(")
     .replaceAll("isfinite(", "is_finite(");
 }
@@ -85,7 +89,7 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
   },
   at_limit_down: { parameters: 2, sql: (price, limit) => isAtLimitDownSql(price, limit) },
   at_limit_up: { parameters: 2, sql: (price, limit) => isAtLimitUpSql(price, limit) },
-  exact_shares: { parameters: 2, sql: exactShares },
+  exact_shares: { parameters: 2, sql: (volume, lot) => exactSharesSql(volume, lot) },
   is_ex_event: { parameters: 2, sql: (last, prev) => isExEventSql(last, prev) },
   is_session_minute: {
     parameters: 2,
@@ -129,16 +133,12 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
     sql: (region, local, step) => sessionBarEndSql(region, local, step),
   },
   session_minutes: { parameters: 1, sql: (region) => sessionMinutesSql(region) },
-  shares_of: {
-    parameters: 2,
-    sql: (volume, lot) =>
-      `CASE WHEN ${volume} < 4294967296 THEN ${volume} * ${lot} ELSE ${int64(exactShares(volume, lot))} END`,
-  },
+  shares_of: { parameters: 2, sql: (volume, lot) => sharesSql(volume, lot) },
   stated_price: { parameters: 2, sql: (price, close) => statedPriceSql(price, close) },
   // A price in whole ten-thousandths, as DuckDB rounds it where it becomes a decimal of four places.
   ten_thousandths: { parameters: 1, sql: (price) => `round(${price} * 1e4 + 1e-9)` },
   // The quotient of two decimals without places is one too, rounded half up.
-  units_of: { parameters: 2, sql: (shares, unit) => int64(`${shares} / ${unit}`) },
+  units_of: { parameters: 2, sql: (shares, unit) => int64Sql(`${shares} / ${unit}`) },
 };
 
 /** The expression of a rule, in brackets. */

@@ -13,6 +13,10 @@ import {
 } from "../../src/market/symbol.js";
 
 describe("symbols", () => {
+  test("a text without a dot names no exchange, even where it is the name of one", () => {
+    expect(["SH", "US", ""].map(regionOf)).toEqual([undefined, undefined, undefined]);
+  });
+
   test.each([
     ["600519.SH", "600519", "SH", "CN"],
     ["00700.HK", "00700", "HK", "HK"],

@@ -15,7 +15,7 @@ export function sharesSql(volume: string, lot: string): string {
 }
 
 /** A number of shares or units as an int64; the largest int64 where it exceeds that. */
-function int64Sql(sum: string): string {
+export function int64Sql(sum: string): string {
   return `CAST(least(${sum}, ${MAX_INT64}) AS BIGINT)`;
 }
 

@@ -1,4 +1,9 @@
-import { MAX_SYMBOL_LENGTH, SYMBOL_FORM } from "../../market/symbol.js";
+import {
+  FULL_SYMBOL_LENGTH,
+  MAX_SYMBOL_LENGTH,
+  SHORT_SYMBOL_FORM,
+  SYMBOL_FORM,
+} from "../../market/symbol.js";
 import { literal } from "../quote.js";
 
 /** Whether a text has the form of a symbol, by the same expression as `isSymbol`; null for null. */
@@ -8,5 +13,5 @@ export function isSymbolSql(text: string): string {
 
 /** A symbol as services write it, by the same rule as `canonicalSymbol`. */
 export function canonicalSymbolSql(text: string): string {
-  return `CASE WHEN regexp_full_match(${text}, '\\d{1,4}\\.HK') THEN lpad(${text}, 8, '0') ELSE ${text} END`;
+  return `CASE WHEN regexp_full_match(${text}, ${literal(SHORT_SYMBOL_FORM)}) THEN lpad(${text}, ${FULL_SYMBOL_LENGTH}, '0') ELSE ${text} END`;
 }

@@ -1,5 +1,5 @@
 import { UsageError } from "../../core/errors.js";
-import { perRegion, regionSql } from "../../db/market/region-sql.js";
+import { lotSql, perRegion, regionSql } from "../../db/market/region-sql.js";
 import { isSymbolSql } from "../../db/market/symbol-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
@@ -61,7 +61,7 @@ export async function readBars(
     if (c.name === "amount") return `coalesce(${column("amount") ? "n_amount" : "NULL"}, 0) AS amount`;
     return `${column(c.name) ? ident(`n_${c.name}`) : "NULL"} AS ${ident(c.name)}`;
   });
-  const lot = options.volumeUnit === "lots" ? perRegion("region", (facts) => String(facts.lot)) : "1";
+  const lot = options.volumeUnit === "lots" ? lotSql("region") : "1";
   await session.run(
     `INSERT INTO ${ident(staged)} BY NAME SELECT symbol, ${timestamp} AS timestamp, ${values.join(", ")},
        coalesce(${lot}, 1) AS lot, ${literal(source.path)} AS source, line

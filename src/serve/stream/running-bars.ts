@@ -1,5 +1,6 @@
 import { isPresent } from "../../core/bits.js";
 import type { TimeRange } from "../../core/time.js";
+import { nearUnitsOf } from "../../market/volume-units.js";
 import type { LastBar } from "../klines/last-bars.js";
 import type { QuoteBars } from "../klines/quote-bars.js";
 import type { Minutes } from "./read-minutes.js";
@@ -54,11 +55,6 @@ export function addMinute(bars: RunningBars, { columns }: Minutes, row: number):
 export function quoteBarsOf({ daily, minutes, lot }: RunningBars): QuoteBars {
   return {
     daily,
-    minutes: minutes && { ...minutes, volume: unitsOf(minutes.volume, lot) },
+    minutes: minutes && { ...minutes, volume: nearUnitsOf(minutes.volume, lot) },
   };
-}
-
-/** Shares in units, rounded half up. */
-function unitsOf(shares: number, unit: number): number {
-  return Math.floor((shares * 2 + unit) / (unit * 2));
 }
