@@ -1,16 +1,14 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { exitOfImport } from "../../src/cli/exit-codes.js";
-import { canonicalSymbolSql, isSymbolSql } from "../../src/db/market/symbol-sql.js";
 import { Session } from "../../src/db/session/session.js";
 import type { ImportOptions } from "../../src/jobs/import/import-options.js";
 import { type ImportTable, runImport } from "../../src/jobs/import/run-import.js";
 import { Lake } from "../../src/lake/lake.js";
 import { openReader } from "../../src/lake/open-reader.js";
-import { canonicalSymbol, isSymbol, parseSymbol } from "../../src/market/symbol.js";
+import { parseSymbol } from "../../src/market/symbol.js";
 import { virtualClock } from "../faults/clock/virtual-clock.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 
@@ -139,49 +137,4 @@ test("700.HK is taken as 00700.HK, in a column, a file's name, a universe and by
   ]);
   expect(await place.query("SELECT symbol FROM universe_members")).toEqual([{ symbol: "00005.HK" }]);
   expect(parseSymbol("700.HK")).toBe("00700.HK");
-});
-
-test("SQL and TypeScript have one grammar of symbols", async () => {
-  using session = await Session.open();
-  const piece = fc.constantFrom(
-    "A",
-    "z",
-    "0",
-    "7",
-    ".",
-    "..",
-    "-",
-    "^",
-    "_",
-    " ",
-    "é",
-    "SH",
-    ".SH",
-    ".HK",
-    ".abc",
-  );
-  const texts = [
-    "A..SH",
-    "A.B.SH",
-    ".SH",
-    "A.SH",
-    "700.HK",
-    "12345.HK",
-    "1.HKX",
-    "A.SHSHS",
-    "A\n.SH",
-    `${"1".repeat(30)}.SH`,
-    ...fc.sample(
-      fc.array(piece, { maxLength: 9 }).map((pieces) => pieces.join("")),
-      { numRuns: 400, seed: 7 },
-    ),
-  ];
-  const rows = await session.json<{ ok: boolean; canonical: string }>(
-    `SELECT ${isSymbolSql("s")} AS ok, ${canonicalSymbolSql("s")} AS canonical
-     FROM (SELECT unnest(from_json($1, '["VARCHAR"]')) AS s, generate_subscripts(from_json($1, '["VARCHAR"]'), 1) AS n) ORDER BY n`,
-    [JSON.stringify(texts)],
-  );
-  expect(rows.map(({ ok }) => ok)).toEqual(texts.map((text) => isSymbol(text)));
-  expect(rows.map(({ canonical }) => canonical)).toEqual(texts.map(canonicalSymbol));
-  expect(isSymbol("A..SH")).toBe(false);
 });

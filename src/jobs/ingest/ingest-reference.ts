@@ -24,7 +24,13 @@ import { lastResponses } from "../ledger/ledger.js";
 import { type PendingResponse, withFailed } from "../run/request/request-records.js";
 import type { Run } from "../run/run.js";
 import { landOptions } from "../run/run-context.js";
-import { isInstrumentOf, noteRepeats, receivedMembers, receivedRecords } from "./received-lists.js";
+import {
+  isInstrumentOf,
+  memberRows,
+  noteRepeats,
+  receivedMembers,
+  receivedRecords,
+} from "./received-lists.js";
 import { leaseInTurn } from "./request-sharing.js";
 
 /**
@@ -232,8 +238,4 @@ async function land(
 
 function subjectOf(table: TableSchema): string {
   return table.key.filter((name) => name !== "valid_from").join(", ");
-}
-
-function memberRows({ id, region, symbols }: UniverseDetail): Record<string, unknown>[] {
-  return [...new Set(symbols.filter(isSymbol))].map((symbol) => ({ id, symbol, region }));
 }

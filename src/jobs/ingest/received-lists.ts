@@ -71,6 +71,11 @@ export function receivedMembers(decoded: DecodedRecords<UniverseDetail>, ids: re
   return receivedRecords({ ...decoded, entries }, ids);
 }
 
+/** A row for each member of a universe whose symbol is well-formed. */
+export function memberRows({ id, region, symbols }: UniverseDetail): Record<string, unknown>[] {
+  return [...new Set(symbols.filter(isSymbol))].map((symbol) => ({ id, symbol, region }));
+}
+
 function notASymbol(text: string, where: string): Issue {
   const message = `${where}: ${shown(text)} is not of the form <code>.<exchange suffix>`;
   return { rule: "bad_symbol", message, symbol: text.slice(0, MAX_SYMBOL_LENGTH), rejected: 1 };

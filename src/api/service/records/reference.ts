@@ -4,8 +4,7 @@ import { recordBatch } from "../../../arrow/record-batch.js";
 import { isEndpointRefusal } from "../../../client/response-error.js";
 import type { Ask } from "../../../client/service-client.js";
 import { ServiceError, UsageError } from "../../../core/errors.js";
-import { isInstrumentOf, receivedMembers } from "../../../jobs/ingest/received-lists.js";
-import { isSymbol } from "../../../market/symbol.js";
+import { isInstrumentOf, memberRows, receivedMembers } from "../../../jobs/ingest/received-lists.js";
 import { listFault } from "../../../plan/absence/list-fault.js";
 import type { Column, TableSchema } from "../../../schema/column.js";
 import { QUOTE_COLUMNS } from "../../../schema/quotes.js";
@@ -214,9 +213,7 @@ export async function askUniverseMembers(
   const received = await askBatches(access, some, LIMITS.universesPerRequest, asked, shape, options);
   const { values } = receivedMembers({ ...received, bytes: 0 }, some);
   const came = new Set(values.map(({ id }) => id));
-  const rows = values.flatMap(({ id, region, symbols }) =>
-    [...new Set(symbols.filter(isSymbol))].map((symbol) => ({ id, symbol, region })),
-  );
+  const rows = values.flatMap(memberRows);
   const unknown = some.filter((id) => !came.has(id));
   return new RecordTable(
     recordBatch(currentColumns(UNIVERSE_MEMBERS), rows),
