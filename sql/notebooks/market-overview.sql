@@ -1,5 +1,5 @@
 -- # Market overview
--- How one region's market stands on its newest trading day, and how it came there.
+-- One region's market on its newest trading day, and the days before.
 --
 -- `region` chooses the market: CN, HK or US. Returns are measured from the previous close that the exchange states, so
 -- that splits and dividends are no moves. The market's return is the plain mean of its stocks; those that did not trade

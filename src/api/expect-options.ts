@@ -1,10 +1,10 @@
 import { UsageError } from "../core/errors.js";
 
 /**
- * Refuses options that do not exist: `asof` instead of `asOf` would read the newest data, and nobody would notice.
- * TypeScript does so only for objects that are written out in the call.
+ * Refuses options that do not exist: `asof` instead of `asOf` would read the newest data without a warning.
+ * TypeScript checks only objects that are written in the call itself.
  *
- * @param what the call, in the error. @param known names of its options.
+ * @param what names the call in the error. @param known names of its options.
  * @throws {UsageError} for another name, with those that exist.
  */
 export function expectOptions(what: string, options: object, known: readonly string[]): void {

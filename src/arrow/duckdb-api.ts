@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import type * as api from "@duckdb/node-api";
 
 /**
- * What barlake uses of DuckDB's client, with its types from the package itself. It is a CommonJS package of many files,
+ * The parts of DuckDB's client that barlake uses, with the types of the package. It is a CommonJS package of many files,
  * and an `import` would parse all of them to find what they export: that takes a command a tenth of a second more.
  */
 export const {

@@ -22,7 +22,7 @@ export type NullableColumn = {
   readonly name: string;
   /** Whether the schema excludes nulls. @default false */
   readonly isRequired?: boolean;
-  /** Of the values, for the field's metadata. */
+  /** The unit of the values, for the field's metadata. */
   readonly unit?: string | undefined;
 } & (
   | { readonly kind: "double"; readonly values: readonly (number | null)[] }

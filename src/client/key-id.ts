@@ -17,10 +17,10 @@ export function keyIdOf(secret: Uint8Array, host: string, apiKey: string): strin
 }
 
 /**
- * The random secret of this user on this machine, created when it is first needed. It is kept outside of lakes, because
+ * The random secret of this user on this machine, created when it is first needed. It is stored outside of lakes, because
  * a lake may be copied and shared.
  *
- * @param folder where programs of this user keep their state. Where the secret can be neither read nor written there,
+ * @param folder where programs of this user store their state. Where the secret can be neither read nor written there,
  *   it is valid for this call alone: what was learned of the key is then learned again.
  */
 export async function keyIdSecret(folder: string): Promise<Uint8Array> {

@@ -19,7 +19,7 @@ import {
   toStoreTimes,
 } from "./key-share-records.js";
 
-/** How often a user of the key, also one that waits for its part, reads the records, in milliseconds. */
+/** How often every user of the key reads the records, in milliseconds, also while it waits for its part. */
 const LOOK_MS = 5000;
 const WAITING_LOOK_MS = 1000;
 /** Pause before a key whose part cannot be confirmed is tried again. */
@@ -28,7 +28,7 @@ const RETRY_MS = 1000;
 const LEAST_CHANGE = 1e-6;
 
 export interface KeySharesOptions {
-  /** Where all machines keep the records of this key. */
+  /** Where all machines store the records of this key. */
   readonly store: LeaseStore;
   /** Host of the service, for messages. */
   readonly host: string;
@@ -60,7 +60,7 @@ const NOTHING: Taken = { sent: {}, died: [] };
 
 /**
  * A user's part of a key that several machines use. The parts are divided again only when a user comes, ends or dies: each
- * user reads the records every five seconds, gives up what is too much, and takes what is free. A part is a record; to change it is
+ * user reads the records every five seconds, releases what exceeds its part, and takes what is free. A part is a record; to change it is
  * to create the record of the new part and to remove the old one, so that the parts never add up to more than the key.
  *
  * A part that changes hands takes its requests of the last minute with it: the user that gets it counts them as its own.

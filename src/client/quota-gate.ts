@@ -49,8 +49,8 @@ export interface QuotaGateOptions {
 }
 
 /**
- * The quota of one scope, a group of endpoints or the whole key: when its next request may be sent, and what the
- * responses teach. After a wait, one request is sent ahead of the others. It is a class because it keeps a log of
+ * The quota of one scope, a group of endpoints or the whole key: when its next request may be sent, and which limits the
+ * responses show. After a wait, one request is sent ahead of the others. It is a class because it keeps a log of
  * requests.
  */
 export class QuotaGate {

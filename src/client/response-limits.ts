@@ -75,7 +75,7 @@ export async function* bounded(
     bytes += piece.length;
     if (bytes > maxBodyBytes)
       throw new WireError("limit", `response is larger than ${maxBodyBytes} bytes`, maxBodyBytes, {
-        hint: "no response of the interface is that large; see what stands before the service",
+        hint: "no response of the interface is that large; check proxies between this machine and the service",
       });
     yield piece;
   }

@@ -261,7 +261,7 @@ export function hostOf(baseUrl: string): string {
 export function expectSendable(apiKey: string): void {
   if (/[^\t\x20-\x7e\x80-\xff]/.test(apiKey))
     throw new UsageError("API key has a character that cannot be sent, such as the end of a line", {
-      hint: "copy the key again, without what stands before or after it",
+      hint: "copy the key again, without other characters before or after it",
     });
 }
 

@@ -1,4 +1,4 @@
-/** Errors that came after another one and because of it, or with it: of an error that was thrown. */
+/** For an error that was thrown: the errors that followed it, or occurred together with it. */
 const LATER = new WeakMap<object, unknown[]>();
 
 /** Releases something that was in use; undefined where nothing is left to do. */

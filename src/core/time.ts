@@ -13,7 +13,7 @@ export type TradingDate = string & { readonly __brand: "TradingDate" };
 export { DAY_MS, MINUTE_MS };
 
 /**
- * The source of the current time: of the machine, of a test, or of a replay. Whatever decides by the time, or stores it,
+ * The source of the current time: of the machine, of a test, or of a replay. Code that decides by the time, or stores it,
  * asks a clock that was passed in. Times of files are compared with times of files, and not with a clock.
  */
 export interface Clock {

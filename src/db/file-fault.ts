@@ -32,7 +32,7 @@ const WRITE_FAULTS: readonly {
 ];
 
 function moveAway(): string {
-  return "a file stands where a folder should be: move it away";
+  return "it is a file, and a folder is needed: move it away";
 }
 
 const SPACE: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);

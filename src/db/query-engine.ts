@@ -10,7 +10,7 @@ export interface Rows {
   readonly kind: "rows" | "changes" | "nothing";
   /** The next rows, fewer than `count` only at the end. @throws {QueryError} */
   take(count: number): Promise<PlainValue[][]>;
-  /** Whether there are more rows; computes the next ones to find out. @throws {QueryError} */
+  /** Whether there are more rows; computes the next ones for that. @throws {QueryError} */
   hasMore(): Promise<boolean>;
 }
 
@@ -30,7 +30,7 @@ export interface QueryEngine {
   read(sql: string): Promise<Rows>;
   /** Runs one query and returns its rows as Arrow record batches, as they are computed. @throws {QueryError} */
   batches(sql: string): Promise<AsyncGenerator<RecordBatch, void, undefined>>;
-  /** Runs one statement to its end and returns its first rows by column; `$name` stands for a value. */
+  /** Runs one statement to its end and returns its first rows by column; `$name` is the place of a value. */
   result(sql: string, values: NamedValues, limit: number): Promise<StatementResult>;
   /** Computes an expression's value, or casts a text to its type. @throws {QueryError} with the expression. */
   value(expression: string, values: NamedValues, text?: string): Promise<TypedValue>;

@@ -89,7 +89,7 @@ export class Lake implements LakePlaces {
     return placesOf(location, this.#environment).storage;
   }
 
-  /** Where this machine keeps segments of the lake's bars; undefined where it keeps none. */
+  /** Where this machine caches segments of the lake's bars; undefined without a cache. */
   segmentPlace(options: SegmentOptions = {}): SegmentPlace | undefined {
     return segmentPlaceOf(this.location, options, this.#environment);
   }

@@ -48,7 +48,7 @@ function folderNameOf(location: string, environment: Environment): string {
   return `${name}-${id}`;
 }
 
-/** How segments of a lake's bars are kept on this machine. */
+/** How this machine caches segments of a lake's bars. */
 export interface SegmentOptions {
   /** The folder of the segments of all lakes. @default `BARLAKE_SEGMENTS`, else `segments` in the user's cache folder */
   readonly folder?: string | undefined;

@@ -19,7 +19,7 @@ const LOCATION = "location";
 const VIEWS = "views";
 
 /**
- * Stores in a new database what it was made of, so that {@link updateViews} can find out what has changed since.
+ * Stores in a new database the versions and views that it was made of, so that {@link updateViews} can find out what has changed since.
  *
  * @param isWhole false where a table or a view was left out: then it is not updated, but created again.
  */

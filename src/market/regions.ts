@@ -18,7 +18,7 @@ export interface RegionFacts {
   readonly zone: string;
   /** The zone's constant offset from UTC since midnight of a date; undefined where clocks still change. */
   readonly steady: SteadyOffset | undefined;
-  /** Shares that one unit of a service's `volume` stands for: CN counts in lots of 100, HK and US in shares. */
+  /** Shares in one unit of a service's `volume`: CN counts in lots of 100, HK and US in shares. */
   readonly lot: number;
   /** Colour of a bar that closes no lower than it opened, in the region's charts; the other one falls. */
   readonly rising: RisingColour;

@@ -17,7 +17,7 @@ const CHANGES: ReadonlySet<string> = new Set([
   "update",
 ]);
 
-/** Words that stand between the first word of a change and the name of what it changes. */
+/** Words between the first word of a change and the name of the object that it changes. */
 const BEFORE_NAME: ReadonlySet<string> = new Set(
   (
     "or replace ignore temp temporary persistent unique recursive global local session table view macro function type " +
@@ -95,7 +95,7 @@ function following(cells: readonly Cell[], from: number, names: Set<string>): Re
   return found;
 }
 
-/** Adds the views and macros of cells that read what some names stand for, one through another. */
+/** Adds the views and macros of cells that read these names, directly or through other views. */
 function addViewsOf(cells: readonly CellNames[], names: Set<string>): void {
   for (const { changes, mentions, isReadLater } of cells)
     if (isReadLater && overlaps(mentions, names)) for (const name of changes) names.add(name);
@@ -126,7 +126,7 @@ function changedBy(tokens: readonly SqlToken[]): readonly string[] {
   const isWord = (token: SqlToken | undefined): boolean => token?.kind === "word";
   let at = start + 1;
   while (isWord(tokens[at]) && BEFORE_NAME.has((tokens[at] as SqlToken).text.toLowerCase())) at++;
-  // Of a name with its schema, the last part.
+  // The last part of a name with its schema.
   while (tokens[at + 1]?.text === "." && tokens[at + 2] !== undefined) at += 2;
   const token = tokens[at];
   if (token?.kind !== "word" && token?.kind !== "identifier") return [ANYTHING];

@@ -32,7 +32,7 @@ export interface CellRun {
   readonly fault: CellFault | undefined;
 }
 
-/** Limits on the rows of a result that are kept. */
+/** Limits on the stored rows of a result. */
 export interface KeptRows {
   /** Most rows of a table, given the number that the cell requests. */
   readonly table: (asked: number) => number;

@@ -15,7 +15,7 @@ export interface MergedSegments<S extends BarSegment> {
 }
 
 /**
- * Merges segments of one symbol that overlap in time. Of bars with the same time the first is kept: that of the source
+ * Merges segments of one symbol that overlap in time. The first of several bars with the same time is used: that of the source
  * that sorts first, and then of the segment that was delivered first.
  *
  * @param segments of one symbol and one partition, in the order of the delivery.

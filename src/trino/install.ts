@@ -13,7 +13,7 @@ export interface LakeTable {
   readonly location: string;
 }
 
-/** How a table or a view in Trino stands to what it should be. */
+/** How a table or a view in Trino compares with its definition. */
 export type TrinoState = "current" | "missing" | "differs" | "not landed";
 
 export interface TrinoTableStatus {

@@ -182,7 +182,7 @@ test("a refusal of the system is one line and what to do, without a stack", asyn
   const place = folder();
   writeFileSync(join(place, "file"), "");
   const { code, stderr } = await runCli(["sim", "--lake", "file/lake", "--symbols", "2"], { cwd: place });
-  expect(stderr).toMatch(/^error: \S+: a file stands where a folder should be \(ENOTDIR, \w+\)\nhint: .*\n$/);
+  expect(stderr).toMatch(/^error: \S+: it is a file, and a folder is needed \(ENOTDIR, \w+\)\nhint: .*\n$/);
   expect(code).toBe(1);
 });
 

@@ -1,5 +1,5 @@
 -- Daily returns, free of ex-dates: against the previous close as the exchange states it, else against the last close.
--- Of a day without trades nothing moved: its returns are 0, its overnight and intraday parts null.
+-- The returns of a day without trades are 0, their overnight and intraday parts null.
 -- Grain: one row a symbol and trading date. Inputs: raw.bars_1d. Same rows: sql/views/bars/returns.sql; logarithms may differ
 -- in their last bit.
 CREATE OR REPLACE VIEW returns AS

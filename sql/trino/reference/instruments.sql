@@ -1,4 +1,4 @@
--- Instrument metadata as it stands now.
+-- Current instrument metadata.
 -- Grain: one row a symbol. Inputs: raw.instruments (every version ever seen). Same rows: sql/views/reference/instruments.sql.
 CREATE OR REPLACE VIEW instruments AS
 SELECT symbol, code, "exchange", name, "type", ext_type, float_shares, total_shares, limit_up, limit_down, tick_size,
@@ -6,4 +6,4 @@ SELECT symbol, code, "exchange", name, "type", ext_type, float_shares, total_sha
 FROM raw.instruments
 WHERE valid_to IS NULL;
 
-COMMENT ON VIEW instruments IS 'Instrument metadata as it stands now. One row a symbol. All versions: instrument_versions.';
+COMMENT ON VIEW instruments IS 'Current instrument metadata. One row a symbol. All versions: instrument_versions.';

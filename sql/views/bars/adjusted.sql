@@ -1,7 +1,7 @@
 -- Bars of any period and adjustment, as the service returns them: adjusted first, aggregated after. Minutes aggregate
 -- within the parts of the session (session_bar_end), days by calendar week, month, quarter and year.
 -- With as_of, nothing later is seen: neither bars nor ex-events, so that forward prices are those of that day's charts.
--- In an aggregate the close of a bar without trades stands for prices that its feed set to 0 (stated_price).
+-- In an aggregate the close of a bar without trades replaces prices that its feed set to 0 (stated_price).
 -- Grain: one row a symbol and bar. Inputs: raw.bars_1m, raw.bars_1d, adjustment_steps.
 -- Conditions on symbol reach the files for every period; those on trade_date for minutes and days, while weeks and longer
 -- are made of whole spans first.
@@ -104,7 +104,7 @@ as_of: Nothing after this date is seen, neither bars nor ex-events; null: everyt
 -> prev_close: Previous close as the exchange states it, of the first bar. [currency]
 -> open_interest: Open contracts at the end (futures). [contracts]
 -> settlement_price: Settlement price at the end (futures). [currency]
--> lot: Shares that one unit of volume stands for: 100 in CN, else 1. [shares]
+-> lot: Shares in one unit of volume: 100 in CN, else 1. [shares]
 -> shares: Traded volume, not adjusted. [shares]
 -> landed_bars: How many landed bars it is made of. [bars]
 -> is_final: False while one of them may still change.

@@ -27,7 +27,7 @@ COMMENT ON COLUMN quality_units.timestamp IS 'The bar''s label. [UTC]';
 COMMENT ON COLUMN quality_units.low IS 'Lowest price. [currency]';
 COMMENT ON COLUMN quality_units.high IS 'Highest price. [currency]';
 COMMENT ON COLUMN quality_units.volume IS 'Traded volume. [lot shares]';
-COMMENT ON COLUMN quality_units.lot IS 'Shares that one unit of volume stands for. [shares]';
+COMMENT ON COLUMN quality_units.lot IS 'Shares in one unit of volume. [shares]';
 COMMENT ON COLUMN quality_units.amount IS 'Traded amount. [currency]';
 COMMENT ON COLUMN quality_units.vwap IS 'amount / (volume * lot). [currency]';
 COMMENT ON COLUMN quality_units.ratio IS 'vwap / close: near 100 or 0.01 where the volume is in another unit. [ratio]';

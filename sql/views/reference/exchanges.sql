@@ -1,9 +1,9 @@
--- Exchanges as they stand now, with the number of instruments on each.
+-- Current exchanges, with the number of instruments on each.
 -- Grain: one row an exchange. Inputs: raw.exchanges (every version ever seen).
 CREATE OR REPLACE VIEW exchanges AS
 SELECT exchange, region, "count", valid_from AS known_since
 FROM raw.exchanges
 WHERE valid_to IS NULL;
 
-COMMENT ON VIEW exchanges IS 'Exchanges as they stand now. One row an exchange. All versions: raw.exchanges.';
+COMMENT ON VIEW exchanges IS 'Current exchanges. One row an exchange. All versions: raw.exchanges.';
 COMMENT ON COLUMN exchanges.known_since IS 'When this content was first seen. [UTC]';

@@ -27,7 +27,7 @@ COMMENT ON COLUMN instrument_versions.to_date IS 'First date after the version; 
 COMMENT ON COLUMN instrument_versions.known IS 'observed: this lake saw it then; assumed: from before the first snapshot, whose content it is.';
 COMMENT ON COLUMN instrument_versions.total_shares IS 'Shares issued. [shares]';
 COMMENT ON COLUMN instrument_versions.float_shares IS 'Shares that trade freely. [shares]';
-COMMENT ON COLUMN instrument_versions.limit_up IS 'Highest price permitted on the day that it was seen; 100000 stands for none. [currency]';
+COMMENT ON COLUMN instrument_versions.limit_up IS 'Highest price permitted on the day that it was seen; 100000 means none. [currency]';
 COMMENT ON COLUMN instrument_versions.limit_down IS 'Lowest price permitted on the day that it was seen. [currency]';
 COMMENT ON COLUMN instrument_versions.code IS 'Code within the exchange.';
 COMMENT ON COLUMN instrument_versions.exchange IS 'Exchange suffix.';

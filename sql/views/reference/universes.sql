@@ -1,9 +1,9 @@
--- Universes as they stand now.
+-- Current universes.
 -- Grain: one row a universe. Inputs: raw.universes (every version ever seen).
 CREATE OR REPLACE VIEW universes AS
 SELECT * EXCLUDE (valid_from, valid_to), valid_from AS known_since
 FROM raw.universes
 WHERE valid_to IS NULL;
 
-COMMENT ON VIEW universes IS 'Universes as they stand now. One row a universe. All versions: raw.universes.';
+COMMENT ON VIEW universes IS 'Current universes. One row a universe. All versions: raw.universes.';
 COMMENT ON COLUMN universes.known_since IS 'When this content was first seen. [UTC]';

@@ -13,6 +13,6 @@ CREATE OR REPLACE MACRO adjusted_price(price, adjustment, step) AS
   END;
 
 COMMENT ON MACRO adjusted_price IS 'A price, adjusted by the value of its day''s stretch. [currency]
-price: Unadjusted; 0 stands for none and stays. [currency]
+price: Unadjusted; 0 means none, and stays 0. [currency]
 adjustment: forward, backward, forward_additive or backward_additive.
 step: Value of adjustment_steps for the day; null: the price stays.';

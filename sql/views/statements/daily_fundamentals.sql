@@ -68,11 +68,11 @@ ASOF LEFT JOIN known_income AS n ON n.symbol = b.symbol AND b.trade_date >= n.kn
 COMMENT ON VIEW daily_fundamentals IS 'Each daily bar with the instrument''s metadata and the newest statements announced by that date: the greatest period_end, then its newest announcement. One row a symbol and trading date. Names and shares are those of now; daily_valuation has those of the date.';
 COMMENT ON COLUMN daily_fundamentals.trade_date IS 'Trading date in the exchange''s own zone.';
 COMMENT ON COLUMN daily_fundamentals.shares IS 'Traded volume. [shares]';
-COMMENT ON COLUMN daily_fundamentals.total_shares IS 'Shares issued, as the instrument''s metadata stands now. [shares]';
+COMMENT ON COLUMN daily_fundamentals.total_shares IS 'Shares issued, from the current metadata of the instrument. [shares]';
 COMMENT ON COLUMN daily_fundamentals.balance_sheet_period_end IS 'Reporting period of the balance sheet that was known on the date.';
 COMMENT ON COLUMN daily_fundamentals.cash_flow_period_end IS 'Reporting period of the cash flow statement that was known on the date.';
 COMMENT ON COLUMN daily_fundamentals.symbol IS 'Instrument symbol.';
-COMMENT ON COLUMN daily_fundamentals.name IS 'Display name, as the metadata stands now.';
+COMMENT ON COLUMN daily_fundamentals.name IS 'Display name, from the current metadata.';
 COMMENT ON COLUMN daily_fundamentals.type IS 'Kind of instrument: stock, etf, index, bond, fund, futures, options, other.';
 COMMENT ON COLUMN daily_fundamentals.exchange IS 'Exchange suffix.';
 COMMENT ON COLUMN daily_fundamentals.region IS 'Region: CN, HK or US.';
@@ -82,7 +82,7 @@ COMMENT ON COLUMN daily_fundamentals.low IS 'Lowest price, unadjusted. [currency
 COMMENT ON COLUMN daily_fundamentals.close IS 'Last price, unadjusted. [currency]';
 COMMENT ON COLUMN daily_fundamentals.prev_close IS 'Previous close as the exchange states it. [currency]';
 COMMENT ON COLUMN daily_fundamentals.amount IS 'Traded amount; 0 beside shares above 0: the source reports none. [currency]';
-COMMENT ON COLUMN daily_fundamentals.float_shares IS 'Shares that trade freely, as the instrument''s metadata stands now. [shares]';
+COMMENT ON COLUMN daily_fundamentals.float_shares IS 'Shares that trade freely, from the current metadata of the instrument. [shares]';
 COMMENT ON COLUMN daily_fundamentals.balance_sheet_announce_date IS 'Its date of publication, where the source states it.';
 COMMENT ON COLUMN daily_fundamentals.total_assets IS 'Total assets, as reported. [currency]';
 COMMENT ON COLUMN daily_fundamentals.total_liabilities IS 'Total liabilities, as reported. [currency]';

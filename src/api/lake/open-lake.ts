@@ -30,7 +30,7 @@ import { type LentReader, type WarmReaderOptions, WarmReaders } from "./warm-rea
 
 /** How a lake is opened, and which state of it is read. */
 export interface OpenLakeOptions extends LakeOptions, LakeState, WarmReaderOptions {
-  /** Where this machine keeps segments of bars, from which {@link LakeConnection.read} reads them; false: nowhere. */
+  /** Where this machine caches segments of bars, from which {@link LakeConnection.read} reads; false: no cache. */
   readonly segments?: SegmentOptions | false | undefined;
 }
 
@@ -93,8 +93,8 @@ export class LakeConnection implements AsyncDisposable {
   }
 
   /**
-   * Runs a query over the lake's views. The whole result is in memory; {@link stream} gives it in parts. Each query stands
-   * alone: what a statement creates or sets ends with it.
+   * Runs a query over the lake's views. The whole result is in memory; {@link stream} gives it in parts. Each query is
+   * separate: what a statement creates or sets ends with it.
    *
    * @param sql one statement of DuckDB; docs/sql.md has the views and macros.
    * @param values of its parameters `$name`.
@@ -147,8 +147,8 @@ export class LakeConnection implements AsyncDisposable {
   }
 
   /**
-   * Runs a pipeline: requests what the lake does not have, and lands it. A run that is cut short goes on with the next
-   * call.
+   * Runs a pipeline: requests what the lake does not have, and lands it. The next call continues
+   * a run that was stopped.
    *
    * @throws {UsageError} for a pipeline that does not exist, or lacks what it needs; or where another process uses the key.
    */
@@ -253,7 +253,7 @@ async function* batchesOf(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<RecordBatch, void, undefined> {
   signal?.throwIfAborted();
-  // What a statement creates or sets ends with it, whichever reader the next one gets.
+  // What a statement creates or sets ends with it: the next query may get another reader.
   if (!isQueryText(sql)) lent.discard();
   const { session } = lent.reader;
   using _ = interruptOn(session, signal);

@@ -13,7 +13,7 @@ export async function* inOrder<T, R>(
     const next = iterator.next();
     if (next.done === true) return;
     const result = work(next.value);
-    // One that fails is thrown in its turn, or not at all if the consumer has left.
+    // A failure is thrown when its result is due, or never if the consumer has stopped before.
     result.catch(() => {});
     running.push(result);
   };

@@ -58,7 +58,7 @@ export class MarketService implements AsyncDisposable {
   }
 
   /**
-   * What a run on a lake needs of the service; what it learns of the service's limits is kept in the lake.
+   * What a run on a lake needs of the service. The limits of the service that the run learns are stored in the lake.
    *
    * @param quota of the pipeline, where the caller of {@link connect} has named none.
    * @param signal ends the wait for a part of a key that other machines use.

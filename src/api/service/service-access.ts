@@ -25,7 +25,7 @@ interface ClaimParts {
 
 /**
  * The access to a service with one key. The key is claimed when it is first used, and released when this is closed. It
- * is a class because it owns the key and its connections, and keeps what responses teach.
+ * is a class because it owns the key and its connections, and remembers the limits that responses show.
  */
 export class ServiceAccess implements AsyncDisposable {
   readonly use: KeyUse;
@@ -50,7 +50,7 @@ export class ServiceAccess implements AsyncDisposable {
     return (await this.#open(undefined, {})).lost;
   }
 
-  /** What a run on a lake needs; what the run learns is kept in the lake. @param quota of the pipeline. */
+  /** What a run on a lake needs. The limits that the run learns are stored in the lake. @param quota of the pipeline. */
   async forRun(
     lake: Lake,
     quota: { readonly requestsPerMinute?: number | undefined; readonly share?: number | undefined } = {},

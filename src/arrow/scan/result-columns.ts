@@ -98,7 +98,7 @@ export interface ResultRows {
 /**
  * Passes a query's streaming result to a visitor, one vector of rows at a time, without a copy. The memory that it takes
  * does not depend on the number of rows: of a complete result DuckDB has all rows, and frees them only when V8, which
- * does not know their size, collects the object that stands for them.
+ * does not know their size, collects the JavaScript object that owns them.
  *
  * @param shape as in {@link readColumns}; the visitor gets values by column number.
  * @throws {TypeError} as {@link readColumns}, and for a complete result; what the result throws where it stops before

@@ -29,7 +29,7 @@ export class FlatTable {
     this.#memberBytes = view.getUint16(this.#members, true);
   }
 
-  /** Reads a table and what it leads to. @throws {FlatError} where the bytes are no such table. */
+  /** Reads a table and the vectors and tables that it refers to. @throws {FlatError} where the bytes are no such table. */
   static read<T>(bytes: Uint8Array, read: (root: FlatTable) => T): T {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     try {

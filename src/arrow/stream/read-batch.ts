@@ -18,7 +18,7 @@ type Numbers = Float64Array | BigInt64Array | Int32Array | Int16Array | Int8Arra
 
 /** A column of a batch, without a copy. */
 export interface BatchColumn<Values> {
-  /** Of each row. */
+  /** The index of each row. */
   readonly values: Values;
   readonly nulls: number;
   /** One bit a row; undefined where no row is null. */

@@ -121,7 +121,7 @@ export class StreamBars {
       open = this.#begin(index, offset);
       this.#open = open;
     }
-    // What is beyond the limit is counted, and not kept.
+    // Bars beyond the limit are counted and dropped.
     if (open.isTaken && open.rows < this.#maxBars) open.segments.push(segment);
     open.rows += segment.end - segment.start;
   }
@@ -175,7 +175,7 @@ function typeOf(name: string): typeof Float64Array | typeof BigInt64Array {
   return name === "timestamp" || name === "volume" ? BigInt64Array : Float64Array;
 }
 
-/** The first row from `start` on that has no value, or one that JSON cannot state; `end` if there is none. */
+/** The first row from `start` on without a value that JSON can state; `end` if there is none. */
 function nextDefect(
   values: Column["values"],
   validity: Uint8Array | undefined,

@@ -27,7 +27,7 @@ import { progressView, showRun } from "../text/progress.js";
 import { count, duration, paint, size, table } from "../text/text.js";
 
 const KEY = "demo-key";
-/** Where the demo is where no option names a place. */
+/** The demo's folder if no option names another. */
 const FOLDER = "data/demo";
 
 /** The market of the demo: large enough to show rates, small enough to finish within seconds. */

@@ -64,7 +64,7 @@ export function addImport(cli: Cli): void {
       `
 The symbol comes from a column of that name, or else from the file's name: 600519.SH.csv.gz is of 600519.SH.
 Times are epoch milliseconds, or dates and times in the exchange's own zone.
-Rows that break the schema are kept in rejects/ with file, line and reason, once; the others land. Of a file that cannot
+Rows that break the schema are stored in rejects/ once, with file, line and reason; the others land. Of a file that cannot
 be read, or of a .gz or .zst that was cut short, nothing lands; the other files do. 700.HK is taken as 00700.HK.
 Exit codes: 0 imported, 1 a file could not be read or no row could be taken, 2 wrong usage, 130 interrupted before
 anything has landed.

@@ -66,7 +66,7 @@ export function addServe(cli: Cli): void {
     .addOption(
       new Option(
         "--max-symbols <n>",
-        "symbols of one request, of each key that has no number of its own (default: no limit)",
+        "symbols of one request, for each key without a separate number (default: no limit)",
       ).argParser(wholeNumber),
     )
     .addOption(

@@ -88,7 +88,7 @@ async function tablesOf(lake: Lake, location: string | undefined): Promise<LakeT
   return Promise.all(
     TABLES.map(async (one) => {
       const { version } = await lake.snapshot(one);
-      // A scheme with nothing but slashes behind it, as local:///, keeps them.
+      // A scheme that only slashes follow, such as local:///, is not shortened.
       const folder = base.endsWith(":") ? `${base}//` : base;
       return {
         name: one.name,

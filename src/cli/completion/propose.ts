@@ -1,12 +1,12 @@
 import type { Argument, Command, Option } from "commander";
 
-/** A word that may stand next, and what it means. */
+/** A candidate for the next word, and what it means. */
 export interface Proposal {
   readonly word: string;
   readonly does: string;
 }
 
-/** What may stand next: words and, where the shell is to add them, files or folders. */
+/** The candidates: words and, where the shell is to add them, files or folders. */
 export interface Proposals {
   readonly kind: "words" | "files" | "folders";
   readonly words: readonly Proposal[];
@@ -21,7 +21,7 @@ export type KnownValues = (name: string, placeholder: string) => Promise<Proposa
 export type LoadCommand = (name: string) => Promise<Command | undefined>;
 
 /**
- * What may stand in the place of the last word, by the commands themselves.
+ * The candidates for the last word, which the commands define.
  *
  * @param program has every command by name and description.
  * @param typed the words behind the program's name; the last one is the one to complete, and may be empty.
@@ -37,7 +37,7 @@ export async function propose(
   const [first, ...rest] = typed.slice(0, -1);
   if (first === undefined)
     return matching(current, current.startsWith("-") ? optionsOf(program) : commandsOf(program));
-  // Behind help stands the name of a command.
+  // After help comes the name of a command.
   if (first === "help") return rest.length === 0 ? propose(program, typed.slice(1), load, known) : NOTHING;
   const command = await load(first);
   if (command === undefined) return NOTHING;
@@ -58,14 +58,14 @@ export async function propose(
   return parameter === undefined ? NOTHING : matching(current, await valuesOf(parameter, known));
 }
 
-/** Where the word to complete stands. */
+/** The place of the word to complete. */
 interface Place {
   readonly command: Command;
   /** Number of arguments before it. */
   readonly position: number;
   /** The option whose value it is. */
   readonly value: Option | undefined;
-  /** Whether `--` stands before it. */
+  /** Whether `--` comes before it. */
   readonly isBehindOptions: boolean;
 }
 

@@ -3,7 +3,7 @@ export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
 
 /*
- * Each script asks `barlake completion SHELL -- WORDS...` what may stand next. The first line of the response says
+ * Each script asks `barlake completion SHELL -- WORDS...` for the candidates. The first line of the response says
  * whether the shell adds files or folders; each other line is a word, a tab, and what the word means.
  */
 const BASH = `# Completion of barlake. In ~/.bashrc:  eval "$(barlake completion bash)"

@@ -11,7 +11,7 @@ import { isObjectUrl } from "../../object-store/object-address.js";
 const MARKER = ".barlake-demo";
 const NAMES = ["market", "lake"] as const;
 
-/** The two lakes of a demo: the market that is served, and what is ingested from it. */
+/** The two lakes of a demo: the market that is served, and the lake that ingests it. */
 export interface DemoLakes {
   readonly market: Lake;
   readonly lake: Lake;
@@ -30,7 +30,7 @@ export async function emptyDemoLakes(location: string, environment: Environment)
   const at = (name: string): Lake =>
     new Lake(isStore ? `${location}/${name}` : join(location, name), { environment });
   const [market, lake] = [at("market"), at("lake")];
-  // Of a store, what was kept on this machine goes with what it is about.
+  // What this machine stored about a store is deleted with the store.
   if (isStore) for (const { work } of [market, lake]) await rm(work.path, { recursive: true, force: true });
   return { market, lake };
 }

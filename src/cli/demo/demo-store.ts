@@ -11,7 +11,7 @@ const BUCKET = "demo";
 export interface DemoStore {
   /** What runs, and where; for a person. */
   readonly description: string;
-  /** Of the demo's lakes in it: `s3://bucket`. */
+  /** The address of the demo's lakes in the store: `s3://bucket`. */
   readonly location: string;
   /** What the lakes need: the address and credentials of the store, and the folder of unfinished work. */
   readonly environment: Environment;

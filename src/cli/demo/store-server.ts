@@ -66,7 +66,7 @@ const UNTIL_INPUT_ENDS = `exec 3<&0; (cat <&3; kill -KILL $$) >/dev/null 2>&1 & 
 interface StoreOptions {
   readonly folder: string;
   readonly bucket: string;
-  /** Whether it prints nothing but errors; else requests, too, where it can. @default true */
+  /** Whether it prints errors only; otherwise it also prints requests, where it can. @default true */
   readonly isQuiet?: boolean;
 }
 
@@ -163,7 +163,7 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch (error) {
-    // Nothing of the group is left.
+    // No process of the group is left.
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
 }

@@ -13,7 +13,7 @@ const FAULTS: Readonly<Record<string, { readonly says: string; readonly hint: st
   EPERM: { says: "the system does not permit it", hint: "choose another place" },
   EROFS: { says: "the file system is mounted read-only", hint: "choose another place" },
   ENOTDIR: {
-    says: "a file stands where a folder should be",
+    says: "it is a file, and a folder is needed",
     hint: "choose another place, or move the file away",
   },
   EISDIR: { says: "is a folder, and a file is needed", hint: "give the name of a file in it" },

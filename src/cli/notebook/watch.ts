@@ -14,7 +14,7 @@ export interface Watched {
 
 /**
  * Does work, and does it again each time something that it depends on has changed, until the signal aborts. A state that
- * cannot be read counts as a state, so that a file that an editor replaces, or a store that is away, ends nothing.
+ * cannot be read counts as a state: a file that an editor replaces, or a store that is away, does not end the watch.
  *
  * @param work reports its errors itself: it is called again after one.
  * @param onChange is called with the names of what has changed, before the work.

@@ -16,7 +16,7 @@ interface Group {
 const ADVICE =
   "what left a list before that day is not in the lake; request such symbols by name, with --symbols";
 
-/** What a run says of lists whose first snapshot it took: since when they are known. Nothing if there are none. */
+/** The line of a run about lists whose first snapshot it took: since when they are known. Empty if there are none. */
 export function newListLines(lists: readonly KnownList[]): string[] {
   if (lists.length === 0) return [];
   const lines = grouped(lists, ({ dataset, since }) => `${dataset} ${since}`).map(
@@ -27,7 +27,7 @@ export function newListLines(lists: readonly KnownList[]): string[] {
 }
 
 /**
- * What a run says of bars that it asked for of a time before the lake knew the lists that their symbols come from:
+ * The line of a run about bars of a time before the lake knew the lists of their symbols:
  * symbols that had left the lists by then were not asked for. Nothing if there are none.
  *
  * @param start of the earliest requested window, epoch milliseconds.

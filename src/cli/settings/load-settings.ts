@@ -31,7 +31,7 @@ function readEnvFile(): Readonly<Record<string, string | undefined>> {
   return parseEnv(readIfThere(ENV_FILE) ?? "");
 }
 
-/** A config is data: every command reads it, also one that only completes a word, and none should run code for that. */
+/** A config is data, because every command reads it, also the completion of a word, and none should run code for that. */
 async function readConfigFile(): Promise<ReadonlyMap<ConfigField, string>> {
   const unread = UNREAD.find((file) => existsSync(file));
   if (unread !== undefined)

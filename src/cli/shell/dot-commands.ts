@@ -195,7 +195,7 @@ function help(): string {
     COMMANDS.map(({ name, takes, does }) => [name, takes, does]),
   );
   return `SQL ends with a semicolon and may span lines. Tab completes. Ctrl-C clears the line, or stops what runs.
-A line that begins with a blank is not kept in the history.
+A line that begins with a blank is not added to the history.
 
 ${commands}`;
 }

@@ -12,7 +12,7 @@ const SHOWN_AFTER_MS = 1000;
 const DRAW_EVERY_MS = 250;
 const LEAST_PERCENTAGE = 1;
 
-/** Above it, everything is read, while sorting or writing may take long: no time left follows from it. */
+/** Above it everything is read, but sorting or writing may take long: the time left is unknown. */
 const MOST_PERCENTAGE = 98;
 
 const totalOf = (percentage: number): number => (percentage > MOST_PERCENTAGE ? percentage : 100);
@@ -32,7 +32,7 @@ export function queryProgress(engine: QueryEngine): QueryProgress {
         const elapsedMs = performance.now() - startedAt;
         if (elapsedMs < SHOWN_AFTER_MS) return;
         const { percentage, rows } = engine.progress?.() ?? { percentage: 0, rows: 0 };
-        // Below that, DuckDB often counts only what is read first, and no time left follows from it.
+        // Below that, DuckDB often counts only what is read first: the time left is unknown.
         view.update(
           percentage < LEAST_PERCENTAGE
             ? { done: 0, total: 0, unit: "%", rows, doing: `running for ${duration(elapsedMs)}` }

@@ -8,7 +8,7 @@ export function isExEventSql(lastClose: string, prevClose: string): string {
   return `${prevClose} > 0 AND ${lastClose} > 0 AND isfinite(${lastClose} / ${prevClose}) AND abs(${lastClose} / ${prevClose} - 1) >= ${LEAST_EX_CHANGE}`;
 }
 
-/** Whether the days between two dates, of which no one is a known trading day, are unknown, by the rule of `unknownSpans`. */
+/** Whether the days between two dates are unknown, by the rule of `unknownSpans`. None of them is a known trading day. */
 export function isUnknownStretchSql(after: string, before: string): string {
   return `date_diff('day', ${after}, ${before}) >= ${UNKNOWN_DAYS}`;
 }

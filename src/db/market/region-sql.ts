@@ -16,7 +16,7 @@ export function regionSql(symbol: string): string {
   return `CASE ${cases.join(" ")} END`;
 }
 
-/** How many shares one unit of a region's volume stands for. */
+/** Shares in one unit of a region's volume. */
 export function lotSql(region: string): string {
   return perRegion(region, ({ lot }) => String(lot));
 }

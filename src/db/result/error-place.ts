@@ -34,7 +34,7 @@ export function errorPlace({ message, sql }: Pick<QueryError, "message" | "sql">
   return { line: index, text, column: stringWidth(text.slice(0, start)) + within };
 }
 
-/** Number of UTF-16 units that stand before a place in its line. */
+/** Number of UTF-16 units before a place in its line. */
 export function unitsBefore({ text, column }: ErrorPlace): number {
   return textBefore(text, column).length;
 }

@@ -13,7 +13,7 @@ export interface ResultColumn {
 
 /** The result of one statement. */
 export interface StatementResult {
-  /** None for a statement that gives no rows, such as CREATE. */
+  /** Empty for a statement without rows, such as CREATE. */
   readonly columns: readonly ResultColumn[];
   /** The number of all rows, also of those that are not in `columns`. */
   readonly rows: number;

@@ -12,7 +12,7 @@ import { OpenStore } from "./store-access.js";
 /** An open database, shared by a session and its siblings. */
 export interface Database {
   readonly instance: DuckDBInstance;
-  /** Where it spills. The owner deletes it. */
+  /** The folder of spilled data. The owner deletes it. */
   readonly spillFolder: string;
   /** Its access to object stores. */
   readonly stores: readonly OpenStore[];

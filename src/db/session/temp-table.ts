@@ -13,7 +13,7 @@ export class TempTable implements AsyncDisposable {
   readonly #session: Pick<Session, "run">;
   #isDropped = false;
 
-  /** Nothing is created yet. @param purpose the beginning of the name: letters of a-z, and underscores. */
+  /** Names a table, and creates nothing yet. @param purpose the beginning of the name: letters of a-z, and underscores. */
   constructor(session: Pick<Session, "run">, purpose: string) {
     this.name = `${purpose}_${++made}`;
     this.#session = session;

@@ -85,7 +85,7 @@ export function hashOf(texts: Iterable<string>): string {
 }
 
 /**
- * A relation with a table's columns that always fails to read, whichever columns or rows a query selects: DuckDB cannot
+ * A relation with a table's columns that always fails to read, for any columns and rows of a query: DuckDB cannot
  * evaluate `error()` before the query runs.
  */
 function refusedRelation(columns: ViewedTable["columns"], message: string): string {

@@ -38,7 +38,7 @@ export function readViewFiles(folder: string): ViewFile[] {
   return viewFiles(folder, namesIn(folder));
 }
 
-/** The `*.sql` files of a folder and of the folders in it, in the order of their names, whichever folder they are in. */
+/** The `*.sql` files of a folder and of the folders in it, in the order of their names, in all folders. */
 export function readViewTree(folder: string): ViewFile[] {
   return viewFiles(folder, readdirSync(folder, { recursive: true, encoding: "utf8" }));
 }

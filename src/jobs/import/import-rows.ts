@@ -45,7 +45,7 @@ export async function readInstruments(
   await rejects.add(
     table.name,
     `SELECT ${literal(source.path)} AS source, line, symbol, NULL AS timestamp, rule,
-       CASE rule WHEN 'duplicate_key' THEN symbol || ' stands more than once in this file; the first was kept'
+       CASE rule WHEN 'duplicate_key' THEN symbol || ' is repeated in this file; the first row was used'
          WHEN 'unknown_exchange' THEN 'symbol ' || symbol || ' has an unknown exchange suffix'
          ELSE '"' || coalesce(symbol, '') || '" is not of the form <code>.<exchange suffix>' END AS reason, NULL AS row
      FROM ${parsed.name} WHERE rule IS NOT NULL`,

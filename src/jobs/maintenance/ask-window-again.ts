@@ -47,7 +47,7 @@ export async function askWindowAgain(
 ): Promise<WholeWindow> {
   const responses: DecodedKlines[] = [];
   const unusable = new Set<string>();
-  /** Symbols whose bars came, or whose absence counts. */
+  /** Symbols with bars in a response, or with an absence that counts. */
   const shown = new Set<string>();
   const tries = new Map<string, number>();
   const pages: Pick<AskedWindow, "symbols" | "window">[] = [{ symbols, window }];

@@ -17,7 +17,7 @@ const EXAMPLES = 3;
 export interface Audit {
   readonly name: string;
   readonly severity: Severity;
-  /** What a row of it means, and what to do about it. */
+  /** What a row of the audit means, and what to do about it. */
   readonly explanation: string;
   readonly sql: string;
 }

@@ -4,7 +4,7 @@ import type { TableSchema } from "../../schema/column.js";
 
 /** The result of maintenance work on tables. */
 export interface TableReports<Report> {
-  /** Of the tables on which the work ended well, in their order. */
+  /** The results of the tables whose work succeeded, in the order of the tables. */
   readonly reports: readonly Report[];
   /** Errors that ended the work on a table, in the order of the tables. */
   readonly errors: readonly unknown[];

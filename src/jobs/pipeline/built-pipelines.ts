@@ -7,7 +7,7 @@ export const BUILT_PIPELINES = new URL("own-pipelines.json", import.meta.url);
 
 /** The definition that a file had when barlake was built. */
 export interface BuiltPipeline {
-  /** Of the file's text: a file that was changed since is loaded itself. */
+  /** The hash of the file's text: where the file was changed since the build, the file is loaded instead. */
   readonly sha256: string;
   readonly definition: PipelineDefinition;
 }

@@ -81,7 +81,7 @@ const which = {
 };
 const isOneWay = (pipeline: { symbols?: unknown; universes?: unknown }): boolean =>
   pipeline.symbols === undefined || pipeline.universes === undefined;
-const ONE_WAY = { path: ["universes"], message: "cannot stand beside symbols: name one of them" };
+const ONE_WAY = { path: ["universes"], message: "cannot be combined with symbols: name one of the two" };
 
 const date = z.string().refine(isDate, "must be a calendar date YYYY-MM-DD");
 const fromDate = z
@@ -144,7 +144,7 @@ export function definePipeline(definition: PipelineDefinition): Pipeline {
   const { name } = (definition ?? {}) as { name?: unknown };
   const subject = typeof name === "string" ? name : "without a name";
   throw new UsageError(`pipeline ${subject}: ${pipelineFaults(definition, result.error.issues).join("; ")}`, {
-    hint: "the fields of a pipeline, and those that it may leave out, stand in docs/operations.md",
+    hint: "docs/operations.md lists the fields of a pipeline, and which of them are optional",
   });
 }
 

@@ -21,7 +21,7 @@ export interface Leftovers {
 }
 
 /**
- * Explains what is absent, and reports what is missing or was withdrawn. Called when everything has landed, before
+ * Explains absent rows, and reports missing and withdrawn ones. It is called when everything has landed, before
  * the leases of the windows are released.
  */
 export async function explainLeftovers(run: Run, demand: BarsDemand, leftovers: Leftovers): Promise<void> {

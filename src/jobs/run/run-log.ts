@@ -10,7 +10,7 @@ import type { Failure, Purpose, Received } from "./request/request-records.js";
 /** Requests of a run, by their result. */
 export interface RequestCounts {
   readonly sent: number;
-  /** With rows, and without any. */
+  /** Responses with rows, and responses without any. */
   readonly answered: number;
   readonly empty: number;
   /** The service refused them; they failed on the way, or the response was not valid. */
@@ -18,7 +18,7 @@ export interface RequestCounts {
   readonly failed: number;
 }
 
-/** What a run did, as far as it has come. */
+/** What a run has done so far. */
 export interface RunFacts {
   readonly requests: RequestCounts;
   /** Refused requests that were sent again in another way: they are not failures. */
@@ -30,7 +30,7 @@ export interface RunFacts {
   readonly failures: readonly Failure[];
   /** Requested and returned symbols, by table. */
   readonly symbols: readonly Returned[];
-  /** What was requested of each table of bars, and what is absent, unexplained or set aside. */
+  /** For each table of bars: the requested sessions, and those that are absent, unexplained or set aside. */
   readonly completeness: readonly TableCompleteness[];
   readonly rejected: readonly RejectCount[];
   /** What the run's snapshots have changed. */

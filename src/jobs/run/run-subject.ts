@@ -6,7 +6,7 @@ import { REQUESTS } from "../../schema/requests.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 import type { Pipeline } from "../pipeline/definition.js";
 
-/** What the caller asks for, instead of the pipeline's own. */
+/** What the caller requests instead of the symbols and times of the pipeline. */
 interface Demand {
   readonly symbols?: readonly string[] | undefined;
   readonly universes?: readonly string[] | undefined;

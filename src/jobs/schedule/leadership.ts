@@ -13,7 +13,7 @@ import type { Leading } from "./leading.js";
 const FOLDER = "leases/schedule";
 /** A schedule that was silent for this time no longer leads. */
 const STALE_MS = 30_000;
-/** Longest pause before a schedule that stands by reads the leases again, in milliseconds. */
+/** Longest pause before a schedule on standby reads the leases again, in milliseconds. */
 const CHECK_MS = 5000;
 /** The same while another schedule is about to lead one of the same pipelines. */
 const WAIT_MS = 500;

@@ -37,7 +37,7 @@ export interface ScheduleEnvironment {
   readonly run: (pipeline: Pipeline) => Promise<RunReport>;
   /** Runs once a day, when no pipeline is due. @default none */
   readonly scrub?: DailyScrub | undefined;
-  /** Called with each event; the schedule goes on once it has resolved. */
+  /** Called with each event; the schedule continues once it has resolved. */
   readonly onEvent: (event: ScheduleEvent) => void | Promise<void>;
 }
 
@@ -81,8 +81,8 @@ function ledOf(states: readonly PipelineState[], leading: Leading): PipelineStat
 }
 
 /**
- * Sleeps until a time (epoch milliseconds). Until then no due time changes: only a run and its event change them, and
- * what is led. Where the clock is set back it returns at once.
+ * Sleeps until a time (epoch milliseconds). No due time changes before: only a run, its event, and a
+ * change of leadership change due times. Where the clock is set back it returns at once.
  */
 async function sleepUntil(at: number, clock: Clock, signal: AbortSignal): Promise<void> {
   let [before, now] = [Number.NEGATIVE_INFINITY, clock.now()];

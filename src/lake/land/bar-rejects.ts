@@ -40,8 +40,7 @@ export async function rejectBroken(rejects: Rejects, table: TableSchema, from: s
  * @param from a table expression: the columns of a bar, `source`, `line`.
  */
 export async function rejectRepeats(rejects: Rejects, table: TableSchema, from: string): Promise<void> {
-  const reason =
-    "symbol || ' at ' || timestamp || ' stands more than once in this delivery; the first was kept'";
+  const reason = "symbol || ' at ' || timestamp || ' is repeated in this delivery; the first bar was used'";
   await rejects.add(table.name, rejectSql("'duplicate_key'", reason, from));
 }
 

@@ -45,7 +45,7 @@ export async function landStatements(
   await rejects.add(
     table.name,
     `SELECT source, line, symbol, CAST(period_end AS VARCHAR) AS timestamp, ${RULE} AS rule,
-       CASE ${RULE} WHEN 'duplicate_key' THEN symbol || ' ' || period_end || ' stands more than once in this delivery; the first was kept'
+       CASE ${RULE} WHEN 'duplicate_key' THEN symbol || ' ' || period_end || ' is repeated in this delivery; the first version was used'
          ELSE 'symbol ' || symbol || ' has an unknown exchange suffix' END AS reason, NULL AS row
      FROM ${judged.name} WHERE ${RULE} IS NOT NULL`,
   );

@@ -60,7 +60,7 @@ export class Rejects implements AsyncDisposable {
   readonly #table: TempTable;
   #created: Promise<void> | undefined;
 
-  /** Nothing is created yet. @param runId names the file of the rejects in the lake. */
+  /** Creates nothing yet. @param runId names the file of the rejects in the lake. */
   constructor(session: Session, runId: string) {
     this.#session = session;
     this.#runId = runId;

@@ -7,7 +7,7 @@ import { schemaActions } from "./schema-actions.js";
 import type { Snapshot } from "./snapshot.js";
 
 /**
- * Keeps a former holder from committing to a table from now on.
+ * Prevents all later commits of a former holder to a table.
  *
  * @param now epoch milliseconds.
  * @throws {LakeError} where that cannot be committed.

@@ -13,7 +13,7 @@ export interface Fence {
   confirm(): Promise<void>;
 }
 
-/** What a holder was kept from doing because another process has taken its lease over. */
+/** The work that a former holder may not do because another process has taken its lease over. */
 export class FencedError extends LakeError {
   constructor(what: string) {
     super(`${what}: another process has taken over from this one, which gave no sign of life for too long`, {
@@ -22,7 +22,7 @@ export class FencedError extends LakeError {
   }
 }
 
-/** The transaction in the log of a table that keeps a holder from committing. */
+/** The transaction in the log of a table that prevents commits of a former holder. */
 export const fenceName = (id: string): string => `fenced/${id}`;
 
 /** Confirms the right to commit after a version. @throws {LakeError} where it is lost. */

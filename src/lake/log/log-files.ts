@@ -48,7 +48,7 @@ const KNOWN_LISTS = new WeakMap<readonly string[], LogFiles>();
 /**
  * Lists a table's log; both lists are empty where there is none.
  *
- * @param since what is before this version may be left out: a store lists a long log in many requests. @default 0
+ * @param since versions before this one may be left out: a store lists a long log in many requests. @default 0
  */
 export async function listLog(storage: Storage, table: string, since = 0): Promise<LogFiles> {
   const names = await storage.list(folderOf(table), since <= 0 ? undefined : digits(since));

@@ -22,7 +22,7 @@ export interface OptimizeOptions {
   readonly runId: string;
   /** Largest size of a data file in bytes, above 0. @default 128 MB */
   readonly targetBytes?: number;
-  /** The codec of the table's compacted files from now on; the table keeps it. @default the one that the table has */
+  /** The codec of compacted files, now and in later compactions of the table. @default the table's codec */
   readonly codec?: Codec;
   /** Whether compacted files with another codec than the table's are rewritten. @default false */
   readonly rewrite?: boolean;

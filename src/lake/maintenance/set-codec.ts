@@ -9,7 +9,7 @@ import { commitInfoAction } from "../log/commit-actions.js";
 const MAX_TRIES = 40;
 
 /**
- * Keeps the codec of a table's compacted files in the table's configuration. Commits nothing where the configuration
+ * Stores the codec of a table's compacted files in the table's configuration. Commits nothing where the configuration
  * has it already, and for a table without a commit.
  *
  * @throws {CommitConflict} when other writers were first at every attempt. Then nothing was committed.

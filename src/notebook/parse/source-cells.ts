@@ -2,7 +2,7 @@ import { directiveOn, parameterIn } from "./directive-line.js";
 
 /**
  * Divides a notebook's text into the pieces that a person edits: each begins at a line `-- %%`, and declarations of
- * parameters stay with what stands above them. Joined, the pieces are the text, byte for byte.
+ * parameters belong to the cell above them. Joined, the pieces are the text, byte for byte.
  */
 export function sourceCells(text: string): string[] {
   const starts: number[] = [];

@@ -10,11 +10,11 @@ export interface AbsentGroup {
   readonly symbols: readonly string[];
 }
 
-/** What a response shows about the symbols that are not in it. */
+/** What a response shows about requested symbols that it does not contain. */
 export interface AbsenceVerdict {
   /** Absent: other symbols came, and only requested ones. */
   readonly confirmed: readonly string[];
-  /** Nothing is settled about them. */
+  /** Symbols about which the response settles nothing. */
   readonly unconfirmed: readonly string[];
 }
 
@@ -36,7 +36,7 @@ export function judgeAbsence(
  * empty, one request for some of the symbols is enough to see whether the window is empty for all.
  */
 export class AbsentSymbols {
-  /** Of responses without any bar, by region and window. */
+  /** Responses without any bar, by region and window. */
   #empty = new Map<string, AbsentGroup>();
   /** All symbols to request again. */
   #single = new Map<string, AbsentGroup>();

@@ -62,7 +62,7 @@ export interface ResponseVerdict extends Verdict {
 /** Number of symbols with bars that is enough to recognize a day without a session. */
 const MANY_SYMBOLS = 10;
 
-/** Judges a response: what it settles, which gaps it leaves, what is absent and what was lost. */
+/** Judges a response: the windows that it settles, the gaps that it leaves, absent bars and lost bars. */
 export function judgeResponse(page: Page, response: DecodedKlines, facts: ResponseFacts): ResponseVerdict {
   const { columns, received, issues, unusable } = response;
   const spans = symbolSpans(columns);

@@ -8,7 +8,7 @@ import type { RegionCalendar } from "../trading-days.js";
  * A day in whole numbers: everything that its daily bar shows and that its minutes must add up to.
  *
  * Prices count steps of `tickMilli`, volumes count lots ({@link SimInstrument.boardLot}), amounts count steps x lots.
- * Sums and comparisons of them are exact, and so are the decimals they stand for.
+ * Sums and comparisons of them are exact, and so are their decimal values.
  * Mutable, because one record is used for all days of a call.
  */
 export interface DayShape {

@@ -54,7 +54,7 @@ test.each<[string, unknown, RegExp]>([
   [
     "symbols and universes",
     { ...BARS, symbols: ["600519.SH"], universes: ["U"] },
-    /universes: cannot stand beside/,
+    /universes: cannot be combined with/,
   ],
   ["a lookback without unit", { ...BARS, lookback: "3" }, /lookback: must be a number of days such as 3d/],
   ["a lookback of a snapshot", { ...REFERENCE, lookback: "3d" }, /lookback: is not a field here/],

@@ -143,7 +143,7 @@ export class AskingKlines {
         gaps.push(...verdict.gaps);
         again.push(...this.#take(page, response, verdict, issues));
       }
-      // Of the newest bars so many were requested, and came.
+      // As many of the newest bars came as were requested.
       gaps = gaps.filter((gap) => bars.countOf(gap.symbol) < count && !this.#closed.explains(gap));
       const { followUps, left } = nextFollowUps(gaps, this.#access.limits.symbolsPerRequest("klines"));
       gaps = [...left];

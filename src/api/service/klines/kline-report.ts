@@ -15,7 +15,7 @@ export interface OpenWindow {
   readonly reason: "set_aside" | "other_period" | "unexplained";
 }
 
-/** What the responses to a request for K-lines have shown beside the bars. */
+/** What the responses to a request for K-lines contained in addition to the bars. */
 export interface KlineReport {
   /** Bars, columns and symbols that were set aside, each with its rule: the first 1000, and the first of each rule. */
   readonly issues: readonly Issue[];
@@ -54,7 +54,7 @@ export class GrowingReport implements KlineReport {
     return this.log.rejected;
   }
 
-  /** The report as it stands now, without what it grows from. */
+  /** The report of all responses so far, without the state that collects them. */
   get current(): KlineReport {
     const { issues, counts, rejected, unknown, empty, open, requests } = this;
     return { issues, counts, rejected, unknown, empty, open, requests };
@@ -74,7 +74,7 @@ export class GrowingReport implements KlineReport {
   }
 }
 
-/** What was requested is not complete; `report` says what is missing. */
+/** The result is not complete; `report` says what is missing. */
 export class IncompleteError extends BarlakeError {
   readonly report: KlineReport;
 

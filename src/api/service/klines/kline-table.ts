@@ -31,7 +31,7 @@ export interface KlineRow {
  * shown beside them. Columns: symbol dictionary<int16, utf8> (int32 for more than 32,768 symbols), timestamp timestamp[ms, UTC], then those of {@link KlineRow}.
  */
 export class KlineTable extends RowTable<KlineRow> {
-  /** What was set aside, what the service does not know, and what is not settled. */
+  /** Bars that were set aside, symbols that the service does not know, and windows that are not settled. */
   readonly report: KlineReport;
 
   constructor(batches: readonly RecordBatch[], report: KlineReport) {

@@ -55,7 +55,7 @@ export function addCheck(cli: Cli): void {
     .addHelpText(
       "after",
       `
-Changes nothing; others may read and write at the same time. Without --deep it looks at the log and at the names and
+Changes nothing; others may read and write at the same time. Without --deep it checks the log and the names and
 sizes of the files, which takes seconds. With --audits it runs queries over the rows. With --sample it asks the service
 again, which uses a part of the key's quota: this finds past data that the service has corrected since.
 Exit code 1: an error or a warning was found; what is only worth knowing does not count.

@@ -37,7 +37,7 @@ export function addOptimize(cli: Cli): void {
     .addOption(
       new Option(
         "--codec <name>",
-        "compression of the compacted files from now on; the tables keep it",
+        "compression of compacted files, now and in later compactions of these tables",
       ).choices(CODECS),
     )
     .addOption(new Option("--rewrite", "also rewrite compacted files that have another codec"))
@@ -50,7 +50,7 @@ Others may read and write at the same time. Older versions keep their files. Eac
 an interruption the next run continues, and a run that finds nothing to do changes nothing.
 Codecs: snappy (the default) is read by every engine; zstd makes files a sixth smaller, and slower to read; lz4 is the
 quickest to read, but Trino cannot read it.
-Exit code 1: a partition was not compacted because other writers kept replacing its files.
+Exit code 1: a partition was not compacted because other writers replaced its files again and again.
 
 Examples:
   barlake optimize

@@ -39,7 +39,7 @@ export function addRun(cli: Cli): void {
 Pipelines: reference, daily, minute, intraday, financials, or the path of a file of your own.
 The key is read from BARLAKE_API_KEY; several processes may use it at a time if each has a --share. Several machines
 divide it by themselves where they use one lake in a store, or one place that BARLAKE_KEYS_AT names. Its quota is learned
-if --rpm does not give it, and is kept in the lake for the next run.
+if --rpm does not give it, and is stored in the lake for the next run.
 Exit codes: 0 complete, 1 partial, 2 wrong usage, 3 refused, 130 interrupted.
 
 Examples:

@@ -72,7 +72,7 @@ export function addSchedule(cli: Cli): void {
       "after",
       `
 Pipelines run one after the other, at their times in the zone of their exchange; barlake pipelines shows the times.
-SIGTERM or Ctrl-C ends the current run; what it received is kept. Without a terminal, the output is JSON lines.
+SIGTERM or Ctrl-C ends the current run; what it received is not lost. Without a terminal, the output is JSON lines.
 Of several schedules over one lake, on any machines, one leads each pipeline; the others stand by for it, until the
 leader ends or gives no sign of life for 30 s.
 Once a day, when nothing is due, a part of the lake's files is compared with what was written: all within four weeks.

@@ -9,10 +9,7 @@ export function addCompletion(cli: Cli): void {
   cli.program
     .command("completion")
     .addArgument(new Argument("<shell>", "the shell").choices(SHELLS))
-    .argument(
-      "[words...]",
-      "after --: the words typed so far; prints what may stand in the place of the last one",
-    )
+    .argument("[words...]", "after --: the words typed so far; prints the candidates for the last one")
     .addHelpText(
       "after",
       `
@@ -32,7 +29,7 @@ Examples:
     );
 }
 
-/** What may stand in the place of the last word, as the scripts read it. */
+/** The candidates for the last word, as the scripts read them. */
 async function answerFor(cli: Cli, words: readonly string[]): Promise<string> {
   const { kind, words: proposed } = await propose(cli.program, words, cli.load, knownValues);
   return [kind, ...proposed.map(({ word, does }) => `${word}\t${firstLine(does)}`), ""].join("\n");

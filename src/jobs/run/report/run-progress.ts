@@ -8,7 +8,7 @@ export interface TableProgress {
   readonly rows: number;
 }
 
-/** What a run reports while it goes on. */
+/** What a run reports during its work. */
 export interface Progress {
   readonly requestsDone: number;
   readonly requestsTotal: number;

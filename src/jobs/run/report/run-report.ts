@@ -40,7 +40,7 @@ export interface RunReport {
   readonly failures: readonly Failure[];
   /** Requested and returned symbols, by table. */
   readonly symbols: readonly Returned[];
-  /** What was requested of each table of bars, and what is absent, unexplained or set aside. */
+  /** For each table of bars: the requested sessions, and those that are absent, unexplained or set aside. */
   readonly completeness: readonly TableCompleteness[];
   /** Datasets that the service does not offer to the key while it offers others like them, and why: no failures. */
   readonly notOffered: readonly { readonly dataset: string; readonly reason: string }[];

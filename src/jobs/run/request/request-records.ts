@@ -48,7 +48,7 @@ export interface Asked extends Purpose {
 
 /** A request that was refused or failed, or something else that makes a run partial. */
 export interface Failure {
-  /** Undefined where it is about no single one. */
+  /** Undefined where the failure is not about one table. */
   readonly dataset: string | undefined;
   /** Dataset and number of the request, or another subject. */
   readonly request: string;
@@ -56,7 +56,7 @@ export interface Failure {
   readonly symbols: number;
 }
 
-/** A response, and what the ledger and the rejects receive once its rows have landed. */
+/** A response, and the records that the ledger and the rejects receive once its rows have landed. */
 export interface PendingResponse<T> {
   readonly value: T;
   readonly requestId: string;
@@ -104,7 +104,7 @@ export function responseRecords(asked: Asked, received: Received, durationMs: nu
  * A ledger entry in which the parts of a request about some symbols have failed, though their rows land: the next run
  * requests them again.
  *
- * @param reasons by symbol; "" stands for a request that names none.
+ * @param reasons by symbol; "" is the key of a request that names none.
  */
 export function withFailed(entry: LedgerEntry, reasons: ReadonlyMap<string, string>): LedgerEntry {
   const [record] = entry.records;

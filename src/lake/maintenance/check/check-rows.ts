@@ -91,7 +91,7 @@ export async function checkRows(
   if (unsorted > 0)
     find(
       "not_sorted",
-      `is not sorted by ${table.sort.join(", ")}: ${unsorted} rows stand before a smaller one`,
+      `is not sorted by ${table.sort.join(", ")}: ${unsorted} rows come before a smaller one`,
       FOREIGN,
       "warning",
     );

@@ -29,7 +29,7 @@ export async function lostFiles(
     const damage = await damageOf(lake, snapshot, file);
     // The file may be sound: permissions or a missing mount may prevent this process from reading it.
     if (damage?.kind === "unreadable")
-      throw new LakeError(`table ${table}: ${file.path} ${damage.what}; nothing of the table was changed`, {
+      throw new LakeError(`table ${table}: ${file.path} ${damage.what}; the table was not changed`, {
         hint: "make the file readable for this user, then repair again",
         cause: damage.cause,
       });
