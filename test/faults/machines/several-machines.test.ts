@@ -6,7 +6,8 @@ import type { Lake } from "../../../src/lake/lake.js";
 import type { LandReport } from "../../../src/lake/land/upsert.js";
 import { FencedError } from "../../../src/lake/log/fence.js";
 import { fenceOff } from "../../../src/lake/log/fence-off.js";
-import { takeRun } from "../../../src/lake/requests/run-lease.js";
+import { requestsInFlight } from "../../../src/lake/requests/request-leases.js";
+import { leasedRuns, takeRun } from "../../../src/lake/requests/run-lease.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { land, openSession, queryLake, T0, temporaryLake } from "../../lake/temporary-lake.js";
 import { json, type Seen } from "../service/scripted-service.js";
@@ -89,8 +90,11 @@ test("a run that was stopped for longer than its lease asks for nothing more and
 test("what another machine asks again is bounded: what was in flight, and the groups that had not landed", async () => {
   const bound = 2 * SHARED_GROUP_RESPONSES + CONCURRENCY;
   let second: Promise<RunReport> | undefined;
+  let leased: Promise<unknown> | undefined;
   const { machine, pause, askedBy } = await sharedMachines(async (seen, response) => {
     if (seen.headers["x-api-key"] === "one" && askedBy("one").length === bound + 20 && second === undefined) {
+      leased = Promise.all([requestsInFlight(one.lake), leasedRuns(one.lake)]);
+      await leased;
       pause(one);
       second = two.run({ limits: DAILY });
     }
@@ -106,6 +110,8 @@ test("what another machine asks again is bounded: what was in flight, and the gr
   const two = machine("two", "2024-01-13T01:00:00Z");
   expect(await one.run({ limits: DAILY })).toMatchObject({ status: "failed" });
   expect(await second).toMatchObject({ status: "complete", failures: [] });
+  // The lease of the run is enough: its requests have none, each of which would take a dozen requests to a store.
+  expect(await leased).toEqual([[], expect.objectContaining({ size: 1 })]);
   const [before, after] = ["one", "two"].map((name) => new Set(askedBy(name).map(windowOf))) as [
     Set<string>,
     Set<string>,
