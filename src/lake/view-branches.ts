@@ -1,7 +1,7 @@
 import type { TimeRange } from "../core/time.js";
 import { ident, literal } from "../db/quote.js";
 import { columnOf, DUCKDB_TYPE, type PartitionSpan, type TableSchema } from "../schema/column.js";
-import { partitionDates, statedTimes } from "./files/prune.js";
+import { partitionDates, rowDates, statedTimes } from "./files/prune.js";
 import type { DataFile, Snapshot } from "./log/snapshot.js";
 
 /** A part of a table's live files, and a condition that all their rows meet by the log and the partition. */
@@ -44,7 +44,7 @@ export function viewBranches({ table, files }: Snapshot, isInStore = false): Fil
   for (const file of files.values()) {
     const value = file.partitionValues[span.partition];
     if (!known.has(value)) known.set(value, partitionDates(span, file));
-    const dates = known.get(value);
+    const dates = rowDates(span, file, known.get(value));
     if (dates === undefined) {
       unknown.push(file);
       continue;

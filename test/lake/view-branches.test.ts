@@ -158,7 +158,7 @@ function fileOf(
 ): DataFile {
   const at = Date.parse(value?.length === 4 ? `${value}-03-02` : (value ?? "2025-01-01")) + n * 24 * HOUR;
   const range = { minValues: { timestamp: iso(at) }, maxValues: { timestamp: iso(at + 6 * HOUR) } };
-  const path = `region=CN/${partition}=${value}/p-${n}.parquet`;
+  const path = `region=CN/${partition}=${value}/p-0123456789abcdef-${String(n).padStart(8, "0")}.parquet`;
   const partitionValues = { region: "CN", [partition]: value };
   return {
     path,
@@ -227,4 +227,29 @@ once("what is not known bounds nothing: null and strange partitions, and files w
   const [first] = viewBranches(snapshotOf([...known, blind])) ?? [];
   expect(first?.files).toHaveLength(5);
   expect(first?.where).toBe(`"trade_date" >= DATE '2015-01-01' AND "trade_date" < DATE '2015-02-01'`);
+});
+
+once("of a file of another program the statistics must show that its rows are within its partition", () => {
+  const own = months(10).flatMap((value) => Array.from({ length: 4 }, (_, n) => fileOf("month", value, n)));
+  const foreign = (min: string, max: string, nulls?: number): DataFile => ({
+    ...fileOf("month", "2015-01-01"),
+    path: `region=CN/month=2015-01-01/part-${min}-${max}-${nulls}.parquet`,
+    stats: {
+      numRecords: 2,
+      minValues: { trade_date: min },
+      maxValues: { trade_date: max },
+      ...(nulls !== undefined && { nullCount: { trade_date: nulls } }),
+    },
+  });
+  const within = foreign("2015-01-02", "2015-01-31", 0);
+  const elsewhere = [
+    foreign("2014-12-31", "2015-01-31", 0),
+    foreign("2015-01-02", "2015-02-01", 0),
+    foreign("2015-01-02", "2015-01-31", 1),
+    foreign("2015-01-02", "2015-01-31"),
+    { ...fileOf("month", "2015-01-01"), path: "part-0.parquet" },
+  ];
+  const branches = viewBranches(snapshotOf([...own, within, ...elsewhere])) ?? [];
+  expect(branches[0]?.files.at(-1)).toBe(within);
+  expect(branches.at(-1)).toEqual({ files: elsewhere, where: undefined });
 });

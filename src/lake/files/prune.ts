@@ -7,6 +7,7 @@ import { instantOf } from "../../market/zone.js";
 import type { PartitionSpan } from "../../schema/column.js";
 import type { StagedPartition, StagedRows } from "../land/staged-rows.js";
 import type { DataFile } from "../log/snapshot.js";
+import { hashInName } from "./data-file.js";
 
 /**
  * What the log and the partition say about a file's rows, and which files a read or a landing can skip because of it.
@@ -63,6 +64,28 @@ export function partitionDates(
   return undefined;
 }
 
+/**
+ * The dates between which all rows of a file are: those of its partition. Another program may have written rows of other
+ * dates, or without one: of its files only what their statistics show counts.
+ *
+ * @param dates those of the partition, for callers with many files of one.
+ * @returns undefined where it is not known.
+ */
+export function rowDates(
+  span: PartitionSpan,
+  file: DataFile,
+  dates = partitionDates(span, file),
+): PartitionDates | undefined {
+  if (dates === undefined || hashInName(file.path) !== undefined) return dates;
+  const stated = statedBounds(file, span.date);
+  const isShown =
+    stated !== undefined &&
+    file.stats?.nullCount?.[span.date] === 0 &&
+    compareText(stated.min, dates.first) >= 0 &&
+    compareText(stated.max, dates.next) < 0;
+  return isShown ? dates : undefined;
+}
+
 /** Cached ranges by file: every request needs the range of each file in the log. */
 const RANGES = new WeakMap<DataFile, TimeRange>();
 
@@ -84,7 +107,7 @@ function partitionTimes(file: DataFile): TimeRange | undefined {
   const { region, month } = file.partitionValues;
   if (!region || !isRegion(region)) return undefined;
   const unit = month ? "month" : "year";
-  const dates = partitionDates({ partition: unit, unit }, file);
+  const dates = rowDates({ partition: unit, unit, date: "trade_date" }, file);
   if (dates === undefined) return undefined;
   const { zone } = REGIONS[region];
   return { start: instantOf(dates.first, zone), end: instantOf(dates.next, zone) };

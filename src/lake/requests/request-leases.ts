@@ -38,14 +38,26 @@ export interface Lease {
   release(): Promise<void>;
 }
 
+/** The lease of what no other run can request. */
+const UNLEASED: Lease = { retain: () => UNLEASED, release: async () => {} };
+
+/** A lake, as far as leases need it. */
+interface LeasedLake {
+  readonly storage: Storage;
+  /** Whether the run has leased all that it requests (`takeRun`): then requests need no lease. @default false */
+  readonly isShared?: boolean;
+}
+
 /** Prevents several runs on one lake from requesting the same data at the same time, as each request is paid for. */
 export class RequestLeases {
   readonly #runId: string;
+  readonly #isNeeded: boolean;
   readonly #store: LeaseStore;
   readonly #leases: Leases<Content>;
 
-  constructor({ storage }: { readonly storage: Storage }, runId: string, clock: Clock = systemClock) {
+  constructor({ storage, isShared = false }: LeasedLake, runId: string, clock: Clock = systemClock) {
     this.#runId = runId;
+    this.#isNeeded = !isShared;
     this.#store = storage.leases(FOLDER);
     const ownerOf = (content: Content): Content => content;
     this.#leases = new Leases(this.#store, { content: contentShape, ownerOf, staleMs: STALE_RUN_MS }, clock);
@@ -58,6 +70,7 @@ export class RequestLeases {
    * @throws {LakeError} where the lease cannot be written.
    */
   async take({ dataset, symbols, window }: Subject): Promise<Lease | undefined> {
+    if (!this.#isNeeded) return UNLEASED;
     const content: Content = {
       runId: this.#runId,
       ...thisProcess(),
@@ -84,6 +97,7 @@ export class RequestLeases {
 
   /** Releases every lease. */
   async close(): Promise<void> {
+    if (!this.#isNeeded) return;
     await this.#leases.close();
     // The folder stays where it contains leases of another run.
     await this.#store.tidy();

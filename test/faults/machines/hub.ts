@@ -28,6 +28,8 @@ export const STORE_ENV: Readonly<Record<string, string>> = {
 export interface Served {
   /** When it came, in epoch milliseconds. */
   readonly time: number;
+  /** The address of the machine. */
+  readonly from: string;
   readonly url: string;
   readonly status: number;
 }

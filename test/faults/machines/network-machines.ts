@@ -19,6 +19,8 @@ export interface MachineProcess {
 export interface Network {
   /** Starts a program: where the service and the store are, or on a machine. @param aheadMinutes of its clock. */
   start(where: string, command: readonly string[], env?: object, aheadMinutes?: number): MachineProcess;
+  /** The address of a machine. */
+  addressOf(machine: string): string;
   /** Cuts a machine off from an address, or ends that. */
   cut(machine: string, address: string, isCut: boolean): void;
   close(): Promise<void>;
@@ -46,6 +48,7 @@ export const hasFaketime = existsSync(FAKETIME);
 export function openNetwork(machines: readonly string[]): Network {
   const of = (name: string): string => `barlake-${process.pid}-${name}`;
   const inside = (name: string, ...command: string[]): string => ip("netns", "exec", of(name), ...command);
+  const addressOf = (name: string): string => `10.77.0.${10 + machines.indexOf(name)}`;
   const children: ChildProcess[] = [];
   const names = ["hub", ...machines];
   const remove = (): void => {
@@ -70,7 +73,7 @@ export function openNetwork(machines: readonly string[]): Network {
       const [near, far] = ["eth0", `to-${index}`];
       inside("hub", "ip", "link", "add", far, "type", "veth", "peer", "name", near, "netns", of(name));
       inside("hub", "ip", "link", "set", far, "master", "bridge", "up");
-      inside(name, "ip", "address", "add", `10.77.0.${10 + index}/24`, "dev", near);
+      inside(name, "ip", "address", "add", `${addressOf(name)}/24`, "dev", near);
       inside(name, "ip", "link", "set", near, "up");
     }
   } catch (error) {
@@ -78,6 +81,7 @@ export function openNetwork(machines: readonly string[]): Network {
     throw error;
   }
   return {
+    addressOf,
     start(where, command, env = {}, aheadMinutes = 0) {
       const clock =
         aheadMinutes === 0

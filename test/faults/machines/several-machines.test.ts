@@ -1,112 +1,31 @@
-import { join } from "node:path";
-import { expect, onTestFinished, test, vi } from "vitest";
-import { ServiceClient } from "../../../src/client/service-client.js";
-import { definePipeline, type PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
-import { type RunEnvironment, type RunReport, runPipeline } from "../../../src/jobs/run/run-pipeline.js";
-import { Lake } from "../../../src/lake/lake.js";
+import { expect, test } from "vitest";
+import { CONCURRENCY } from "../../../src/jobs/ingest/ask-each.js";
+import { SHARED_GROUP_RESPONSES } from "../../../src/jobs/ingest/group-responses.js";
+import type { RunEnvironment, RunReport } from "../../../src/jobs/run/run-pipeline.js";
+import type { Lake } from "../../../src/lake/lake.js";
 import type { LandReport } from "../../../src/lake/land/upsert.js";
-import { workFolder } from "../../../src/lake/local/work-folder.js";
 import { FencedError } from "../../../src/lake/log/fence.js";
 import { fenceOff } from "../../../src/lake/log/fence-off.js";
-import { takeRun } from "../../../src/lake/requests/run-lease.js";
-import { folderStorage } from "../../../src/lake/storage/folder-storage.js";
-import type { Storage } from "../../../src/lake/storage/storage.js";
+import { requestsInFlight } from "../../../src/lake/requests/request-leases.js";
+import { leasedRuns, takeRun } from "../../../src/lake/requests/run-lease.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
-import { barsOn } from "../../jobs/scripted-market.js";
+import { land, openSession, queryLake, T0, temporaryLake } from "../../lake/temporary-lake.js";
+import { json, type Seen } from "../service/scripted-service.js";
 import {
-  land,
-  openSession,
-  queryLake,
-  T0,
-  temporaryFolder,
-  temporaryLake,
-} from "../../lake/temporary-lake.js";
-import { type VirtualClock, virtualClock } from "../clock/virtual-clock.js";
-import { json, type Script, type Seen, startScripted } from "../service/scripted-service.js";
+  AFTER_STALE_MS,
+  barsOf,
+  DAYS,
+  type Machine,
+  SMALL,
+  SYMBOLS,
+  sharedMachines,
+} from "./shared-machines.js";
 
-const DAY = 86_400_000;
-const DAYS = Array.from({ length: 90 }, (_, n) => Date.parse("2023-10-01T16:00:00Z") + n * DAY).filter(
-  (ms) => ![5, 6].includes(new Date(ms).getUTCDay()),
-);
-const MINUTE: PipelineDefinition = { name: "minute", kind: "bars", period: "1m", from: "2023-10-02" };
-const SYMBOLS = ["600000.SH", "600004.SH"];
-const AFTER_STALE_MS = 61_000;
-/** A known cap that makes many requests of few days. */
-const SMALL: NonNullable<RunEnvironment["limits"]> = {
-  limits: { requestsPerMinute: {}, symbolsPerRequest: {}, rowCap: { "1m": 1000 } },
-  learn: () => {},
+/** A known cap that makes a request of each day. */
+const DAILY: typeof SMALL = {
+  ...SMALL,
+  limits: { requestsPerMinute: {}, symbolsPerRequest: {}, rowCap: { "1m": 250 } },
 };
-
-const barsOf = (seen: Seen): object =>
-  barsOn(
-    DAYS.flatMap((day) => [571, 600, 690, 900].map((minute) => day + minute * 60_000)),
-    seen,
-  );
-
-/** A machine: its clock, and runs of it. */
-interface Machine {
-  readonly name: string;
-  readonly clock: VirtualClock;
-  readonly lake: Lake;
-  run(more?: Partial<RunEnvironment>, symbols?: readonly string[]): Promise<RunReport>;
-}
-
-/**
- * A service, a shared storage, and machines with separate work folders, and with clocks that differ by an hour. The
- * store's time is the test's; leases are renewed only where a run does so itself.
- */
-async function setUp(script: (...request: Parameters<Script>) => void | Promise<void>) {
-  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
-  onTestFinished(() => void vi.useRealTimers());
-  const service = await startScripted((...request) => void script(...request));
-  const place = temporaryFolder();
-  const store = { aheadMs: 0 };
-  const shared = folderStorage(join(place, "lake"));
-  const storageOf = (over: Partial<Storage>, stopped: () => Promise<unknown> | undefined): Storage => ({
-    ...shared,
-    leases(folder) {
-      const leases = shared.leases(folder);
-      return {
-        ...leases,
-        now: async () => (await leases.now()) + store.aheadMs,
-        // Whatever else the machine does at the same time is stopped, too.
-        async renew(...record) {
-          await stopped();
-          return leases.renew(...record);
-        },
-      };
-    },
-    ...over,
-  });
-  const machine = (
-    name: string,
-    start: string,
-    over: (storage: Storage) => Partial<Storage> = () => ({}),
-    stopped: () => Promise<unknown> | undefined = () => undefined,
-  ) => {
-    const clock = virtualClock(start);
-    const work = workFolder(join(place, name));
-    const lake = new Lake(work.path, { storage: storageOf(over(shared), stopped), work, hasDatabase: false });
-    const run: Machine["run"] = (more = {}, symbols = SYMBOLS) => {
-      const client = new ServiceClient({ baseUrl: service.url, apiKey: name, clock, retries: 0 });
-      onTestFinished(() => client.close());
-      return runPipeline(
-        definePipeline(MINUTE),
-        { symbols },
-        { lake, client, clock, limits: SMALL, ...more },
-      );
-    };
-    return { name, clock, lake, run } satisfies Machine;
-  };
-  /** A process of a machine is stopped for so long: all clocks go on. */
-  const pause = (paused: Machine, ms = AFTER_STALE_MS): void => {
-    store.aheadMs += ms;
-    paused.clock.advance(ms);
-  };
-  const askedBy = (name: string): Seen[] =>
-    service.seen.filter(({ headers }) => headers["x-api-key"] === name);
-  return { service, shared, machine, pause, askedBy };
-}
 
 const windowOf = ({ query }: Seen): string => `${query.get("start_time")}-${query.get("end_time")}`;
 
@@ -128,7 +47,7 @@ async function takeovers(lake: Lake): Promise<string[]> {
 test("a run that was stopped for longer than its lease asks for nothing more and commits nothing; nothing is lost", async () => {
   let second: Promise<RunReport> | undefined;
   let askedBefore = 0;
-  const { service, machine, pause, askedBy } = await setUp(async (seen, response) => {
+  const { service, machine, pause, askedBy } = await sharedMachines(async (seen, response) => {
     if (seen.headers["x-api-key"] === "one" && askedBy("one").length === 2 && second === undefined) {
       // Now the first machine is stopped, with this request in flight, and wakes when the second one has ended.
       pause(one);
@@ -168,10 +87,50 @@ test("a run that was stopped for longer than its lease asks for nothing more and
   expect(service.seen).toHaveLength(before);
 });
 
+test("what another machine asks again is bounded: what was in flight, and the groups that had not landed", async () => {
+  const bound = 2 * SHARED_GROUP_RESPONSES + CONCURRENCY;
+  let second: Promise<RunReport> | undefined;
+  let leased: Promise<unknown> | undefined;
+  const { machine, pause, askedBy } = await sharedMachines(async (seen, response) => {
+    if (seen.headers["x-api-key"] === "one" && askedBy("one").length === bound + 20 && second === undefined) {
+      leased = Promise.all([requestsInFlight(one.lake), leasedRuns(one.lake)]);
+      await leased;
+      pause(one);
+      second = two.run({ limits: DAILY });
+    }
+    if (seen.headers["x-api-key"] === "one") await second;
+    json(response, 200, { data: barsOf(seen) });
+  });
+  const one: Machine = machine(
+    "one",
+    "2024-01-13T00:00:00Z",
+    () => ({}),
+    () => second,
+  );
+  const two = machine("two", "2024-01-13T01:00:00Z");
+  expect(await one.run({ limits: DAILY })).toMatchObject({ status: "failed" });
+  expect(await second).toMatchObject({ status: "complete", failures: [] });
+  // The lease of the run is enough: its requests have none, each of which would take a dozen requests to a store.
+  expect(await leased).toEqual([[], expect.objectContaining({ size: 1 })]);
+  const [before, after] = ["one", "two"].map((name) => new Set(askedBy(name).map(windowOf))) as [
+    Set<string>,
+    Set<string>,
+  ];
+  // A window without a bar is asked for twice by one run, too.
+  const again = [...after].filter((window) => before.has(window));
+  expect(again.length).toBeGreaterThan(0);
+  expect(again.length).toBeLessThanOrEqual(bound);
+  // What the first one has is landed by its next run, and changes nothing.
+  expect(await one.run({ limits: DAILY })).toMatchObject({ status: "complete", requests: { sent: 0 } });
+  expect(await barsIn(one.lake)).toEqual(ALL);
+});
+
 test("a commit that was stopped right before it is written is not made once another machine has taken over", async () => {
   let second: Promise<RunReport> | undefined;
   const commits: string[] = [];
-  const { machine, pause } = await setUp((seen, response) => json(response, 200, { data: barsOf(seen) }));
+  const { machine, pause } = await sharedMachines((seen, response) =>
+    json(response, 200, { data: barsOf(seen) }),
+  );
   const two = machine("two", "2024-01-13T01:00:00Z");
   const one: Machine = machine(
     "one",
@@ -217,7 +176,7 @@ test("whatever a former holder believes, its commit comes before that of the one
 });
 
 test("the lease of a run is confirmed without a question while it is recent, and refused once it was taken over", async () => {
-  const { machine, pause } = await setUp(() => {});
+  const { machine, pause } = await sharedMachines(() => {});
   const [one, two] = [machine("one", "2024-01-13T00:00:00Z"), machine("two", "2024-01-13T01:00:00Z")];
   const subject = { pipeline: "minute", asks: ["bars_1m"], tables: ["bars_1m"] };
   const first = await takeRun(one.lake, { ...subject, runId: "1" }, one);
@@ -231,7 +190,7 @@ test("the lease of a run is confirmed without a question while it is recent, and
 
 test("a run that asks for the same as another one says who that is, or waits; another region goes on beside it", async () => {
   let others: Promise<[unknown, RunReport, RunReport]> | undefined;
-  const { machine, askedBy } = await setUp(async (seen, response) => {
+  const { machine, askedBy } = await sharedMachines(async (seen, response) => {
     if (others === undefined) {
       const doing = new Promise<string>((resolve) => {
         const onProgress: RunEnvironment["onProgress"] = (progress) => {
@@ -264,7 +223,7 @@ test("a run that asks for the same as another one says who that is, or waits; an
 
 test("a run whose machine was cut off from the store for a while goes on where nobody has taken over", async () => {
   let isPaused = false;
-  const { machine, pause } = await setUp((seen, response) => {
+  const { machine, pause } = await sharedMachines((seen, response) => {
     if (!isPaused) pause(one);
     isPaused = true;
     json(response, 200, { data: barsOf(seen) });

@@ -69,21 +69,24 @@ test("takes a file that one of several demands needs, once", () => {
 
 test("knows a partition's range in the exchange's own zone where there are no statistics", () => {
   const date = (text: string, zone: string): number => instantOf(parseTradingDate(text), zone);
-  expect(fileRange(file("m", { month: "2024-12-01" }))).toEqual({
+  const own = (letter: string): string => `${letter}-0123456789abcdef-00000000.parquet`;
+  expect(fileRange(file(own("p"), { month: "2024-12-01" }))).toEqual({
     start: date("2024-12-01", "Asia/Shanghai"),
     end: date("2025-01-01", "Asia/Shanghai"),
   });
-  expect(fileRange(file("y", { region: "US", year: "2021" }))).toEqual({
+  expect(fileRange(file(own("c"), { region: "US", year: "2021" }))).toEqual({
     start: date("2021-01-01", "America/New_York"),
     end: date("2022-01-01", "America/New_York"),
   });
   const anyTime = { start: -Infinity, end: Infinity };
   expect(fileRange(file("x", { region: "MARS" }))).toEqual(anyTime);
+  // Another program may have written rows of other months.
+  expect(fileRange(file("part-0.parquet", { month: "2024-12-01" }))).toEqual(anyTime);
   // Month values in another writer's format give no range.
   for (const month of ["2024-12", "2024-12-02", "2024-13-01", "December", "9999-12-01"])
-    expect(fileRange(file("m", { month })), month).toEqual(anyTime);
+    expect(fileRange(file(own("p"), { month })), month).toEqual(anyTime);
   for (const year of ["24", "2024-01-01", "9999"])
-    expect(fileRange(file("y", { year })), year).toEqual(anyTime);
+    expect(fileRange(file(own("p"), { year })), year).toEqual(anyTime);
 });
 
 test("includes the last instant that the statistics name", () => {

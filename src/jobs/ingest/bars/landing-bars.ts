@@ -14,6 +14,7 @@ import type { RequestRecord } from "../../ledger/ledger.js";
 import type { LedgerEntry, PendingResponse } from "../../run/request/request-records.js";
 import type { Run } from "../../run/run.js";
 import { landOptions } from "../../run/run-context.js";
+import { groupResponses } from "../group-responses.js";
 
 /** Bars that are landed together. As many may wait at the same time, so this number bounds the memory. */
 export const GROUP_BARS = 750_000;
@@ -37,6 +38,8 @@ export class LandingBars {
   #cached: CachedResponse[] = [];
   #bars = 0;
   #landing: Promise<void> = Promise.resolve();
+  /** Resolves when no more than one group has been collected and not landed. */
+  #before: Promise<void> = Promise.resolve();
   #failure: unknown;
 
   constructor(run: Run, table: TableSchema) {
@@ -66,25 +69,26 @@ export class LandingBars {
     }
     this.#cached.push(cached);
     this.#bars += columns.rows;
-    if (this.#bars >= GROUP_BARS) await this.#startLanding();
+    const isFull = this.#bars >= GROUP_BARS || this.#cached.length >= groupResponses(this.#run.context.lake);
+    if (isFull) this.#startLanding();
+    await this.#before;
     if (this.#failure !== undefined) throw this.#failure;
   }
 
   /** Lands the rest. @throws the error of a group's landing. */
   async finish(): Promise<void> {
-    await this.#startLanding();
+    this.#startLanding();
     await this.#landing;
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Starts to land the collected group, once the group before has landed. */
-  async #startLanding(): Promise<void> {
+  /** Lands the collected group, once the group before has landed. */
+  #startLanding(): void {
     const group = this.#cached;
     this.#cached = [];
     this.#bars = 0;
-    const before = this.#landing;
-    this.#landing = before.then(() => this.#land(group));
-    await before;
+    this.#before = this.#landing;
+    this.#landing = this.#before.then(() => this.#land(group));
   }
 
   async #land(group: readonly CachedResponse[]): Promise<void> {

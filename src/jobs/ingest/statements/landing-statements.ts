@@ -5,6 +5,7 @@ import type { Column, TableSchema } from "../../../schema/column.js";
 import type { LedgerEntry, PendingResponse } from "../../run/request/request-records.js";
 import type { Run } from "../../run/run.js";
 import { landOptions } from "../../run/run-context.js";
+import { groupResponses } from "../group-responses.js";
 import type { StatementFields } from "./statement-fields.js";
 
 /** Statements that are landed at once; this bounds the memory. */
@@ -51,7 +52,8 @@ export class LandingStatements {
     await this.#run.responses.store(requestId, note);
     this.#pending.push({ requestId, note });
     this.#rows += rows.length;
-    if (this.#rows >= GROUP_ROWS) await this.finish();
+    const isFull = this.#rows >= GROUP_ROWS || this.#pending.length >= groupResponses(this.#run.context.lake);
+    if (isFull) await this.finish();
   }
 
   /** Lands the collected responses. */
