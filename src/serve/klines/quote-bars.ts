@@ -23,17 +23,28 @@ export type ReadQuoteBars = (
 ) => Promise<(symbol: string) => QuoteBars>;
 
 /** Reads the bars of quotes from the lake. */
-export const readQuoteBars: ReadQuoteBars = (view, symbols) => queryQuoteBars(view, symbols, lotOf);
+export const readQuoteBars: ReadQuoteBars = async (view, symbols) => {
+  const barsOf = await quoteBarsInShares(view, symbols);
+  return (symbol) => {
+    const { daily, minutes } = barsOf(symbol);
+    return { daily, minutes: minutes && inUnits(minutes, regionOf(symbol)) };
+  };
+};
 
-/** As {@link readQuoteBars}. @param unitOf shares in a unit of the volume of minutes. */
-export async function queryQuoteBars(
+/** As {@link readQuoteBars}, but with the volume of minutes in shares: so that of more minutes can be added. */
+export async function quoteBarsInShares(
   view: LakeView,
   symbols: readonly string[],
-  unitOf: (region: Region) => number,
 ): Promise<(symbol: string) => QuoteBars> {
   const daily = await lastDailyBars(view, symbols);
-  const minutes = await lastMinuteDays(view, symbols, daily, unitOf);
+  const minutes = await lastMinuteDays(view, symbols, daily);
   return (symbol) => ({ daily: barsOfRun(daily, symbol), minutes: barsOfRun(minutes, symbol)[0] });
+}
+
+/** A bar whose volume is in shares, with it in units of its region, rounded half up. */
+export function inUnits(bar: LastBar, region: Region | undefined): LastBar {
+  const unit = region === undefined ? 1 : lotOf(region);
+  return { ...bar, volume: Math.floor((bar.volume * 2 + unit) / (unit * 2)) };
 }
 
 type Runs = ReadonlyMap<string, KlineRun>;
@@ -58,12 +69,7 @@ async function lastDailyBars(view: LakeView, symbols: readonly string[]): Promis
   );
 }
 
-async function lastMinuteDays(
-  view: LakeView,
-  symbols: readonly string[],
-  daily: Runs,
-  unitOf: (region: Region) => number,
-): Promise<Runs> {
+async function lastMinuteDays(view: LakeView, symbols: readonly string[], daily: Runs): Promise<Runs> {
   const days = await view.latestDays();
   const rangeOf = (region: Region): TimeRange => days.get(region) ?? NO_TIME;
   const outdated = symbols.filter((symbol) => {
@@ -80,7 +86,7 @@ async function lastMinuteDays(
     count: 1,
     rangeOf,
     isKnown: () => true,
-    unitOf,
+    unitOf: () => 1,
   });
   return runsBySymbol(runs);
 }
