@@ -24,6 +24,8 @@ export interface Snapshot {
   readonly table: TableSchema;
   /** -1 where the table has no commit yet. */
   readonly version: number;
+  /** The newest version whose rows or columns may differ from those of the version before: compaction changes neither. */
+  readonly dataVersion: number;
   /** The table's columns, including those that deliveries added to the declared ones. */
   readonly columns: readonly Column[];
   /** Live files, by path. */
@@ -49,6 +51,7 @@ export function emptySnapshot(table: TableSchema): Snapshot {
   return {
     table,
     version: -1,
+    dataVersion: -1,
     columns: table.columns,
     files: new Map(),
     removed: new Map(),
@@ -66,6 +69,7 @@ export class Draft {
   readonly #removed: Map<string, RemoveFile>;
   readonly #txns: Map<string, Txn>;
   #version: number;
+  #dataVersion: number;
   #columns: readonly Column[];
   #protocol: Protocol | undefined;
   #metaData: MetaData | undefined;
@@ -77,6 +81,7 @@ export class Draft {
     this.#removed = new Map(base.removed);
     this.#txns = new Map(base.txns);
     this.#version = base.version;
+    this.#dataVersion = base.dataVersion;
     this.#columns = base.columns;
     this.#protocol = base.protocol;
     this.#metaData = base.metaData;
@@ -86,6 +91,8 @@ export class Draft {
   /** Applies a commit. @throws {LakeError} for features that this version does not support. */
   apply({ version, actions }: Commit): void {
     for (const action of actions) this.#act(action);
+    // A checkpoint, with which a log may begin, says of no file that it changed data.
+    if (this.#version < 0 || actions.some(changesData)) this.#dataVersion = version;
     this.#version = version;
     this.#committedAt = commitTime({ version, actions });
   }
@@ -95,6 +102,7 @@ export class Draft {
     return {
       table: this.#table,
       version: this.#version,
+      dataVersion: this.#dataVersion,
       columns: this.#columns,
       files: this.#files,
       removed: this.#removed,
@@ -125,6 +133,13 @@ export class Draft {
       this.#protocol = action.protocol;
     }
   }
+}
+
+/** Whether an action changes the rows or columns of a table. */
+function changesData(action: Action): boolean {
+  if ("add" in action) return action.add.dataChange !== false;
+  if ("remove" in action) return action.remove.dataChange !== false;
+  return "metaData" in action;
 }
 
 /** When a commit was made, in epoch milliseconds; undefined where it does not say. */

@@ -4,16 +4,21 @@ import { type SessionStatus, sessionStatus } from "../../market/session-status.j
 import { closeMinute, finalEnd } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import { instantOf, localDate } from "../../market/zone.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import { TRADING_DAYS } from "../../schema/trading-days.js";
 import { jsonText } from "../../wire/encode/json-text.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { Instrument, Quote } from "../../wire/resources.js";
+import { MOST_QUOTES } from "../klines/cached/quote-texts.js";
 import type { LastBar } from "../klines/last-bars.js";
 import { type QuoteBars, type ReadQuoteBars, readQuoteBars } from "../klines/quote-bars.js";
 import type { LakeView } from "../read/lake-reader.js";
 import type { Calendars } from "../read/load-calendars.js";
-import { EXT_TYPE } from "../read/reference-data.js";
+import { EXT_TYPE, REFERENCE_TABLES } from "../read/reference-data.js";
 import { type EndpointHandler, TextResponse } from "./response.js";
 
+/** The tables that quotes follow from. */
+export const QUOTE_TABLES = [BARS_1D, BARS_1M, TRADING_DAYS, ...REFERENCE_TABLES];
 /** Rows that take as much memory as one quote: its objects and their garbage. */
 const ROWS_OF_A_QUOTE = 100;
 
@@ -56,22 +61,74 @@ export async function quoteTexts(
   symbols: readonly string[],
   read: ReadQuoteBars = readQuoteBars,
 ): Promise<ReadonlyMap<string, string>> {
-  const { instruments } = await view.reference();
   await view.acquireMemory(symbols.length * ROWS_OF_A_QUOTE);
-  const barsOf = await read(view, symbols);
   const dates = new Dates(view.now, await view.calendars());
+  const cached = await cachedTexts(view, dates);
+  const missing = symbols.filter((symbol) => {
+    const region = regionOf(symbol);
+    return region !== undefined && cached(region)?.has(symbol) !== true;
+  });
+  const made = missing.length === 0 ? new Map() : await makeQuotes(view, missing, dates, read);
   const texts = new Map<string, string>();
   for (const symbol of symbols) {
     const region = regionOf(symbol);
     if (region === undefined) continue;
+    const known = cached(region);
+    const one = made.get(symbol);
+    const text = one === undefined ? known?.get(symbol) : one.text;
+    const isKept = one?.text !== undefined && !one.isTimed;
+    if (isKept && known !== undefined && known.size < MOST_QUOTES) known.set(symbol, one.text);
+    if (text !== undefined) texts.set(symbol, text);
+  }
+  return texts;
+}
+
+/** The cached quotes of each region, as they are now. In a replay they change with each minute, and none are cached. */
+async function cachedTexts(
+  { version, now, quoteTexts: all }: LakeView,
+  dates: Dates,
+): Promise<(region: Region) => Map<string, string> | undefined> {
+  if (version.visibleUntil !== undefined) return () => undefined;
+  const versions = await version.stateOf(QUOTE_TABLES);
+  const found = new Map<string, Map<string, string>>();
+  return (region) =>
+    once(found, region, () => {
+      const clock = [dates.statusOf(region), dates.of(now, region), dates.finalEnd(region)];
+      return all.of(region, `${versions} ${clock.join(" ")}`, now);
+    });
+}
+
+/** A quote as JSON. */
+interface MadeQuote {
+  /** Undefined where there are no bars. */
+  readonly text: string | undefined;
+  /** Whether it is of the time of the request. */
+  readonly isTimed: boolean;
+}
+
+async function makeQuotes(
+  view: LakeView,
+  symbols: readonly string[],
+  dates: Dates,
+  read: ReadQuoteBars,
+): Promise<Map<string, MadeQuote>> {
+  const { instruments } = await view.reference();
+  const barsOf = await read(view, symbols);
+  const made = new Map<string, MadeQuote>();
+  for (const symbol of symbols) {
+    const region = regionOf(symbol) as Region;
     const facts = quoteFacts(region, barsOf(symbol), dates);
-    if (facts === undefined) continue;
+    if (facts === undefined) {
+      made.set(symbol, { text: undefined, isTimed: false });
+      continue;
+    }
     const status = dates.statusOf(region);
     const isHalted = status !== "closed" && isSuspended(facts.bar) && dates.isToday(facts.timestamp, region);
     const session = isHalted ? "halted" : status;
-    texts.set(symbol, quoteText(quoteOf(symbol, region, facts, instruments.get(symbol), session)));
+    const text = quoteText(quoteOf(symbol, region, facts, instruments.get(symbol), session));
+    made.set(symbol, { text, isTimed: facts.timestamp === view.now });
   }
-  return texts;
+  return made;
 }
 
 /** The value of a key, computed only once. */

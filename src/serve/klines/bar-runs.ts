@@ -110,7 +110,10 @@ function valuesOf({ columns }: KlineRows): KlineValues {
   };
 }
 
-function eachDouble(make: (name: (typeof DOUBLE_COLUMNS)[number]) => NumberColumn): KlineValues["doubles"] {
+/** A column of doubles for each name. */
+export function eachDouble(
+  make: (name: (typeof DOUBLE_COLUMNS)[number]) => NumberColumn,
+): KlineValues["doubles"] {
   return Object.fromEntries(DOUBLE_COLUMNS.map((name) => [name, make(name)])) as KlineValues["doubles"];
 }
 
@@ -204,7 +207,7 @@ const NO_VALUES = new Float64Array(0);
 let noBits = new Uint8Array(0);
 
 /** A column of nulls: such columns have no values, and share one bitmap. */
-function nothing(rows: number): NumberColumn {
+export function nothing(rows: number): NumberColumn {
   const bytes = Math.ceil(rows / 8);
   if (noBits.length < bytes) noBits = new Uint8Array(bytes * 2);
   return { values: NO_VALUES, validity: noBits.subarray(0, bytes) };

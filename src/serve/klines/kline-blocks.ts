@@ -1,6 +1,7 @@
 import type { KlineRun } from "../../wire/kline-columns.js";
 import type { LakeView } from "../read/lake-reader.js";
-import { type KlinesRequest, readKlines } from "./read-klines.js";
+import type { KlinesRequest } from "./klines-request.js";
+import { readKlines } from "./read-klines.js";
 
 /** Most bars that are read at once: what a response of 100 symbols with the largest count has. */
 export const BLOCK_ROWS = 1_000_000;

@@ -1,6 +1,7 @@
 import type { TimeRange } from "../../core/time.js";
 import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
+import { nearUnitsOf } from "../../market/volume-units.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { barsOf, type LastBar } from "./last-bars.js";
@@ -23,17 +24,28 @@ export type ReadQuoteBars = (
 ) => Promise<(symbol: string) => QuoteBars>;
 
 /** Reads the bars of quotes from the lake. */
-export const readQuoteBars: ReadQuoteBars = (view, symbols) => queryQuoteBars(view, symbols, lotOf);
+export const readQuoteBars: ReadQuoteBars = async (view, symbols) => {
+  const barsOf = await quoteBarsInShares(view, symbols);
+  return (symbol) => {
+    const { daily, minutes } = barsOf(symbol);
+    return { daily, minutes: minutes && inUnits(minutes, regionOf(symbol)) };
+  };
+};
 
-/** As {@link readQuoteBars}. @param unitOf shares in a unit of the volume of minutes. */
-export async function queryQuoteBars(
+/** As {@link readQuoteBars}, but with the volume of minutes in shares: so that of more minutes can be added. */
+export async function quoteBarsInShares(
   view: LakeView,
   symbols: readonly string[],
-  unitOf: (region: Region) => number,
 ): Promise<(symbol: string) => QuoteBars> {
   const daily = await lastDailyBars(view, symbols);
-  const minutes = await lastMinuteDays(view, symbols, daily, unitOf);
+  const minutes = await lastMinuteDays(view, symbols, daily);
   return (symbol) => ({ daily: barsOfRun(daily, symbol), minutes: barsOfRun(minutes, symbol)[0] });
+}
+
+/** A bar whose volume is in shares, with it in units of its region, rounded half up. */
+export function inUnits(bar: LastBar, region: Region | undefined): LastBar {
+  const unit = region === undefined ? 1 : lotOf(region);
+  return { ...bar, volume: nearUnitsOf(bar.volume, unit) };
 }
 
 type Runs = ReadonlyMap<string, KlineRun>;
@@ -58,12 +70,7 @@ async function lastDailyBars(view: LakeView, symbols: readonly string[]): Promis
   );
 }
 
-async function lastMinuteDays(
-  view: LakeView,
-  symbols: readonly string[],
-  daily: Runs,
-  unitOf: (region: Region) => number,
-): Promise<Runs> {
+async function lastMinuteDays(view: LakeView, symbols: readonly string[], daily: Runs): Promise<Runs> {
   const days = await view.latestDays();
   const rangeOf = (region: Region): TimeRange => days.get(region) ?? NO_TIME;
   const outdated = symbols.filter((symbol) => {
@@ -80,7 +87,7 @@ async function lastMinuteDays(
     count: 1,
     rangeOf,
     isKnown: () => true,
-    unitOf,
+    unitOf: () => 1,
   });
   return runsBySymbol(runs);
 }

@@ -1,10 +1,6 @@
-import { readColumns } from "../../arrow/scan/result-columns.js";
 import { DAY_MS, type TimeRange } from "../../core/time.js";
 import { fileRange } from "../../lake/files/prune.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
-import { adjustmentSteps } from "../../market/adjustment/adjustment-steps.js";
-import type { ExEvent } from "../../market/adjustment/ex-events.js";
-import type { Adjustment } from "../../market/period.js";
 import { isRegion, REGIONS, type Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { inBatches } from "../../plan/request-units.js";
@@ -13,13 +9,14 @@ import { NO_BARS } from "../../wire/encode/encode-klines.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { landedSymbols } from "../read/landed-symbols.js";
-import { type BarRun, compacted, type KlineRows, runsOf } from "./bar-runs.js";
+import { type BarRun, compacted, runsOf } from "./bar-runs.js";
+import { bringForward } from "./cached/bring-forward.js";
 import { EX_EVENT_TABLES } from "./ex-events.js";
-import { KLINE_SHAPE, klinesSql } from "./klines-sql.js";
+import type { KlinesRequest } from "./klines-request.js";
 import { lookBackRanges } from "./look-back.js";
+import { queryBars } from "./query-bars.js";
 import { ALL_TIME, demandsOf, lotOf } from "./requested-bars.js";
-import { segmentBars } from "./segment-bars.js";
-import type { Series } from "./series.js";
+import { MINUTES_OF_A_DAY, seriesOf } from "./series.js";
 
 /** Days that are not final begin at most this long ago: a weekend, and the day before it until it is final. */
 const RUNNING_MS = 5 * DAY_MS;
@@ -27,22 +24,6 @@ const NO_TIME: TimeRange = { start: 0, end: 0 };
 /** Most symbols whose bars are read at once without a limit of their number. */
 const WIDE_SYMBOLS = 100;
 const REGION_NAMES = Object.keys(REGIONS) as Region[];
-
-/** A request for bars. */
-export interface KlinesRequest {
-  /** Without repeats; the response keeps their order. */
-  readonly symbols: readonly string[];
-  readonly series: Series;
-  readonly adjustment: Adjustment;
-  /** Largest number of bars of each symbol; the newest ones are returned. */
-  readonly count: number;
-  /** Range of a region's bars, epoch milliseconds, within the years 1 to 9999. */
-  readonly rangeOf: (region: Region) => TimeRange;
-  /** Whether a symbol is known without reading the table; a known symbol has an entry even without bars. */
-  readonly isKnown: (symbol: string) => boolean;
-  /** Shares in a unit of volume. @default the region's unit */
-  readonly unitOf?: (region: Region) => number;
-}
 
 /**
  * Reads the newest bars of each symbol within a range, ascending. Symbols that are unknown and have no bar in the table
@@ -54,24 +35,29 @@ export interface KlinesRequest {
 export async function readKlines(view: LakeView, request: KlinesRequest): Promise<KlineRun[]> {
   const { symbols, series, count, rangeOf } = request;
   const snapshot = await view.version.snapshot(series.table);
-  const key = await cacheKey(view, request);
+  const [key, version] = [seriesKey(view, request), await versionKey(view, request)];
   const runs = new Map<string, BarRun>();
-  const missing: string[] = [];
-  for (const symbol of count > 0 ? symbols : []) {
-    const region = regionOf(symbol);
-    if (region === undefined) continue;
-    const cached = view.barCache.find(key, symbol, rangeOf(region), count);
-    if (cached === undefined) missing.push(symbol);
-    else if (cached.values.timestamp.length > 0) runs.set(symbol, cached);
-  }
+  const findCached = (from: readonly string[]): string[] =>
+    from.filter((symbol) => {
+      const region = regionOf(symbol);
+      if (region === undefined) return false;
+      const cached = view.barCache.find(key, version, symbol, rangeOf(region), count);
+      if (cached !== undefined && cached.start < cached.end) runs.set(symbol, cached);
+      return cached === undefined;
+    });
+  let missing = findCached(count > 0 ? symbols : []);
   let rows = 0;
   for (const { start, end } of runs.values()) rows += end - start;
   await view.acquireMemory(rows + missing.length * count);
   if (missing.length > 0) {
+    await bringCachedForward(view, snapshot, request, key, version, missing);
+    missing = findCached(missing);
+  }
+  if (missing.length > 0) {
     const range = (region: Region): string => `${rangeOf(region).start} ${rangeOf(region).end}`;
-    const load = `${key} ${count} ${REGION_NAMES.map(range).join(" ")} ${missing.join()}`;
+    const load = `${version} ${key} ${count} ${REGION_NAMES.map(range).join(" ")} ${missing.join()}`;
     const read = await view.loads.share(load, view.signal, () =>
-      readRuns(view, snapshot, request, key, missing),
+      readRuns(view, snapshot, request, key, version, missing),
     );
     for (const [symbol, run] of read) runs.set(symbol, run);
   }
@@ -79,12 +65,47 @@ export async function readKlines(view: LakeView, request: KlinesRequest): Promis
   return known.map((symbol) => runs.get(symbol) ?? { symbol, values: NO_BARS, start: 0, end: 0 });
 }
 
-/** Everything that the bars of a request depend on except symbols, range and count. */
-async function cacheKey(view: LakeView, request: KlinesRequest): Promise<string> {
-  const { series, adjustment, unitOf = lotOf } = request;
-  const tables = adjustment === "none" ? [series.table] : [...new Set([series.table, ...EX_EVENT_TABLES])];
+/** What the bars of a request depend on except the version of the lake, symbols, range and count. */
+function seriesKey({ version }: LakeView, { series, adjustment, unitOf = lotOf }: KlinesRequest): string {
   const units = REGION_NAMES.map(unitOf).join("/");
-  return `${await view.version.stateOf(tables)} ${JSON.stringify(series.bucket)} ${adjustment} ${units}`;
+  return `${series.table.name} ${JSON.stringify(series.bucket)} ${adjustment} ${units} ${version.visibleUntil ?? ""}`;
+}
+
+/** The version of what the bars of a request are read from. */
+function versionKey({ version }: LakeView, { series, adjustment }: KlinesRequest): Promise<string> {
+  return version.stateOf(
+    adjustment === "none" ? [series.table] : [...new Set([series.table, ...EX_EVENT_TABLES])],
+  );
+}
+
+/** Brings the cached bars of earlier versions forward. Adjusted bars, and those of a replay, are read again. */
+async function bringCachedForward(
+  view: LakeView,
+  snapshot: Snapshot,
+  request: KlinesRequest,
+  key: string,
+  version: string,
+  symbols: readonly string[],
+): Promise<void> {
+  const { series, adjustment, count, unitOf = lotOf } = request;
+  if (adjustment !== "none" || view.version.visibleUntil !== undefined) return;
+  const landed = series === MINUTES_OF_A_DAY ? seriesOf("1m") : series;
+  const all: KlinesRequest = { ...request, series: landed, rangeOf: () => ALL_TIME };
+  await bringForward({
+    cache: view.barCache,
+    key,
+    version,
+    snapshot,
+    series,
+    symbols,
+    count,
+    isInShares: REGION_NAMES.every((region) => unitOf(region) === 1),
+    changesSince: (earlier) => view.changesSince(snapshot, earlier),
+    async readAdded(changed, some, rangeOf) {
+      const rows = await queryBars(view, changed, all, some, rangeOf);
+      return rows === undefined ? new Map() : runsOf(rows, some, Number.MAX_SAFE_INTEGER);
+    },
+  });
 }
 
 /** Reads the bars of symbols, and caches runs that reach to the newest bar. */
@@ -93,6 +114,7 @@ async function readRuns(
   snapshot: Snapshot,
   request: KlinesRequest,
   key: string,
+  version: string,
   symbols: readonly string[],
 ): Promise<ReadonlyMap<string, BarRun>> {
   const { count } = request;
@@ -132,7 +154,7 @@ async function readRuns(
     const region = regionOf(run.symbol) as Region;
     return request.rangeOf(region).end >= Math.min(newest[region], ALL_TIME.end);
   });
-  view.barCache.add(key, whole);
+  view.barCache.add(key, version, whole);
   return runs;
 }
 
@@ -220,60 +242,6 @@ function noteNewest(
     const newest = run === undefined ? Number.NEGATIVE_INFINITY : Number(run.values.timestamp[run.end - 1]);
     view.newestBars.note(request.series.table, symbol, newest);
   }
-}
-
-async function queryBars(
-  view: LakeView,
-  snapshot: Snapshot,
-  request: KlinesRequest,
-  symbols: readonly string[],
-  rangeOf: (symbol: string) => TimeRange,
-): Promise<KlineRows | undefined> {
-  const { files, requested } = demandsOf(snapshot, symbols, {
-    rangeOf,
-    labelsOf: request.rangeOf,
-    unitOf: request.unitOf ?? lotOf,
-  });
-  const isMadeOfMinutes = snapshot.table === BARS_1D && view.version.visibleUntil !== undefined;
-  if (files.length === 0 && !isMadeOfMinutes) return undefined;
-  const events = request.adjustment === "none" ? [] : await view.exEvents(symbols);
-  const steps = stepsOf(events, request.adjustment, symbols, rangeOf);
-  const adjustment = steps.length === 0 ? "none" : request.adjustment;
-  const { segments, visibleUntil } = view.version;
-  const unitOf = request.unitOf ?? lotOf;
-  const landed =
-    segments !== undefined && visibleUntil === undefined && request.series.bucket.kind === "landed"
-      ? await segmentBars(segments, snapshot, { symbols, rangeOf, unitOf, adjustment, events })
-      : {};
-  if (landed.rows !== undefined) return landed.rows;
-  const rows = await view.version.query(async (session) => {
-    const relation = await view.version.relation(session, snapshot, files);
-    const sql = klinesSql({ relation, bucket: request.series.bucket, adjustment });
-    const bound = { requested: JSON.stringify(requested) };
-    const result = await session.run(
-      sql,
-      adjustment === "none" ? bound : { ...bound, steps: JSON.stringify(steps) },
-    );
-    return readColumns(result, KLINE_SHAPE);
-  });
-  landed.buildMissing?.();
-  return rows;
-}
-
-function stepsOf(
-  events: readonly (readonly ExEvent[])[],
-  adjustment: Adjustment,
-  symbols: readonly string[],
-  rangeOf: (symbol: string) => TimeRange,
-): object[] {
-  return events.flatMap((list, position) => {
-    // A trading date differs from its UTC date by at most a day.
-    const { start, end } = rangeOf(symbols[position] as string);
-    const [first, last] = [Math.floor(start / DAY_MS) - 1, Math.ceil(end / DAY_MS) + 1];
-    return adjustmentSteps(list, adjustment)
-      .filter((step) => step.start <= last && step.end >= first)
-      .map((step) => ({ position, ...step }));
-  });
 }
 
 async function knownSymbols(

@@ -7,18 +7,20 @@ import type { SegmentOptions } from "../../lake/places.js";
 import { SegmentReader } from "../../lake/segments/segment-reader.js";
 import type { ExEvent } from "../../market/adjustment/ex-events.js";
 import { REGIONS, type Region } from "../../market/regions.js";
-import { BARS_1M } from "../../schema/bars.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { TABLES } from "../../schema/tables.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 import type { Caller } from "../keys/key-ring.js";
 import { type Scope, scopeOf } from "../keys/scope.js";
-import { BarCache } from "../klines/bar-cache.js";
+import { BarCache } from "../klines/cached/bar-cache.js";
+import { type FileChanges, FileHistory } from "../klines/cached/file-history.js";
+import { NewestBars } from "../klines/cached/newest-bars.js";
+import { QuoteTexts } from "../klines/cached/quote-texts.js";
+import { SingleFlight } from "../klines/cached/single-flight.js";
 import { EX_EVENT_TABLES, readExEvents } from "../klines/ex-events.js";
 import { type FirstMinutes, firstMinutes } from "../klines/first-minutes.js";
 import { type DaysOf, latestDays } from "../klines/latest-days.js";
-import { NewestBars } from "../klines/newest-bars.js";
-import { SingleFlight } from "../klines/single-flight.js";
 import type { AsOfTime } from "../replay/as-of-time.js";
 import { lastOpened } from "../replay/visible-rows.js";
 import { FileVerifier } from "./file-verifier.js";
@@ -27,6 +29,7 @@ import { type Calendars, loadCalendars } from "./load-calendars.js";
 import { loadReferenceData, REFERENCE_TABLES, type ReferenceData } from "./reference-data.js";
 import { loadReferenceTimes } from "./reference-times.js";
 import type { SessionPool } from "./session-pool.js";
+import { sharedReads } from "./shared-reads.js";
 import { VersionedLoad } from "./versioned-load.js";
 
 /** A lake as one request sees it, and data derived from the table versions of the request. */
@@ -36,7 +39,10 @@ export interface LakeView {
   readonly now: number;
   readonly newestBars: NewestBars;
   readonly barCache: BarCache;
+  readonly quoteTexts: QuoteTexts;
   readonly loads: SingleFlight;
+  /** How the files of a table differ from those of an earlier version; undefined where that is not known. */
+  readonly changesSince: (snapshot: Snapshot, earlier: string) => FileChanges | undefined;
   /** Aborts when the client no longer waits for the response. */
   readonly signal: AbortSignal;
   /** Waits for memory for the rows of the response; the memory is released when the request is over. */
@@ -101,7 +107,11 @@ export class LakeReader {
   #newestBars = new NewestBars();
   readonly #verifier: FileVerifier | undefined;
   #barCache = new BarCache(CACHED_BYTES);
+  #quoteTexts = new QuoteTexts();
   readonly #loads = new SingleFlight();
+  readonly #histories = new Map<TableSchema, FileHistory>(
+    [BARS_1D, BARS_1M].map((table) => [table, new FileHistory()]),
+  );
   readonly #segments: SegmentReader | undefined;
   #exEvents: Cached<Map<string, readonly ExEvent[]>> | undefined;
   readonly #reference = new VersionedLoad<ReferenceData>();
@@ -119,7 +129,12 @@ export class LakeReader {
     this.#pointInTime = pointInTime;
     this.#asOfNow = asOfNow;
     this.#assumesReference = options.assumesReference ?? false;
-    this.#read = sharedReads(lake.reader(pointInTime));
+    const read = sharedReads(lake.reader(pointInTime));
+    this.#read = async (table) => {
+      const snapshot = await read(table);
+      this.#histories.get(table)?.note(snapshot);
+      return snapshot;
+    };
     this.#pool = pool;
   }
 
@@ -152,6 +167,7 @@ export class LakeReader {
   #forget(error: LakeError, onDamage: (error: LakeError) => void): void {
     this.#newestBars = new NewestBars();
     this.#barCache = new BarCache(CACHED_BYTES);
+    this.#quoteTexts = new QuoteTexts();
     this.#exEvents = undefined;
     this.#reference.forget();
     this.#calendars.forget();
@@ -186,7 +202,9 @@ export class LakeReader {
       scope: async () => scopeOf(caller, await this.#referenceOf(version)),
       newestBars: this.#newestBars,
       barCache: this.#barCache,
+      quoteTexts: this.#quoteTexts,
       loads: this.#loads,
+      changesSince: (snapshot, earlier) => this.#histories.get(snapshot.table)?.since(earlier, snapshot),
       signal,
       acquireMemory,
       reference: () => this.#referenceOf(version),
@@ -251,35 +269,5 @@ export class LakeReader {
       for (const [index, symbol] of missing.entries()) known.set(symbol, read[index] ?? []);
     }
     return symbols.map((symbol) => known.get(symbol) ?? []);
-  }
-}
-
-/**
- * Requests that arrive while a table's log is being read share the next read. That read starts after they arrived, so
- * that each of them sees everything committed before its arrival.
- */
-function sharedReads(read: Lake["snapshot"]): Lake["snapshot"] {
-  const current = new Map<TableSchema, Promise<unknown>>();
-  const next = new Map<TableSchema, Promise<Snapshot>>();
-  const readNow = (table: TableSchema): Promise<Snapshot> => {
-    const reading = read(table).finally(() => current.delete(table));
-    current.set(table, reading);
-    return reading;
-  };
-  return (table) => {
-    const running = current.get(table);
-    if (running === undefined) return readNow(table);
-    const waiting = next.get(table);
-    if (waiting !== undefined) return waiting;
-    const following = running.then(
-      () => follow(table),
-      () => follow(table),
-    );
-    next.set(table, following);
-    return following;
-  };
-  function follow(table: TableSchema): Promise<Snapshot> {
-    next.delete(table);
-    return readNow(table);
   }
 }

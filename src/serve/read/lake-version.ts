@@ -121,10 +121,10 @@ export class LakeVersion {
   }
 }
 
-/** The versions of some tables as a text, which changes whenever one of the tables may have changed. */
+/** The versions of some tables as a text, which changes whenever the rows of one of the tables may have changed. */
 export function versionsOf(snapshots: readonly Snapshot[]): string {
   return snapshots
-    .map(({ table, version, metaData }) => `${table.name}:${metaData?.id}:${version}`)
+    .map(({ table, dataVersion, metaData }) => `${table.name}:${metaData?.id}:${dataVersion}`)
     .join(" ");
 }
 

@@ -1,16 +1,13 @@
 import { setImmediate } from "node:timers/promises";
 import { isSymbol, regionOf } from "../../market/symbol.js";
 import { inBatches } from "../../plan/request-units.js";
-import { BARS_1D, BARS_1M } from "../../schema/bars.js";
-import { TRADING_DAYS } from "../../schema/trading-days.js";
 import { ParameterError } from "../../wire/parameters.js";
-import { quoteTexts } from "../endpoints/quotes.js";
+import { QUOTE_TABLES, quoteTexts } from "../endpoints/quotes.js";
 import type { MemoryBudgets } from "../http/memory-budget.js";
 import { RequestError } from "../http/request-error.js";
 import type { Caller } from "../keys/key-ring.js";
 import { readQuoteBars } from "../klines/quote-bars.js";
 import type { LakeReader, LakeView } from "../read/lake-reader.js";
-import { REFERENCE_TABLES } from "../read/reference-data.js";
 import { type LookAtLake, lookAtLake } from "./look-at-lake.js";
 import type { QuoteStream } from "./quote-stream.js";
 import { ReplayedBars } from "./replayed-bars.js";
@@ -20,7 +17,6 @@ import { MAX_SUBSCRIPTIONS, parseCommand, StreamError, subscribedText } from "./
 const BLOCK_SYMBOLS = 1000;
 /** Most subscriptions of all connections together. */
 const MOST_SUBSCRIPTIONS = 1_000_000;
-const QUOTE_TABLES = [BARS_1D, BARS_1M, TRADING_DAYS, ...REFERENCE_TABLES];
 /** Unknown symbols after which a command looks no more symbols up. */
 const MOST_UNKNOWN = 1000;
 /** Unknown symbols that an error names. */

@@ -1,8 +1,8 @@
 import { isPresent } from "../../core/bits.js";
 import type { TimeRange } from "../../core/time.js";
-import { nearUnitsOf } from "../../market/volume-units.js";
+import type { Region } from "../../market/regions.js";
 import type { LastBar } from "../klines/last-bars.js";
-import type { QuoteBars } from "../klines/quote-bars.js";
+import { inUnits, type QuoteBars } from "../klines/quote-bars.js";
 import type { Minutes } from "./read-minutes.js";
 
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
@@ -10,8 +10,7 @@ type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 /** The bars of a symbol's quote during a day; {@link addMinute} brings them forward. */
 export interface RunningBars {
   readonly symbol: string;
-  /** Shares in a unit of the region's volume. */
-  readonly lot: number;
+  readonly region: Region;
   /** The latest day of the region; undefined where it is final, so that its minutes make no daily bar. */
   readonly runningDay: TimeRange | undefined;
   /** The previous close that the exchange states before the running day begins. */
@@ -52,9 +51,6 @@ export function addMinute(bars: RunningBars, { columns }: Minutes, row: number):
 }
 
 /** The bars as a request would read them from the lake. */
-export function quoteBarsOf({ daily, minutes, lot }: RunningBars): QuoteBars {
-  return {
-    daily,
-    minutes: minutes && { ...minutes, volume: nearUnitsOf(minutes.volume, lot) },
-  };
+export function quoteBarsOf({ daily, minutes, region }: RunningBars): QuoteBars {
+  return { daily, minutes: minutes && inUnits(minutes, region) };
 }

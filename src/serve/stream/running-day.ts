@@ -1,7 +1,6 @@
 import { MINUTE_MS } from "../../core/time.js";
-import { REGIONS } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
-import { type QuoteBars, queryQuoteBars, statedPrevCloses } from "../klines/quote-bars.js";
+import { type QuoteBars, quoteBarsInShares, statedPrevCloses } from "../klines/quote-bars.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { barVersions, type DaySegment } from "./day-segment.js";
 import type { LookAtLake } from "./look-at-lake.js";
@@ -55,7 +54,7 @@ export class RunningDay {
   async add(view: LakeView, symbols: readonly string[]): Promise<void> {
     const added = symbols.filter((symbol) => !this.#bars.has(symbol));
     if (added.length === 0) return;
-    const barsOf = await queryQuoteBars(view, added, () => 1);
+    const barsOf = await quoteBarsInShares(view, added);
     const { runningDay } = this.segment;
     const stated = await statedPrevCloses(view, added, runningDay);
     for (const symbol of added) {
@@ -64,7 +63,7 @@ export class RunningDay {
       const bars = {
         ...barsOf(symbol),
         symbol,
-        lot: REGIONS[region].lot,
+        region,
         runningDay,
         statedPrevClose: stated.get(symbol) ?? null,
       };

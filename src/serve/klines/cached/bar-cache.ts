@@ -1,11 +1,20 @@
-import type { TimeRange } from "../../core/time.js";
-import { type BarRun, bytesOf, compacted, firstNotBefore } from "./bar-runs.js";
+import type { TimeRange } from "../../../core/time.js";
+import { type BarRun, bytesOf, compacted, firstNotBefore } from "../bar-runs.js";
 
-/** The cached bars of a symbol: all its bars with labels from `since` on. */
-interface CachedRun {
+/** Bars of a symbol: all its bars with labels from `since` on. */
+export interface NewestRun {
   readonly run: BarRun;
   /** Epoch milliseconds. */
   readonly since: number;
+}
+
+/** The cached bars of a symbol. */
+export interface CachedRun extends NewestRun {
+  /** The version of the lake that they are of. */
+  readonly version: string;
+}
+
+interface Entry extends CachedRun {
   readonly bytes: number;
 }
 
@@ -14,13 +23,13 @@ const ENTRY_BYTES = 1024;
 
 /**
  * Caches the newest bars of recently requested symbols as typed arrays: most requests are for these, and then need no
- * query. An entry belongs to one version of the lake, which is part of its key. The size is limited in bytes; the least
+ * query. An entry belongs to one version of the lake; those of earlier versions may be brought forward. The size is limited in bytes; the least
  * recently used entries are evicted first.
  */
 export class BarCache {
   readonly #mostBytes: number;
   /** In the order of their last use. */
-  readonly #entries = new Map<string, CachedRun>();
+  readonly #entries = new Map<string, Entry>();
   #bytes = 0;
 
   constructor(mostBytes: number) {
@@ -35,12 +44,12 @@ export class BarCache {
   /**
    * The newest `count` bars of a symbol with labels in a range; undefined where the cache may lack some of them.
    *
-   * @param key everything that the bars depend on except the symbol: table versions, series, adjustment.
+   * @param key everything that the bars depend on except the symbol and the version: series, adjustment.
    */
-  find(key: string, symbol: string, range: TimeRange, count: number): BarRun | undefined {
+  find(key: string, version: string, symbol: string, range: TimeRange, count: number): BarRun | undefined {
     const name = `${key} ${symbol}`;
     const cached = this.#entries.get(name);
-    if (cached === undefined) return undefined;
+    if (cached?.version !== version) return undefined;
     const end = firstNotBefore(cached.run, range.end);
     const first = firstNotBefore(cached.run, range.start);
     const start = Math.max(first, end - count);
@@ -50,21 +59,31 @@ export class BarCache {
     return { ...cached.run, start, end: Math.max(start, end), found: Math.max(0, end - first) };
   }
 
+  /** What is cached of a symbol, of any version. */
+  get(key: string, symbol: string): CachedRun | undefined {
+    return this.#entries.get(`${key} ${symbol}`);
+  }
+
   /**
    * Caches runs that end with their symbols' newest bars.
    *
    * @param runs each with the label from which on it is complete (epoch milliseconds).
    */
-  add(key: string, runs: readonly { readonly run: BarRun; readonly since: number }[]): void {
+  add(key: string, version: string, runs: readonly NewestRun[]): void {
     for (const { run, since } of runs) {
       // Runs that would evict most other entries are not cached.
       if ((run.end - run.start) * runs.length * 64 > this.#mostBytes / 2) continue;
       const own = compacted(run);
-      this.#put(`${key} ${run.symbol}`, { run: own, since, bytes: bytesOf(own) + ENTRY_BYTES });
+      this.#put(`${key} ${run.symbol}`, { run: own, since, version, bytes: bytesOf(own) + ENTRY_BYTES });
     }
   }
 
-  #put(name: string, cached: CachedRun): void {
+  /** Replaces what is cached of a symbol: the same bars, or with later ones. */
+  renew(key: string, version: string, { run, since }: NewestRun): void {
+    this.#put(`${key} ${run.symbol}`, { run, since, version, bytes: bytesOf(run) + ENTRY_BYTES });
+  }
+
+  #put(name: string, cached: Entry): void {
     this.#remove(name);
     this.#entries.set(name, cached);
     this.#bytes += cached.bytes;

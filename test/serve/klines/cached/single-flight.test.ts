@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { BarRun } from "../../../src/serve/klines/bar-runs.js";
-import { SingleFlight } from "../../../src/serve/klines/single-flight.js";
+import type { BarRun } from "../../../../src/serve/klines/bar-runs.js";
+import { SingleFlight } from "../../../../src/serve/klines/cached/single-flight.js";
 
 const never = new AbortController().signal;
 

@@ -1,4 +1,4 @@
-import type { BarRun } from "./bar-runs.js";
+import type { BarRun } from "../bar-runs.js";
 
 type Runs = ReadonlyMap<string, BarRun>;
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { BarCache } from "../../../src/serve/klines/bar-cache.js";
-import type { BarRun } from "../../../src/serve/klines/bar-runs.js";
-import { DOUBLE_COLUMNS, type KlineValues } from "../../../src/wire/kline-columns.js";
+import type { BarRun } from "../../../../src/serve/klines/bar-runs.js";
+import { BarCache } from "../../../../src/serve/klines/cached/bar-cache.js";
+import { DOUBLE_COLUMNS, type KlineValues } from "../../../../src/wire/kline-columns.js";
 
 function runOf(symbol: string, timestamps: readonly number[]): BarRun {
   const values = Float64Array.from(timestamps);
@@ -31,7 +31,7 @@ test("what is found is what a look at all the bars would find, or nothing is", (
       (any, since, [a, b], count) => {
         const all = any.sort((x, y) => x - y);
         const cache = new BarCache(1_000_000);
-        cache.add("key", [
+        cache.add("key", "1", [
           {
             run: runOf(
               "A.US",
@@ -41,7 +41,7 @@ test("what is found is what a look at all the bars would find, or nothing is", (
           },
         ]);
         const [start, end] = [Math.min(a, b), Math.max(a, b)];
-        const run = cache.find("key", "A.US", { start, end }, count);
+        const run = cache.find("key", "1", "A.US", { start, end }, count);
         const expected = all.filter((t) => t >= start && t < end).slice(-count);
         if (run === undefined) {
           expect(start).toBeLessThan(since);
@@ -57,14 +57,14 @@ test("what is found is what a look at all the bars would find, or nothing is", (
 test("other versions are other bars, and the oldest are evicted when the cache is full", () => {
   const cache = new BarCache(20_000);
   const all = { start: 0, end: 1000 };
-  const keep = (symbol: string): void => cache.add("key", [{ run: runOf(symbol, [1, 2, 3]), since: 0 }]);
+  const keep = (symbol: string): void => cache.add("key", "1", [{ run: runOf(symbol, [1, 2, 3]), since: 0 }]);
   keep("A.US");
-  expect(cache.find("other", "A.US", all, 3)).toBeUndefined();
+  expect(cache.find("key", "2", "A.US", all, 3)).toBeUndefined();
   for (let n = 0; n < 100; n++) {
-    expect(cache.find("key", "A.US", all, 3)?.end).toBe(3);
+    expect(cache.find("key", "1", "A.US", all, 3)?.end).toBe(3);
     keep(`B${n}.US`);
     expect(cache.bytes).toBeLessThanOrEqual(20_000);
   }
-  expect(cache.find("key", "B0.US", all, 3)).toBeUndefined();
-  expect(cache.find("key", "B99.US", all, 3)?.end).toBe(3);
+  expect(cache.find("key", "1", "B0.US", all, 3)).toBeUndefined();
+  expect(cache.find("key", "1", "B99.US", all, 3)?.end).toBe(3);
 });

@@ -1,4 +1,4 @@
-import type { TableSchema } from "../../schema/column.js";
+import type { TableSchema } from "../../../schema/column.js";
 
 /** Most symbols that are remembered: requests for ever new symbols must not fill the memory. */
 const MOST_GUESSES = 200_000;

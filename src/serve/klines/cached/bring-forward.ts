@@ -1,0 +1,112 @@
+import { DAY_MS, type TimeRange } from "../../../core/time.js";
+import { fileRange, statedBounds } from "../../../lake/files/prune.js";
+import type { DataFile, Snapshot } from "../../../lake/log/snapshot.js";
+import { regionOf } from "../../../market/symbol.js";
+import { inBatches } from "../../../plan/request-units.js";
+import { type BarRun, compacted } from "../bar-runs.js";
+import { ALL_TIME } from "../requested-bars.js";
+import { MINUTES_OF_A_DAY, type Series } from "../series.js";
+import type { BarCache, CachedRun, NewestRun } from "./bar-cache.js";
+import { dayFinder, extendedDays, extendedRun } from "./extended-run.js";
+import type { FileChanges } from "./file-history.js";
+
+/** Symbols whose minutes are read at once where a day is made of them: a whole day of these has 120,000. */
+const SYMBOLS_OF_DAYS = 500;
+/** Most bars of a symbol that stay cached when later ones are added, unless more are requested. */
+const MOST_BARS = 1000;
+
+/** Cached bars of an earlier version that a request needs. */
+export interface EarlierBars {
+  readonly cache: BarCache;
+  /** See {@link BarCache.find}. */
+  readonly key: string;
+  /** The version of the request, as the cache names it. */
+  readonly version: string;
+  readonly snapshot: Snapshot;
+  readonly series: Series;
+  readonly symbols: readonly string[];
+  /** Whether volumes are in shares: others are rounded. */
+  readonly isInShares: boolean;
+  /** Bars of each symbol that are requested. */
+  readonly count: number;
+  /** The files that differ between an earlier version and that of the request; undefined where they are not known. */
+  readonly changesSince: (earlier: string) => FileChanges | undefined;
+  /** Reads the landed bars of symbols in files that were added. */
+  readonly readAdded: (
+    snapshot: Snapshot,
+    symbols: readonly string[],
+    rangeOf: (symbol: string) => TimeRange,
+  ) => Promise<ReadonlyMap<string, BarRun>>;
+}
+
+/**
+ * Brings cached bars of earlier versions forward to the version of a request. Bars that no changed file can have touched
+ * are the same; where files were only added, their rows are read, and added if they are later. What cannot be
+ * brought forward stays as it is, and is read as if nothing were cached.
+ */
+export async function bringForward(earlier: EarlierBars): Promise<void> {
+  const { cache, key, version, symbols, changesSince } = earlier;
+  const extended = new Map<string, CachedRun>();
+  const files = new Map<string, DataFile>();
+  for (const symbol of symbols) {
+    const cached = cache.get(key, symbol);
+    if (cached === undefined || cached.version === version) continue;
+    const changes = changesSince(cached.version);
+    if (changes === undefined) continue;
+    const since = startOf(cached, earlier.series);
+    if (changes.removed.some((file) => mayHave(file, symbol, since))) continue;
+    const added = changes.added.filter((file) => mayHave(file, symbol, since));
+    if (added.length === 0) cache.renew(key, version, cached);
+    else if (canExtend(earlier)) {
+      extended.set(symbol, cached);
+      for (const file of added) files.set(file.path, file);
+    }
+  }
+  if (extended.size > 0) await extend(earlier, extended, files);
+}
+
+/** The oldest instant at which a new bar changes cached ones: their first bucket begins before its label. */
+function startOf({ run, since }: CachedRun, { bucketDays }: Series): number {
+  return run.start === run.end ? since : Math.max(ALL_TIME.start, since - bucketDays * DAY_MS);
+}
+
+function mayHave(file: DataFile, symbol: string, since: number): boolean {
+  if (file.partitionValues.region !== regionOf(symbol) || fileRange(file).end <= since) return false;
+  const bounds = statedBounds(file, "symbol");
+  return bounds === undefined || (symbol >= bounds.min && symbol <= bounds.max);
+}
+
+function canExtend({ series, isInShares }: EarlierBars): boolean {
+  return series.bucket.kind === "landed" || (series === MINUTES_OF_A_DAY && isInShares);
+}
+
+async function extend(
+  { cache, key, version, snapshot, series, count, readAdded }: EarlierBars,
+  cached: ReadonlyMap<string, CachedRun>,
+  files: ReadonlyMap<string, DataFile>,
+): Promise<void> {
+  const isOfDays = series === MINUTES_OF_A_DAY;
+  const dayOf = dayFinder();
+  const changed: Snapshot = { ...snapshot, files };
+  const rangeOf = (symbol: string): TimeRange => ({
+    start: startOf(cached.get(symbol) as CachedRun, series),
+    end: ALL_TIME.end,
+  });
+  for (const symbols of inBatches([...cached.keys()], isOfDays ? SYMBOLS_OF_DAYS : cached.size)) {
+    const read = await readAdded(changed, symbols, rangeOf);
+    for (const symbol of symbols) {
+      const { run, since } = cached.get(symbol) as CachedRun;
+      const later = read.get(symbol) ?? { ...run, start: 0, end: 0 };
+      const whole = isOfDays ? extendedDays(run, later, dayOf) : extendedRun(run, later);
+      if (whole !== undefined) cache.renew(key, version, newestOf({ run: whole, since }, count));
+    }
+  }
+}
+
+/** Drops the oldest bars of a run that grows with every version. */
+function newestOf({ run, since }: NewestRun, count: number): NewestRun {
+  const most = Math.max(MOST_BARS, 2 * count);
+  if (run.end - run.start <= 2 * most) return { run, since };
+  const start = run.end - most;
+  return { run: compacted({ ...run, start }), since: Number(run.values.timestamp[start]) };
+}

@@ -1,0 +1,167 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { expect, onTestFinished, test } from "vitest";
+import { literalList } from "../../../../src/db/quote.js";
+import { Session } from "../../../../src/db/session/session.js";
+import { parquetRelation } from "../../../../src/db/views/parquet-relation.js";
+import type { Lake } from "../../../../src/lake/lake.js";
+import { withdrawRows } from "../../../../src/lake/land/withdraw-rows.js";
+import { optimize } from "../../../../src/lake/maintenance/optimize.js";
+import { BARS_1D, BARS_1M } from "../../../../src/schema/bars.js";
+import { virtualClock } from "../../../faults/clock/virtual-clock.js";
+import { cases } from "../../../sweep.js";
+import { type LandedBar, landRows, NOW, newLake, serve } from "../../served-lake.js";
+
+const MINUTE = 60_000;
+const SYMBOLS = ["000001.SZ", "600000.SH", "600519.SH"];
+const DATES = ["2026-11-17", "2026-11-18", "2026-11-19", "2026-11-20"];
+const cn = (text: string): number => Date.parse(`${text}+08:00`);
+
+/** Bars with numbers that say which landing they are from. */
+const bar = (symbol: string, timestamp: number, value: number): LandedBar => ({
+  symbol,
+  timestamp,
+  open: value % 3 === 0 ? 0 : value,
+  high: value % 3 === 0 ? 0 : value + (value % 5),
+  low: value % 3 === 0 ? 0 : value - (value % 4),
+  close: value,
+  volume: value * 10,
+  amount: value * 16,
+  lot: [100, 1, 10][value % 3] as number,
+  prev_close: value % 2 === 0 ? value - 1 : null,
+});
+
+/** A landing: of days, or of minutes; of some symbols, at the end of what there is or anywhere. */
+interface Landing {
+  readonly kind: "days" | "minutes" | "compaction" | "withdrawal";
+  readonly symbols: readonly string[];
+  readonly first: number;
+  readonly count: number;
+}
+
+const landings: fc.Arbitrary<Landing> = fc.record({
+  kind: fc.constantFrom("days", "minutes", "minutes", "compaction", "withdrawal" as const),
+  symbols: fc.subarray(SYMBOLS, { minLength: 1 }),
+  first: fc.nat({ max: 11 }),
+  count: fc.integer({ min: 1, max: 4 }),
+}) as fc.Arbitrary<Landing>;
+
+/** Later bars, bars that go, bars between others, another form of the same bars, and revised ones. */
+const EACH_KIND: Landing[] = [
+  { kind: "minutes", symbols: SYMBOLS, first: 9, count: 2 },
+  { kind: "withdrawal", symbols: SYMBOLS.slice(1), first: 0, count: 1 },
+  { kind: "compaction", symbols: SYMBOLS, first: 0, count: 1 },
+  { kind: "minutes", symbols: SYMBOLS.slice(0, 2), first: 6, count: 2 },
+  { kind: "days", symbols: SYMBOLS, first: 2, count: 2 },
+];
+
+async function land(lake: Lake, { kind, symbols, first, count }: Landing, value: number): Promise<void> {
+  if (kind === "compaction") {
+    using session = await Session.open({ threads: 1 });
+    await optimize(session, lake, BARS_1M, { runId: "compaction" }, virtualClock(NOW));
+    return;
+  }
+  if (kind === "withdrawal") {
+    // The newest minutes, so that the next ones may come before them.
+    using session = await Session.open({ threads: 1 });
+    const rows = await parquetRelation(session, lake.filesOf(await lake.snapshot(BARS_1M)));
+    await session.run(
+      `CREATE TEMP TABLE gone AS SELECT symbol, "timestamp" FROM (${rows})
+       WHERE symbol = ANY(${literalList(symbols)}) QUALIFY row_number() OVER (PARTITION BY symbol ORDER BY "timestamp" DESC) <= ${count}`,
+    );
+    await withdrawRows(session, lake, BARS_1M, "gone", { runId: "withdrawal", now: NOW });
+    return;
+  }
+  const times = Array.from({ length: count }, (_, k) => first + k);
+  const at = (time: number): number =>
+    kind === "days"
+      ? cn(`${DATES[time % DATES.length]}T00:00`)
+      : cn(`${DATES[time % 3 === 0 ? 3 : 2]}T09:31`) + time * MINUTE;
+  const bars = symbols.flatMap((symbol) =>
+    times.map((time) => bar(symbol, at(time), 3 + ((value * 7 + time) % 40))),
+  );
+  await landRows(lake, kind === "days" ? BARS_1D : BARS_1M, bars);
+}
+
+const ALL = SYMBOLS.join();
+const PATHS = [
+  `/v1/klines/batch?symbols=${ALL}&adjust=none&count=1`,
+  `/v1/klines/batch?symbols=${ALL}&adjust=none&count=100`,
+  `/v1/klines/batch?symbols=${ALL}&adjust=forward&count=2`,
+  `/v1/klines/batch?symbols=${ALL}&adjust=none&period=1w&count=1`,
+  `/v1/klines/batch?symbols=${ALL}&adjust=none&period=1m&count=3`,
+  `/v1/klines/batch?symbols=${ALL}&adjust=none&period=5m&count=2`,
+  `/v1/klines/intraday/batch?symbols=${ALL}&count=2`,
+  `/v1/klines/intraday/batch?symbols=${ALL}`,
+  `/v1/quotes?symbols=${ALL}`,
+  `/v1/quotes?symbols=${SYMBOLS[1]}`,
+];
+
+test("after any landing a service that has cached bars says what a new one says", async () => {
+  const runs = cases({ few: 1, more: 6, all: 200 });
+  await fc.assert(
+    fc.asyncProperty(fc.array(landings, { minLength: 5, maxLength: 8 }), async (list) => {
+      const { lake, remove } = newLake();
+      try {
+        await land(lake, { kind: "days", symbols: SYMBOLS, first: 0, count: 3 }, 1);
+        await land(lake, { kind: "minutes", symbols: SYMBOLS, first: 0, count: 4 }, 1);
+        const clock = { now: () => cn("2026-11-20T10:00") };
+        const old = await serve(lake, { clock, threads: 1, segments: false });
+        for (const path of PATHS) await old.ask(path);
+        for (const [n, landing] of list.entries()) {
+          await land(lake, landing, n + 2);
+          const fresh = await serve(lake, { clock, threads: 1, segments: false });
+          for (const path of PATHS) {
+            const expected = await fresh.ask(path);
+            expect((await old.ask(path)).body, `${path} after ${JSON.stringify(landing)}`).toEqual(
+              expected.body,
+            );
+          }
+          await fresh.service.close();
+        }
+        await old.service.close();
+      } finally {
+        remove();
+      }
+    }),
+    { numRuns: runs, examples: [[EACH_KIND]], endOnFailure: true },
+  );
+});
+
+test("after new bars have landed the files of the old ones are not read again", async () => {
+  const { lake, remove } = newLake();
+  onTestFinished(remove);
+  const minutes = (first: number, count: number): Landing => ({
+    kind: "minutes",
+    symbols: SYMBOLS,
+    first,
+    count,
+  });
+  await land(lake, { kind: "days", symbols: SYMBOLS, first: 0, count: 3 }, 1);
+  await land(lake, minutes(0, 1), 1);
+  const served = await serve(lake, {
+    clock: { now: () => cn("2026-11-20T10:00") },
+    segments: false,
+    verify: false,
+  });
+  onTestFinished(() => served.service.close());
+  const paths = PATHS.filter((path) => !/forward|5m|1w/.test(path));
+  for (const path of paths) await served.ask(path);
+  const damage = async (): Promise<void> => {
+    for (const table of [BARS_1D, BARS_1M])
+      for (const file of (await lake.snapshot(table)).files.keys())
+        writeFileSync(join(lake.location, table.name, file), "damaged");
+  };
+  await damage();
+  await land(lake, { kind: "days", symbols: SYMBOLS, first: 3, count: 1 }, 2);
+  for (const path of paths) expect((await served.ask(path)).status, path).toBe(200);
+  await damage();
+  await land(lake, minutes(3, 1), 2);
+  for (const path of paths) expect((await served.ask(path)).status, path).toBe(200);
+  expect(
+    (await served.ask(`/v1/klines/batch?symbols=${ALL}&adjust=none&period=1m&count=100`)).body,
+  ).toMatchObject({
+    data: { "600519.SH": { timestamp: [cn("2026-11-20T09:31"), cn("2026-11-20T09:34")] } },
+  });
+});
