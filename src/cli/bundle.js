@@ -1,9 +1,11 @@
 /*
- * Bundles the command `sql`, with the packages that it always needs, into a few files: to find and read 250 modules takes
- * longer than a short question. What few statements need (charts, notebooks, workbooks) stays in separate files, and
- * packages that load files from their folder are not bundled. Part of `npm run build`.
+ * Bundles the command line, with the packages that its commands nearly always need, into a few files: to find and read
+ * hundreds of modules takes longer than a short question. What few commands and statements need (charts, notebooks,
+ * workbooks) stays in separate files, and packages that load files from their folder are not bundled. Part of
+ * `npm run build`.
  *
- * Other commands are not bundled. Those that load the user's programs must share each class with `dist/index.js`.
+ * The package's index is bundled with the commands: a definition of the user's that imports `barlake` gets the modules
+ * that run already.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
@@ -17,9 +19,14 @@ const BUILT = resolve(ROOT, "dist");
 const OUT = resolve(BUILT, "cli/bundled");
 
 /** Packages that are bundled. */
-const PACKAGES = ["@duckdb/node-api", "commander", "string-width", "date-fns", "@date-fns/tz", "p-map"];
+const PACKAGES = [
+  ...["@duckdb/node-api", "@date-fns/tz", "date-fns", "zod", "sax", "croner", "undici", "aws4fetch"],
+  ...["commander", "cli-progress", "string-width", "p-map", "p-retry"],
+];
 /** Packages that these need, and that are bundled with them. */
-const THEIRS = ["strip-ansi", "ansi-regex", "emoji-regex", "is-fullwidth-code-point"];
+const THEIRS = ["strip-ansi", "ansi-regex", "emoji-regex", "is-fullwidth-code-point", "is-network-error"];
+/** In the bundle it is the index of the bundle. */
+const RUNNING_INDEX = "RUNNING_INDEX = OWN_INDEX";
 
 const isBundled = (path) =>
   [...PACKAGES, ...THEIRS].some((name) => path === name || path.startsWith(`${name}/`));
@@ -27,12 +34,6 @@ const isBundled = (path) =>
 const plugin = {
   name: "barlake",
   setup({ onResolve, onLoad }) {
-    // The program loads every other command from its unbundled file.
-    onResolve({ filter: /^\.\/commands\// }, ({ path, importer }) =>
-      importer === resolve(SOURCES, "cli/program.ts") && path !== "./commands/sql.js"
-        ? { path: `../${path.slice(2)}`, external: true }
-        : undefined,
-    );
     onResolve({ filter: /^[^./]/ }, ({ path }) => (isBundled(path) ? undefined : { path, external: true }));
     // A module finds files by its own place, which is that of the unbundled file.
     onLoad({ filter: /[/\\]src[/\\].*\.ts$/ }, ({ path }) => {
@@ -42,7 +43,10 @@ const plugin = {
         .replaceAll(/createRequire\(import\.meta\.url\)\(("[^"]+")\)/g, (call, name) =>
           isBundled(JSON.parse(name)) ? `require(${name})` : call,
         )
-        .replaceAll("import.meta.url", `new URL(${own}, import.meta.url).href`);
+        .replaceAll("import.meta.url", `new URL(${own}, import.meta.url).href`)
+        // So the bundle gets what is used, without the texts of zod in fifty languages.
+        .replace('import { z } from "zod"', 'import * as z from "zod"')
+        .replace(RUNNING_INDEX, 'RUNNING_INDEX = new URL("index.js", import.meta.url).href');
       return { contents, loader: "ts", resolveDir: dirname(path) };
     });
   },
@@ -50,8 +54,9 @@ const plugin = {
 
 const { outputFiles, metafile } = await build({
   absWorkingDir: ROOT,
-  entryPoints: ["src/cli/program.ts"],
+  entryPoints: ["src/cli/program.ts", "src/index.ts"],
   outdir: OUT,
+  entryNames: "[name]",
   chunkNames: "[name]-[hash]",
   bundle: true,
   splitting: true,

@@ -7,11 +7,10 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
-/** The program with the command `sql` in a few files, which the build makes: it starts in half of the time. */
+/** The program in a few files, which the build makes: it starts in half of the time. */
 const BUNDLED = new URL("./bundled/program.js", import.meta.url);
 
-const isBundled = process.argv[2] === "sql" && existsSync(BUNDLED);
-const { runCli } = isBundled
+const { runCli } = existsSync(BUNDLED)
   ? ((await import(BUNDLED.href)) as typeof import("./program.js"))
   : await import("./program.js");
 process.exitCode = await runCli(process.argv);

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { Agent, request } from "undici";
+import type { Agent } from "undici";
 import { UsageError } from "../core/errors.js";
 import { type Clock, ticksOf } from "../core/time.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
@@ -90,7 +90,8 @@ export interface ReadResponse<T> {
 export class ServiceClient {
   readonly #options: ServiceClientOptions;
   readonly #base: URL;
-  readonly #agent: Agent;
+  /** The library of HTTP, and its connections; loaded with the first request, as many runs have nothing to ask. */
+  #http: Promise<Http> | undefined;
   readonly #quota: KeyQuota;
   #turn = 0;
   #knownAheadMs = 0;
@@ -109,8 +110,6 @@ export class ServiceClient {
       onLearned: (requestsPerMinute) => onLearned?.({ group, requestsPerMinute }),
     });
     this.#quota = new KeyQuota(options.clock, optionsOf, share);
-    const timeout = options.timeoutMs ?? 60_000;
-    this.#agent = new Agent({ headersTimeout: timeout, bodyTimeout: timeout, connect: { timeout } });
   }
 
   /** Host of the service, for logs. */
@@ -139,6 +138,8 @@ export class ServiceClient {
     const started = ticksOf(clock);
     const turn = this.#turn++;
     let attempts = 0;
+    // Before the permit: the time at which a request is counted is that at which it is sent.
+    const http = await (this.#http ??= loadHttp(this.#options.timeoutMs));
     const send = async (): Promise<T> => {
       for (;;) {
         await right?.ready(unsent);
@@ -155,7 +156,7 @@ export class ServiceClient {
         }
         // The call may have waited for a lease.
         permit.sentNow();
-        return await this.#once(ask, read, permit, signal);
+        return await this.#once(http, ask, read, permit, signal);
       }
     };
     const value = await withRetries(send, { clock, retries, backoffMs, signal, unsent });
@@ -188,10 +189,16 @@ export class ServiceClient {
 
   /** Closes the connections. */
   async close(): Promise<void> {
-    await this.#agent.close();
+    await (await this.#http)?.agent.close();
   }
 
-  async #once<T>(ask: Ask, read: ReadBody<T>, permit: Permit, signal?: AbortSignal): Promise<T> {
+  async #once<T>(
+    { request, agent }: Http,
+    ask: Ask,
+    read: ReadBody<T>,
+    permit: Permit,
+    signal?: AbortSignal,
+  ): Promise<T> {
     const path = pathOf(ask.endpoint, ask.path);
     const what = `${ask.endpoint.method} ${path}`;
     let open: Readable | undefined;
@@ -199,7 +206,7 @@ export class ServiceClient {
       const sentAt = this.#options.clock.now();
       const response = await request(this.#urlOf(path, ask.query), {
         method: ask.endpoint.method,
-        dispatcher: this.#agent,
+        dispatcher: agent,
         onInfo: interimLimit(),
         headers: {
           [API_KEY_HEADER]: this.#options.apiKey,
@@ -250,6 +257,19 @@ export class ServiceClient {
     }
     return url;
   }
+}
+
+interface Http {
+  readonly request: typeof import("undici").request;
+  readonly agent: Agent;
+}
+
+async function loadHttp(timeout = 60_000): Promise<Http> {
+  const { Agent, request } = (await import("undici")).default;
+  return {
+    request,
+    agent: new Agent({ headersTimeout: timeout, bodyTimeout: timeout, connect: { timeout } }),
+  };
 }
 
 /** Host and port of a service's address. @throws {UsageError} for an address that a client does not accept. */

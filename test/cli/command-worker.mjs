@@ -7,14 +7,14 @@
  */
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { runCli } from "../../dist/cli/program.js";
-import { importDefinition } from "../../dist/jobs/pipeline/import-definition.js";
+import { loadPipeline } from "../../dist/cli/bundled/index.js";
+import { runCli } from "../../dist/cli/bundled/program.js";
 import { limitThreads } from "../threads.mjs";
 
 limitThreads();
 
 // The loader of TypeScript starts its process in the folder in which it was first asked for: that of a test is deleted.
-await importDefinition("pipeline", fileURLToPath(new URL("../../pipelines/daily.ts", import.meta.url)));
+await loadPipeline(fileURLToPath(new URL("first-definition.ts", import.meta.url)));
 
 const home = process.cwd();
 

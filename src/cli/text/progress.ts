@@ -1,5 +1,6 @@
-import { MultiBar, type SingleBar } from "cli-progress";
-import { pino } from "pino";
+import { createRequire } from "node:module";
+import type { SingleBar } from "cli-progress";
+import type { Logger } from "pino";
 import type { QuotaState } from "../../client/quota-gate.js";
 import { systemClock } from "../../client/system-clock.js";
 import { MINUTE_MS } from "../../core/time.js";
@@ -58,6 +59,7 @@ export function progressView(
 
 function barView(title: string, first: string): ProgressView {
   const startedAt = performance.now();
+  const { MultiBar } = createRequire(import.meta.url)("cli-progress") as typeof import("cli-progress");
   const bars = new MultiBar({
     stream: process.stderr,
     hideCursor: true,
@@ -204,8 +206,17 @@ function lineView(write: (progress: Progress) => void): ProgressView {
 }
 
 function jsonLines(title: string): (progress: Progress) => void {
-  const log = pino({ name: "barlake", base: { run: title } }, pino.destination({ dest: 2, sync: true }));
-  return (progress) => log.info(progress, "progress");
+  let log: Logger | undefined;
+  return (progress) => {
+    log ??= openLog(title);
+    log.info(progress, "progress");
+  };
+}
+
+/** Opens the log with its first line: most commands end before that. */
+function openLog(title: string): Logger {
+  const { pino } = createRequire(import.meta.url)("pino") as typeof import("pino");
+  return pino({ name: "barlake", base: { run: title } }, pino.destination({ dest: 2, sync: true }));
 }
 
 function textLines(title: string): (progress: Progress) => void {

@@ -29,16 +29,18 @@ export async function importDefinition(kind: string, file: string): Promise<unkn
 
 /** The index of this package, where it runs compiled. */
 const OWN_INDEX = new URL("../../index.js", import.meta.url).href;
+/** The index of the modules that run: `src/cli/bundle.js` puts that of the bundle here. */
+const RUNNING_INDEX = OWN_INDEX;
 
 /**
  * A hook of Node's loader: where a file's `barlake` is this very package, it gets the modules that run already. Else the
  * whole package is transformed and loaded a second time, two seconds of processor time for each command.
  */
-const SAME_INSTANCE = `let own;
-export function initialize(url) { own = url; }
+const SAME_INSTANCE = `let indexes;
+export function initialize(given) { indexes = given; }
 export async function resolve(specifier, context, next) {
   const found = await next(specifier, context);
-  return found.url.split("?")[0] === own ? { ...found, url: own } : found;
+  return found.url.split("?")[0] === indexes.own ? { ...found, url: indexes.running } : found;
 }`;
 
 let typeScript: Promise<NamespacedUnregister> | undefined;
@@ -55,7 +57,9 @@ async function loadTypeScript(): Promise<NamespacedUnregister> {
   const scope = { namespace: "definitions" };
   commonJs.register(scope);
   const registered = modules.register(scope);
-  register(`data:text/javascript,${encodeURIComponent(SAME_INSTANCE)}`, { data: OWN_INDEX });
+  register(`data:text/javascript,${encodeURIComponent(SAME_INSTANCE)}`, {
+    data: { own: OWN_INDEX, running: RUNNING_INDEX },
+  });
   return registered;
 }
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import { AwsV4Signer } from "aws4fetch";
 import pRetry from "p-retry";
-import { Agent, request } from "undici";
+import type { Agent } from "undici";
 import { BarlakeError, messageOf, TransportError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import type { CredentialSource } from "../access/credential-source.js";
@@ -81,11 +81,14 @@ const SLOW_DOWN_FACTOR = 5;
 /** Opens connections to the store as they are needed. */
 export function storeTransport(options: TransportOptions): StoreTransport {
   const { bucket, endpoint, credentials, clock, retries = 8, backoffMs = 100, timeoutMs = 30_000 } = options;
-  const agent = new Agent({
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-    connect: { timeout: timeoutMs },
-  });
+  // The library of HTTP is loaded with the first request: most lakes are not in a store.
+  let connections: Promise<Agent> | undefined;
+  const connect = async (): Promise<Agent> =>
+    new (await import("undici")).default.Agent({
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+      connect: { timeout: timeoutMs },
+    });
   const signingKeys = new Map<string, ArrayBuffer>();
   const base = baseOf(bucket, endpoint);
   let isReached = false;
@@ -117,6 +120,8 @@ export function storeTransport(options: TransportOptions): StoreTransport {
   ): Promise<T> => {
     const url = urlOf(base, sent);
     const headers = await sign(sent, url);
+    const { request } = (await import("undici")).default;
+    const agent = await (connections ??= connect());
     const what = `${sent.method} s3://${bucket}/${sent.key ?? ""}`;
     let body: Readable | undefined;
     let isRead = false;
@@ -185,7 +190,7 @@ export function storeTransport(options: TransportOptions): StoreTransport {
         },
       });
     },
-    close: () => agent.close(),
+    close: async () => (await connections)?.close(),
   };
 }
 

@@ -44,6 +44,28 @@ test("a definition gets the package that runs, not a second instance of it", () 
   expect(found("module")).toEqual({ name: "mine", isSame: true });
 });
 
+test("a definition gets the package that runs also where it runs from the bundle of the command line", () => {
+  mkdirSync(join(folder, "node_modules"));
+  symlinkSync(PACKAGE, join(folder, "node_modules", "barlake"), "dir");
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));
+  const file = join(folder, "mine.ts");
+  writeFileSync(
+    file,
+    `import { definePipeline } from "barlake";
+     globalThis.theirs = definePipeline;
+     export default definePipeline({ name: "mine", kind: "reference" });`,
+  );
+  const script = `
+    const { definePipeline, loadPipeline } = await import(${JSON.stringify(built("cli/bundled/index.js"))});
+    const { name } = await loadPipeline(${JSON.stringify(file)});
+    console.log(JSON.stringify({ name, isSame: globalThis.theirs === definePipeline }));`;
+  const output = execFileSync(process.execPath, ["--input-type=module", "-e", script], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  expect(JSON.parse(output)).toEqual({ name: "mine", isSame: true });
+});
+
 test("a definition outside of a package of ES modules is loaded, too", () => {
   expect(found("commonjs")).toMatchObject({ name: "mine" });
 });

@@ -1,5 +1,4 @@
 import pRetry from "p-retry";
-import { request } from "undici";
 import { systemClock } from "../../../client/system-clock.js";
 import { messageOf, TransportError } from "../../../core/errors.js";
 import type { Clock } from "../../../core/time.js";
@@ -145,6 +144,8 @@ async function post(
     () => {},
   );
   try {
+    // Loaded here, because few runs notify.
+    const { request } = (await import("undici")).default;
     const { statusCode, body } = await request(webhook, {
       method: "POST",
       headers: { "content-type": "application/json" },
