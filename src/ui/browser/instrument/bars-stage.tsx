@@ -138,6 +138,7 @@ export function BarsStage({
         {bars !== undefined && !isEmpty && (
           <Legend bars={bars} at={point ?? bars.time.length - 1} averages={averages} isMinutes={isMinutes} />
         )}
+        {loaded === undefined && fault === undefined && <span class="busy quiet">{text("loading")} …</span>}
         {isBusy && <span class="busy quiet">{text("earlier")} …</span>}
         {isEmpty && <Missing why={text("noBarsOf")} next={next} />}
         {fault !== undefined && <FaultBox fault={fault} />}
