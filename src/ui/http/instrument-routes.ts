@@ -1,6 +1,5 @@
 import type { RecordBatch } from "apache-arrow";
 import type { FastifyInstance } from "fastify";
-import { batchesToIpc } from "../../arrow/batches-ipc.js";
 import type { TradingDate } from "../../core/time.js";
 import type { Reader } from "../../lake/publish.js";
 import { ADJUSTMENTS, PERIODS } from "../../market/period.js";
@@ -72,6 +71,8 @@ export function addInstrumentRoutes(app: FastifyInstance, parts: WorkspaceParts)
       return found;
     };
     const bars = await readBars({ snapshots, read }, requested);
+    // Arrow is loaded with the first chart: the workspace starts sooner.
+    const { batchesToIpc } = await import("../../arrow/batches-ipc.js");
     const pieces: Uint8Array[] = [];
     for await (const piece of batchesToIpc(inTurn(bars.batches), "stream")) pieces.push(piece);
     return reply

@@ -14,7 +14,6 @@ import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 import type { LakeState } from "../session/lake-states.js";
 import type { BarsRequest } from "./bars-query.js";
-import { calendarBars, chartBatch, chartRows, STORED_COLUMNS, statePrices } from "./chart-batch.js";
 
 const ALL_DAYS = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 
@@ -59,6 +58,10 @@ export class SegmentBars implements AsyncDisposable {
       from: from === undefined ? ALL_DAYS.from : epochDay(from),
       to: to === undefined ? ALL_DAYS.to : epochDay(to),
     };
+    // Arrow is loaded with the first chart.
+    const { calendarBars, chartBatch, chartRows, STORED_COLUMNS, statePrices } = await import(
+      "./chart-batch.js"
+    );
     const demand = demandOf(symbol, range, STORED_COLUMNS);
     const { bars, ...missing } = await this.#segments.read(snapshot, demand);
     if (bars === undefined) return missing;
