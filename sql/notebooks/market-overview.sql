@@ -4,7 +4,7 @@
 -- `region` chooses the market: CN, HK or US. Returns are measured from the previous close that the exchange states, so
 -- that splits and dividends are no moves. The market's return is the plain mean of its stocks; those that did not trade
 -- count nothing.
--- %% param region = coalesce((SELECT region FROM bars_1d GROUP BY region ORDER BY count(*) DESC LIMIT 1), 'CN')
+-- %% param region = coalesce((SELECT region FROM bars_1d GROUP BY region ORDER BY count(*) DESC LIMIT 1), 'CN') options=(SELECT unnest(['CN', 'HK', 'US']))
 -- %% param days = 250
 
 -- %%

@@ -1,8 +1,10 @@
 import type { AddressInfo } from "node:net";
 import fastify, { type FastifyInstance } from "fastify";
+import { type Calendars, readCalendars } from "../api/lake/calendars.js";
 import { BarlakeError, cannotListen, QueryError, UsageError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
 import type { Lake } from "../lake/lake.js";
+import type { SegmentOptions } from "../lake/places.js";
 import { Access } from "./http/access.js";
 import { addGuard, TOKEN } from "./http/guard.js";
 import { addInstrumentRoutes } from "./http/instrument-routes.js";
@@ -12,10 +14,11 @@ import { PAGE, readPageFiles } from "./http/page-files.js";
 import { addQualityRoutes } from "./http/quality-routes.js";
 import { addResultRoutes } from "./http/result-routes.js";
 import { addRunsRoutes } from "./http/runs-routes.js";
+import { SegmentBars } from "./instrument/segment-bars.js";
 import { StoredResults } from "./results/stored-results.js";
 import { NO_RUN_PLACE, type RunPlace } from "./runs/run-place.js";
 import { StartedRuns } from "./runs/started-runs.js";
-import { LakeStates } from "./session/lake-states.js";
+import { type LakeState, LakeStates } from "./session/lake-states.js";
 import { type SessionLimits, SessionReaders } from "./session/session-readers.js";
 import type { WorkspaceParts } from "./workspace-parts.js";
 
@@ -33,6 +36,8 @@ export interface WorkspaceOptions {
   readonly pipelines?: string | undefined;
   /** Where runs that are started from the page get their key. @default nothing can be run */
   readonly runPlace?: RunPlace | undefined;
+  /** Where this machine keeps segments of bars, from which charts are drawn; false: nowhere. */
+  readonly segments?: SegmentOptions | false | undefined;
   /** Memory, threads and time of a session. */
   readonly limits?: SessionLimits | undefined;
   /** @default that of the lake */
@@ -63,12 +68,17 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
   const clock = options.clock ?? lake.clock;
   const readers = new SessionReaders(lake, clock, options.limits);
   const results = new StoredResults();
+  const place = options.segments === false ? undefined : lake.segmentPlace(options.segments);
+  const calendars = (state: LakeState): Promise<Calendars> =>
+    readers.use(state, { signal: new AbortController().signal }, ({ session }) => readCalendars(session));
+  const segments = place && new SegmentBars(lake, place, calendars);
   const parts: WorkspaceParts = {
     lake,
     location: options.location ?? lake.location,
     states: new LakeStates(lake),
     readers,
     results,
+    segments,
     clock,
     notebooks: options.notebooks,
     pipelines: options.pipelines,
@@ -82,6 +92,7 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
   const url = `http://${HOST}:${port}`;
   const close = async (): Promise<void> => {
     await Promise.all([app.close(), readers[Symbol.asyncDispose](), started[Symbol.asyncDispose]()]);
+    await segments?.[Symbol.asyncDispose]();
     results[Symbol.dispose]();
   };
   return {

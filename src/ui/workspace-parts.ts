@@ -1,5 +1,6 @@
 import type { Clock } from "../core/time.js";
 import type { Lake } from "../lake/lake.js";
+import type { SegmentBars } from "./instrument/segment-bars.js";
 import type { StoredResults } from "./results/stored-results.js";
 import type { RunPlace } from "./runs/run-place.js";
 import type { LakeStates } from "./session/lake-states.js";
@@ -13,6 +14,8 @@ export interface WorkspaceParts {
   readonly states: LakeStates;
   readonly readers: SessionReaders;
   readonly results: StoredResults;
+  /** Bars of charts; undefined: only the sessions have them. */
+  readonly segments: SegmentBars | undefined;
   readonly clock: Clock;
   /** Folder of the user's notebooks; undefined: only those that come with barlake. */
   readonly notebooks: string | undefined;

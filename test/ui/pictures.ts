@@ -1,6 +1,6 @@
 /*
- * Pictures of every view, light and dark, wide and narrow: `npm run pictures -- LAKE FOLDER`. They are for looking at:
- * no test compares them.
+ * Pictures of every view, light and dark, wide and narrow: `npm run pictures -- LAKE FOLDER [VIEW ...]`, with
+ * `PICTURES_LOCALE=zh-CN` in Chinese. They are for looking at: no test compares them.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -13,6 +13,7 @@ const [location = "data/demo/lake", folder = "data/pictures", ...chosen] = proce
 const lake = new Lake(location);
 if (!(await hasTables(lake)))
   throw new Error(`${location} has no tables: npm run demo makes such a lake, or name another one`);
+const locale = process.env.PICTURES_LOCALE ?? "en-US";
 const SIZES = [
   { width: 1400, height: 900 },
   { width: 390, height: 844 },
@@ -25,6 +26,7 @@ const first = await firstSymbol();
 const views: Readonly<Record<string, string>> = {
   lake: "/",
   instrument: `/instrument/${first}`,
+  compare: `/instrument/${first}?adjust=none&marks=0&compare=${await nextSymbol()}`,
   weeks: `/instrument/${first}?period=1w&adjust=backward&log=1`,
   minutes: `/instrument/${first}?period=5m`,
   notebooks: "/notebook",
@@ -41,12 +43,12 @@ for (const [name, path] of Object.entries(views))
   for (const viewport of SIZES)
     for (const colorScheme of ["light", "dark"] as const) {
       if (chosen.length > 0 && !chosen.includes(name)) continue;
-      await using context = await browser.newContext({ viewport, colorScheme });
+      await using context = await browser.newContext({ viewport, colorScheme, locale });
       const page = await context.newPage();
       await page.goto(workspace.address(path));
       await page.waitForSelector("main h1");
       await page.waitForLoadState("networkidle");
-      await page.waitForSelector(".hollow, .stale", { state: "detached" });
+      await page.waitForSelector(".hollow, .stale, .busy", { state: "detached" });
       if (name === "editor") {
         await page.getByRole("button", { name: "Edit", exact: true }).nth(1).click({ force: true });
         await page.locator(".cm-content").waitFor();
@@ -65,6 +67,12 @@ async function firstLink(path: string, selector: string): Promise<string> {
   await page.waitForSelector(".hollow", { state: "detached" });
   const link = page.locator(selector).first();
   return ((await link.count()) > 0 ? await link.getAttribute("href") : undefined) ?? path;
+}
+
+/** The instrument after the one that was traded most. */
+async function nextSymbol(): Promise<string> {
+  const link = await firstLink(`/instrument/${first}`, ".steps a:last-child");
+  return link.split("/").at(-1) ?? "";
 }
 
 /** The instrument that was traded most. */

@@ -11,17 +11,13 @@ import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
 import { SegmentReader } from "../../lake/segments/segment-reader.js";
 import { storedColumns, viewBars, viewColumns } from "../../lake/segments/view-bars.js";
 import { ADJUSTMENTS, type Adjustment } from "../../market/period.js";
-import type { Region } from "../../market/regions.js";
 import { parseSymbol, regionOf } from "../../market/symbol.js";
-import { type IsUnknownBetween, unknownBetween } from "../../market/trading-calendar.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 import { dateOption } from "../time-input.js";
+import { type Calendars, calendarsOf } from "./calendars.js";
 import type { TableFilter } from "./table-query.js";
-
-/** Which days are unknown to the calendar of each region. */
-type Calendars = Readonly<Record<Region, IsUnknownBetween>>;
 
 /** Most symbols of a read from segments: DuckDB reads the bars of more with all cores. */
 const MOST_SYMBOLS = 2000;
@@ -129,9 +125,7 @@ export class SegmentReads implements AsyncDisposable {
   }
 
   async #readCalendars(state: PointInTime): Promise<Calendars> {
-    const days = await this.#knownDays(state);
-    const calendarOf = (region: Region): IsUnknownBetween => unknownBetween(days.get(region) ?? []);
-    return { CN: calendarOf("CN"), HK: calendarOf("HK"), US: calendarOf("US") };
+    return calendarsOf(await this.#knownDays(state));
   }
 
   /** The table in a state; undefined where reading the view says what is wrong, or shows tables in several states. */

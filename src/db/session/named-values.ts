@@ -5,7 +5,7 @@ import type {
   DuckDBType,
   DuckDBValue,
 } from "@duckdb/node-api";
-import { DuckDBTypeId, VARCHAR } from "../../arrow/duckdb-api.js";
+import { DuckDBTypeId, type StatementType, VARCHAR } from "../../arrow/duckdb-api.js";
 import { UsageError } from "../../core/errors.js";
 
 /** A DuckDB value and its type. */
@@ -43,11 +43,20 @@ export interface NamedStatement extends Disposable {
   readonly run: () => Promise<DuckDBResult>;
 }
 
+/** Judges what DuckDB has found in a text, before it runs. @throws what refuses it */
+export type StatementCheck = (statement: {
+  readonly type: StatementType;
+  /** Statements of the text. */
+  readonly count: number;
+  readonly sql: string;
+}) => void;
+
 /** A statement with values: to be started once. */
 export function namedStatement(
   connection: DuckDBConnection,
   sql: string,
   values: NamedValues,
+  check: StatementCheck = () => {},
 ): NamedStatement {
   let open: DuckDBPreparedStatement | undefined;
   /** DuckDB makes several statements of some, such as PIVOT: the ones before the last are run. */
@@ -55,6 +64,7 @@ export function namedStatement(
     const statements = await connection.extractStatements(sql);
     for (let index = 0; ; index++) {
       open = await statements.prepare(index);
+      check({ type: open.statementType, count: statements.count, sql });
       bindNamed(open, values);
       if (index === statements.count - 1) return open;
       await open.run();

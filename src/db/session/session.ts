@@ -28,6 +28,7 @@ import {
   computeValue,
   type NamedValues,
   namedStatement,
+  type StatementCheck,
   type TypedValue,
 } from "./named-values.js";
 import { closeDatabase, connect, type Database, openDatabase } from "./open-database.js";
@@ -48,6 +49,8 @@ export class Session implements Disposable {
   readonly #cached: CachedStatements;
   #interrupts = 0;
   #reads: CheckedReads | undefined;
+  /** Judges the statements that {@link result} runs. */
+  statementCheck: StatementCheck | undefined;
   #isClosed = false;
 
   private constructor(
@@ -151,7 +154,7 @@ export class Session implements Disposable {
   async result(sql: string, values: NamedValues, limit: number, copy?: ResultCopy): Promise<StatementResult> {
     return this.#guard(sql, async () => {
       this.#cached.drop();
-      using statement = namedStatement(this.#connection, sql, values);
+      using statement = namedStatement(this.#connection, sql, values, this.statementCheck);
       const why = this.#whyStopped(sql, (again) => bindNamed(again, values));
       const started = await this.#undoable(sql, statement.stream, statement.run);
       const result = wholeResult(started, why, () => this.checkReads());

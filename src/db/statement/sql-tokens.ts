@@ -10,20 +10,35 @@ export interface SqlToken {
 
 type Rule = readonly [kind: SqlToken["kind"], pattern: RegExp, isOpen: boolean];
 
+/** What separates tokens: only some of Unicode's blanks, of which some have no width. All others may stand in a word. */
+const BLANK = String.raw`[\t-\r \u00a0\u2000-\u200b\u202f\u205f\u2060\u3000\ufeff]`;
+const LETTER = String.raw`(?!${BLANK})[\p{L}_\u{80}-\u{10ffff}]`;
+const IN_TAG = String.raw`(?!${BLANK})[\p{L}\p{N}_\u{80}-\u{10ffff}]`;
+const IN_ESCAPES = String.raw`(?:[^'\\]|''|\\[\s\S])*`;
+/** Between two pieces of one string: blanks and comments, with a line break after the first comments. */
+const NEXT_PIECE = String.raw`(?:[ \t\f]|--[^\r\n]*)*[\r\n](?:${BLANK}|--[^\r\n]*[\r\n])*`;
+const ESCAPES = String.raw`[eE]'${IN_ESCAPES}(?:'${NEXT_PIECE}'${IN_ESCAPES})*`;
+
 /** The token rules of DuckDB's scanner: the first match wins. Sticky patterns match only at `lastIndex`. */
 const RULES: readonly Rule[] = [
-  ["blank", /\s+/y, false],
+  ["blank", new RegExp(`${BLANK}+`, "uy"), false],
   ["comment", /--[^\r\n]*/y, false],
-  ["string", /[eE]'(?:[^'\\]|''|\\[\s\S])*'/y, false],
-  ["string", /[eE]'(?:[^'\\]|''|\\[\s\S])*\\?$/y, true],
+  // A string with escapes goes on after a line break: a quote there opens no string of another kind.
+  ["string", new RegExp(`${ESCAPES}'`, "uy"), false],
+  ["string", new RegExp(String.raw`${ESCAPES}\\?$`, "uy"), true],
   ["string", /(?:[bBxX])?'(?:[^']|'')*'/y, false],
   ["string", /(?:[bBxX])?'(?:[^']|'')*$/y, true],
   ["identifier", /"(?:[^"]|"")*"/y, false],
   ["identifier", /"(?:[^"]|"")*$/y, true],
-  ["word", /[\p{L}_\u{80}-\u{10ffff}][\p{L}\p{N}_$\u{80}-\u{10ffff}]*/uy, false],
-  ["number", /\d[\w.]*/y, false],
+  ["word", new RegExp(`${LETTER}(?:${IN_TAG}|[$])*`, "uy"), false],
+  // Letters after a number are not the number's: they begin a word, or a string with escapes.
+  [
+    "number",
+    /0[xX][\da-fA-F]+|0[bB][01]+|\d+(?:_\d+)*(?:\.(?:\d+(?:_\d+)*)?)?(?:[eE][+-]?\d+(?:_\d+)*)?/y,
+    false,
+  ],
 ];
-const DOLLAR_QUOTE = /\$(?:[\p{L}_\u{80}-\u{10ffff}][\p{L}\p{N}_\u{80}-\u{10ffff}]*)?\$/uy;
+const DOLLAR_QUOTE = new RegExp(String.raw`\$(?:${LETTER}(?:${IN_TAG})*)?\$`, "uy");
 
 /** Splits SQL into tokens, as DuckDB's scanner does. Any text is accepted, and the tokens cover all of it. */
 export function sqlTokens(sql: string): SqlToken[] {

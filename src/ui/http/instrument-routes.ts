@@ -1,9 +1,10 @@
+import type { RecordBatch } from "apache-arrow";
 import type { FastifyInstance } from "fastify";
-import { batchesToIpc } from "../../arrow/batches-ipc.js";
+import type { TradingDate } from "../../core/time.js";
 import type { Reader } from "../../lake/open-reader.js";
 import { ADJUSTMENTS, PERIODS } from "../../market/period.js";
 import { parseSymbol } from "../../market/symbol.js";
-import { readBars } from "../instrument/bars-query.js";
+import { queryBars, readBars } from "../instrument/bars-query.js";
 import { findInstruments } from "../instrument/find-instruments.js";
 import { InstrumentLists } from "../instrument/instrument-lists.js";
 import { instrumentReport, statementsReport } from "../instrument/instrument-report.js";
@@ -18,7 +19,7 @@ const MOST_FOUND = 12;
 
 /** Routes of the view Instrument, and of the search in the frame. */
 export function addInstrumentRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
-  const { readers } = parts;
+  const { readers, segments } = parts;
   const lists = new InstrumentLists();
   const readOf =
     (state: LakeState) =>
@@ -60,9 +61,18 @@ export function addInstrumentRoutes(app: FastifyInstance, parts: WorkspaceParts)
       adjustment: oneOf(query, "adjust", ADJUSTMENTS),
       to: dateOf(query, "to"),
     };
-    const bars = await readers.use(stateOf(request, parts), { signal }, (reader) =>
-      readBars(reader, requested),
-    );
+    const state = stateOf(request, parts);
+    const { snapshots } = state;
+    const read = async (from: TradingDate | undefined): Promise<readonly RecordBatch[]> => {
+      const { batch, buildMissing } = (await segments?.read(state, requested, from)) ?? {};
+      if (batch !== undefined) return [batch];
+      const found = await readers.use(state, { signal }, (reader) => queryBars(reader, requested, from));
+      buildMissing?.();
+      return found;
+    };
+    const bars = await readBars({ snapshots, read }, requested);
+    // Arrow is loaded with the first chart: the workspace starts sooner.
+    const { batchesToIpc } = await import("../../arrow/batches-ipc.js");
     const pieces: Uint8Array[] = [];
     for await (const piece of batchesToIpc(inTurn(bars.batches), "stream")) pieces.push(piece);
     return reply

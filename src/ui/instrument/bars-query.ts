@@ -45,19 +45,21 @@ const WINDOW_DAYS: Readonly<Record<Period, number | undefined>> = {
 /** How much longer the next window is where one has no bar: of a suspension, or after a delisting. */
 const WIDENING = 5;
 
+/** Where bars are read. */
+export interface BarsSource {
+  readonly snapshots: readonly Snapshot[];
+  /** The bars of the request from a date on, in the order of time. @param from @default everything */
+  readonly read: (from: TradingDate | undefined) => Promise<readonly RecordBatch[]>;
+}
+
 /** Reads a window of bars: the newest, or those before a date. */
-export async function readBars({ session, snapshots }: Reader, request: BarsRequest): Promise<ReadBars> {
+export async function readBars({ snapshots, read }: BarsSource, request: BarsRequest): Promise<ReadBars> {
   const { symbol, period } = request;
   const table = basePeriod(period) === "1d" ? BARS_1D : BARS_1M;
   const bounds = daysOf(
     snapshots.find((one) => one.table === table),
     regionOf(symbol),
   );
-  const read = async (from: TradingDate | undefined): Promise<RecordBatch[]> => {
-    const batches: RecordBatch[] = [];
-    for await (const batch of await session.batches(barsSql(request, from), [symbol])) batches.push(batch);
-    return batches;
-  };
   let days = WINDOW_DAYS[period];
   if (days === undefined || bounds === undefined)
     return { batches: await read(undefined), from: undefined, hasEarlier: false };
@@ -70,6 +72,18 @@ export async function readBars({ session, snapshots }: Reader, request: BarsRequ
     if (!hasEarlier || batches.some(({ numRows }) => numRows > 0)) return { batches, from, hasEarlier };
     days *= WIDENING;
   }
+}
+
+/** The bars of a request from a date on, by the views. */
+export async function queryBars(
+  { session }: Pick<Reader, "session">,
+  request: BarsRequest,
+  from: TradingDate | undefined,
+): Promise<RecordBatch[]> {
+  const batches: RecordBatch[] = [];
+  const { symbol } = request;
+  for await (const batch of await session.batches(barsSql(request, from), [symbol])) batches.push(batch);
+  return batches;
 }
 
 /** Times are seconds of the exchange's own clock, as a chart's axis takes them; of days and longer, of the date. */

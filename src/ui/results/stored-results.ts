@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { batchesToIpc } from "../../arrow/batches-ipc.js";
 import type { QueryEngine } from "../../db/query-engine.js";
 import { ident, literal } from "../../db/quote.js";
 import { Session } from "../../db/session/session.js";
@@ -117,6 +116,7 @@ async function openDatabase({
 }
 
 async function* arrowOf(connection: Session, table: string): AsyncGenerator<Uint8Array> {
+  const { batchesToIpc } = await import("../../arrow/batches-ipc.js");
   yield* batchesToIpc(await connection.batches(`FROM ${table}`), "file");
 }
 

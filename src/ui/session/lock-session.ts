@@ -3,6 +3,7 @@ import type { Session } from "../../db/session/session.js";
 import { isOutside, type Lake } from "../../lake/lake.js";
 import { REJECTS_FOLDER } from "../../lake/land/rejects.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
+import { expectPermitted } from "./statement-rule.js";
 
 /** Most that one session may spill to the disk. */
 const MOST_SPILLED = "2GB";
@@ -31,4 +32,5 @@ export async function lockSession(
     "lock_configuration = true",
   ])
     await session.run(`SET ${setting}`);
+  session.statementCheck = expectPermitted;
 }

@@ -1,3 +1,6 @@
+import { StatementType } from "../../arrow/duckdb-api.js";
+import { QueryError } from "../../core/errors.js";
+import type { StatementCheck } from "../../db/session/named-values.js";
 import { type SqlToken, sqlTokens } from "../../db/statement/sql-tokens.js";
 
 /** Words that a statement may begin with: queries, and changes of what is in memory of the session alone. */
@@ -24,21 +27,30 @@ const FIRST_WORDS: ReadonlySet<string> = new Set([
   "with",
 ]);
 
+const FOREIGN_BLANK = /[^\t-\r ]/;
+
 /** Words that may stand between EXPLAIN and the statement that it explains. */
 const EXPLAIN_WORDS: ReadonlySet<string> = new Set(["analyze", "analyse", "verbose"]);
 
 /**
  * Functions that do more than read the lake although a query may call them: they write logs to a file of any permitted
- * folder, stop the log by which files are verified, or show how the lake's store is accessed. `query` and
- * `json_execute_serialized_sql` run a text that could hide them.
+ * folder, stop the log by which files are verified, show how the lake's store is accessed, read memory by its address, or
+ * choose another parser, to which {@link sqlTokens} does not apply. `query` and `json_execute_serialized_sql` run a text that
+ * could hide them.
  */
 const FORBIDDEN_FUNCTIONS: ReadonlySet<string> = new Set([
+  "arrow_scan",
+  "arrow_scan_dumb",
+  "batch_scan",
+  "check_peg_parser",
   "checkpoint",
   "disable_logging",
+  "disable_peg_parser",
   "disable_profile",
   "disable_profiling",
   "duckdb_secrets",
   "enable_logging",
+  "enable_peg_parser",
   "enable_profile",
   "enable_profiling",
   "force_checkpoint",
@@ -49,6 +61,29 @@ const FORBIDDEN_FUNCTIONS: ReadonlySet<string> = new Set([
   "write_log",
 ]);
 
+/** What DuckDB may find in a text. Of EXPLAIN, and of what is created and dropped, {@link forbiddenBy} judges the rest. */
+const PERMITTED_TYPES: ReadonlySet<StatementType> = new Set([
+  StatementType.ALTER,
+  StatementType.CREATE,
+  StatementType.CREATE_FUNC,
+  StatementType.DELETE,
+  StatementType.DROP,
+  StatementType.EXPLAIN,
+  StatementType.INSERT,
+  StatementType.SELECT,
+  StatementType.SET,
+  StatementType.UPDATE,
+  StatementType.VARIABLE_SET,
+]);
+
+/** Refuses what DuckDB takes for another statement than {@link forbiddenBy} did. @throws {QueryError} */
+export const expectPermitted: StatementCheck = ({ type, count, sql }) => {
+  // DuckDB makes two statements of PIVOT alone.
+  const isOne = count === 1 || sqlTokens(sql).some((token) => /^pivot/i.test(token.text));
+  if (isOne && PERMITTED_TYPES.has(type)) return;
+  throw new QueryError("this statement is not permitted: the workspace only reads the lake", sql);
+};
+
 /**
  * Why a statement may not run in the workspace, which only reads: DuckDB permits writes wherever it permits reads, so
  * COPY, EXPORT and ATTACH could change the lake itself. What a statement creates in memory ends with its session.
@@ -56,7 +91,14 @@ const FORBIDDEN_FUNCTIONS: ReadonlySet<string> = new Set([
  * @returns undefined where it may run.
  */
 export function forbiddenBy(sql: string): string | undefined {
-  const tokens = sqlTokens(sql).filter(({ kind }) => kind !== "blank" && kind !== "comment");
+  const all = sqlTokens(sql);
+  // DuckDB takes them for blanks by a reading of quotes that differs from its scanner's.
+  const blank = all
+    .map(({ kind, text }) => (kind === "blank" ? FOREIGN_BLANK.exec(text)?.[0] : undefined))
+    .find(Boolean);
+  if (blank !== undefined)
+    return `the blank U+${blank.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")} is not permitted in SQL: write a plain one`;
+  const tokens = all.filter(({ kind }) => kind !== "blank" && kind !== "comment");
   const end = tokens.findIndex(isSemicolon);
   // Of several statements only the first would be judged.
   if (end >= 0 && !tokens.slice(end).every(isSemicolon))
@@ -77,7 +119,9 @@ function firstWord(tokens: readonly SqlToken[]): string | undefined {
   const word = tokens[at]?.text.toLowerCase();
   const second = tokens[at + 1]?.text.toLowerCase();
   if ((word === "set" || word === "reset") && second === "variable") return undefined;
-  if (word === "create" && hasSecret(tokens.slice(at + 1, at + 6))) return "create secret";
+  if ((word === "create" || word === "drop") && hasSecret(tokens.slice(at + 1, at + 6)))
+    return `${word} secret`;
+  if (word === "update" && second === "extensions") return "update extensions";
   if (word !== "explain") return word;
   let rest = tokens.slice(at + 1);
   while (rest[0] !== undefined && EXPLAIN_WORDS.has(rest[0].text.toLowerCase())) rest = rest.slice(1);

@@ -57,6 +57,52 @@ describe("statements", () => {
     );
   });
 
+  test("of any text are as many as DuckDB finds, or more", async () => {
+    const pieces = fc.constantFrom<string>(
+      ..."' '' e' \\ \\' -- /* */ $$ $a$ $1 $ a 1 1e . _ x' U& N' \" é || :: SELECT".split(" "),
+      "\n",
+      "\r",
+      " ",
+      "\t",
+      ";SELECT 2 ",
+    );
+    const anyText = fc.tuple(
+      fc.array(pieces, { maxLength: 9 }),
+      fc.constantFrom<string>("", " -- '", "'", '"', "$$", "*/"),
+    );
+    await fc.assert(
+      fc.asyncProperty(anyText, async ([text, end]) => {
+        const sql = `SELECT ${text.join("")}${end}`;
+        const extracted = await connection.extractStatements(sql).catch(() => undefined);
+        if (extracted !== undefined)
+          expect(allStatements(sql).length, sql).toBeGreaterThanOrEqual(extracted.count);
+      }),
+      {
+        numRuns: cases({ few: 200, more: 2000, all: 100_000 }),
+        // A string in two pieces; names after a number, and after a parameter.
+        examples: [
+          [[["e'a'", "\n", "'\\' ' ", ";SELECT 2 "], " -- '"]],
+          [[["1a$$", ";SELECT 2 "], " -- '"]],
+          [[["$1a$a$", ";SELECT 2 "], " -- '"]],
+        ],
+      },
+    );
+  });
+
+  test("have between them the blanks that DuckDB takes for such", async () => {
+    const blanks = [0x9, 0xa, 0xc, 0xd, 0x20, 0xa0, 0x202f, 0x205f, 0x2060, 0x3000, 0xfeff];
+    for (let code = 0x2000; code <= 0x200b; code++) blanks.push(code);
+    for (const code of [...blanks, 0x85, 0x1680, 0x180e, 0x200c, 0x200d, 0x200e, 0x2028, 0x2029]) {
+      const sql = `SELECT${String.fromCodePoint(code)}a`;
+      const isBlank = await connection.extractStatements(sql).then(
+        () => true,
+        () => false,
+      );
+      expect(isBlank, code.toString(16)).toBe(blanks.includes(code));
+      expect(sqlTokens(sql).length, code.toString(16)).toBe(isBlank ? 3 : 1);
+    }
+  });
+
   test("are the same on one line, unless a line ends in a string", async () => {
     await fc.assert(
       fc.asyncProperty(anyStatement, async (sql) => {

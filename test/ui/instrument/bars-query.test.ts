@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
-import { readBars } from "../../../src/ui/instrument/bars-query.js";
+import { queryBars } from "../../../src/ui/instrument/bars-query.js";
 import { land, openSession, temporaryLake } from "../../lake/temporary-lake.js";
 
 test.each(["none", "forward", "backward"] as const)(
@@ -14,7 +14,7 @@ test.each(["none", "forward", "backward"] as const)(
     ]);
     const reader = await openReader(lake, { threads: 1 });
     try {
-      const { batches } = await readBars(reader, { symbol: "600519.SH", period: "1d", adjustment });
+      const batches = await queryBars(reader, { symbol: "600519.SH", period: "1d", adjustment }, undefined);
       const rows = batches.flatMap((batch) => batch.toArray());
       expect(rows.map(({ open, high, low, close }) => [open, high, low, close])).toEqual([
         [10, 11, 9, 10.5],

@@ -110,7 +110,41 @@ const attacks = (): Readonly<Record<string, string>> => ({
   "an extension that is installed": "INSTALL httpfs",
   "an extension that is loaded": "LOAD '/tmp/x.duckdb_extension'",
   "a secret": "CREATE OR REPLACE TEMPORARY SECRET s (TYPE s3)",
+  "a secret that is deleted from the disk": "DROP PERSISTENT SECRET IF EXISTS s",
+  "new extensions": "UPDATE EXTENSIONS",
+  "a log behind a blank without width": `SELECT * FROM enable_logging\u200b('QueryLog', storage = 'file', storage_config = {'path': '${inLake("log")}'})`,
+  "a log behind a blank that does not break": `SELECT * FROM enable_logging\u00a0('QueryLog', storage = 'file', storage_config = {'path': '${inLake("log")}'})`,
+  "another parser": "SELECT * FROM enable_peg_parser()",
+  "memory by its address": "FROM arrow_scan(1, 2, 3)",
+  "a second statement behind a string in two pieces": `SELECT e'a'\n'\\' ' ; COPY (SELECT 1) TO '${inLake("x.csv")}' -- '`,
+  "a second statement behind a name after a number": `SELECT 1a$$;COPY (SELECT 1) TO '${inLake("x.csv")}' -- '`,
+  "a second statement behind a parameter": `SELECT $1a$a$;COPY (SELECT 1) TO '${inLake("x.csv")}' -- '`,
+  "a written file in a query": `WITH a AS (COPY (SELECT 1) TO '${inLake("x.csv")}') FROM a`,
+  "a file as a table": "SELECT * FROM read_csv('/etc/passwd')",
+  "the kind of a file": "FROM sniff_csv('/etc/passwd')",
+  "the columns of a file": "FROM parquet_schema('/etc/passwd')",
+  "a database by a function": "FROM read_duckdb('/etc/passwd')",
+  "a file by the name of a table": "FROM query_table('/etc/passwd')",
+  "a variable from a file": "SET VARIABLE v = (SELECT content FROM read_text('/etc/passwd'))",
+  "the environment": "SELECT getenv('HOME')",
+  "the environment as a file": "FROM read_text('/proc/self/environ')",
+  "a database in a prepared statement": "PREPARE p AS ATTACH '/tmp/x.db'",
+  "what was prepared": "EXECUTE p",
+  "another catalog": "USE memory",
 });
+
+/** Functions of tables that were looked at: they give what is in memory, or read files, which the lock limits to the lake. */
+const HARMLESS =
+  `duckdb_approx_database_count duckdb_columns duckdb_connection_count duckdb_constraints duckdb_coordinate_systems
+  duckdb_databases duckdb_dependencies duckdb_extensions duckdb_external_file_cache duckdb_functions duckdb_indexes duckdb_keywords
+  duckdb_log_contexts duckdb_logs duckdb_memory duckdb_optimizers duckdb_prepared_statements duckdb_schemas duckdb_secret_types
+  duckdb_sequences duckdb_settings duckdb_table_sample duckdb_tables duckdb_temporary_files duckdb_types duckdb_variables duckdb_views
+  generate_series glob icu_calendar_names json_each json_tree parquet_bloom_probe parquet_file_metadata parquet_full_metadata
+  parquet_kv_metadata parquet_metadata parquet_scan parquet_schema pg_timezone_names pragma_collations pragma_database_size
+  pragma_metadata_info pragma_platform pragma_show pragma_storage_info pragma_table_info pragma_user_agent pragma_version query_table
+  range read_blob read_csv read_csv_auto read_duckdb read_json read_json_auto read_json_objects read_json_objects_auto read_ndjson
+  read_ndjson_auto read_ndjson_objects read_parquet read_text repeat repeat_row seq_scan sniff_csv sql_auto_complete summary
+  test_all_types test_vector_types unnest`.split(/\s+/);
 
 describe("refuses", () => {
   test("every statement that does more than read the lake", async () => {
@@ -144,6 +178,40 @@ describe("refuses", () => {
         readers.use(state, { signal }, ({ session }) => session.run(sql)),
         sql,
       ).rejects.toBeInstanceOf(QueryError);
+  });
+
+  test("what a text hides from the rule, by what DuckDB has found in it", async () => {
+    const state = await new LakeStates(lake).newest();
+    for (const sql of [
+      "SELECT 1; SELECT 2",
+      `COPY (SELECT 1) TO '${inLake("x.csv")}'`,
+      "CALL pragma_version()",
+    ])
+      await expect(
+        readers.use(state, { signal }, ({ session }) => session.result(sql, new Map(), 1)),
+        sql,
+      ).rejects.toThrow("not permitted: the workspace only reads the lake");
+  });
+
+  test("every function of tables is known to be harmless, or refused", async () => {
+    const state = await new LakeStates(lake).newest();
+    // A new release of DuckDB may have others: each needs a look before it is in either list.
+    const names = await readers.use(state, { signal }, ({ session }) =>
+      session.rows<{ name: string }>(
+        "SELECT DISTINCT function_name AS name FROM duckdb_functions() WHERE function_type = 'table' AND database_name = 'system'",
+      ),
+    );
+    const passed = names.filter(({ name }) => forbiddenBy(`SELECT * FROM ${name}()`) === undefined);
+    expect(passed.map(({ name }) => name).filter((name) => !HARMLESS.includes(name))).toEqual([]);
+  });
+
+  test("a file through a macro or a view that hides its path", async () => {
+    await expect(
+      run("CREATE MACRO hidden(x) AS TABLE SELECT * FROM read_text(x)", "FROM hidden('/etc/passwd')"),
+    ).rejects.toThrow("Permission Error");
+    await expect(run("CREATE VIEW hidden AS FROM read_text('/etc/passwd')", "FROM hidden")).rejects.toThrow(
+      "Permission Error",
+    );
   });
 
   test("no statement whose end is missing is judged: the engine says where it is wrong", () => {

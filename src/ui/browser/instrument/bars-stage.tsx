@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { basePeriod } from "../../../market/period.js";
 import type { InstrumentReport } from "../../page-data.js";
 import { change } from "../address.js";
@@ -48,7 +48,8 @@ export function BarsStage({
   const resting = useRef<ReturnType<typeof setTimeout>>(undefined);
   const compare = state.compare.join(",");
   const stateId = lake?.state;
-  useEffect(() => {
+  // What is asked for and drawn does not wait for the frame after this one, as an effect does.
+  useLayoutEffect(() => {
     chart.current = new PriceChart(
       element.current as HTMLElement,
       setPoint,
@@ -57,7 +58,7 @@ export function BarsStage({
     );
     return () => chart.current?.remove();
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (stateId === undefined) return;
     const stop = new AbortController();
     const key = { state: stateId, symbol, period, adjust };
@@ -101,7 +102,7 @@ export function BarsStage({
   useEffect(() => () => clearTimeout(resting.current), [symbol]);
   const marks = hasMarks ? marksOf(report) : [];
   const rising = risingColour(report?.region ?? null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (loaded === undefined || loaded.bars.time.length === 0) return chart.current?.remove();
     const { bars, key, compared } = loaded;
     const hasTimes = basePeriod(key.period) === "1m";
@@ -138,6 +139,7 @@ export function BarsStage({
         {bars !== undefined && !isEmpty && (
           <Legend bars={bars} at={point ?? bars.time.length - 1} averages={averages} isMinutes={isMinutes} />
         )}
+        {loaded === undefined && fault === undefined && <span class="busy quiet">{text("loading")} …</span>}
         {isBusy && <span class="busy quiet">{text("earlier")} …</span>}
         {isEmpty && <Missing why={text("noBarsOf")} next={next} />}
         {fault !== undefined && <FaultBox fault={fault} />}

@@ -26,7 +26,7 @@ function MarketCard({ market }: { readonly market: MarketReport }) {
         <h3>{region}</h3>
         <span class={status === "closed" ? "state" : "state live"}>{text(status)}</span>
         <p class="quiet">
-          {text("session")} <b>{day}</b> · {count(bars)} {text("bars")},{" "}
+          {text("session")} <b>{day}</b> · {count(bars)} {text(bars === 1 ? "bar" : "bars")},{" "}
           {open === 0 ? text("allFinal") : `${count(open)} ${text("notFinal")}`}
         </p>
       </header>
@@ -62,10 +62,15 @@ function MarketCard({ market }: { readonly market: MarketReport }) {
             {traded.map((one) => (
               <tr key={one.symbol}>
                 <th scope="row">
-                  <Link to={addressOf(`/instrument/${encodeURIComponent(one.symbol)}`)}>
-                    {one.name ?? one.symbol}
-                  </Link>{" "}
-                  <small>{one.symbol}</small>
+                  <span class="named">
+                    <Link
+                      to={addressOf(`/instrument/${encodeURIComponent(one.symbol)}`)}
+                      title={one.name ?? one.symbol}
+                    >
+                      {one.name ?? one.symbol}
+                    </Link>
+                    {one.name !== null && <small>{one.symbol}</small>}
+                  </span>
                 </th>
                 <td class="n">{price(one.close)}</td>
                 <td class={`n ${(one.change ?? 0) > 0 ? "up" : (one.change ?? 0) < 0 ? "down" : ""}`}>

@@ -48,6 +48,8 @@ const ENGLISH = {
   resultAs: "The result as",
   tooLarge: "more than the workspace can keep, so there are no further rows and no files. Select less of it.",
   htmlPage: "HTML page",
+  row: "row",
+  rows: "rows",
 };
 
 type NotebookTextName = keyof typeof ENGLISH;
@@ -100,6 +102,8 @@ const CHINESE: Readonly<Record<NotebookTextName, string>> = {
   resultAs: "结果导出为",
   tooLarge: "超出工作台能保存的大小，无法继续滚动或导出。请缩小查询范围。",
   htmlPage: "HTML 页面",
+  row: "行",
+  rows: "行",
 };
 
 const TEXTS: Readonly<Record<NotebookTextName, string>> = isChinese ? CHINESE : ENGLISH;

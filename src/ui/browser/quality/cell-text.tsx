@@ -10,15 +10,34 @@ export function ColumnHead({ column: { name, unit } }: { readonly column: Column
   );
 }
 
-/** A value as it is stored: a number with all of its digits, a text as text. */
-export function CellText({ value }: { readonly value: CellValue }) {
-  return <td class={typeof value === "number" ? "n" : "value"}>{cellText(value)}</td>;
+/** Digits of a value as it is stored. */
+const ALL_DIGITS = 12;
+
+/**
+ * A value as it is stored: a number with all of its digits, a text as text.
+ *
+ * @param unit of a value that was computed: of ratios, the digits that say something are shown.
+ */
+export function CellText({
+  value,
+  unit = null,
+}: {
+  readonly value: CellValue;
+  readonly unit?: string | null;
+}) {
+  if (typeof value !== "number") return <td class="value">{cellText(value, ALL_DIGITS)}</td>;
+  const isComputed = unit?.endsWith("ratio") === true;
+  return (
+    <td class="n" title={isComputed ? cellText(value, ALL_DIGITS) : undefined}>
+      {cellText(value, isComputed ? 4 : ALL_DIGITS)}
+    </td>
+  );
 }
 
 /** A value as text. */
-function cellText(value: CellValue): string {
+function cellText(value: CellValue, digits: number): string {
   if (value === null) return "·";
   if (typeof value === "boolean") return qualityText(value ? "yes" : "no");
-  if (typeof value === "number") return value.toLocaleString("en-US", { maximumSignificantDigits: 12 });
+  if (typeof value === "number") return value.toLocaleString("en-US", { maximumSignificantDigits: digits });
   return value;
 }

@@ -9,6 +9,7 @@ import { PriceChart } from "../instrument/price-chart.js";
 import { useIsDark } from "../is-dark.js";
 import { useShownState } from "../lake-state.js";
 import { risingColour } from "../rising.js";
+import { text } from "../texts.js";
 import { chartWindow } from "./chart-window.js";
 import { qualityText } from "./quality-texts.js";
 
@@ -72,6 +73,7 @@ export function FindingChart({
           role="img"
           aria-label={`${symbol}, ${period}, ${finding.first} – ${finding.last}`}
         />
+        {bars === undefined && fault === undefined && <span class="busy quiet">{text("loading")} …</span>}
       </div>
       <p class="truth">
         {symbol} · {period} · {qualityText("asLanded")}

@@ -55,7 +55,7 @@ export function FindingList({ rule, subject }: { readonly rule: string; readonly
                       </button>
                     </td>
                     {row.values.map((cell, nth) => (
-                      <CellText key={nth} value={cell} />
+                      <CellText key={nth} value={cell} unit={value.columns[nth]?.unit ?? null} />
                     ))}
                   </tr>
                 ))}

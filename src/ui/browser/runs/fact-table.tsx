@@ -1,3 +1,6 @@
+/** Longer texts take several lines. */
+export const LONG = 60;
+
 /** A table of facts under a heading; nothing where there is none. @param numbers places of columns of numbers */
 export function FactTable({
   id,
@@ -13,7 +16,10 @@ export function FactTable({
   readonly rows: readonly (readonly (string | number | null)[])[];
 }) {
   if (rows.length === 0) return null;
-  const classOf = (place: number): string => (numbers.includes(place) ? "n" : "");
+  const classOf = (place: number, value: string | number | null = null): string => {
+    if (typeof value === "string" && value.length > LONG) return "long";
+    return numbers.includes(place) ? "n" : "";
+  };
   return (
     <section aria-labelledby={id}>
       <h2 id={id}>{title}</h2>
@@ -32,7 +38,7 @@ export function FactTable({
             {rows.map((row, at) => (
               <tr key={at}>
                 {row.map((value, place) => (
-                  <td key={place} class={classOf(place)}>
+                  <td key={place} class={classOf(place, value)}>
                     {value === null ? "·" : value}
                   </td>
                 ))}

@@ -68,10 +68,12 @@ export function PipelineList({
                   {one.last === null ? (
                     <span class="quiet">{runsText("none")}</span>
                   ) : (
-                    <Link to={addressOf(`/runs/${encodeURIComponent(one.last.id)}`)}>
+                    <>
                       <span class={`status ${one.last.status}`}>{one.last.status}</span>{" "}
-                      {instant(one.last.startedAt)}
-                    </Link>
+                      <Link to={addressOf(`/runs/${encodeURIComponent(one.last.id)}`)}>
+                        {instant(one.last.startedAt)}
+                      </Link>
+                    </>
                   )}
                 </td>
                 <td class="schedule">{scheduleWords(one.schedule)}</td>

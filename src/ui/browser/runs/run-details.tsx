@@ -6,7 +6,7 @@ import { useJson } from "../fetch-data.js";
 import { bytes, count, duration, instant } from "../formats.js";
 import { useStateAddress } from "../lake-state.js";
 import { Link } from "../link.js";
-import { FactTable } from "./fact-table.js";
+import { FactTable, LONG } from "./fact-table.js";
 import { runsText } from "./runs-texts.js";
 
 /** Everything about one run. */
@@ -45,7 +45,7 @@ function Details({ report }: { readonly report: RunDetailsReport }) {
       `${count(run.inserted)} ${runsText("inserted")}, ${count(run.updated)} ${runsText("updated")}, ${count(run.unchanged)} ${runsText("unchanged")}`,
     ],
     [runsText("service"), run.host],
-    [runsText("options"), run.options],
+    [runsText("options"), run.options.replaceAll(",", ", ")],
   ];
   return (
     <>
@@ -62,7 +62,7 @@ function Details({ report }: { readonly report: RunDetailsReport }) {
       )}
       <dl class="facts">
         {facts.map(([name, text]) => (
-          <div key={name}>
+          <div key={name} class={text.length > LONG ? "long" : ""}>
             <dt>{name}</dt>
             <dd>{text}</dd>
           </div>

@@ -1,7 +1,6 @@
 import type { ResultReport } from "../../../page-data.js";
 import { apiAddress } from "../../fetch-data.js";
 import { count } from "../../formats.js";
-import { text } from "../../texts.js";
 import { notebookText } from "../notebook-texts.js";
 import { virtualTable } from "./virtual-table.js";
 
@@ -40,7 +39,7 @@ export function resultControls(
   links.className = "exports";
   for (const { id, rows } of results.slice(-1)) {
     const number = links.appendChild(document.createElement("span"));
-    number.textContent = `${count(rows)} ${text("rows")}`;
+    number.textContent = `${count(rows)} ${notebookText(rows === 1 ? "row" : "rows")}`;
     if (id === null) {
       number.textContent += `: ${notebookText("tooLarge")}`;
       continue;

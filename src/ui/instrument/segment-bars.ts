@@ -1,0 +1,102 @@
+import type { RecordBatch } from "apache-arrow";
+import type { Calendars } from "../../api/lake/calendars.js";
+import { epochDay, type TradingDate } from "../../core/time.js";
+import type { Lake } from "../../lake/lake.js";
+import type { Snapshot } from "../../lake/log/snapshot.js";
+import { adjustPrices, EX_EVENT_COLUMNS, exEventsOf } from "../../lake/segments/adjust-bars.js";
+import type { BarsDemand } from "../../lake/segments/read-bars.js";
+import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
+import { SegmentReader } from "../../lake/segments/segment-reader.js";
+import { BUCKETS } from "../../market/bucket.js";
+import { basePeriod } from "../../market/period.js";
+import { regionOf } from "../../market/symbol.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import { TRADING_DAYS } from "../../schema/trading-days.js";
+import type { LakeState } from "../session/lake-states.js";
+import type { BarsRequest } from "./bars-query.js";
+
+const ALL_DAYS = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
+
+/** The bars of a request, or what to build so that the next request finds them; neither where only the views have them. */
+export interface SegmentChart {
+  readonly batch?: RecordBatch;
+  /** Builds, in the background, the segments that were missing. */
+  readonly buildMissing?: () => void;
+}
+
+/**
+ * Bars of a chart from segments, without a session: minutes, days, and what days make. They are the rows of
+ * `adjusted`, which a test compares. It is a class because it owns the reader of segments.
+ */
+export class SegmentBars implements AsyncDisposable {
+  readonly #segments: SegmentReader;
+  readonly #hasOwnViews: boolean;
+  readonly #readCalendars: (state: LakeState) => Promise<Calendars>;
+  /** By version of the trading days. */
+  readonly #calendars = new WeakMap<Snapshot, Promise<Calendars>>();
+
+  /** @param readCalendars reads the calendars of a state. */
+  constructor(lake: Lake, place: SegmentPlace, readCalendars: (state: LakeState) => Promise<Calendars>) {
+    this.#segments = new SegmentReader(lake, place);
+    this.#hasOwnViews = lake.userViews !== undefined;
+    this.#readCalendars = readCalendars;
+  }
+
+  /** The bars of a request from a date on. @param from the first date. @default everything */
+  async read(state: LakeState, request: BarsRequest, from: TradingDate | undefined): Promise<SegmentChart> {
+    const { symbol, period, adjustment, to } = request;
+    const bucket = BUCKETS[period];
+    const region = regionOf(symbol);
+    const isCut = bucket.kind === "calendar" && (from !== undefined || to !== undefined);
+    if (region === undefined || bucket.kind === "minutes" || isCut || this.#hasOwnViews) return {};
+    const [daily, minutes, tradingDays] = [BARS_1D, BARS_1M, TRADING_DAYS].map((table) =>
+      state.snapshots.find((one) => one.table === table),
+    );
+    const snapshot = basePeriod(period) === "1d" ? daily : minutes;
+    if (snapshot === undefined || daily === undefined || tradingDays === undefined) return {};
+    const range = {
+      from: from === undefined ? ALL_DAYS.from : epochDay(from),
+      to: to === undefined ? ALL_DAYS.to : epochDay(to),
+    };
+    // Arrow is loaded with the first chart.
+    const { calendarBars, chartBatch, chartRows, STORED_COLUMNS, statePrices } = await import(
+      "./chart-batch.js"
+    );
+    const demand = demandOf(symbol, range, STORED_COLUMNS);
+    const { bars, ...missing } = await this.#segments.read(snapshot, demand);
+    if (bars === undefined) return missing;
+    if (bucket.kind === "calendar") statePrices(bars);
+    if (adjustment !== "none") {
+      const calendars = await this.#calendarsOf(tradingDays, state);
+      const { bars: days, ...rest } = await this.#segments.read(
+        daily,
+        demandOf(symbol, ALL_DAYS, EX_EVENT_COLUMNS),
+      );
+      if (days === undefined) return rest;
+      const events = exEventsOf(days, calendars);
+      if (events === undefined) return {};
+      adjustPrices(bars, events, adjustment);
+    }
+    const rows = bucket.kind === "calendar" ? calendarBars(bars, bucket.unit) : chartRows(bars);
+    return { batch: chartBatch(rows, basePeriod(period), region) };
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#segments[Symbol.asyncDispose]();
+  }
+
+  async #calendarsOf(tradingDays: Snapshot, state: LakeState): Promise<Calendars> {
+    const known = this.#calendars.get(tradingDays) ?? this.#readCalendars(state);
+    this.#calendars.set(tradingDays, known);
+    known.catch(() => this.#calendars.delete(tradingDays));
+    return known;
+  }
+}
+
+function demandOf(
+  symbol: string,
+  range: { readonly from: number; readonly to: number },
+  columns: ReadonlySet<string>,
+): BarsDemand {
+  return { symbols: [symbol], by: "day", rangeOf: () => range, columns };
+}
