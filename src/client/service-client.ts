@@ -1,11 +1,11 @@
 import type { Readable } from "node:stream";
-import type { Agent } from "undici";
 import { UsageError } from "../core/errors.js";
 import { type Clock, ticksOf } from "../core/time.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
 import { ARROW_OR_JSON, JSON_TYPE, offersArrow } from "../wire/media-type.js";
 import { expectClockNotAhead } from "./clock-ahead.js";
 import { decodedBody, encodingsFor } from "./content-encoding.js";
+import { type HttpConnections, httpConnections } from "./http-connections.js";
 import { type GroupOptions, KeyQuota, type Permit, type Taken } from "./key-quota.js";
 import type { QuotaState } from "./quota-gate.js";
 import { isOverQuota, refusalError, withRequest } from "./response-error.js";
@@ -91,7 +91,7 @@ export class ServiceClient {
   readonly #options: ServiceClientOptions;
   readonly #base: URL;
   /** The library of HTTP, and its connections; loaded with the first request, as many runs have nothing to ask. */
-  #http: Promise<Http> | undefined;
+  #http: Promise<HttpConnections> | undefined;
   readonly #quota: KeyQuota;
   #turn = 0;
   #knownAheadMs = 0;
@@ -139,7 +139,7 @@ export class ServiceClient {
     const turn = this.#turn++;
     let attempts = 0;
     // Before the permit: the time at which a request is counted is that at which it is sent.
-    const http = await (this.#http ??= loadHttp(this.#options.timeoutMs));
+    const http = await (this.#http ??= httpConnections(this.#options.timeoutMs));
     const send = async (): Promise<T> => {
       for (;;) {
         await right?.ready(unsent);
@@ -193,7 +193,7 @@ export class ServiceClient {
   }
 
   async #once<T>(
-    { request, agent }: Http,
+    { request, agent }: HttpConnections,
     ask: Ask,
     read: ReadBody<T>,
     permit: Permit,
@@ -257,19 +257,6 @@ export class ServiceClient {
     }
     return url;
   }
-}
-
-interface Http {
-  readonly request: typeof import("undici").request;
-  readonly agent: Agent;
-}
-
-async function loadHttp(timeout = 60_000): Promise<Http> {
-  const { Agent, request } = (await import("undici")).default;
-  return {
-    request,
-    agent: new Agent({ headersTimeout: timeout, bodyTimeout: timeout, connect: { timeout } }),
-  };
 }
 
 /** Host and port of a service's address. @throws {UsageError} for an address that a client does not accept. */
