@@ -156,7 +156,7 @@ export { type Service, type ServiceOptions, startService } from "./serve/http/se
 export type { ServiceLogger } from "./serve/http/service-logger.js";
 export { type Caller, type KeyRing, plainKeys } from "./serve/keys/key-ring.js";
 export type { Replay } from "./serve/replay/add-replay.js";
-export type { ReplayClock } from "./serve/replay/replay-clock.js";
+export type { ReplayClock, ReplayState } from "./serve/replay/replay-clock.js";
 
 // Copy a lake.
 
