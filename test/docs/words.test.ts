@@ -24,7 +24,9 @@ function textsIn(folder: string, form: RegExp): string[] {
 
 test("code, SQL and documentation use the usual words", () => {
   const paths = [
-    ...["README.md", "CONTRIBUTING.md", "CHANGELOG.md"],
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
     ...textsIn("src", /\.tsx?$/),
     ...textsIn("sql", /\.sql$/),
     ...textsIn("docs", /\.md$/),
