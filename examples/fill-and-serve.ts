@@ -1,5 +1,5 @@
 /*
- * A lake of its own: some symbols of a service, kept up to date, and served to others.
+ * A separate lake: some symbols of a service, updated by each run, and served to others.
  *
  *   BARLAKE_URL=... BARLAKE_API_KEY=... npx tsx examples/fill-and-serve.ts LAKE SYMBOLS
  */

@@ -61,14 +61,16 @@ export * from "./core/errors.js";
 export type { Clock, TimeRange, TradingDate } from "./core/time.js";
 export type { ParquetFiles, PartitionValues } from "./db/views/parquet-relation.js";
 export { Lake, type LakeOptions, type PointInTime, type UserViews } from "./lake/lake.js";
+export type { LakePlaces, WorkFolder } from "./lake/local/work-folder.js";
 export type { FileStats, MetaData, Protocol, RemoveFile, Txn } from "./lake/log/delta-actions.js";
 export type { DataFile, Snapshot } from "./lake/log/snapshot.js";
 export type { SegmentOptions } from "./lake/places.js";
 export type { SegmentPlace } from "./lake/segments/segment-folder.js";
-export type { Storage, StoredFile } from "./lake/storage/storage.js";
+export type { ByteRange, FileFacts, Storage, StoredFile } from "./lake/storage/storage.js";
 export type { LeaseRecord, LeaseState, LeaseStore } from "./lease/lease-store.js";
 export type { Adjustment, Period } from "./market/period.js";
 export type { Region } from "./market/regions.js";
+export type { Environment } from "./object-store/access/profile-files.js";
 export type { Column, ColumnType, PartitionSpan, TableSchema } from "./schema/column.js";
 export { TABLES } from "./schema/tables.js";
 
@@ -76,8 +78,10 @@ export { TABLES } from "./schema/tables.js";
 
 export { batchesToIpc, type IpcFormat } from "./arrow/batches-ipc.js";
 export type { Fill, Scan, ScanColumn, ScanSource } from "./arrow/scan/table-scan.js";
+export type { StatementProgress } from "./db/query-engine.js";
 export type { ReadCheck } from "./db/reads/checked-reads.js";
 export type { FileRead } from "./db/reads/file-reads.js";
+export type { ResultCopy } from "./db/result/result-copy.js";
 export type { PlainValue, ResultColumn as ReaderColumn, RowReader } from "./db/result/row-reader.js";
 export type { ResultColumn, ResultValue, StatementResult, ValueKind } from "./db/result/statement-result.js";
 export type { NamedValues, TypedValue } from "./db/session/named-values.js";
@@ -91,12 +95,15 @@ export { type ArrowQueryOptions, queryArrow } from "./lake/query-arrow.js";
 
 // Fill a lake from a service: define a pipeline, run it, read its report.
 
+export type { Taken } from "./client/key-quota.js";
 export type { QuotaState } from "./client/quota-gate.js";
 export type { ResponseLimits } from "./client/response-limits.js";
 export {
   type Ask,
   type ByGroup,
+  type KeyRight,
   type LearnedRate,
+  type ReadBody,
   type ReadResponse,
   ServiceClient,
   type ServiceClientOptions,
@@ -149,6 +156,7 @@ export { type Service, type ServiceOptions, startService } from "./serve/http/se
 export type { ServiceLogger } from "./serve/http/service-logger.js";
 export { type Caller, type KeyRing, plainKeys } from "./serve/keys/key-ring.js";
 export type { Replay } from "./serve/replay/add-replay.js";
+export type { ReplayClock, ReplayState } from "./serve/replay/replay-clock.js";
 
 // Copy a lake.
 

@@ -12,6 +12,7 @@ import { isOverQuota, refusalError, withRequest } from "./response-error.js";
 import { bounded, interimLimit, RESPONSE_LIMITS, type ResponseLimits, timely } from "./response-limits.js";
 import { withRetries } from "./retry.js";
 
+/** How a service is reached: its address, the key, limits and times. */
 export interface ServiceClientOptions {
   /** Address of the service; the endpoints' paths are relative to it. */
   readonly baseUrl: string;

@@ -1,5 +1,8 @@
+/** What an error has in addition to its message. */
 export interface ErrorOptionsWithHint {
+  /** What to do about it, in one sentence. */
   readonly hint?: string | undefined;
+  /** The error that led to this one. */
   readonly cause?: unknown;
 }
 
@@ -39,6 +42,7 @@ export class WireError extends BarlakeError {
 
 /** The service responded with its error body, or with a status that is not 200. */
 export class ServiceError extends BarlakeError {
+  /** The HTTP status. */
   readonly status: number;
   /** The error body's `code`, or `HTTP_<status>` where there was none. */
   readonly code: string;
@@ -74,8 +78,9 @@ export class LakeError extends BarlakeError {}
 /** Another writer committed first at every attempt. */
 export class CommitConflict extends LakeError {}
 
-/** A query failed; `sql` is the statement. */
+/** A query failed. */
 export class QueryError extends BarlakeError {
+  /** The statement. */
   readonly sql: string;
 
   constructor(message: string, sql: string, options: ErrorOptionsWithHint = {}) {

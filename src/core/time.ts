@@ -3,7 +3,9 @@ import { UsageError } from "./errors.js";
 
 /** A half-open range of time: `start` inclusive, `end` exclusive, both epoch milliseconds. */
 export interface TimeRange {
+  /** Inclusive, epoch milliseconds. */
   readonly start: number;
+  /** Exclusive, epoch milliseconds. */
   readonly end: number;
 }
 

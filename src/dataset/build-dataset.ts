@@ -26,11 +26,13 @@ import { WRITERS } from "./store/writers.js";
 
 /** The progress of a build. */
 export interface BuildProgress {
+  /** Symbols written so far, of how many, and their rows. */
   readonly symbols: number;
   readonly of: number;
   readonly rows: number;
 }
 
+/** How a dataset is built: from which versions of the lake, in which format and folder. */
 export interface BuildOptions {
   /** The lake as of this point in time. @default its newest version */
   readonly pointInTime?: PointInTime;
@@ -41,6 +43,7 @@ export interface BuildOptions {
   /** Compares the lake's files with the hashes in their names before reading them. @default true */
   readonly verify?: boolean;
   readonly onProgress?: (progress: BuildProgress) => void;
+  /** Ends the build, which throws the signal's reason. */
   readonly signal?: AbortSignal;
 }
 

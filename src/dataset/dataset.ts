@@ -17,6 +17,7 @@ import { verifySources } from "./store/verify-sources.js";
 /** A dataset's cells as typed arrays: cell `symbol * labels + label` of a column. */
 export interface DatasetColumns {
   readonly symbols: readonly string[];
+  /** The trading date of each label; a field has `symbols.length * dates.length` values, symbol by symbol. */
   readonly dates: readonly TradingDate[];
   /** Ends of the bars, epoch milliseconds; undefined where labels are dates. */
   readonly times: Float64Array | undefined;

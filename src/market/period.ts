@@ -1,5 +1,6 @@
 /** Every K-line period of the interface, shortest first. */
 export const PERIODS = ["1m", "5m", "10m", "15m", "30m", "60m", "1d", "1w", "1M", "1Q", "1Y"] as const;
+/** Length of a bar: `m` minutes, `d` day, `w` week, `M` month, `Q` quarter, `Y` year. */
 export type Period = (typeof PERIODS)[number];
 
 /** The periods that are landed; all others are aggregated from them. */
@@ -7,6 +8,10 @@ export type LandedPeriod = "1m" | "1d";
 
 /** Every price adjustment of the interface. */
 export const ADJUSTMENTS = ["forward", "backward", "forward_additive", "backward_additive", "none"] as const;
+/**
+ * How prices are adjusted for ex-events: `forward` divides earlier prices, `backward` multiplies later ones; the additive
+ * forms subtract and add the differences instead.
+ */
 export type Adjustment = (typeof ADJUSTMENTS)[number];
 
 /** The landed period that a period is aggregated from: minutes from 1m, days and longer from 1d. */

@@ -6,6 +6,7 @@ import type { Column, TableSchema } from "./column.js";
  * `interrupted`: the run was stopped from outside.
  */
 export const RUN_STATUSES = ["complete", "partial", "refused", "failed", "interrupted"] as const;
+/** How a run ended; {@link RUN_STATUSES} explains each. */
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
 const counts = (columns: Readonly<Record<string, string>>): Column[] =>

@@ -1,5 +1,6 @@
 /** Groups of endpoints that share a permission and a quota. */
 export const ENDPOINT_GROUPS = ["klines", "intraday", "quotes", "reference", "financials"] as const;
+/** A group of endpoints that share a permission and a quota. */
 export type EndpointGroup = (typeof ENDPOINT_GROUPS)[number];
 
 /** Codes of a 403 by which clients of the public service recognize what a key's plan lacks, and their meanings. */
@@ -12,6 +13,7 @@ export const PERMISSION_CODES = {
   NO_DEPTH_PERMISSION: "the key may not ask for order books",
   FREE_TIER_RESTRICTED: "the key's free tier does not include this",
 } as const;
+/** The code of a 403 that names what a key may not do; {@link PERMISSION_CODES} explains each. */
 export type PermissionCode = keyof typeof PERMISSION_CODES;
 
 /** One endpoint of the interface. `:name` in a path is a parameter. */
@@ -102,6 +104,7 @@ export const ENDPOINTS = {
   },
 } as const satisfies Record<string, Endpoint>;
 
+/** The name of an endpoint in {@link ENDPOINTS}. */
 export type EndpointName = keyof typeof ENDPOINTS;
 
 /** Order books, which a lake does not have: the service refuses them as a plan without them does. */

@@ -47,6 +47,7 @@ export const DOUBLE_COLUMNS = [
   "prev_close",
   "settlement_price",
 ] as const;
+/** The name of a column of doubles. */
 export type DoubleColumn = (typeof DOUBLE_COLUMNS)[number];
 
 /** Wire names of every column, in the interface's order. */

@@ -21,6 +21,7 @@ export const instrument = z.looseObject({
   type: z.string(),
   ext: ext.nullish(),
 });
+/** An instrument with its metadata, as the service returns it. */
 export type Instrument = z.infer<typeof instrument>;
 
 export const universeSummary = z.looseObject({
@@ -31,9 +32,11 @@ export const universeSummary = z.looseObject({
   symbol_count: z.int().nonnegative(),
   description: z.string().nullish(),
 });
+/** A universe without its members. */
 export type UniverseSummary = z.infer<typeof universeSummary>;
 
 export const universeDetail = z.looseObject({ ...universeSummary.shape, symbols: z.array(z.string()) });
+/** A universe with the symbols of its members. */
 export type UniverseDetail = z.infer<typeof universeDetail>;
 
 export const exchangeSummary = z.looseObject({
@@ -41,6 +44,7 @@ export const exchangeSummary = z.looseObject({
   region: z.string(),
   count: z.int().nonnegative(),
 });
+/** An exchange, and how many instruments it has. */
 export type ExchangeSummary = z.infer<typeof exchangeSummary>;
 
 const isoDate = z.iso.date();
@@ -49,6 +53,7 @@ const isoDate = z.iso.date();
 export const statementRecord = z
   .object({ period_end: isoDate, announce_date: isoDate.nullish() })
   .catchall(z.unknown());
+/** A financial statement: `period_end`, `announce_date` (null: unknown), and its items by name. */
 export type StatementRecord = z.infer<typeof statementRecord>;
 
 /** A record with the declared fields of its table; a delivery may have more. */
@@ -129,6 +134,7 @@ export const receivedQuote = z.looseObject({
     })
     .nullish(),
 });
+/** A quote, as the service returns it: prices in currency, times in epoch milliseconds. */
 export type ReceivedQuote = z.infer<typeof receivedQuote>;
 
 export const symbolRecord = z.looseObject({
@@ -140,6 +146,7 @@ export const symbolRecord = z.looseObject({
   symbol_type: z.string().optional(),
   ext: z.unknown().optional(),
 });
+/** A symbol with its code, exchange and region. */
 export type SymbolRecord = z.infer<typeof symbolRecord>;
 
 /** The ratio of one ex-event: the close of the bar before, divided by the exchange's previous close. */

@@ -91,6 +91,18 @@ test("adjusted aggregates minutes and days as the service does", () => {
   expect(sql.split(expected)).toHaveLength(3);
 });
 
+test("daily bars and minutes have the same columns, computed in the same way", () => {
+  for (const folder of ["views", "trino"]) {
+    const query = (name: string, partition: string): string =>
+      /SELECT .*? FROM raw\.\w+;/
+        .exec(flat(textOf(`${folder}/bars/${name}.sql`)))?.[0]
+        .replace(`raw.${name}`, "raw.bars")
+        .replace(new RegExp(`"?\\b${partition}\\b"? FROM`), "partition FROM") ?? name;
+    expect(query("bars_1m", "month")).toBe(query("bars_1d", "year"));
+    expect(query("bars_1d", "year")).toContain("partition FROM raw.bars;");
+  }
+});
+
 test("adjusted knows every period and adjustment, and says so", () => {
   const sql = flat(textOf("views/bars/adjusted.sql"));
   const list = (names: readonly string[]): string => `(${names.map((name) => `'${name}'`).join(", ")})`;

@@ -1,7 +1,7 @@
 -- Bars of any period and adjustment, as the service returns them: adjusted first, aggregated after. Minutes aggregate
 -- within the parts of the session (session_bar_end), days by calendar week, month, quarter and year.
 -- With as_of, nothing later is seen: neither bars nor ex-events, so that forward prices are those of that day's charts.
--- In an aggregate the close of a bar without trades replaces prices that its feed set to 0 (stated_price).
+-- In an aggregate the close of a bar without trades stands for prices that its feed set to 0 (stated_price).
 -- Grain: one row a symbol and bar. Inputs: raw.bars_1m, raw.bars_1d, adjustment_steps.
 -- Conditions on symbol reach the files for every period; those on trade_date for minutes and days, while weeks and longer
 -- are made of whole spans first.

@@ -253,7 +253,7 @@ async function* batchesOf(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<RecordBatch, void, undefined> {
   signal?.throwIfAborted();
-  // What a statement creates or sets ends with it: the next query may get another reader.
+  // What a statement creates or sets ends with it, whichever reader the next one gets.
   if (!isQueryText(sql)) lent.discard();
   const { session } = lent.reader;
   using _ = interruptOn(session, signal);

@@ -6,6 +6,7 @@ import { VECTOR_ROWS } from "./vector-copy.js";
 /** Writes the rows from `from` to `from + rows` of one column into a DuckDB vector. */
 export type Fill = (target: duckdb.Vector, from: number, rows: number) => void;
 
+/** One column of a table in memory that DuckDB scans. */
 export interface ScanColumn {
   readonly name: string;
   readonly type: DuckDBType;

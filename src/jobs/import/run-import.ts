@@ -28,14 +28,19 @@ import { openSource, rejectFile, type Source } from "./source.js";
 
 /** Tables that files can be imported into. */
 export const IMPORTABLE = ["bars_1d", "bars_1m", "instruments", "universes", ...STATEMENT_NAMES] as const;
+/** A table that files can be imported into. */
 export type ImportTable = (typeof IMPORTABLE)[number];
 
 /** The result of an import. */
 export interface ImportReport {
+  /** The run of the ledger, under which rejects are listed. */
   readonly runId: string;
+  /** Files that were read. */
   readonly files: number;
   readonly landed: readonly LandReport[];
+  /** Rows that were set aside, by rule and reason. */
   readonly rejected: readonly RejectCount[];
+  /** Sentences about what may be wrong in the files, such as volumes in another unit. */
   readonly remarks: readonly string[];
 }
 

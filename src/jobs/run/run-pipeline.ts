@@ -61,12 +61,14 @@ export interface RunOptions {
   readonly repair?: boolean | undefined;
 }
 
+/** What a run works with: the lake, the client of the service, the clock. */
 export interface RunEnvironment {
   readonly lake: Lake;
   readonly client: ServiceClient;
   /** Known limits of the service, and where the run records what it learns. @default none, not recorded */
   readonly limits?: Pick<LimitsKeeper, "limits" | "learn">;
   readonly clock: Clock;
+  /** Ends the run after the current work. */
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
   /**

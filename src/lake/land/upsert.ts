@@ -21,7 +21,9 @@ import { writeChanges } from "./write-changes.js";
 /** What a landing did to a table. */
 export interface LandReport {
   readonly table: string;
+  /** Rows with a new key. */
   readonly inserted: number;
+  /** Rows with a known key and other values. */
   readonly updated: number;
   /** Rows that the table already had with the same content. */
   readonly unchanged: number;

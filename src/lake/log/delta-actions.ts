@@ -14,6 +14,7 @@ export interface AddFile {
   readonly deletionVector?: unknown;
 }
 
+/** Removes a data file from the list of live files (Delta Lake's `remove`). */
 export interface RemoveFile {
   readonly path: string;
   /** Epoch milliseconds. Other writers may leave out this and the optional members below. */
@@ -24,6 +25,7 @@ export interface RemoveFile {
   readonly size?: number | null;
 }
 
+/** The schema, partition columns and settings of a table (Delta Lake's `metaData`). */
 export interface MetaData {
   readonly id: string;
   readonly name: string;
@@ -35,6 +37,7 @@ export interface MetaData {
   readonly createdTime: number;
 }
 
+/** The features that a program must support to read and to write a table (Delta Lake's `protocol`). */
 export interface Protocol {
   readonly minReaderVersion: number;
   readonly minWriterVersion: number;
@@ -42,6 +45,7 @@ export interface Protocol {
   readonly writerFeatures?: readonly string[];
 }
 
+/** The last version that an application has committed (Delta Lake's `txn`). */
 export interface Txn {
   readonly appId: string;
   readonly version: number;

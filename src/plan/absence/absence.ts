@@ -28,6 +28,7 @@ export const ABSENCE_REASONS = [
   "unexplained",
   "set_aside",
 ] as const;
+/** Why bars that were requested are absent; {@link ABSENCE_REASONS} explains each. */
 export type AbsenceReason = (typeof ABSENCE_REASONS)[number];
 
 /** Reasons that are only plausible, or that explain nothing: such windows are requested again after growing waits. */

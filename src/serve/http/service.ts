@@ -36,6 +36,7 @@ import { endpointHandlers } from "./routes.js";
 import type { ServiceLogger } from "./service-logger.js";
 import { serviceMetrics } from "./service-metrics.js";
 
+/** How a lake is served: address, keys, limits, replay. */
 export interface ServiceOptions extends Pick<ReaderOptions, "segments"> {
   /** @default "127.0.0.1" */
   readonly host?: string;

@@ -75,7 +75,7 @@ function begin(read: Read): InstrumentList {
   const end = (): void => {
     list.isWhole = true;
   };
-  // Whoever waits for them hears of a failure.
+  // A failure is thrown where these promises are awaited.
   whole.then(end, () => {});
   list.named.catch(() => {});
   return list;

@@ -14,14 +14,17 @@ export interface KlineRow {
   readonly symbol: string;
   /** Of a day: midnight of the exchange on the trading date; of minutes: the end of the bar. */
   readonly timestamp: Date;
+  /** Prices in currency, adjusted as requested. */
   readonly open: number;
   readonly high: number;
   readonly low: number;
   readonly close: number;
   /** In lots of 100 shares in CN, else in shares. */
   readonly volume: number;
+  /** In currency; 0 beside a volume above 0 where the source reports none. */
   readonly amount: number;
   readonly open_interest: number | null;
+  /** The previous close as the exchange states it; null where it does not. */
   readonly prev_close: number | null;
   readonly settlement_price: number | null;
 }

@@ -12,6 +12,7 @@ export interface TableProgress {
 export interface Progress {
   readonly requestsDone: number;
   readonly requestsTotal: number;
+  /** Rows and bytes received so far. */
   readonly rows: number;
   readonly bytes: number;
   /** By table, in the order in which they began. */

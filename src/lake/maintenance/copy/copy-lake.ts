@@ -11,13 +11,17 @@ import { planTable, type TablePlan } from "./plan-copy.js";
 /** The progress of a copy, in files and bytes of its data. */
 export interface CopyProgress {
   readonly table: string;
+  /** Files copied so far, and files to copy. */
   readonly done: number;
   readonly total: number;
+  /** Bytes of these. */
   readonly bytes: number;
   readonly totalBytes: number;
 }
 
+/** Options of a copy. */
 export interface CopyOptions {
+  /** Ends the copy; the same copy continues it later. */
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: CopyProgress) => void;
 }
