@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 import { relative } from "node:path";
 import type { Reporter, TestModule } from "vitest/node";
@@ -50,6 +51,7 @@ export class RunReport implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const times = this.#times.sort((a, b) => b.importing + b.testing - a.importing - a.testing);
     if (times.length > 1) console.log(`\n${slowestText(times)}`);
+    if (process.env.TEST_TIMES !== undefined) writeFileSync(process.env.TEST_TIMES, timesText(times));
     for (const module of modules.filter((one) => one.state() === "failed"))
       console.log(`\n${repeatText(module)}`);
     const isSlow = ({ project, alone }: FileTime): boolean => project === "long" && alone > BUDGET_S;
@@ -78,6 +80,14 @@ function slowestText(times: readonly FileTime[]): string {
       "all files",
     ),
   ].join("\n");
+}
+
+/** All files as a table, separated by tabs, those with the most processor time first. */
+function timesText(times: readonly FileTime[]): string {
+  const rows = [...times]
+    .sort((a, b) => b.processor - a.processor)
+    .map((one) => [...PARTS.map((part) => one[part].toFixed(2)), one.project, one.path]);
+  return [[...PARTS, "project", "path"], ...rows].map((row) => `${row.join("\t")}\n`).join("");
 }
 
 /** The failed tests of a file, with hooks that failed, and the command that runs them again as they were run. */

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFailed } from "vitest";
+import { noteOnFailure } from "../failure-notes.js";
 import { type CliResult, performCommand } from "./command-processes.js";
 
 export type { CliResult };
@@ -98,16 +99,21 @@ const LOG_LENGTH = 4000;
 /** A line that a command without a terminal logs every five seconds: only on a slow machine is there any. */
 const PROGRESS_LINE = /^\{.*"msg":"progress"\}\n/gm;
 
-/** A test that fails shows what its commands printed. @returns the result without lines of progress. */
+/**
+ * A test that fails shows what its commands printed, and what those of its file's hooks did. @returns the result without
+ * lines of progress.
+ */
 function logged(parameters: readonly string[], result: CliResult): CliResult {
-  const show = (): void => {
-    const output = [result.stdout, result.stderr].map((text) => text.slice(-LOG_LENGTH).trimEnd());
-    console.error([`$ barlake ${parameters.join(" ")}`, ...output, `exit code ${result.code}`].join("\n"));
+  const subject = `$ barlake ${parameters.join(" ")}`;
+  const text = (): string => {
+    const output = [result.stdout, result.stderr].map((printed) => printed.slice(-LOG_LENGTH).trimEnd());
+    return [...output, `exit code ${result.code}`].join("\n");
   };
   try {
-    onTestFailed(show);
+    onTestFailed(() => console.error(`${subject}\n${text()}`));
   } catch {
-    // A hook that prepares several tests: there is no test to wait for.
+    // A hook that prepares several tests.
+    noteOnFailure({ subject, text });
   }
   return { ...result, stderr: result.stderr.replaceAll(PROGRESS_LINE, "") };
 }

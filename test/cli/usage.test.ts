@@ -1,9 +1,18 @@
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { notesOfTest } from "../failure-notes.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { MAIN, runCli } from "./run-cli.js";
 import { smallLake } from "./small-lake.js";
+
+beforeAll(() => runCli(["--version"]));
+
+test("a test that fails shows what the commands of its file's hooks printed", () => {
+  expect(notesOfTest({ name: "t", result: { state: "fail" } })).toMatch(
+    /^\$ barlake --version:\n\d[\s\S]*\nexit code 0$/,
+  );
+});
 
 const COMMANDS = [
   "demo",

@@ -24,10 +24,12 @@ import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { land, openSession, temporaryFolder } from "../lake/temporary-lake.js";
 import { once } from "../once.js";
-import { SWEEP } from "../sweep.js";
-import { DAYS, END, grow, lakeUntil, UNIVERSE } from "./growing-lake.js";
+import { pickFrom, SWEEP } from "../sweep.js";
+import { DAYS, END, grow, lakeIn, lakeUntil, UNIVERSE } from "./growing-lake.js";
 
 const FROM = DAYS[60] as TradingDate;
+/** Lakes that end there are those of the command's tests, too. */
+const EARLY = DAYS[120] as TradingDate;
 const MIDDLE = DAYS[220] as TradingDate;
 const AFTER = DAYS[221] as TradingDate;
 
@@ -58,8 +60,7 @@ describe("a dataset", () => {
   beforeAll(async () => {
     const folder = temporary();
     early = await lakeUntil(join(folder, "early"), MIDDLE, { minuteDays: 3 });
-    late = await lakeUntil(join(folder, "late"), MIDDLE, { minuteDays: 3 });
-    await grow(late, AFTER, END as TradingDate, { minuteDays: 3 });
+    late = await lakeIn(join(folder, "late"), [MIDDLE, END as TradingDate], { minuteDays: 3 });
   });
 
   /** A folder for all tests. */
@@ -75,8 +76,8 @@ describe("a dataset", () => {
     options: BuildOptions = {},
   ): Promise<BuildReport> => buildDataset(lake, defineDataset(definition(changes)), options);
 
-  /** A binary format and one of rows; a longer run takes them all. */
-  const few = ["qlib", "symbol-csv"];
+  /** A binary format or one of rows, another one with another commit; a longer run takes them all. */
+  const few: readonly string[] = pickFrom(["qlib", "symbol-csv"], 1);
   // Beyond those of `npm test` the long tests have the others.
   const formats = DATASET_FORMATS.filter(
     (format) => SWEEP === "all" || few.includes(format) === (SWEEP === "few"),
@@ -305,9 +306,9 @@ describe("a dataset", () => {
 
   once("names no file by what another program wrote as a symbol", async () => {
     const place = temporaryFolder();
-    const lake = await lakeUntil(join(place, "lake"), DAYS[90] as TradingDate);
+    const lake = await lakeUntil(join(place, "lake"), EARLY);
     using session = await openSession();
-    const at = `${DAYS[90]}T00:00:00Z`;
+    const at = `${EARLY}T00:00:00Z`;
     await land(session, lake, BARS_1D, [{ symbol: "x/../../../odd.SH", at }]);
     await expect(
       build(lake, { format: "symbol-csv", minHistory: 0, output: join(place, "out") }),
@@ -316,7 +317,7 @@ describe("a dataset", () => {
   });
 
   once("in the lake's own folder is listed", async () => {
-    const lake = await lakeUntil(join(temporaryFolder(), "lake"), DAYS[90] as TradingDate);
+    const lake = await lakeUntil(join(temporaryFolder(), "lake"), EARLY);
     onTestFinished(() => rmSync(lake.location, { recursive: true }));
     expect(await listDatasets(lake)).toEqual([]);
     await build(lake, { format: "qlib" });

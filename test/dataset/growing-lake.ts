@@ -111,6 +111,21 @@ export async function grow(
 
 /** A lake that holds the market up to a day. */
 export async function lakeUntil(folder: string, to: TradingDate, growth: Growth = {}): Promise<Lake> {
-  const fixture = { filledBy: import.meta.url, name: JSON.stringify({ to, ...growth }) };
-  return fixtureLake(folder, fixture, (empty) => grow(empty, DAYS[0] as TradingDate, to, growth));
+  return lakeIn(folder, [to], growth);
+}
+
+/** A lake that has grown to each of these days, one after the other. */
+export async function lakeIn(
+  folder: string,
+  steps: readonly TradingDate[],
+  growth: Growth = {},
+): Promise<Lake> {
+  const fixture = { filledBy: import.meta.url, name: JSON.stringify({ steps, ...growth }) };
+  return fixtureLake(folder, fixture, async (empty) => {
+    let from = DAYS[0] as TradingDate;
+    for (const to of steps) {
+      await grow(empty, from, to, growth);
+      from = DAYS[DAYS.indexOf(to) + 1] ?? to;
+    }
+  });
 }

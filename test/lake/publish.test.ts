@@ -1,7 +1,7 @@
 import { type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFailed, onTestFinished, test, vi } from "vitest";
 import { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
@@ -176,8 +176,11 @@ test.skipIf(!canMount || SWEEP === "few")(
 async function served200(command: readonly string[], lake: string): Promise<string> {
   const child = spawn("unshare", [...command, "--port", "0", "--lake", lake], {
     env: { ...process.env, NO_COLOR: "1", BARLAKE_SERVE_KEYS: "key" },
-    stdio: ["ignore", "pipe", "ignore"],
+    stdio: ["ignore", "pipe", "pipe"],
   });
+  let printed = "";
+  child.stderr.setEncoding("utf8").on("data", (piece: string) => (printed += piece));
+  onTestFailed(() => console.error(`barlake serve has printed:\n${printed}`));
   try {
     let shown = "";
     for await (const piece of child.stdout.setEncoding("utf8")) {

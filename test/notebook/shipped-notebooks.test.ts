@@ -13,6 +13,9 @@ import { cases, pickFrom } from "../sweep.js";
 import { countOf, hasChromium, openPage } from "./chromium.js";
 import { runText } from "./run-cells.js";
 
+/** The market of other files, too: its lake is filled once. */
+const MARKET = { symbols: 24, days: 400, end: "2026-03-31", minuteDays: 8 };
+
 /** Values that fit a small lake. */
 const GIVEN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "factor-deciles": { groups: "5" },
@@ -45,7 +48,7 @@ describe("on a simulated market", () => {
   let reader: Session;
 
   beforeAll(async () => {
-    await fillSimulated(lake.location, { symbols: 60, days: 360, end: "2026-03-31", minuteDays: 2 });
+    await fillSimulated(lake.location, MARKET);
     reader = (await openReader(lake, { threads: 2 })).session;
   });
   afterAll(() => {
@@ -118,7 +121,7 @@ describe("without look-ahead", () => {
   let reader: Session;
 
   beforeAll(async () => {
-    await fillSimulated(lake.location, { symbols: 40, days: 400, end: "2026-03-31", minuteDays: 0 });
+    await fillSimulated(lake.location, MARKET);
     reader = (await openReader(lake, { threads: 2 })).session;
     for (const table of ["bars_1d", "trading_days"]) {
       await reader.run(`CREATE TABLE all_${table} AS FROM raw.${table}`);

@@ -7,7 +7,8 @@ import { Lake } from "../../src/lake/lake.js";
 import { startWorkspace } from "../../src/ui/start-workspace.js";
 import { smallLake } from "../cli/small-lake.js";
 import { hasChromium } from "../notebook/chromium.js";
-import { openBrowser } from "./open-browser.js";
+import { openBrowser, openPage } from "./open-browser.js";
+import { PATIENT } from "./patient-session.js";
 
 describe.skipIf(!hasChromium())("the list of notebooks in the browser", () => {
   test("a notebook is renamed and deleted by the keyboard, once it is confirmed", async () => {
@@ -18,10 +19,10 @@ describe.skipIf(!hasChromium())("the list of notebooks in the browser", () => {
     try {
       await using workspace = await startWorkspace(new Lake(await smallLake(join(folder, "lake"))), {
         notebooks: folder,
+        limits: PATIENT,
       });
       await using browser = await openBrowser();
-      const page = await browser.newPage();
-      page.setDefaultTimeout(60_000);
+      const page = await openPage(browser);
       await page.goto(workspace.address("/notebook"));
       const dialog = page.getByRole("dialog");
       const button = (name: string) => page.getByRole("button", { name, exact: true });

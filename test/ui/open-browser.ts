@@ -1,10 +1,14 @@
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { CHROMIUM } from "../notebook/chromium.js";
 
-/** Starts a browser that reaches no network but this machine. */
+/** Ends a wait for something that does not come: well before the limit of a test. */
+export const HANG_MS = 300_000;
+
+/** Starts a browser that reaches no network but this machine. A busy machine may need more than a minute for it. */
 export function openBrowser(): Promise<Browser> {
   return chromium.launch({
     executablePath: CHROMIUM,
+    timeout: HANG_MS,
     args: [
       "--no-sandbox",
       "--disable-gpu",
@@ -13,9 +17,6 @@ export function openBrowser(): Promise<Browser> {
     ],
   });
 }
-
-/** Ends a wait for something that does not come: well before the limit of a test. */
-const HANG_MS = 300_000;
 
 /**
  * Opens a page in a context of its own; `page.context().close()` closes both. What a test waits for may take as long as a

@@ -19,15 +19,15 @@ import { json } from "../faults/service/scripted-service.js";
 import { dailyBars } from "../jobs/scripted-market.js";
 import { land } from "../lake/temporary-lake.js";
 import { hasChromium } from "../notebook/chromium.js";
-import { openBrowser } from "./open-browser.js";
+import { HANG_MS, openBrowser, openPage } from "./open-browser.js";
+import { PATIENT } from "./patient-session.js";
 
 /** Real market data: see its SOURCES.md for where it is from and which defects it has. */
 const DATA = resolve(process.env.BARLAKE_REALDATA ?? "../shared/realdata");
 const hasData = existsSync(join(DATA, "MANIFEST.csv"));
 if (!hasData) console.warn(`skipped: no real data at ${DATA}; set BARLAKE_REALDATA to its folder`);
 
-/** Longest wait of a busy machine. */
-const WAIT = { timeout: 60_000 };
+const WAIT = { timeout: HANG_MS };
 
 describe.skipIf(!hasChromium())("a view in the browser", () => {
   const folder = mkdtempSync(join(tmpdir(), "barlake-views-"));
@@ -47,10 +47,9 @@ describe.skipIf(!hasChromium())("a view in the browser", () => {
     options: WorkspaceOptions,
     visit: (page: Page, open: (path: string) => Promise<void>) => Promise<void>,
   ): Promise<void> {
-    await using workspace = await startWorkspace(lake, options);
-    await using context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
-    context.setDefaultTimeout(WAIT.timeout);
-    const page = await context.newPage();
+    await using workspace = await startWorkspace(lake, { limits: PATIENT, ...options });
+    const page = await openPage(browser, { viewport: { width: 1400, height: 900 } });
+    await using _ = page.context();
     const faults: string[] = [];
     page.on("pageerror", (error) => faults.push(error.message));
     page.on("console", (message) => {

@@ -8,15 +8,21 @@ let made = 0;
  * the process, so no other statement can mean it by chance, and it is dropped at the end of the block.
  */
 export class TempTable implements AsyncDisposable {
-  /** A name that needs no quotes. */
-  readonly name: string;
+  readonly #name: string;
   readonly #session: Pick<Session, "run">;
-  #isDropped = false;
+  /** Whether anything can have created it: without its name nothing can. */
+  #mayExist = false;
 
   /** Names a table, and creates nothing yet. @param purpose the beginning of the name: letters of a-z, and underscores. */
   constructor(session: Pick<Session, "run">, purpose: string) {
-    this.name = `${purpose}_${++made}`;
+    this.#name = `${purpose}_${++made}`;
     this.#session = session;
+  }
+
+  /** A name that needs no quotes. */
+  get name(): string {
+    this.#mayExist = true;
+    return this.#name;
   }
 
   /** Creates the table with the rows of a query; it replaces what the table had. */
@@ -31,9 +37,9 @@ export class TempTable implements AsyncDisposable {
 
   /** Drops the table, if it exists. */
   async drop(): Promise<void> {
-    if (this.#isDropped) return;
-    await this.#session.run(`DROP TABLE IF EXISTS ${ident(this.name)}`);
-    this.#isDropped = true;
+    if (!this.#mayExist) return;
+    await this.#session.run(`DROP TABLE IF EXISTS ${ident(this.#name)}`);
+    this.#mayExist = false;
   }
 
   /** A table that cannot be dropped, in an interrupted session for example, ends with the session. */
@@ -42,7 +48,6 @@ export class TempTable implements AsyncDisposable {
   }
 
   async #create(content: string, bindings?: Bindings): Promise<void> {
-    this.#isDropped = false;
     await this.#session.run(`CREATE OR REPLACE TEMP TABLE ${ident(this.name)} ${content}`, bindings);
   }
 }

@@ -1,5 +1,6 @@
-import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { Counter, Gauge, Registry } from "prom-client";
 import type { Clock } from "../../core/time.js";
+import { processMetrics, withProcessMetrics } from "../../lake/local/process-metrics.js";
 import { type IsTradingDay, nextDue } from "../../plan/due-times.js";
 import { RUN_STATUSES } from "../../schema/runs.js";
 import type { ScrubReport } from "../maintenance/scrub-lake.js";
@@ -33,7 +34,7 @@ export function scheduleMetrics(
 ): ScheduleMetrics {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry });
+  processMetrics();
   const counter = <Name extends string>(name: string, help: string, ...labelNames: Name[]): Counter<Name> =>
     new Counter({ name, help, labelNames, registers });
   /** Only the schedule that leads a pipeline knows how it is. */
@@ -119,7 +120,7 @@ export function scheduleMetrics(
     },
     damagedFiles: () => damaged,
     countLostNotice: () => lost.inc(),
-    text: () => registry.metrics(),
+    text: () => withProcessMetrics(registry),
     contentType: registry.contentType,
   };
 }

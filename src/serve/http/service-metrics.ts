@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { processMetrics, withProcessMetrics } from "../../lake/local/process-metrics.js";
 
 /** Metrics of a service's requests, for Prometheus. */
 export interface ServiceMetrics {
@@ -20,7 +21,7 @@ const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 export function serviceMetrics(app: FastifyInstance): ServiceMetrics {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry });
+  processMetrics();
   const requests = new Counter({
     name: "barlake_service_requests_total",
     help: "Requests that were answered, by endpoint and status.",
@@ -70,7 +71,7 @@ export function serviceMetrics(app: FastifyInstance): ServiceMetrics {
   });
   return {
     contentType: registry.contentType,
-    text: () => registry.metrics(),
+    text: () => withProcessMetrics(registry),
     countStream: (endpoint, status) => requests.inc({ endpoint: `GET ${endpoint}`, status: String(status) }),
     openStream: () => streams.inc(),
     closeStream: (pushed) => {

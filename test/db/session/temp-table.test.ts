@@ -26,6 +26,22 @@ test("temporary tables of one purpose do not meet, and end with their blocks", a
   expect(await tablesOf(session)).toEqual([]);
 });
 
+test("a table that nothing can have created is not dropped, and one that was created by its name is", async () => {
+  using session = await Session.open({ threads: 1 });
+  const statements: string[] = [];
+  const run: Session["run"] = (sql, bindings) => {
+    statements.push(sql);
+    return session.run(sql, bindings);
+  };
+  {
+    await using _ = new TempTable({ run }, "rows");
+    await using named = new TempTable({ run }, "rows");
+    await session.run(`CREATE TEMP TABLE ${named.name} AS SELECT 1 AS n`);
+  }
+  expect(statements).toHaveLength(1);
+  expect(await tablesOf(session)).toEqual([]);
+});
+
 test("the error of a block is its own, also where its table cannot be dropped any more", async () => {
   const session = await Session.open({ threads: 1 });
   const work = async (): Promise<void> => {

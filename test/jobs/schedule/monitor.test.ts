@@ -1,4 +1,5 @@
-import { expect, onTestFinished, test } from "vitest";
+import perfHooks from "node:perf_hooks";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { definePipeline } from "../../../src/jobs/pipeline/definition.js";
 import type { LastRun } from "../../../src/jobs/run/report/run-history.js";
 import type { RunOutcome } from "../../../src/jobs/run/report/run-outcome.js";
@@ -92,6 +93,15 @@ test.each<[RunStatus, number]>([
       { pipeline: "other", role: "leading" },
     ]);
   }
+});
+
+test("the process is measured once, however many schedules and services it has", async () => {
+  const measured = vi.spyOn(perfHooks, "monitorEventLoopDelay");
+  onTestFinished(() => measured.mockRestore());
+  const two = [await monitored(), await monitored()];
+  expect(measured.mock.calls.length).toBeLessThanOrEqual(1);
+  for (const { get } of two)
+    expect((await get("/metrics")).text).toMatch(/^nodejs_eventloop_lag_p99_seconds /m);
 });
 
 test("metrics: counters of the runs, gauges of the pipelines, and the process", async () => {

@@ -9,7 +9,7 @@ import type { PackedChart } from "../../../src/notebook/page/pack-charts.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 import { once } from "../../once.js";
 import { cases, pickFrom } from "../../sweep.js";
-import { openBrowser } from "../../ui/open-browser.js";
+import { openBrowser, openPage as openTab } from "../../ui/open-browser.js";
 import { countOf, hasChromium, narrowPage, openPage } from "../chromium.js";
 import { emptySession, runText } from "../run-cells.js";
 
@@ -239,7 +239,7 @@ describe.skipIf(!hasChromium())("in a browser", () => {
     writeFileSync(file, await pageOf(EVERY_CHART));
     const browser = await openBrowser();
     onTestFinished(() => browser.close());
-    const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+    const page = await openTab(browser, { viewport: { width: 1440, height: 900 } });
     await page.goto(pathToFileURL(file).href);
     const [drawn, printed] = [page.locator(".candles canvas").first(), page.locator("figure > canvas")];
     await drawn.waitFor();

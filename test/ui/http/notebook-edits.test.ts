@@ -18,6 +18,7 @@ import { hashOf } from "../../../src/ui/notebooks/notebook-text.js";
 import type { LakeReport, NotebookLine, NotebookSource, NotebooksReport } from "../../../src/ui/page-data.js";
 import { startWorkspace, type Workspace } from "../../../src/ui/start-workspace.js";
 import { smallLake } from "../../cli/small-lake.js";
+import { PATIENT } from "../patient-session.js";
 import { admitted, pageHeaders, type Reply, visit } from "../workspace-visit.js";
 
 const folder = mkdtempSync(join(tmpdir(), "barlake-edits-"));
@@ -28,7 +29,10 @@ let state: string;
 
 beforeAll(async () => {
   mkdirSync(notebooks);
-  workspace = await startWorkspace(new Lake(await smallLake(join(folder, "lake"))), { notebooks });
+  workspace = await startWorkspace(new Lake(await smallLake(join(folder, "lake"))), {
+    notebooks,
+    limits: PATIENT,
+  });
   cookie = await admitted(workspace.port, workspace.address());
   state = (JSON.parse((await get("/api/state")).body) as LakeReport).state;
 });

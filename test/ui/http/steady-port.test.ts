@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
+import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -8,6 +8,18 @@ import { steadyPort } from "../../../src/ui/http/steady-port.js";
 import { startWorkspace } from "../../../src/ui/start-workspace.js";
 import { smallLake } from "../../cli/small-lake.js";
 import { admitted, visit } from "../workspace-visit.js";
+
+/** Listens at the first port of a series that is free. */
+async function listenAt(portOf: (n: number) => number, server: Server): Promise<number> {
+  for (let n = 0; ; n++) {
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once("error", () => resolve(false));
+      server.listen(portOf(n), "127.0.0.1", () => resolve(true));
+    });
+    server.removeAllListeners("error");
+    if (isFree) return portOf(n);
+  }
+}
 
 test("a lake has the same port each time, which others seldom have", () => {
   const ports = Array.from({ length: 50 }, (_, n) => steadyPort(`/data/lake-${n}`));
@@ -21,9 +33,8 @@ test("a workspace takes the preferred port, and a free one where a program liste
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const lake = new Lake(await smallLake(join(folder, "lake")));
   const server = createServer();
-  const preferredPort = await new Promise<number>((resolve) => {
-    server.listen(0, "127.0.0.1", () => resolve((server.address() as { port: number }).port));
-  });
+  // Not a port that the system gives to others: a client of another test may get it once the server is closed.
+  const preferredPort = await listenAt((n) => steadyPort(join(folder, String(n))), server);
   {
     await using other = await startWorkspace(lake, { preferredPort });
     expect(other.port).not.toBe(preferredPort);
