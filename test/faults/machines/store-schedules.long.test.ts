@@ -22,8 +22,8 @@ import {
 const KEY = "key-of-three-machines";
 /** Few, so that the machines use their quota on a slow computer, too: each request lands in a store. */
 const RPM = 40;
-/** Two requests each: work for eleven minutes. */
-const SYMBOLS = 220;
+/** Two requests each, of which each pipeline has one: work for 21 minutes, so that neither ends before the last step. */
+const SYMBOLS = 420;
 const MINUTE = 60_000;
 const LAKE = "s3://lakes/lake";
 /** What a lost run may lose: requests in flight, and responses that were received and had not landed. */
