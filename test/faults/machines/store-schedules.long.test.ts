@@ -26,6 +26,8 @@ const RPM = 40;
 const SYMBOLS = 420;
 const MINUTE = 60_000;
 const LAKE = "s3://lakes/lake";
+/** A request that was sent while its machine was cut off arrives after that, when its packets are sent again. */
+const LATE_MS = 30_000;
 /** What a lost run may lose: requests in flight, and responses that were received and had not landed. */
 const MOST_LOST = 2 * SHARED_GROUP_RESPONSES + CONCURRENCY;
 
@@ -71,7 +73,8 @@ function repeatsOf(
     asked.set(again.url, again);
     if (before === undefined) continue;
     const n = losses.findIndex(
-      (loss) => before.from === loss.machine && before.time <= loss.until && again.time >= loss.since,
+      (loss) =>
+        before.from === loss.machine && before.time <= loss.until + LATE_MS && again.time >= loss.since,
     );
     if (n < 0) others.push([before, again]);
     else byLoss[n] = (byLoss[n] ?? 0) + 1;
