@@ -263,6 +263,24 @@ describe.skipIf(!HAS_STORE)("a lake on a store", () => {
     expect(dated.map((one) => one.split(" ")[0])).toEqual(["HEAD", "GET", "HEAD", "GET"]);
   });
 
+  test("a question to many files has few connections, and a connection that the store has closed is replaced", async () => {
+    const lake = stores.open(stores.newLocation());
+    using session = await Session.open(lake.access);
+    for (let year = 2018; year < 2026; year++)
+      await land(session, lake, BARS_1D, [{ at: `${year}-11-19T07:00:00Z` }], { now: T0 + year });
+    // Verification has other connections.
+    const { session: reader } = await openReader(lake, { verify: false, threads: 2 });
+    using own = reader;
+    const counts: unknown[] = [];
+    const ask = (years: string) => async (): Promise<void> =>
+      void counts.push(await own.json(`SELECT count(close)::INT AS n FROM bars_1d WHERE year ${years}`));
+    expect(await stores.requestsOf(ask("< 2022"))).toHaveLength(8);
+    expect(stores.connections()).toBeLessThanOrEqual(2);
+    stores.store.closeConnections();
+    expect(await stores.requestsOf(ask(">= 2022"))).toHaveLength(8);
+    expect(counts).toEqual([[{ n: 4 }], [{ n: 4 }]]);
+  });
+
   test("a damaged or missing object is noticed by the statement that reads it", async () => {
     const lake = stores.open(stores.newLocation());
     using session = await Session.open(lake.access);

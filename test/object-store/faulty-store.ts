@@ -12,6 +12,8 @@ export interface Passing {
   readonly query: URLSearchParams;
   /** The condition that no object has the key. */
   readonly isConditional: boolean;
+  /** The connection that it came on, by its port. */
+  readonly connection: number | undefined;
 }
 
 /** What happens to a request, instead of the store's own response. */
@@ -41,6 +43,8 @@ export type Fault =
 export interface FaultyStore extends Pick<StoreServer, "bucket" | "env"> {
   /** Decides about each request. */
   faultOf: (passing: Passing) => Fault | undefined;
+  /** Closes the connections, as a store does with those that were idle for some time. */
+  closeConnections(): void;
   /** Faults so far, by kind. */
   readonly counts: ReadonlyMap<Fault["kind"], number>;
   stop(): Promise<void>;
@@ -62,6 +66,7 @@ export async function startFaultyStore(store: StoreServer): Promise<FaultyStore>
     env: store.env,
     faultOf: (() => undefined) as FaultyStore["faultOf"],
     counts,
+    closeConnections: () => server.closeAllConnections(),
     stop: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -78,6 +83,7 @@ export async function startFaultyStore(store: StoreServer): Promise<FaultyStore>
       key: decodeURIComponent(url.pathname).split("/").slice(2).join("/"),
       query: url.searchParams,
       isConditional: incoming.headers["if-none-match"] !== undefined,
+      connection: incoming.socket.remotePort,
     });
     if (fault !== undefined) counts.set(fault.kind, (counts.get(fault.kind) ?? 0) + 1);
     if (fault?.kind === "refused") return refuse(response, incoming.method === "HEAD", fault);

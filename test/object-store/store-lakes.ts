@@ -22,6 +22,8 @@ export interface StoreLakes {
   open(location: string, options?: LakeOptions): Lake;
   /** The requests of some work, sorted: method and key. */
   requestsOf(work: () => Promise<unknown>): Promise<SeenRequest[]>;
+  /** The number of connections that the requests of the last work came on. */
+  connections(): number;
 }
 
 const program = STORES.map((name) => ({ name, path: findStore(name) })).find(
@@ -66,6 +68,7 @@ export function storeLakes(): StoreLakes {
     newLocation: () => `s3://${server.bucket}/${randomUUID()}`,
     open: (location: string, options: LakeOptions = {}) =>
       new Lake(location, { hasDatabase: false, environment: the.env, ...options }),
+    connections: () => new Set(seen.map(({ connection }) => connection)).size,
     async requestsOf(ask: () => Promise<unknown>) {
       seen = [];
       await ask();

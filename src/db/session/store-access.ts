@@ -31,13 +31,14 @@ export interface StoreAccess {
 
 /**
  * Files of a lake never change, so what was read of them is valid for as long as it is cached: their ranges (bounded by
- * the memory of the database), footers and sizes.
+ * the memory of the database), footers and sizes. Connections are used again for other files: each costs a handshake.
  */
 const CACHES = [
   "enable_external_file_cache = true",
   "validate_external_file_cache = 'NO_VALIDATION'",
   "enable_http_metadata_cache = true",
   "parquet_metadata_cache = true",
+  "httpfs_connection_caching = true",
 ];
 
 /** The access of a database to an object store. It owns a connection, which sets the secret of the whole database. */
