@@ -6,6 +6,7 @@ import { API_KEY_HEADER } from "../../src/wire/endpoints.js";
 import { type MarketSpec, writeMarket } from "../lakes/market-lake.js";
 import type { Benchmark, Case } from "../measure/benchmark.js";
 import { temporaryFolder } from "../measure/temporary-folder.js";
+import { afterCommit } from "../serving/after-commit.js";
 import { type LoadRequest, load, percentile } from "../serving/http-load.js";
 import { QUESTIONS, type Question } from "../serving/service-questions.js";
 import { type Serving, startServing } from "../serving/serving.js";
@@ -37,11 +38,21 @@ export const serve: Benchmark = {
     return {
       summary: `${spec.symbols} symbols, ${rowCount(days)} daily bars, ${rowCount(minutes)} minutes; the clients share the cores`,
       work: {},
-      cases: QUESTIONS.flatMap((one) => {
-        const baseline = `plain: ${one.name}`;
-        const asked = { ...one, symbols, durationMs };
-        return [ask(plain, asked, baseline, baseline), ask(barlake, asked, `barlake: ${one.name}`, baseline)];
-      }) as [Case, ...Case[]],
+      cases: [
+        ...QUESTIONS.flatMap((one) => {
+          const baseline = `plain: ${one.name}`;
+          const asked = { ...one, symbols, durationMs };
+          return [
+            ask(plain, asked, baseline, baseline),
+            ask(barlake, asked, `barlake: ${one.name}`, baseline),
+          ];
+        }),
+        ...[plain, barlake].map((serving) => {
+          const name = (kind: string): string => `${kind}: intraday and quotes of a universe after a commit`;
+          const own = name(serving === plain ? "plain" : "barlake");
+          return afterCommit(serving, lake, spec.symbols, HEADERS, own, name("plain"));
+        }),
+      ] as unknown as [Case, ...Case[]],
       async close() {
         await Promise.all([plain.close(), barlake.close()]);
         folder[Symbol.dispose]();

@@ -137,9 +137,14 @@ export class Draft {
 
 /** Whether an action changes the rows or columns of a table. */
 function changesData(action: Action): boolean {
-  if ("add" in action) return action.add.dataChange !== false;
-  if ("remove" in action) return action.remove.dataChange !== false;
+  if ("add" in action) return isChange(action.add);
+  if ("remove" in action) return isChange(action.remove);
   return "metaData" in action;
+}
+
+/** Other writers may not say it. */
+function isChange({ dataChange }: Partial<Pick<AddFile, "dataChange">>): boolean {
+  return dataChange !== false;
 }
 
 /** When a commit was made, in epoch milliseconds; undefined where it does not say. */

@@ -25,9 +25,9 @@ export type ReadQuoteBars = (
 
 /** Reads the bars of quotes from the lake. */
 export const readQuoteBars: ReadQuoteBars = async (view, symbols) => {
-  const barsOf = await quoteBarsInShares(view, symbols);
+  const inShares = await quoteBarsInShares(view, symbols);
   return (symbol) => {
-    const { daily, minutes } = barsOf(symbol);
+    const { daily, minutes } = inShares(symbol);
     return { daily, minutes: minutes && inUnits(minutes, regionOf(symbol)) };
   };
 };

@@ -49,8 +49,11 @@ export async function readKlines(view: LakeView, request: KlinesRequest): Promis
   let rows = 0;
   for (const { start, end } of runs.values()) rows += end - start;
   await view.acquireMemory(rows + missing.length * count);
-  if (missing.length > 0) {
-    await bringCachedForward(view, snapshot, request, key, version, missing);
+  if (missing.some((symbol) => view.barCache.get(key, symbol) !== undefined)) {
+    const load = `forward ${version} ${key} ${count} ${missing.join()}`;
+    await view.loads.share(load, view.signal, () =>
+      bringCachedForward(view, snapshot, request, key, version, missing),
+    );
     missing = findCached(missing);
   }
   if (missing.length > 0) {
@@ -78,7 +81,7 @@ function versionKey({ version }: LakeView, { series, adjustment }: KlinesRequest
   );
 }
 
-/** Brings the cached bars of earlier versions forward. Adjusted bars, and those of a replay, are read again. */
+/** Brings the cached bars of earlier versions forward, in the cache. Adjusted bars, and those of a replay, are read again. */
 async function bringCachedForward(
   view: LakeView,
   snapshot: Snapshot,
@@ -86,9 +89,10 @@ async function bringCachedForward(
   key: string,
   version: string,
   symbols: readonly string[],
-): Promise<void> {
+): Promise<ReadonlyMap<string, BarRun>> {
   const { series, adjustment, count, unitOf = lotOf } = request;
-  if (adjustment !== "none" || view.version.visibleUntil !== undefined) return;
+  const none = new Map<string, BarRun>();
+  if (adjustment !== "none" || view.version.visibleUntil !== undefined) return none;
   const landed = series === MINUTES_OF_A_DAY ? seriesOf("1m") : series;
   const all: KlinesRequest = { ...request, series: landed, rangeOf: () => ALL_TIME };
   await bringForward({
@@ -103,9 +107,10 @@ async function bringCachedForward(
     changesSince: (earlier) => view.changesSince(snapshot, earlier),
     async readAdded(changed, some, rangeOf) {
       const rows = await queryBars(view, changed, all, some, rangeOf);
-      return rows === undefined ? new Map() : runsOf(rows, some, Number.MAX_SAFE_INTEGER);
+      return rows === undefined ? none : runsOf(rows, some, Number.MAX_SAFE_INTEGER);
     },
   });
+  return none;
 }
 
 /** Reads the bars of symbols, and caches runs that reach to the newest bar. */

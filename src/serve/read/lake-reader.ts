@@ -29,7 +29,7 @@ import { type Calendars, loadCalendars } from "./load-calendars.js";
 import { loadReferenceData, REFERENCE_TABLES, type ReferenceData } from "./reference-data.js";
 import { loadReferenceTimes } from "./reference-times.js";
 import type { SessionPool } from "./session-pool.js";
-import { singleRead } from "./single-read.js";
+import { snapshotReads } from "./snapshot-reads.js";
 import { VersionedLoad } from "./versioned-load.js";
 
 /** A lake as one request sees it, and data derived from the table versions of the request. */
@@ -129,7 +129,7 @@ export class LakeReader {
     this.#pointInTime = pointInTime;
     this.#asOfNow = asOfNow;
     this.#assumesReference = options.assumesReference ?? false;
-    const read = singleRead(lake.reader(pointInTime));
+    const read = snapshotReads(lake.reader(pointInTime));
     this.#read = async (table) => {
       const snapshot = await read(table);
       this.#histories.get(table)?.note(snapshot);

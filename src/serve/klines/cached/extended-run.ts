@@ -1,4 +1,5 @@
-import { copyBits, isPresent } from "../../../core/bits.js";
+import { copyBits, isSet, putBit } from "../../../core/bits.js";
+import { int64At, int64Words } from "../../../core/int64-words.js";
 import type { TimeRange } from "../../../core/time.js";
 import { REGIONS, type Region } from "../../../market/regions.js";
 import { dayRange } from "../../../market/sessions.js";
@@ -52,63 +53,57 @@ function joinedColumns(run: BarRun, later: BarRun, name: (typeof DOUBLE_COLUMNS)
  * undefined where not all minutes are later than those of the days. Volumes are in shares.
  */
 export function extendedDays(run: BarRun, minutes: BarRun, dayOf: DayFinder): BarRun | undefined {
-  if (minutes.end === minutes.start) return run;
+  // The rows of the days, and space for a day of each minute: those that are not used are dropped.
+  const days = extendedRun(run, minutes);
+  if (days === undefined || minutes.start === minutes.end) return days;
   const region = regionOf(run.symbol) as Region;
-  const rows = run.end - run.start;
-  const days = Array.from({ length: rows }, (_, row) => dayAt(run, run.start + row));
-  const last = days.at(-1);
-  if (last !== undefined && Number(minutes.values.timestamp[minutes.start]) <= last.timestamp)
-    return undefined;
-  let range: TimeRange | undefined = last && dayOf(last.timestamp, region);
-  for (let row = minutes.start; row < minutes.end; row++) {
-    const minute = dayAt(minutes, row);
-    const stated = { ...minute, ...statedPrices(minute) };
-    if (range !== undefined && minute.timestamp < range.end) {
-      addMinute(days.at(-1) as Day, stated);
-      continue;
+  const from = days.end - (minutes.end - minutes.start);
+  const times = int64Words(days.values.timestamp);
+  let last = from - 1;
+  let end = last < days.start ? Number.NEGATIVE_INFINITY : dayOf(int64At(times, last), region).end;
+  for (let row = from; row < days.end; row++) {
+    stateZeros(days.values, row);
+    const time = int64At(times, row);
+    if (time < end) addMinute(days.values, last, row);
+    else {
+      last += 1;
+      moveRow(days.values, row, last);
+      end = dayOf(time, region).end;
     }
-    range = dayOf(minute.timestamp, region);
-    days.push(stated);
   }
-  return runOfDays(run.symbol, days);
-}
-
-type Doubles = Record<(typeof DOUBLE_COLUMNS)[number], number | null>;
-
-interface Day extends Doubles {
-  timestamp: number;
-  volume: bigint;
-}
-
-function dayAt({ values }: BarRun, row: number): Day {
-  const doubles = Object.fromEntries(
-    DOUBLE_COLUMNS.map((name) => {
-      const { values: all, validity } = values.doubles[name];
-      return [name, all.length > 0 && isPresent(validity, row) ? (all[row] as number) : null];
-    }),
-  ) as Doubles;
-  return {
-    ...doubles,
-    timestamp: Number(values.timestamp[row]),
-    volume: values.volume[row] as bigint,
-  };
+  return compacted({ ...days, end: last + 1, found: last + 1 - days.start });
 }
 
 /** Some feeds set these prices to 0 in a bar without trades: see `statedPriceSql`. */
-function statedPrices({ open, high, low, close }: Day): Pick<Day, "open" | "high" | "low"> {
-  const stated = (price: number | null): number | null => (price === 0 ? close : price);
-  return { open: stated(open), high: stated(high), low: stated(low) };
+function stateZeros({ doubles }: KlineValues, row: number): void {
+  for (const { values } of [doubles.open, doubles.high, doubles.low])
+    if (values[row] === 0) values[row] = doubles.close.values[row] as number;
 }
 
-function addMinute(day: Day, minute: Day): void {
-  day.timestamp = minute.timestamp;
-  day.high = Math.max(day.high as number, minute.high as number);
-  day.low = Math.min(day.low as number, minute.low as number);
-  day.close = minute.close;
-  day.volume += minute.volume;
-  day.amount = (day.amount as number) + (minute.amount as number);
-  day.open_interest = minute.open_interest;
-  day.settlement_price = minute.settlement_price;
+function addMinute({ timestamp, volume, doubles }: KlineValues, day: number, row: number): void {
+  const { high, low, close, amount } = doubles;
+  timestamp[day] = timestamp[row] as bigint;
+  volume[day] = (volume[day] as bigint) + (volume[row] as bigint);
+  high.values[day] = Math.max(high.values[day] as number, high.values[row] as number);
+  low.values[day] = Math.min(low.values[day] as number, low.values[row] as number);
+  close.values[day] = close.values[row] as number;
+  amount.values[day] = (amount.values[day] as number) + (amount.values[row] as number);
+  moveDouble(doubles.open_interest, row, day);
+  moveDouble(doubles.settlement_price, row, day);
+}
+
+function moveRow({ timestamp, volume, doubles }: KlineValues, from: number, to: number): void {
+  if (from === to) return;
+  timestamp[to] = timestamp[from] as bigint;
+  volume[to] = volume[from] as bigint;
+  for (const name of DOUBLE_COLUMNS) moveDouble(doubles[name], from, to);
+}
+
+function moveDouble({ values, validity }: NumberColumn, from: number, to: number): void {
+  // A column of nulls may have no values, and its bits may be those of others.
+  if (values.length === 0) return;
+  values[to] = values[from] as number;
+  if (validity !== undefined) putBit(validity, to, isSet(validity, from));
 }
 
 /** The day of a region that contains an instant, local midnight to midnight. */
@@ -123,27 +118,5 @@ export function dayFinder(): DayFinder {
     const found = dayRange(region, localDate(timestamp, REGIONS[region].zone));
     last.set(region, found);
     return found;
-  };
-}
-
-function runOfDays(symbol: string, days: readonly Day[]): BarRun {
-  const column = (name: (typeof DOUBLE_COLUMNS)[number]): NumberColumn => {
-    const values = Float64Array.from(days, (day) => day[name] ?? 0);
-    if (days.every((day) => day[name] !== null)) return { values, validity: undefined };
-    const validity = new Uint8Array(Math.ceil(days.length / 8));
-    for (const [row, day] of days.entries())
-      if (day[name] !== null) validity[row >> 3] = (validity[row >> 3] as number) | (1 << (row & 7));
-    return { values, validity };
-  };
-  return {
-    symbol,
-    values: {
-      timestamp: BigInt64Array.from(days, ({ timestamp }) => BigInt(timestamp)),
-      volume: BigInt64Array.from(days, ({ volume }) => volume),
-      doubles: eachDouble(column),
-    },
-    start: 0,
-    end: days.length,
-    found: days.length,
   };
 }

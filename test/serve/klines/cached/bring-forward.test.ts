@@ -139,7 +139,7 @@ test("after new bars have landed the files of the old ones are not read again", 
     count,
   });
   await land(lake, { kind: "days", symbols: SYMBOLS, first: 0, count: 3 }, 1);
-  await land(lake, minutes(0, 1), 1);
+  for (const symbol of SYMBOLS) await land(lake, { ...minutes(0, 1), symbols: [symbol] }, 1);
   const served = await serve(lake, {
     clock: { now: () => cn("2026-11-20T10:00") },
     segments: false,
@@ -153,7 +153,11 @@ test("after new bars have landed the files of the old ones are not read again", 
       for (const file of (await lake.snapshot(table)).files.keys())
         writeFileSync(join(lake.location, table.name, file), "damaged");
   };
+  const { version, dataVersion } = await lake.snapshot(BARS_1M);
+  await land(lake, { ...minutes(0, 0), kind: "compaction" }, 1);
+  expect(await lake.snapshot(BARS_1M)).toMatchObject({ version: version + 1, dataVersion });
   await damage();
+  for (const path of paths) expect((await served.ask(path)).status, path).toBe(200);
   await land(lake, { kind: "days", symbols: SYMBOLS, first: 3, count: 1 }, 2);
   for (const path of paths) expect((await served.ask(path)).status, path).toBe(200);
   await damage();

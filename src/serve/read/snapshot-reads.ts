@@ -6,7 +6,7 @@ import type { TableSchema } from "../../schema/column.js";
  * Requests that arrive while a table's log is being read share the next read. That read starts after they arrived, so
  * that each of them sees everything committed before its arrival.
  */
-export function singleRead(read: Lake["snapshot"]): Lake["snapshot"] {
+export function snapshotReads(read: Lake["snapshot"]): Lake["snapshot"] {
   const current = new Map<TableSchema, Promise<unknown>>();
   const next = new Map<TableSchema, Promise<Snapshot>>();
   const readNow = (table: TableSchema): Promise<Snapshot> => {
