@@ -1,11 +1,11 @@
 import type { Readable } from "node:stream";
-import type { Agent } from "undici";
 import { UsageError } from "../core/errors.js";
 import { type Clock, ticksOf } from "../core/time.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
 import { ARROW_OR_JSON, JSON_TYPE, offersArrow } from "../wire/media-type.js";
 import { expectClockNotAhead } from "./clock-ahead.js";
 import { decodedBody, encodingsFor } from "./content-encoding.js";
+import { type Http, loadHttp } from "./http-library.js";
 import { type GroupOptions, KeyQuota, type Permit, type Taken } from "./key-quota.js";
 import type { QuotaState } from "./quota-gate.js";
 import { isOverQuota, refusalError, withRequest } from "./response-error.js";
@@ -257,19 +257,6 @@ export class ServiceClient {
     }
     return url;
   }
-}
-
-interface Http {
-  readonly request: typeof import("undici").request;
-  readonly agent: Agent;
-}
-
-async function loadHttp(timeout = 60_000): Promise<Http> {
-  const { Agent, request } = (await import("undici")).default;
-  return {
-    request,
-    agent: new Agent({ headersTimeout: timeout, bodyTimeout: timeout, connect: { timeout } }),
-  };
 }
 
 /** Host and port of a service's address. @throws {UsageError} for an address that a client does not accept. */

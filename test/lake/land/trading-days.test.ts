@@ -70,7 +70,7 @@ describe("trading days", () => {
   test("are by the bars of files outside of the span of the index, in each region for itself", async () => {
     const [lake, session] = [temporaryLake(), await openSession()];
     const hongKong = (dates: readonly string[]): TestBar[] =>
-      stocks(12, dates).map((bar) => ({ ...bar, symbol: bar.symbol.replace(/^6(.*)SH$/, "$1HK") }));
+      stocks(12, dates).map((bar) => ({ ...bar, symbol: (bar.symbol ?? "").replace(/^6(.*)SH$/, "$1HK") }));
     const days = async (): Promise<unknown> => {
       await landTradingDays(session, lake, OPTIONS);
       return Object.fromEntries(await readTradingDays(session, lake));

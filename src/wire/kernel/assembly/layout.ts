@@ -61,7 +61,6 @@ export const RECORDS: usize = TEXT + TEXT_BYTES;
  */
 export const HEADS: usize = RECORDS + RECORD_ROWS * 16;
 export const HEAD_BYTES: usize = 72;
-export const MOST_HEADS: usize = 16;
 
 /** Fills the tables that take no arithmetic beyond 64 bits. */
 export function fillTables(): void {
