@@ -20,8 +20,19 @@ const OUT = resolve(BUILT, "cli/bundled");
 
 /** Packages that are bundled. */
 const PACKAGES = [
-  ...["@duckdb/node-api", "@date-fns/tz", "date-fns", "zod", "sax", "croner", "undici", "aws4fetch"],
-  ...["commander", "cli-progress", "string-width", "p-map", "p-retry"],
+  "@duckdb/node-api",
+  "@date-fns/tz",
+  "date-fns",
+  "zod",
+  "sax",
+  "croner",
+  "undici",
+  "aws4fetch",
+  "commander",
+  "cli-progress",
+  "string-width",
+  "p-map",
+  "p-retry",
 ];
 /** Packages that these need, and that are bundled with them. */
 const THEIRS = ["strip-ansi", "ansi-regex", "emoji-regex", "is-fullwidth-code-point", "is-network-error"];

@@ -5,7 +5,7 @@ import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wi
 import { ARROW_OR_JSON, JSON_TYPE, offersArrow } from "../wire/media-type.js";
 import { expectClockNotAhead } from "./clock-ahead.js";
 import { decodedBody, encodingsFor } from "./content-encoding.js";
-import { type HttpConnections, httpConnections } from "./http-connections.js";
+import { type Http, loadHttp } from "./http-library.js";
 import { type GroupOptions, KeyQuota, type Permit, type Taken } from "./key-quota.js";
 import type { QuotaState } from "./quota-gate.js";
 import { isOverQuota, refusalError, withRequest } from "./response-error.js";
@@ -25,9 +25,7 @@ export interface ServiceClientOptions {
   readonly learned?: ByGroup<number> | undefined;
   /** The part of the key's quota that this client may use, above 0, up to 1. @default 1 */
   readonly share?: number | undefined;
-  /**
-   * When the key was used in the last minute, as epoch milliseconds, ascending: see {@link ServiceClient.sentLately}.
-   */
+  /** Uses of the key in the last minute, as epoch milliseconds, ascending: see {@link ServiceClient.sentLately}. */
   readonly sentBefore?: ByGroup<readonly number[]> | undefined;
   /** The right to use the key at a time, where other machines use it, too. @default it may be used at any time */
   readonly right?: KeyRight | undefined;
@@ -91,8 +89,8 @@ export interface ReadResponse<T> {
 export class ServiceClient {
   readonly #options: ServiceClientOptions;
   readonly #base: URL;
-  /** The library of HTTP, and its connections; loaded with the first request, as many runs have nothing to ask. */
-  #http: Promise<HttpConnections> | undefined;
+  /** Loaded with the first request, as many runs have nothing to ask. */
+  #http: Promise<Http> | undefined;
   readonly #quota: KeyQuota;
   #turn = 0;
   #knownAheadMs = 0;
@@ -140,7 +138,7 @@ export class ServiceClient {
     const turn = this.#turn++;
     let attempts = 0;
     // Before the permit: the time at which a request is counted is that at which it is sent.
-    const http = await (this.#http ??= httpConnections(this.#options.timeoutMs));
+    const http = await (this.#http ??= loadHttp(this.#options.timeoutMs));
     const send = async (): Promise<T> => {
       for (;;) {
         await right?.ready(unsent);
@@ -194,7 +192,7 @@ export class ServiceClient {
   }
 
   async #once<T>(
-    { request, agent }: HttpConnections,
+    { request, agent }: Http,
     ask: Ask,
     read: ReadBody<T>,
     permit: Permit,

@@ -10,10 +10,12 @@ export const MAX_SYMBOL_LENGTH = 32;
 /** A symbol's form as a regular expression that JavaScript and RE2 (DuckDB) read alike; it matches the whole text. */
 export const SYMBOL_FORM = "[A-Za-z0-9][A-Za-z0-9_^-]*(?:\\.[A-Za-z0-9_^-]+)*\\.[A-Z]{2,4}";
 const SYMBOL = new RegExp(`^${SYMBOL_FORM}$`);
+/** Most symbols have a code of digits and letters: this part of the form is matched without a second attempt at the point. */
+const PLAIN_SYMBOL = /^[A-Za-z0-9]+\.[A-Z]{2,4}$/;
 
 /** Says whether a text has the form of a symbol; the exchange need not be a known one. */
 export function isSymbol(text: string): text is MarketSymbol {
-  return text.length <= MAX_SYMBOL_LENGTH && SYMBOL.test(text);
+  return text.length <= MAX_SYMBOL_LENGTH && (PLAIN_SYMBOL.test(text) || SYMBOL.test(text));
 }
 
 /** The form of symbols whose code lacks zeros: codes of Hong Kong have five digits. An expression as {@link SYMBOL_FORM}. */

@@ -11,6 +11,13 @@ export interface KlineDocument {
 
 const SYMBOLS = ["600519.SH", "00700.HK", "AAPL.US", "BRK.B.US"];
 
+const ALIKE_SYMBOLS = [
+  ...SYMBOLS,
+  ...Array.from({ length: 10 }, (_, k) => `${k}${600_000 + k * 77}.SH`),
+  `${"LONG".repeat(7)}.US`,
+  `${"LONGER".repeat(5)}.US`,
+];
+
 const anyPrice = fc.integer({ min: -100, max: 10_000_000 }).map((n) => String(n / 100));
 const anyStamp = fc.nat(40).map((n) => String(1_700_000_000_000 + n * 60_000));
 const oddCell = fc.oneof(
@@ -103,6 +110,57 @@ const anyMap = fc
   )
   .chain(objectText);
 
+/** Symbols that are alike, as services write them: the same columns in the same order, without blanks; a few are not quite so. */
+const anyAlikeMap = fc
+  .tuple(fc.shuffledSubarray(required, { minLength: required.length }), fc.subarray(optional))
+  .chain(([first, extra]) => {
+    const names = [...first, ...extra];
+    const others = [
+      [...names.slice(1), names[0] as string],
+      names.slice(1),
+      [...names, names[0] as string],
+      [...names, "other"],
+      [...required, ...optional],
+    ];
+    const order = fc.oneof(
+      { weight: 20, arbitrary: fc.constant(names) },
+      { weight: 1, arbitrary: fc.constantFrom(...others) },
+    );
+    const ofColumn = (name: string, length: number): fc.Arbitrary<string> => {
+      const plain = name === "timestamp" ? anyStamp : name === "volume" ? fc.nat().map(String) : anyPrice;
+      const cell = fc.oneof({ weight: 400, arbitrary: plain }, { weight: 1, arbitrary: oddCell });
+      const stamps = Array.from({ length }, (_, k) => String(1_700_000_000_000 + (k + 5) * 60_000));
+      const cells = fc.array(cell, { minLength: length, maxLength: length });
+      return (
+        name === "timestamp" ? fc.oneof({ weight: 9, arbitrary: fc.constant(stamps) }, cells) : cells
+      ).map((all) => `"${name}":[${all.join(",")}]`);
+    };
+    const length = fc.oneof(
+      { weight: 6, arbitrary: fc.constant(1) },
+      fc.nat(3),
+      fc.constantFrom(16, 17, 150),
+    );
+    const bars = fc
+      .tuple(length, order, fc.nat(200))
+      .chain(([rows, own, unequal]) =>
+        fc.tuple(...own.map((name, k) => ofColumn(name, k === unequal ? rows + 1 : rows))),
+      )
+      .map((columns) => `{${columns.join(",")}}`);
+    const name = fc.oneof(
+      { weight: 60, arbitrary: fc.constantFrom(...ALIKE_SYMBOLS).map((symbol) => JSON.stringify(symbol)) },
+      { weight: 1, arbitrary: anySymbolText },
+    );
+    const entry = fc.tuple(
+      name,
+      fc.oneof({ weight: 60, arbitrary: bars }, { weight: 1, arbitrary: anyText }),
+    );
+    return fc.oneof(
+      { weight: 9, arbitrary: fc.uniqueArray(entry, { selector: ([key]) => key, maxLength: 12 }) },
+      { weight: 1, arbitrary: fc.array(entry, { maxLength: 6 }) },
+    );
+  })
+  .map((entries) => `{${entries.map(([key, value]) => `${key}:${value}`).join(",")}}`);
+
 const anyRootMember = fc.oneof(
   { weight: 2, arbitrary: fc.tuple(anyStringText, anyText) },
   {
@@ -135,10 +193,16 @@ const anyWindow = fc.constantFrom(undefined, undefined, undefined, {
 /** K-line responses of both shapes: good ones, and such with every defect that a response can have. */
 export const anyKlineDocument: fc.Arbitrary<KlineDocument> = fc.oneof(
   fc.record({
-    text: anyRoot(fc.oneof({ weight: 20, arbitrary: anyMap }, { weight: 1, arbitrary: anyText })),
+    text: anyRoot(
+      fc.oneof(
+        { weight: 12, arbitrary: anyMap },
+        { weight: 8, arbitrary: anyAlikeMap },
+        { weight: 1, arbitrary: anyText },
+      ),
+    ),
     expectation: fc.record({
       shape: fc.constant("map" as const),
-      symbols: fc.option(fc.subarray(SYMBOLS, { minLength: 3 }), { nil: undefined, freq: 1 }),
+      symbols: fc.option(fc.subarray(ALIKE_SYMBOLS, { minLength: 3 }), { nil: undefined, freq: 1 }),
       window: anyWindow,
     }),
   }),

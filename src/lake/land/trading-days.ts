@@ -8,7 +8,9 @@ import { finalEnd } from "../../market/sessions.js";
 import { localDate } from "../../market/zone.js";
 import { BARS_1D } from "../../schema/bars.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
+import { fileRange } from "../files/prune.js";
 import type { Lake } from "../lake.js";
+import type { DataFile } from "../log/snapshot.js";
 import { type LandOptions, type LandReport, upsert } from "./upsert.js";
 
 /** Symbols with a daily bar on every day on which their region trades: an index, or an ETF that never pauses. */
@@ -39,20 +41,55 @@ export async function landTradingDays(
   lake: Lake,
   options: LandOptions,
 ): Promise<LandReport> {
-  const bars = await parquetRelation(session, lake.filesOf(await lake.snapshot(BARS_1D)));
+  const snapshot = await lake.snapshot(BARS_1D);
   const regions = Object.keys(REGIONS) as Region[];
   const lastFinal = regions.map((region) => {
     const last = localDate(finalEnd(region, options.now) - 1, REGIONS[region].zone);
     return `WHEN ${literal(region)} THEN DATE ${literal(last)}`;
   });
+  const tradedIn = async (files: Iterable<DataFile>): Promise<string> =>
+    `(${await parquetRelation(session, lake.filesOf(snapshot, files))}) WHERE volume > 0 AND trade_date <= CASE region ${lastFinal.join(" ")} END`;
   const isIndex = regions.map((region) => `region = ${literal(region)} AND symbol IN ${indexes([region])}`);
-  // The bars of the indexes are few; all bars are read once, for the lives of the symbols and for the days.
-  const traded = `(${bars}) WHERE volume > 0 AND trade_date <= CASE region ${lastFinal.join(" ")} END`;
   await using days = new TempTable(session, "trading_days");
-  await days.fill(`WITH index_days AS (
-      SELECT DISTINCT region, trade_date FROM ${traded}
-        AND symbol IN ${indexes(regions)} AND (${isIndex.join(" OR ")})),
-    index_spans AS (SELECT region, min(trade_date) AS first, max(trade_date) AS last FROM index_days GROUP BY region),
+  await days.fill(`SELECT DISTINCT region, trade_date, 'index' AS source FROM ${await tradedIn(snapshot.files.values())}
+      AND symbol IN ${indexes(regions)} AND (${isIndex.join(" OR ")})`);
+  const spans = await session.json<IndexSpan>(
+    `SELECT region, CAST(min(trade_date) AS VARCHAR) AS first, CAST(max(trade_date) AS VARCHAR) AS last FROM ${days.name} GROUP BY region`,
+  );
+  const files = filesOfOpenRegions([...snapshot.files.values()], spans);
+  if (files.length > 0) await session.run(majoritySql(days.name, await tradedIn(files)));
+  return await upsert(session, lake, TRADING_DAYS, days.name, options);
+}
+
+/** From the first to the last bar of a region's index. */
+interface IndexSpan {
+  readonly region: Region;
+  readonly first: TradingDate;
+  readonly last: TradingDate;
+}
+
+/**
+ * The files of the regions that have bars outside of the span of their index, as far as the log says. A lake whose
+ * index has all days has none: its bars, millions, are not read for the days that its index shows.
+ */
+function filesOfOpenRegions(files: readonly DataFile[], spans: readonly IndexSpan[]): readonly DataFile[] {
+  const spanOf = new Map<string, IndexSpan>(spans.map((span) => [span.region, span]));
+  const regionIn = ({ partitionValues }: DataFile): string => partitionValues.region ?? "";
+  const isWithin = (file: DataFile): boolean => {
+    const span = spanOf.get(regionIn(file));
+    const { start, end } = fileRange(file);
+    if (span === undefined || !Number.isFinite(start) || !Number.isFinite(end)) return false;
+    const { zone } = REGIONS[span.region];
+    return localDate(start, zone) >= span.first && localDate(end - 1, zone) <= span.last;
+  };
+  const open = new Set(files.filter((file) => !isWithin(file)).map(regionIn));
+  return files.filter((file) => open.has(regionIn(file)));
+}
+
+/** Adds the days on which most symbols traded, outside of the span of the index, to those of the index. */
+function majoritySql(days: string, traded: string): string {
+  return `INSERT INTO ${days}
+    WITH index_spans AS (SELECT region, min(trade_date) AS first, max(trade_date) AS last FROM ${days} GROUP BY region),
     grouped AS MATERIALIZED (
       SELECT region, trade_date, min(trade_date) AS first, max(trade_date) AS last, count(*) AS symbols, grouping(symbol) = 0 AS is_life
       FROM ${traded} GROUP BY GROUPING SETS ((region, symbol), (region, trade_date))),
@@ -65,12 +102,9 @@ export async function landTradingDays(
     busy AS (
       SELECT d.region, d.trade_date FROM days d ASOF JOIN alive a ON d.region = a.region AND d.trade_date >= a.day
       WHERE a.symbols >= ${FEWEST_SYMBOLS} AND 2 * d.symbols >= a.symbols)
-    SELECT region, trade_date, 'index' AS source FROM index_days
-    UNION ALL
     SELECT b.region, b.trade_date, 'majority' AS source
     FROM busy b LEFT JOIN index_spans i ON b.region = i.region AND b.trade_date BETWEEN i.first AND i.last
-    WHERE i.region IS NULL`);
-  return await upsert(session, lake, TRADING_DAYS, days.name, options);
+    WHERE i.region IS NULL`;
 }
 
 /** The symbols whose bars show the trading days of some regions, as a list for IN. */

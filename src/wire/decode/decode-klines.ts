@@ -4,6 +4,7 @@ import { JsonScanner } from "./json/json-scanner.js";
 import { type KlineBufferPool, KlineBuffers } from "./kline-buffers.js";
 import type { KlineExpectation } from "./kline-expectation.js";
 import { KlineSink } from "./kline-sink.js";
+import { SymbolsInOrder } from "./symbols-in-order.js";
 
 /** A decoded K-line response. Disposing it returns its buffers to the pool; its columns must not be used then. */
 export interface DecodedKlines extends DecodedBars, Disposable {
@@ -60,7 +61,7 @@ export async function decodeBars(
   };
   try {
     const { columns, received, setAsideAt, named, bytes } = await read(issues, lent ?? new KlineBuffers());
-    const usable = new Set(columns.symbols);
+    const usable = new SymbolsInOrder(columns.symbols);
     const [unusable, absent]: [string[], string[]] = [[], []];
     for (const symbol of expectation.symbols ?? []) {
       if (!usable.has(symbol) && named.has(symbol)) unusable.push(symbol);

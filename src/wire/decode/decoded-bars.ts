@@ -14,6 +14,6 @@ export interface DecodedBars {
 
 /** The decoded content of a whole body. */
 export interface DecodedDocument extends DecodedBars {
-  /** The symbols in the body, usable or not. */
+  /** The symbols in the body that may not be usable: all but those that were read together with others. */
   readonly named: ReadonlySet<string>;
 }

@@ -50,6 +50,17 @@ export class KlineBuffers {
     return (read & REQUIRED) === REQUIRED;
   }
 
+  /** Removes some of the last rows. @param removed counted from `start`. */
+  remove(start: number, rows: number, removed: ReadonlySet<number>): void {
+    let to = start;
+    for (let k = 0; k < rows; k++) {
+      if (removed.has(k)) continue;
+      for (const column of this.all) column.move(start + k, to);
+      to += 1;
+    }
+    this.truncate(to);
+  }
+
   truncate(length: number): void {
     for (const column of this.all) column.truncate(length);
   }
@@ -64,8 +75,10 @@ export class KlineBuffers {
     const rows = ends.at(-1) ?? 0;
     if (this.#symbolIndex.length < rows) this.#symbolIndex = new Int32Array(this.timestamp.values.length);
     let start = 0;
-    for (const [index, end] of ends.entries()) {
-      this.#symbolIndex.fill(index, start, end);
+    for (let index = 0; index < ends.length; index++) {
+      const end = ends[index] as number;
+      if (end - start === 1) this.#symbolIndex[start] = index;
+      else this.#symbolIndex.fill(index, start, end);
       start = end;
     }
     const doubles = [...this.doubles].map(([name, column]) => [name, column.column(rows)]);

@@ -1,12 +1,13 @@
 import { ServiceError, WireError } from "../../core/errors.js";
 import type { IssueLog } from "../../core/issue.js";
 import type { DecodedDocument } from "./decoded-bars.js";
-import type { JsonSink, NumberRuns } from "./json/json-sink.js";
+import type { JsonSink, MemberRuns, NumberRuns } from "./json/json-sink.js";
 import type { NumberToken } from "./json/number-token.js";
 import type { KlineBuffers } from "./kline-buffers.js";
 import { type KlineExpectation, MAX_BARS, MAX_SYMBOLS } from "./kline-expectation.js";
 import { strangeSymbol } from "./strange-symbol.js";
 import { SymbolBars } from "./symbol-bars.js";
+import { SymbolsInOrder } from "./symbols-in-order.js";
 
 /** The current place in the document. */
 type Place = "before" | "root" | "data" | "kline" | "column" | "skip";
@@ -16,7 +17,7 @@ const MAX_ROOT_KEYS = 100;
 
 /** Interprets a K-line document, and fills column buffers with it. */
 export class KlineSink implements JsonSink {
-  readonly #expected: ReadonlySet<string> | undefined;
+  readonly #expected: SymbolsInOrder | undefined;
   readonly #shape: KlineExpectation["shape"];
   readonly #only: string;
   readonly #maxSymbols: number;
@@ -30,14 +31,17 @@ export class KlineSink implements JsonSink {
   #key = "";
   #keyOffset = 0;
   #hasData = false;
+  /** Keys that were read one by one. */
   readonly #seen: Record<"root" | "data", Set<string>> = { root: new Set(), data: new Set() };
+  /** Symbols that were read together with others. */
+  #together = 0;
   #error: { code?: string; message?: string } = {};
 
   /** @param buffers empty buffers. */
   constructor(expectation: KlineExpectation, issues: IssueLog, buffers: KlineBuffers) {
     this.#shape = expectation.shape;
     this.#only = expectation.symbols?.[0] ?? "";
-    this.#expected = expectation.symbols && new Set(expectation.symbols);
+    this.#expected = expectation.symbols && new SymbolsInOrder(expectation.symbols);
     this.#maxSymbols = expectation.maxSymbols ?? MAX_SYMBOLS;
     this.#issues = issues;
     this.#bars = new SymbolBars(
@@ -45,7 +49,12 @@ export class KlineSink implements JsonSink {
       issues,
       expectation.maxBarsPerSymbol ?? MAX_BARS,
       expectation.window,
+      (symbol) => this.#takes(symbol),
     );
+  }
+
+  get members(): MemberRuns | undefined {
+    return this.#place === "data" ? this.#bars.members : undefined;
   }
 
   startObject(offset: number): void {
@@ -92,13 +101,15 @@ export class KlineSink implements JsonSink {
     this.#key = text;
     this.#keyOffset = offset;
     if (this.#place === "root" || this.#place === "data") {
-      const seen = this.#seen[this.#place];
+      const isRoot = this.#place === "root";
+      const seen = isRoot ? this.#seen.root : this.#seen.data;
       const before = seen.size;
       // A set is asked once for each key: this is a tenth of the time of a response with many symbols.
-      if (seen.add(text).size === before)
-        throw new WireError("malformed", `response repeats the key "${text}"`, offset);
-      const most = this.#place === "root" ? MAX_ROOT_KEYS : this.#maxSymbols;
-      if (before >= most) throw new WireError("limit", `response has more than ${most} keys`, offset);
+      const isNew = seen.add(text).size > before && (isRoot || !this.#bars.hasReceived(text));
+      if (!isNew) throw new WireError("malformed", `response repeats the key "${text}"`, offset);
+      const most = isRoot ? MAX_ROOT_KEYS : this.#maxSymbols;
+      if (before + (isRoot ? 0 : this.#together) >= most)
+        throw new WireError("limit", `response has more than ${most} keys`, offset);
     } else if (this.#place === "kline") this.#bars.key(text, offset);
   }
 
@@ -132,6 +143,16 @@ export class KlineSink implements JsonSink {
     }
     const named = this.#shape === "map" ? this.#seen.data : new Set([this.#only]);
     return { ...this.#bars.finish(), named };
+  }
+
+  /** Whether a symbol is taken together with others: it is not strange, nor one too many, nor there already. */
+  #takes(symbol: string): boolean {
+    if (strangeSymbol(symbol, this.#expected, 0) !== undefined || this.#bars.hasReceived(symbol))
+      return false;
+    if (this.#seen.data.size + this.#together >= this.#maxSymbols || this.#seen.data.has(symbol))
+      return false;
+    this.#together += 1;
+    return true;
   }
 
   #beginSymbol(offset: number): void {

@@ -9,7 +9,7 @@ import { isSymbol } from "../../market/symbol.js";
  */
 export function strangeSymbol(
   symbol: string,
-  requested: ReadonlySet<string> | undefined,
+  requested: Pick<ReadonlySet<string>, "has"> | undefined,
   byteOffset: number,
 ): Issue | undefined {
   const isWellFormed = isSymbol(symbol);

@@ -1,16 +1,15 @@
 import { WireError } from "../../core/errors.js";
 import type { IssueLog, IssueRule } from "../../core/issue.js";
 import { OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../kline-columns.js";
+import { AcceptedSymbols } from "./accepted-symbols.js";
+import { AlikeSymbols } from "./alike-symbols.js";
 import type { DecodedBars } from "./decoded-bars.js";
 import { GrowingDoubles, type GrowingInt64 } from "./growing-column.js";
-import type { NumberRuns } from "./json/json-sink.js";
+import type { MemberRuns, NumberRuns } from "./json/json-sink.js";
 import type { StatedNumber } from "./json/number-token.js";
 import type { KlineBuffers } from "./kline-buffers.js";
 import { sortBars } from "./sort-bars.js";
-
-/** 1900-01-01 and 2200-01-01: a timestamp outside means another unit (seconds or microseconds), not history. */
-const EARLIEST_MS = -2_208_988_800_000;
-const LATEST_MS = 7_258_118_400_000;
+import { EARLIEST_MS, LATEST_MS, sortedIssue, timeIssue } from "./time-issues.js";
 
 /** Index of each column in {@link WIRE_COLUMNS}. */
 const INDEX: ReadonlyMap<string, number> = new Map(WIRE_COLUMNS.map((name, index) => [name, index]));
@@ -29,11 +28,8 @@ export class SymbolBars implements NumberRuns {
   readonly #first: number;
   readonly #last: number;
   readonly #buffers: KlineBuffers;
-  readonly #symbols: string[] = [];
-  /** Row at which each accepted symbol ends. */
-  readonly #ends: number[] = [];
-  readonly #received = new Map<string, number>();
-  #rows = 0;
+  readonly #accepted = new AcceptedSymbols();
+  readonly #alike: AlikeSymbols | undefined;
   #symbol = "";
   /** Offset at which the symbol's object begins. */
   #offset = 0;
@@ -48,6 +44,8 @@ export class SymbolBars implements NumberRuns {
   /** Entries that the current column did not accept, and the largest such number of the symbol's columns. */
   #left = 0;
   #mostLeft = 0;
+  /** The keys of the symbol, as indexes of columns. */
+  readonly #order: number[] = [];
   /** Offsets of the columns' keys. */
   readonly #keyOffsets = WIRE_COLUMNS.map(() => 0);
   /** Rows (counted from the symbol's first) with a defect. */
@@ -56,12 +54,17 @@ export class SymbolBars implements NumberRuns {
   #hasBadTime = false;
   readonly #setAsideAt = new Map<string, readonly number[]>();
 
-  /** @param buffers empty buffers. */
+  /**
+   * @param buffers empty buffers.
+   * @param takes whether a symbol is to be taken that is like the one before it; it counts as seen then. @default symbols
+   *   are decoded one by one
+   */
   constructor(
     buffers: KlineBuffers,
     issues: IssueLog,
     maxBars: number,
     window: { first: number; last: number } | undefined,
+    takes?: (symbol: string) => boolean,
   ) {
     this.#buffers = buffers;
     this.#target = buffers.timestamp;
@@ -69,6 +72,23 @@ export class SymbolBars implements NumberRuns {
     this.#maxBars = maxBars;
     this.#first = Math.max(window?.first ?? EARLIEST_MS, EARLIEST_MS);
     this.#last = Math.min(window?.last ?? LATEST_MS, LATEST_MS);
+    const bounds = { first: this.#first, last: this.#last, maxBars };
+    this.#alike = takes && new AlikeSymbols(buffers, this.#accepted, bounds, takes);
+  }
+
+  /** The receiver of the next symbols, where they may be like the last one. */
+  get members(): MemberRuns | undefined {
+    return this.#alike?.isExpected ? this.#alike : undefined;
+  }
+
+  /** Whether bars of a symbol were in the response, usable or not. */
+  hasReceived(symbol: string): boolean {
+    return this.#accepted.received.has(symbol);
+  }
+
+  /** The row at which the symbol begins. */
+  get #rows(): number {
+    return this.#accepted.rows;
   }
 
   begin(symbol: string, offset: number): void {
@@ -78,12 +98,14 @@ export class SymbolBars implements NumberRuns {
     this.#keys = 0;
     this.#columns = 0;
     this.#mostLeft = 0;
+    this.#order.length = 0;
     if (this.#bad.size > 0) this.#bad.clear();
     this.#hasBadTime = false;
   }
 
   key(text: string, offset: number): void {
     this.#index = INDEX.get(text) ?? NO_COLUMN;
+    if (this.#order.length <= WIRE_COLUMNS.length) this.#order.push(this.#index);
     if (this.#index === NO_COLUMN) return;
     const bit = 1 << this.#index;
     if (this.#keys & bit) {
@@ -163,7 +185,7 @@ export class SymbolBars implements NumberRuns {
     let longest = 0;
     for (const column of all) longest = Math.max(longest, column.length - this.#rows);
     longest += this.#mostLeft;
-    this.#received.set(this.#symbol, longest);
+    this.#accepted.received.set(this.#symbol, longest);
     const isWhole = this.#failed === undefined && this.#buffers.areWhole(this.#columns, this.#rows, rows);
     if (!isWhole) this.#checkColumns(rows, longest);
     if (this.#failed) return this.#buffers.truncate(this.#rows);
@@ -174,16 +196,16 @@ export class SymbolBars implements NumberRuns {
     const isInOrder = timestamp.ascendsWithin(this.#rows, this.#first, this.#last);
     if (!isInOrder) this.#checkTimestamps(rows);
     if (defective.length > 0) this.#noteTimes(defective);
-    this.#takeOut(rows);
+    if (this.#bad.size > 0) this.#buffers.remove(this.#rows, rows, this.#bad);
     if (!isInOrder) this.#sort();
-    this.#symbols.push(this.#symbol);
-    this.#rows = timestamp.length;
-    this.#ends.push(this.#rows);
+    this.#accepted.accept(this.#symbol, timestamp.length);
+    if (isWhole) this.#alike?.learn(this.#order, rows);
   }
 
   finish(): DecodedBars {
-    const columns = this.#buffers.columns(this.#symbols, this.#ends);
-    return { columns, received: this.#received, setAsideAt: this.#setAsideAt };
+    const { symbols, ends, received } = this.#accepted;
+    const columns = this.#buffers.columns(symbols, ends);
+    return { columns, received, setAsideAt: this.#setAsideAt };
   }
 
   /** Notes the times of the bars with a defect, if all of them are known. */
@@ -252,47 +274,20 @@ export class SymbolBars implements NumberRuns {
     for (let k = 0; k < rows; k++) {
       const ms = timestamp.at(this.#rows + k);
       if ((ms >= this.#first && ms <= this.#last) || this.#bad.has(k)) continue;
-      const outOfTime = ms < EARLIEST_MS || ms > LATEST_MS;
       this.#bad.add(k);
-      this.#hasBadTime ||= outOfTime;
-      this.#issues.add({
-        rule: outOfTime ? "out_of_range" : "outside_window",
-        symbol: this.#symbol,
-        column: "timestamp",
-        index: k,
-        message: `${this.#symbol}: timestamp[${k}] is ${ms}, ${outOfTime ? "not epoch milliseconds of 1900 to 2200" : `outside the window ${this.#first} to ${this.#last}`}`,
-        byteOffset: this.#keyOffsets[TIMESTAMP] as number,
-        rejected: 1,
-      });
+      const issue = timeIssue(
+        this.#symbol,
+        { ms, index: k, byteOffset: this.#keyOffsets[TIMESTAMP] as number },
+        { first: this.#first, last: this.#last },
+      );
+      this.#hasBadTime ||= issue.rule === "out_of_range";
+      this.#issues.add(issue);
     }
-  }
-
-  #takeOut(rows: number): void {
-    if (this.#bad.size === 0) return;
-    const { all } = this.#buffers;
-    let to = this.#rows;
-    for (let k = 0; k < rows; k++) {
-      if (this.#bad.has(k)) continue;
-      for (const column of all) column.move(this.#rows + k, to);
-      to += 1;
-    }
-    this.#buffers.truncate(to);
   }
 
   /** Sorts the symbol's bars by timestamp if needed; of bars with equal timestamps the last one delivered stays. */
   #sort(): void {
     const repeats = sortBars(this.#buffers, this.#rows);
-    if (repeats === undefined) return;
-    this.#issues.add({
-      rule: repeats > 0 ? "duplicate_key" : "unsorted",
-      symbol: this.#symbol,
-      column: "timestamp",
-      message:
-        repeats > 0
-          ? `${this.#symbol}: ${repeats} timestamps stand more than once; the last of each was kept`
-          : `${this.#symbol}: bars were not in the order of time; sorted`,
-      byteOffset: this.#offset,
-      rejected: repeats,
-    });
+    if (repeats !== undefined) this.#issues.add(sortedIssue(this.#symbol, repeats, this.#offset));
   }
 }

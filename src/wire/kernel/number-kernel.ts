@@ -1,4 +1,5 @@
 import { KERNEL_BINARY } from "./kernel-binary.js";
+import type { MemberPattern } from "./member-pattern.js";
 import { fillPowersOfFive } from "./powers-of-five.js";
 
 /** The used part of the global: Node's own types do not declare it. */
@@ -21,8 +22,13 @@ interface Exports {
   readonly CLOSED: Place;
   readonly POWER_OF_FIVE: Place;
   readonly LEAST_POWER_OF_FIVE: Place;
+  readonly RECORDS: Place;
+  readonly RECORD_ROWS: Place;
+  readonly HEADS: Place;
+  readonly HEAD_BYTES: Place;
   scanDoubles(from: number, end: number, maxCount: number): number;
   scanIntegers(from: number, end: number, maxCount: number): number;
+  scanMembers(from: number, end: number, columns: number): number;
   writeDoubles(from: number, end: number): number;
   writeIntegers(from: number, end: number): number;
 }
@@ -66,6 +72,9 @@ class NumberKernel {
   readonly most: number;
   readonly #stoppedWord: number;
   readonly #closedWord: number;
+  readonly #records: Uint32Array;
+  /** The pattern at HEADS. */
+  #pattern: MemberPattern | undefined;
 
   constructor(exports: Exports) {
     const { memory, INPUT, INPUT_BYTES, VALUES, RUN_VALUES } = exports;
@@ -82,6 +91,7 @@ class NumberKernel {
     this.#textEndWord = exports.TEXT_END.value / 4;
     this.#textAt = exports.TEXT.value;
     this.#text = new Uint8Array(buffer, this.#textAt, exports.TEXT_BYTES.value);
+    this.#records = new Uint32Array(buffer, exports.RECORDS.value, exports.RECORD_ROWS.value * 4);
     const least = exports.LEAST_POWER_OF_FIVE.value;
     fillPowersOfFive(new BigUint64Array(buffer, exports.POWER_OF_FIVE.value, (1 - 2 * least) * 2), least);
   }
@@ -113,6 +123,63 @@ class NumberKernel {
   /** Whether the last scan stopped at the bracket that closes the array. */
   get closed(): boolean {
     return this.#words[this.#closedWord] !== 0;
+  }
+
+  /**
+   * Reads members of an object, from the name at byte `from` of the input on, as long as they are as a pattern says and
+   * whole before `end`.
+   *
+   * @returns how many were read.
+   */
+  scanMembers(from: number, end: number, pattern: MemberPattern): number {
+    if (this.#pattern !== pattern) this.#loadPattern(pattern);
+    return this.#exports.scanMembers(this.#inputAt + from, this.#inputAt + end, pattern.columns.length);
+  }
+
+  /** Where a member of the last scan begins in the input, with the quote of its name. */
+  memberStart(index: number): number {
+    return (this.#records[index * 4] as number) - this.#inputAt;
+  }
+
+  /** Where the name of a member ends, with its quote. */
+  memberNameEnd(index: number): number {
+    return (this.#records[index * 4 + 1] as number) - this.#inputAt;
+  }
+
+  memberEnd(index: number): number {
+    return (this.#records[index * 4 + 2] as number) - this.#inputAt;
+  }
+
+  /** How many values each array of a member has. */
+  memberRows(index: number): number {
+    return this.#records[index * 4 + 3] as number;
+  }
+
+  /** The values of a column of the first members of the last scan, in their order; valid until the next call. */
+  memberDoubles(column: number, rows: number): Float64Array {
+    return new Float64Array(this.#words.buffer, this.#columnAt(column), rows);
+  }
+
+  /** Like {@link memberDoubles}, for 64-bit integers. */
+  memberIntegers(column: number, rows: number): BigInt64Array {
+    return new BigInt64Array(this.#words.buffer, this.#columnAt(column), rows);
+  }
+
+  #columnAt(column: number): number {
+    const { VALUES, RECORD_ROWS } = this.#exports;
+    return VALUES.value + column * RECORD_ROWS.value * 8;
+  }
+
+  #loadPattern(pattern: MemberPattern): void {
+    const { HEADS, HEAD_BYTES } = this.#exports;
+    for (const [index, { head, type }] of pattern.columns.entries()) {
+      const at = HEADS.value + index * HEAD_BYTES.value;
+      const bytes = new Uint8Array(this.#words.buffer, at, 64).fill(0);
+      bytes.set(head);
+      bytes.fill(0xff, 32, 32 + head.length);
+      new Uint32Array(this.#words.buffer, at + 64, 2).set([head.length, type === "double" ? 1 : 0]);
+    }
+    this.#pattern = pattern;
   }
 
   /** Loads values, at most {@link most} of them, for {@link writeDoubles}. */

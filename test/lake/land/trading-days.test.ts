@@ -67,6 +67,25 @@ describe("trading days", () => {
     expect(await daysOf(index(["2026-11-09", "2026-11-13"]), "HK")).toEqual([]);
   });
 
+  test("are by the bars of files outside of the span of the index, in each region for itself", async () => {
+    const [lake, session] = [temporaryLake(), await openSession()];
+    const hongKong = (dates: readonly string[]): TestBar[] =>
+      stocks(12, dates).map((bar) => ({ ...bar, symbol: (bar.symbol ?? "").replace(/^6(.*)SH$/, "$1HK") }));
+    const days = async (): Promise<unknown> => {
+      await landTradingDays(session, lake, OPTIONS);
+      return Object.fromEntries(await readTradingDays(session, lake));
+    };
+    await land(session, lake, BARS_1D, [
+      ...index(["2026-11-10", "2026-11-12"]),
+      ...stocks(12, ["2026-11-11"]),
+    ]);
+    expect(await days()).toEqual({ CN: ["2026-11-10", "2026-11-12"] });
+    await land(session, lake, BARS_1D, hongKong(["2026-11-11", "2026-11-13"]));
+    expect(await days()).toEqual({ CN: ["2026-11-10", "2026-11-12"], HK: ["2026-11-11", "2026-11-13"] });
+    await land(session, lake, BARS_1D, stocks(12, ["2026-11-09"]));
+    expect(await days()).toMatchObject({ CN: ["2026-11-09", "2026-11-10", "2026-11-12"] });
+  });
+
   test("the day that is not over yet is none, and landing them again changes nothing", async () => {
     const [lake, session] = [temporaryLake(), await openSession()];
     await land(session, lake, BARS_1D, index(["2026-11-19", "2026-11-20", "2026-11-23"]));

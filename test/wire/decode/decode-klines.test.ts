@@ -144,6 +144,55 @@ describe("good responses", () => {
     }
   });
 
+  test("symbols with the same columns, and columns that come and go among them", async () => {
+    const one = (time: number, more: Columns = {}): Columns => ({
+      ...Object.fromEntries(Object.keys(kline()).map((name) => [name, [time]])),
+      ...more,
+    });
+    const names = Array.from({ length: 300 }, (_, n) => `${600_000 + n}.SH`);
+    const of = (n: number): Columns => one(1000 + n, n % 100 > 50 ? { prev_close: [n] } : {});
+    const text = document(Object.fromEntries(names.map((name, n) => [name, of(n)])));
+    const response = await decode(text, { symbols: names });
+    expect(response.issues.total).toBe(0);
+    expect(response.columns.symbols).toEqual(names);
+    const bars = barsOf(response.columns);
+    expect(names.map((name) => bars[name]?.map(({ close, prev_close }) => [close, prev_close]))).toEqual(
+      names.map((_, n) => [[1000 + n, n % 100 > 50 ? n : undefined]]),
+    );
+  });
+
+  test.each([
+    ["a time outside the window", { timestamp: [9999] }],
+    ["a symbol that was not requested", {}, "OTHER.US"],
+    ["a bar too many", Object.fromEntries(Object.keys(kline()).map((name) => [name, [1000, 1001]]))],
+    ["a column of another length", { open: [1, 2] }],
+    ["a column less", { open: undefined }],
+    ["a null", { open: [null] }],
+    ["a fraction of a volume", { volume: [1.5] }],
+    ["an unknown member", { other: [1] }],
+  ])(
+    "among such symbols one with %s is set aside or ignored, and the others land",
+    async (_, changes, name = "C.US") => {
+      const good = Object.fromEntries(Object.keys(kline()).map((key) => [key, [1000]]));
+      const odd = Object.fromEntries(
+        Object.entries({ ...good, ...changes }).filter(([, v]) => v !== undefined),
+      );
+      const symbols = ["A.US", "B.US", "C.US", "D.US", "E.US"];
+      const data = { "A.US": good, "B.US": good, [name]: odd, "D.US": good, "E.US": good };
+      const expectation = { symbols, window: { first: 0, last: 2000 }, maxBarsPerSymbol: 1 };
+      const response = await decode(document(data), expectation);
+      const isTaken = "other" in changes;
+      expect(response.columns.symbols.filter((one) => one !== name)).toEqual([
+        "A.US",
+        "B.US",
+        "D.US",
+        "E.US",
+      ]);
+      expect(times(response, name) ?? []).toEqual(isTaken ? [1000] : []);
+      expect(response.issues.total > 0).toBe(!isTaken);
+    },
+  );
+
   test("columns that grow past their first buffers keep every value and every null", async () => {
     const n = 10_000;
     const row = Array.from({ length: n }, (_, i) => i);

@@ -1,6 +1,12 @@
 import { WireError } from "../../../core/errors.js";
 import { numberKernel } from "../../kernel/number-kernel.js";
-import { DEFAULT_JSON_LIMITS, type JsonLimits, type JsonSink, type NumberRuns } from "./json-sink.js";
+import {
+  DEFAULT_JSON_LIMITS,
+  type JsonLimits,
+  type JsonSink,
+  type MemberRuns,
+  type NumberRuns,
+} from "./json-sink.js";
 import { KeySequence } from "./key-sequence.js";
 import { notJson } from "./not-json.js";
 import { NumberToken } from "./number-token.js";
@@ -19,6 +25,8 @@ const NOTHING = 6;
 const bytes = numberKernel.input;
 /** Longest number: a double written out in full has fewer digits. */
 const MAX_NUMBER_BYTES = 4096;
+/** Keys of members that are read together are shorter. */
+const LONG_KEY_BYTES = 64;
 /** Bound of `maxTokenBytes`: a token must leave space for more bytes. */
 const MAX_TOKEN_BYTES = bytes.length / 2;
 /**
@@ -222,6 +230,11 @@ export class JsonScanner {
 
   #key(i: number, byte: number): number {
     if (byte !== 0x22) return this.#fail(i, byte, "a key");
+    const { members } = this.#sink;
+    if (members !== undefined) {
+      const next = this.#membersAt(i, members);
+      if (next > i) return next;
+    }
     const offset = this.#base + i;
     const keys = (this.#keys[this.#stack.length] ??= new KeySequence());
     const known = this.#string.isBegun ? undefined : keys.match(bytes, i, this.#end);
@@ -238,6 +251,21 @@ export class JsonScanner {
     this.#sink.key(text, offset);
     this.#expect = COLON;
     return end;
+  }
+
+  /** Passes on as many members as are alike, from the key at `i` on; returns the index after them. */
+  #membersAt(i: number, members: MemberRuns): number {
+    // The rules for long tokens are those of single keys.
+    if (this.#string.isBegun || this.#limits.maxTokenBytes < LONG_KEY_BYTES) return i;
+    const count = numberKernel.scanMembers(i, this.#end, members.pattern);
+    if (count === 0) return i;
+    const text = this.#string.latin1(i, numberKernel.memberNameEnd(count - 1));
+    const nameOf = (index: number): string =>
+      text.slice(numberKernel.memberStart(index) + 1 - i, numberKernel.memberNameEnd(index) - 1 - i);
+    const taken = members.push(count, nameOf);
+    if (taken === 0) return i;
+    this.#expect = COMMA_OR_END;
+    return numberKernel.memberEnd(taken - 1);
   }
 
   #close(i: number, byte: number): number {

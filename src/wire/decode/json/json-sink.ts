@@ -1,3 +1,4 @@
+import type { MemberPattern } from "../../kernel/member-pattern.js";
 import type { NumberToken } from "./number-token.js";
 
 /** Receives the numbers of an array many at a time: they are nearly all bytes of a response. */
@@ -9,8 +10,22 @@ export interface NumberRuns {
   push(values: Float64Array | BigInt64Array): void;
 }
 
+/** Receives members of an object many at a time, where they are alike: a response with a bar of each symbol has thousands. */
+export interface MemberRuns {
+  readonly pattern: MemberPattern;
+  /**
+   * Receives members that the kernel has just read.
+   *
+   * @param nameOf gives the text of a member's name.
+   * @returns how many of them it accepts, from the first on; the others are passed key by key.
+   */
+  push(count: number, nameOf: (index: number) => string): number;
+}
+
 /** Receives what a {@link JsonScanner} reads. Offsets count bytes of the whole document, from 0. */
 export interface JsonSink {
+  /** The receiver of the next members of the innermost object, where they may be alike. */
+  readonly members?: MemberRuns | undefined;
   startObject(offset: number): void;
   endObject(): void;
   /** May return a receiver for the numbers in it; the numbers that it does not accept are passed to `number`. */

@@ -82,6 +82,11 @@ export class StringToken {
     }
   }
 
+  /** Some bytes as a text, a character each: that of ASCII. */
+  latin1(start: number, end: number): string {
+    return this.#latin1.toString("latin1", start, end);
+  }
+
   /** Checks that the string is UTF-8; `text` does the same for strings that are read. */
   checkText(): void {
     if (!this.#isPlain) this.text();

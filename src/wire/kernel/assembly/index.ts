@@ -8,10 +8,14 @@ import { writeNumbers } from "./write-numbers";
 
 export {
   CLOSED,
+  HEAD_BYTES,
+  HEADS,
   INPUT,
   INPUT_BYTES,
   LEAST_POWER_OF_FIVE,
   POWER_OF_FIVE,
+  RECORD_ROWS,
+  RECORDS,
   RUN_VALUES,
   STOPPED_AT,
   TEXT,
@@ -19,6 +23,7 @@ export {
   TEXT_END,
   VALUES,
 } from "./layout";
+export { scanMembers } from "./scan-members";
 
 export function scanDoubles(from: usize, end: usize, maxCount: u32): u32 {
   return scanNumbers<f64>(from, end, maxCount);

@@ -6,6 +6,8 @@
  *   16384   input     bytes of JSON to read from; reads go up to 64 bytes before and after what is asked for
  *   +256 K  values    what was read, or is to be written: 8 bytes each
  *   +...    text      bytes of JSON that were written
+ *   +...    records   where members stand that were read together
+ *   +2 K    heads     what stands between their numbers
  */
 
 /** Values of one call at most. */
@@ -48,6 +50,17 @@ export const VALUES: usize = INPUT + INPUT_BYTES + 64;
 export const TEXT: usize = VALUES + RUN_VALUES * 8 + 64;
 /** Longest text of a value with its comma, and the slack of a vector store. */
 export const TEXT_BYTES: usize = RUN_VALUES * 26 + 64;
+
+/** Values of a column of members that are read together, at most: with 16 columns they fill {@link VALUES}. */
+export const RECORD_ROWS: usize = 128;
+/** Of each member: the byte at which its name begins, that after the name, that after the member; its number of values. */
+export const RECORDS: usize = TEXT + TEXT_BYTES;
+/**
+ * Of each column of such members: the bytes before its first number, up to 32 of them; a mask of these; their number; and
+ * whether its numbers are doubles.
+ */
+export const HEADS: usize = RECORDS + RECORD_ROWS * 16;
+export const HEAD_BYTES: usize = 72;
 
 /** Fills the tables that take no arithmetic beyond 64 bits. */
 export function fillTables(): void {

@@ -1,0 +1,28 @@
+/** How many of the next symbols are compared. */
+const AHEAD = 4;
+
+/**
+ * Symbols of which one after the other is asked for, mostly in their order: services respond in the order of the
+ * request, and leave out few. So the next ones are compared before a set is made, which takes as long as a tenth of a
+ * response with a bar of each symbol.
+ */
+export class SymbolsInOrder {
+  readonly #symbols: readonly string[];
+  #next = 0;
+  #all: ReadonlySet<string> | undefined;
+
+  constructor(symbols: readonly string[]) {
+    this.#symbols = symbols;
+  }
+
+  has(symbol: string): boolean {
+    const most = Math.min(this.#next + AHEAD, this.#symbols.length);
+    for (let at = this.#next; at < most; at++) {
+      if (this.#symbols[at] !== symbol) continue;
+      this.#next = at + 1;
+      return true;
+    }
+    this.#all ??= new Set(this.#symbols);
+    return this.#all.has(symbol);
+  }
+}

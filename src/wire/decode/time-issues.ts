@@ -1,0 +1,41 @@
+import type { Issue } from "../../core/issue.js";
+
+/** 1900-01-01 and 2200-01-01: a timestamp outside means another unit (seconds or microseconds), not history. */
+export const EARLIEST_MS = -2_208_988_800_000;
+export const LATEST_MS = 7_258_118_400_000;
+
+/** What is said about a bar whose timestamp is outside of what was requested, or of all time. */
+export function timeIssue(
+  symbol: string,
+  { ms, index, byteOffset }: { readonly ms: number; readonly index: number; readonly byteOffset: number },
+  { first, last }: { readonly first: number; readonly last: number },
+): Issue {
+  const isNoTime = ms < EARLIEST_MS || ms > LATEST_MS;
+  const outside = isNoTime
+    ? "not epoch milliseconds of 1900 to 2200"
+    : `outside the window ${first} to ${last}`;
+  return {
+    rule: isNoTime ? "out_of_range" : "outside_window",
+    symbol,
+    column: "timestamp",
+    index,
+    message: `${symbol}: timestamp[${index}] is ${ms}, ${outside}`,
+    byteOffset,
+    rejected: 1,
+  };
+}
+
+/** What is said about a symbol whose bars were sorted. @param repeats that were removed. */
+export function sortedIssue(symbol: string, repeats: number, byteOffset: number): Issue {
+  return {
+    rule: repeats > 0 ? "duplicate_key" : "unsorted",
+    symbol,
+    column: "timestamp",
+    message:
+      repeats > 0
+        ? `${symbol}: ${repeats} timestamps stand more than once; the last of each was kept`
+        : `${symbol}: bars were not in the order of time; sorted`,
+    byteOffset,
+    rejected: repeats,
+  };
+}

@@ -1,0 +1,28 @@
+/** Most columns of a member, and most bytes before the numbers of one, that the kernel takes. */
+const MOST_COLUMNS = 16;
+const MOST_BYTES = 32;
+
+/** How members of an object look whose values are objects with the same arrays of numbers: `{"a":[1],"b":[2]}`. */
+export interface MemberPattern {
+  readonly columns: readonly {
+    readonly type: "double" | "int64";
+    /** The bytes between the last number before it, or the member's name, and its first number. */
+    readonly head: Uint8Array;
+  }[];
+}
+
+/**
+ * The pattern of members with these arrays, in this order, and without blanks.
+ *
+ * @returns undefined where the kernel does not take them.
+ */
+export function memberPattern(
+  columns: readonly { readonly name: string; readonly type: "double" | "int64" }[],
+): MemberPattern | undefined {
+  const heads = columns.map(({ name, type }, index) => ({
+    type,
+    head: Buffer.from(`${index === 0 ? ":{" : "],"}${JSON.stringify(name)}:[`),
+  }));
+  const isTaken = heads.length <= MOST_COLUMNS && heads.every(({ head }) => head.length <= MOST_BYTES);
+  return isTaken && heads.length > 0 ? { columns: heads } : undefined;
+}
