@@ -1,5 +1,5 @@
 import type { StatementsReport } from "../../page-data.js";
-import { change } from "../address.js";
+import { change } from "../address/address.js";
 import { FaultBox, Missing } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { percent } from "../formats.js";
