@@ -20,6 +20,7 @@ import { dailyBars } from "../jobs/scripted-market.js";
 import { land } from "../lake/temporary-lake.js";
 import { hasChromium } from "../notebook/chromium.js";
 import { openBrowser } from "./open-browser.js";
+import { PATIENT } from "./patient-session.js";
 
 /** Real market data: see its SOURCES.md for where it is from and which defects it has. */
 const DATA = resolve(process.env.BARLAKE_REALDATA ?? "../shared/realdata");
@@ -47,7 +48,7 @@ describe.skipIf(!hasChromium())("a view in the browser", () => {
     options: WorkspaceOptions,
     visit: (page: Page, open: (path: string) => Promise<void>) => Promise<void>,
   ): Promise<void> {
-    await using workspace = await startWorkspace(lake, options);
+    await using workspace = await startWorkspace(lake, { limits: PATIENT, ...options });
     await using context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
     context.setDefaultTimeout(WAIT.timeout);
     const page = await context.newPage();
