@@ -179,6 +179,11 @@ describe.skipIf(!hasChromium())("the workspace in a browser", () => {
     await open("/");
     expect(await page.locator("html").getAttribute("lang")).toBe("zh");
     expect(await page.locator("nav").textContent()).toBe("数据湖标的笔记运行质量");
+    await open("/instrument/");
+    await page.waitForSelector(".halves th >> text=报告期");
+    // No word of the page is English: what remains are names of the data, and units.
+    for (const heading of await page.locator(".halves th").allTextContents())
+      expect(heading).toMatch(/\p{Script=Han}/u);
   });
 
   test("a page that was not opened by its address says so", async () => {

@@ -50,7 +50,10 @@ for (const [name, path] of Object.entries(views))
       await page.waitForLoadState("networkidle");
       await page.waitForSelector(".hollow, .stale, .busy", { state: "detached" });
       if (name === "editor") {
-        await page.getByRole("button", { name: "Edit", exact: true }).nth(1).click({ force: true });
+        await page
+          .getByRole("button", { name: /^(Edit|编辑)$/ })
+          .nth(1)
+          .click({ force: true });
         await page.locator(".cm-content").waitFor();
       }
       const file = join(folder, `${name}-${viewport.width}-${colorScheme}.png`);

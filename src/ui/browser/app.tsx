@@ -1,6 +1,6 @@
 import { type ComponentType, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { useAddress } from "./address.js";
+import { useAddress } from "./address/address.js";
 import { Frame } from "./frame/frame.js";
 import { LakeView } from "./lake/lake-view.js";
 import { useLakeState } from "./lake-state.js";

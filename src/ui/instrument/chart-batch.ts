@@ -46,7 +46,7 @@ export interface ChartRows {
 function memoryOf({ columns }: Bars, name: string): ArrayBuffer {
   const found = columns.get(name);
   if (found === undefined) throw new TypeError(`the column ${name} was not read`);
-  return found.buffer as ArrayBuffer;
+  return found.buffer;
 }
 
 /** Sets prices of 0 to the close, as `stated_price` does: before an adjustment, which can make a price 0. */

@@ -74,8 +74,8 @@ describe("statements", () => {
       fc.asyncProperty(anyText, async ([text, end]) => {
         const sql = `SELECT ${text.join("")}${end}`;
         const extracted = await connection.extractStatements(sql).catch(() => undefined);
-        if (extracted !== undefined)
-          expect(allStatements(sql).length, sql).toBeGreaterThanOrEqual(extracted.count);
+        // What DuckDB cannot parse, it does not run.
+        expect(allStatements(sql).length, sql).toBeGreaterThanOrEqual(extracted?.count ?? 0);
       }),
       {
         numRuns: cases({ few: 200, more: 2000, all: 100_000 }),

@@ -29,7 +29,7 @@ export async function faultyRowsLake(folder: string): Promise<Lake> {
     `SELECT 'a.csv' AS source, 7 AS line, '${HOSTILE}' AS symbol, '2024-01-08' AS "timestamp", 'bad_symbol' AS rule,
        'it is no symbol' AS reason, NULL::BIGINT AS bars, '{"a":1}'::JSON AS "row"`,
   );
-  for (const symbol of ["''", "NULL", `'${LONG}'`])
+  for (const symbol of ["''", "NULL", `'${LONG}'`, "'..'"])
     await rejects.add(
       "bars_1d",
       `SELECT 'b.csv' AS source, 1 AS line, ${symbol} AS symbol, '2024-01-08' AS "timestamp", 'bad_symbol' AS rule,

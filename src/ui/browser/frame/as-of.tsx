@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { change, useAddress } from "../address.js";
+import { change, useAddress } from "../address/address.js";
 import { askJson } from "../fetch-data.js";
 import { instant } from "../formats.js";
 import { useShownState } from "../lake-state.js";

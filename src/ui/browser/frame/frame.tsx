@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
-import { addressOf } from "../address.js";
+import { addressOf } from "../address/address.js";
+import { Link } from "../address/link.js";
 import { FaultBox } from "../fault-box.js";
 import { type ShownState, StateContext } from "../lake-state.js";
-import { Link } from "../link.js";
 import { text } from "../texts.js";
 import { AsOf } from "./as-of.js";
 import { SearchBox } from "./search-box.js";

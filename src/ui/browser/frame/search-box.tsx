@@ -1,6 +1,6 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { FoundInstrument, SearchReport } from "../../page-data.js";
-import { addressOf, change, go, useAddress } from "../address.js";
+import { addressOf, change, go, useAddress } from "../address/address.js";
 import { apiAddress, askJson } from "../fetch-data.js";
 import { isTyping } from "../is-typing.js";
 import { useShownState } from "../lake-state.js";

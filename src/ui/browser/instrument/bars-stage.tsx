@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { basePeriod } from "../../../market/period.js";
 import type { InstrumentReport } from "../../page-data.js";
-import { change } from "../address.js";
+import { change } from "../address/address.js";
 import { FaultBox, Missing } from "../fault-box.js";
 import { type Fault, faultOf } from "../fetch-data.js";
 import { compactNumber, instant, change as ratioText } from "../formats.js";

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { ADJUSTMENTS, PERIODS } from "../../../market/period.js";
-import { change } from "../address.js";
+import { change } from "../address/address.js";
 import { isTyping } from "../is-typing.js";
 import { type Rising, risingSetting, setRising } from "../rising.js";
 import { text } from "../texts.js";

@@ -1,5 +1,6 @@
 import { ADJUSTMENTS, type Adjustment, PERIODS, type Period } from "../../../market/period.js";
-import { change, useAddress } from "../address.js";
+import { change, useAddress } from "../address/address.js";
+import { textOfPart } from "../address/path-part.js";
 
 /** What the view of an instrument shows: all of it is in the address. */
 export interface InstrumentState {
@@ -29,7 +30,7 @@ export function useInstrumentState(): InstrumentState {
   const list = (name: string, usual = ""): string[] =>
     (query.get(name) ?? usual).split(",").filter((one) => one !== "");
   return {
-    symbol: decodeURIComponent(path.split("/")[2] ?? ""),
+    symbol: textOfPart(path.split("/")[2] ?? ""),
     period: PERIODS.find((one) => one === query.get("period")) ?? "1d",
     adjust: ADJUSTMENTS.find((one) => one === query.get("adjust")) ?? "forward",
     averages: AVERAGES.filter((length) => list("ma", USUAL_AVERAGES).includes(String(length))),

@@ -1,12 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
 import type { InstrumentReport } from "../../page-data.js";
-import { go } from "../address.js";
+import { go } from "../address/address.js";
+import { Link } from "../address/link.js";
 import { FaultBox, Missing } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { change, price } from "../formats.js";
 import { isTyping } from "../is-typing.js";
 import { useStateAddress } from "../lake-state.js";
-import { Link } from "../link.js";
 import { risingClass } from "../rising.js";
 import { text } from "../texts.js";
 import { BarsStage } from "./bars-stage.js";

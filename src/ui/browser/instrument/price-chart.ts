@@ -147,7 +147,8 @@ export class PriceChart {
     }
     for (const [nth, { symbol, bars: other }] of compared.entries()) {
       const series = addLine(chart, {
-        colour: colour(`--line-${((nth + 1) % 4) + 1}`),
+        // The colours after those of the averages.
+        colour: colour(`--line-${((averages.length + nth) % 4) + 1}`),
         title: symbol,
         priceFormat,
       });

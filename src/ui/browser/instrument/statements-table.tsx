@@ -1,10 +1,11 @@
 import type { StatementsReport } from "../../page-data.js";
-import { change } from "../address.js";
+import { change } from "../address/address.js";
 import { FaultBox, Missing } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { percent } from "../formats.js";
 import { useStateAddress } from "../lake-state.js";
 import { text } from "../texts.js";
+import { statementName } from "./statement-names.js";
 
 /** Statements as they were known at the end of a day: what a backtest of that day may use. */
 export function StatementsTable({
@@ -44,7 +45,7 @@ export function StatementsTable({
                 <tr>
                   {value.columns.map(({ name, unit }) => (
                     <th key={name} scope="col" class={unit === "date" ? "" : "n"}>
-                      {name.replaceAll("_", " ")}
+                      {statementName(name)}
                     </th>
                   ))}
                 </tr>

@@ -1,7 +1,7 @@
 import type { MarketReport } from "../../page-data.js";
-import { addressOf } from "../address.js";
+import { addressOf } from "../address/address.js";
+import { Link } from "../address/link.js";
 import { change, compactNumber, count, price } from "../formats.js";
-import { Link } from "../link.js";
 import { risingClass } from "../rising.js";
 import { text } from "../texts.js";
 

@@ -1,12 +1,12 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { MissingReport, MonthReport } from "../../page-data.js";
-import { addressOf } from "../address.js";
+import { addressOf } from "../address/address.js";
+import { Link } from "../address/link.js";
 import { Command } from "../command.js";
 import { FaultBox } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { count } from "../formats.js";
 import { useStateAddress } from "../lake-state.js";
-import { Link } from "../link.js";
 import { text } from "../texts.js";
 
 /** What a month lacks, and the command that requests it. */

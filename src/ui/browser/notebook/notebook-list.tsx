@@ -1,9 +1,9 @@
 import { useRef, useState } from "preact/hooks";
 import type { NotebookReport, NotebooksReport } from "../../page-data.js";
-import { addressOf, go } from "../address.js";
+import { addressOf, go } from "../address/address.js";
+import { Link } from "../address/link.js";
 import { FaultBox } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
-import { Link } from "../link.js";
 import { text } from "../texts.js";
 import { type Move, MoveDialog } from "./move-dialog.js";
 import { notebookText } from "./notebook-texts.js";

@@ -1,5 +1,6 @@
 import type { NotebookSource } from "../../page-data.js";
-import { useAddress } from "../address.js";
+import { useAddress } from "../address/address.js";
+import { textOfPart } from "../address/path-part.js";
 import { FaultBox } from "../fault-box.js";
 import { apiAddress, useJson } from "../fetch-data.js";
 import { text } from "../texts.js";
@@ -9,7 +10,7 @@ import { NotebookList } from "./notebook-list.js";
 /** The notebooks, or one of them. */
 export function NotebookView() {
   const { path, query } = useAddress();
-  const name = decodeURIComponent(path.split("/")[2] ?? "");
+  const name = textOfPart(path.split("/")[2] ?? "");
   if (name === "") return <NotebookList />;
   return <Notebook key={name} name={name} isNew={query.get("new") === "1"} />;
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useState } from "preact/hooks";
 import type { FoundInstrument, ParameterReport } from "../../page-data.js";
-import { change } from "../address.js";
+import { change } from "../address/address.js";
 import { apiAddress, askJson } from "../fetch-data.js";
 import { useShownState } from "../lake-state.js";
 import { text } from "../texts.js";

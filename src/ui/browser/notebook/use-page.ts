@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { RunRequest } from "../../page-data.js";
-import { useAddress } from "../address.js";
+import { useAddress } from "../address/address.js";
 import { type Fault, faultOf, send } from "../fetch-data.js";
 import { useStateAddress } from "../lake-state.js";
 import { type NotebookDocument, textOf } from "./notebook-document.js";

@@ -1,10 +1,10 @@
 import type { EvidenceReport, FindingReport } from "../../quality/quality-data.js";
-import { addressOf } from "../address.js";
+import { addressOf } from "../address/address.js";
+import { Link } from "../address/link.js";
 import { Command } from "../command.js";
 import { FaultBox } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { useStateAddress } from "../lake-state.js";
-import { Link } from "../link.js";
 import { CellText, ColumnHead } from "./cell-text.js";
 import { FindingChart } from "./finding-chart.js";
 import { qualityText } from "./quality-texts.js";

@@ -1,5 +1,5 @@
 import type { FindingReport, FindingsReport } from "../../quality/quality-data.js";
-import { change, useAddress } from "../address.js";
+import { change, useAddress } from "../address/address.js";
 import { FaultBox } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { useStateAddress } from "../lake-state.js";

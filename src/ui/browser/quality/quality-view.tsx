@@ -1,6 +1,7 @@
 import { isSymbol } from "../../../market/symbol.js";
-import { addressOf, useAddress } from "../address.js";
-import { Link } from "../link.js";
+import { addressOf, useAddress } from "../address/address.js";
+import { Link } from "../address/link.js";
+import { textOfPart } from "../address/path-part.js";
 import { InstrumentLink } from "./finding-bars.js";
 import { FindingList } from "./finding-list.js";
 import { qualityText, ruleTitle, subjectName } from "./quality-texts.js";
@@ -9,7 +10,7 @@ import { SubjectList } from "./subject-list.js";
 
 /** What the rules found: all rules, the symbols of one, or the findings about one symbol with its bars. */
 export function QualityView() {
-  const [, , rule = "", subject = ""] = useAddress().path.split("/").map(decoded);
+  const [, , rule = "", subject = ""] = useAddress().path.split("/").map(textOfPart);
   document.title = `${rule === "" ? qualityText("quality") : ruleTitle(rule)} ${subject} · barlake`;
   if (rule === "")
     return (
@@ -44,13 +45,4 @@ export function QualityView() {
       )}
     </>
   );
-}
-
-/** A part of the address; one that cannot be decoded is taken as it stands. */
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
 }

@@ -1,10 +1,11 @@
 import type { ListPage, SubjectReport } from "../../quality/quality-data.js";
-import { addressOf, change, useAddress } from "../address.js";
+import { addressOf, change, useAddress } from "../address/address.js";
+import { Link } from "../address/link.js";
+import { pathPart } from "../address/path-part.js";
 import { FaultBox } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { count } from "../formats.js";
 import { useStateAddress } from "../lake-state.js";
-import { Link } from "../link.js";
 import { text } from "../texts.js";
 import { Pager } from "./pager.js";
 import { qualityText, subjectName, whyNone } from "./quality-texts.js";
@@ -66,7 +67,7 @@ export function SubjectList({ rule }: { readonly rule: string }) {
                 {value.rows.map((one) => (
                   <tr key={`${one.subject} ${one.region}`}>
                     <th scope="row">
-                      <Link to={addressOf(`/quality/${rule}/${encodeURIComponent(one.subject)}`, kept)}>
+                      <Link to={addressOf(`/quality/${rule}/${pathPart(one.subject)}`, kept)}>
                         {subjectName(one.subject)}
                       </Link>
                     </th>

@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
 import type { LiveReport, OtherRunReport, StartedReport } from "../../runs/runs-data.js";
-import { addressOf } from "../address.js";
+import { addressOf } from "../address/address.js";
+import { Link } from "../address/link.js";
 import { FaultBox } from "../fault-box.js";
 import { type Fault, faultOf, send } from "../fetch-data.js";
 import { bytes, count, instant } from "../formats.js";
-import { Link } from "../link.js";
 import { runsText } from "./runs-texts.js";
 
 /** The runs that go on: those of this workspace with their progress, those of others as far as they have landed. */

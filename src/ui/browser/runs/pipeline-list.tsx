@@ -1,8 +1,8 @@
 import type { PipelinesReport } from "../../runs/runs-data.js";
-import { addressOf } from "../address.js";
+import { addressOf } from "../address/address.js";
+import { Link } from "../address/link.js";
 import { FaultBox } from "../fault-box.js";
 import { instant } from "../formats.js";
-import { Link } from "../link.js";
 import { runsText, scheduleWords } from "./runs-texts.js";
 
 /** The pipelines with their times. @param busy names of those that this workspace runs now */

@@ -1,11 +1,11 @@
 import type { RunDetailsReport } from "../../runs/runs-data.js";
-import { addressOf } from "../address.js";
+import { addressOf } from "../address/address.js";
+import { Link } from "../address/link.js";
 import { Command } from "../command.js";
 import { FaultBox } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { bytes, count, duration, instant } from "../formats.js";
 import { useStateAddress } from "../lake-state.js";
-import { Link } from "../link.js";
 import { FactTable, LONG } from "./fact-table.js";
 import { runsText } from "./runs-texts.js";
 

@@ -1,7 +1,7 @@
 import { RUN_STATUSES } from "../../../schema/runs.js";
 import type { RunReport } from "../../page-data.js";
 import type { ListPage } from "../../quality/quality-data.js";
-import { change, useAddress } from "../address.js";
+import { change, useAddress } from "../address/address.js";
 import { FaultBox } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { RunList } from "../lake/run-list.js";

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { PipelinesReport } from "../../runs/runs-data.js";
-import { useAddress } from "../address.js";
+import { useAddress } from "../address/address.js";
+import { textOfPart } from "../address/path-part.js";
 import { FaultBox } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { useShownState, useStateAddress } from "../lake-state.js";
@@ -15,7 +16,7 @@ import { useLive } from "./use-live.js";
 /** The pipelines, what runs now, and what ran; or one run. */
 export function RunsView() {
   const { path } = useAddress();
-  const id = decodeURIComponent(path.split("/")[2] ?? "");
+  const id = textOfPart(path.split("/")[2] ?? "");
   document.title = `${runsText("runs")} ${id} · barlake`;
   return id === "" ? <Runs /> : <RunDetails key={id} id={id} />;
 }

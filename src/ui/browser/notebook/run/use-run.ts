@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Notebook, NotebookError } from "../../../../notebook/notebook.js";
 import { parseNotebook } from "../../../../notebook/parse/parse-notebook.js";
-import { useAddress } from "../../address.js";
+import { useAddress } from "../../address/address.js";
 import { apiAddress, Fault, faultOf } from "../../fetch-data.js";
 import { useShownState } from "../../lake-state.js";
 import { type NotebookDocument, placeOf, textOf } from "../notebook-document.js";

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { NotebookSource, SaveReport, SaveRequest } from "../../../page-data.js";
-import { addressOf, go } from "../../address.js";
+import { addressOf, go } from "../../address/address.js";
 import { Fault, faultOf, send } from "../../fetch-data.js";
 import { notebookText } from "../notebook-texts.js";
 
