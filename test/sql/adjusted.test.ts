@@ -115,7 +115,8 @@ describe("bars of a simulated market", () => {
       const long = `FROM adjusted('${period}', '${adjustment}', as_of := NULL)`;
       expect(await reader.json(`DESCRIBE ${short}`), name).toEqual(await reader.json(`DESCRIBE ${long}`));
       // The last bits of a sum of amounts depend on the order in which threads add them.
-      const sums = "SELECT count(amount) AS n, sum(hash(a)) AS hash FROM (SELECT * REPLACE (amount > 0 AS amount)";
+      const sums =
+        "SELECT count(amount) AS n, sum(hash(a)) AS hash FROM (SELECT * REPLACE (amount > 0 AS amount)";
       const [expected] = await reader.json<{ n: bigint }>(`${sums} FROM (${long})) AS a`);
       expect(Number(expected?.n), name).toBeGreaterThan(0);
       expect(await reader.json(`${sums} FROM (${short})) AS a`), name).toEqual([expected]);
