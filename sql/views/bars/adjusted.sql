@@ -3,29 +3,41 @@
 -- With as_of, nothing later is seen: neither bars nor ex-events, so that forward prices are those of that day's charts.
 -- Without as_of, only the part for the period is planned, which takes a third of the time: query() takes its text from the
 -- constants and parameters of the call. An as_of may also be a subquery, of which no text can be made.
--- Grain: one row a symbol and bar. Inputs: adjusted_landed, adjusted_minutes, adjusted_days.
+-- Grain: one row a symbol and bar. Inputs: raw.bars_1m, raw.bars_1d, priced_bars, adjusted_landed, adjusted_minutes, adjusted_days.
 -- Conditions on symbol reach the files for every period; those on trade_date for minutes and days, while weeks and longer
 -- are made of whole spans first.
 CREATE OR REPLACE MACRO adjusted(period, adjustment) AS TABLE (
   FROM query(
-    coalesce(CASE
-      WHEN adjustment IN ('forward', 'backward', 'forward_additive', 'backward_additive', 'none') THEN
-        CASE
-          WHEN period = '1m' THEN 'FROM adjusted_landed(''raw.bars_1m'', '
-          WHEN period = '1d' THEN 'FROM adjusted_landed(''raw.bars_1d'', '
-          WHEN period IN ('5m', '10m', '15m', '30m', '60m') THEN 'FROM adjusted_minutes(''' || period || ''', '
-          WHEN period IN ('1w', '1M', '1Q', '1Y') THEN 'FROM adjusted_days(''' || period || ''', '
-        END || '''' || adjustment || ''', NULL)'
-    END, 'FROM adjusted(' || coalesce('''' || replace(period, '''', '''''') || '''', 'NULL')
-      || ', ' || coalesce('''' || replace(adjustment, '''', '''''') || '''', 'NULL') || ', NULL)')
+    coalesce(
+      'WITH priced AS NOT MATERIALIZED (FROM '
+        || CASE
+          WHEN adjustment = 'none' THEN 'unadjusted_bars('
+          WHEN adjustment IN ('forward', 'backward', 'forward_additive', 'backward_additive') THEN 'priced_bars('
+        END
+        || CASE WHEN period IN ('1d', '1w', '1M', '1Q', '1Y') THEN '''raw.bars_1d'', ' ELSE '''raw.bars_1m'', ' END
+        || CASE WHEN period IN ('1m', '1d') THEN 'false' ELSE 'true' END
+        || CASE WHEN adjustment = 'none' THEN '' ELSE ', ''' || adjustment || ''', NULL' END
+        || ')) FROM '
+        || CASE
+          WHEN period IN ('1m', '1d') THEN 'adjusted_landed(''priced'')'
+          WHEN period IN ('5m', '10m', '15m', '30m', '60m') THEN 'adjusted_minutes(''priced'', ''' || period || ''')'
+          WHEN period IN ('1w', '1M', '1Q', '1Y') THEN 'adjusted_days(''priced'', ''' || period || ''')'
+        END,
+      'FROM adjusted(' || coalesce('''' || replace(period, '''', '''''') || '''', 'NULL')
+        || ', ' || coalesce('''' || replace(adjustment, '''', '''''') || '''', 'NULL') || ', NULL)'
+    )
   )
 ), (period, adjustment, as_of) AS TABLE (
-  FROM adjusted_landed(CASE period WHEN '1m' THEN 'raw.bars_1m' ELSE 'raw.bars_1d' END, adjustment, as_of)
-  WHERE period IN ('1m', '1d')
+  WITH landed AS NOT MATERIALIZED (
+    FROM priced_bars(CASE period WHEN '1m' THEN 'raw.bars_1m' ELSE 'raw.bars_1d' END, false, adjustment, as_of)
+  ),
+  minutes AS NOT MATERIALIZED (FROM priced_bars('raw.bars_1m', true, adjustment, as_of)),
+  days AS NOT MATERIALIZED (FROM priced_bars('raw.bars_1d', true, adjustment, as_of))
+  FROM adjusted_landed('landed') WHERE period IN ('1m', '1d')
   UNION ALL
-  FROM adjusted_minutes(period, adjustment, as_of) WHERE period IN ('5m', '10m', '15m', '30m', '60m')
+  FROM adjusted_minutes('minutes', period) WHERE period IN ('5m', '10m', '15m', '30m', '60m')
   UNION ALL
-  FROM adjusted_days(period, adjustment, as_of) WHERE period IN ('1w', '1M', '1Q', '1Y')
+  FROM adjusted_days('days', period) WHERE period IN ('1w', '1M', '1Q', '1Y')
   UNION ALL
   SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
   WHERE CASE

@@ -1,6 +1,6 @@
 -- Bars of 5 to 60 minutes with adjusted prices, made of minutes within the parts of the session (session_bar_end).
--- Grain: one row a symbol and bar. Inputs: priced_bars.
-CREATE OR REPLACE MACRO adjusted_minutes(period, adjustment, as_of) AS TABLE
+-- Grain: one row a symbol and bar. Inputs: the named relation.
+CREATE OR REPLACE MACRO adjusted_minutes(priced, period) AS TABLE
 SELECT symbol, trade_date, make_timestamptz(label * 1000) AS "timestamp",
   arg_min(open, "timestamp") AS open, max(high) AS high, min(low) AS low, arg_max(close, "timestamp") AS close,
   units_of(sum(shares), unit) AS volume,
@@ -12,12 +12,11 @@ FROM (
   FROM (
     SELECT *, local_midnight(trade_date, region) AS midnight, epoch_ms("timestamp") AS ms,
       60000 * CASE period WHEN '5m' THEN 5 WHEN '10m' THEN 10 WHEN '15m' THEN 15 WHEN '30m' THEN 30 ELSE 60 END AS step_ms
-    FROM priced_bars('raw.bars_1m', true, adjustment, as_of)
+    FROM query_table(priced)
   )
 )
 GROUP BY symbol, region, unit, trade_date, label;
 
 COMMENT ON MACRO TABLE adjusted_minutes IS 'Bars of several minutes with adjusted prices: the part of adjusted for 5m to 60m. One row a symbol and bar. The columns of adjusted.
-period: 5m, 10m, 15m, 30m or 60m.
-adjustment: forward, backward, forward_additive, backward_additive or none.
-as_of: Nothing after this date is seen, neither bars nor ex-events; null: everything. [date]';
+priced: Name of a relation with the rows of priced_bars or unadjusted_bars.
+period: 5m, 10m, 15m, 30m or 60m.';

@@ -1,26 +1,25 @@
--- Landed bars with adjusted prices, up to a date. In an aggregate the close of a bar without trades stands for prices that
--- its feed set to 0 (stated_price).
--- Grain: one row a symbol and landed bar. Inputs: the named table, adjustment_steps.
+-- Landed bars with adjusted prices, up to a date.
+-- Grain: one row a symbol and landed bar. Inputs: unadjusted_bars, adjustment_steps.
 CREATE OR REPLACE MACRO priced_bars(bars, is_part, adjustment, as_of) AS TABLE
 SELECT
   landed.symbol,
   "timestamp",
   trade_date,
-  adjusted_price(CASE WHEN is_part THEN stated_price(open, close) ELSE open END, adjustment, value) AS open,
-  adjusted_price(CASE WHEN is_part THEN stated_price(high, close) ELSE high END, adjustment, value) AS high,
-  adjusted_price(CASE WHEN is_part THEN stated_price(low, close) ELSE low END, adjustment, value) AS low,
+  adjusted_price(open, adjustment, value) AS open,
+  adjusted_price(high, adjustment, value) AS high,
+  adjusted_price(low, adjustment, value) AS low,
   adjusted_price(close, adjustment, value) AS close,
   volume,
-  CAST(volume AS HUGEINT) * lot AS shares,
+  shares,
   amount,
   open_interest,
   adjusted_price(prev_close, adjustment, value) AS prev_close,
   adjusted_price(settlement_price, adjustment, value) AS settlement_price,
   lot,
-  region_lot(region) AS unit,
+  unit,
   is_final,
   region
-FROM query_table(bars) AS landed
+FROM unadjusted_bars(bars, is_part) AS landed
 LEFT JOIN adjustment_steps(adjustment, as_of := as_of) AS steps
   ON steps.symbol = landed.symbol AND trade_date >= start_date AND trade_date < end_date
 WHERE CAST(as_of AS DATE) IS NULL OR trade_date <= CAST(as_of AS DATE);
