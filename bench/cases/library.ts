@@ -33,12 +33,12 @@ export const library: Benchmark = {
       await open.query<{ symbol: string }>("SELECT min(symbol) AS symbol FROM bars_1d")
     ).rows();
     const symbol = found?.symbol ?? "";
-    const warm = (name: string, connection: LakeConnection): Case => ({
+    const warm = (name: string, queried: LakeConnection): Case => ({
       name,
       async run(timed) {
         return timed(async () => {
           let rows: Record<string, unknown>[] = [];
-          for (let n = 0; n < QUERIES; n++) rows = (await connection.query(SQL, { symbol })).rows();
+          for (let n = 0; n < QUERIES; n++) rows = (await queried.query(SQL, { symbol })).rows();
           return outcomeOf(rows);
         });
       },

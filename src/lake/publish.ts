@@ -55,12 +55,12 @@ export async function openReader(
   try {
     // A data file never changes once it has its name: its footer is read once.
     await session.run("SET parquet_metadata_cache = true");
-    const copyFile = copies && sqlCopyFile(tables.snapshots, copies, viewsKey());
-    const copy = copyFile && (await attachSqlCopy(session, copyFile));
+    const stated = copies && sqlCopyFile(tables.snapshots, copies, viewsKey());
+    const copy = stated && (await attachSqlCopy(session, stated));
     const found = await createLakeViews(session, lake, tables, statement, copy !== undefined);
     if (statement === undefined) await addUserViews(session, lake);
     if (verify) await verifyReads(session, lake, found.snapshots);
-    const missingCopy = copy === undefined ? copyFile : undefined;
+    const missingCopy = copy === undefined ? stated : undefined;
     const dispose = (): void => {
       session.close();
       copy?.[Symbol.dispose]();

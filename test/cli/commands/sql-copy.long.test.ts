@@ -12,7 +12,7 @@ const ROWS = 200_000;
 
 test("barlake sql reads the copy for SQL, and the data files where the copy is damaged", async () => {
   const [lake, session, folder] = [temporaryLake(), await openSession(), temporaryFolder()];
-  const rows = `SELECT printf('%06d.SH', 600000 + s) AS symbol, trade_date + INTERVAL (-8) HOUR AT TIME ZONE 'UTC' AS "timestamp",
+  const rows = `SELECT printf('%06d.SH', 600000 + s) AS symbol, timezone('UTC', trade_date - INTERVAL 8 HOUR) AS "timestamp",
       trade_date, 10.0 AS open, 10.0 AS high, 10.0 AS low, 10.0 + s AS close, d AS volume, 1000.0 AS amount,
       NULL::DOUBLE AS open_interest, 10.0 AS prev_close, NULL::DOUBLE AS settlement_price, 100 AS lot, true AS is_final
     FROM (SELECT s, d, DATE '2025-01-01' + d::INTEGER AS trade_date FROM range(${ROWS / 200}) a(s), range(200) b(d))`;
