@@ -50,6 +50,10 @@ const DISK: readonly { name: RegExp; for: string }[] = [
     name: /^lake\/segments\/(segment-file|segment-folder|build-segment)\.ts$/,
     for: "segments of bars, a cache on this machine",
   },
+  {
+    name: /^lake\/sql-copy\/(attach-sql-copy|build-sql-copy)\.ts$/,
+    for: "the copy for SQL, a cache on this machine",
+  },
   { name: /^lake\/lake-views\.ts$/, for: "the template of views, which comes with the program" },
   { name: /^lake\/(publish|moved-lake)\.ts$/, for: "lake.duckdb, for the clients of this machine" },
   { name: /^lake\/requests\/response-spool\.ts$/, for: "responses, in the work folder" },

@@ -1,6 +1,8 @@
 import { execFile } from "node:child_process";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { openLake } from "../../src/api/lake/open-lake.js";
 import { twoYearsLake } from "../lakes/two-years-lake.js";
 import type { Benchmark, Case } from "../measure/benchmark.js";
 import { temporaryFolder } from "../measure/temporary-folder.js";
@@ -31,6 +33,11 @@ export const command: Benchmark = {
   async prepare(size) {
     const folder = temporaryFolder();
     const { lake, summary } = await twoYearsLake(folder.path, size);
+    const cache = join(folder.path, "cache");
+    {
+      await using open = openLake(lake.location, { segments: { folder: cache } });
+      await open.buildSegments();
+    }
     return {
       summary,
       work: { "commands/s": 1 },
@@ -38,13 +45,18 @@ export const command: Benchmark = {
         const baseline = `DuckDB's client: ${name}`;
         return [
           processCase(baseline, baseline, folder.path, [PLAIN, lake.databaseFile, sql]),
-          processCase(`barlake sql: ${name}`, baseline, folder.path, [
-            MAIN,
-            "sql",
-            "--lake",
-            lake.location,
-            sql,
-          ]),
+          ...[
+            { how: "barlake sql", segments: "off" },
+            { how: "barlake sql, with the copy", segments: cache },
+          ].map(({ how, segments }) =>
+            processCase(
+              `${how}: ${name}`,
+              baseline,
+              folder.path,
+              [MAIN, "sql", "--lake", lake.location, sql],
+              segments,
+            ),
+          ),
         ];
       }) as [Case, ...Case[]],
       async close() {
@@ -55,13 +67,22 @@ export const command: Benchmark = {
 };
 
 /** Runs a program that prints the names of columns, and below them the values of a row. */
-function processCase(name: string, baseline: string, cwd: string, parameters: readonly string[]): Case {
+function processCase(
+  name: string,
+  baseline: string,
+  cwd: string,
+  parameters: readonly string[],
+  segments = "off",
+): Case {
   return {
     name,
     baseline,
     async run(timed) {
       const { stdout, stderr } = await timed(() =>
-        run(process.execPath, ["--import", COUNTED, ...parameters], { cwd }),
+        run(process.execPath, ["--import", COUNTED, ...parameters], {
+          cwd,
+          env: { ...process.env, BARLAKE_SEGMENTS: segments },
+        }),
       );
       const [names = "", values = ""] = stdout.split("\n").map((line) => line.trim());
       const numbers = values.split(/\s+/).map(Number);

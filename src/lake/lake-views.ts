@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { BarlakeError, LakeError } from "../core/errors.js";
-import { literal } from "../db/quote.js";
+import { ident, literal } from "../db/quote.js";
 import type { Session } from "../db/session/session.js";
 import { type RawView, type ViewedTable, viewFault } from "../db/views/raw-view.js";
 import { type TemplateContent, templatePath } from "../db/views/view-template.js";
@@ -10,6 +10,8 @@ import { TABLES } from "../schema/tables.js";
 import { byteCount, type Lake, type PointInTime, rowCount } from "./lake.js";
 import { noRejectsSql, rejectsSql } from "./land/rejects.js";
 import { emptySnapshot, type Snapshot } from "./log/snapshot.js";
+import { readCopiedViews } from "./sql-copy/attach-sql-copy.js";
+import { COPIED_TABLE, COPY } from "./sql-copy/sql-copy.js";
 import { viewBranches } from "./view-branches.js";
 
 /** A table that cannot be read, and why. */
@@ -54,6 +56,7 @@ export async function readableTables(lake: Lake, pointInTime: PointInTime): Prom
  * reason; other tables are not affected.
  *
  * @param statement creates only the views that this statement mentions, and those that they need. @default all views
+ * @param isCopied whether the copy of this state is attached: then the views read it. @default false
  * @returns the tables, where more may be refused: some missing or damaged files are found only here.
  */
 export async function createLakeViews(
@@ -61,13 +64,14 @@ export async function createLakeViews(
   lake: Lake,
   tables: ReadableTables,
   statement?: string,
+  isCopied = false,
 ): Promise<CreatedViews> {
   try {
-    return { ...tables, views: await createAll(session, lake, tables, statement) };
+    return { ...tables, views: await createAll(session, lake, tables, statement, isCopied) };
   } catch (error) {
     const found = await withoutFaults(session, lake, tables);
     if (found.refused.length === tables.refused.length) throw error;
-    return { ...found, views: await createAll(session, lake, found, statement) };
+    return { ...found, views: await createAll(session, lake, found, statement, isCopied) };
   }
 }
 
@@ -88,11 +92,14 @@ async function createAll(
   lake: Lake,
   { snapshots, refused }: ReadableTables,
   statement: string | undefined,
+  isCopied: boolean,
 ): Promise<readonly RawView[]> {
   const { isNeeded } = neededBy(statement);
+  const shown = (snapshot: Snapshot): ViewedTable =>
+    isCopied && snapshot.table === COPIED_TABLE ? copiedView(lake, snapshot) : viewOf(lake, snapshot);
   const views = [
     ...snapshots.map((snapshot) =>
-      isNeeded(snapshot.table.name) ? viewOf(lake, snapshot) : emptyView(lake, snapshot),
+      isNeeded(snapshot.table.name) ? shown(snapshot) : emptyView(lake, snapshot),
     ),
     ...refused.map(({ table, error }): ViewedTable => {
       const reason = error.hint === undefined ? error.message : `${error.message} (${error.hint})`;
@@ -101,7 +108,9 @@ async function createAll(
   ];
   const extra = await extraViews(lake, isNeeded("tables") ? snapshots : []);
   const template = views.every(hasColumnsOfSchema) ? viewTemplate() : undefined;
-  return createViews(session, views, { extra, statement, template });
+  const created = await createViews(session, views, { extra, statement, template });
+  if (isCopied) await readCopiedViews(session, isNeeded, { hasComments: statement === undefined });
+  return created;
 }
 
 /** What the views of all lakes are made of. */
@@ -110,12 +119,20 @@ export const TEMPLATE: TemplateContent = {
   extra: { rejects: noRejectsSql(), tables: tablesSql([]) },
 };
 
+let knownKey: string | undefined;
+
+/** A text that differs where the views of a lake are made of something else. */
+export function viewsKey(): string {
+  knownKey ??= templatePath(TEMPLATE);
+  return knownKey;
+}
+
 let templateFile: { readonly path: string | undefined } | undefined;
 
 /** The template of the views; undefined where it was not built. */
 function viewTemplate(): string | undefined {
   if (templateFile === undefined) {
-    const path = templatePath(TEMPLATE);
+    const path = viewsKey();
     templateFile = { path: existsSync(path) ? path : undefined };
   }
   return templateFile.path;
@@ -138,6 +155,13 @@ export function viewOf(lake: Lake, snapshot: Snapshot): ViewedTable {
     where,
   }));
   return branches === undefined ? lake.filesOf(snapshot) : { ...emptyView(lake, snapshot), branches };
+}
+
+/** A table as its view shows it where the session has its copy. */
+function copiedView(lake: Lake, snapshot: Snapshot): ViewedTable {
+  const columns = snapshot.columns.map(({ name }) => ident(name));
+  const copied = `SELECT ${columns.join(", ")} FROM ${COPY}.${ident(snapshot.table.name)}`;
+  return { ...emptyView(lake, snapshot), copied };
 }
 
 /** A table without files. */

@@ -3,8 +3,11 @@ import type { SessionOptions } from "../db/session/session-options.js";
 import { createUserViews } from "../db/views/views.js";
 import { verifyReads } from "./files/verify/verify-reads.js";
 import type { Lake, PointInTime } from "./lake.js";
-import { createLakeViews, type ReadableTables, readableTables } from "./lake-views.js";
+import { createLakeViews, type ReadableTables, readableTables, viewsKey } from "./lake-views.js";
 import { spillOptions } from "./local/work-folder.js";
+import type { SegmentPlace } from "./segments/segment-folder.js";
+import { type AttachedCopy, attachSqlCopy } from "./sql-copy/attach-sql-copy.js";
+import { type SqlCopyFile, sqlCopyFile } from "./sql-copy/sql-copy.js";
 
 /** How a lake is read. */
 export interface ReaderOptions extends SessionOptions {
@@ -18,11 +21,17 @@ export interface ReaderOptions extends SessionOptions {
    * names the damaged file. The cost is one more read of each file, at about 1 GB/s. @default true
    */
   readonly verify?: boolean;
+  /** Where this machine has copies for SQL: the views read the one of their state, if there is one. @default nowhere */
+  readonly copies?: SegmentPlace | undefined;
 }
 
 /** A database with a lake's views. Disposing it closes its session. */
 export interface Reader extends ReadableTables, Disposable {
   readonly session: Session;
+  /** The copy for SQL that the views read. */
+  readonly copy: AttachedCopy | undefined;
+  /** The copy that they would have read. */
+  readonly missingCopy: SqlCopyFile | undefined;
 }
 
 /**
@@ -31,7 +40,7 @@ export interface Reader extends ReadableTables, Disposable {
  */
 export async function openReader(
   lake: Lake,
-  { statement, verify = true, ...options }: ReaderOptions = {},
+  { statement, verify = true, copies, ...options }: ReaderOptions = {},
   pointInTime: PointInTime = {},
 ): Promise<Reader> {
   const tables = await readableTables(lake, pointInTime);
@@ -39,10 +48,17 @@ export async function openReader(
   try {
     // A data file never changes once it has its name: its footer is read once.
     await session.run("SET parquet_metadata_cache = true");
-    const found = await createLakeViews(session, lake, tables, statement);
+    const stated = copies && sqlCopyFile(tables.snapshots, copies, viewsKey());
+    const copy = stated && (await attachSqlCopy(session, stated));
+    const found = await createLakeViews(session, lake, tables, statement, copy !== undefined);
     if (statement === undefined) await addUserViews(session, lake);
     if (verify) await verifyReads(session, lake, found.snapshots);
-    return { session, ...found, [Symbol.dispose]: () => session.close() };
+    const missingCopy = copy === undefined ? stated : undefined;
+    const dispose = (): void => {
+      session.close();
+      copy?.[Symbol.dispose]();
+    };
+    return { session, ...found, copy, missingCopy, [Symbol.dispose]: dispose };
   } catch (error) {
     session.close();
     throw error;

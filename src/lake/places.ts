@@ -52,8 +52,10 @@ function folderNameOf(location: string, environment: Environment): string {
 export interface SegmentOptions {
   /** The folder of the segments of all lakes. @default `BARLAKE_SEGMENTS`, else `segments` in the user's cache folder */
   readonly folder?: string | undefined;
-  /** Bytes of all segments in that folder. @default 4 GiB */
+  /** Bytes of all segments and copies in that folder. @default 4 GiB */
   readonly maxBytes?: number | undefined;
+  /** Number of daily bars from which on a copy for SQL is built. @default 200,000 */
+  readonly copyFrom?: number | undefined;
 }
 
 /**
@@ -63,11 +65,11 @@ export interface SegmentOptions {
  */
 export function segmentPlaceOf(
   location: string,
-  { folder, maxBytes }: SegmentOptions,
+  { folder, maxBytes, copyFrom }: SegmentOptions,
   environment: Environment = process.env,
 ): SegmentPlace | undefined {
   const named = folder ?? environment.BARLAKE_SEGMENTS;
   if (named === "off") return undefined;
   const root = resolve(named || join(cacheFolder(environment), "segments"));
-  return { root, folder: join(root, folderNameOf(location, environment)), maxBytes };
+  return { root, folder: join(root, folderNameOf(location, environment)), maxBytes, copyFrom };
 }

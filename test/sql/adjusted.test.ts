@@ -104,6 +104,31 @@ describe("bars of a simulated market", () => {
     }
   });
 
+  test("the call without a date, which plans one part, gives what the call with all parts gives", async () => {
+    const periods = ["1m", "5m", "60m", "1d", "1w", "1Q"];
+    const calls = periods.flatMap((period) =>
+      ["forward", "backward_additive", "none"].map((adjustment) => ({ period, adjustment })),
+    );
+    for (const { period, adjustment } of pickFrom(calls, cases({ few: 4, more: 18, all: 18 }))) {
+      const name = `${period} ${adjustment}`;
+      const short = `FROM adjusted('${period}', '${adjustment}')`;
+      const long = `FROM adjusted('${period}', '${adjustment}', as_of := NULL)`;
+      expect(await reader.json(`DESCRIBE ${short}`), name).toEqual(await reader.json(`DESCRIBE ${long}`));
+      // The last bits of a sum of amounts depend on the order in which threads add them.
+      const sums =
+        "SELECT count(amount) AS n, sum(hash(a)) AS hash FROM (SELECT * REPLACE (amount > 0 AS amount)";
+      const [expected] = await reader.json<{ n: bigint }>(`${sums} FROM (${long})) AS a`);
+      expect(Number(expected?.n), name).toBeGreaterThan(0);
+      expect(await reader.json(`${sums} FROM (${short})) AS a`), name).toEqual([expected]);
+      const bound = `${sums} FROM adjusted($1, $2)) AS a`;
+      expect(await reader.json(bound, [period, adjustment]), name).toEqual([expected]);
+    }
+    const refused = ["'1''d', 'none'", "'1d', 'none''; --'", "NULL, 'sideways'"];
+    for (const call of refused)
+      await expect(reader.json(`FROM adjusted(${call})`), call).rejects.toThrow(/is none of/);
+    expect(await reader.json("FROM adjusted(NULL, 'none')")).toEqual([]);
+  });
+
   once(
     "conditions on symbol and date reach the files of the bars, the one on symbol those of the ex-events too",
     async () => {
@@ -120,8 +145,8 @@ describe("bars of a simulated market", () => {
         for (const child of node.children ?? []) visit(child);
       };
       for (const root of JSON.parse((plan as { explain_value: string }).explain_value)) visit(root);
-      // Of the bars, and of the trading days: the known ones and the first of them.
-      expect(scans).toHaveLength(2 + 2);
+      // Of the bars, of the days for their ex-events, and of the trading days.
+      expect(scans).toHaveLength(2 + 1);
       expect(scans.filter((filters) => filters.includes(`symbol='${symbols[0]}'`))).toHaveLength(2);
       expect(scans.filter((filters) => filters.includes("trade_date='2026-03-25'"))).toHaveLength(1);
     },

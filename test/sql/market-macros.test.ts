@@ -83,12 +83,15 @@ test.each(Object.entries(MACROS))(
 const flat = (sql: string): string => sql.replaceAll(/\s+/g, " ");
 
 test("adjusted aggregates minutes and days as the service does", () => {
-  const sql = flat(textOf("views/bars/adjusted.sql"));
   const { open, high, low, close, amount, prev_close, open_interest, settlement_price } = BAR_AGGREGATES;
-  const prices = [open, high, low, close].join(", ");
-  const rest = [amount, prev_close, open_interest, settlement_price].join(", ");
-  const expected = `${prices}, units_of(sum(shares), unit), ${rest}, unit`;
-  expect(sql.split(expected)).toHaveLength(3);
+  const named = (values: Readonly<Record<string, string>>): string =>
+    Object.entries(values)
+      .map(([name, value]) => `${value} AS ${name}`)
+      .join(", ");
+  const rest = named({ amount, prev_close, open_interest, settlement_price });
+  const expected = `${named({ open, high, low, close })}, units_of(sum(shares), unit) AS volume, ${rest}, unit AS lot`;
+  for (const name of ["adjusted_minutes", "adjusted_days"])
+    expect(flat(textOf(`views/bars/${name}.sql`))).toContain(expected);
 });
 
 test("daily bars and minutes have the same columns, computed in the same way", () => {

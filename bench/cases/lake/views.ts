@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { Session } from "../../../src/db/session/session.js";
 import { Lake, rowCount } from "../../../src/lake/lake.js";
 import { openReader } from "../../../src/lake/open-reader.js";
+import { buildSqlCopy } from "../../../src/lake/sql-copy/build-sql-copy.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { INSTRUMENTS } from "../../../src/schema/reference.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../../src/schema/statements.js";
@@ -23,7 +24,7 @@ const MEMORY_LIMIT = "2GB";
  */
 export const views: Benchmark = {
   name: "views",
-  doc: "questions to the views of a compacted lake; each against SQL by hand over native DuckDB tables",
+  doc: "questions to the views of a compacted lake; each against SQL by hand over native DuckDB tables; without and with the copy for SQL",
   shared: true,
   async prepare(size) {
     const full = size === "full";
@@ -44,6 +45,10 @@ export const views: Benchmark = {
     const options = { spillUnder: folder.path, memoryLimit: MEMORY_LIMIT };
     const native = await Session.open({ path: nativeFile, readOnly: true, ...options });
     const { session: reader } = await openReader(lake, options);
+    const cache = join(folder.path, "cache");
+    const copies = { root: cache, folder: join(cache, "lake"), copyFrom: 1 };
+    await buildSqlCopy(lake, copies, new AbortController().signal);
+    const copied = await openReader(lake, { ...options, copies });
     const [daily, byMinute] = [await lake.snapshot(BARS_1D), await lake.snapshot(BARS_1M)];
     return {
       summary: `${rowCount(daily)} daily bars of ${symbols} symbols, ${rowCount(byMinute)} minutes of ${minutes.symbols}; DuckDB has ${MEMORY_LIMIT}`,
@@ -53,11 +58,13 @@ export const views: Benchmark = {
         return [
           askSql(native, { ...one, name: baseline, baseline, sql: one.byHand }),
           askSql(reader, { ...one, name: `barlake: ${one.name}`, baseline }),
+          askSql(copied.session, { ...one, name: `barlake, copy: ${one.name}`, baseline }),
         ];
       }) as [Case, ...Case[]],
       async close() {
         native.close();
         reader.close();
+        copied[Symbol.dispose]();
         folder[Symbol.dispose]();
       },
     };

@@ -1,92 +1,53 @@
 -- Bars of any period and adjustment, as the service returns them: adjusted first, aggregated after. Minutes aggregate
 -- within the parts of the session (session_bar_end), days by calendar week, month, quarter and year.
 -- With as_of, nothing later is seen: neither bars nor ex-events, so that forward prices are those of that day's charts.
--- In an aggregate the close of a bar without trades stands for prices that its feed set to 0 (stated_price).
--- Grain: one row a symbol and bar. Inputs: raw.bars_1m, raw.bars_1d, adjustment_steps.
+-- Without as_of, only the part for the period is planned, which takes a third of the time: query() takes its text from the
+-- constants and parameters of the call. An as_of may also be a subquery, of which no text can be made.
+-- Grain: one row a symbol and bar. Inputs: raw.bars_1m, raw.bars_1d, priced_bars, adjusted_landed, adjusted_minutes, adjusted_days.
 -- Conditions on symbol reach the files for every period; those on trade_date for minutes and days, while weeks and longer
 -- are made of whole spans first.
-CREATE OR REPLACE MACRO adjusted(period, adjustment, as_of := NULL) AS TABLE
-WITH landed AS NOT MATERIALIZED (
-  SELECT symbol, "timestamp", trade_date, open, high, low, close, volume, amount, open_interest, prev_close,
-    settlement_price, lot, is_final, region
-  FROM raw.bars_1m
-  WHERE period IN ('1m', '5m', '10m', '15m', '30m', '60m')
-    AND (CAST(as_of AS DATE) IS NULL OR trade_date <= CAST(as_of AS DATE))
+CREATE OR REPLACE MACRO adjusted(period, adjustment) AS TABLE (
+  FROM query(
+    coalesce(
+      'WITH priced AS NOT MATERIALIZED (FROM '
+        || CASE
+          WHEN adjustment = 'none' THEN 'unadjusted_bars('
+          WHEN adjustment IN ('forward', 'backward', 'forward_additive', 'backward_additive') THEN 'priced_bars('
+        END
+        || CASE WHEN period IN ('1d', '1w', '1M', '1Q', '1Y') THEN '''raw.bars_1d'', ' ELSE '''raw.bars_1m'', ' END
+        || CASE WHEN period IN ('1m', '1d') THEN 'false' ELSE 'true' END
+        || CASE WHEN adjustment = 'none' THEN '' ELSE ', ''' || adjustment || ''', NULL' END
+        || ')) FROM '
+        || CASE
+          WHEN period IN ('1m', '1d') THEN 'adjusted_landed(''priced'')'
+          WHEN period IN ('5m', '10m', '15m', '30m', '60m') THEN 'adjusted_minutes(''priced'', ''' || period || ''')'
+          WHEN period IN ('1w', '1M', '1Q', '1Y') THEN 'adjusted_days(''priced'', ''' || period || ''')'
+        END,
+      'FROM adjusted(' || coalesce('''' || replace(period, '''', '''''') || '''', 'NULL')
+        || ', ' || coalesce('''' || replace(adjustment, '''', '''''') || '''', 'NULL') || ', NULL)'
+    )
+  )
+), (period, adjustment, as_of) AS TABLE (
+  WITH landed AS NOT MATERIALIZED (
+    FROM priced_bars(CASE period WHEN '1m' THEN 'raw.bars_1m' ELSE 'raw.bars_1d' END, false, adjustment, as_of)
+  ),
+  minutes AS NOT MATERIALIZED (FROM priced_bars('raw.bars_1m', true, adjustment, as_of)),
+  days AS NOT MATERIALIZED (FROM priced_bars('raw.bars_1d', true, adjustment, as_of))
+  FROM adjusted_landed('landed') WHERE period IN ('1m', '1d')
   UNION ALL
-  SELECT symbol, "timestamp", trade_date, open, high, low, close, volume, amount, open_interest, prev_close,
-    settlement_price, lot, is_final, region
-  FROM raw.bars_1d
-  WHERE period IN ('1d', '1w', '1M', '1Q', '1Y')
-    AND (CAST(as_of AS DATE) IS NULL OR trade_date <= CAST(as_of AS DATE))
-),
-priced AS NOT MATERIALIZED (
-  SELECT
-    landed.symbol,
-    "timestamp",
-    trade_date,
-    adjusted_price(CASE WHEN period IN ('1m', '1d') THEN open ELSE stated_price(open, close) END, adjustment, value) AS open,
-    adjusted_price(CASE WHEN period IN ('1m', '1d') THEN high ELSE stated_price(high, close) END, adjustment, value) AS high,
-    adjusted_price(CASE WHEN period IN ('1m', '1d') THEN low ELSE stated_price(low, close) END, adjustment, value) AS low,
-    adjusted_price(close, adjustment, value) AS close,
-    volume,
-    CAST(volume AS HUGEINT) * lot AS shares,
-    amount,
-    open_interest,
-    adjusted_price(prev_close, adjustment, value) AS prev_close,
-    adjusted_price(settlement_price, adjustment, value) AS settlement_price,
-    lot,
-    region_lot(region) AS unit,
-    is_final,
-    region
-  FROM landed
-  LEFT JOIN adjustment_steps(adjustment, as_of := as_of) AS steps
-    ON steps.symbol = landed.symbol AND trade_date >= start_date AND trade_date < end_date
-),
-timed AS NOT MATERIALIZED (
-  SELECT *, local_midnight(trade_date, region) AS midnight, epoch_ms("timestamp") AS ms,
-    60000 * CASE period WHEN '5m' THEN 5 WHEN '10m' THEN 10 WHEN '15m' THEN 15 WHEN '30m' THEN 30 ELSE 60 END AS step_ms
-  FROM priced
-),
-placed AS NOT MATERIALIZED (
-  SELECT *, ms - midnight AS local_ms FROM timed
-),
-bucketed AS NOT MATERIALIZED (
-  SELECT *, midnight + session_bar_end(region, local_ms, step_ms) AS label FROM placed
-)
-SELECT symbol, trade_date, "timestamp", open, high, low, close,
-  CASE WHEN lot = unit THEN volume ELSE units_of(shares, unit) END AS volume,
-  amount, prev_close, open_interest, settlement_price, unit AS lot, units_of(shares, 1) AS shares, 1::BIGINT AS landed_bars,
-  is_final, region
-FROM priced
-WHERE period IN ('1m', '1d')
-UNION ALL
-SELECT symbol, trade_date, make_timestamptz(label * 1000),
-  arg_min(open, "timestamp"), max(high), min(low), arg_max(close, "timestamp"),
-  units_of(sum(shares), unit),
-  sum(amount), arg_min_null(prev_close, "timestamp"), arg_max_null(open_interest, "timestamp"),
-  arg_max_null(settlement_price, "timestamp"), unit, units_of(sum(shares), 1), count(*), bool_and(is_final), region
-FROM bucketed
-WHERE period IN ('5m', '10m', '15m', '30m', '60m')
-GROUP BY symbol, region, unit, trade_date, label
-UNION ALL
-SELECT symbol, max(trade_date), max("timestamp"),
-  arg_min(open, "timestamp"), max(high), min(low), arg_max(close, "timestamp"),
-  units_of(sum(shares), unit),
-  sum(amount), arg_min_null(prev_close, "timestamp"), arg_max_null(open_interest, "timestamp"),
-  arg_max_null(settlement_price, "timestamp"), unit, units_of(sum(shares), 1), count(*), bool_and(is_final), region
-FROM priced
-WHERE period IN ('1w', '1M', '1Q', '1Y')
-GROUP BY symbol, region, unit,
-  date_trunc(CASE period WHEN '1w' THEN 'week' WHEN '1M' THEN 'month' WHEN '1Q' THEN 'quarter' ELSE 'year' END, trade_date)
-UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-WHERE CASE
-    WHEN period NOT IN ('1m', '5m', '10m', '15m', '30m', '60m', '1d', '1w', '1M', '1Q', '1Y')
-      THEN error('period "' || period || '" is none of 1m, 5m, 10m, 15m, 30m, 60m, 1d, 1w, 1M, 1Q, 1Y')
-    WHEN adjustment NOT IN ('forward', 'backward', 'forward_additive', 'backward_additive', 'none')
-      THEN error('adjustment "' || adjustment || '" is none of forward, backward, forward_additive, backward_additive, none')
-    ELSE false
-  END;
+  FROM adjusted_minutes('minutes', period) WHERE period IN ('5m', '10m', '15m', '30m', '60m')
+  UNION ALL
+  FROM adjusted_days('days', period) WHERE period IN ('1w', '1M', '1Q', '1Y')
+  UNION ALL
+  SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+  WHERE CASE
+      WHEN period NOT IN ('1m', '5m', '10m', '15m', '30m', '60m', '1d', '1w', '1M', '1Q', '1Y')
+        THEN error('period "' || period || '" is none of 1m, 5m, 10m, 15m, 30m, 60m, 1d, 1w, 1M, 1Q, 1Y')
+      WHEN adjustment NOT IN ('forward', 'backward', 'forward_additive', 'backward_additive', 'none')
+        THEN error('adjustment "' || adjustment || '" is none of forward, backward, forward_additive, backward_additive, none')
+      ELSE false
+    END
+);
 
 COMMENT ON MACRO TABLE adjusted IS 'Bars of any period and adjustment, as the service returns them. One row a symbol and bar. A row may change when later data arrives: forward prices with each new ex-event (not with as_of), the newest bar of a period while it runs.
 period: 1m, 5m, 10m, 15m, 30m, 60m, 1d, 1w, 1M, 1Q or 1Y.

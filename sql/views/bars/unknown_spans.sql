@@ -2,16 +2,17 @@
 -- newest, and gaps between two of them that no holiday explains.
 -- Grain: one row a region and stretch. Inputs: raw.trading_days, is_unknown_stretch.
 CREATE OR REPLACE VIEW unknown_spans AS
-SELECT region, trade_date AS after_date, next_date AS before_date
+SELECT region, after_date, before_date
 FROM (
-  SELECT region, trade_date, lead(trade_date) OVER (PARTITION BY region ORDER BY trade_date) AS next_date
-  FROM raw.trading_days
+  SELECT region, trade_date AS after_date,
+    lead(trade_date) OVER (PARTITION BY region ORDER BY trade_date NULLS FIRST) AS before_date
+  FROM (
+    SELECT region, trade_date FROM raw.trading_days
+    UNION ALL
+    VALUES ('CN', CAST(NULL AS DATE)), ('HK', NULL), ('US', NULL)
+  )
 )
-WHERE next_date IS NULL OR is_unknown_stretch(trade_date, next_date)
-UNION ALL
-SELECT r.region, CAST(NULL AS DATE), first_date
-FROM (VALUES ('CN'), ('HK'), ('US')) AS r (region)
-LEFT JOIN (SELECT region, min(trade_date) AS first_date FROM raw.trading_days GROUP BY region) AS d ON d.region = r.region;
+WHERE after_date IS NULL OR before_date IS NULL OR is_unknown_stretch(after_date, before_date);
 
 COMMENT ON VIEW unknown_spans IS 'Stretches of days of which the lake does not know whether a region traded. One row a region and stretch. Rows change with each new trading day.';
 COMMENT ON COLUMN unknown_spans.region IS 'Region: CN, HK or US.';

@@ -5,24 +5,6 @@
 -- Grain: one row a symbol and trading date. Inputs: bars_1d, instruments, raw.balance_sheet, raw.cash_flow, raw.income.
 -- Units: prices, amounts and statement items in the instrument's currency, as delivered; shares in shares.
 CREATE OR REPLACE VIEW daily_fundamentals AS
-WITH known_balance_sheet AS NOT MATERIALIZED (
-  SELECT *, known_from(announce_date, first_seen_at, region) AS known_from
-  FROM raw.balance_sheet
-  WINDOW known AS (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at ROWS UNBOUNDED PRECEDING)
-  QUALIFY period_end = max(period_end) OVER known AND lead(known_from) OVER known IS DISTINCT FROM known_from
-),
-known_cash_flow AS NOT MATERIALIZED (
-  SELECT *, known_from(announce_date, first_seen_at, region) AS known_from
-  FROM raw.cash_flow
-  WINDOW known AS (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at ROWS UNBOUNDED PRECEDING)
-  QUALIFY period_end = max(period_end) OVER known AND lead(known_from) OVER known IS DISTINCT FROM known_from
-),
-known_income AS NOT MATERIALIZED (
-  SELECT *, known_from(announce_date, first_seen_at, region) AS known_from
-  FROM raw.income
-  WINDOW known AS (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at ROWS UNBOUNDED PRECEDING)
-  QUALIFY period_end = max(period_end) OVER known AND lead(known_from) OVER known IS DISTINCT FROM known_from
-)
 SELECT
   b.symbol,
   b.trade_date,
@@ -61,9 +43,12 @@ SELECT
   n.basic_eps
 FROM bars_1d AS b
 LEFT JOIN instruments AS i ON i.symbol = b.symbol
-ASOF LEFT JOIN known_balance_sheet AS s ON s.symbol = b.symbol AND b.trade_date >= s.known_from
-ASOF LEFT JOIN known_cash_flow AS c ON c.symbol = b.symbol AND b.trade_date >= c.known_from
-ASOF LEFT JOIN known_income AS n ON n.symbol = b.symbol AND b.trade_date >= n.known_from;
+LEFT JOIN raw.known_balance_sheet AS s
+  ON s.symbol = b.symbol AND b.trade_date >= s.known_from AND b.trade_date < s.known_to
+LEFT JOIN raw.known_cash_flow AS c
+  ON c.symbol = b.symbol AND b.trade_date >= c.known_from AND b.trade_date < c.known_to
+LEFT JOIN raw.known_income AS n
+  ON n.symbol = b.symbol AND b.trade_date >= n.known_from AND b.trade_date < n.known_to;
 
 COMMENT ON VIEW daily_fundamentals IS 'Each daily bar with the instrument''s metadata and the newest statements announced by that date: the greatest period_end, then its newest announcement. One row a symbol and trading date. Names and shares are those of now; daily_valuation has those of the date.';
 COMMENT ON COLUMN daily_fundamentals.trade_date IS 'Trading date in the exchange''s own zone.';

@@ -4,18 +4,6 @@
 -- Grain: one row a symbol and trading date. Inputs: raw.bars_1d, raw.metrics, raw.shares.
 -- Conditions on symbol and trade_date reach the files of the bars.
 CREATE OR REPLACE VIEW daily_metrics AS
-WITH known_metrics AS NOT MATERIALIZED (
-  SELECT *, known_from(announce_date, first_seen_at, region) AS known_from
-  FROM raw.metrics
-  WINDOW known AS (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at ROWS UNBOUNDED PRECEDING)
-  QUALIFY period_end = max(period_end) OVER known AND lead(known_from) OVER known IS DISTINCT FROM known_from
-),
-known_shares AS NOT MATERIALIZED (
-  SELECT *, known_from(announce_date, first_seen_at, region) AS known_from
-  FROM raw.shares
-  WINDOW known AS (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at ROWS UNBOUNDED PRECEDING)
-  QUALIFY period_end = max(period_end) OVER known AND lead(known_from) OVER known IS DISTINCT FROM known_from
-)
 SELECT
   b.symbol,
   b.trade_date,
@@ -41,8 +29,10 @@ SELECT
   s.float_shares,
   b.region
 FROM raw.bars_1d AS b
-ASOF LEFT JOIN known_metrics AS m ON m.symbol = b.symbol AND b.trade_date >= m.known_from
-ASOF LEFT JOIN known_shares AS s ON s.symbol = b.symbol AND b.trade_date >= s.known_from;
+LEFT JOIN raw.known_metrics AS m
+  ON m.symbol = b.symbol AND b.trade_date >= m.known_from AND b.trade_date < m.known_to
+LEFT JOIN raw.known_shares AS s
+  ON s.symbol = b.symbol AND b.trade_date >= s.known_from AND b.trade_date < s.known_to;
 
 COMMENT ON VIEW daily_metrics IS 'Each daily bar with the ratios and shares that its company had reported by that date. One row a symbol and trading date. A row changes where a report that was announced by then is first seen later.';
 COMMENT ON COLUMN daily_metrics.symbol IS 'Instrument symbol.';

@@ -2,9 +2,7 @@ import type { RecordBatch } from "apache-arrow";
 import { type Row, RowTable } from "../../arrow/row-table.js";
 import { type KnownDays, readKnownDays } from "../../dataset/panel/known-days.js";
 import { type DatasetDefinition, defineDataset } from "../../dataset/spec.js";
-import { isQueryText } from "../../db/reads/undo-changes.js";
-import { interruptOn } from "../../db/session/interrupt-on.js";
-import { boundValues, type QueryValues } from "../../db/session/query-values.js";
+import type { QueryValues } from "../../db/session/query-values.js";
 import { definePipeline, type Pipeline, type PipelineDefinition } from "../../jobs/pipeline/definition.js";
 import { loadPipeline } from "../../jobs/pipeline/load-pipeline.js";
 import {
@@ -15,18 +13,19 @@ import {
   runPipeline,
 } from "../../jobs/run/run-pipeline.js";
 import { Lake, type LakeOptions, type PointInTime } from "../../lake/lake.js";
-import type { Reader } from "../../lake/open-reader.js";
 import type { SegmentOptions } from "../../lake/places.js";
+import { SqlCopyBuilder } from "../../lake/sql-copy/sql-copy-builder.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { expectOptions, expectTexts } from "../expect-options.js";
 import type { MarketService } from "../service/market-service.js";
 import { type LakeDataset, lakeDataset } from "./lake-dataset.js";
+import { LakeQueries } from "./lake-queries.js";
 import { type LakeState, pointInTimeOf } from "./point-in-time.js";
 import { SegmentReads } from "./segment-reads.js";
 import { type LakeServer, type ServeOptions, serveLake } from "./serve-lake.js";
-import { type BoundQuery, type TableFilter, tableQuery } from "./table-query.js";
-import { type LentReader, type WarmReaderOptions, WarmReaders } from "./warm-readers.js";
+import { type TableFilter, tableQuery } from "./table-query.js";
+import { type WarmReaderOptions, WarmReaders } from "./warm-readers.js";
 
 /** How a lake is opened, and which state of it is read. */
 export interface OpenLakeOptions extends LakeOptions, LakeState, WarmReaderOptions {
@@ -74,14 +73,19 @@ export class LakeConnection implements AsyncDisposable {
   readonly #verify: boolean;
   readonly #readers: WarmReaders;
   readonly #segments: SegmentReads | undefined;
+  readonly #copies: SqlCopyBuilder | undefined;
+  readonly #queries: LakeQueries;
 
   /** Only {@link openLake} makes one. */
   constructor(location: string, options: OpenLakeOptions) {
     this.#state = pointInTimeOf(options);
     this.lake = new Lake(location, options);
     this.#verify = options.verify ?? true;
-    this.#readers = new WarmReaders(this.lake, options);
     const place = options.segments === false ? undefined : this.lake.segmentPlace(options.segments);
+    this.#readers = new WarmReaders(this.lake, { ...options, copies: place });
+    // Readers that were opened before the copy was there do not read it.
+    this.#copies = place && new SqlCopyBuilder(this.lake, place, () => this.#readers.drop(undefined));
+    this.#queries = new LakeQueries(this.#readers, this.#copies);
     const knownDays = (state: PointInTime): Promise<KnownDays> =>
       this.#readers.use(state, undefined, ({ reader }) => readKnownDays(reader.session));
     this.#segments = place && new SegmentReads(this.lake, place, knownDays);
@@ -107,7 +111,7 @@ export class LakeConnection implements AsyncDisposable {
     options: QueryOptions = {},
   ): Promise<RowTable<T>> {
     expectOptions("query", options, QUERY_OPTIONS);
-    return this.#table(options, async () => ({ sql, values }));
+    return this.#queries.table(this.#stateOf(options), options.signal, async () => ({ sql, values }));
   }
 
   /** The rows of a query as record batches while DuckDB computes them: one batch is in memory at a time. */
@@ -117,7 +121,7 @@ export class LakeConnection implements AsyncDisposable {
     options: QueryOptions = {},
   ): AsyncGenerator<RecordBatch, void, undefined> {
     expectOptions("stream", options, QUERY_OPTIONS);
-    return this.#batches(options, sql, values);
+    return this.#queries.batches(this.#stateOf(options), options.signal, { sql, values });
   }
 
   /**
@@ -135,8 +139,9 @@ export class LakeConnection implements AsyncDisposable {
   }
 
   /**
-   * Builds the segments of bars that this machine does not have, instead of in the background after the first reads:
-   * for a job after the nightly run. It takes about a second for a million bars, and stops where the space for segments is used up.
+   * Builds the segments of bars that this machine does not have, and the copy for SQL, instead of in the background after the
+   * first reads: for a job after the nightly run. It takes about a second for a million bars, and stops where the space for
+   * them is used up.
    *
    * @param tables of bars. @default bars_1d
    */
@@ -144,6 +149,8 @@ export class LakeConnection implements AsyncDisposable {
     this.#readers.expectOpen();
     for (const name of tables)
       await this.#segments?.buildAll(name === "bars_1m" ? BARS_1M : BARS_1D, this.#state);
+    // Whatever is wrong with the lake, a read of it says so.
+    if (tables.includes("bars_1d")) await this.#copies?.build().catch(() => {});
   }
 
   /**
@@ -188,6 +195,7 @@ export class LakeConnection implements AsyncDisposable {
   /** Closes the sessions. Whole results that were asked for are computed before; streams end with an error. */
   async close(): Promise<void> {
     await this.#readers[Symbol.asyncDispose]();
+    await this.#copies?.[Symbol.asyncDispose]();
     await this.#segments?.[Symbol.asyncDispose]();
   }
 
@@ -207,62 +215,14 @@ export class LakeConnection implements AsyncDisposable {
       buildMissing = found?.buildMissing;
       return found?.batch && new RowTable<T>([found.batch]);
     };
-    const rows = await this.#table<T>(
-      options,
+    const rows = await this.#queries.table<T>(
+      this.#stateOf(options),
+      options.signal,
       ({ session }) => tableQuery(session, table, options),
       this.#segments && fromSegments,
     );
     buildMissing?.();
     return rows;
-  }
-
-  async #table<T>(
-    options: QueryOptions,
-    queryOf: (reader: Reader) => Promise<BoundQuery>,
-    without?: () => Promise<RowTable<T> | undefined>,
-  ): Promise<RowTable<T>> {
-    const state = this.#stateOf(options);
-    const use = async (lent: LentReader): Promise<RowTable<T>> => {
-      const { sql, values } = await queryOf(lent.reader);
-      const batches: RecordBatch[] = [];
-      for await (const batch of batchesOf(lent, sql, values, options.signal)) batches.push(batch);
-      return new RowTable<T>(batches);
-    };
-    return this.#readers.use(state, options.signal, use, without);
-  }
-
-  async *#batches(
-    options: QueryOptions,
-    sql: string,
-    values: QueryValues,
-  ): AsyncGenerator<RecordBatch, void, undefined> {
-    using lent = await this.#readers.lend(this.#stateOf(options));
-    try {
-      yield* batchesOf(lent, sql, values, options.signal);
-    } catch (error) {
-      this.#readers.expectOpen();
-      throw error;
-    }
-  }
-}
-
-async function* batchesOf(
-  lent: LentReader,
-  sql: string,
-  values: QueryValues,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<RecordBatch, void, undefined> {
-  signal?.throwIfAborted();
-  // What a statement creates or sets ends with it, whichever reader the next one gets.
-  if (!isQueryText(sql)) lent.discard();
-  const { session } = lent.reader;
-  using _ = interruptOn(session, signal);
-  try {
-    yield* await session.batches(sql, boundValues(values));
-  } catch (error) {
-    // The caller aborted: its reason says more than the error of the interrupted statement.
-    signal?.throwIfAborted();
-    throw error;
   }
 }
 

@@ -5,6 +5,7 @@ import type { Lake, PointInTime } from "../../lake/lake.js";
 import { readableTables } from "../../lake/lake-views.js";
 import { rejectsSql } from "../../lake/land/rejects.js";
 import { openReader, type Reader } from "../../lake/open-reader.js";
+import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
 import { isNewest } from "./point-in-time.js";
 
 /** Most readers without a query that stay open: each has a database and the footers of the files that it read. */
@@ -15,6 +16,8 @@ const MOST_AT_ONCE = 2;
 /** How the readers are opened. */
 export interface WarmReaderOptions extends Pick<SessionOptions, "memoryLimit" | "threads"> {
   readonly verify?: boolean | undefined;
+  /** Where this machine has copies for SQL. @default nowhere */
+  readonly copies?: SegmentPlace | undefined;
 }
 
 /** A reader that one query uses. */
@@ -104,6 +107,13 @@ export class WarmReaders implements AsyncDisposable {
     for (const { reader } of this.#idle.splice(0)) reader[Symbol.dispose]();
   }
 
+  /** Closes the readers without a query whose views read the copy in a file; without a path, those that read no copy. */
+  drop(copy: string | undefined): void {
+    const dropped = this.#idle.filter(({ reader }) => reader.copy?.path === copy);
+    this.#idle = this.#idle.filter((one) => !dropped.includes(one));
+    for (const { reader } of dropped) reader[Symbol.dispose]();
+  }
+
   /** @throws {LakeError} where the readers are closed. */
   expectOpen(): void {
     if (this.#isClosed)
@@ -160,6 +170,8 @@ export class WarmReaders implements AsyncDisposable {
 
   async #take(pointInTime: PointInTime): Promise<Loan> {
     const state = await this.#stateOf(pointInTime);
+    const written = this.#idle.filter(({ reader }) => reader.copy?.isSame() === false);
+    for (const { reader } of written) this.drop(reader.copy?.path);
     const at = this.#idle.findIndex((one) => one.state === state);
     const [known] = at < 0 ? [] : this.#idle.splice(at, 1);
     return { warm: known ?? { reader: await this.#open(pointInTime), state }, isKept: true };

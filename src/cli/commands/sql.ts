@@ -4,6 +4,7 @@ import { Option } from "commander";
 import { isNewest } from "../../api/lake/point-in-time.js";
 import { stateFolder } from "../../api/service/state-folder.js";
 import { QueryError, UsageError } from "../../core/errors.js";
+import { isQueryText } from "../../db/reads/undo-changes.js";
 import { interruptOn } from "../../db/session/interrupt-on.js";
 import { TRACK_PROGRESS } from "../../db/session/statement-progress.js";
 import { readsCatalog } from "../../db/statement/reads-catalog.js";
@@ -11,7 +12,8 @@ import { allStatements } from "../../db/statement/split-statements.js";
 import { hasUserViews } from "../../lake/has-user-views.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
-import { openReader } from "../../lake/open-reader.js";
+import { openReader, type Reader } from "../../lake/open-reader.js";
+import { discardSqlCopy, mayBeDamage } from "../../lake/sql-copy/attach-sql-copy.js";
 import type { Cli } from "../cli.js";
 import { StatementError } from "../errors/statement-error.js";
 import { EXIT } from "../exit-codes.js";
@@ -147,12 +149,17 @@ async function runSql(query: string | undefined, options: Options, signal: Abort
 async function wasRunAlone(lake: Lake, sql: string, options: Options, signal: AbortSignal): Promise<boolean> {
   if (readsCatalog(sql) || hasUserViews(lake) || allStatements(sql).length !== 1) return false;
   await using opened = await openDuckDB(lake, options, sql);
+  const { copy } = opened;
   using _ = interruptOn(opened.place.engine, signal);
   try {
     await run(opened.place, sql, options, signal);
     return true;
   } catch (error) {
     const cause = error instanceof StatementError ? error.cause : error;
+    if (copy && isQueryText(sql) && mayBeDamage(cause)) {
+      discardSqlCopy(copy.path);
+      return false;
+    }
     if (cause instanceof QueryError && /^(?:Catalog|Binder) Error/.test(cause.message)) return false;
     throw error;
   }
@@ -172,21 +179,27 @@ interface OpenedPlace extends AsyncDisposable {
   readonly place: SqlPlace;
   /** The versions of the tables; none where the engine chooses them. */
   readonly snapshots: readonly Snapshot[];
+  readonly copy?: Reader["copy"];
 }
 
 /** @param statement needs only what it mentions. @default all views */
 async function openDuckDB(lake: Lake, options: Options, statement?: string): Promise<OpenedPlace> {
-  const { session, snapshots } = await openReader(
+  const reader = await openReader(
     lake,
-    { verify: options.verify, ...(statement === undefined ? {} : { statement }) },
+    {
+      verify: options.verify,
+      ...(statement === undefined ? {} : { statement, copies: lake.segmentPlace() }),
+    },
     pointInTimeOf(options),
   );
+  const { session, snapshots, copy } = reader;
   await reportMovedLake(lake, session);
   if (process.stderr.isTTY) for (const sql of TRACK_PROGRESS) await session.run(sql);
   return {
     place: lakePlace(session, lake),
     snapshots,
-    [Symbol.asyncDispose]: async () => session.close(),
+    copy,
+    [Symbol.asyncDispose]: async () => reader[Symbol.dispose](),
   };
 }
 

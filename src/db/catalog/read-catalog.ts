@@ -53,8 +53,10 @@ async function readMacros(session: Session): Promise<CatalogMacro[]> {
     parameters: string[];
     comment: string | null;
   }>(
+    // Of a macro that can be called with fewer values, the form with all of them.
     `SELECT ${NAME} || function_name AS name, replace(function_type, '_', ' ') AS kind, parameters, comment
-     FROM duckdb_functions() WHERE NOT internal AND function_type IN ('macro', 'table_macro') ORDER BY name`,
+     FROM duckdb_functions() WHERE NOT internal AND function_type IN ('macro', 'table_macro')
+     QUALIFY row_number() OVER (PARTITION BY name ORDER BY len(parameters) DESC) = 1 ORDER BY name`,
   );
   return macros.map(({ name, kind, parameters, comment }) => ({
     name,

@@ -22,6 +22,8 @@ export interface ViewedTable extends ParquetFiles {
   readonly refused?: string;
   /** All files, in parts; then `urls` is not read. @default one part without a condition */
   readonly branches?: readonly ViewBranch[];
+  /** A query of this database that has the rows of all files; then no file is read. @default the files */
+  readonly copied?: string;
 }
 
 /** The view `raw.<table>` over a table's files, and the lists of files that it reads. */
@@ -99,7 +101,8 @@ async function querySql(
   viewed: ViewedTable,
   lists: FileLists | undefined,
 ): Promise<string> {
-  const { branches, refused } = viewed;
+  const { branches, refused, copied } = viewed;
+  if (copied !== undefined) return copied;
   if (refused !== undefined) return refusedRelation(viewed.columns, refused);
   if (branches === undefined) return parquetRelation(session, viewed, { lists });
   const parts: string[] = [];

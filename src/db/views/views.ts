@@ -101,8 +101,8 @@ export function neededBy(statement: string | undefined): Needed {
   return { files, isNeeded: (name) => mentioned.has(name) };
 }
 
-function isEmpty({ urls, branches, refused }: ViewedTable): boolean {
-  return urls.length === 0 && branches === undefined && refused === undefined;
+function isEmpty({ urls, branches, refused, copied }: ViewedTable): boolean {
+  return urls.length === 0 && [branches, refused, copied].every((other) => other === undefined);
 }
 
 async function copyTemplate(session: Session): Promise<void> {

@@ -13,19 +13,24 @@ export interface SegmentPlace {
   readonly root: string;
   /** The folder of the segments of this lake, within the root. */
   readonly folder: string;
-  /** Bytes of all segments in the root. @default 4 GiB */
+  /** Bytes of all segments and copies in the root. @default 4 GiB */
   readonly maxBytes?: number | undefined;
+  /** Daily bars from which on a copy for SQL pays. @default 200,000 */
+  readonly copyFrom?: number | undefined;
 }
 
 const DEFAULT_BYTES = 4 * 2 ** 30;
 /** A segment that was opened within this time stays: otherwise two reads in turn would each delete what the other one needs. */
-const IN_USE_MS = 3_600_000;
+export const IN_USE_MS = 3_600_000;
 /** What a process has begun to write and has not finished within this time is left over from one that was killed. */
 const WRITING_MS = 3_600_000;
 const UNFINISHED = ".partial";
-/** Paths of segments in the root: the folder of a lake, of a table, and the name of a data file of this program. */
+/**
+ * Paths in the root: the folder of a lake; for segments that of a table, and the name of a data file of this program; for
+ * copies their hash. DuckDB has a log beside the copy that it writes.
+ */
 const OWN_PATH =
-  /^[^/]+-[0-9a-f]{12}\/bars_1[dm]\/[pc]-[0-9a-f]{16}-[0-9a-f]{8}\.bars(\.[0-9a-f-]{36}\.partial)?$/;
+  /^[^/]+-[0-9a-f]{12}\/(bars_1[dm]\/[pc]-[0-9a-f]{16}-[0-9a-f]{8}\.bars|sql\/[0-9a-f]{32}\.duckdb)(\.[0-9a-f-]{36}\.partial(\.wal)?)?$/;
 
 /**
  * Finished segments, a file each. Processes share it without locks: a segment gets its name when it is whole, and
@@ -76,8 +81,9 @@ export function segmentFolder(place: SegmentPlace, clock: Pick<Clock, "now">): S
       const files = own.sort((a, b) => a.modifiedAt - b.modifiedAt);
       let total = bytes + files.reduce((sum, { size }) => sum + size, 0);
       for (const { path, size, modifiedAt } of files) {
-        const isLeft = path.endsWith(UNFINISHED) && modifiedAt < now - WRITING_MS;
-        const isUnused = !path.endsWith(UNFINISHED) && modifiedAt < now - IN_USE_MS;
+        const isUnfinished = path.includes(UNFINISHED);
+        const isLeft = isUnfinished && modifiedAt < now - WRITING_MS;
+        const isUnused = !isUnfinished && modifiedAt < now - IN_USE_MS;
         if (!isLeft && (total <= maxBytes || !isUnused)) continue;
         remove(join(root, path));
         total -= size;

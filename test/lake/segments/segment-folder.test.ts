@@ -28,9 +28,11 @@ function folderOf(names: readonly string[]): { readonly root: string; readonly l
 const segmentOf = (lake: string, n: number): string =>
   `${lake}-0123456789ab/bars_1d/p-0123456789abcdef-0000000${n}.bars`;
 
-test("space is freed by deleting the segments of any lake that were not opened for the longest time", async () => {
+test("space is freed by deleting the segments and copies of any lake that were not opened for the longest time", async () => {
   const unfinished = `${segmentOf("a", 4)}.01234567-89ab-cdef-0123-456789abcdef.partial`;
-  const names = [segmentOf("a", 1), segmentOf("b", 2), segmentOf("a", 3), unfinished];
+  const copy = `a-0123456789ab/sql/${"0123456789abcdef".repeat(2)}.duckdb`;
+  const log = `${copy}.01234567-89ab-cdef-0123-456789abcdef.partial.wal`;
+  const names = [segmentOf("a", 1), segmentOf("b", 2), copy, unfinished, log];
   const { root, left } = folderOf(names);
   const folder = segmentFolder({ root, folder: join(root, "a-0123456789ab"), maxBytes: 300 }, CLOCK);
   expect(await folder.freeSpaceFor(50)).toBe(true);

@@ -1,0 +1,122 @@
+import type { RecordBatch } from "apache-arrow";
+import { RowTable } from "../../arrow/row-table.js";
+import { isQueryText } from "../../db/reads/undo-changes.js";
+import { interruptOn } from "../../db/session/interrupt-on.js";
+import { boundValues } from "../../db/session/query-values.js";
+import type { PointInTime } from "../../lake/lake.js";
+import type { Reader } from "../../lake/open-reader.js";
+import { discardSqlCopy, mayBeDamage } from "../../lake/sql-copy/attach-sql-copy.js";
+import type { SqlCopyBuilder } from "../../lake/sql-copy/sql-copy-builder.js";
+import type { BoundQuery } from "./table-query.js";
+import type { LentReader, WarmReaders } from "./warm-readers.js";
+
+/**
+ * Runs queries with warm readers. Where one may have failed because of the copy for SQL, the copy is given up, and the query
+ * runs again, from the data files.
+ */
+export class LakeQueries {
+  readonly #readers: WarmReaders;
+  readonly #copies: SqlCopyBuilder | undefined;
+
+  /** @param copies builds what the queries miss. */
+  constructor(readers: WarmReaders, copies: SqlCopyBuilder | undefined) {
+    this.#readers = readers;
+    this.#copies = copies;
+  }
+
+  /**
+   * The whole result of a query.
+   *
+   * @param without gives it where it can be had without a reader. @default it never can
+   */
+  async table<T>(
+    state: PointInTime,
+    signal: AbortSignal | undefined,
+    queryOf: (reader: Reader) => Promise<BoundQuery>,
+    without?: () => Promise<RowTable<T> | undefined>,
+  ): Promise<RowTable<T>> {
+    const use = async (lent: LentReader): Promise<RowTable<T>> => {
+      const batches: RecordBatch[] = [];
+      for await (const batch of batchesOf(lent, await queryOf(lent.reader), signal)) batches.push(batch);
+      expectSame(lent.reader);
+      this.#noteCopy(lent.reader);
+      return new RowTable<T>(batches);
+    };
+    for (;;) {
+      let isAgain = false;
+      const tried = (lent: LentReader): Promise<RowTable<T>> =>
+        use(lent).catch((error: unknown) => {
+          isAgain = this.#gaveUpCopy(lent, error);
+          throw error;
+        });
+      try {
+        return await this.#readers.use(state, signal, tried, without);
+      } catch (error) {
+        if (!isAgain) throw error;
+      }
+    }
+  }
+
+  /** The rows of a query as they are computed. Once some were passed on, the query is not run again. */
+  async *batches(
+    state: PointInTime,
+    signal: AbortSignal | undefined,
+    query: BoundQuery,
+  ): AsyncGenerator<RecordBatch, void, undefined> {
+    for (;;) {
+      using lent = await this.#readers.lend(state);
+      let hasRows = false;
+      try {
+        for await (const batch of batchesOf(lent, query, signal)) {
+          hasRows = true;
+          yield batch;
+        }
+        expectSame(lent.reader);
+        this.#noteCopy(lent.reader);
+        return;
+      } catch (error) {
+        this.#readers.expectOpen();
+        if (!this.#gaveUpCopy(lent, error) || hasRows) throw error;
+      }
+    }
+  }
+
+  /** Has a copy built where a query would have used it. */
+  #noteCopy({ missingCopy }: Reader): void {
+    if (missingCopy !== undefined) this.#copies?.note(missingCopy);
+  }
+
+  /** Gives up a reader's copy where an error may come from it. @returns whether the query may be run again, without it. */
+  #gaveUpCopy(lent: LentReader, error: unknown): boolean {
+    const { copy } = lent.reader;
+    if (copy === undefined || (copy.isSame() && !mayBeDamage(error))) return false;
+    lent.discard();
+    discardSqlCopy(copy.path);
+    this.#readers.drop(copy.path);
+    return true;
+  }
+}
+
+/** @throws {Error} where something else was written into the copy while a query read it: its rows may be of both. */
+function expectSame({ copy }: Reader): void {
+  if (copy?.isSame() === false) throw new Error(`${copy.path}: it was written while a query read it`);
+}
+
+async function* batchesOf(
+  lent: LentReader,
+  { sql, values }: BoundQuery,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<RecordBatch, void, undefined> {
+  signal?.throwIfAborted();
+  // What a statement creates or sets ends with it, whichever reader the next one gets.
+  if (!isQueryText(sql)) lent.discard();
+  const { session } = lent.reader;
+  using _ = interruptOn(session, signal);
+  try {
+    yield* await session.batches(sql, boundValues(values));
+  } catch (error) {
+    // The caller aborted: its reason says more than the error of the interrupted statement.
+    signal?.throwIfAborted();
+    throw error;
+  }
+}

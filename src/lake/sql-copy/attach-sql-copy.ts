@@ -1,0 +1,112 @@
+import { closeSync, existsSync, fstatSync, openSync, rmSync } from "node:fs";
+import { basename } from "node:path";
+import { messageOf, QueryError } from "../../core/errors.js";
+import { ident, literal } from "../../db/quote.js";
+import type { Session } from "../../db/session/session.js";
+import { OWN_VIEWS, readViewTree } from "../../db/views/view-files.js";
+import { COPIED_VIEWS, COPY, type SqlCopyFile } from "./sql-copy.js";
+
+const OTHERS_WRITE = 0o022;
+
+/** Copies that this process does not attach again: they are damaged, or another user's, and could not be deleted. */
+const refused = new Set<string>();
+
+/** A copy that a session reads. Disposing it closes what watches the file: after the session. */
+export interface AttachedCopy extends Disposable {
+  readonly path: string;
+  /**
+   * Whether the file is still what was attached. What is written over it may have checksums that are right. A file that was
+   * deleted, or replaced as a whole, can still be read.
+   */
+  isSame(): boolean;
+}
+
+/**
+ * Attaches the copy of the state that a session reads.
+ *
+ * @returns undefined where there is none that can be used: then nothing has changed.
+ */
+export async function attachSqlCopy(
+  session: Session,
+  { path, key }: SqlCopyFile,
+): Promise<AttachedCopy | undefined> {
+  const watched = refused.has(path) ? undefined : watch(path);
+  if (watched === undefined) return undefined;
+  let isAttached = false;
+  try {
+    await session.run(`ATTACH ${literal(path)} AS ${COPY} (READ_ONLY)`);
+    isAttached = true;
+    const made = await session.json<{ key: string }>(`SELECT key FROM ${COPY}.made`);
+    if (made[0]?.key !== key) throw new Error(`${path}: it is of another state`);
+    return watched;
+  } catch {
+    if (isAttached) await session.run(`DETACH ${COPY}`).catch(() => {});
+    watched[Symbol.dispose]();
+    discardSqlCopy(path);
+    return undefined;
+  }
+}
+
+/** Opens a copy, to notice what is written into it. @returns undefined where there is none that this process may use. */
+function watch(path: string): AttachedCopy | undefined {
+  let file: number;
+  try {
+    file = openSync(path, "r");
+  } catch {
+    return undefined;
+  }
+  const stamp = (): string => {
+    const { size, mtimeNs } = fstatSync(file, { bigint: true });
+    return `${size} ${mtimeNs}`;
+  };
+  const { uid, mode } = fstatSync(file);
+  const own = process.getuid?.() ?? uid;
+  // Another user could have written anything into it. A log beside it would be applied: nobody writes one.
+  if (uid !== own || (mode & OTHERS_WRITE) !== 0 || existsSync(`${path}.wal`)) {
+    closeSync(file);
+    refused.add(path);
+    return undefined;
+  }
+  const attached = stamp();
+  return { path, isSame: () => stamp() === attached, [Symbol.dispose]: () => closeSync(file) };
+}
+
+/**
+ * Lets the views whose rows are copied read them.
+ *
+ * @param isThere whether the session has a view. @param hasComments whether it has comments.
+ */
+export async function readCopiedViews(
+  session: Session,
+  isThere: (name: string) => boolean,
+  { hasComments }: { readonly hasComments: boolean },
+): Promise<void> {
+  const views = COPIED_VIEWS.filter(({ name }) => isThere(name));
+  const files = hasComments ? readViewTree(OWN_VIEWS) : [];
+  for (const { schema, name } of views) {
+    const own = files.find(({ path }) => basename(path, ".sql") === name);
+    const comments = own?.sql.slice(own.sql.indexOf("\nCOMMENT ON")) ?? "";
+    const sql = `CREATE OR REPLACE VIEW ${schema}.${ident(name)} AS FROM ${COPY}.${ident(name)};${comments}`;
+    await session.run(sql);
+  }
+}
+
+/** Deletes a copy, because something is wrong with it; it is not attached again. */
+export function discardSqlCopy(path: string): void {
+  refused.add(path);
+  try {
+    rmSync(path, { force: true });
+    refused.delete(path);
+  } catch {
+    // A folder of another user, or a disk that cannot be written: what is there is not used, and stays.
+  }
+}
+
+/** Kinds of errors that DuckDB reports of a file that is not what it has written. It verifies a checksum of each block. */
+const OF_FILE = /^(?:IO|INTERNAL|FATAL|Serialization|Unknown) Error|checksum|corrupt/i;
+
+/** Whether the error of a query may come from a damaged copy. */
+export function mayBeDamage(error: unknown): boolean {
+  if (!(error instanceof QueryError)) return false;
+  return OF_FILE.test(error.message) || (error.cause !== undefined && OF_FILE.test(messageOf(error.cause)));
+}

@@ -1,0 +1,55 @@
+import type { Lake } from "../lake.js";
+import type { SegmentPlace } from "../segments/segment-folder.js";
+import { buildSqlCopy } from "./build-sql-copy.js";
+import type { SqlCopyFile } from "./sql-copy.js";
+
+/** Builds copies for SQL in the background. It is a class because it owns what runs. */
+export class SqlCopyBuilder implements AsyncDisposable {
+  readonly #lake: Lake;
+  readonly #place: SegmentPlace;
+  readonly #onBuilt: () => void;
+  readonly #stop = new AbortController();
+  /** Copies that were missed once, or that this process has tried to build, by path. */
+  readonly #missed = new Map<string, "once" | "ordered">();
+  #building: Promise<void> | undefined;
+
+  /** @param onBuilt a copy may be there now. */
+  constructor(lake: Lake, place: SegmentPlace, onBuilt: () => void) {
+    this.#lake = lake;
+    this.#place = place;
+    this.#onBuilt = onBuilt;
+  }
+
+  /** Notes that a query would have used a copy. The second one has it built: a program that asks once needs none. */
+  note({ path }: SqlCopyFile): void {
+    const known = this.#missed.get(path);
+    if (known === undefined) this.#missed.set(path, "once");
+    else if (known === "once" && this.#building === undefined) {
+      this.#missed.set(path, "ordered");
+      // The next query reads the data files; where these are damaged, it says so.
+      this.#start().catch(() => {});
+    }
+  }
+
+  /** Builds the copy of the newest state, and waits for it. */
+  async build(): Promise<void> {
+    await this.#building?.catch(() => {});
+    await this.#start();
+  }
+
+  /** Stops building. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.#building?.catch(() => {});
+  }
+
+  #start(): Promise<void> {
+    if (this.#stop.signal.aborted) return Promise.resolve();
+    this.#building = buildSqlCopy(this.#lake, this.#place, this.#stop.signal)
+      .then(this.#onBuilt)
+      .finally(() => {
+        this.#building = undefined;
+      });
+    return this.#building;
+  }
+}

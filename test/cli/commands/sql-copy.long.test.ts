@@ -1,0 +1,48 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { openLake } from "../../../src/api/lake/open-lake.js";
+import { BARS_1D } from "../../../src/schema/bars.js";
+import { addFile } from "../../lake/bar-files.js";
+import { openSession, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
+import { runCli } from "../run-cli.js";
+
+/** Bars of a lake of which a copy for SQL pays. */
+const ROWS = 200_000;
+
+test("barlake sql reads the copy for SQL, and the data files where the copy is damaged", async () => {
+  const [lake, session, folder] = [temporaryLake(), await openSession(), temporaryFolder()];
+  const rows = `SELECT printf('%06d.SH', 600000 + s) AS symbol, timezone('UTC', trade_date - INTERVAL 8 HOUR) AS "timestamp",
+      trade_date, 10.0 AS open, 10.0 AS high, 10.0 AS low, 10.0 + s AS close, d AS volume, 1000.0 AS amount,
+      NULL::DOUBLE AS open_interest, 10.0 AS prev_close, NULL::DOUBLE AS settlement_price, 100 AS lot, true AS is_final
+    FROM (SELECT s, d, DATE '2025-01-01' + d::INTEGER AS trade_date FROM range(${ROWS / 200}) a(s), range(200) b(d))`;
+  await addFile(session, lake, BARS_1D, rows, { region: "CN", year: "2025" });
+  const [path = ""] = (await lake.snapshot(BARS_1D)).files.keys();
+  const file = join(lake.location, BARS_1D.name, path);
+  const whole = readFileSync(file);
+  {
+    await using open = openLake(lake.location, { segments: { folder } });
+    await open.buildSegments();
+  }
+  const copies = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith(".duckdb"),
+  );
+  expect(copies).toHaveLength(1);
+  const copy = join(folder, copies[0] as string);
+  const question = "SELECT count(*) AS n, sum(close)::INTEGER AS sum FROM bars_1d WHERE symbol = '600007.SH'";
+  const ask = () =>
+    runCli(["sql", "--lake", lake.location, "--format", "csv", question], {
+      env: { BARLAKE_SEGMENTS: folder },
+    });
+  const answer = { code: 0, stdout: "n,sum\n200,3400\n" };
+  expect(await ask()).toMatchObject(answer);
+  writeFileSync(file, "damaged");
+  expect(await ask()).toMatchObject(answer);
+  writeFileSync(file, whole);
+  const bytes = readFileSync(copy);
+  // The blocks of the rows; the three headers and the first block have what is read when a database is attached.
+  bytes.fill(0, 3 * 4096 + 262_144);
+  writeFileSync(copy, bytes);
+  expect(await ask()).toMatchObject(answer);
+  expect(existsSync(copy)).toBe(false);
+});
