@@ -247,7 +247,7 @@ test("a file that this process cannot read may be sound: the repair ends, and th
   mkdirSync(path);
   const { version } = await new Lake(lake.location).snapshot(BARS_1D);
   await expect(repair()).rejects.toThrow(
-    /year=2024\/p-\S+ is not readable: .*; nothing of the table was changed$/,
+    /year=2024\/p-\S+ is not readable: .*; the table was not changed$/,
   );
   expect((await new Lake(lake.location).snapshot(BARS_1D)).version).toBe(version);
   rmdirSync(path);
