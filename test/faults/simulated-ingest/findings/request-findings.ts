@@ -1,5 +1,6 @@
 import { parseTradingDate, subtractRanges, type TimeRange } from "../../../../src/core/time.js";
 import type { RequestRecord } from "../../../../src/jobs/ledger/ledger.js";
+import { CALENDAR_SYMBOLS } from "../../../../src/lake/land/trading-days.js";
 import type { LandedPeriod } from "../../../../src/market/period.js";
 import { REGIONS, type Region } from "../../../../src/market/regions.js";
 import { addDays } from "../../../../src/market/sessions.js";
@@ -24,6 +25,7 @@ const RECHECK_MS = 12 * 3_600_000;
 const REFRESH_MS = 12 * 3_600_000;
 /** Reasons of absence for which the next run may request a window again. */
 const ASKED_AGAIN: ReadonlySet<string | undefined> = new Set(ASKED_AGAIN_SOON);
+const INDEXES: ReadonlySet<string> = new Set(Object.values(CALENDAR_SYMBOLS).flat());
 const REFUSED: ReadonlySet<Outcome> = new Set(["forbidden"]);
 
 /** The requests of one run of a pipeline, and which of their responses were spooled. */
@@ -59,6 +61,7 @@ export function requestFindings(schedule: Schedule, events: readonly Event[]): s
   for (const run of runsOf(events)) {
     const name = `run of ${run.pipeline} in life ${run.life}`;
     const pipeline = schedule.pipelines.find((one) => one.name === run.pipeline);
+    for (const one of run.asked) paid.leaveOut(one);
     const answered = run.asked.filter(({ outcome }) => isValid(outcome));
     const unknown = unknownUniverses(run);
     if (unknown > 0 && knowsUniverses) findings.push(`${name}: does not know universes that have landed`);
@@ -179,6 +182,9 @@ class Paid {
   readonly #calendars: Readonly<Record<"CN" | "US", TradingCalendar>>;
   readonly #ranges = new Map<string, { readonly range: TimeRange; readonly askedAt: number }[]>();
 
+  /** Starts of days that a response left out of the bars of an index. */
+  readonly #withoutIndex = new Set<number>();
+
   constructor(schedule: Schedule) {
     this.#schedule = schedule;
     this.#market = new TrueMarket(schedule.market);
@@ -203,6 +209,12 @@ class Paid {
       );
       this.#ranges.set(key, left);
     }
+  }
+
+  /** Notes the day that a response left out of the bars of an index: the lake may not know that it was a trading day. */
+  leaveOut({ period, leftOut }: Asked): void {
+    if (period === "1d" && leftOut !== undefined && INDEXES.has(leftOut.symbol))
+      this.#withoutIndex.add(leftOut.start);
   }
 
   /** Number of requests of a plan for what is not spooled, with the service's limits known. */
@@ -246,7 +258,7 @@ class Paid {
   }
 
   #of(period: LandedPeriod, symbol: string, now: number): TimeRange[] {
-    const since = earliestRecheck(this.#market, regionOf(symbol) as Region, now);
+    const since = earliestRecheck(this.#market, regionOf(symbol) as Region, now, this.#withoutIndex);
     const kept = this.#ranges.get(`bars_${period} ${symbol}`) ?? [];
     return kept
       .map(({ range, askedAt }) =>
