@@ -15,6 +15,11 @@ export function expectOptions(what: string, options: object, known: readonly str
     });
 }
 
+/** Refuses a first argument that is no text, as in a call from JavaScript that leaves it out. @throws {UsageError} */
+export function expectText(what: string, value: unknown, hint: string): void {
+  if (typeof value !== "string") throw new UsageError(`${what}: the first argument is not a text`, { hint });
+}
+
 /** Refuses an option that is given and is not a list of texts. @throws {UsageError} */
 export function expectTexts(what: string, option: string, value: unknown): void {
   if (value === undefined) return;

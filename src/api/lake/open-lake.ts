@@ -17,7 +17,7 @@ import type { SegmentOptions } from "../../lake/places.js";
 import { SqlCopyBuilder } from "../../lake/sql-copy/sql-copy-builder.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
-import { expectOptions, expectTexts } from "../expect-options.js";
+import { expectOptions, expectText, expectTexts } from "../expect-options.js";
 import type { MarketService } from "../service/market-service.js";
 import { type LakeDataset, lakeDataset } from "./lake-dataset.js";
 import { LakeQueries } from "./lake-queries.js";
@@ -47,6 +47,7 @@ const READ = { symbols: true, from: true, to: true, columns: true, adjust: true,
   keyof ReadOptions,
   true
 >;
+const STATEMENT_FIRST = 'write the statement first: lake.query("from bars_1d limit 5")';
 const [QUERY_OPTIONS, READ_OPTIONS] = [QUERY, READ].map((options) => Object.keys(options)) as [
   string[],
   string[],
@@ -110,6 +111,7 @@ export class LakeConnection implements AsyncDisposable {
     values: QueryValues = {},
     options: QueryOptions = {},
   ): Promise<RowTable<T>> {
+    expectText("query", sql, STATEMENT_FIRST);
     expectOptions("query", options, QUERY_OPTIONS);
     return this.#queries.table(this.#stateOf(options), options.signal, async () => ({ sql, values }));
   }
@@ -120,6 +122,7 @@ export class LakeConnection implements AsyncDisposable {
     values: QueryValues = {},
     options: QueryOptions = {},
   ): AsyncGenerator<RecordBatch, void, undefined> {
+    expectText("stream", sql, STATEMENT_FIRST);
     expectOptions("stream", options, QUERY_OPTIONS);
     return this.#queries.batches(this.#stateOf(options), options.signal, { sql, values });
   }
@@ -133,6 +136,7 @@ export class LakeConnection implements AsyncDisposable {
    * @throws {UsageError} for a table, a column, a symbol, an adjustment or a date that does not exist, with the names that do.
    */
   async read<T = Row>(table: string, options: ReadOptions = {}): Promise<RowTable<T>> {
+    expectText("read", table, 'name a view or table first: lake.read("bars_1d", { symbols: ["600519.SH"] })');
     expectOptions("read", options, READ_OPTIONS);
     for (const name of ["symbols", "columns"] as const) expectTexts(`read ${table}`, name, options[name]);
     return this.#readTable(table, options);

@@ -176,6 +176,16 @@ test("an option that does not exist is refused: asof would read the newest data"
   expect(() => lake.stream("SELECT 1", {}, wrong)).toThrow(UsageError);
 });
 
+test("a call without a table or a statement says what comes first", async () => {
+  const missing = { symbols: ["600117.SH"] } as unknown as string;
+  await expect(lake.read(missing)).rejects.toMatchObject({
+    message: "read: the first argument is not a text",
+    hint: expect.stringContaining('lake.read("bars_1d"'),
+  });
+  await expect(lake.query(missing)).rejects.toThrow(UsageError);
+  expect(() => lake.stream(missing)).toThrow(UsageError);
+});
+
 test.each([
   { symbols: "600117.SH" },
   { symbols: null },
