@@ -149,7 +149,7 @@ function damage(folder: string, { how, which, where }: Extract<Step, { kind: "da
     copyFileSync(other, `${file}.new`);
     renameSync(`${file}.new`, file);
   } else {
-    if (how === "zero") bytes.fill(0, at, at + 300_000);
+    if (how === "zero") bytes.fill(0, at, Math.min(at + 300_000, bytes.length));
     else bytes[at] = (bytes[at] as number) ^ (1 << (which % 8));
     writeFileSync(file, bytes);
   }
