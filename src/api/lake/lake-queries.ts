@@ -5,7 +5,7 @@ import { interruptOn } from "../../db/session/interrupt-on.js";
 import { boundValues } from "../../db/session/query-values.js";
 import type { PointInTime } from "../../lake/lake.js";
 import type { Reader } from "../../lake/open-reader.js";
-import { discardSqlCopy, mayBeDamage } from "../../lake/sql-copy/attach-sql-copy.js";
+import { discardSqlCopy, expectSame, mayBeDamage } from "../../lake/sql-copy/attach-sql-copy.js";
 import type { SqlCopyBuilder } from "../../lake/sql-copy/sql-copy-builder.js";
 import type { BoundQuery } from "./table-query.js";
 import type { LentReader, WarmReaders } from "./warm-readers.js";
@@ -38,7 +38,7 @@ export class LakeQueries {
     const use = async (lent: LentReader): Promise<RowTable<T>> => {
       const batches: RecordBatch[] = [];
       for await (const batch of batchesOf(lent, await queryOf(lent.reader), signal)) batches.push(batch);
-      expectSame(lent.reader);
+      expectSame(lent.reader.copy);
       this.#noteCopy(lent.reader);
       return new RowTable<T>(batches);
     };
@@ -71,7 +71,7 @@ export class LakeQueries {
           hasRows = true;
           yield batch;
         }
-        expectSame(lent.reader);
+        expectSame(lent.reader.copy);
         this.#noteCopy(lent.reader);
         return;
       } catch (error) {
@@ -95,11 +95,6 @@ export class LakeQueries {
     this.#readers.drop(copy.path);
     return true;
   }
-}
-
-/** @throws {Error} where something else was written into the copy while a query read it: its rows may be of both. */
-function expectSame({ copy }: Reader): void {
-  if (copy?.isSame() === false) throw new Error(`${copy.path}: it was written while a query read it`);
 }
 
 async function* batchesOf(

@@ -13,7 +13,7 @@ import { hasUserViews } from "../../lake/has-user-views.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { openReader, type Reader } from "../../lake/open-reader.js";
-import { discardSqlCopy, mayBeDamage } from "../../lake/sql-copy/attach-sql-copy.js";
+import { discardSqlCopy, expectSame, mayBeDamage } from "../../lake/sql-copy/attach-sql-copy.js";
 import type { Cli } from "../cli.js";
 import { StatementError } from "../errors/statement-error.js";
 import { EXIT } from "../exit-codes.js";
@@ -45,6 +45,9 @@ interface Options extends CommonOptions, PointInTimeOptions, NotebookOptions, Tr
   readonly init?: string | false;
   readonly watch?: boolean;
 }
+
+/** Formats whose pieces go to the standard output as they are computed. */
+const PRINTED_IN_PIECES: ReadonlySet<ResultFormat> = new Set(["arrow", "markdown", "xlsx"]);
 
 export function addSql(cli: Cli): void {
   const [asOf, version] = pointInTimeOptions();
@@ -153,16 +156,22 @@ async function wasRunAlone(lake: Lake, sql: string, options: Options, signal: Ab
   using _ = interruptOn(opened.place.engine, signal);
   try {
     await run(opened.place, sql, options, signal);
+    expectSame(copy);
     return true;
   } catch (error) {
     const cause = error instanceof StatementError ? error.cause : error;
-    if (copy && isQueryText(sql) && mayBeDamage(cause)) {
+    if (copy !== undefined && (!copy.isSame() || mayBeDamage(cause))) {
       discardSqlCopy(copy.path);
-      return false;
+      if (isQueryText(sql) && cause instanceof QueryError && !isPrintedInPieces(options)) return false;
     }
     if (cause instanceof QueryError && /^(?:Catalog|Binder) Error/.test(cause.message)) return false;
     throw error;
   }
+}
+
+/** Whether rows are printed before all are computed: after a failure they cannot be printed again. */
+function isPrintedInPieces({ format, output }: Options): boolean {
+  return output === undefined && format !== undefined && PRINTED_IN_PIECES.has(format);
 }
 
 /** @throws {UsageError} for options that do not fit one another. */

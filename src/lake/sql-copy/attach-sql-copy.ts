@@ -102,6 +102,11 @@ export function discardSqlCopy(path: string): void {
   }
 }
 
+/** @throws {Error} where something else was written into a copy while a query read it: its rows may be of both. */
+export function expectSame(copy: AttachedCopy | undefined): void {
+  if (copy?.isSame() === false) throw new Error(`${copy.path}: it was written while a query read it`);
+}
+
 /** Kinds of errors that DuckDB reports of a file that is not what it has written. It verifies a checksum of each block. */
 const OF_FILE = /^(?:IO|INTERNAL|FATAL|Serialization|Unknown) Error|checksum|corrupt/i;
 

@@ -3,29 +3,35 @@ import { dirname, join } from "node:path";
 import { ident, literal } from "../../db/quote.js";
 import { interruptOn } from "../../db/session/interrupt-on.js";
 import type { Session } from "../../db/session/session.js";
+import { verifyContent } from "../files/verify/verify-content.js";
 import type { Lake } from "../lake.js";
 import { viewsKey } from "../lake-views.js";
 import { openReader } from "../open-reader.js";
 import { IN_USE_MS, type SegmentPlace, segmentFolder } from "../segments/segment-folder.js";
-import { COPIED_TABLE, COPIED_VIEWS, COPY, type SqlCopyFile, sqlCopyFile } from "./sql-copy.js";
+import { COPIED_TABLE, COPIED_VIEWS, COPY, SOURCES, type SqlCopyFile, sqlCopyFile } from "./sql-copy.js";
 
 /** Estimated bytes of a daily bar in the copy. */
 const ROW_BYTES = 48;
 
 /**
- * Builds the copy of the newest state of a lake, if it has none. Its rows come through the views, from files that were verified.
+ * Builds the copy of the newest state of a lake, if it has none. Its rows come through the views, from files that are verified.
  *
  * @param signal ends it; nothing is left then.
  * @throws what reading the lake or writing the file throws.
  */
 export async function buildSqlCopy(lake: Lake, place: SegmentPlace, signal: AbortSignal): Promise<void> {
-  using reader = await openReader(lake, { threads: 1, memoryLimit: "1GB" });
+  using reader = await openReader(lake, { threads: 1, memoryLimit: "1GB", verify: false });
   const { session, snapshots } = reader;
   const copy = sqlCopyFile(snapshots, place, viewsKey());
   if (copy === undefined || existsSync(copy.path)) return;
   const folder = segmentFolder(place, lake.clock);
   if (!(await folder.freeSpaceFor(copy.rows * ROW_BYTES))) return;
   using _ = interruptOn(session, signal);
+  // Also where a read of this process has verified them: a copy outlives what has damaged a file since.
+  for (const snapshot of snapshots.filter(({ table }) => SOURCES.includes(table))) {
+    signal.throwIfAborted();
+    await verifyContent(lake, snapshot, snapshot.files.values());
+  }
   await folder.add(copy.path, (target) => writeCopy(session, copy, target));
   for (const path of unused(copy, lake.clock.now())) folder.remove(path);
 }
@@ -51,5 +57,10 @@ function unused({ path: own }: SqlCopyFile, now: number): string[] {
   return readdirSync(folder)
     .filter((name) => name.endsWith(".duckdb"))
     .map((name) => join(folder, name))
-    .filter((path) => path !== own && statSync(path).mtimeMs < now - IN_USE_MS);
+    .filter((path) => path !== own && writtenAt(path) < now - IN_USE_MS);
+}
+
+/** When a copy was written, in epoch milliseconds. Another process may delete it at the same time. */
+function writtenAt(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY;
 }

@@ -37,7 +37,7 @@ export const COPIED_VIEWS: readonly CopiedView[] = [
 ];
 
 /** What the copied rows follow from. */
-const SOURCES = [COPIED_TABLE, TRADING_DAYS, ...STATEMENTS];
+export const SOURCES: readonly TableSchema[] = [COPIED_TABLE, TRADING_DAYS, ...STATEMENTS];
 
 /** The copy of one state of a lake. */
 export interface SqlCopyFile {

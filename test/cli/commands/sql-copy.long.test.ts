@@ -20,20 +20,19 @@ test("barlake sql reads the copy for SQL, and the data files where the copy is d
   const [path = ""] = (await lake.snapshot(BARS_1D)).files.keys();
   const file = join(lake.location, BARS_1D.name, path);
   const whole = readFileSync(file);
-  {
+  const build = async (): Promise<void> => {
     await using open = openLake(lake.location, { segments: { folder } });
     await open.buildSegments();
-  }
+  };
+  await build();
   const copies = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith(".duckdb"),
   );
   expect(copies).toHaveLength(1);
   const copy = join(folder, copies[0] as string);
   const question = "SELECT count(*) AS n, sum(close)::INTEGER AS sum FROM bars_1d WHERE symbol = '600007.SH'";
-  const ask = () =>
-    runCli(["sql", "--lake", lake.location, "--format", "csv", question], {
-      env: { BARLAKE_SEGMENTS: folder },
-    });
+  const ask = (sql = question, format = "csv") =>
+    runCli(["sql", "--lake", lake.location, "--format", format, sql], { env: { BARLAKE_SEGMENTS: folder } });
   const answer = { code: 0, stdout: "n,sum\n200,3400\n" };
   expect(await ask()).toMatchObject(answer);
   writeFileSync(file, "damaged");
@@ -44,5 +43,15 @@ test("barlake sql reads the copy for SQL, and the data files where the copy is d
   bytes.fill(0, 3 * 4096 + 262_144);
   writeFileSync(copy, bytes);
   expect(await ask()).toMatchObject(answer);
+  expect(existsSync(copy)).toBe(false);
+
+  // Rows that were printed before the damage was found are not printed again, as if there were more.
+  await build();
+  const later = readFileSync(copy);
+  later.fill(0, 3 * 4096 + 2 * 262_144, 3 * 4096 + 3 * 262_144);
+  writeFileSync(copy, later);
+  const printed = await ask("SELECT * FROM bars_1d", "markdown");
+  expect(printed.code).toBe(1);
+  expect(printed.stdout.split("\n").filter((line) => line.includes("trade_date")).length).toBeLessThan(2);
   expect(existsSync(copy)).toBe(false);
 });

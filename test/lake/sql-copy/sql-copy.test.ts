@@ -15,6 +15,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type LakeConnection, openLake } from "../../../src/api/lake/open-lake.js";
 import type { Session } from "../../../src/db/session/session.js";
+import { verifyOnce } from "../../../src/lake/files/verify/verify-content.js";
 import type { Lake } from "../../../src/lake/lake.js";
 import { readableTables, viewsKey } from "../../../src/lake/lake-views.js";
 import { stageObjects } from "../../../src/lake/land/stage-objects.js";
@@ -23,6 +24,7 @@ import type { Snapshot } from "../../../src/lake/log/snapshot.js";
 import { optimize } from "../../../src/lake/maintenance/optimize.js";
 import { openReader } from "../../../src/lake/open-reader.js";
 import type { SegmentPlace } from "../../../src/lake/segments/segment-folder.js";
+import { buildSqlCopy } from "../../../src/lake/sql-copy/build-sql-copy.js";
 import { type SqlCopyFile, sqlCopyFile } from "../../../src/lake/sql-copy/sql-copy.js";
 import { SqlCopyBuilder } from "../../../src/lake/sql-copy/sql-copy-builder.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
@@ -147,7 +149,7 @@ function damage(folder: string, { how, which, where }: Extract<Step, { kind: "da
     copyFileSync(other, `${file}.new`);
     renameSync(`${file}.new`, file);
   } else {
-    if (how === "zero") bytes.fill(0, at, at + 300_000);
+    if (how === "zero") bytes.fill(0, at, Math.min(at + 300_000, bytes.length));
     else bytes[at] = (bytes[at] as number) ^ (1 << (which % 8));
     writeFileSync(file, bytes);
   }
@@ -204,10 +206,10 @@ test("whatever becomes of copies, every question is answered as without them", a
 });
 
 /** A lake whose bars have ex-events. */
-async function lakeOfDays(session: Session): Promise<Lake> {
+async function lakeOfDays(session: Session, close = 10): Promise<Lake> {
   const lake = temporaryLake();
   const bars = [0, 1, 2, 3].flatMap((day) =>
-    SYMBOLS.map((symbol) => ({ symbol, at: midnight(day), close: 10 + day, prevClose: 8 + day })),
+    SYMBOLS.map((symbol) => ({ symbol, at: midnight(day), close: close + day, prevClose: 8 + day })),
   );
   await land(session, lake, BARS_1D, bars);
   return lake;
@@ -278,4 +280,23 @@ test("a lake of few bars, or with files of other programs, has no copy; one that
     return { ...snapshot, files: new Map([...snapshot.files, [path, { ...file, path }]]) };
   });
   expect(sqlCopyFile(withForeign, place(12), viewsKey())).toBeUndefined();
+});
+
+test("what has damaged a file since a read has verified it does not come into a copy", async () => {
+  const session = await openSession();
+  const [lake, other] = [await lakeOfDays(session), await lakeOfDays(session, 11)];
+  const snapshot = await lake.snapshot(BARS_1D);
+  const fileOf = async (one: Lake): Promise<string> => {
+    const files = [...(await one.snapshot(BARS_1D)).files.values()];
+    const cn = files.find(({ partitionValues }) => partitionValues.region === "CN");
+    return join(one.location, BARS_1D.name, cn?.path ?? "");
+  };
+  await verifyOnce(lake, snapshot, snapshot.files.values());
+  copyFileSync(await fileOf(other), await fileOf(lake));
+  const root = temporaryFolder();
+  const place: SegmentPlace = { root, folder: join(root, "lake"), copyFrom: 1 };
+  await expect(buildSqlCopy(lake, place, new AbortController().signal)).rejects.toThrow(
+    "is not what was written",
+  );
+  expect(copiesIn(root)).toEqual([]);
 });
