@@ -158,7 +158,7 @@ async function wasRunAlone(lake: Lake, sql: string, options: Options, signal: Ab
     const cause = error instanceof StatementError ? error.cause : error;
     if (copy && isQueryText(sql) && mayBeDamage(cause)) {
       discardSqlCopy(copy.path);
-      return false;
+      if (!isPrintedInParts(options)) return false;
     }
     if (cause instanceof QueryError && /^(?:Catalog|Binder) Error/.test(cause.message)) return false;
     throw error;
@@ -173,6 +173,13 @@ function expectFitting(query: string | undefined, { watch, init, file, engine }:
     throw new UsageError("--watch is for DuckDB", { hint: "leave out --engine or --watch" });
   if (typeof init === "string" && (query !== undefined || file !== undefined))
     throw new UsageError("--init is for a shell", { hint: "leave out the query, or -f" });
+}
+
+/** Formats that are printed as their rows are computed: to run the statement again would print rows twice. */
+const IN_PARTS: ReadonlySet<ResultFormat> = new Set(["arrow", "markdown", "xlsx"]);
+
+function isPrintedInParts({ output, format }: Options): boolean {
+  return output === undefined && format !== undefined && IN_PARTS.has(format);
 }
 
 interface OpenedPlace extends AsyncDisposable {

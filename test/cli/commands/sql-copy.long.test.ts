@@ -45,4 +45,20 @@ test("barlake sql reads the copy for SQL, and the data files where the copy is d
   writeFileSync(copy, bytes);
   expect(await ask()).toMatchObject(answer);
   expect(existsSync(copy)).toBe(false);
+  {
+    await using open = openLake(lake.location, { segments: { folder } });
+    await open.buildSegments();
+  }
+  const cut = readFileSync(copy);
+  // A later block of rows: others are printed before it is read.
+  cut.fill(0, 3 * 4096 + 4 * 262_144, 3 * 4096 + 5 * 262_144);
+  writeFileSync(copy, cut);
+  const print = () =>
+    runCli(["sql", "--lake", lake.location, "--format", "markdown", "FROM bars_1d"], {
+      env: { BARLAKE_SEGMENTS: folder },
+    });
+  const failed = await print();
+  expect([failed.code, failed.stderr.includes("Corrupt database file")]).toEqual([1, true]);
+  const again = await print();
+  expect([again.code, again.stdout.trimEnd().split("\n").length]).toEqual([0, ROWS + 2]);
 });
