@@ -45,22 +45,23 @@ export async function openReader(
 ): Promise<Reader> {
   const tables = await readableTables(lake, pointInTime);
   const session = await Session.open({ ...spillOptions(lake.work), ...lake.access, ...options });
+  let copy: AttachedCopy | undefined;
+  const dispose = (): void => {
+    session.close();
+    copy?.[Symbol.dispose]();
+  };
   try {
     // A data file never changes once it has its name: its footer is read once.
     await session.run("SET parquet_metadata_cache = true");
     const stated = copies && sqlCopyFile(tables.snapshots, copies, viewsKey());
-    const copy = stated && (await attachSqlCopy(session, stated));
+    copy = stated && (await attachSqlCopy(session, stated));
     const found = await createLakeViews(session, lake, tables, statement, copy !== undefined);
     if (statement === undefined) await addUserViews(session, lake);
     if (verify) await verifyReads(session, lake, found.snapshots);
     const missingCopy = copy === undefined ? stated : undefined;
-    const dispose = (): void => {
-      session.close();
-      copy?.[Symbol.dispose]();
-    };
     return { session, ...found, copy, missingCopy, [Symbol.dispose]: dispose };
   } catch (error) {
-    session.close();
+    dispose();
     throw error;
   }
 }
