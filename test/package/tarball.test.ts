@@ -68,6 +68,21 @@ function parents(file: string): string[] {
   return folder === "." ? [] : [folder, ...parents(folder)];
 }
 
+test("has the text of the licence of each package in its bundles", () => {
+  const notices = FILES.filter((file) => /^dist\/.*\.js$/.test(file)).flatMap((file) =>
+    [...read(file).matchAll(/\n\/\*! (.+)\n\n([\s\S]*?)\n\*\//g)].map(([, names = "", text = ""]) => ({
+      names,
+      text,
+    })),
+  );
+  expect(notices.length).toBeGreaterThan(20);
+  const named = notices
+    .filter(({ text }) => text.length < 500)
+    .map(({ names }) => names.replace(/ \S+$/, ""));
+  // One has no text of a licence in its package, the other one has that of barlake: LICENSE.
+  expect([...new Set(named)].sort()).toEqual(["fancy-canvas", "lightweight-charts"]);
+});
+
 test("package.json says where it comes from, and what it is about", () => {
   const { repository, homepage, bugs, keywords, license, engines } = JSON.parse(read("package.json")) as {
     repository: { url: string };

@@ -1,7 +1,7 @@
 /*
  * The licences of bundled packages, which each bundle has at its end.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -26,8 +26,9 @@ export function licences(files) {
 
 /** A package's licence; if it is long, or not in the package, its identifier, the author and the homepage. */
 function licenceOf(folder, { license, author, homepage, repository }) {
-  const file = resolve(ROOT, folder, "LICENSE");
-  const text = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
+  // Packages write its name as LICENSE, license, LICENSE.md or LICENSE-MIT.txt.
+  const name = readdirSync(resolve(ROOT, folder)).find((one) => /^licen[cs]e(?:[-.].*)?$/i.test(one));
+  const text = name === undefined ? "" : readFileSync(resolve(ROOT, folder, name), "utf8").trim();
   if (text !== "" && text.length < 5000) return text;
   const owner = typeof author === "object" ? author.name : author;
   return [license, owner, homepage ?? repository?.url ?? repository].filter((said) => said).join(", ");

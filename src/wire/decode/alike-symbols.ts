@@ -60,9 +60,10 @@ export class AlikeSymbols implements MemberRuns {
   }
 
   /**
-   * Learns from a symbol that was whole.
+   * Learns from a symbol whose columns fit together.
    *
    * @param order its keys, as indexes in the interface's order; -1 for one that is no column.
+   * @param bars 0 where one of them has a defect.
    */
   learn(order: readonly number[], bars: number): void {
     this.#isShort = bars > 0 && bars <= MOST_BARS;
@@ -93,6 +94,8 @@ export class AlikeSymbols implements MemberRuns {
       accepted.accept(symbol, start + rows);
     }
     if (rows > 0) this.#pushColumns(rows);
+    // The kernel has read the others in vain: it is not asked again before a symbol without a defect.
+    if (taken < count) this.#isShort = false;
     return taken;
   }
 

@@ -199,7 +199,8 @@ export class SymbolBars implements NumberRuns {
     if (this.#bad.size > 0) this.#buffers.remove(this.#rows, rows, this.#bad);
     if (!isInOrder) this.#sort();
     this.#accepted.accept(this.#symbol, timestamp.length);
-    if (isWhole) this.#alike?.learn(this.#order, rows);
+    // Members after one with a defect often have it, too: each would be read twice.
+    if (isWhole) this.#alike?.learn(this.#order, isInOrder && this.#bad.size === 0 ? rows : 0);
   }
 
   finish(): DecodedBars {

@@ -1,10 +1,11 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { BarlakeError, ServiceError, WireError } from "../../../src/core/errors.js";
 import type { Issue } from "../../../src/core/issue.js";
 import { type DecodedKlines, decodeKlines } from "../../../src/wire/decode/decode-klines.js";
 import { DEFAULT_JSON_LIMITS } from "../../../src/wire/decode/json/json-sink.js";
 import type { KlineExpectation } from "../../../src/wire/decode/kline-expectation.js";
+import { numberKernel } from "../../../src/wire/kernel/number-kernel.js";
 import { OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../../../src/wire/kline-columns.js";
 import { barsOf } from "../any-kline-columns.js";
 import { anyCuts, cutAt, cutEvery, utf8 } from "../chunks.js";
@@ -159,6 +160,18 @@ describe("good responses", () => {
     expect(names.map((name) => bars[name]?.map(({ close, prev_close }) => [close, prev_close]))).toEqual(
       names.map((_, n) => [[1000 + n, n % 100 > 50 ? n : undefined]]),
     );
+  });
+
+  test.each([
+    ["whose bars are in another order", kline({ timestamp: [2000, 1000] }), {}],
+    ["outside of the window", kline(), { window: { first: 1000, last: 1999 } }],
+    ["that were not requested", kline(), { symbols: ["600000.SH"] }],
+  ])("symbols %s are not read by the kernel again before each", async (_, bars, expectation) => {
+    const names = Array.from({ length: 50 }, (_name, n) => `${600_000 + n}.SH`);
+    const scans = vi.spyOn(numberKernel, "scanMembers");
+    await decode(document(Object.fromEntries(names.map((name) => [name, bars]))), expectation);
+    expect(scans.mock.calls.length).toBeLessThan(3);
+    scans.mockRestore();
   });
 
   test.each([
