@@ -97,7 +97,8 @@ export default defineConfig({
     env: { TZ },
     pool: "forks",
     isolate: false,
-    maxWorkers: availableParallelism(),
+    // A sixth of the time of tests is waiting for processes and files: one worker more than cores uses it.
+    maxWorkers: availableParallelism() + 1,
     setupFiles: ["test/threads.mjs", "test/setup.ts"],
     testTimeout: HANG_MS,
     hookTimeout: HANG_MS,
