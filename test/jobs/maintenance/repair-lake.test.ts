@@ -246,9 +246,7 @@ test("a file that this process cannot read may be sound: the repair ends, and th
   renameSync(path, `${path}.elsewhere`);
   mkdirSync(path);
   const { version } = await new Lake(lake.location).snapshot(BARS_1D);
-  await expect(repair()).rejects.toThrow(
-    /year=2024\/p-\S+ is not readable: .*; the table was not changed$/,
-  );
+  await expect(repair()).rejects.toThrow(/year=2024\/p-\S+ is not readable: .*; the table was not changed$/);
   expect((await new Lake(lake.location).snapshot(BARS_1D)).version).toBe(version);
   rmdirSync(path);
   renameSync(`${path}.elsewhere`, path);
