@@ -95,8 +95,8 @@ export { type ArrowQueryOptions, queryArrow } from "./lake/query-arrow.js";
 
 // Fill a lake from a service: define a pipeline, run it, read its report.
 
-export type { Taken } from "./client/key-quota.js";
-export type { QuotaState } from "./client/quota-gate.js";
+export type { Taken } from "./client/key/key-quota.js";
+export type { QuotaState } from "./client/key/quota-gate.js";
 export type { ResponseLimits } from "./client/response-limits.js";
 export {
   type Ask,

@@ -2,7 +2,7 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { holdKey } from "../../src/client/key-lock.js";
+import { holdKey } from "../../src/client/key/key-lock.js";
 import { systemClock } from "../../src/client/system-clock.js";
 import { limitsPath } from "../../src/lake/requests/service-limits.js";
 import { json, startScripted } from "../faults/service/scripted-service.js";

@@ -1,5 +1,5 @@
-import { type GroupOptions, KeyQuota } from "../../src/client/key-quota.js";
-import type { QuotaState } from "../../src/client/quota-gate.js";
+import { type GroupOptions, KeyQuota } from "../../src/client/key/key-quota.js";
+import type { QuotaState } from "../../src/client/key/quota-gate.js";
 import { eventClock } from "../faults/clock/event-clock.js";
 
 export const MINUTE = 60_000;

@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { keyIdOf, keyIdSecret } from "../../client/key-id.js";
-import { holdKey } from "../../client/key-lock.js";
-import { keyNameOf } from "../../client/key-name.js";
-import { KeyShares } from "../../client/key-shares.js";
+import { keyIdOf, keyIdSecret } from "../../client/key/key-id.js";
+import { holdKey } from "../../client/key/key-lock.js";
+import { keyNameOf } from "../../client/key/key-name.js";
+import { KeyShares } from "../../client/key/key-shares.js";
 import type { ResponseLimits } from "../../client/response-limits.js";
 import { type ByGroup, hostOf, type LearnedRate, ServiceClient } from "../../client/service-client.js";
 import { messageOf } from "../../core/errors.js";

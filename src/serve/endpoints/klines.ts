@@ -11,7 +11,7 @@ import { jsonText } from "../../wire/encode/json-text.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
 import type { BodyFormat } from "../../wire/media-type.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
-import { RequestError } from "../http/request-error.js";
+import { RequestError } from "../http/errors/request-error.js";
 import { EX_EVENT_TABLES } from "../klines/ex-events.js";
 import { BLOCK_ROWS, isOneBlock, klineBlocks } from "../klines/kline-blocks.js";
 import type { KlinesRequest } from "../klines/klines-request.js";

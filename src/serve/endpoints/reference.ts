@@ -4,7 +4,7 @@ import { jsonText } from "../../wire/encode/json-text.js";
 import type { BodyFormat } from "../../wire/media-type.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { Instrument } from "../../wire/resources.js";
-import { RequestError } from "../http/request-error.js";
+import { RequestError } from "../http/errors/request-error.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { versionsText } from "../read/lake-version.js";
 import { ArrowResponse, only } from "./arrow-response.js";

@@ -11,7 +11,7 @@ import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES } from "../../schema/
 import { jsonText } from "../../wire/encode/json-text.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { StatementRecord } from "../../wire/resources.js";
-import { RequestError } from "../http/request-error.js";
+import { RequestError } from "../http/errors/request-error.js";
 import { demandsOf, requestedSql } from "../klines/requested-bars.js";
 import { addDerivedShares, canDeriveShares } from "../read/derived-shares.js";
 import type { LakeView } from "../read/lake-reader.js";

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { DEPTH_PATHS } from "../../wire/endpoints.js";
-import { RequestError } from "./request-error.js";
+import { RequestError } from "./errors/request-error.js";
 
 /** Order books: a lake has none, so that no key may ask for them. */
 export function addDepth(app: FastifyInstance): void {

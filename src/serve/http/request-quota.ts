@@ -1,5 +1,5 @@
 import type { Caller } from "../keys/key-ring.js";
-import { RequestError } from "./request-error.js";
+import { RequestError } from "./errors/request-error.js";
 
 /** Length of the quota's time window. */
 const MINUTE_MS = 60_000;

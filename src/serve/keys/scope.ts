@@ -1,5 +1,5 @@
 import { ParameterError } from "../../wire/parameters.js";
-import { RequestError } from "../http/request-error.js";
+import { RequestError } from "../http/errors/request-error.js";
 import type { ReferenceData } from "../read/reference-data.js";
 import type { Caller } from "./key-ring.js";
 

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { UsageError } from "../../core/errors.js";
 import type { Region } from "../../market/regions.js";
-import { RequestError } from "../http/request-error.js";
+import { RequestError } from "../http/errors/request-error.js";
 import type { Caller } from "../keys/key-ring.js";
 import { instantText, type ReplayClock } from "./replay-clock.js";
 import { parseReplayTime } from "./replay-time.js";

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
-import { responseOf } from "../http/request-error.js";
+import { responseOf } from "../http/errors/request-error.js";
 
 const REASONS: Readonly<Record<number, string>> = {
   400: "Bad Request",

@@ -3,7 +3,7 @@
  * parts of the key in an object store. It prints a line when it gets its part, and when it lost it.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { KeyShares } from "../../../dist/client/key-shares.js";
+import { KeyShares } from "../../../dist/client/key/key-shares.js";
 import { ServiceClient } from "../../../dist/client/service-client.js";
 import { systemClock } from "../../../dist/client/system-clock.js";
 import { objectStorage } from "../../../dist/lake/storage/object-storage.js";

@@ -1,4 +1,4 @@
-import type { QuotaState } from "../../../client/quota-gate.js";
+import type { QuotaState } from "../../../client/key/quota-gate.js";
 
 /** The progress of one table's requests. */
 export interface TableProgress {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { QuotaState } from "../../../../src/client/quota-gate.js";
+import type { QuotaState } from "../../../../src/client/key/quota-gate.js";
 import { type Progress, RunProgress } from "../../../../src/jobs/run/report/run-progress.js";
 
 const QUOTA: QuotaState = {

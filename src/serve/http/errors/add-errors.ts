@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
+import type { ServiceLogger } from "../service-logger.js";
 import { refusePath } from "./refuse-path.js";
 import { responseOf } from "./request-error.js";
-import type { ServiceLogger } from "./service-logger.js";
 
 /** Responds to errors and unknown paths as the interface says. */
 export function addErrors(app: FastifyInstance, logger: ServiceLogger | undefined): void {

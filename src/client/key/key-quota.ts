@@ -1,7 +1,7 @@
-import type { Clock } from "../core/time.js";
-import { KeyScope, type ScopeEvidence } from "../plan/quota/key-scope.js";
-import type { Send } from "../plan/quota/send-log.js";
-import type { EndpointGroup } from "../wire/endpoints.js";
+import type { Clock } from "../../core/time.js";
+import { KeyScope, type ScopeEvidence } from "../../plan/quota/key-scope.js";
+import type { Send } from "../../plan/quota/send-log.js";
+import type { EndpointGroup } from "../../wire/endpoints.js";
 import { QuotaGate, type QuotaGateOptions, type QuotaState } from "./quota-gate.js";
 
 /** What others have sent with a part of a key before this process got it. */

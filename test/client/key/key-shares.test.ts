@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { KeyQuota } from "../../src/client/key-quota.js";
-import { KeyShares } from "../../src/client/key-shares.js";
-import type { Clock } from "../../src/core/time.js";
-import type { LeaseStore } from "../../src/lease/lease-store.js";
-import { divideQuota } from "../../src/plan/quota/divide-quota.js";
-import { eventClock } from "../faults/clock/event-clock.js";
-import { leasesAt, type MachinePlan, machineOf } from "../lease/simulated-machine.js";
-import { SEED } from "../setup.js";
-import { cases } from "../sweep.js";
-import { type Counter, fixedWindow, MINUTE, slidingWindow } from "./simulated-service.js";
+import { KeyQuota } from "../../../src/client/key/key-quota.js";
+import { KeyShares } from "../../../src/client/key/key-shares.js";
+import type { Clock } from "../../../src/core/time.js";
+import type { LeaseStore } from "../../../src/lease/lease-store.js";
+import { divideQuota } from "../../../src/plan/quota/divide-quota.js";
+import { eventClock } from "../../faults/clock/event-clock.js";
+import { leasesAt, type MachinePlan, machineOf } from "../../lease/simulated-machine.js";
+import { SEED } from "../../setup.js";
+import { cases } from "../../sweep.js";
+import { type Counter, fixedWindow, MINUTE, slidingWindow } from "../simulated-service.js";
 
 const START = Date.parse("2026-11-21T00:00:17Z");
 

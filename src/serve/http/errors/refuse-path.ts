@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { methodsOf } from "../routes.js";
 import { RequestError } from "./request-error.js";
-import { methodsOf } from "./routes.js";
 
 /** @throws {RequestError} always: the interface does not have the path, or not with this method. */
 export function refusePath(request: FastifyRequest, reply: FastifyReply): never {

@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import { messageOf, UsageError } from "../core/errors.js";
-import { releaseAfter, throwAfter } from "../core/release-after.js";
-import type { Clock } from "../core/time.js";
-import { type AcquireRule, acquireLease } from "../lease/acquire-lease.js";
-import type { Lease } from "../lease/leases.js";
-import { thisProcess } from "../lease/owner.js";
+import { messageOf, UsageError } from "../../core/errors.js";
+import { releaseAfter, throwAfter } from "../../core/release-after.js";
+import type { Clock } from "../../core/time.js";
+import { type AcquireRule, acquireLease } from "../../lease/acquire-lease.js";
+import type { Lease } from "../../lease/leases.js";
+import { thisProcess } from "../../lease/owner.js";
 import { type Claim, type KeyClaims, openKeyClaims, type Sent } from "./key-claims.js";
 import { keyNameOf } from "./key-name.js";
 

@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { keyIdOf, keyIdSecret } from "../../src/client/key-id.js";
-import { temporaryFolder } from "../lake/temporary-lake.js";
+import { keyIdOf, keyIdSecret } from "../../../src/client/key/key-id.js";
+import { temporaryFolder } from "../../lake/temporary-lake.js";
 
 test("a key's id is the same each time, and another one for each key, host and secret", async () => {
   const secret = await keyIdSecret(join(temporaryFolder(), "state"));

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { INSTRUMENTS } from "../../../src/schema/reference.js";
-import { KEY, landReference, newLake, type Served, serve } from "../served-lake.js";
+import { INSTRUMENTS } from "../../../../src/schema/reference.js";
+import { KEY, landReference, newLake, type Served, serve } from "../../served-lake.js";
 
 const KLINES = "/v1/klines/batch?symbols=600000.SH";
 

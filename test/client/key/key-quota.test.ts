@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type GroupOptions, KeyQuota } from "../../src/client/key-quota.js";
-import type { Clock } from "../../src/core/time.js";
-import { eventClock } from "../faults/clock/event-clock.js";
-import { SEED } from "../setup.js";
+import { type GroupOptions, KeyQuota } from "../../../src/client/key/key-quota.js";
+import type { Clock } from "../../../src/core/time.js";
+import { eventClock } from "../../faults/clock/event-clock.js";
+import { SEED } from "../../setup.js";
 import {
   type Counter,
   fixedWindow,
@@ -13,7 +13,7 @@ import {
   simulate,
   slidingWindow,
   tokenBucket,
-} from "./simulated-service.js";
+} from "../simulated-service.js";
 
 const LIMIT = 30;
 /**

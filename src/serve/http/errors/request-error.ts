@@ -1,5 +1,5 @@
-import { ERROR_STATUS, type ErrorBody, type ErrorCode } from "../../wire/error-body.js";
-import { ParameterError } from "../../wire/parameters.js";
+import { ERROR_STATUS, type ErrorBody, type ErrorCode } from "../../../wire/error-body.js";
+import { ParameterError } from "../../../wire/parameters.js";
 
 /** A request that fails with one of the interface's errors. */
 export class RequestError extends Error {

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { MINUTE_MS } from "../core/time.js";
-import type { LeaseStore } from "../lease/lease-store.js";
-import type { Lease, LeaseKind } from "../lease/leases.js";
-import { nameOfOwner, type Owner, ownerShape } from "../lease/owner.js";
+import { MINUTE_MS } from "../../core/time.js";
+import type { LeaseStore } from "../../lease/lease-store.js";
+import type { Lease, LeaseKind } from "../../lease/leases.js";
+import { nameOfOwner, type Owner, ownerShape } from "../../lease/owner.js";
 import type { Sent } from "./key-claims.js";
 
 /** A holder that was silent for this time no longer has its part. */

@@ -1,6 +1,6 @@
 /** A process that claims a key on request, and releases it, for tests that kill it. It is the built program. */
-import { holdKey } from "../../dist/client/key-lock.js";
-import { systemClock } from "../../dist/client/system-clock.js";
+import { holdKey } from "../../../dist/client/key/key-lock.js";
+import { systemClock } from "../../../dist/client/system-clock.js";
 
 let lock;
 process.on("message", (order) => {

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import type { Clock } from "../core/time.js";
-import { folderLeases } from "../lease/folder-leases.js";
-import { type Lease, type LeaseKind, Leases } from "../lease/leases.js";
+import type { Clock } from "../../core/time.js";
+import { folderLeases } from "../../lease/folder-leases.js";
+import { type Lease, type LeaseKind, Leases } from "../../lease/leases.js";
 
 /** Sends older than this count for no quota. */
 const SENT_MATTERS_MS = 120_000;

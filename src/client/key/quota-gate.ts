@@ -1,11 +1,11 @@
-import { type Clock, MINUTE_MS } from "../core/time.js";
+import { type Clock, MINUTE_MS } from "../../core/time.js";
 import {
   afterRefusedTest,
   afterWait,
   type MinuteTurn,
   type Refusals,
   testAt,
-} from "../plan/quota/minute-turn.js";
+} from "../../plan/quota/minute-turn.js";
 import {
   afterAcceptance,
   afterRefusal,
@@ -14,8 +14,8 @@ import {
   type Rate,
   tryAt,
   tryHigher,
-} from "../plan/quota/rate.js";
-import { countedAt, freeAt, recentSends, type Send, usedInMinute } from "../plan/quota/send-log.js";
+} from "../../plan/quota/rate.js";
+import { countedAt, freeAt, recentSends, type Send, usedInMinute } from "../../plan/quota/send-log.js";
 
 /** Part of a wait that is added to it, as the clocks of two machines differ: 25 ms in a minute. */
 const CLOCK_DRIFT = 25 / MINUTE_MS;

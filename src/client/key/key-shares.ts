@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { UsageError } from "../core/errors.js";
-import type { Clock } from "../core/time.js";
-import type { LeaseStore } from "../lease/lease-store.js";
-import { type Lease, Leases, type OwnLease } from "../lease/leases.js";
-import { thisProcess } from "../lease/owner.js";
-import { divideQuota } from "../plan/quota/divide-quota.js";
+import { UsageError } from "../../core/errors.js";
+import type { Clock } from "../../core/time.js";
+import type { LeaseStore } from "../../lease/lease-store.js";
+import { type Lease, Leases, type OwnLease } from "../../lease/leases.js";
+import { thisProcess } from "../../lease/owner.js";
+import { divideQuota } from "../../plan/quota/divide-quota.js";
 import type { Sent } from "./key-claims.js";
 import type { Taken } from "./key-quota.js";
 import {
