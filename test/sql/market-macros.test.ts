@@ -107,7 +107,7 @@ test("daily bars and minutes have the same columns, computed in the same way", (
 });
 
 test("adjusted knows every period and adjustment, and says so", () => {
-  const sql = flat(textOf("views/bars/adjusted.sql"));
+  const sql = flat(textOf("views/adjustment/adjusted.sql"));
   const list = (names: readonly string[]): string => `(${names.map((name) => `'${name}'`).join(", ")})`;
   for (const names of [PERIODS, ADJUSTMENTS]) {
     expect(sql).toContain(`NOT IN ${list(names)}`);

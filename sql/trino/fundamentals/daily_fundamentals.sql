@@ -1,5 +1,5 @@
 -- Each daily bar with the instrument's metadata and the newest statements that had been announced by that date. See
--- sql/views/statements/daily_fundamentals.sql for which statement that is.
+-- sql/views/fundamentals/daily_fundamentals.sql for which statement that is.
 -- Grain: one row a symbol and trading date. Inputs: bars_1d, instruments, raw.balance_sheet, raw.cash_flow, raw.income.
 -- Units: prices, amounts and statement items in the instrument's currency, as delivered; shares in shares.
 CREATE OR REPLACE VIEW daily_fundamentals AS

@@ -1,4 +1,4 @@
--- Stretches of days whose prices are all adjusted by the same value. See sql/views/bars/adjustment_steps.sql, whose parameter
+-- Stretches of days whose prices are all adjusted by the same value. See sql/views/adjustment/adjustment_steps.sql, whose parameter
 -- is a column here: ask for one adjustment with WHERE adjustment = 'forward'.
 -- Sums and products are formed from the neutral end outwards, one event after the other, so that every engine gets the
 -- same doubles.

@@ -1,5 +1,5 @@
 -- Bars of any period and adjustment, as the service returns them: adjusted first, aggregated after. See
--- sql/views/bars/adjusted.sql, whose parameters are columns here: ask for one of each, else every bar comes 50 times.
+-- sql/views/adjustment/adjusted.sql, whose parameters are columns here: ask for one of each, else every bar comes 50 times.
 --   SELECT * FROM adjusted WHERE period = '1d' AND adjustment = 'forward'
 -- Grain: one row a period, adjustment, symbol and bar. Inputs: raw.bars_1m, raw.bars_1d, adjustment_steps.
 -- Conditions on symbol and region reach the files for every period; those on trade_date for minutes and days, while weeks

@@ -1,5 +1,5 @@
 -- Each daily bar with its company's value and ratios, made of nothing that was not known at the end of the day. See
--- sql/views/statements/daily_valuation.sql.
+-- sql/views/fundamentals/daily_valuation.sql.
 -- Grain: one row a symbol and trading date. Inputs: raw.bars_1d, balance_sheet_history, cash_flow_history,
 -- income_history, instrument_versions. Conditions on symbol and trade_date reach the files of the bars.
 -- Units: currency of the listing for prices, of the statement for its items: they must be one for the ratios to hold.
