@@ -97,7 +97,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
     for: "the user's notebooks",
   },
   { name: /^ui\/results\/exported-file\.ts$/, for: "a result that is exported, until it was sent" },
-  { name: /^client\/key-(claims|id)\.ts$/, for: "what processes of this machine share about a key" },
+  { name: /^client\/key\/key-(claims|id)\.ts$/, for: "what processes of this machine share about a key" },
   { name: /^core\/version\.ts$/, for: "the package's version" },
   { name: /^cli\//, for: "the user's files" },
 ];

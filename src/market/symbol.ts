@@ -10,6 +10,8 @@ export const MAX_SYMBOL_LENGTH = 32;
 /** A symbol's form as a regular expression that JavaScript and RE2 (DuckDB) read alike; it matches the whole text. */
 export const SYMBOL_FORM = "[A-Za-z0-9][A-Za-z0-9_^-]*(?:\\.[A-Za-z0-9_^-]+)*\\.[A-Z]{2,4}";
 const SYMBOL = new RegExp(`^${SYMBOL_FORM}$`);
+/** The form of a symbol as messages name it. */
+export const SYMBOL_GRAMMAR = "<code>.<exchange suffix>";
 /** Most symbols have a code of digits and letters: this part of the form is matched without a second attempt at the point. */
 const PLAIN_SYMBOL = /^[A-Za-z0-9]+\.[A-Z]{2,4}$/;
 
@@ -37,7 +39,7 @@ export function canonicalSymbol(symbol: string): string {
 export function parseSymbol(text: string): MarketSymbol {
   const symbol = canonicalSymbol(text);
   if (isSymbol(symbol)) return symbol;
-  throw new UsageError(`symbol "${text.slice(0, 64)}" is not of the form <code>.<exchange suffix>`, {
+  throw new UsageError(`symbol "${text.slice(0, 64)}" is not of the form ${SYMBOL_GRAMMAR}`, {
     hint: "write it like 600519.SH, 00700.HK or AAPL.US",
   });
 }

@@ -4,6 +4,8 @@ import { expect, test } from "vitest";
 import {
   adjustedPriceSql,
   BAR_AGGREGATES,
+  returnBaseSql,
+  returnSql,
   sharesSql,
   statedPriceSql,
   unitsSql,
@@ -21,7 +23,7 @@ import { localMidnightSql, lotSql, tradeDateSql } from "../../src/db/market/regi
 import { isSessionMinuteSql, sessionMinutesSql } from "../../src/db/market/session-sql.js";
 import { BUCKETS } from "../../src/market/bucket.js";
 import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";
-import { DAYS_WITHOUT_LIMIT } from "../../src/market/price-limits.js";
+import { DAYS_WITHOUT_LIMIT, LIMIT_TOLERANCE } from "../../src/market/price-limits.js";
 import { SESSION_HOURS } from "../../src/market/sessions.js";
 
 /** The files of `sql/views/rules`: the parameters of each macro, and the expression that the rule gives for these. */
@@ -104,6 +106,21 @@ test("daily bars and minutes have the same columns, computed in the same way", (
     expect(query("bars_1m", "month")).toBe(query("bars_1d", "year"));
     expect(query("bars_1d", "year")).toContain("partition FROM raw.bars;");
   }
+});
+
+test("returns start from the price that the rule gives", () => {
+  const base = returnBaseSql("prev_close", 'lag(close) OVER (PARTITION BY symbol ORDER BY "timestamp")');
+  for (const folder of ["views", "trino"]) {
+    const sql = flat(textOf(`${folder}/bars/returns.sql`));
+    expect(sql).toContain(`${base} AS base`);
+    expect(sql).toContain(`${returnSql("close", "base")} AS simple_return`);
+  }
+});
+
+test("the example of a backtest has the tolerance of the price limits", () => {
+  const example = readFileSync(new URL("../../docs/examples/moving-average.ts", import.meta.url), "utf8");
+  expect(example).toContain(`at("top", row) - ${LIMIT_TOLERANCE})`);
+  expect(example).toContain(`at("bottom", row) + ${LIMIT_TOLERANCE})`);
 });
 
 test("adjusted knows every period and adjustment, and says so", () => {

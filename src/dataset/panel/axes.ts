@@ -7,7 +7,7 @@ import { TempTable } from "../../db/session/temp-table.js";
 import { BUCKETS } from "../../market/bucket.js";
 import { basePeriod } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";
-import { isSymbol } from "../../market/symbol.js";
+import { isSymbol, SYMBOL_GRAMMAR } from "../../market/symbol.js";
 import { type DatasetSpec, isIntraday } from "../spec.js";
 import { type AssumedSessions, assumeSessions } from "./assume-sessions.js";
 import type { Labels, PanelSymbol } from "./block.js";
@@ -224,7 +224,7 @@ async function readSymbols(session: Session, { universe, symbols }: AxisTables):
   // Symbols are used as file names.
   const odd = rows.find(({ symbol }) => !isSymbol(symbol));
   if (odd !== undefined)
-    throw new LakeError(`symbol ${JSON.stringify(odd.symbol)} is not of the form <code>.<exchange suffix>`, {
+    throw new LakeError(`symbol ${JSON.stringify(odd.symbol)} is not of the form ${SYMBOL_GRAMMAR}`, {
       hint: "another program wrote it into the lake: leave it out of the universe",
     });
   return rows.map(({ symbol, region, starts, ends }) => ({

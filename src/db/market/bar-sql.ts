@@ -34,6 +34,19 @@ export function volumeSql(volume: string, lot: string, unit: string): string {
 }
 
 /**
+ * The price that a day's return starts from: the previous close as the exchange states it, which is free of ex-dates,
+ * else the close of the bar before.
+ */
+export function returnBaseSql(prevClose: string, lastClose: string): string {
+  return `CASE WHEN ${prevClose} > 0 THEN ${prevClose} ELSE ${lastClose} END`;
+}
+
+/** The return of a day; null where it has no close, or nothing to start from. @param base see {@link returnBaseSql}. */
+export function returnSql(close: string, base: string): string {
+  return `CASE WHEN ${base} > 0 AND ${close} > 0 THEN ${close} / ${base} - 1 END`;
+}
+
+/**
  * The price of a bar as an aggregate takes it: some feeds set open, high and low of a bar without trades to 0, so its
  * close replaces them. Apply it to unadjusted prices: an additive adjustment can make a price 0.
  */

@@ -3,6 +3,7 @@ import {
   MAX_SYMBOL_LENGTH,
   SHORT_SYMBOL_FORM,
   SYMBOL_FORM,
+  SYMBOL_GRAMMAR,
 } from "../../market/symbol.js";
 import { literal } from "../quote.js";
 
@@ -14,4 +15,24 @@ export function isSymbolSql(text: string): string {
 /** A symbol as services write it, by the same rule as `canonicalSymbol`. */
 export function canonicalSymbolSql(text: string): string {
   return `CASE WHEN regexp_full_match(${text}, ${literal(SHORT_SYMBOL_FORM)}) THEN lpad(${text}, ${FULL_SYMBOL_LENGTH}, '0') ELSE ${text} END`;
+}
+
+/** The code of a symbol, by the same rule as `codeOf`. */
+export function codeSql(symbol: string): string {
+  return `regexp_replace(${symbol}, '\\.[^.]*$', '')`;
+}
+
+/** The exchange suffix of a symbol, by the same rule as `exchangeOf`. */
+export function exchangeSql(symbol: string): string {
+  return `regexp_extract(${symbol}, '\\.([^.]*)$', 1)`;
+}
+
+/** Why a row is rejected whose text, null included, is no symbol. */
+export function badSymbolReasonSql(text: string): string {
+  return `'"' || coalesce(left(${text}, 40), '') || '" is not of the form ${SYMBOL_GRAMMAR}'`;
+}
+
+/** Why a row is rejected whose symbol belongs to no known region. */
+export function unknownExchangeReasonSql(symbol: string): string {
+  return `'symbol ' || ${symbol} || ' has an unknown exchange suffix'`;
 }

@@ -1,6 +1,6 @@
 import { UsageError } from "../../core/errors.js";
 import { lotSql, perRegion, regionSql } from "../../db/market/region-sql.js";
-import { isSymbolSql } from "../../db/market/symbol-sql.js";
+import { badSymbolReasonSql, isSymbolSql, unknownExchangeReasonSql } from "../../db/market/symbol-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
@@ -94,8 +94,8 @@ function ruleSql(names: readonly string[]): string {
   const tests = [
     `WHEN symbol IS NULL THEN ['bad_symbol', 'the symbol is empty']`,
     `WHEN NOT ${isSymbolSql("symbol")}
-       THEN ['bad_symbol', '"' || left(symbol, 40) || '" is not of the form <code>.<exchange suffix>']`,
-    `WHEN region IS NULL THEN ['unknown_exchange', 'symbol ' || symbol || ' has an unknown exchange suffix']`,
+       THEN ['bad_symbol', ${badSymbolReasonSql("symbol")}]`,
+    `WHEN region IS NULL THEN ['unknown_exchange', ${unknownExchangeReasonSql("symbol")}]`,
     `WHEN timestamp IS NULL THEN ['null_in_required', 'timestamp is empty']`,
     `WHEN instant IS NULL THEN ['unparsable', 'timestamp "' || left(timestamp, 40) || '" is no time']`,
   ];

@@ -1,6 +1,12 @@
 import { UsageError } from "../../core/errors.js";
 import { regionSql } from "../../db/market/region-sql.js";
-import { isSymbolSql } from "../../db/market/symbol-sql.js";
+import {
+  badSymbolReasonSql,
+  codeSql,
+  exchangeSql,
+  isSymbolSql,
+  unknownExchangeReasonSql,
+} from "../../db/market/symbol-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
@@ -22,8 +28,8 @@ export async function readInstruments(
   const column = (name: string): string | undefined => findColumn(source, name, options.map);
   if (column("symbol") === undefined) throw missingColumn(source, "symbol");
   const derived: Readonly<Record<string, string>> = {
-    code: "regexp_replace(symbol, '\\.[^.]+$', '')",
-    exchange: "regexp_extract(symbol, '[^.]+$')",
+    code: codeSql("symbol"),
+    exchange: exchangeSql("symbol"),
     region: regionSql("symbol"),
     type: "'other'",
     ext_type: extTypeSql(column),
@@ -46,8 +52,8 @@ export async function readInstruments(
     table.name,
     `SELECT ${literal(source.path)} AS source, line, symbol, NULL AS timestamp, rule,
        CASE rule WHEN 'duplicate_key' THEN symbol || ' is repeated in this file; the first row was used'
-         WHEN 'unknown_exchange' THEN 'symbol ' || symbol || ' has an unknown exchange suffix'
-         ELSE '"' || coalesce(symbol, '') || '" is not of the form <code>.<exchange suffix>' END AS reason, NULL AS row
+         WHEN 'unknown_exchange' THEN ${unknownExchangeReasonSql("symbol")}
+         ELSE ${badSymbolReasonSql("symbol")} END AS reason, NULL AS row
      FROM ${parsed.name} WHERE rule IS NOT NULL`,
   );
   await session.run(
@@ -98,7 +104,7 @@ export async function readStatements(
   await rejects.add(
     table.name,
     `SELECT source, line, symbol, CAST(period_end AS VARCHAR) AS timestamp, rule,
-       CASE rule WHEN 'bad_symbol' THEN '"' || coalesce(symbol, '') || '" is not of the form <code>.<exchange suffix>'
+       CASE rule WHEN 'bad_symbol' THEN ${badSymbolReasonSql("symbol")}
          ELSE 'period_end is no date' END AS reason, NULL AS row
      FROM ${parsed.name} WHERE rule IS NOT NULL`,
   );

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Issue, IssueLog } from "../../core/issue.js";
-import { exchangeOf, isSymbol, MAX_SYMBOL_LENGTH } from "../../market/symbol.js";
+import { exchangeOf, isSymbol, MAX_SYMBOL_LENGTH, SYMBOL_GRAMMAR } from "../../market/symbol.js";
 import type { DecodedRecords } from "../../wire/decode/decode-records.js";
 import type { UniverseDetail } from "../../wire/resources.js";
 import type { Received } from "../run/request/request-records.js";
@@ -77,7 +77,7 @@ export function memberRows({ id, region, symbols }: UniverseDetail): Record<stri
 }
 
 function notASymbol(text: string, where: string): Issue {
-  const message = `${where}: ${shown(text)} is not of the form <code>.<exchange suffix>`;
+  const message = `${where}: ${shown(text)} is not of the form ${SYMBOL_GRAMMAR}`;
   return { rule: "bad_symbol", message, symbol: text.slice(0, MAX_SYMBOL_LENGTH), rejected: 1 };
 }
 

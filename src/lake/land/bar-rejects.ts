@@ -1,4 +1,5 @@
 import type { IssueRule } from "../../core/issue.js";
+import { unknownExchangeReasonSql } from "../../db/market/symbol-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -6,7 +7,7 @@ import type { Rejects } from "./rejects.js";
 
 /** Rules that a bar must meet to land; the first broken rule is the reason. `cut-bars.ts` tests the same rules. */
 const RULES: readonly (readonly [rule: IssueRule, breaks: string, reason: string])[] = [
-  ["unknown_exchange", "region IS NULL", "'symbol ' || symbol || ' has an unknown exchange suffix'"],
+  ["unknown_exchange", "region IS NULL", unknownExchangeReasonSql("symbol")],
   [
     "null_in_required",
     "open + high + low + close + amount + volume IS NULL",

@@ -1,4 +1,5 @@
 import { regionSql } from "../../db/market/region-sql.js";
+import { unknownExchangeReasonSql } from "../../db/market/symbol-sql.js";
 import { ident } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
@@ -46,7 +47,7 @@ export async function landStatements(
     table.name,
     `SELECT source, line, symbol, CAST(period_end AS VARCHAR) AS timestamp, ${RULE} AS rule,
        CASE ${RULE} WHEN 'duplicate_key' THEN symbol || ' ' || period_end || ' is repeated in this delivery; the first version was used'
-         ELSE 'symbol ' || symbol || ' has an unknown exchange suffix' END AS reason, NULL AS row
+         ELSE ${unknownExchangeReasonSql("symbol")} END AS reason, NULL AS row
      FROM ${judged.name} WHERE ${RULE} IS NOT NULL`,
   );
   const make = async (newest: Snapshot): Promise<string> => {

@@ -36,6 +36,7 @@ export async function readKlines(view: LakeView, request: KlinesRequest): Promis
   const { symbols, series, count, rangeOf } = request;
   const snapshot = await view.version.snapshot(series.table);
   const [key, version] = [seriesKey(view, request), await versionKey(view, request)];
+  const read: VersionRead = { view, snapshot, request, key, version };
   const runs = new Map<string, BarRun>();
   const findCached = (from: readonly string[]): string[] =>
     from.filter((symbol) => {
@@ -51,21 +52,28 @@ export async function readKlines(view: LakeView, request: KlinesRequest): Promis
   await view.acquireMemory(rows + missing.length * count);
   if (missing.some((symbol) => view.barCache.get(key, symbol) !== undefined)) {
     const load = `forward ${version} ${key} ${count} ${missing.join()}`;
-    await view.loads.share(load, view.signal, () =>
-      bringCachedForward(view, snapshot, request, key, version, missing),
-    );
+    await view.loads.share(load, view.signal, () => bringCachedForward(read, missing));
     missing = findCached(missing);
   }
   if (missing.length > 0) {
     const range = (region: Region): string => `${rangeOf(region).start} ${rangeOf(region).end}`;
     const load = `${version} ${key} ${count} ${REGION_NAMES.map(range).join(" ")} ${missing.join()}`;
-    const read = await view.loads.share(load, view.signal, () =>
-      readRuns(view, snapshot, request, key, version, missing),
-    );
-    for (const [symbol, run] of read) runs.set(symbol, run);
+    const found = await view.loads.share(load, view.signal, () => readRuns(read, missing));
+    for (const [symbol, run] of found) runs.set(symbol, run);
   }
   const known = await knownSymbols(view, snapshot, request, runs);
   return known.map((symbol) => runs.get(symbol) ?? { symbol, values: NO_BARS, start: 0, end: 0 });
+}
+
+/** A request for bars of one version of the lake, with the keys of its bars in the cache. */
+interface VersionRead {
+  readonly view: LakeView;
+  readonly snapshot: Snapshot;
+  readonly request: KlinesRequest;
+  /** See {@link seriesKey}. */
+  readonly key: string;
+  /** See {@link versionKey}. */
+  readonly version: string;
 }
 
 /** What the bars of a request depend on except the version of the lake, symbols, range and count. */
@@ -83,11 +91,7 @@ function versionKey({ version }: LakeView, { series, adjustment }: KlinesRequest
 
 /** Brings the cached bars of earlier versions forward, in the cache. Adjusted bars, and those of a replay, are read again. */
 async function bringCachedForward(
-  view: LakeView,
-  snapshot: Snapshot,
-  request: KlinesRequest,
-  key: string,
-  version: string,
+  { view, snapshot, request, key, version }: VersionRead,
   symbols: readonly string[],
 ): Promise<ReadonlyMap<string, BarRun>> {
   const { series, adjustment, count, unitOf = lotOf } = request;
@@ -115,11 +119,7 @@ async function bringCachedForward(
 
 /** Reads the bars of symbols, and caches runs that reach to the newest bar. */
 async function readRuns(
-  view: LakeView,
-  snapshot: Snapshot,
-  request: KlinesRequest,
-  key: string,
-  version: string,
+  { view, snapshot, request, key, version }: VersionRead,
   symbols: readonly string[],
 ): Promise<ReadonlyMap<string, BarRun>> {
   const { count } = request;

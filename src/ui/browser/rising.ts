@@ -1,9 +1,11 @@
+import { isRegion, REGIONS, type RisingColour } from "../../market/regions.js";
+
 /** The colour of what rises: by market, or as the user has set it. */
-export type Rising = "auto" | "red" | "green";
+export type Rising = "auto" | RisingColour;
 
 const KEY = "barlake.rising";
 
-/** The setting, which this browser keeps. */
+/** The setting, which is stored in this browser. */
 export function risingSetting(): Rising {
   const stored = localStorage.getItem(KEY);
   return stored === "red" || stored === "green" ? stored : "auto";
@@ -15,10 +17,10 @@ export function setRising(rising: Rising): void {
 }
 
 /** The colour of what rises in a region: red in mainland China, green elsewhere, unless the setting says otherwise. */
-export function risingColour(region: string | null): "red" | "green" {
+export function risingColour(region: string | null): RisingColour {
   const setting = risingSetting();
   if (setting !== "auto") return setting;
-  return region === "CN" ? "red" : "green";
+  return region !== null && isRegion(region) ? REGIONS[region].rising : "green";
 }
 
 /** The class of an element whose `up` and `down` have a region's colours. */

@@ -1,3 +1,4 @@
+import { returnBaseSql, returnSql, sharesSql } from "../../db/market/bar-sql.js";
 import type { Reader } from "../../lake/open-reader.js";
 import { isRegion, type Region } from "../../market/regions.js";
 import { sessionStatus } from "../../market/session-status.js";
@@ -38,16 +39,16 @@ export async function marketSummary({ session, snapshots }: Reader, now: number)
   const days = `days AS MATERIALIZED (
     SELECT region, max(trade_date) AS trade_date FROM raw.bars_1d WHERE ${partitions(0)} GROUP BY region
   ),
-  -- Where the exchange states no previous close, it is the close of the bar before.
   recent AS MATERIALIZED (
-    SELECT b.*, coalesce(nullif(b.prev_close, 0), lag(b.close) OVER (PARTITION BY b.symbol ORDER BY b."timestamp")) AS base,
+    SELECT b.*, ${returnBaseSql("b.prev_close", 'lag(b.close) OVER (PARTITION BY b.symbol ORDER BY b."timestamp")')} AS base,
       b.trade_date = days.trade_date AS is_newest
     FROM (SELECT * FROM raw.bars_1d WHERE ${partitions(1)}) AS b
     JOIN days USING (region)
     WHERE b.trade_date > days.trade_date - ${LOOK_BACK_DAYS}
   ),
   newest AS MATERIALIZED (
-    SELECT *, close / nullif(base, 0) - 1 AS change, CASE WHEN amount > 0 THEN amount ELSE close * volume * lot END AS traded
+    SELECT *, ${returnSql("close", "base")} AS change,
+      CASE WHEN amount > 0 THEN amount ELSE close * ${sharesSql("volume", "lot")} END AS traded
     FROM recent WHERE is_newest
   )`;
   const rows = await session.json<MarketRow>(

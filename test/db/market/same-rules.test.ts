@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { unitsSql } from "../../../src/db/market/bar-sql.js";
 import { isExEventSql } from "../../../src/db/market/ex-event-sql.js";
 import { localMidnightSql, lotSql, regionSql, tradeDateSql } from "../../../src/db/market/region-sql.js";
-import { canonicalSymbolSql, isSymbolSql } from "../../../src/db/market/symbol-sql.js";
+import { canonicalSymbolSql, codeSql, exchangeSql, isSymbolSql } from "../../../src/db/market/symbol-sql.js";
 import { Session } from "../../../src/db/session/session.js";
 import { exFactor, LEAST_EX_CHANGE } from "../../../src/market/adjustment/ex-events.js";
 import { EXCHANGE_REGION, REGIONS, type Region } from "../../../src/market/regions.js";
-import { canonicalSymbol, isSymbol, regionOf } from "../../../src/market/symbol.js";
+import { canonicalSymbol, codeOf, exchangeOf, isSymbol, regionOf } from "../../../src/market/symbol.js";
 import { nearUnitsOf, unitsOf } from "../../../src/market/volume-units.js";
 import { localDate } from "../../../src/market/zone.js";
 
@@ -102,6 +102,13 @@ test("a symbol's form, its full code and its region", async () => {
   expect(await of(canonicalSymbolSql("text"))).toEqual(texts.map(canonicalSymbol));
   expect(await of(regionSql("text"))).toEqual(texts.map((text) => regionOf(text) ?? null));
   expect(isSymbol("A..SH")).toBe(false);
+  const partsOf = (text: string): string[] | null =>
+    isSymbol(text) ? [codeOf(text), exchangeOf(text)] : null;
+  expect(
+    await of(
+      `CASE WHEN ${isSymbolSql("text")} THEN json_array(${codeSql("text")}, ${exchangeSql("text")}) END`,
+    ),
+  ).toEqual(texts.map((text) => partsOf(text)));
 });
 
 test("a region's lot, dates and midnights", async () => {

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { regionOf } from "../../../market/symbol.js";
 import type { InstrumentReport } from "../../page-data.js";
 import { go } from "../address/address.js";
 import { Link } from "../address/link.js";
@@ -55,7 +56,8 @@ function Instrument({ state }: { readonly state: InstrumentState }) {
   }, [own]);
   document.title = `${symbol} ${own?.name ?? ""} · barlake`;
   return (
-    <div class={risingClass(own?.region ?? regionGuess(symbol))}>
+    // Until the report is there, the symbol has the region: the colours do not change then.
+    <div class={risingClass(own?.region ?? regionOf(symbol) ?? null)}>
       {fault !== undefined && <FaultBox fault={fault} />}
       <Title report={own} symbol={symbol} />
       <InstrumentControls state={state} onRising={() => setRound((n) => n + 1)} />
@@ -154,9 +156,4 @@ function instrumentAddress(symbol: string): string {
   query.delete("compare");
   const rest = query.toString();
   return `/instrument/${encodeURIComponent(symbol)}${rest === "" ? "" : `?${rest}`}`;
-}
-
-/** The region as the suffix shows it, until the report is there: the colours do not change then. */
-function regionGuess(symbol: string): string {
-  return symbol.endsWith(".HK") ? "HK" : symbol.endsWith(".US") ? "US" : "CN";
 }
