@@ -42,7 +42,7 @@ function tableOf(columns: KlineColumns): Table {
  *
  * Columns are found by name; others are ignored, and a missing nullable column is null in all rows. `symbol` is text or
  * a dictionary of text. `timestamp` has any unit and any zone: with a zone, Arrow stores UTC; without one, there is no
- * instant. Symbols are in the order of their rows; symbols of a dictionary without rows are kept.
+ * instant. Symbols are in the order of their rows; symbols of a dictionary without rows remain.
  *
  * With one record batch, a column of {@link klineBatch}'s type is not copied: it is a view of `bytes`.
  *

@@ -1,6 +1,6 @@
 /*
- * Bundles the command line, with the packages that its commands nearly always need, into a few files: to find and read
- * hundreds of modules takes longer than a short question. What few commands and statements need (charts, notebooks,
+ * Bundles the command line, with the packages that its commands nearly always need, into a few files: finding and reading
+ * hundreds of modules takes longer than a short query. What few commands and statements need (charts, notebooks,
  * workbooks) stays in separate files, and packages that load files from their folder are not bundled. Part of
  * `npm run build`.
  *

@@ -119,7 +119,7 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
 };
 
-/** Commands that work beside a config file that is wrong. */
+/** Commands that also run where the config file is wrong. */
 const WITHOUT_SETTINGS = ["init", "completion"];
 
 /** Runs the command line; returns the exit code and never throws. */

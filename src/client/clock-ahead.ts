@@ -3,7 +3,7 @@ import { DAY_MS, MINUTE_MS } from "../core/time.js";
 
 /** Clocks differ a little, and a `Date` header has whole seconds. */
 const MOST_AHEAD_MS = 5 * MINUTE_MS;
-/** A service's time that is further behind is no time to work with. */
+/** A service's time that is further behind this machine's is not used. */
 const MOST_USABLE_MS = DAY_MS;
 
 /** This machine's clock is ahead of the service's. */

@@ -6,7 +6,7 @@ export interface Http {
   readonly agent: Agent;
 }
 
-/** Loads it: a run that has nothing to ask does without. @param timeout in milliseconds; 0 waits for ever. */
+/** Loads it when it is needed: many runs send no request. @param timeout in milliseconds; 0 waits for ever. */
 export async function loadHttp(timeout = 60_000): Promise<Http> {
   const { Agent, request } = (await import("undici")).default;
   const agent = new Agent({ headersTimeout: timeout, bodyTimeout: timeout, connect: { timeout } });

@@ -22,7 +22,7 @@ export const RESPONSE_LIMITS: ResponseLimits = {
 };
 
 /**
- * Passes on the bytes of a body as they were sent, while they come fast enough. Only time spent waiting for the service
+ * Passes on the bytes of a body as they were sent, while they arrive fast enough. Only time spent waiting for the service
  * counts, not that of a slow reader. A silent connection is ended by the HTTP client, not here.
  *
  * @throws {TransportError} for a body that is too slow or takes too long: sending the request again can help.

@@ -47,7 +47,7 @@ export interface ServiceClientOptions {
 /** The right to use a key now. */
 export interface KeyRight {
   readonly isReady: boolean;
-  /** Waits until it is there. @throws where it is lost, and the signal's reason. */
+  /** Waits until the right exists. @throws where it is lost, and the signal's reason. */
   ready(signal?: AbortSignal): Promise<void>;
 }
 
@@ -89,7 +89,7 @@ export interface ReadResponse<T> {
 export class ServiceClient {
   readonly #options: ServiceClientOptions;
   readonly #base: URL;
-  /** Loaded with the first request, as many runs have nothing to ask. */
+  /** Loaded with the first request: many runs send none. */
   #http: Promise<Http> | undefined;
   readonly #quota: KeyQuota;
   #turn = 0;
@@ -236,7 +236,7 @@ export class ServiceClient {
       permit.passed();
       const knownAheadMs = this.#knownAheadMs;
       expectClockNotAhead(what, { sentAt, date: header("date"), age: header("age"), knownAheadMs });
-      // On its way between machines JSON is the shorter of both: compressed, Arrow takes an eighth more.
+      // Between machines JSON is shorter: compressed, Arrow takes an eighth more bytes.
       this.#offersArrow ||= encodingsFor(this.#base) === "identity" && offersArrow(header("link"));
       return await read(bounded(decodedBody(body, encoding), limits), header("content-type"));
     } catch (error) {

@@ -16,7 +16,7 @@ export { DAY_MS, MINUTE_MS };
 
 /**
  * The source of the current time: of the machine, of a test, or of a replay. Code that decides by the time, or stores it,
- * asks a clock that was passed in. Times of files are compared with times of files, and not with a clock.
+ * reads a clock that was passed in. Times of files are compared with times of files, and not with a clock.
  */
 export interface Clock {
   /** The current time, epoch milliseconds. A user can set it, forwards or backwards. */

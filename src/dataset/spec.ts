@@ -84,7 +84,7 @@ export const specRule = z.strictObject({
   adjustment: z.enum(ADJUSTMENTS).default("backward"),
   /** Columns of the bars, or expressions. @default open, high, low, close, volume, amount, vwap, factor */
   fields: z.array(field).min(1).max(1000).optional(),
-  /** What is known of a cell beside its values. @default all */
+  /** What is known of a cell in addition to its values. @default all */
   masks: z.array(z.enum(MASKS)).default([...MASKS]),
   /** Region whose sessions are the days. @default all sessions of the symbols' regions */
   calendar: region.optional(),

@@ -14,7 +14,7 @@ const WRITE_FAULTS: readonly {
   readonly code: string;
   readonly words: string;
   readonly hint: (folder: string) => string;
-  /** Whether the path that the system names is in the way: it is not the file that was to be written. */
+  /** Whether the path that the system names prevents the write: it is not the file that was to be written. */
   readonly isInTheWay?: boolean;
 }[] = [
   { code: "ENOSPC", words: "No space left on device", hint: (folder) => `the disk is full${freeIn(folder)}` },

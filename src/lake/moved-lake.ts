@@ -52,7 +52,7 @@ function isSamePlace({ storage, databaseFile }: Lake, from: string): boolean {
     );
     return one?.dev === other?.dev && one?.ino === other?.ino;
   } catch {
-    // One of them is no folder of this machine, or is there no more.
+    // One of them is no folder of this machine, or no longer exists.
     return false;
   }
 }

@@ -16,7 +16,7 @@ import { recordParts, updateViews } from "./published-views.js";
  * A copy of the old file is brought up to date where that is possible: this costs what has changed since, and a copy.
  * The new file replaces the old one by a rename, so clients that have the old file open can still read it.
  *
- * @throws {LakeError} where it cannot be written; then the old file stays.
+ * @throws {LakeError} where it cannot be written; then the old file remains.
  */
 export async function publish(lake: Lake): Promise<void> {
   if (!lake.hasDatabase) return;

@@ -43,7 +43,7 @@ export async function recordParts(
 }
 
 /**
- * The place of the lake that a database file was made for. The session attaches the file, and detaches it: to open one
+ * The place of the lake that a database file was made for. The session attaches the file, and detaches it: opening one
  * more database takes 15 ms.
  *
  * @returns undefined where the file does not say, or cannot be read: another client writes it, or it is damaged.
@@ -101,7 +101,7 @@ async function updateView(session: Session, view: RawView, parts: Parts): Promis
 
 /**
  * A hash of what the views are made of, apart from the files of the tables. Empty where the user has SQL files, or they
- * cannot be read: these may make tables and views of other files, so they run again each time, in a new database.
+ * cannot be read: such files may make tables and views of other files, so they run again each time, in a new database.
  */
 function viewsHash(lake: Lake, snapshots: readonly Snapshot[]): string {
   if (hasUserViews(lake)) return "";

@@ -29,9 +29,9 @@ export interface Acquired<T> {
 /**
  * Acquires a lease, and waits for it where others wait for theirs. A process creates its lease, waiting, and then reads
  * for those of others: where it fits, it becomes an acquired one. Of any two processes at least one sees the other, so
- * never do both go on. Of the waiting processes, the first one keeps its lease and looks again; the others withdraw
- * theirs until they fit. So one of them always goes on, however slow the machine is, as
- * long as `isAcquired` takes no waiting lease for an acquired one.
+ * never do both go on. Of the waiting processes, the first one retains its lease and reads again; the others withdraw
+ * their leases until they fit. So one of them always goes on, however slow the machine is, as
+ * long as `isAcquired` is false for each waiting lease.
  */
 export async function acquireLease<T>(
   leases: Leases<T>,

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { LeaseRecord, LeaseState, LeaseStore } from "./lease-store.js";
 
 /**
- * The first byte of a record's file is its state: white space, which JSON permits before an object. To renew a record is
- * to write this byte again: that sets the file's modification time by the clock of the file system, and cannot create
+ * The first byte of a record's file is its state: white space, which JSON permits before an object. A record is renewed
+ * by writing this byte again: that sets the file's modification time by the clock of the file system, and cannot create
  * a file.
  */
 const STATES: Readonly<Record<LeaseState, string>> = { waiting: " ", acquired: "\n" };

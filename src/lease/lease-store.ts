@@ -10,7 +10,7 @@ export interface LeaseRecord {
 }
 
 /**
- * Where processes that share something keep the records of their leases: a folder, or objects of a store.
+ * Where processes that share something store the records of their leases: a folder, or objects of a store.
  *
  * All forms guarantee:
  * - **Whole records.** A record is complete as soon as any process sees it. Its text never changes.
@@ -34,7 +34,7 @@ export interface LeaseStore {
   /**
    * Removes a record, if it exists.
    *
-   * @param renewedAt the renewal that the caller has seen: a record that was renewed since then stays.
+   * @param renewedAt the renewal that the caller has seen: a record that was renewed since then remains.
    * @returns whether the record is gone now.
    */
   remove(id: string, renewedAt?: number): Promise<boolean>;

@@ -21,13 +21,13 @@ export interface LeaseKind<T> {
   readonly staleMs: number;
   /**
    * Whether a running process of this machine counts as alive without renewals, too. The id of a process that ended may
-   * be used again, so this is for leases that are kept for a short time.
+   * be used again, so this is for leases of a short time.
    *
    * @default false
    */
   readonly trustsProcess?: boolean;
   /**
-   * Called before the lease of an ended owner is removed. If it throws, the lease stays, and counts.
+   * Called before the lease of an ended owner is removed. If it throws, the lease remains, and counts.
    *
    * @default nothing is done
    */
@@ -49,7 +49,7 @@ interface Found<T> extends Lease<T> {
 
 /**
  * The leases of one kind: those of this process, which it renews, and those of others. A process creates its record
- * first, and then looks for the records of others; where they conflict, it withdraws its own. Of any two processes at
+ * first, and then reads the records of others; where they conflict, it withdraws its own. Of any two processes at
  * least one sees the other, so never do both go on. It is a class because it owns records.
  *
  * An owner counts as ended where its process, on this machine, has ended, or where it has not renewed its lease for
@@ -76,7 +76,7 @@ export class Leases<T> {
     return this.#own.add(JSON.stringify(content), options);
   }
 
-  /** Keeps a lease whose record was created for this process already. */
+  /** Takes over the renewals of a lease whose record was created for this process already. */
   adopt(id: string, content: T, options: Omit<OwnLeaseOptions, "id"> = {}): OwnLease {
     return this.#own.adopt(JSON.stringify(content), { ...options, id });
   }

@@ -7,9 +7,9 @@ import type { LeaseState, LeaseStore } from "./lease-store.js";
 
 /** The first byte of an entry is the record's state; the entry that removes a record has no byte. */
 const STATES: Readonly<Record<LeaseState, string>> = { waiting: " ", acquired: "\n" };
-/** Renewals of others that one call lets pass. */
+/** Attempts of one call, each lost to a renewal of another process. */
 const MAX_ATTEMPTS = 50;
-/** Age at which objects of removed records are certainly not in use any more. */
+/** Age from which on objects of removed records are certainly no longer in use. */
 const ABANDONED_MS = 3_600_000;
 /** Objects that are read or deleted at the same time. */
 const PARALLEL = 8;
@@ -24,7 +24,7 @@ interface Position {
 /**
  * Records of leases as objects of a store. A record is a list of numbered entries, each an object: the first one creates
  * it, each renewal adds one, and so does its removal. Entries are created with If-None-Match, so of a renewal and a
- * removal at the same time one succeeds, and the other sees it. Of the entries the first one and the newest one are kept.
+ * removal at the same time one succeeds, and the other sees it. Of the entries only the first one and the newest one remain.
  *
  * No request uses If-Match, which stores treat differently: some refuse it always, some ignore it. A store that ignores
  * If-None-Match is refused by the probe of its place. Times are those of the objects, in whole seconds; the milliseconds

@@ -12,8 +12,8 @@ export interface OwnLease {
   /** Aborts when the lease is found lost: another process took this one for ended, and removed it. */
   readonly lost: AbortSignal;
   /**
-   * Whether no other process can have taken this one for ended yet: the last renewal is known to be recent enough. It
-   * asks nobody, so it can be checked before each step that the lease permits.
+   * Whether no other process can have taken this one for ended yet: the last renewal is known to be recent enough. This
+   * needs no request, so it can be checked before each step that the lease permits.
    */
   readonly isValid: boolean;
   /** Renews the lease now, and makes it an acquired one. @returns false where it is lost. */
@@ -83,7 +83,7 @@ export class OwnLeases {
     return this.#kept(own);
   }
 
-  /** Keeps a lease whose record was created for this process already. */
+  /** Takes over the renewals of a lease whose record was created for this process already. */
   adopt(text: string, options: OwnLeaseOptions): OwnLease {
     return this.#kept(this.#register(text, options));
   }
@@ -134,7 +134,7 @@ export class OwnLeases {
   }
 
   async #renewOnTime(own: OwnRecord): Promise<void> {
-    // A renewal that fails, for example on a full disk, is made up for by the next one, or the lease becomes stale.
+    // After a renewal that fails, on a full disk for example, the next one renews the lease, or it becomes stale.
     await this.#renew(own).catch(() => {});
     await own.onRenewed?.(own.id).catch(() => {});
   }
@@ -178,7 +178,7 @@ export class OwnLeases {
     return { ticks: ticksOf(this.#clock), now: this.#clock.now() };
   }
 
-  /** The monotonic clock stands still while some machines are suspended, and the other one may be set: the later counts. */
+  /** While a machine is suspended its monotonic clock may stop, and the other clock may be set: the later of both counts. */
   #isRecent({ ticks, now }: Reading): boolean {
     const reading = this.#reading();
     return Math.max(reading.ticks - ticks, reading.now - now) < this.#validMs;

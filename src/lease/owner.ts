@@ -22,7 +22,7 @@ export interface Owner {
 
 /** Boot, namespace of process numbers, and installation of a machine, each as a short hash. */
 export const MACHINE = /^([0-9a-f]{12})-([0-9a-f]{12})-([0-9a-f]{12})$/;
-/** Stands for the installation where it identifies no machine: containers of one image have the same. */
+/** The installation's part where it identifies no machine: containers of one image have the same installation. */
 const NOT_INSTALLED = "0".repeat(12);
 /** The namespace of process numbers outside of containers. */
 const HOST_NAMESPACE = "pid:[4026531836]";
@@ -59,7 +59,7 @@ function readMachineIds(): MachineIds | undefined {
   }
 }
 
-/** The id of the system's installation, which stays the same from boot to boot; empty where there is none. */
+/** The id of the system's installation, which is the same after each boot; empty where there is none. */
 function installation(): string {
   try {
     return readFileSync("/etc/machine-id", "utf8").trim();
@@ -78,7 +78,7 @@ export function thisProcess(): Required<Owner> & { readonly machine: string } {
 }
 
 /**
- * Whether a process runs, or has ended: that of another boot of this machine has. "unknown" for a process of another
+ * Whether a process runs, or has ended: a process of another boot of this machine has ended. "unknown" for a process of another
  * machine or container. Two machines may have the same name, so the name alone does not identify one.
  *
  * @param here the process that asks.

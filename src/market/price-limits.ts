@@ -34,7 +34,7 @@ export const INDEX_SYMBOLS = /^(000\d{3}\.SH|399\d{3}\.SZ)$/;
 /** Names of shares under special treatment. */
 export const SPECIAL_TREATMENT_NAMES = /^S?\*?ST/;
 
-/** Days from a listing in which other rules hold than a board's limit. */
+/** Days from a listing on which a board's limit does not apply yet. */
 export const DAYS_WITHOUT_LIMIT = 10;
 
 /** Symbols of exchange-traded funds, where the kind of the instrument is unknown. */

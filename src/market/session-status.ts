@@ -19,7 +19,7 @@ const EXTENDED_HOURS: Readonly<Record<Region, readonly [begin: number, end: numb
 
 /**
  * The state of a region's market at an instant, by the clock of its exchange. Holidays are known only from the bars:
- * a weekday counts as a trading day unless `isTradingDay` knows better.
+ * a weekday counts as a trading day unless `isTradingDay` says that it is none.
  *
  * @param now epoch milliseconds.
  */

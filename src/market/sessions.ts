@@ -103,8 +103,8 @@ export function rangeOfDay(region: Region, day: number): TimeRange {
 }
 
 /**
- * Local midnight of a day (in days since 1970-01-01), in epoch milliseconds. To look a zone up takes some 100 times as
- * long as to subtract, so it is only done where clocks change.
+ * Local midnight of a day (in days since 1970-01-01), in epoch milliseconds. A look-up of a zone takes some 100 times as
+ * long as a subtraction, so it is only done where clocks change.
  */
 export function midnightOf(region: Region, day: number): number {
   const { zone, steady } = REGIONS[region];

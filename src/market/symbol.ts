@@ -61,7 +61,7 @@ export function regionOf(symbol: string): Region | undefined {
   return Object.hasOwn(EXCHANGE_REGION, exchange) ? EXCHANGE_REGION[exchange] : undefined;
 }
 
-/** Splits a comma-separated list, trims its items and drops empty ones and repeats; the order stays. */
+/** Splits a comma-separated list, trims its items and drops empty ones and repeats, in the same order. */
 export function splitList(text: string): string[] {
   const items = text.split(",").map((item) => item.trim());
   return [...new Set(items.filter((item) => item !== ""))];

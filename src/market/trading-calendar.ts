@@ -58,7 +58,7 @@ export class TradingCalendar {
     return this.#isOpen(epochDay(date));
   }
 
-  /** Whether no session is known between two dates, and as many weekdays as a holiday can have, at most. */
+  /** Whether no session is known between two dates, and no more weekdays lie between them than a holiday can have. */
   areNeighbours(before: TradingDate, date: TradingDate): boolean {
     const between = weekdaysBetween(epochDay(before), epochDay(date));
     return between.length <= LONGEST_HOLIDAY && !between.some((one) => this.#days.has(one));
@@ -133,7 +133,7 @@ export function unknownSpans(known: readonly TradingDate[]): UnknownSpan[] {
 
 /**
  * Makes the test whether three weeks or more lie between two days of which the lake knows no trading day. The two days
- * need not be known ones themselves: of the time before the first known day, a year is unknown, and a week is not.
+ * need not be known trading days: before the first known day, a year without trading days is unknown, a week is not.
  *
  * @param known trading days, ascending.
  */

@@ -56,7 +56,7 @@ export function cellsNeeded(cells: readonly Cell[], shown: ReadonlySet<number>):
     needed.add(index);
     const known = names.size;
     for (const name of mentions) names.add(name);
-    // Cells between a view and its use may change what it reads: these are looked through again.
+    // Cells between a view and its use may change what it reads: these are searched again.
     if (isReadLater && names.size > known) index = Math.max(...shown) + 1;
   }
   return needed;

@@ -67,7 +67,7 @@ async function uploadParts(
       },
       { concurrency: PARALLEL_PARTS },
     );
-    // Parts that are in flight end first: an upload that is aborted before them would keep them.
+    // Wait for the parts in flight: an upload that is aborted before they end would still have them.
     if (failure !== undefined) throw failure;
     const isOwn = await completeUpload(transport, key, { uploadId, writeId, parts });
     isDone = isOwn;

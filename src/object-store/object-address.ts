@@ -9,7 +9,7 @@ export interface ObjectAddress {
 
 /** Names of buckets; some stores also permit capitals and underscores. */
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/;
-/** Other characters are a pattern, a query or a fragment for one of the programs that read a lake. */
+/** For one of the programs that read a lake, any other character begins a pattern, a query or a fragment. */
 const SEGMENT = /^[\w.~!$&'()+,;=:@ -]+$/u;
 
 /** Whether a lake's location is in an object store. */

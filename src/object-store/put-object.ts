@@ -65,7 +65,7 @@ export async function isOwnWrite(
   try {
     const facts = await readFacts(transport, key);
     if (facts.writeId !== undefined || body === undefined) return facts.writeId === writeId;
-    // A store that keeps no metadata.
+    // A store that does not store metadata.
     if (facts.size !== body.length) return false;
     const hash = createHash("sha256");
     for await (const piece of await readStream(transport, key)) hash.update(piece);

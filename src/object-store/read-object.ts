@@ -17,7 +17,7 @@ export interface ObjectFacts {
   readonly now: number | undefined;
 }
 
-/** The header with the id of a write: it stays with the object, and shows who wrote it. */
+/** The header with the id of a write: it is stored with the object, and shows who wrote it. */
 export const WRITE_ID = "x-amz-meta-barlake-write";
 
 /** Bytes of an object: from `start` up to `end`, exclusive, or the last ones. */

@@ -10,7 +10,7 @@ export interface StorePlace {
   /** The key of an object, from its path relative to the place; of the empty path, the beginning of all keys. */
   keyOf(path: string): string;
   /**
-   * Makes sure, once for each place and store, that the store keeps what commits depend on. Every writer calls it before
+   * Makes sure, once for each place and store, that the store has the guarantees that commits depend on. Every writer calls it before
    * it writes.
    *
    * @throws {ObjectStoreError} where the store lacks a guarantee; the message names it.

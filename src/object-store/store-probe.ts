@@ -5,11 +5,11 @@ import type { PartOptions } from "./put-file.js";
 
 /** How a store is written to. */
 export interface WriteAbility {
-  /** For large files: stores differ in whether the condition of a write holds for files in parts. */
+  /** For large files: stores differ in whether the condition of a write applies to files in parts. */
   readonly parts: PartOptions;
 }
 
-/** What a probe has found, as it is kept in the place that was probed. */
+/** What a probe has found, as it is stored in the place that was probed. */
 interface ProbeRecord {
   readonly format: typeof FORMAT;
   readonly probedAt: string;
@@ -21,12 +21,12 @@ const FORMAT = 1;
 /** Writes that race for one key. */
 const RACERS = 8;
 const ROUNDS = 5;
-/** A store that checks the condition before it receives the content has time for a mistake. */
+/** Such content takes time to send: a store that checks the condition before it has the content makes a mistake. */
 const RACE_BYTES = 65_536;
 
 /**
- * Makes sure that a store keeps what commits depend on. The result is kept in an object of the place, one for each
- * address of the store: a place that was copied to another store is probed again.
+ * Makes sure that a store has the guarantees that commits depend on. The result is stored in an object of the place, one
+ * for each address of the store: a place that was copied to another store is probed again.
  *
  * @param keyOf the key of a path relative to the place.
  * @throws {ObjectStoreError} where the store lacks a guarantee; the message names it.
@@ -86,7 +86,7 @@ async function race(store: ObjectStore, folder: string, key: string): Promise<vo
   if (await isListed()) throw lacks(store, LIST, "a list shows an object that was deleted before");
 }
 
-/** Whether the condition holds for uploads in parts, too. Without it large files are sent as a whole. */
+/** Whether the condition applies to uploads in parts, too. If not, large files are sent as a whole. */
 async function isMultipartSafe(store: ObjectStore, key: string): Promise<boolean> {
   const uploads = Array.from({ length: RACERS }, (_, n) => Buffer.from(`upload ${n}`));
   try {

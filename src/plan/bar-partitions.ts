@@ -23,9 +23,9 @@ export interface BarsPlan {
   readonly partitions: readonly BarPartition[];
   /** Bars that break a rule. */
   readonly broken: readonly BarSegment[];
-  /** Bars with the same key as a kept bar, of the same source or with other values. */
+  /** Bars with the same key as a used bar, of the same source or with other values. */
   readonly repeats: readonly BarSegment[];
-  /** Bars that are in no other part: a kept bar of another source is equal. */
+  /** Number of bars that are in no other part: a used bar of another source is equal. */
   readonly equal: number;
 }
 

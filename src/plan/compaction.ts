@@ -35,7 +35,7 @@ interface Cluster<File> {
 
 /**
  * Decides which files of which partition become one, or a few large ones. Files with overlapping ranges are joined, and
- * neighbours as long as they fit in one file. Compacted files stay as they are when there are no more of them than
+ * neighbours as long as they fit in one file. Compacted files are not rewritten while there are no more of them than
  * their bytes need.
  *
  * @param targetBytes most bytes of a file; above 0.

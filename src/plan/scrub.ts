@@ -21,11 +21,11 @@ export interface ScrubPlan<File> {
 
 /**
  * Plans tonight's verification: as much as needed to read the whole lake in three weeks, from the files that were
- * verified longest ago. A damaged file does not count as read: it stays due, and would otherwise take the place of a
- * file behind it night after night.
+ * verified longest ago. A damaged file does not count as read: it remains due, and if its bytes counted, a file behind it
+ * would never be read.
  *
  * @param now epoch milliseconds.
- * @param lastAt when a part was last read, in epoch milliseconds: missed nights are made up for.
+ * @param lastAt when a part was last read, in epoch milliseconds: a plan after missed nights reads as much more.
  */
 export function planScrub<File extends ScrubbableFile>(
   files: readonly File[],

@@ -19,7 +19,7 @@ export interface SimInstrument {
   readonly board: Board;
   /** First trading date; may be before the history. */
   readonly listed: TradingDate;
-  /** First trading date after the delisting; undefined where it stays listed. */
+  /** First trading date after the delisting; undefined where it remains listed. */
   readonly delisted: TradingDate | undefined;
   /** Day indexes of its bars in the region's calendar: `start` inclusive, `end` exclusive. */
   readonly start: number;
@@ -113,7 +113,7 @@ function nameOf(board: Board, boardNumber: number, index: number): InventedName 
   return chineseName(index * 8 + boardNumber);
 }
 
-/** Ascending codes, one from each of `count` equal slices of the numbers in use; number 0 stays unused. */
+/** Ascending codes, one from each of `count` equal slices of the numbers in use; number 0 is not used. */
 function numberCodes(board: Board, key: number, count: number): string[] {
   const perPrefix = 10 ** board.codeDigits;
   const prefixes = Math.min(

@@ -23,7 +23,7 @@ export type { ExFactor, MarketSpec, SimInstrument, StatementKind, StatementVersi
  * earlier calls. Pure, except for a cache of 9 bytes for each day of each requested instrument.
  *
  * Bars are unadjusted. Their columns are ordered by symbol, then timestamp; requested symbols come once each, unknown
- * ones are left out, and a symbol without bars in the range stays in the dictionary. Volume is in the region's unit
+ * ones are left out, and a symbol without bars in the range is in the dictionary. Volume is in the region's unit
  * (CN: lots of 100 shares; HK, US: shares). Every amount lies, as a decimal, within volume x lot x [low, high]; the
  * quotient of the doubles can miss a bound by one unit in the last place.
  */

@@ -30,8 +30,8 @@ export interface TrinoRule {
 const EPOCH = "TIMESTAMP '1970-01-01 00:00:00.000 UTC'";
 
 /**
- * What the expressions of `db/market` call otherwise in Trino. They have nothing else that means something else there,
- * which the comparison of all rows proves.
+ * The functions of the expressions of `db/market` that have another name in Trino. Everything else in the expressions
+ * means the same there, which the comparison of all rows proves.
  */
 function inTrino(sql: string): string {
   return sql

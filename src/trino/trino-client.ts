@@ -27,8 +27,8 @@ const BUSY: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const WAITS_MS = [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000] as const;
 
 /**
- * Asks one Trino, by its documented protocol: a statement is posted, and its result is in the pages that each response
- * names the next of. Own code and not the package `trino-client`, which parses int64 as doubles, repeats nothing, and
+ * Asks one Trino, by its documented protocol: a statement is posted, and its result is in pages, of which each
+ * response names the next one. Own code and not the package `trino-client`, which parses int64 as doubles, repeats nothing, and
  * cannot be aborted.
  */
 export class TrinoClient {

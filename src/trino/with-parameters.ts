@@ -12,7 +12,7 @@ const TRINO_TYPE: Readonly<Record<string, string>> = {
 };
 
 /**
- * A statement with values in the places of its parameters `$name`, as literals of their types. Lines stay where they are.
+ * A statement with values in the places of its parameters `$name`, as literals of their types. Line numbers do not change.
  *
  * @throws {UsageError} for a parameter without value.
  */

@@ -155,7 +155,7 @@ export interface AnnouncedReport {
   readonly periodEnd: string;
 }
 
-/** An instrument, and what its view shows beside the chart. */
+/** An instrument, and what its view shows in addition to the chart. */
 export interface InstrumentReport extends FoundInstrument {
   readonly exchange: string | null;
   readonly listedOn: string | null;
@@ -242,7 +242,7 @@ export interface CellFaultReport extends FaultReport {
   readonly column: number | null;
 }
 
-/** A result that the workspace keeps for a while, by which it is scrolled and exported. */
+/** A result that the workspace stores for some time, so that it can be scrolled and exported. */
 export interface ResultReport {
   /** Null where it was too large to be stored: only the rows in the page are there. */
   readonly id: string | null;

@@ -36,7 +36,7 @@ export interface WorkspaceOptions {
   readonly pipelines?: string | undefined;
   /** Where runs that are started from the page get their key. @default nothing can be run */
   readonly runPlace?: RunPlace | undefined;
-  /** Where this machine keeps segments of bars, from which charts are drawn; false: nowhere. */
+  /** Where this machine stores segments of bars, from which charts are drawn; false: nowhere. */
   readonly segments?: SegmentOptions | false | undefined;
   /** Memory, threads and time of a session. */
   readonly limits?: SessionLimits | undefined;
@@ -59,7 +59,7 @@ const HOST = "127.0.0.1";
 const MAX_URL_LENGTH = 16 * 1024;
 
 /**
- * Starts the workspace over a lake: a page, and what it asks for. It only reads, except that it saves notebooks, and runs
+ * Starts the workspace over a lake: a page, and the server of its requests. It only reads, except that it saves notebooks, and runs
  * pipelines where it has a service.
  *
  * @throws {BarlakeError} where the page was not built, or where it cannot listen on the port.

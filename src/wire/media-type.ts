@@ -8,7 +8,7 @@ export const ARROW_STREAM = "application/vnd.apache.arrow.stream";
 export type BodyFormat = "json" | "arrow";
 
 /**
- * The form that an `accept` header asks for (RFC 9110). Arrow must be named: `*` stands for JSON. Where both are named
+ * The form that an `accept` header asks for (RFC 9110). Arrow must be named: `*` means JSON. Where both are named
  * with the same weight, it is Arrow; a header that permits neither gets JSON.
  */
 export function acceptedFormat(header: string | undefined): BodyFormat {

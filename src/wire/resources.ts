@@ -9,7 +9,7 @@ import {
   statementFieldsOf,
 } from "../schema/statements.js";
 
-/** An extension object, discriminated by `type`; unknown members and variants are kept unchanged. */
+/** An extension object, discriminated by `type`; unknown members and variants remain unchanged. */
 const ext = z.looseObject({ type: z.string().optional() });
 
 export const instrument = z.looseObject({

@@ -27,7 +27,7 @@ export class LakeQueries {
   /**
    * The whole result of a query.
    *
-   * @param without gives it where it can be had without a reader. @default it never can
+   * @param without returns the result if it needs no reader. @default a reader is always needed
    */
   async table<T>(
     state: PointInTime,
@@ -103,7 +103,7 @@ async function* batchesOf(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<RecordBatch, void, undefined> {
   signal?.throwIfAborted();
-  // What a statement creates or sets ends with it, whichever reader the next one gets.
+  // What a statement creates or sets does not last beyond it: the next statement may get another reader.
   if (!isQueryText(sql)) lent.discard();
   const { session } = lent.reader;
   using _ = interruptOn(session, signal);

@@ -53,7 +53,7 @@ const [QUERY_OPTIONS, READ_OPTIONS] = [QUERY, READ].map((options) => Object.keys
   string[],
 ];
 
-/** What a run asks for beyond its pipeline, and whom. */
+/** What a run requests in addition to its pipeline, and from which service. */
 export interface LakeRunOptions extends RunOptions, Pick<RunEnvironment, "onProgress" | "waits"> {
   /** Ends the run; what has arrived is landed. */
   readonly signal?: AbortSignal | undefined;
@@ -153,7 +153,7 @@ export class LakeConnection implements AsyncDisposable {
     this.#readers.expectOpen();
     for (const name of tables)
       await this.#segments?.buildAll(name === "bars_1m" ? BARS_1M : BARS_1D, this.#state);
-    // Whatever is wrong with the lake, a read of it says so.
+    // If something is wrong with the lake, the next read of it reports that.
     if (tables.includes("bars_1d")) await this.#copies?.build().catch(() => {});
   }
 
@@ -196,7 +196,7 @@ export class LakeConnection implements AsyncDisposable {
     return serveLake(this.lake, options, this.#state);
   }
 
-  /** Closes the sessions. Whole results that were asked for are computed before; streams end with an error. */
+  /** Closes the sessions. Whole results that were requested are computed first; streams end with an error. */
   async close(): Promise<void> {
     await this.#readers[Symbol.asyncDispose]();
     await this.#copies?.[Symbol.asyncDispose]();

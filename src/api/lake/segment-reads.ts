@@ -22,7 +22,7 @@ import type { TableFilter } from "./table-query.js";
 /** Most symbols of a read from segments: DuckDB reads the bars of more with all cores. */
 const MOST_SYMBOLS = 2000;
 const ALL_DAYS = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
-/** Past states whose tables stay known. */
+/** Number of past states whose tables are cached. */
 const MOST_PAST = 4;
 
 /** What a read found: its rows, or what to build so that the next one finds them. */
@@ -112,7 +112,7 @@ export class SegmentReads implements AsyncDisposable {
     return batch === undefined ? {} : { batch };
   }
 
-  /** The calendars of a version of the trading days; undefined where they cannot be read: the view says why. */
+  /** The calendars of a version of the trading days; undefined where they cannot be read: the view then reports why. */
   async #calendarsOf(tradingDays: Snapshot, state: PointInTime): Promise<Calendars | undefined> {
     const known = this.#calendars.get(tradingDays) ?? this.#readCalendars(state);
     this.#calendars.set(tradingDays, known);
@@ -158,9 +158,9 @@ function keyOf({ asOf, versions }: PointInTime): string {
 }
 
 /**
- * The bars of a filter; undefined where it is for the view: of all symbols, or with an argument that the view refuses.
+ * The bars of a filter; undefined where the view must be read: of all symbols, or with an argument that the view refuses.
  *
- * @param known columns that there are. @param stored the stored columns that columns are made of.
+ * @param known columns that exist. @param stored the stored columns that columns are made of.
  */
 function demandOf(
   filter: TableFilter,

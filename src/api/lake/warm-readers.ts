@@ -43,7 +43,7 @@ interface Loan {
  * Open readers of a lake that are used again, because the views take longer to create than a short query. A query gets
  * a reader of the state of the lake at its call: where another process has committed since, a new one.
  *
- * Each query has a reader alone: a session takes one statement at a time, and the files that it reads are verified
+ * Each query has a reader to itself: a session takes one statement at a time, and the files that it reads are verified
  * with it.
  */
 export class WarmReaders implements AsyncDisposable {
@@ -53,7 +53,7 @@ export class WarmReaders implements AsyncDisposable {
   #idle: WarmReader[] = [];
   /** Whole results that are computed, or wait for it. */
   readonly #results = new Set<Promise<unknown>>();
-  /** Streams that are open: nobody knows whether they will be read on. */
+  /** Open streams; they may never be read to their end. */
   readonly #streams = new Set<Loan>();
   #running = 0;
   readonly #waiting = new Set<() => void>();
@@ -68,7 +68,7 @@ export class WarmReaders implements AsyncDisposable {
    * Runs `use` with a reader; waits while many others run.
    *
    * @param signal ends the wait, with its reason.
-   * @param without gives the result where it can be had without a reader. @default it never can
+   * @param without returns the result if it needs no reader. @default a reader is always needed
    */
   async use<T>(
     pointInTime: PointInTime,
@@ -99,7 +99,7 @@ export class WarmReaders implements AsyncDisposable {
     return lentReader(loan, () => this.#endStream(loan));
   }
 
-  /** Waits for whole results that were asked for, ends streams, and closes the readers. */
+  /** Waits for whole results that were requested, ends streams, and closes the readers. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     for (const loan of this.#streams) this.#endStream(loan);

@@ -1,6 +1,6 @@
 /**
  * Works on several items at once, and gives the results in the order of the items. At most `concurrency` results are
- * in work or wait, however slow the consumer is.
+ * computed or wait, however slow the consumer is.
  */
 export async function* inOrder<T, R>(
   items: Iterable<T>,

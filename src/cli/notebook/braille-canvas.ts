@@ -16,7 +16,7 @@ export class BrailleCanvas {
     this.#cells = Array.from({ length: columns * lines }, () => ({ dots: 0, layer: 0 }));
   }
 
-  /** Sets the dot at a position, from 0 to 1 each way, from the left and from below; the last layer is shown. */
+  /** Sets the dot at a position, from 0 to 1 each way, from the left and from below; of several layers in one place the last one is shown. */
   dot(x: number, y: number, layer = 0): void {
     this.#set(Math.round(x * (this.columns * 2 - 1)), Math.round((1 - y) * (this.lines * 4 - 1)), layer);
   }

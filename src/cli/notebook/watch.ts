@@ -14,7 +14,7 @@ export interface Watched {
 
 /**
  * Does work, and does it again each time something that it depends on has changed, until the signal aborts. A state that
- * cannot be read counts as a state: a file that an editor replaces, or a store that is away, does not end the watch.
+ * cannot be read counts as a state: a file that an editor replaces, or a store that cannot be reached, does not end the watch.
  *
  * @param work reports its errors itself: it is called again after one.
  * @param onChange is called with the names of what has changed, before the work.
@@ -34,7 +34,7 @@ export async function watch(
 ): Promise<void> {
   const stepMs = Math.min(...watched.map(({ everyMs }) => everyMs));
   const stateOf = ({ state }: Watched): Promise<string> => state().catch(messageOf);
-  // The states before the work: what changes during it, is seen after it.
+  // The states are read before the work, so that a change during the work causes another run.
   const known = await Promise.all(watched.map(stateOf));
   const checkedAt = watched.map(() => ticksOf(clock));
   await work();

@@ -7,7 +7,7 @@ import { type CommonOptions, openLake } from "./lake-option.js";
 
 /** Most lakes that a hint names. */
 const MOST_NAMED = 3;
-/** Depth below the working directory at which lakes are looked for: `data/demo/lake` is at 3. */
+/** Depth below the working directory to which lakes are searched for: `data/demo/lake` is at 3. */
 const DEPTH = 3;
 /** Folders that are opened at most, so that the hint comes at once also in a large directory. */
 const MOST_FOLDERS = 200;

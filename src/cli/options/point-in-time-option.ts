@@ -9,7 +9,7 @@ export interface PointInTimeOptions {
   readonly version?: ReadonlyMap<string, number>;
 }
 
-/** `--as-of TIME` and `--version TABLE=N`: the lake as it stood. */
+/** `--as-of TIME` and `--version TABLE=N`: an earlier state of the lake. */
 export function pointInTimeOptions(): [asOf: Option, version: Option] {
   return [
     new Option(

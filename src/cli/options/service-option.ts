@@ -158,7 +158,7 @@ function rpmOf(text: string): number | ByGroup<number> {
   );
 }
 
-/** The share that BARLAKE_SHARE gives: a pipeline's own goes before it. @throws {UsageError} */
+/** The share that BARLAKE_SHARE gives; the share of a pipeline takes precedence. @throws {UsageError} */
 function environmentShare(): number | undefined {
   const { BARLAKE_SHARE: text } = process.env;
   if (!text) return undefined;

@@ -17,7 +17,7 @@ export async function* markdownOf(reader: Rows): AsyncGenerator<string, void, un
   }
 }
 
-/** Characters with a meaning in Markdown; an underscore within a word has none. */
+/** Characters with a meaning in Markdown; an underscore within a word has no meaning. */
 const OBEYED = /[\\`*[\]<>|]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu;
 
 /** A line break in a cell becomes HTML; Markdown's special characters are escaped. */

@@ -6,7 +6,7 @@ import { writeFaultOf } from "../../db/file-fault.js";
 
 /**
  * Writes a file completely or not at all: under a temporary name in the same folder, then renamed when `write` is done.
- * The old file stays until then, and also if `write` fails. A pipe or a device is written to directly.
+ * The old file remains until then, and also if `write` fails. A pipe or a device is written to directly.
  *
  * @throws {UsageError} if there can be no file at this path, or the disk is full.
  */

@@ -23,7 +23,7 @@ const rules = {
   trino: address,
 } satisfies Record<ConfigField, z.ZodType>;
 
-/** The declaration of {@link CONFIG_FILE}: it checks the file, and its JSON schema is made of it. */
+/** The declaration of {@link CONFIG_FILE}: the file is checked against it, and its JSON schema is made from it. */
 export const configRule = z.strictObject({
   $schema: z.string().optional().describe("the JSON schema of this file, for editors"),
   ...(Object.fromEntries(
@@ -35,7 +35,7 @@ export const configRule = z.strictObject({
   ) as { [Field in ConfigField]: z.ZodOptional<(typeof rules)[Field]> }),
 });
 
-/** Names of what nobody should write into a file that others see. */
+/** Names of secrets, which do not belong into a file that others see. */
 const SECRET_NAME = /key|secret|token|password|credential|webhook/i;
 
 /**

@@ -15,7 +15,7 @@ export interface LoadedSettings {
 
 /**
  * Reads `.env` and the config file of the working directory, and adds what they give to this process's environment,
- * where every option and every part of the command line looks for it.
+ * where every option and every part of the command line reads it.
  */
 export async function loadSettings(): Promise<LoadedSettings> {
   try {

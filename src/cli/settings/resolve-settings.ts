@@ -30,8 +30,8 @@ const TAKEN = /^(BARLAKE|AWS)_/;
 const NOT_TAKEN = new Set(["AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"]);
 
 /**
- * Decides where each setting comes from: the environment goes before `.env`, that before the config file, that before
- * the default. Options go before all of them; the command line compares them with the environment that results.
+ * Decides where each setting comes from: the environment takes precedence over `.env`, then come the config file and
+ * the default. Options take precedence over all of them; the command line compares them with the environment that results.
  */
 export function resolveSettings(
   environment: Variables,

@@ -8,9 +8,9 @@ export interface Setting {
   readonly variable: string;
   /** What it is, in a few words. */
   readonly does: string;
-  /** The option that goes before the environment, where there is one. */
+  /** The option that takes precedence over the environment, where there is one. */
   readonly option?: string;
-  /** What applies where nothing gives it; undefined: nothing. */
+  /** The value where nothing gives one; undefined: there is none. */
   readonly fallback?: string;
 }
 

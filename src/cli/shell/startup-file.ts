@@ -11,7 +11,7 @@ export interface StartupFile {
 
 /**
  * The startup file of a shell: one that the user names, otherwise `shell.sql` of the user's settings if it is there, and
- * the shell is at a terminal. A file of the working directory is never run by itself: to look at a folder that came from
+ * the shell is at a terminal. A file of the working directory is never run by itself: a shell in a folder that came from
  * others would run what they wrote. Piped input is a program, and means the same for every user.
  *
  * @param named the value of `--init FILE`; false: `--no-init`.

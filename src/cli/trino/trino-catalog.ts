@@ -4,7 +4,7 @@ import { tableNamed } from "../../schema/tables.js";
 import { rawSchemaOf } from "../../trino/install.js";
 import type { TrinoClient } from "../../trino/trino-client.js";
 
-/** Words that are proposed beside the names; Trino has no list of them. */
+/** Words that are proposed in addition to the names; Trino has no list of them. */
 const KEYWORDS = (
   "all and as asc at between by case cast create cross current_date date desc describe distinct else end exists explain " +
   "false fetch filter first for from full group having ilike in inner interval is join last left like limit natural not " +

@@ -22,7 +22,7 @@ export async function openTrinoPlace(
     engine,
     progress: NO_PROGRESS,
     work,
-    // A client asks any number of things at once; only an engine asks one after the other.
+    // A client sends any number of queries at once; only an engine runs them one after the other.
     catalog: () => readTrinoCatalog(client),
     withRows: (sql, use) => engine.withRows(sql, use),
     withProposals: async (error) => error,

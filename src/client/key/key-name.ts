@@ -2,8 +2,8 @@ import { scrypt } from "node:crypto";
 import { promisify } from "node:util";
 
 /**
- * The name of what the users of a key share. It gives the key, even with the host known, only to a slow trial of every
- * possible key.
+ * The name of what the users of a key share. The key can be found from it only by a slow trial of every possible key,
+ * even where the host is known.
  *
  * @param host host of the service, with its port.
  */

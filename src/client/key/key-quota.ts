@@ -26,7 +26,7 @@ export interface Permit {
 
 export type GroupOptions = Omit<QuotaGateOptions, "clock">;
 
-/** The name under which requests are handed over that count for the whole key, and for no group. */
+/** The name of requests that count for the whole key, and for no group, when they are handed over. */
 const WHOLE_KEY = "*";
 
 interface Waiting {
@@ -213,7 +213,7 @@ export class KeyQuota {
     gate.refused(own, retryAfterMs);
     const { pausedUntil } = gate;
     this.#judge(this.#scope.refused(group, own.sentAt, this.#clock.now(), pausedUntil));
-    // The refusals so far were the key's: what they taught about the groups is dropped, the wait applies to all groups.
+    // The refusals so far were those of the key: the limits that they gave the groups are dropped, and all groups wait.
     if (this.#scope.isKey) this.#key.pause(pausedUntil);
   }
 

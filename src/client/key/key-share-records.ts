@@ -86,7 +86,7 @@ export function fromStoreTimes(times: readonly number[], { here, store }: TwoClo
     .sort((a, b) => a - b);
 }
 
-/** The users in words. */
+/** The users, as a text for messages. */
 export function holdersText(records: readonly Lease<ShareRecord>[]): string {
   return [...partsOf(records).values()]
     .map((part) => `"${part.purpose}" (${nameOfOwner(part)}, ${Math.round(part.share * 100)} %)`)

@@ -19,7 +19,7 @@ import {
   toStoreTimes,
 } from "./key-share-records.js";
 
-/** How often every user of the key reads the records, in milliseconds, also while it waits for its part. */
+/** Time between two reads of the records by a user of the key, in milliseconds, also while it waits for its part. */
 const LOOK_MS = 5000;
 const WAITING_LOOK_MS = 1000;
 /** Pause before a key whose part cannot be confirmed is tried again. */
@@ -110,7 +110,7 @@ export class KeyShares {
     return this.#lost.signal;
   }
 
-  /** Whether the part is surely this user's now. */
+  /** Whether it is certain that this user has the part now. */
   get isReady(): boolean {
     return this.#lease?.isValid === true;
   }
@@ -122,7 +122,7 @@ export class KeyShares {
     this.#watching = this.#watch();
   }
 
-  /** Waits until the part is surely this user's: while the store cannot be reached, nothing may be sent. */
+  /** Waits until it is certain that this user has the part: while the store cannot be reached, nothing may be sent. */
   async ready(signal?: AbortSignal): Promise<void> {
     while (!this.isReady) {
       this.lost.throwIfAborted();

@@ -50,7 +50,7 @@ export interface QuotaGateOptions {
 
 /**
  * The quota of one scope, a group of endpoints or the whole key: when its next request may be sent, and which limits the
- * responses show. After a wait, one request is sent ahead of the others. It is a class because it keeps a log of
+ * responses show. After a wait, one request is sent ahead of the others. It is a class because it has a log of
  * requests.
  */
 export class QuotaGate {
@@ -204,7 +204,7 @@ export class QuotaGate {
     this.#scout = "needed";
   }
 
-  /** Forgets what refusals taught, and their wait: another scope explains them. */
+  /** Drops the limit and the wait that refusals have caused: they were refusals of another scope. */
   forget(): void {
     const { configured, learned, clock } = this.#options;
     this.#pausedUntil = 0;

@@ -88,7 +88,7 @@ export function dailyCells(
   };
 
   async function query(range: SymbolRange) {
-    // No join: it returns rows in any order, whereas a scan keeps the order of the files.
+    // No join: it returns rows in any order, whereas a scan returns them in the order of the files.
     const rows = (where: string): string => `FROM (
         FROM (SELECT *, coalesce(CAST(enum_code(TRY_CAST(symbol AS ${tables.symbolType})) AS INTEGER), -1) AS code
           FROM raw.bars_1d WHERE ${symbolsSql(range, literal)} AND ${where})

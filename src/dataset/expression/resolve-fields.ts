@@ -24,7 +24,7 @@ export interface ResolvedFields {
   readonly ownViews: readonly string[];
 }
 
-/** Views with one row per symbol and trading date, in the order in which a bare column name is looked up. */
+/** Views with one row per symbol and trading date, in the order in which a column name without a view is resolved. */
 const DAILY_VIEWS = [
   "daily_status",
   "daily_valuation",

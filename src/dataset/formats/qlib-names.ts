@@ -12,7 +12,7 @@ export function qlibInstrument(symbol: string): string {
   return MISSING.test(codeOf(symbol)) ? symbol : codeOf(symbol);
 }
 
-/** The folder where qlib looks for an instrument's files. */
+/** The folder from which qlib reads an instrument's files. */
 export function qlibFolder(symbol: string): string {
   const name = qlibInstrument(symbol).toLowerCase();
   return DEVICES.test(name) ? `_qlib_${name}` : name;

@@ -106,7 +106,7 @@ function refuseEqualNames({ spec, shape }: WriterPlace): void {
   refuse("universe", symbols, qlibFolder);
 }
 
-/** A universe's file name: qlib looks for it in lower case. */
+/** A universe's file name: qlib reads it in lower case. */
 function fileName(universe: string): string {
   return universe.toLowerCase().replaceAll(/[^a-z0-9_.-]/g, "_");
 }

@@ -6,7 +6,7 @@ import type { Region } from "../../market/regions.js";
 import { unknownSpans } from "../../market/trading-calendar.js";
 import { readKnownDays } from "./known-days.js";
 
-/** Dates of a region that count as sessions though the lake does not know its trading days at that time. */
+/** Dates of a region that count as sessions although the lake does not know whether they were trading days. */
 export interface AssumedSessions {
   readonly region: Region;
   readonly dates: number;

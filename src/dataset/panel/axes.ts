@@ -42,11 +42,11 @@ export interface Axes {
   readonly calendar: readonly Region[];
   /** Regions without known trading days: the days on which anything traded are used instead. */
   readonly guessed: readonly Region[];
-  /** Dates that count as sessions though they lie outside of a region's known trading days. */
+  /** Dates that count as sessions although they lie outside of a region's known trading days. */
   readonly assumed: readonly AssumedSessions[];
 }
 
-/** The date that stands for an open end. */
+/** The date that replaces a missing end. */
 const FAR = "DATE '9999-12-31'";
 
 /**

@@ -29,7 +29,7 @@ export function folderOf(lake: Lake, { name, format, output }: DatasetSpec): str
 
 /**
  * Creates a folder completely or not at all: next to its final place, then renamed when `write` is done. The old folder
- * stays until then. {@link recoverFolder} repairs a crash between the two renames.
+ * remains until then. {@link recoverFolder} repairs a crash between the two renames.
  *
  * @param options.replace whether an existing folder may be replaced.
  * @throws {BarlakeError} where the disk is full, {@link UsageError} where the folder exists and may not be replaced.

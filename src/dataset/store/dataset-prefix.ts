@@ -19,8 +19,8 @@ export async function filesOfDataset(storage: Storage): Promise<string[]> {
 
 /**
  * Writes a dataset to a prefix of an object store: first to a folder of this machine, then file by file, its manifest
- * last. There is no dataset without a manifest: one that is replaced loses it first, so that no reader takes files of both
- * for one dataset. After an interruption the prefix has files without a manifest, which `replace` deletes.
+ * last. There is no dataset without a manifest: when a dataset is replaced, its manifest is deleted first, so that no reader
+ * mixes files of both. After an interruption the prefix has files without a manifest, which `replace` deletes.
  *
  * @param options.replace whether files of an earlier dataset may be deleted.
  * @throws {UsageError} where another process has written a dataset there in the meantime.

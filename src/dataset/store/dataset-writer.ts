@@ -6,7 +6,7 @@ import type { DatasetFiles } from "./dataset-files.js";
 
 /** Writes a dataset in one format. */
 export interface DatasetWriter {
-  /** Writes the next symbols; it must copy any part of the block that it keeps. */
+  /** Writes the next symbols; it must copy any part of the block that it still needs afterwards. */
   write(block: Block): Promise<void>;
   /** Writes the files that need all symbols. */
   finish(): Promise<void>;

@@ -10,7 +10,7 @@ export type ReadCheck = (reads: readonly FileRead[]) => Promise<void>;
 
 /**
  * The check of the files that a connection's statements read. What a statement leaves behind is undone where the check
- * fails, for every kind of statement. It is a class because it keeps the log of the reads open.
+ * fails, for every kind of statement. It is a class because it owns the log of the reads.
  */
 export class CheckedReads {
   readonly #connection: DuckDBConnection;

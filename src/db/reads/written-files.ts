@@ -6,7 +6,7 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 const STAGED = "tmp_";
 
 /**
- * Removes the files of this machine that a statement has written with COPY. Databases and what they spill stay.
+ * Removes the files of this machine that a statement has written with COPY. Databases, and what they spill, remain.
  *
  * @param written paths, as DuckDB has logged them.
  */

@@ -11,7 +11,7 @@ export interface ResultCopy {
   readonly isWhole: boolean;
   /** Whether the other database was full. */
   readonly hasFailed: boolean;
-  /** Gives up what is not whole; the table stays until it is dropped. */
+  /** Gives up a copy that is not whole; the table remains until it is dropped. */
   discard(): void;
 }
 

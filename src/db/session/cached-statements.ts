@@ -5,8 +5,8 @@ import { StatementType } from "../../arrow/duckdb-api.js";
 const MOST_CACHED = 32;
 
 /**
- * Prepared queries, which are reused for the same text: to bind a query over views takes about as long as to run a short
- * one. DuckDB does not bind a prepared query again when one of its views was replaced, so each statement that is not a
+ * Prepared queries, which are reused for the same text: binding a query over views takes about as long as running a short
+ * query. DuckDB does not bind a prepared query again when one of its views was replaced, so each statement that is not a
  * query empties the cache. It is a class because it owns the statements.
  */
 export class CachedStatements {

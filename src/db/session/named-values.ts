@@ -43,7 +43,7 @@ export interface NamedStatement extends Disposable {
   readonly run: () => Promise<DuckDBResult>;
 }
 
-/** Judges what DuckDB has found in a text, before it runs. @throws what refuses it */
+/** Checks the statement that DuckDB has parsed, before it runs. @throws an error that refuses it */
 export type StatementCheck = (statement: {
   readonly type: StatementType;
   /** Statements of the text. */
@@ -51,7 +51,7 @@ export type StatementCheck = (statement: {
   readonly sql: string;
 }) => void;
 
-/** A statement with values: to be started once. */
+/** A statement with values, which is started once. */
 export function namedStatement(
   connection: DuckDBConnection,
   sql: string,

@@ -49,7 +49,7 @@ export class Session implements Disposable {
   readonly #cached: CachedStatements;
   #interrupts = 0;
   #reads: CheckedReads | undefined;
-  /** Judges the statements that {@link result} runs. */
+  /** Checks the statements that {@link result} runs. */
   statementCheck: StatementCheck | undefined;
   #isClosed = false;
 

@@ -1,7 +1,7 @@
 import { Session } from "./session.js";
 import type { SessionOptions } from "./session-options.js";
 
-/** A database, and how many uses of it go on. */
+/** A database, and its number of users. */
 interface SharedDatabase {
   readonly root: Promise<Session>;
   uses: number;
@@ -12,7 +12,7 @@ let current: SharedDatabase | undefined;
 
 /**
  * Runs work that needs a few small queries, each work with its own session. The sessions share a database with one
- * thread: to open a database takes 15 ms, and a command reads the checkpoints of a dozen tables. The work leaves nothing in
+ * thread: opening a database takes 15 ms, and a command reads the checkpoints of a dozen tables. The work leaves nothing in
  * the database but temporary tables.
  *
  * @param access the stores that the work reads: it then has a separate database, with their credentials.
@@ -47,7 +47,7 @@ export async function withSmallSession<T>(
 
 async function open(): Promise<Session> {
   const root = await Session.open({ threads: 1 });
-  // It stays open for as long as the process, and reads each file once.
+  // It remains open for as long as the process runs, and reads each file once.
   await root.run("SET enable_external_file_cache = false");
   return root;
 }

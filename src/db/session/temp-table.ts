@@ -10,7 +10,7 @@ let made = 0;
 export class TempTable implements AsyncDisposable {
   readonly #name: string;
   readonly #session: Pick<Session, "run">;
-  /** Whether anything can have created it: without its name nothing can. */
+  /** Whether the table may exist: only a statement that was given its name can have created it. */
   #mayExist = false;
 
   /** Names a table, and creates nothing yet. @param purpose the beginning of the name: letters of a-z, and underscores. */

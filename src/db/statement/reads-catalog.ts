@@ -6,8 +6,8 @@ const CATALOG =
   /\b(?:show|describe|pragma|call|query|query_table|database|information_schema|sql_auto_complete|(?:duckdb|pg|sqlite)_\w+)\b|(?:^|[(;])\s*desc\b/i;
 
 /**
- * Whether a statement may read the catalog. Without, it needs only the views whose names it mentions: a name that is
- * missing makes it fail, and no other one changes its result.
+ * Whether a statement may read the catalog. A statement that does not needs only the views whose names it mentions: a
+ * missing view makes it fail, and no other view changes its result.
  */
 export function readsCatalog(sql: string): boolean {
   return CATALOG.test(sql);

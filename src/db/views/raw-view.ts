@@ -54,8 +54,8 @@ export async function rawViewOf(session: Session, viewed: ViewedTable): Promise<
 }
 
 /**
- * Creates a table's view, or creates it again. DuckDB looks for every file of the lists when it binds a view: it is
- * created while each list has one file, and the lists are completed then.
+ * Creates a table's view, or creates it again. DuckDB opens every file of the lists when it binds a view: it is
+ * created while each list has one file, and the lists are completed afterwards.
  */
 export async function createRawView(
   session: Session,

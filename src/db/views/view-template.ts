@@ -15,7 +15,7 @@ const FOLDER = fileURLToPath(new URL("../../../dist", import.meta.url));
 
 const PREFIX = "views-";
 
-/** What all lakes have, beside the files of `sql/views`: their tables and the extra views of the schema `raw`. */
+/** What all lakes have, in addition to the files of `sql/views`: their tables and the extra views of the schema `raw`. */
 export interface TemplateContent {
   readonly tables: readonly TableSchema[];
   /** Views of the schema `raw` that are no tables, by name: a query with their columns. */

@@ -53,7 +53,7 @@ export async function createViews(
     const needed = Object.entries(extra).filter(([name]) => isNeeded(name));
     await replaceExtraViews(session, Object.fromEntries(needed));
     if (template !== undefined) {
-      // So that a statement that mentions it after all fails, and does not find a table without rows.
+      // Otherwise a statement that mentions the view after all would find a table without rows instead of failing.
       const names = [...tables.map(({ table }) => table.name), ...Object.keys(extra)];
       const dropped = names.filter((name) => !isNeeded(name)).map((name) => `DROP VIEW raw.${ident(name)}`);
       if (dropped.length > 0) await session.run(dropped.join(";\n"));

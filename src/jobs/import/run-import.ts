@@ -68,9 +68,9 @@ interface Import {
 }
 
 /**
- * Imports files of one kind into a table, in one commit. Rows that break the schema are kept in `rejects/` with file,
+ * Imports files of one kind into a table, in one commit. Rows that break the schema are stored in `rejects/` with file,
  * line and reason; a file that cannot be read is set aside as a whole; the rest lands. Rows that an earlier import set
- * aside (same file, line and reason) are counted, but not kept again.
+ * aside (same file, line and reason) are counted, but not stored again.
  *
  * @param onFile called after each file, for a progress bar.
  * @throws {UsageError} for a map to an unknown column or an impossible symbol, and when the only file lacks a column that the table needs;

@@ -7,7 +7,7 @@ export const CONCURRENCY = 4;
 
 /**
  * Runs several requests at once. After the first error nothing more is sent. Requests in flight are awaited, because
- * they are paid for: their responses are kept while the run still owns them. Then the error is thrown.
+ * they are paid for: their responses are stored while the run still owns them. Then the error is thrown.
  */
 export async function askEach<T>(
   requests: Pick<RequestSender, "stop">,

@@ -13,7 +13,7 @@ import { type BarsDemand, type PlanFacts, readPlanFacts } from "./bars/bars-dema
 const LOOK_AGAIN_MS = [500, 1500] as const;
 
 /**
- * Shares the requests for bars with other runs on the lake. It is a class because it keeps leases and the state of the
+ * Shares the requests for bars with other runs on the lake. It is a class because it owns leases and the state of the
  * ledger.
  */
 export class RequestSharing {
@@ -80,12 +80,12 @@ export class RequestSharing {
     return undefined;
   }
 
-  /** Keeps a lease until {@link release}: its unit still needs another request. */
+  /** Retains a lease until {@link release}: its unit still needs another request. */
   async keep(lease: Lease): Promise<void> {
     this.#leases.push(lease);
   }
 
-  /** All kept leases as one, for a request about several units. */
+  /** All retained leases as one, for a request about several units. */
   get kept(): Lease {
     const leases = [...this.#leases];
     const all: Lease = {
@@ -100,7 +100,7 @@ export class RequestSharing {
     return all;
   }
 
-  /** Releases the kept leases. Responses that wait to be landed have their own. */
+  /** Releases the retained leases. Responses that wait to be landed have separate leases. */
   async release(): Promise<void> {
     const { kept } = this;
     this.#leases = [];
@@ -131,7 +131,7 @@ export class RequestSharing {
     if (isNew) {
       const before = this.#covered();
       const { covered } = await run.exclusive(() => readPlanFacts(marketParts(run.context), this.#demand));
-      // Windows that this run counts as requested stay so: they may have failed, or wait to be landed.
+      // Windows that this run counts as requested remain so: they may have failed, or wait to be landed.
       for (const [symbol, windows] of covered) {
         const known = this.#facts.covered.get(symbol) ?? [];
         this.#facts.covered.set(symbol, unionRanges([...known, ...windows]));
@@ -150,7 +150,7 @@ export class RequestSharing {
   }
 }
 
-/** A run's parts with the clock that says what has happened. */
+/** The parts of a run, with the clock that decides which bars are final. */
 function marketParts({ session, lake, marketClock }: RunContext): Parameters<typeof readPlanFacts>[0] {
   return { session, lake, clock: marketClock };
 }

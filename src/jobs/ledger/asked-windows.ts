@@ -7,9 +7,9 @@ import { REQUESTS } from "../../schema/requests.js";
 import { ledgerSql } from "./ledger-sql.js";
 
 /**
- * The windows of a dataset in one version of the ledger. Nights ask for the same lists of symbols, so the windows are
- * those of lists: a row for each symbol, of a year of nights, was most of the work of a plan. Only symbols of which the
- * responses say something else than of the rest of a list have rows of their own.
+ * The windows of a dataset in one version of the ledger. Every night requests the same lists of symbols, so the windows are
+ * those of lists: with a row for each symbol and night, reading a year of them was most of the work of a plan. A symbol has
+ * a separate row only where a response says something else about it than about the rest of its list.
  */
 export class AskedWindows implements AsyncDisposable {
   /** The lists: their number, `list`, and `symbols`. */

@@ -70,7 +70,7 @@ export function coveredWindows(
   { now, recheckSince, openHoles = "due" }: CoverageRules,
 ): Map<string, TimeRange[]> {
   const covered = new Map<string, TimeRange[]>();
-  // Symbols of one list share its windows, and follow one another: what was joined for one of them holds for the next.
+  // Symbols of one list share its windows, and follow one another: the windows that were joined for one symbol are valid for the next.
   let last: { windows: unknown; again: unknown; since: number; joined: readonly TimeRange[] } | undefined;
   for (const [symbol, windows] of answered) {
     const region = recheckSince && regionOf(symbol);
@@ -129,7 +129,7 @@ function countingSql({ name }: TempTable, { now }: ReadOptions): string {
     WHERE NOT is_lost AND (asked_at >= ${instantSql(now - REVISIT_DAYS * DAY_MS)} OR NOT is_absent)`;
 }
 
-/** Adds the windows of every symbol: its own where it has some, else those of the lists that it is in. */
+/** Adds the windows of every symbol: those of its rows where it has some, else those of the lists that it is in. */
 async function addAnswered(
   session: Session,
   { lists, ofLists, ofSymbols }: AskedWindows,

@@ -7,8 +7,8 @@ import type { TableSchema } from "../../schema/column.js";
 import { eachTable, publishAfter, type TableReports } from "./each-table.js";
 
 /**
- * Most memory that DuckDB may use, in megabytes: beyond it a sort spills. Without it a sort takes as much as the rows of
- * a group of files, and the files are the same. DuckDB needs about 125 MB for each of its threads.
+ * Most memory that DuckDB may use, in megabytes: a larger sort spills. Without this limit a sort takes as much as the rows of
+ * a group of files; the files are the same. DuckDB needs about 125 MB for each of its threads.
  */
 const MEMORY_MB = Math.min(4096, Math.max(512, 128 * availableParallelism()));
 

@@ -43,7 +43,7 @@ export interface RepairedFile extends LostFile {
   readonly outcome: "restored" | "copied" | "removed" | "found";
   /** Rows of the copy that landed instead. */
   readonly copiedRows: number;
-  /** Why nothing was taken from the copy, though it has rows; undefined where nothing speaks against it. */
+  /** Why nothing was taken from the copy, although it has rows; undefined where its rows were taken. */
   readonly notCopied?: string | undefined;
   /** Symbols that are requested again; 0 where the contents never came from a service. */
   readonly symbolsAskedAgain: number;
@@ -64,7 +64,7 @@ export interface RepairReport {
  * taken from a copy of the lake that has it; otherwise a commit removes it from the log, and the ledger says that its
  * contents are requested again. Where the copy has the rows in other files, these land at once, and are still requested
  * again: the copy may be older than the loss. From a copy that may have withdrawn rows nothing lands. The damaged file
- * stays until a vacuum. A table that cannot be repaired, because its log cannot be read for example, is an error of the
+ * remains until a vacuum. A table that cannot be repaired, because its log cannot be read for example, is an error of the
  * result; the others are repaired.
  */
 export async function repairLake(

@@ -35,7 +35,7 @@ export interface WithdrawnReport {
 /**
  * Finds final bars of a lake that a service no longer has: it is requested twice, and bars missing both times count.
  *
- * @param accept whether these bars are removed from the table's current version. Older versions keep them.
+ * @param accept whether these bars are removed from the table's current version. Older versions still have them.
  * @throws {ServiceError}, {@link TransportError} or {@link WireError} where a request fails.
  */
 export async function withdrawnBars(

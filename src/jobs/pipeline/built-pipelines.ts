@@ -20,7 +20,7 @@ export async function hashOfFile(file: string): Promise<string> {
 }
 
 /**
- * The definition of a pipeline that comes with barlake, as the build has evaluated it: to import its file takes TypeScript,
+ * The definition of a pipeline that comes with barlake, as the build has evaluated it: importing its file loads TypeScript,
  * and the whole package that the file imports, which is more than half of the start of a run.
  *
  * @returns undefined where the file is not as it was then, or the program runs without a build.

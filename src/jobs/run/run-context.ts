@@ -36,7 +36,7 @@ export interface RunParts {
 
 /** What does not change during a run. */
 export interface RunContext extends RunParts {
-  /** The earlier of this machine's time and the service's: only what it shows as past has happened. */
+  /** The earlier of this machine's time and the service's: the run counts nothing as past that is later. */
   readonly marketClock: Pick<Clock, "now">;
   /** Epoch milliseconds. */
   readonly startedAt: number;

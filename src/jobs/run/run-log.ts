@@ -114,7 +114,7 @@ export class RunLog {
 
   /**
    * Notes that the service does not offer a dataset to the key, and that this is no failure of the run: the refusals of
-   * its requests are failures no longer.
+   * its requests no longer count as failures.
    */
   notOffered(dataset: string, reason: string): void {
     this.#notOffered.set(dataset, reason);

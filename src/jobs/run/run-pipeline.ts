@@ -72,7 +72,7 @@ export interface RunEnvironment {
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
   /**
-   * Whether a run waits for another one, maybe on another machine, that asks for the same, where the work cannot be
+   * Whether a run waits for another run, maybe on another machine, that requests the same, where the work cannot be
    * shared. @default false: it throws
    */
   readonly waits?: boolean;
@@ -80,12 +80,12 @@ export interface RunEnvironment {
   readonly freeBytes?: FreeBytes;
 }
 
-/** A run whose clock is ahead begins again; more often only if responses give several times. */
+/** A run whose clock is ahead begins again; it does so more than once only if responses give different times. */
 const MOST_STARTS = 3;
 
 /**
  * Runs a pipeline: requests what the ledger does not have, lands it, and creates the views again. Where this machine's
- * clock is ahead of the service's by up to a day, the run begins again and uses the service's time for what has happened.
+ * clock is ahead of the service's by up to a day, the run begins again and uses the service's time.
  *
  * @throws {UsageError} for a pipeline that lacks what it needs (instruments, for example); {@link LakeError} for a
  *   broken lake.
@@ -119,7 +119,7 @@ async function runOnce(
   try {
     return await runLeased(pipeline, options, environment, { runId, signal, clockAheadMs, fence: lease });
   } finally {
-    // The lease of a run that ended may stay until it is silent for too long.
+    // The lease of a run that ended may remain until it is stale.
     await lease?.release().catch(() => {});
   }
 }
@@ -183,7 +183,7 @@ async function runLeased(
   return { report: report(), failed };
 }
 
-/** Leases what a run asks for. @throws {RunInUseError} where another run has a part of it. */
+/** Leases what a run requests. @throws {RunInUseError} where another run has a part of it. */
 function leaseOf(
   pipeline: Pipeline,
   options: RunOptions,

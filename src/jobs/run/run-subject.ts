@@ -13,7 +13,7 @@ interface Demand {
   readonly regions?: readonly string[] | undefined;
 }
 
-/** What a run of a pipeline asks for, and the tables that it lands in, apart from the record of the run. */
+/** What a run of a pipeline requests, and the tables that it lands in, apart from the record of the run. */
 export function runSubject(pipeline: Pipeline, options: Demand): Omit<RunSubject, "runId"> {
   const subject = { pipeline: pipeline.name, regions: regionsOf(pipeline, options) };
   switch (pipeline.kind) {

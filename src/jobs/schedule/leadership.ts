@@ -39,13 +39,13 @@ export interface LeadershipOptions {
   readonly onLead: (pipelines: readonly string[]) => Promise<void>;
   /** Called with pipelines that another schedule leads, and its name; not again until that changes. */
   readonly onStandby: (pipelines: readonly string[], leader: string) => void;
-  /** Called with pipelines of which the lead was lost: another schedule took this one for ended. */
+  /** Called with pipelines of which the lead was lost: for another schedule this one had ended. */
   readonly onLost: (pipelines: readonly string[]) => void;
   /** Called when the leases cannot be read, and not again until they could be. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** A lease of some pipelines. A schedule has several where these became free one after the other. */
+/** A lease of some pipelines. A schedule has several leases where its pipelines became free one after the other. */
 interface Lead {
   readonly pipelines: readonly string[];
   readonly lease: OwnLease;
@@ -89,7 +89,7 @@ export class Leadership implements Leading {
     }
   }
 
-  /** Begins to call `leadFree` again and again, for pipelines that become free, until it is closed. */
+  /** Calls `leadFree` repeatedly from now on, for pipelines that become free, until it is closed. */
   watch(): void {
     this.#watching ??= this.#watch();
   }

@@ -10,7 +10,7 @@ export interface Leading {
   readonly changed: AbortSignal;
 }
 
-/** A schedule beside which there is no other. */
+/** The only schedule of a lake. */
 export const LEADS_ALL: Leading = {
   leads: () => true,
   leaderOf: () => undefined,

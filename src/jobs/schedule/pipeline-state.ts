@@ -45,7 +45,7 @@ export function initialStates(
 /**
  * Brings the states up to date with runs of other machines, before this one leads.
  *
- * @param standbySince epoch milliseconds: what became due since then was not missed, but not led by anyone.
+ * @param standbySince epoch milliseconds: pipelines that became due since then were not missed: nobody led them.
  */
 export function catchUpWith(
   states: readonly PipelineState[],
@@ -69,7 +69,7 @@ export function catchUpWith(
 }
 
 /**
- * The end (exclusive) of the due times that the last run served; an interrupted run serves none. Undefined where there
+ * The end (exclusive) of the due times that the last run covers; an interrupted run covers none. Undefined where there
  * was no run.
  */
 function servedBefore(last: LastRun | undefined): number | undefined {

@@ -19,7 +19,7 @@ import { laterResponses } from "./later-responses.js";
 /**
  * Lands the responses that ended runs had received but not landed: they were paid for. Rows that later responses have
  * replaced are left out. A damaged response is set aside and reported as a failure: the ledger does not have it, so
- * it is requested again. A response that cannot be landed for another reason stays on disk, and is reported, too.
+ * it is requested again. A response that cannot be landed for another reason remains on disk, and is reported, too.
  */
 export async function recoverResponses(run: Run): Promise<void> {
   const { lake, runId, clock } = run.context;

@@ -7,7 +7,7 @@ export const CODECS = ["lz4", "snappy", "zstd"] as const;
 export type Codec = (typeof CODECS)[number];
 
 /**
- * The codec of a table without a choice. To read it takes less time than zstd, and 16 to 33 % more than LZ4; its files
+ * The codec of a table without a choice. Reading it takes less time than reading zstd, and 16 to 33 % more than reading LZ4; its files
  * are a fifth larger than those of zstd.
  */
 const DEFAULT_CODEC: Codec = "snappy";
@@ -27,7 +27,7 @@ export const CODEC_SQL: Readonly<Record<Codec, string>> = {
 
 /**
  * DuckDB's options for a landed file. It is soon compacted: its prices are plain numbers, which zstd makes as small as a
- * dictionary does. Compacted files stay and are read often: they have dictionaries, and the codec of their table.
+ * dictionary does. Compacted files remain and are read often: they have dictionaries, and the codec of their table.
  */
 export const LANDED_SQL = "COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 4096";
 

@@ -34,7 +34,7 @@ export async function filesToCompare(
   return rangesOf(session, base).overlapping(lake, base, live, staged);
 }
 
-/** Most ranges that a session stores of a table: some 40 bytes each. Beyond them all are read again. */
+/** Most ranges that a session stores of a table: some 40 bytes each. If there are more, all are read again. */
 const MOST_RANGES = 2_000_000;
 
 /** The ranges that each session has read, by table. */

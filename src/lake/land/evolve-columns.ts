@@ -17,7 +17,7 @@ const WIDENS: Readonly<Partial<Record<ColumnType, readonly ColumnType[]>>> = { i
 
 /**
  * The columns of a table after a delivery has landed: those in the log, those that this version declares in addition
- * and, in an open table, those of the delivery. A column that a delivery leaves out stays.
+ * and, in an open table, those of the delivery. A column that a delivery leaves out remains.
  *
  * @throws {LakeError} for a column whose type differs from the table's.
  */

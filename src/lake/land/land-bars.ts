@@ -98,7 +98,7 @@ async function setAsideBroken(
  * Uses the first of the bars with the same key in one delivery. Of the others it sets aside those that have the source
  * of the first, or other values; the rest are removed: `mergeRepeats` does the same for decoded columns.
  *
- * @returns the number of bars that are equal to a kept one of another source.
+ * @returns the number of bars that are equal to a used bar of another source.
  */
 async function removeRepeats(
   session: Session,

@@ -21,7 +21,7 @@ import { type LandReport, upsert } from "./upsert.js";
  * rule, and merges the rest. Volumes are in the region's unit, as a service delivers them. A bar that two deliveries have
  * with the same values counts as unchanged the second time.
  *
- * @param deliveries in the order in which they arrived; their buffers must stay as they are until the promise resolves.
+ * @param deliveries in the order in which they arrived; their buffers must not change until the promise resolves.
  */
 export async function landKlines(
   session: Session,

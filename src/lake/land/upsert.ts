@@ -65,7 +65,7 @@ const MAX_WAIT_MS = 250;
  *
  * Inserts are written as new files; a live file is rewritten only if one of its rows changed. Columns that the staged
  * rows lack become null; columns that an open table does not have yet are added to it. Commits that other writers make
- * at the same time stay; the landing is compared again only if it overlaps what they wrote.
+ * at the same time remain; the landing is compared again only if it overlaps what they wrote.
  *
  * @throws {LakeError} for a column whose type differs from the table's, and for a live file that is damaged.
  * @throws {CommitConflict} when other writers were first at every attempt. Then nothing was committed.
@@ -167,7 +167,7 @@ async function landOn(
     ...adds.map((add) => ({ add })),
   ];
   const landing = { base, staged, compared };
-  // If this throws, the commit may still have succeeded, so the written files must stay.
+  // If this throws, the commit may still have succeeded, so the written files must not be deleted.
   const after = await commitWithRetries(lake, base, {
     actions,
     stillHolds: (newest) =>
@@ -181,7 +181,7 @@ async function landOn(
 }
 
 /**
- * Deletes the files of a commit that was not made. What the log names nevertheless stays: a store may have made a commit
+ * Deletes the files of a commit that was not made. Files that the log names nevertheless remain: a store may have made a commit
  * that seemed to fail.
  */
 export async function deleteUncommitted(

@@ -22,7 +22,7 @@ export interface WithdrawReport {
 const MAX_TRIES = 10;
 
 /**
- * Removes rows from a table's current version, in one commit. Older versions still have them, as their files stay.
+ * Removes rows from a table's current version, in one commit. Older versions still have them, as their files remain.
  *
  * @param keys a temporary table with the table's key columns.
  * @throws {LakeError} for a live file that is damaged.

@@ -27,7 +27,7 @@ export async function writeChanges(
   now: number,
 ): Promise<WrittenChanges> {
   const { partitions } = changes;
-  // Only the files of replaced rows are looked for: a table may have very many.
+  // Only the files of replaced rows are searched for: a table may have very many.
   const byUrl =
     changes.kind === "differing"
       ? new Map([...next.files.values()].map((file) => [lake.urlOf(next, file), file]))

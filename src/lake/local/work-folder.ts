@@ -28,7 +28,7 @@ export interface WorkFolder {
   write(path: string, pieces: Iterable<string> | AsyncIterable<Uint8Array>): Promise<void>;
   /** Deletes an unfinished file, if it exists. */
   discard(path: string): Promise<void>;
-  /** Unfinished files; those of killed processes stay until they are deleted. Paths are relative to {@link staging}. */
+  /** Unfinished files; those of killed processes remain until they are deleted. Paths are relative to {@link staging}. */
   unfinished(): Promise<StoredFile[]>;
   /** Deletes one of the {@link unfinished} files. */
   deleteUnfinished(path: string): Promise<void>;

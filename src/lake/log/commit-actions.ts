@@ -5,7 +5,7 @@ import { addActionOf, type DataFile } from "./snapshot.js";
 /** Name and version of this program, as written in commits and runs. */
 export const ENGINE = `barlake/${VERSION}`;
 
-/** The action that removes a live file from a table's list; the file itself stays. */
+/** The action that removes a live file from a table's list; the file itself remains. */
 export function removeAction(
   file: DataFile,
   options: {

@@ -4,7 +4,7 @@ import type { Snapshot } from "./snapshot.js";
 /**
  * The right of a process to commit. A process that was paused may have lost it without noticing, and may be in the middle
  * of a commit: so the process that takes the right over first commits the id of the former holder to each table. A commit of the
- * former holder comes before that, and is seen by the new one, or finds its id in the log, and is not made.
+ * former holder either comes before that, and the new holder sees it, or finds its id in the log, and is not made.
  */
 export interface Fence {
   /** Identifies the holder's lease. */

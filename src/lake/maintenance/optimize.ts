@@ -73,10 +73,10 @@ type Outcome = "compacted" | "settled" | "skipped";
 
 /**
  * Compacts a table: in each partition, many files become few large ones, sorted, with each symbol in one file. The rows
- * stay as they are, and older versions keep their files. A partition is one commit, so a run that was stopped has
+ * do not change, and older versions still have their files. A partition is one commit, so a run that was stopped has
  * finished some partitions; where nothing is left to do, nothing is committed.
  *
- * Other writers may work at the same time: what they append stays, and a partition whose files they replace is tried
+ * Other writers may work at the same time: what they append remains, and a partition whose files they replace is tried
  * again.
  *
  * @throws {LakeError} when rewritten files do not have as many rows as before. That partition is then unchanged.
@@ -144,7 +144,7 @@ async function compactPartition(
       now: clock.now(),
     });
     if (replacement === undefined) return "settled";
-    // If the commit throws, it may still have succeeded, so the written files must stay.
+    // If the commit throws, it may still have succeeded, so the written files must not be deleted.
     if (await commitReplacement(lake, base, replacement, runId, clock)) return "compacted";
     await deleteUncommitted(lake, table, replacement.added);
     if (attempt === MAX_TRIES) return "skipped";

@@ -11,7 +11,7 @@ const WRITING_MS = DAY_MS;
 
 /** Which files may be deleted. */
 export interface VacuumOptions {
-  /** Versions that were the newest at some time within this period before now stay readable. */
+  /** Versions that were the newest at some time within this period before now remain readable. */
   readonly retentionMs: number;
   /** Epoch milliseconds, from {@link vacuumTime}. */
   readonly now: number;
@@ -24,7 +24,7 @@ export interface VacuumReport {
   readonly table: string;
   /** Files that were deleted, or would be; relative to the table. */
   readonly deleted: readonly StoredFile[];
-  /** Number of files that only older versions have, and that stay until their retention ends. */
+  /** Number of files that only older versions have, and that remain until their retention ends. */
   readonly kept: number;
 }
 
@@ -38,8 +38,8 @@ export async function vacuumTime({ storage, work }: LakePlaces, clock: Pick<Cloc
 }
 
 /**
- * Deletes a table's data files that no retained version refers to. The newest version's files always stay. Files that
- * are in no version stay as long as a writer could still commit them.
+ * Deletes a table's data files that no retained version refers to. The newest version's files always remain. Files that
+ * are in no version remain as long as a writer could still commit them.
  *
  * Versions that were replaced before the retention began can be listed afterwards, but no longer read.
  */

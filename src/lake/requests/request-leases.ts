@@ -79,7 +79,7 @@ export class RequestLeases {
       ...(window && { window: { start: window.start, end: window.end } }),
     };
     const conflicts = (other: Content): boolean => other.runId !== this.#runId && overlap(content, other);
-    // The request may be in flight when another run takes this one for ended: its lease is then created again.
+    // The request may be in flight when another run considers this one ended: its lease is then created again.
     const own = await this.#leases.tryTake(content, conflicts, { isRestored: true });
     if (own === undefined) return undefined;
     let uses = 1;
@@ -99,7 +99,7 @@ export class RequestLeases {
   async close(): Promise<void> {
     if (!this.#isNeeded) return;
     await this.#leases.close();
-    // The folder stays where it contains leases of another run.
+    // The folder remains where it contains leases of another run.
     await this.#store.tidy();
   }
 }

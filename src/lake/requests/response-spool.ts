@@ -92,7 +92,7 @@ export class ResponseSpool {
         stores.push(taken);
       } catch (error) {
         if (isMissing(error)) continue;
-        // Otherwise this process would keep their leases: no later run could take them over.
+        // Otherwise this process would still have their leases: no later run could take them over.
         for (const store of stores) await store.close().catch(() => undefined);
         throw error;
       }
@@ -167,8 +167,8 @@ export class ResponseSpool {
   }
 
   /**
-   * Makes this process the owner of the folder, once, and again where another run took the folder over: it took this
-   * process for dead. What was in the folder is then landed by that run.
+   * Makes this process the owner of the folder, once, and again where another run took the folder over because this
+   * process seemed dead. That run then lands what was in the folder.
    */
   #owning(): Promise<void> {
     if (this.#isOwner && !existsSync(join(this.#folder, OWNER + NOTE))) this.#owned = undefined;

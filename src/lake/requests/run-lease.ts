@@ -56,7 +56,7 @@ export interface RunLeaseOptions {
 }
 
 /**
- * Leases what a run asks for: no other run on the lake, on any machine, then has a part of it. The lease of a run whose
+ * Leases what a run requests: no other run on the lake, on any machine, then has a part of it. The lease of a run whose
  * machine has failed ends a minute after its last renewal. Before it is removed, that run is fenced off from the tables.
  *
  * @throws {RunInUseError} where another run has a part of it and this one does not wait; the signal's reason once it

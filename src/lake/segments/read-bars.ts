@@ -15,7 +15,7 @@ export interface BarsRange {
 
 /** Which bars of a table are read. */
 export interface BarsDemand {
-  /** Without repeats; the result keeps their order. */
+  /** Without repeats; the result has their order. */
   readonly symbols: readonly string[];
   /** What the ranges are of. */
   readonly by: "day" | "time";
@@ -42,7 +42,7 @@ export interface Bars {
 }
 
 /**
- * The bars of a demand, or the data files without which they cannot be had: those that have no segment yet, newest first. Both
+ * The bars of a demand, or the data files without which they cannot be read: those that have no segment yet, newest first. Both
  * are absent where the rows can be had only through the view.
  */
 export interface FoundBars {

@@ -24,7 +24,7 @@ interface Order {
 /**
  * Segments of a lake's bars on this machine: the bars of data files in a form from which those of a symbol are read in
  * microseconds. It is a cache: it never has anything that the data files do not have, and may be deleted at any time.
- * Whatever is wrong with a segment, the bars are read from the data file, and the segment is built again.
+ * If something is wrong with a segment, the bars are read from the data file, and the segment is built again.
  *
  * A segment belongs to one data file, which never changes: so no segment becomes stale, versions of a table share the
  * segments of the files that they share, and a commit needs only those of the files that it adds.
@@ -53,7 +53,7 @@ export class SegmentCache implements AsyncDisposable {
   /** Callers that wait for what is built. */
   #waiting = 0;
 
-  /** @param mostOpen segments that stay open between reads, and that one read may need. */
+  /** @param mostOpen segments that remain open between reads, and that one read may need. */
   constructor(lake: Lake, place: SegmentPlace, mostOpen = MOST_OPEN) {
     this.#lake = lake;
     this.#mostOpen = mostOpen;
@@ -70,7 +70,7 @@ export class SegmentCache implements AsyncDisposable {
     return this.#mostOpen;
   }
 
-  /** Begins a read: the segments that {@link find} gives stay open until it is disposed. */
+  /** Begins a read: the segments that {@link find} gives remain open until it is disposed. */
   beginRead(): Disposable {
     this.#reads += 1;
     return {
@@ -133,7 +133,7 @@ export class SegmentCache implements AsyncDisposable {
     }
   }
 
-  /** Stops building, and closes the segments. Those that are finished stay on the disk. */
+  /** Stops building, and closes the segments. Those that are finished remain on the disk. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
     this.#orders.clear();
@@ -178,7 +178,7 @@ export class SegmentCache implements AsyncDisposable {
             session ??= await this.#openSession();
             await this.#buildOne(session, path, order);
           } catch {
-            // The bars are read from the data file; where that is damaged, its reader says so.
+            // The bars are read from the data file; where that is damaged, its reader reports it.
             this.#refused.add(path);
             session?.close();
             session = undefined;
@@ -217,7 +217,7 @@ export class SegmentCache implements AsyncDisposable {
     return session;
   }
 
-  /** Lets other work run. Where nobody waits for segments, and there is no other work, the process ends here. */
+  /** Gives other work time to run. Where nothing waits for segments, and there is no other work, the process ends here. */
   #breathe(): Promise<void> {
     return new Promise((resolve) => {
       const isWaitedFor = this.#waiting > 0 || this.#stop.signal.aborted;

@@ -185,7 +185,7 @@ export class SegmentFile implements Disposable {
   /**
    * Reads the block of an entry, and compares it with its checksum.
    *
-   * @returns bytes that are valid until the next block, of whichever segment, is read.
+   * @returns bytes that are valid until the next block, of any segment, is read.
    * @throws {DamagedSegment} where they differ; what the system throws.
    */
   read(entry: number): Uint8Array {

@@ -20,7 +20,7 @@ export interface SegmentPlace {
 }
 
 const DEFAULT_BYTES = 4 * 2 ** 30;
-/** A segment that was opened within this time stays: otherwise two reads in turn would each delete what the other one needs. */
+/** A segment that was opened within this time is not deleted: otherwise two alternating reads would each delete what the other needs. */
 export const IN_USE_MS = 3_600_000;
 /** What a process has begun to write and has not finished within this time is left over from one that was killed. */
 const WRITING_MS = 3_600_000;
@@ -61,7 +61,7 @@ export function segmentFolder(place: SegmentPlace, clock: Pick<Clock, "now">): S
     try {
       rmSync(path, { force: true });
     } catch {
-      // A folder of another user, or a disk that cannot be written: what is there is not used, and stays.
+      // A folder of another user, or a disk that cannot be written: its files are neither used nor deleted.
     }
   };
   return {

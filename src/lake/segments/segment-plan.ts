@@ -53,7 +53,7 @@ function planOf({ table, columns, files }: Snapshot): SegmentPlan | undefined {
     if (dates === undefined || !isRegion(region)) return undefined;
     if (hashInName(file.path) === undefined || !isInItsFolder(table, file)) return undefined;
     const symbols = statedBounds(file, "symbol");
-    // The bars of a symbol are looked for in the files of its region: the view would find them in any other, too.
+    // The bars of a symbol are searched for in the files of its region only: the view would find them in any file.
     if (symbols && !(isOfRegion(symbols.min, region) && isOfRegion(symbols.max, region))) return undefined;
     const [firstDay, nextDay] = [epochDay(dates.first), epochDay(dates.next)];
     const partition = span.unit === "year" ? Number(dates.first.slice(0, 4)) : firstDay;

@@ -5,7 +5,7 @@ import { SegmentCache } from "./segment-cache.js";
 import type { SegmentPlace } from "./segment-folder.js";
 import { segmentPlan } from "./segment-plan.js";
 
-/** Segments of files with fewer rows in all, such as those of the newest commit, are built while the read waits. */
+/** If the missing segments have fewer rows in total, as those of the newest commit, they are built while the read waits. */
 const ROWS_AT_ONCE = 20_000;
 /** The segment of a file with more rows is built when the file is needed for the second time. */
 const MANY_ROWS = 2_000_000;

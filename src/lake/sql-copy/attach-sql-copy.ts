@@ -8,7 +8,7 @@ import { COPIED_VIEWS, COPY, type SqlCopyFile } from "./sql-copy.js";
 
 const OTHERS_WRITE = 0o022;
 
-/** Copies that this process does not attach again: they are damaged, or another user's, and could not be deleted. */
+/** Copies that this process does not attach again: they are damaged, or belong to another user, and could not be deleted. */
 const refused = new Set<string>();
 
 /** A copy that a session reads. Disposing it closes what watches the file: after the session. */
@@ -72,7 +72,7 @@ function watch(path: string): AttachedCopy | undefined {
 }
 
 /**
- * Lets the views whose rows are copied read them.
+ * Makes the views whose rows are copied read the copied rows.
  *
  * @param isThere whether the session has a view. @param hasComments whether it has comments.
  */
@@ -98,7 +98,7 @@ export function discardSqlCopy(path: string): void {
     rmSync(path, { force: true });
     refused.delete(path);
   } catch {
-    // A folder of another user, or a disk that cannot be written: what is there is not used, and stays.
+    // A folder of another user, or a disk that cannot be written: its files are neither used nor deleted.
   }
 }
 

@@ -26,7 +26,7 @@ export class SqlCopyBuilder implements AsyncDisposable {
     if (known === undefined) this.#missed.set(path, "once");
     else if (known === "once" && this.#building === undefined) {
       this.#missed.set(path, "ordered");
-      // The next query reads the data files; where these are damaged, it says so.
+      // The next query reads the data files; where these are damaged, it reports that.
       this.#start().catch(() => {});
     }
   }

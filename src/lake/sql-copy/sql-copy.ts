@@ -14,7 +14,7 @@ export const COPY = "barlake_copy";
 /** With fewer daily bars, a question to the Parquet files takes no longer. */
 const LEAST_ROWS = 200_000;
 
-/** A view whose rows the copy has, because to compute them takes longer than to use them. */
+/** A view whose rows the copy has, because computing them takes longer than using them. */
 export interface CopiedView {
   readonly schema: "main" | "raw";
   readonly name: string;
@@ -22,7 +22,7 @@ export interface CopiedView {
   readonly order: string;
 }
 
-/** The table whose rows the copy has: minutes of many symbols would be larger than all else on the disk. */
+/** The table whose rows the copy has; minutes of many symbols would be larger than everything else on the disk. */
 export const COPIED_TABLE: TableSchema = BARS_1D;
 
 const STATEMENTS = [BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES];

@@ -90,6 +90,6 @@ export interface Storage {
   delete(path: string): Promise<void>;
   /** The current time by the clock that dates its files, in epoch milliseconds; undefined where it has none yet. */
   time(): Promise<number | undefined>;
-  /** A place for leases that all processes that use this storage share. @param folder where it keeps their records. */
+  /** A place for leases that all processes that use this storage share. @param folder where it stores their records. */
   leases(folder: string): LeaseStore;
 }

@@ -1,7 +1,7 @@
 import { dateOfEpochDay } from "../../core/time.js";
 import type { ResultColumn, ResultValue } from "../../db/result/statement-result.js";
 
-/** A column's values as texts, all with the same number of decimals; null stays null. Times are in UTC. */
+/** A column's values as texts, all with the same number of decimals; null remains null. Times are in UTC. */
 export function formatValues(
   { kind, values }: Pick<ResultColumn, "kind" | "values">,
   isPercent = false,

@@ -7,7 +7,7 @@ import { sdkCredentials } from "./sdk-credentials.js";
 export interface CredentialSource {
   /** @throws {UsageError} where there are none. */
   current(): Promise<Credentials>;
-  /** Forgets the credentials: the next call looks for new ones. */
+  /** Drops the credentials: the next call finds new ones. */
   renew(): void;
 }
 
@@ -36,7 +36,7 @@ export function credentialSource(env: Environment, now: () => number): Credentia
       const known = found;
       if (known === undefined) return find();
       const credentials = await known;
-      // Of callers that see the same expired credentials, the first one looks for new ones.
+      // Of callers that see the same expired credentials, only the first one searches for new ones.
       return isFresh(credentials) ? credentials : found === known ? find() : (found ?? find());
     },
     renew() {

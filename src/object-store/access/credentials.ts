@@ -1,4 +1,4 @@
-/** What signs requests. It is kept out of messages, files and addresses. */
+/** The secrets that sign requests. No message, file or address contains them. */
 export interface Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;

@@ -14,7 +14,7 @@ const REGION = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 /**
  * Finds the endpoint and the region as the AWS tools do: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION,
- * AWS_DEFAULT_REGION, then the profile. An endpoint of one's choice is asked by path, AWS by the host of the bucket,
+ * AWS_DEFAULT_REGION, then the profile. A configured endpoint gets the bucket in the path, AWS in the host,
  * unless `addressing_style` in the profile says otherwise.
  *
  * @throws {UsageError} for an endpoint that is no URL of a store, and where the region of AWS is not known.

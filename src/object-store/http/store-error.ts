@@ -67,7 +67,7 @@ export function isBare404(error: unknown): boolean {
   return error instanceof ObjectStoreError && error.code === "HTTP_404";
 }
 
-/** Whether an error says that the condition of a write does not hold. */
+/** Whether an error says that the condition of a write is false. */
 export function isConditionFailed(error: unknown): boolean {
   return error instanceof ObjectStoreError && error.status === 412;
 }

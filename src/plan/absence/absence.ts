@@ -6,7 +6,7 @@ import { LONGEST_HOLIDAY } from "../../market/trading-calendar.js";
  *
  * - `others_came`: the same response had bars of other symbols, and of requested symbols only.
  * - `not_yet`: the first bar of the symbol, or of its region, is after the window.
- * - `begins_late`: the symbol's first bar is after the window, though it was listed before the window ends.
+ * - `begins_late`: the symbol's first bar is after the window, although it was listed before the window ends.
  * - `ended`: the service no longer lists the symbol.
  * - `as_before`: an earlier response with other symbols, but without this one, covers the window; of statements: two
  *   earlier runs received none of any symbol, and the lake has none.
@@ -31,7 +31,7 @@ export const ABSENCE_REASONS = [
 /** Why bars that were requested are absent; {@link ABSENCE_REASONS} explains each. */
 export type AbsenceReason = (typeof ABSENCE_REASONS)[number];
 
-/** Reasons that are only plausible, or that explain nothing: such windows are requested again after growing waits. */
+/** Reasons that are only plausible, or that explain nothing: such windows are requested again, each time after a longer wait. */
 export const ASKED_AGAIN_SOON: readonly AbsenceReason[] = [
   "begins_late",
   "no_minutes",

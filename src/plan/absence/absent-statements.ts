@@ -26,7 +26,7 @@ export interface StatementsResponse {
 }
 
 /**
- * Symbols that may have statements though a response has none of them: those with statements in the lake; and, where
+ * Symbols that may have statements although a response has none of them: those with statements in the lake; and, where
  * the response shows nothing, all those that no earlier response has shown to have none.
  */
 export function unconfirmedAbsences(response: StatementsResponse, earlier: EarlierStatements): string[] {

@@ -81,7 +81,7 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
     present: present.length,
     hasStrangers,
   });
-  // Where the response to a follow-up request is not about a symbol, the symbol's gap stays open.
+  // Where the response to a follow-up request is not about a symbol, the symbol's gap remains open.
   const unconfirmed = page.gaps === undefined ? [...judged.unconfirmed, ...strayed] : [];
   const absence = { ...judged, unconfirmed };
   const open = new Set([...unusable, ...absence.unconfirmed]);
@@ -145,7 +145,7 @@ function isOfOtherPeriod(
 }
 
 /**
- * Requested bars that were set aside, by the days on which they are known to lie; a repeat of a kept bar does not count.
+ * Requested bars that were set aside, by the days on which they are known to lie; a repeat of a used bar does not count.
  */
 function lostBars(
   { issues, unusable, received, setAsideAt }: DecodedKlines,

@@ -10,7 +10,7 @@ export interface PossibleGap {
   readonly symbol: string;
   /** From the start of the window to the oldest known bar (exclusive). */
   readonly window: TimeRange;
-  /** From where on a follow-up request asks for it: it does not go back through covered time. */
+  /** Where the follow-up request for it begins: it does not request covered time. */
   readonly since: number;
   /** Number of the symbol's bars in the response that began late, and that response's identifier. */
   readonly rows: number;

@@ -50,9 +50,9 @@ export interface OlderTime {
 }
 
 /**
- * From where on a request for older bars of some symbols asks. It brings the newest bars first, so it passes through
- * covered time before it reaches what is not covered. Time that is covered for all symbols and fills a response is not
- * requested again: what lies before it becomes a new request, and this never takes more requests.
+ * Where a request for older bars of some symbols begins. Its response has the newest bars first, so it
+ * passes covered time before it reaches time that is not covered. Time that is covered for all symbols and fills a response is not
+ * requested again: the time before it becomes a new request, which never takes more requests in total.
  *
  * @param most most bars of a symbol in one response, as far as it is known.
  * @returns the start of the first uncovered part that is requested.

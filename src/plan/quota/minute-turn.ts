@@ -28,7 +28,7 @@ const PRECISE_PAUSE_MS = 8000;
 const MAX_PAUSE_MS = MINUTE_MS / 2;
 /** The clocks of two machines differ by less than this in a minute. */
 const DRIFT_MS = 25;
-/** A span that is believed is not longer than this, and that many waits have ended in it. */
+/** A span is used only if it is not longer than this, and if that many waits have ended in it. */
 const BELIEVED_MS = 10_000;
 const BELIEVED_SEEN = 2;
 /** A span is tested in steps of the longest assumed time of a request's way to the service, but in no more than these. */

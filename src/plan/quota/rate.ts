@@ -67,7 +67,7 @@ const LOSS = 0.05;
 const GAIN = 0.25;
 /** A shorter wait costs so little that single refusals teach nothing. */
 const SHORT_WAIT_MS = 1000;
-/** Number of refusals with a short wait that are believed, and how much each accepted request lowers their count. */
+/** Number of refusals with a short wait that change the rate, and how much each accepted request lowers their count. */
 const MAX_PRESSURE = 3;
 const RELIEF = 0.02;
 /** A second refusal counts as caused by the limit only this soon after the first one's wait. */

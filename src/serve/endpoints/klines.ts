@@ -211,7 +211,7 @@ async function klinesOfOne(
     : KlineResponse.of(runs, "single");
 }
 
-/** What an Arrow stream says of its bars: their symbols, what the numbers are, and where they are from. */
+/** The facts of an Arrow stream about its bars: their symbols, the meaning of the numbers, and their origin. */
 async function streamFacts(
   view: LakeView,
   { symbols, series, adjustment }: KlinesRequest,

@@ -45,7 +45,7 @@ const DOUBLES: ReadonlySet<string> = new Set(
   INSTRUMENT_EXT.filter(({ type }) => type === "double").map(({ name }) => name),
 );
 
-/** Instruments in the form that the client accepts. @param more members beside `data`; a table has none. */
+/** Instruments in the form that the client accepts. @param more members in addition to `data`; a table has none. */
 async function instrumentsBody(
   view: LakeView,
   format: BodyFormat,

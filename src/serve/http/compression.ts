@@ -27,7 +27,7 @@ export function addCompression(app: FastifyInstance): void {
   });
 }
 
-/** Says that the response depends on a header of the request, beside those already said. */
+/** Adds a header of the request to those that the response depends on. */
 export function varyBy(reply: FastifyReply, header: string): void {
   const said = reply.getHeader("vary");
   void reply.header("vary", said === undefined ? header : `${String(said)}, ${header}`);

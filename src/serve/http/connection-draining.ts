@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { FastifyInstance } from "fastify";
 
 /**
- * Ends kept-alive connections after their last response: else closing would wait for the clients to close them. Node
+ * Ends keep-alive connections after their last response: else closing would wait for the clients to close them. Node
  * counts a connection as idle as soon as its response is written, and would cut off what the network has not taken yet.
  * So idle connections are only ended while no response is in that state.
  */

@@ -4,7 +4,7 @@ import { API_KEY_HEADER, ENDPOINTS } from "../../wire/endpoints.js";
 
 /** Headers of a response that a page's script may read. */
 const EXPOSED = ["etag", "retry-after", "x-replay-time", "x-request-id"];
-/** Seconds for which a browser keeps the response to a preflight: Chromium's limit. */
+/** Seconds for which a browser caches the response to a preflight: Chromium's limit. */
 const MAX_AGE_S = 7200;
 
 /** Permits pages of other origins to call the service. Adds nothing without origins: browsers then refuse the calls. */

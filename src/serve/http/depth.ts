@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { DEPTH_PATHS } from "../../wire/endpoints.js";
 import { RequestError } from "./errors/request-error.js";
 
-/** Order books: a lake has none, so that no key may ask for them. */
+/** Order books: a lake has none, so no key may request them. */
 export function addDepth(app: FastifyInstance): void {
   for (const url of DEPTH_PATHS)
     app.get(url, async () => {

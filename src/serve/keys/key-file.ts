@@ -42,7 +42,7 @@ async function stampOf(path: string): Promise<string> {
 
 const changeShape = z.object({ ...ownerShape.shape, since: z.number(), id: z.string() });
 type Change = z.infer<typeof changeShape>;
-/** A command that was stopped in the middle of a change goes on with it: a running process counts as alive. */
+/** A command that was suspended during a change continues with it: a running process counts as alive. */
 const CHANGE: LeaseKind<Change> = {
   content: changeShape,
   ownerOf: (content) => content,

@@ -6,12 +6,12 @@ import { type KeyRecord, type KeyStore, keysText, parseKeys } from "./key-record
 
 const FOLDER = "keys";
 const NAME = /^(\d{12})\.json$/;
-/** Changes of others that one change lets pass. */
+/** Attempts of one change, each lost to a change of another process. */
 const MAX_ATTEMPTS = 50;
 
 /**
  * Keys in a place that several machines share. Each change creates the next numbered file, so of two changes at the same
- * time one succeeds, and the other one is made again upon it. Earlier versions stay: they show who had a key, and when.
+ * time one succeeds, and the other one is made again upon it. Earlier versions remain: they show who had a key, and when.
  */
 export function keyPlace(storage: Pick<Storage, "location" | "list" | "readText" | "putIfAbsent">): KeyStore {
   const newest = async (): Promise<number> => {

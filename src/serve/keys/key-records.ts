@@ -102,7 +102,7 @@ export async function addKey(store: KeyStore, name: string, grant: KeyGrant, now
   return `bl_${id}_${secret}`;
 }
 
-/** Revokes a key; it stays in the list. @throws {UsageError} where no valid key has the name. */
+/** Revokes a key; it remains in the list. @throws {UsageError} where no valid key has the name. */
 export async function revokeKey(store: KeyStore, name: string, now: number): Promise<void> {
   await store.change((keys) => {
     const at = keys.findIndex((key) => key.name === name && key.revokedAt === undefined);

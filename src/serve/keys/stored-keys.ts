@@ -34,7 +34,7 @@ export class StoredKeys implements KeyRing {
   /**
    * Reads the keys.
    *
-   * @param onFault called where they cannot be read later; the previous keys stay valid then.
+   * @param onFault called where they cannot be read later; the previous keys remain valid then.
    * @throws {UsageError} where their list is damaged.
    */
   static async open(
@@ -70,7 +70,7 @@ export class StoredKeys implements KeyRing {
       });
     }
     if (this.#checking === undefined || now - this.#checkedAt >= PATIENCE_MS) return;
-    // A request waits for new keys, but not for a place that is slow: the previous keys stay valid.
+    // A request waits for new keys, but not for a place that is slow: the previous keys remain valid.
     const enough = new AbortController();
     await Promise.race([this.#checking, this.#clock.sleep(PATIENCE_MS, enough.signal).catch(() => {})]);
     enough.abort();

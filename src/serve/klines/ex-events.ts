@@ -72,7 +72,7 @@ export async function readExEvents(
   return events;
 }
 
-/** The events where segments have all daily bars of the symbols, or what has those built that are missing. */
+/** The events where segments have all daily bars of the symbols, or a function that builds the missing segments. */
 async function eventsFromSegments(
   version: LakeVersion,
   snapshot: Snapshot,

@@ -5,7 +5,7 @@ import type { Series } from "./series.js";
 
 /** A request for bars. */
 export interface KlinesRequest {
-  /** Without repeats; the response keeps their order. */
+  /** Without repeats; the response has their order. */
   readonly symbols: readonly string[];
   readonly series: Series;
   readonly adjustment: Adjustment;

@@ -32,7 +32,7 @@ export const readQuoteBars: ReadQuoteBars = async (view, symbols) => {
   };
 };
 
-/** As {@link readQuoteBars}, but with the volume of minutes in shares: so that of more minutes can be added. */
+/** As {@link readQuoteBars}, but with the volume of minutes in shares, so that volumes of more minutes can be added. */
 export async function quoteBarsInShares(
   view: LakeView,
   symbols: readonly string[],

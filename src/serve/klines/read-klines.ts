@@ -232,7 +232,7 @@ function newestOf({ files }: Snapshot): Record<Region, number> {
   return newest;
 }
 
-/** Remembers where each symbol's bars end, for the next look back, unless the window cut them off. */
+/** Records where each symbol's bars end, for the next look back, unless the window cut them off. */
 function noteNewest(
   view: LakeView,
   request: KlinesRequest,

@@ -57,11 +57,11 @@ export interface LakeView {
   calendars(): Promise<Calendars>;
   /** The latest trading day of each region with minute bars; empty where there are none. */
   latestDays(): Promise<DaysOf>;
-  /** In a replay: a region's latest day stays the latest before this instant (epoch milliseconds). */
+  /** In a replay: a region's latest day remains the latest before this instant (epoch milliseconds). */
   nextDay(region: Region): Promise<number>;
 }
 
-/** Most symbols whose ex-events are cached: requests for ever new symbols must not fill the memory. */
+/** Most symbols whose ex-events are cached: requests for more and more new symbols must not fill the memory. */
 const MOST_SYMBOLS = 100_000;
 
 const REGION_NAMES = Object.keys(REGIONS) as Region[];
@@ -92,7 +92,7 @@ export interface ReaderOptions {
   readonly pointInTime: PointInTime;
   /** Called for each damaged file. Undefined: files are not verified. */
   readonly onDamage?: ((error: LakeError) => void) | undefined;
-  /** Where this machine keeps segments of bars, from which windows of the past are read; false: nowhere. */
+  /** Where this machine stores segments of bars, from which windows of the past are read; false: nowhere. */
   readonly segments?: SegmentOptions | false | undefined;
   /** In a replay: whether the first version of reference data counts as known before it was seen. @default false */
   readonly assumesReference?: boolean | undefined;
@@ -181,7 +181,7 @@ export class LakeReader {
     return this.at(this.#asOfNow(), reading);
   }
 
-  /** The lake as a request sees it at a time of the replay; what is read of a later time is shown to nobody before. */
+  /** The lake as a request sees it at a time of the replay; no request of an earlier time gets what is read of a later one. */
   at({ now, visibleUntil }: AsOfTime, { caller, signal, acquireMemory }: Reading): LakeView {
     const assumesReference = this.#assumesReference;
     const visibility = visibleUntil === undefined ? undefined : { until: visibleUntil, assumesReference };

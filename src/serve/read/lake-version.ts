@@ -25,7 +25,7 @@ export interface LakeSource {
 }
 
 /**
- * The lake for one request: every table stays at the version that the request read first, and has only the rows that are
+ * The lake for one request: every table has the version that the request read first, and has only the rows that are
  * visible at its as-of time. All rows are read through {@link LakeVersion.relation}.
  */
 export class LakeVersion {

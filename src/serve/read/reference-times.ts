@@ -3,7 +3,7 @@ import { REFERENCE_TABLES } from "./reference-data.js";
 
 /**
  * The instants (epoch milliseconds, ascending) at which reference data was seen to change: between two of them, what was
- * known of it stays the same.
+ * known of it does not change.
  */
 export async function loadReferenceTimes(version: LakeVersion): Promise<number[]> {
   return version.query(async (session) => {

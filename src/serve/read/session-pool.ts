@@ -60,7 +60,7 @@ export class SessionPool {
 
   /**
    * Closes idle connections now, the others when they are returned, and the database with the last one. A client that
-   * has gone may leave a statement that still runs.
+   * disconnected may leave a statement that still runs.
    *
    * @returns resolves when the database is closed, and its folder for spilled data is deleted.
    */

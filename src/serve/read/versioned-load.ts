@@ -2,7 +2,7 @@
 export class VersionedLoad<T> {
   #loaded: { readonly versions: string; readonly value: Promise<T> } | undefined;
 
-  /** The value at some versions. A load that fails is not kept. */
+  /** The value at some versions. A load that fails is not cached. */
   async of(versions: string, load: () => Promise<T>): Promise<T> {
     if (this.#loaded?.versions === versions) return this.#loaded.value;
     const loaded = { versions, value: load() };

@@ -9,7 +9,7 @@ export const MAX_SPEED = 10_000;
 export interface ReplayState {
   /** Epoch milliseconds. */
   readonly time: number;
-  /** Replayed seconds for each second; 0 holds the time. */
+  /** Replayed seconds for each second; 0 stops the time. */
   readonly speed: number;
 }
 
@@ -62,7 +62,7 @@ export class ReplayClock {
     for (const listener of this.#listeners) listener(isBack);
   }
 
-  /** Real milliseconds until the next whole minute of the replayed time; infinite where the time stands still. */
+  /** Real milliseconds until the next whole minute of the replayed time; infinite where the time is stopped. */
   untilNextMinute(): number {
     const { speed } = this.#from;
     if (speed === 0) return Number.POSITIVE_INFINITY;

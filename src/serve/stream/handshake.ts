@@ -11,7 +11,7 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /**
- * Gives a request that asked for an upgrade back to the server, without what asked for it: Node takes every such request
+ * Gives a request that asked for an upgrade back to the server, without its headers of the upgrade: Node takes every such request
  * from the server as soon as it has one listener for upgrades, and HTTP/2 clients ask for one in ordinary requests.
  */
 export function handBack(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
@@ -36,7 +36,7 @@ export function refuseHandshake(socket: Socket, error: unknown, requestId: strin
   const { status, body, retryAfterMs } = responseOf(error, requestId);
   const text = JSON.stringify(body);
   const wait = retryAfterMs === undefined ? "" : `retry-after: ${Math.ceil(retryAfterMs / 1000)}\r\n`;
-  // The connection stays half open until the client ends it, too: it is not waited for.
+  // The connection remains half open until the client ends it, too: nothing waits for that.
   socket.once("finish", () => socket.destroy());
   socket.end(
     `HTTP/1.1 ${status} ${REASONS[status] ?? "Error"}\r\nconnection: close\r\n` +

@@ -5,20 +5,20 @@ import type { AsOfTime } from "../replay/as-of-time.js";
 
 const EVERYTHING: Caller = { name: "stream" };
 
-/** How a look sees the lake. */
+/** How a read sees the lake. */
 interface LookOptions {
   /** @default a caller that may see everything */
   readonly caller?: Caller;
   /** @default now */
   readonly asOf?: AsOfTime;
-  /** Ends the look, besides the end of all. */
+  /** Ends this read; the end of all reads ends it, too. */
   readonly signal?: AbortSignal;
 }
 
 /** Reads the lake at one instant, with a share of the memory of all responses. */
 export type LookAtLake = <T>(read: (view: LakeView) => Promise<T>, options?: LookOptions) => Promise<T>;
 
-/** @param ending ends every look. */
+/** @param ending ends every read. */
 export function lookAtLake(reader: LakeReader, budgets: MemoryBudgets, ending: AbortSignal): LookAtLake {
   return async (read, { caller = EVERYTHING, asOf, signal: own } = {}) => {
     const signal = own === undefined ? ending : AbortSignal.any([ending, own]);

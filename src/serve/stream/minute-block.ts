@@ -8,7 +8,7 @@ export class MinuteBlock {
   /** The first row that was not added yet. */
   #next = 0;
 
-  /** @param bars those that the positions of the minutes stand for. */
+  /** @param bars the bars that the positions of the minutes refer to. */
   constructor(bars: readonly RunningBars[], minutes: Minutes) {
     this.#bars = bars;
     this.#minutes = minutes;

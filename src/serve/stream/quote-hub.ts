@@ -13,11 +13,11 @@ import type { QuoteStream } from "./quote-stream.js";
 import { ReplayedBars } from "./replayed-bars.js";
 import { MAX_SUBSCRIPTIONS, parseCommand, StreamError, subscribedText } from "./stream-message.js";
 
-/** Symbols whose quotes are made at once: what that takes of memory is bounded, however many are subscribed to. */
+/** Symbols whose quotes are made at once: this bounds the memory, however many are subscribed to. */
 const BLOCK_SYMBOLS = 1000;
 /** Most subscriptions of all connections together. */
 const MOST_SUBSCRIPTIONS = 1_000_000;
-/** Unknown symbols after which a command looks no more symbols up. */
+/** Unknown symbols after which a command reads no more symbols. */
 const MOST_UNKNOWN = 1000;
 /** Unknown symbols that an error names. */
 const NAMED_SYMBOLS = 5;
@@ -30,11 +30,11 @@ export interface HubOptions {
   readonly isReplayed: boolean;
   /** Calls a function when the replay is set to an earlier time. @returns a function that ends it. */
   readonly onSetBack: (listener: () => void) => () => void;
-  /** Waits until quotes may have changed; the lake is then looked at. */
+  /** Waits until quotes may have changed; the lake is then read. */
   readonly nextChange: (signal: AbortSignal) => Promise<void>;
   /** Whether a connection's key is still valid. */
   readonly isValid: (stream: QuoteStream) => boolean;
-  /** Called before each look, to load keys that were added or revoked. */
+  /** Called before each read, to load keys that were added or revoked. */
   readonly refresh?: (() => Promise<void>) | undefined;
   /** Counts a command as a request of the key. @throws {RequestError} RATE_LIMITED */
   readonly takeQuota: (caller: Caller) => Promise<void>;
@@ -55,7 +55,7 @@ export class QuoteHub {
   /** How often the replay was set to an earlier time: quotes that were read before the last one are not sent. */
   #setBacks = 0;
   readonly #endSetBacks: () => void;
-  /** The end of the work that was begun last: one look or command at a time. */
+  /** The end of the work that was begun last: one read or command at a time. */
   #turn: Promise<unknown> = Promise.resolve();
   #isWatching = false;
 
@@ -122,7 +122,7 @@ export class QuoteHub {
 
   /**
    * Subscribes to symbols in blocks, between which the commands of other connections have their turn. It ends early where
-   * many symbols are unknown: each block of them takes queries, and leaves nothing that would make the next one shorter.
+   * many symbols are unknown: each block of them takes queries, and nothing of it can be cached for the next one.
    */
   async #subscribe(stream: QuoteStream, symbols: readonly string[]): Promise<void> {
     const added = symbols.filter((symbol) => !stream.symbols.has(symbol));
@@ -163,7 +163,7 @@ export class QuoteHub {
     );
     // The next push has the quotes of the new time.
     const isLeft = setBacks !== this.#setBacks;
-    // Nothing is awaited after this: a connection that is over has no subscriptions.
+    // Nothing is awaited after this: a connection that has ended has no subscriptions.
     if (!this.#streams.has(stream)) {
       for (const symbol of others) this.#replayed?.forget(symbol);
       return [];
@@ -199,7 +199,7 @@ export class QuoteHub {
     }
   }
 
-  /** Looks at the lake whenever quotes may have changed, while there are connections. */
+  /** Reads the lake whenever quotes may have changed, while there are connections. */
   async #watch(): Promise<void> {
     this.#isWatching = true;
     const { signal } = this.#ending;
@@ -220,7 +220,7 @@ export class QuoteHub {
     this.#isWatching = false;
   }
 
-  /** Forgets the quotes of a later time, which a replay has left; the next push has all quotes of its new time. */
+  /** Drops the quotes of a later time, which a replay has left; the next push has all quotes of its new time. */
   #forgetQuotes(): void {
     this.#setBacks += 1;
     this.#state = "";
@@ -228,7 +228,7 @@ export class QuoteHub {
     for (const stream of this.#streams) stream.forgetUnsent();
   }
 
-  /** Gives the quotes that have changed to those who subscribed to them: all as they are at the same instant. */
+  /** Sends the quotes that have changed to their subscribers: all quotes of the same instant. */
   async #push(): Promise<void> {
     const setBacks = this.#setBacks;
     await this.#look(async (view) => {

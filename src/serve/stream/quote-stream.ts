@@ -23,7 +23,7 @@ const FAULT = 1011;
 export type Carry = (stream: QuoteStream, text: string) => Promise<string>;
 
 /**
- * One connection of a client. What is kept for it is bounded: its subscriptions, the newest unsent quote of each of them,
+ * One connection of a client. Its memory is bounded: its subscriptions, the newest unsent quote of each of them,
  * one message that is being sent, and a few messages of the client that wait for their turn.
  */
 export class QuoteStream {
@@ -107,7 +107,7 @@ export class QuoteStream {
     void this.#send(quotesMessage(quotes)).then(() => this.flush());
   }
 
-  /** Closes the connection of a client that reads too slowly, or is gone. Called every second or so. */
+  /** Closes the connection of a client that reads too slowly, or has disconnected. Called every second or so. */
   check(): void {
     const now = ticksOf(this.#clock);
     if (this.#closingSince !== undefined) {

@@ -5,7 +5,7 @@ import { type DaySegment, daySegment } from "./day-segment.js";
 import type { LookAtLake } from "./look-at-lake.js";
 import { RunningDay } from "./running-day.js";
 
-/** How long before the next segment begins its bars are read, in replayed time. */
+/** Time before the next segment begins at which its bars are read, in replayed time. */
 const LEAD_MS = 60 * MINUTE_MS;
 
 /** The bars of a segment that has not begun. */
@@ -17,7 +17,7 @@ interface Coming {
   readonly ending: AbortController;
 }
 
-/** The bars of the quotes of a region's symbols in a replay: of the current {@link DaySegment}, and of the one that comes. */
+/** The bars of the quotes of a region's symbols in a replay: of the current {@link DaySegment}, and of the next one. */
 export class RegionBars {
   readonly #region: Region;
   readonly #look: LookAtLake;

@@ -7,9 +7,9 @@ import { RegionBars } from "./region-bars.js";
 const NO_BARS: QuoteBars = { daily: [], minutes: undefined };
 
 /**
- * The bars of quotes in a replay. They are kept in memory and brought forward minute by minute: no query is waited for
- * unless the replay is set to another time, or runs faster than minutes can be read. Of symbols that were forgotten
- * nothing is kept. One call at a time.
+ * The bars of quotes in a replay. They are in memory and brought forward minute by minute: nothing waits for a query
+ * unless the replay is set to another time, or runs faster than minutes can be read. Nothing is stored of symbols
+ * that were forgotten. One call at a time.
  */
 export class ReplayedBars {
   readonly #look: LookAtLake;

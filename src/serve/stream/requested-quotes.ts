@@ -6,7 +6,7 @@ import type { ReplayClock } from "../replay/replay-clock.js";
 import { lookAtLake } from "./look-at-lake.js";
 import { ReplayedBars } from "./replayed-bars.js";
 
-/** Symbols whose bars are kept: some 20 MB. */
+/** Symbols whose bars are cached: some 20 MB. */
 const MOST_SYMBOLS = 20_000;
 
 /** What {@link RequestedQuotes} work with. */
@@ -17,7 +17,7 @@ interface RequestedQuotesOptions {
 }
 
 /**
- * The bars of quotes in a replay, for requests: kept in memory as those of the stream, and shared by all clients. A
+ * The bars of quotes in a replay, for requests: in memory as those of the stream, and shared by all clients. A
  * symbol's first request, and the first after the replay was set to another time, query the lake.
  */
 export class RequestedQuotes {

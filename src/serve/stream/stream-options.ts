@@ -7,7 +7,7 @@ import { nextMinute } from "../replay/next-minute.js";
 import { instantText } from "../replay/replay-clock.js";
 import type { StreamOptions } from "./add-stream.js";
 
-/** How often the stream looks at a lake that is not replayed. */
+/** Time between two reads of a lake that is not replayed, in milliseconds. */
 const LOOK_EVERY_MS = 1000;
 
 /** The options of a service that its stream depends on. */

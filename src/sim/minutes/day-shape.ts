@@ -31,7 +31,7 @@ export interface DayShape {
   turn1Price: number;
   turn2Volume: number;
   turn2Price: number;
-  /** Whether the price stays the same from the second turning point on. */
+  /** Whether the price does not change from the second turning point on. */
   sealed: boolean;
   /** Whether the day has an opening auction bar, where the region has one. */
   auction: boolean;

@@ -7,7 +7,7 @@ import { dayTick, highestTicks, lowestTicks } from "./price-grid.js";
 /** The kinds of a day, as stored in {@link PricePath.kind}. Up and down say which limit the price reached. */
 export const DAY_KIND = {
   ordinary: 0,
-  /** Reaches the limit during the day and stays there until the close. */
+  /** Reaches the limit during the day and remains there until the close. */
   sealedUp: 1,
   /** Trades only at the limit. */
   lockedUp: 2,

@@ -56,7 +56,7 @@ export async function askJson<T>(address: string, signal?: AbortSignal): Promise
   return (await (await ask(address, signal)).json()) as T;
 }
 
-/** What a component waits for. The value of an earlier address stays until the next one is there. */
+/** What a component waits for. The value of an earlier address remains until the next one has arrived. */
 export interface Waiting<T> {
   readonly value: T | undefined;
   readonly fault: Fault | undefined;

@@ -19,7 +19,7 @@ export interface ShownState {
 
 export const StateContext = createContext<ShownState | undefined>(undefined);
 
-/** The state of the address, and what has changed since: the page keeps it until the user asks for the newest. */
+/** The state of the address, and what has changed since: the page shows it until the user requests the newest one. */
 export function useLakeState(): ShownState {
   const asOf = useAddress().query.get("asof");
   const [report, setReport] = useState<LakeReport>();

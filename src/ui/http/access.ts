@@ -21,8 +21,8 @@ const OPEN_AGAIN = "press Enter where barlake ui runs: it opens a new address";
 
 /**
  * Who may use the workspace: the browser that opened its address. The token of an address is valid once; from then on
- * the browser has a cookie that scripts cannot read and other sites cannot send. So an address that was seen by others,
- * in a list of processes or a history, opens nothing.
+ * the browser has a cookie that scripts cannot read and other sites cannot send. So others who see the address,
+ * in a list of processes or a history, cannot use it.
  */
 export class Access {
   readonly #port: number;

@@ -33,7 +33,7 @@ export function addGuard(app: FastifyInstance, access: () => Access): void {
           .code(405)
           .header("allow", "GET, HEAD")
           .send({ message: `${method} is for no such address`, hint: null });
-      // Browsers name the origin of every such request: what names none was not sent by the page.
+      // Browsers name the origin of every such request: a request without one was not sent by the page.
       if (headers.origin === undefined || verdict.kind !== "permitted")
         return reply.code(403).send({ message: "only the workspace's own page sends this", hint: null });
       return;

@@ -67,7 +67,7 @@ function instantOf(text: string): number {
   });
 }
 
-/** The newest coverage that was measured. It is a class because it keeps it: several pages ask for the same. */
+/** The newest coverage that was measured. It is a class because it caches it: several pages request the same. */
 class CoverageCache {
   readonly #parts: WorkspaceParts;
   #known: { readonly id: string; readonly at: number; readonly report: Promise<CoverageReport> } | undefined;
@@ -80,7 +80,7 @@ class CoverageCache {
     const { lake, clock, readers } = this.#parts;
     const now = clock.now();
     if (this.#known?.id === state.id && now - this.#known.at < COVERAGE_MS) return this.#known.report;
-    // It goes on when the page that requested it is closed: other pages may wait for the same result.
+    // It continues when the page that requested it is closed: other pages may wait for the same result.
     const { signal } = new AbortController();
     const report = readers.use(state, { signal }, (reader) => coverageReport({ reader, lake, clock }, state));
     const known = { id: state.id, at: now, report };

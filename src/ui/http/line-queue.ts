@@ -1,6 +1,6 @@
 /**
  * Lines that one side makes and the other sends: the maker waits until the line before was taken. It is a class because
- * it keeps the lines between the two.
+ * it owns the lines between the two.
  */
 export class LineQueue {
   readonly #lines: string[] = [];

@@ -1,6 +1,6 @@
 /**
  * Headers of every response: scripts of the workspace alone, none within the page, nothing from elsewhere, no frame
- * around it. Styles may stand in the page, because the charts set them.
+ * around it. Styles are permitted in the page, because the charts set them.
  */
 export const PAGE_POLICY: Readonly<Record<string, string>> = {
   "content-security-policy": [

@@ -25,9 +25,9 @@ import { ResultCache } from "./result-cache.js";
 
 /** What the ledger says is compared again after this time: sessions begin, and what was open becomes due. */
 const LEDGER_MS = 300_000;
-/** Pages of lists, and counts of rules, that are kept. */
+/** Pages of lists, and counts of rules, that are cached. */
 const MOST_KEPT = 200;
-/** Ledgers that are kept: each has the gaps of every symbol. */
+/** Ledgers that are cached: each has the gaps of every symbol. */
 const MOST_LEDGERS = 2;
 /** Longest text of a filter. */
 const MOST_TEXT = 200;

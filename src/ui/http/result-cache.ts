@@ -7,21 +7,21 @@ interface CachedResult {
 }
 
 /**
- * The newest results by their keys: several pages ask for the same, and one goes back and forth. It is a class because it
- * keeps them.
+ * The newest results by their keys: several pages request the same results, and a page requests them again. It is a class
+ * because it caches them.
  */
 export class ResultCache {
   readonly #most: number;
   /** The least recently used first. */
   readonly #kept = new Map<string, CachedResult>();
 
-  /** @param most results that are kept */
+  /** @param most results that are cached */
   constructor(most: number) {
     this.#most = most;
   }
 
   /**
-   * The result of a key, made once. A failure is not kept: the next call makes it again.
+   * The result of a key, made once. A failure is not cached: the next call makes it again.
    *
    * @param gone aborts when the caller no longer waits.
    * @param make gets a signal that aborts when nobody waits any more.

@@ -18,7 +18,7 @@ import { ResultCache } from "./result-cache.js";
 
 /** The runs of other processes are read again after this time, for all pages together. */
 const LIVE_MS = 2000;
-/** Such readings that are kept: the one before may still be waited for. */
+/** Such reads that are cached: a page may still wait for the one before. */
 const MOST_LIVE = 2;
 /** Most bytes of the body of a request. */
 const BODY_LIMIT = 4096;

@@ -5,7 +5,7 @@ const FIRST = 20_000;
 const NUMBER = 10_000;
 
 /**
- * A port for a lake, the same each time: what a browser keeps for an address, such as what was typed and not saved, is
+ * A port for a lake, the same each time: what a browser stores for an address, such as drafts of notebooks, is
  * found again when the workspace is started again.
  */
 export function steadyPort(location: string): number {

@@ -35,7 +35,7 @@ const WINDOW_DAYS: Readonly<Record<Period, number | undefined>> = {
   "30m": 240,
   "60m": 480,
   "1d": 3700,
-  // They are made of whole spans before a date can be compared, so a window would save nothing.
+  // They are aggregated over the whole history before a date can be compared, so a window would save nothing.
   "1w": undefined,
   "1M": undefined,
   "1Q": undefined,

@@ -4,7 +4,7 @@ import type { FoundInstrument } from "../page-data.js";
 import type { LakeState } from "../session/lake-states.js";
 import { type ListedInstrument, listInstruments } from "./find-instruments.js";
 
-/** Lists of states that are kept: the newest, and one of the past beside it. */
+/** Lists of states that are cached: the newest, and one of the past. */
 const MOST_LISTS = 2;
 
 /** The instruments of one state. */
@@ -19,7 +19,7 @@ interface InstrumentList {
 /** Gives a session over a state. */
 type Read = (use: (reader: Reader) => Promise<FoundInstrument[]>) => Promise<FoundInstrument[]>;
 
-/** The instruments of each state, read once: a keystroke searches in memory. It is a class because it keeps them. */
+/** The instruments of each state, read once: a keystroke searches in memory. It is a class because it caches them. */
 export class InstrumentLists {
   /** By the id of the state, the least recently used first. */
   readonly #lists = new Map<string, InstrumentList>();
@@ -45,7 +45,7 @@ export class InstrumentLists {
     const list = this.#lists.get(state.id) ?? begin(read);
     this.#lists.delete(state.id);
     this.#lists.set(state.id, list);
-    // A failure is not kept: the next search reads again.
+    // A failure is not cached: the next search reads again.
     list.whole.catch(() => {
       if (this.#lists.get(state.id) === list) this.#lists.delete(state.id);
     });

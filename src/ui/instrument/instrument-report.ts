@@ -9,7 +9,7 @@ const MOST_ANNOUNCED = 400;
 /** Most periods of the table of statements. */
 const MOST_PERIODS = 60;
 
-/** What the view of an instrument shows beside its bars. Most of it is null for a symbol that the lake does not know. */
+/** What the view of an instrument shows in addition to its bars. Most of it is null for a symbol that the lake does not know. */
 export async function instrumentReport(
   { session }: Reader,
   list: readonly ListedInstrument[],

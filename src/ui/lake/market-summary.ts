@@ -22,7 +22,7 @@ interface TradedRow {
   readonly amount: number;
 }
 
-/** What each region's newest landed session was like. @param now epoch milliseconds. */
+/** A summary of each region's newest landed session. @param now epoch milliseconds. */
 export async function marketSummary({ session, snapshots }: Reader, now: number): Promise<MarketReport[]> {
   const snapshot = snapshots.find(({ table }) => table === BARS_1D);
   const years = new Map<Region, number>();

@@ -33,7 +33,7 @@ export async function renameNotebook(
 ): Promise<MoveOutcome> {
   expectNotebookName(to);
   return withFile(folder, { name, before }, async (path, root) => {
-    // Both names are there for a moment: no other file is ever replaced.
+    // Both names exist for a short time: no other file is ever replaced.
     if (!(await linkIfAbsent(path, join(root, `${to}.sql`)))) return { kind: "taken" };
     await rm(path);
     return { kind: "done" };

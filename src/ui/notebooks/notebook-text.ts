@@ -10,7 +10,7 @@ export interface NotebookText {
   readonly isExact: boolean;
 }
 
-/** Reads a notebook's file; a mark of byte order stays in the text. @throws the system's error. */
+/** Reads a notebook's file; a byte order mark remains in the text. @throws the system's error. */
 export async function readNotebookText(path: string): Promise<NotebookText> {
   const bytes = await readFile(path);
   const text = bytes.toString("utf8");

@@ -26,17 +26,17 @@ const MOST_OPTIONS = 2000;
 interface RunUse {
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** The results that were kept since its last call. */
+  /** The results that were stored since its last call. */
   readonly taken: () => readonly ResultReport[];
   /** Lines on which the requested cells begin. @default every cell */
   readonly requested?: readonly number[] | undefined;
 }
 
 /**
- * Runs a notebook; what it gives arrives line by line, each cell when it has ended. Cells that only prepare the requested
+ * Runs a notebook; its output arrives line by line, each cell when it has ended. Cells that only prepare the requested
  * ones run without being shown, unless they fail.
  *
- * @throws the signal's reason where it aborts: it says more than the fault of the statement that was interrupted.
+ * @throws the signal's reason where it aborts: it is more precise than the fault of the interrupted statement.
  */
 export async function* notebookLines(
   engine: QueryEngine,
@@ -58,7 +58,7 @@ export async function* notebookLines(
       values = await computeParameters(engine, notebook, own);
     } catch (error) {
       signal.throwIfAborted();
-      // The controls are there all the same: by them the refused value is replaced.
+      // The controls are sent nevertheless: the user needs them to replace the refused value.
       const parameters = await refusedReports(engine, notebook, own);
       if (parameters !== undefined) yield { ...begin, parameters };
       throw error;

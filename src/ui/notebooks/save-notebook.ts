@@ -15,7 +15,7 @@ export interface SavedNotebook {
   readonly before: string | null;
 }
 
-/** What became of it: `changed` where the file is no longer what the text was made from, and nothing was written. */
+/** The result: `changed` where the file is no longer what the text was made from, and nothing was written. */
 export type SaveOutcome =
   | { readonly kind: "saved"; readonly hash: string }
   /** `theirs` is what the file contains now; null where it is gone. */
@@ -73,7 +73,7 @@ export async function writableFolder(folder: string | undefined): Promise<string
   }
 }
 
-/** What stands at a path; undefined where nothing does. @throws {UsageError} for a link, or a folder. */
+/** What is at a path; undefined where nothing is. @throws {UsageError} for a link, or a folder. */
 export async function fileAt(path: string): Promise<(NotebookText & { readonly mode: number }) | undefined> {
   const facts = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;

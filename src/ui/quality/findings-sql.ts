@@ -14,9 +14,9 @@ export interface FindingsFilter {
   readonly to?: string | undefined;
 }
 
-/** Stands for the symbol of findings that name none, or an empty one. */
+/** The symbol of findings that name none, or an empty one. */
 export const NO_SUBJECT = "-";
-/** Stands for the region of symbols whose exchange is not known. */
+/** The region of symbols whose exchange is not known. */
 export const NO_REGION = "-";
 
 /** The first day and the last day of a finding: the first of these columns that it has. */
@@ -28,7 +28,7 @@ export interface FindingsQuery {
   /** The columns of the rule, in their order. */
   readonly columns: readonly { readonly name: string; readonly type: string }[];
   /**
-   * A query of the rule's columns and beside them `f_subject`, `f_region`, `f_first`, `f_last`, `f_dataset` and `f_at` (the
+   * A query of the rule's columns and in addition `f_subject`, `f_region`, `f_first`, `f_last`, `f_dataset` and `f_at` (the
    * bar's label, ISO 8601).
    */
   readonly sql: string;

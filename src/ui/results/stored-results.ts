@@ -17,7 +17,7 @@ const MOST_ROWS = 500;
 /**
  * Results of runs, so that a page can scroll and export them: each is copied, while it is read, into a table of a database
  * of the workspace, in which no statement of a user runs. Memory and disk are bounded; a result that exceeds them is not
- * kept, and has no id. It is a class because it owns the database.
+ * stored, and has no id. It is a class because it owns the database.
  */
 export class StoredResults implements Disposable {
   readonly #limits: { readonly memory: string; readonly spilled: string };
@@ -30,7 +30,7 @@ export class StoredResults implements Disposable {
     this.#limits = limits;
   }
 
-  /** A session's engine whose results are kept, and a function that gives those since its last call, in their order. */
+  /** A session's engine whose results are stored, and a function that gives those since its last call, in their order. */
   keeping(session: Session): { readonly engine: QueryEngine; readonly take: () => readonly ResultReport[] } {
     let kept: ResultReport[] = [];
     const engine: QueryEngine = {

@@ -13,7 +13,7 @@ const MOST_NAMED = 20;
 /** Longest text of the options: they can name thousands of symbols. */
 const MOST_OPTIONS = 300;
 
-/** Everything about one run: what it asked for, what failed and why, and what it changed. @throws {UsageError} */
+/** Everything about one run: what it requested, what failed and why, and what it changed. @throws {UsageError} */
 export async function runDetailsReport(
   { session }: Reader,
   lake: Lake,

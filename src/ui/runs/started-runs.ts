@@ -19,8 +19,8 @@ interface Started {
 }
 
 /**
- * Runs that were started from the page: one of a pipeline at a time. What another process runs is kept apart by the
- * leases of the lake and of the key, as for every run. It is a class because it owns runs.
+ * Runs that were started from the page: one of a pipeline at a time. The leases of the lake and of the key separate it
+ * from the runs of other processes, as for every run. It is a class because it owns runs.
  */
 export class StartedRuns implements AsyncDisposable {
   readonly #lake: Lake;

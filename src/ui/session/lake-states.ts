@@ -19,7 +19,7 @@ export interface LakeState {
 /** Most states that pages can name; a page that names an older one has to ask for a new one. */
 const MOST_STATES = 50;
 
-/** The states of a lake that pages show. It is a class because it remembers which ids stand for which versions. */
+/** The states of a lake that pages show. It is a class because it stores the versions of each id. */
 export class LakeStates {
   readonly #lake: Lake;
   /** The least recently used first. */
@@ -39,7 +39,7 @@ export class LakeStates {
     return this.#read(asOf);
   }
 
-  /** A state by its id. @throws {UsageError} where this process has not made it, or has forgotten it. */
+  /** A state by its id. @throws {UsageError} where this process has not made it, or has dropped it. */
   of(id: string): LakeState {
     const state = this.#known.get(id);
     if (state === undefined)
@@ -53,7 +53,7 @@ export class LakeStates {
     const { snapshots, refused } = await readableTables(this.#lake, { asOf });
     const id = idOf(snapshots, refused, asOf);
     const known = this.#known.get(id);
-    // Several instants can have the same versions: these are one state, and only the instant is the newest request's.
+    // Several instants can have the same versions: they are one state, whose instant is that of the newest request.
     const state =
       known === undefined
         ? { id, pointInTime: pinned(snapshots, asOf ?? now), snapshots, refused, asOf }
@@ -69,7 +69,7 @@ export class LakeStates {
   }
 }
 
-/** Exactly the versions of the snapshots; tables without a commit stay empty. */
+/** Exactly the versions of the snapshots; tables without a commit remain empty. */
 function pinned(snapshots: readonly Snapshot[], asOf: number): PointInTime {
   const existing = snapshots.filter(({ version }) => version >= 0);
   return { asOf, versions: new Map(existing.map(({ table, version }) => [table.name, version])) };

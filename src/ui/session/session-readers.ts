@@ -85,8 +85,8 @@ export class SessionReaders implements AsyncDisposable {
 
   /**
    * Runs `work` with a session over a state; waits while others run. `work` also gets a signal, which aborts when the
-   * time is up, when the use ends, or when the workspace closes: statements are interrupted by then, and whatever else
-   * it waits for has to end by that signal.
+   * time is up, when the use ends, or when the workspace closes: statements are interrupted by then, and everything else
+   * that it waits for has to end by that signal.
    *
    * @throws {QueryError} where the time is up; the signal's reason where it aborts.
    */

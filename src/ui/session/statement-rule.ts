@@ -29,7 +29,7 @@ const FIRST_WORDS: ReadonlySet<string> = new Set([
 
 const FOREIGN_BLANK = /[^\t-\r ]/;
 
-/** Words that may stand between EXPLAIN and the statement that it explains. */
+/** Words that may come between EXPLAIN and the statement that it explains. */
 const EXPLAIN_WORDS: ReadonlySet<string> = new Set(["analyze", "analyse", "verbose"]);
 
 /**
@@ -92,7 +92,7 @@ export const expectPermitted: StatementCheck = ({ type, count, sql }) => {
  */
 export function forbiddenBy(sql: string): string | undefined {
   const all = sqlTokens(sql);
-  // DuckDB takes them for blanks by a reading of quotes that differs from its scanner's.
+  // DuckDB replaces them by blanks, and finds the quotes in another way than its scanner does.
   const blank = all
     .map(({ kind, text }) => (kind === "blank" ? FOREIGN_BLANK.exec(text)?.[0] : undefined))
     .find(Boolean);
@@ -126,7 +126,7 @@ function firstWord(tokens: readonly SqlToken[]): string | undefined {
   let rest = tokens.slice(at + 1);
   while (rest[0] !== undefined && EXPLAIN_WORDS.has(rest[0].text.toLowerCase())) rest = rest.slice(1);
   if (rest[0]?.text === "(") {
-    // Options in parentheses, or a query in parentheses: both end, and the statement is what follows or stands within.
+    // Options in parentheses, or a query in parentheses: the statement is after the options, or within the parentheses.
     const end = rest.findIndex(({ text }) => text === ")");
     const inner = rest[1]?.text.toLowerCase() ?? "";
     if (!FIRST_WORDS.has(inner) && end > 0) rest = rest.slice(end + 1);

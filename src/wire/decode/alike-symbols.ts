@@ -10,7 +10,7 @@ import type { KlineBuffers } from "./kline-buffers.js";
 /** Most bars of a symbol after which the next ones are expected to be short: for long ones numbers are what takes time. */
 const MOST_BARS = 16;
 
-/** What bars must fulfil to be taken without a look at each symbol's columns. */
+/** What bars must fulfil to be taken without a check of each symbol's columns. */
 interface Bounds {
   readonly first: number;
   readonly last: number;
@@ -94,7 +94,7 @@ export class AlikeSymbols implements MemberRuns {
       accepted.accept(symbol, start + rows);
     }
     if (rows > 0) this.#pushColumns(rows);
-    // The kernel has read the others in vain: it is not asked again before a symbol without a defect.
+    // The kernel has read the others for nothing: it is not used again before a symbol without a defect.
     if (taken < count) this.#isShort = false;
     return taken;
   }

@@ -7,7 +7,7 @@ import {
 } from "../kline-columns.js";
 import { GrowingDoubles, GrowingInt64 } from "./growing-column.js";
 
-/** Most bytes that a pool keeps for reuse: the buffers of a few full responses. */
+/** Most bytes that a pool stores for reuse: the buffers of a few full responses. */
 const MAX_IDLE_BYTES = 256 * 2 ** 20;
 
 /** One bit for each column that a symbol must have, in the interface's order. */

@@ -1,7 +1,7 @@
 import type { KlineBuffers } from "./kline-buffers.js";
 
 /**
- * Sorts the bars from a row on by timestamp; of bars with equal timestamps the last one delivered stays.
+ * Sorts the bars from a row on by timestamp; of bars with equal timestamps the last one delivered is used.
  *
  * @returns the number of repeats that were removed; undefined where the bars were in order.
  */

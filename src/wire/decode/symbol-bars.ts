@@ -234,7 +234,7 @@ export class SymbolBars implements NumberRuns {
     return WIRE_COLUMNS[this.#index] ?? "";
   }
 
-  /** Records a defect of one bar. The bar keeps its row in the column, so that the columns stay aligned. */
+  /** Records a defect of one bar. The bar still has its row in the column, so that the columns remain aligned. */
   #defect(rule: IssueRule, text: string, byteOffset: number): void {
     const index = this.#target.length - this.#rows;
     if (this.#target instanceof GrowingDoubles) this.#target.push(Number.NaN);
@@ -286,7 +286,7 @@ export class SymbolBars implements NumberRuns {
     }
   }
 
-  /** Sorts the symbol's bars by timestamp if needed; of bars with equal timestamps the last one delivered stays. */
+  /** Sorts the symbol's bars by timestamp if needed; of bars with equal timestamps the last one delivered is used. */
   #sort(): void {
     const repeats = sortBars(this.#buffers, this.#rows);
     if (repeats !== undefined) this.#issues.add(sortedIssue(this.#symbol, repeats, this.#offset));

@@ -2,7 +2,7 @@
 const AHEAD = 4;
 
 /**
- * Symbols of which one after the other is asked for, mostly in their order: services respond in the order of the
+ * Symbols that are looked up one after the other, mostly in their order: services respond in the order of the
  * request, and leave out few. So the next ones are compared before a set is made, which takes as long as a tenth of a
  * response with a bar of each symbol.
  */

@@ -4,7 +4,7 @@ import type { Issue } from "../../core/issue.js";
 export const EARLIEST_MS = -2_208_988_800_000;
 export const LATEST_MS = 7_258_118_400_000;
 
-/** What is said about a bar whose timestamp is outside of what was requested, or of all time. */
+/** The issue of a bar whose timestamp is outside of the requested window, or of all possible times. */
 export function timeIssue(
   symbol: string,
   { ms, index, byteOffset }: { readonly ms: number; readonly index: number; readonly byteOffset: number },
@@ -25,7 +25,7 @@ export function timeIssue(
   };
 }
 
-/** What is said about a symbol whose bars were sorted. @param repeats that were removed. */
+/** The issue of a symbol whose bars were sorted. @param repeats that were removed. */
 export function sortedIssue(symbol: string, repeats: number, byteOffset: number): Issue {
   return {
     rule: repeats > 0 ? "duplicate_key" : "unsorted",

@@ -18,7 +18,7 @@ export class ByteWriter {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** The bytes written so far, which the caller may keep: later bytes go to another buffer. */
+  /** The bytes written so far, which the caller owns now: later bytes go to another buffer. */
   take(): Uint8Array {
     const bytes = this.view();
     this.#bytes = new Uint8Array(this.#bytes.length);

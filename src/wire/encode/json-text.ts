@@ -34,7 +34,7 @@ function textOf(value: unknown, asDouble: boolean, isDouble: (member: string) =>
   return `{${text}}`;
 }
 
-/** A member's name as it stands before its value. */
+/** A member's name as it is written before its value. */
 function nameText(name: string): string {
   const known = names.get(name);
   if (known !== undefined) return known;

@@ -2,7 +2,7 @@
 const MOST_COLUMNS = 16;
 const MOST_BYTES = 32;
 
-/** How members of an object look whose values are objects with the same arrays of numbers: `{"a":[1],"b":[2]}`. */
+/** The form of members of an object whose values are objects with the same arrays of numbers: `{"a":[1],"b":[2]}`. */
 export interface MemberPattern {
   readonly columns: readonly {
     readonly type: "double" | "int64";

@@ -56,7 +56,7 @@ export interface KlineStream extends AsyncIterable<RecordBatch> {
 /** The K-lines of a service. */
 export interface Klines {
   /**
-   * All bars of a window, or the newest ones. Cut responses are followed to completeness; every request is sent again
+   * All bars of a window, or the newest ones. Where a response is cut, the rest is requested; every request is sent again
    * where that can help, and waits for the key's quota.
    *
    * @throws {UsageError} for an option or a symbol that breaks a rule; {@link ServiceError}, {@link TransportError},

@@ -124,7 +124,7 @@ export function growthText(
   return `${why}the replaced files stay for older versions, until barlake vacuum deletes them\n`;
 }
 
-/** Names the compacted files that keep another codec than their table's. */
+/** Names the compacted files that still have another codec than their table's. */
 function printCodecs(reports: readonly OptimizeReport[]): void {
   const kept = new Map<string, number>();
   for (const { codec, otherCodecs } of reports)

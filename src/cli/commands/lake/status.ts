@@ -153,7 +153,7 @@ function printEmpty({ lake, asOf }: CommonOptions & PointInTimeOptions): void {
 /** Maximum number of gaps that are shown of each table and region. */
 const GAPS_SHOWN = 3;
 
-/** The answered share of all possible requests, and the largest gaps. */
+/** The share of all possible requests that have a response, and the largest gaps. */
 function coverageLines(coverage: readonly TableCoverage[]): string[] {
   if (coverage.length === 0) return [];
   const rows = coverage.map((c) => [

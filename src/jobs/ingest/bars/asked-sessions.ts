@@ -45,7 +45,7 @@ export class AskedSessions {
     this.#completeness.asked(this.#dataset, symbols, total, window.start);
   }
 
-  /** Remembers what a response has left to the next plan. @returns whether it has left anything. */
+  /** Records what a response leaves to the next plan. @returns whether it leaves anything. */
   postpone({ postponed }: Pick<Verdict, "postponed">): boolean {
     for (const { symbol, window } of postponed)
       this.#postponed.set(symbol, unionRanges([...(this.#postponed.get(symbol) ?? []), window]));

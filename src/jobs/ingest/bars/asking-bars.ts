@@ -156,7 +156,7 @@ export class AskingBars {
     await this.#askPage(followUp, this.#sharing.kept);
   }
 
-  /** Requests a page, and passes the response to the landing, which keeps the lease until it has landed. */
+  /** Requests a page, and passes the response to the landing, which has the lease until the response has landed. */
   async #askPage(page: Page, lease: Lease): Promise<void> {
     const { symbols, window, region } = page;
     const [{ period }, run] = [this.#demand, this.#run];

@@ -26,7 +26,7 @@ export interface BarsDemand {
   readonly from: string;
   /** Date after the last one. @default everything so far */
   readonly to?: string | undefined;
-  /** Last trading days that are requested again though they are covered, to find corrections. @default 0 */
+  /** Last trading days that are requested again although they are covered, to find corrections. @default 0 */
   readonly lookbackDays?: number | undefined;
   readonly symbols: ReadonlyMap<Region, readonly string[]>;
   /** Whether symbols are requested only until they were seen to be delisted. @default false */

@@ -19,7 +19,7 @@ import { groupResponses } from "../group-responses.js";
 /** Bars that are landed together. As many may wait at the same time, so this number bounds the memory. */
 export const GROUP_BARS = 750_000;
 
-/** What is kept on disk with the columns of a response until it has landed. */
+/** What is stored on disk with the columns of a response until it has landed. */
 export interface BarsNote {
   readonly dataset: string;
   readonly source: string;
@@ -50,8 +50,8 @@ export class LandingBars {
   /**
    * Writes a response to disk and lands it later. Resolves when the memory budget permits another one.
    *
-   * @param lease kept until the response has landed: only then do other runs see its bars.
-   * @throws the error of an earlier group's landing: its responses stay on disk for the next run.
+   * @param lease released when the response has landed: only then do other runs see its bars.
+   * @throws the error of an earlier group's landing: its responses remain on disk for the next run.
    */
   async take(response: PendingResponse<{ readonly response: DecodedKlines }>, lease?: Lease): Promise<void> {
     // Arrow is loaded with the first response that has bars.

@@ -16,7 +16,7 @@ export class MinuteRegions {
     this.#withMinutes.add(region);
   }
 
-  /** Notes that no bars of a region came, though they were requested twice. */
+  /** Notes that no bars of a region came, although they were requested twice. */
   didNotCome(region: Region): void {
     this.#withoutMinutes.add(region);
   }

@@ -28,7 +28,7 @@ interface StatementsParts {
 }
 
 /**
- * Requests the statements of a table, and requests those symbols a second time that may have statements though none
+ * Requests the statements of a table, and requests those symbols a second time that may have statements although none
  * came. It is a class because it stores what the responses have shown so far.
  */
 export class AskingStatements {

@@ -13,7 +13,7 @@ const GROUP_ROWS = 20_000;
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** What is kept on disk of a response until it has landed. */
+/** What is stored on disk of a response until it has landed. */
 export interface StatementsNote {
   readonly dataset: string;
   readonly columns: readonly Column[];

@@ -37,7 +37,7 @@ export function reportRefusals(run: Run, outcomes: readonly TableOutcome[]): voi
       run.log.notOffered(name, refusal.message);
       if (isOneAnswered) limits.learnedRefusal(name, refusal.status);
     } else if (refusal?.status === 404 && isNew) {
-      // Also where a response came beside the refusal: the rest of the table was not requested.
+      // Also where a response came in addition to the refusal: the rest of the table was not requested.
       run.log.failure({ dataset: name, request: name, reason: refusal.message, symbols });
     }
   }

@@ -48,7 +48,7 @@ export class StatementFields {
 
   /**
    * A record as a row of the table. Left out are fields whose name cannot be a column's, and lists and objects of
-   * fields that the table does not have; of fields that differ only in case, the first is kept.
+   * fields that the table does not have; of fields that differ only in case, the first is used.
    *
    * @returns an issue instead where a field's value does not have the type of its column.
    */

@@ -24,7 +24,7 @@ export interface RunReport {
    */
   readonly clockShiftMs: number | undefined;
   /**
-   * By how many milliseconds this machine's clock is ahead of the service's; what happened after the service's time was
+   * By how many milliseconds this machine's clock is ahead of the service's; everything after the service's time was
    * left to later runs. Undefined: it is not ahead.
    */
   readonly clockAheadMs: number | undefined;

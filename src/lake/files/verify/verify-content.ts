@@ -54,7 +54,7 @@ export async function damageOf(
 const TAGS = new WeakMap<Lake, TagFile>();
 
 /**
- * As {@link damageOf}. Of a store each file is read once by this machine: as long as its tag stays the same, so does its
+ * As {@link damageOf}, but this machine reads each file of a store once: as long as its tag is the same, so is its
  * content.
  */
 export async function damageSinceVerified(
@@ -123,7 +123,7 @@ export function damageError(
   return new LakeError(`table ${table.name}: ${file.path} ${what}`, { hint, cause });
 }
 
-/** What is said of a file that could not be read while it was verified: it does not count as verified. */
+/** The finding about a file that could not be read while it was verified: it does not count as verified. */
 export function unreadable(cause: unknown): FileDamage {
   return { kind: "unreadable", what: `is not readable: ${messageOf(cause)}`, cause };
 }

@@ -88,7 +88,7 @@ export async function checkTable(
   return { table: table.name, version: snapshot.version, files: snapshot.files.size, bytes, rows, findings };
 }
 
-/** The record serves the next checks; this one is complete without it, for example of a lake that is read-only. */
+/** The record is for the next checks: this check is complete without it, for example where the lake is read-only. */
 function notRecorded({ table, version }: Snapshot, error: unknown): Finding {
   return {
     severity: "info",

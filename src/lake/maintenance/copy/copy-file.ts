@@ -14,7 +14,7 @@ export type CopyOutcome = "copied" | "gone";
 
 /**
  * Copies a file, and verifies it on the way: its size, and its content where the name has a hash. It is visible in the
- * destination only when it is whole. A file of the same path there is replaced: it has another size.
+ * destination only when it is whole. A file of the same path is replaced there: it has another size.
  *
  * @throws {LakeError} where the source's file is not what its name says, or has another size.
  */

@@ -38,10 +38,10 @@ export interface CopyReport {
   readonly commits: number;
 }
 
-/** Files that are copied at the same time. Each is on the disk of this machine while it is. */
+/** Files that are copied at the same time. Each is on the disk of this machine while it is copied. */
 const PARALLEL = 4;
 
-/** Folders of a lake beside its tables, which a destination may have. Those that are copied have names of files. */
+/** Folders of a lake in addition to its tables, which a destination may have. The copied files in them have names. */
 const REJECTS = "rejects";
 const LIMITS = "limits";
 const OWN = [REJECTS, LIMITS, "verified", "leases", "probes", "datasets", "spool", "answers", ".staging"];
@@ -53,7 +53,7 @@ const DATABASE = "lake.duckdb";
  * destination is empty, or has the beginning of a copy, which is continued: what is there is not sent again.
  *
  * Data files are copied before the commits that name them, and commits in their order, so that readers of the
- * destination see whole versions only. Its tables are those of one time: of the ledger no version is copied that is newer
+ * destination see whole versions only. Its tables are those of one time: no version of the ledger is copied that is newer
  * than the tables that it is about. The source may be written to at the same time.
  *
  * @throws {UsageError} where the destination has something else; {@link LakeError} where a file of the source is damaged.
@@ -168,7 +168,7 @@ async function besideTables(from: Lake, to: Lake): Promise<CopiedFile[]> {
   return found;
 }
 
-/** @throws {UsageError} where the destination has what is not a lake's: it may be the wrong place. */
+/** @throws {UsageError} where the destination has files that no lake has: it may be the wrong place. */
 async function expectOwn({ storage }: Lake): Promise<void> {
   const known = new Set<string>([...OWN, ...TABLES.map(({ name }) => name)]);
   const other = (await storage.list("")).find((name) => !known.has(name) && !name.startsWith(DATABASE));

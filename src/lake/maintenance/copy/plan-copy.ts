@@ -35,7 +35,7 @@ export interface TablePlan {
 export async function planTable(from: Lake, to: Lake, table: TableSchema): Promise<TablePlan | undefined> {
   const { name } = table;
   const snapshot = await from.wholeSnapshot(table);
-  // Listed after the log was read: all that it names is there, unless a vacuum has deleted it.
+  // Listed after the log was read: all files that the log names exist, unless a vacuum has deleted them.
   const stored = await from.storage.walk(name);
   const log = await listLog(from.storage, name);
   const there = await to.storage.walk(name);

@@ -14,7 +14,7 @@ import type { LostFile } from "./lost-files.js";
 export interface CopiedRows {
   /** How many rows landed. */
   readonly rows: number;
-  /** Why nothing was taken, though the copy has rows; undefined where nothing speaks against it. */
+  /** Why nothing was taken, although the copy has rows; undefined where its rows could be taken. */
   readonly refused?: string;
 }
 
@@ -38,7 +38,7 @@ export async function copyLostRows(
   for (const file of copy.files.values()) {
     if (!isSamePartition(lost.file, file)) continue;
     const damage = await damageOf(from, copy, file);
-    // The copy may have the rows: that they are not in it must be known before they are taken for lost.
+    // The copy may have the rows: they only count as lost once it is known that it does not.
     if (damage?.kind === "unreadable") throw damageError(copy, file, damage);
     if (damage === undefined) files.push(file);
   }

@@ -31,7 +31,7 @@ export function candleColours(rising: "green" | "red", colour: Colour): CandleCo
   return rising === "red" ? { up: red, down: green } : { up: green, down: red };
 }
 
-/** What every chart of bars looks like. */
+/** The appearance of every chart of bars. */
 export function barChartOptions(element: HTMLElement, colour: Colour): DeepPartial<TimeChartOptions> {
   return {
     layout: {

@@ -14,7 +14,7 @@ export function timeText(seconds: UTCTimestamp, isTime: boolean): string {
   return isTime ? `${text.slice(0, 16).replace("T", " ")} UTC` : text.slice(0, 10);
 }
 
-/** A label of the axis of time, which says for itself whether it is a year, a month, a day or a time. */
+/** A label of the axis of time; its form shows whether it is a year, a month, a day or a time. */
 export function tickText(time: Time, kind: TickMarkType): string {
   const at = new Date((time as UTCTimestamp) * 1000);
   const month = MONTHS[at.getUTCMonth()];

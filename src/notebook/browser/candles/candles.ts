@@ -78,8 +78,8 @@ drawers().candles = (packed, figure) => {
 };
 
 /**
- * Prints a chart as a picture, which shrinks to the width of the paper: the chart keeps that of the screen, and would run
- * over the margin.
+ * Prints a chart as a picture, which shrinks to the width of the paper: the chart itself has the width of the screen, and
+ * would run over the margin.
  */
 function printedAs(place: HTMLElement, take: () => HTMLCanvasElement): { end(): void } {
   let picture: HTMLCanvasElement | undefined;
@@ -158,7 +158,7 @@ function draw(
   return candles;
 }
 
-/** What the legend says of a bar: its prices, its volume, and the lines there. */
+/** The legend's entries for a bar: its prices, its volume, and the lines there. */
 function entriesOf({ prices, volume, lines, digits }: Bars, index: number): LegendEntry[] {
   const text = (price: number | null | undefined): string => price?.toFixed(digits) ?? "·";
   const { open, high, low, close } = prices;

@@ -7,9 +7,9 @@ import { EMPTY_BOOK, type PermitBook, parseBook } from "./permit-book.js";
 export type BookStore = Pick<Storage, "list" | "readText" | "putIfAbsent" | "delete">;
 
 const FOLDER = "permits";
-/** Versions that are kept: so many changes cannot happen between two requests of one change. */
+/** Versions that are not deleted: so many changes cannot happen between two requests of one change. */
 const KEPT = 200;
-/** A change that took longer than this is compared with the versions that are there. */
+/** A change that took longer than this is compared with the existing versions. */
 const SLOW_MS = 5000;
 
 /** A version of the book. */
@@ -20,7 +20,7 @@ export interface BookVersion {
 
 /**
  * The versions of a permit book, numbered files of which each is created once: of the processes that change the same
- * version one succeeds, and the others read again. It is a class because it remembers the newest version.
+ * version one succeeds, and the others read again. It is a class because it caches the newest version.
  */
 export class BookLog {
   readonly #store: BookStore;

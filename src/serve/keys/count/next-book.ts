@@ -85,7 +85,7 @@ export function nextBook(book: PermitBook, change: BookChange): NextBook {
   return { book: { version: 1, holders, resting }, taken, given };
 }
 
-/** Of processes that have ended the permits rest; those that have rested are free. */
+/** The permits of processes that have ended rest; permits that have rested long enough become free. */
 function withoutEnded(book: PermitBook, { ended, rested }: BookChange): PermitBook {
   if (ended.size === 0 && rested.size === 0) return book;
   const [holders, resting] = [{ ...book.holders }, { ...book.resting }];
@@ -105,7 +105,7 @@ function toGive(book: PermitBook, name: string, key: OwnKey, change: BookChange)
   const idle = wanted > 0 ? 0 : Math.max(0, permits - permitsToKeep(used, limit));
   const outlook = outlookOf(book, change.self, name, limit);
   const isIdle = hasMovedAway(used, change.ticks - key.askedAt);
-  // What was used rests in the book, where those who need it see when each permit is free.
+  // Used permits rest in the book, where processes that need permits see when each becomes free.
   if (isIdle && wanted === 0 && outlook.wantedByOthers > 0) return permits;
   return Math.max(idle, permitsToGive(outlook, { permits, used, limit }));
 }

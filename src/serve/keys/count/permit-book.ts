@@ -4,7 +4,7 @@ import { ownerShape } from "../../../lease/owner.js";
 
 /**
  * How the processes of a service divide the requests a minute of its keys. A permit is the right to accept one request in
- * any minute, again and again. The permits that processes have, and those that rest, are never more than the key's number.
+ * each minute, without an end. The permits that processes have, and those that rest, are never more than the key's number.
  */
 const bookShape = z.object({
   version: z.literal(1),
@@ -85,7 +85,7 @@ export function outlookOf(book: PermitBook, self: string, key: string, limit: nu
   };
 }
 
-/** Permits that are taken at a time by a process that nobody competes with: few steps to the whole of a key. */
+/** Permits that a process without competition takes at a time, so that it has those of the whole key after a few steps. */
 const PART = 16;
 
 /** Permits that a process takes for each request that found none, while others need some: the next ones come soon. */
@@ -101,12 +101,12 @@ export function permitsToTake(
   return Math.min(available, wantedByOthers > 0 ? AHEAD * wanted : generous);
 }
 
-/** The most permits that a process without competition keeps: a minute without a request gives all of them up. */
+/** The most permits that a process without competition retains: a minute without a request gives all of them up. */
 export function permitsToKeep(used: number, limit: number): number {
   return used === 0 ? 0 : used + 2 * Math.ceil(limit / PART);
 }
 
-/** A process whose requests came evenly has none for so many of their gaps in one of twenty cases. */
+/** In one of twenty cases, a process with random requests at a steady rate has a pause of so many average gaps. */
 const SILENT_GAPS = 3;
 const SILENT_MS = 1000;
 
@@ -119,7 +119,7 @@ export function hasMovedAway(used: number, silentMs: number): boolean {
   return silentMs >= Math.max(SILENT_MS, (SILENT_GAPS * MINUTE_MS) / used);
 }
 
-/** Part of a key's permits that a process keeps for its next requests while others need permits. */
+/** Part of a key's permits that a process retains for its next requests while others need permits. */
 const RESERVE = 100;
 
 /**

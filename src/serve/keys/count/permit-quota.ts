@@ -25,7 +25,7 @@ const PATIENCE_MS = 1000;
 const ASK_AGAIN_MS = 500;
 /** The wait that a client gets while requests cannot be counted. */
 const AWAY_MS = 5000;
-/** Changes of others that one change lets pass. */
+/** Attempts of one change, each lost to a change of another process. */
 const MAX_ATTEMPTS = 20;
 
 interface Key extends OwnKey {
@@ -34,7 +34,7 @@ interface Key extends OwnKey {
   /** Requests that found no permit since the last change of the book. */
   wanted: number;
   askedAt: number;
-  /** Until then the book is not asked again for this key, by the monotonic clock. */
+  /** Time on the monotonic clock before which the book is not read again for this key. */
   quietUntil: number;
   /** Whether other processes have permits of this key, or gave some up lately. */
   isShared: boolean;
@@ -44,7 +44,7 @@ interface Key extends OwnKey {
 
 /**
  * Counts the requests of each key over all processes of a service that share a place. Each process has permits, and
- * accepts a request with one that it has not used for a minute: so no store is asked for a request. Processes take permits
+ * accepts a request with one that it has not used for a minute: so no request needs the store. Processes take permits
  * that are free, and give up those that others need. In any minute no more requests are accepted than the key's number.
  */
 export class PermitQuota implements RequestQuota {
@@ -167,7 +167,7 @@ export class PermitQuota implements RequestQuota {
     this.#forgetIdle();
   }
 
-  /** Reads the book again and again for as long as this process has permits or needs some. */
+  /** Reads the book repeatedly for as long as this process has permits or needs some. */
   async #watch(): Promise<void> {
     const { signal } = this.#ending;
     this.#isWatching = true;
@@ -200,7 +200,7 @@ export class PermitQuota implements RequestQuota {
       });
       const asked = new Map([...this.#keys].map(([name, { wanted }]) => [name, wanted]));
       if (next.book === undefined) return this.#settle(asked, next.taken, ticks);
-      // What is given up is not used any more, also where it stays unknown whether others know.
+      // Permits that are given up are no longer used, also where it is unknown whether the change was made.
       for (const [name, given] of next.given) (this.#keys.get(name) as Key).permits -= given.permits;
       if (await this.#log.append(next.book)) {
         this.#beat++;
@@ -214,7 +214,7 @@ export class PermitQuota implements RequestQuota {
     throw new Error(`other processes have changed the count of requests at ${MAX_ATTEMPTS} attempts`);
   }
 
-  /** What was asked for is done; where there was not enough, the book is not asked again soon. */
+  /** The demand was served; where there were not enough permits, the book is not read again for some time. */
   #settle(asked: ReadonlyMap<string, number>, taken: ReadonlyMap<string, number>, ticks: number): void {
     for (const [name, wanted] of asked) {
       const key = this.#keys.get(name) as Key;

@@ -11,7 +11,7 @@ export interface Rest {
 
 /**
  * When the permits of a process were used in the last minute, in milliseconds of a monotonic clock. It is a class because
- * it keeps a log, in a ring: a use costs no allocation once the ring is large enough.
+ * it has a log, in a ring: a use costs no allocation once the ring is large enough.
  */
 export class PermitUses {
   #times = new Float64Array(16);

@@ -12,7 +12,7 @@ import type { FileChanges } from "./file-history.js";
 
 /** Symbols whose minutes are read at once where a day is made of them: a whole day of these has 120,000. */
 const SYMBOLS_OF_DAYS = 500;
-/** Most bars of a symbol that stay cached when later ones are added, unless more are requested. */
+/** Most bars of a symbol that remain cached when later ones are added, unless more are requested. */
 const MOST_BARS = 1000;
 
 /** Cached bars of an earlier version that a request needs. */
@@ -41,8 +41,8 @@ export interface EarlierBars {
 
 /**
  * Brings cached bars of earlier versions forward to the version of a request. Bars that no changed file can have touched
- * are the same; where files were only added, their rows are read, and added if they are later. What cannot be
- * brought forward stays as it is, and is read as if nothing were cached.
+ * are the same; where files were only added, their rows are read, and added if they are later. Bars that cannot be
+ * brought forward remain unchanged, and are read as if nothing were cached.
  */
 export async function bringForward(earlier: EarlierBars): Promise<void> {
   const { cache, key, version, symbols, changesSince } = earlier;

@@ -109,7 +109,7 @@ function moveDouble({ values, validity }: NumberColumn, from: number, to: number
 /** The day of a region that contains an instant, local midnight to midnight. */
 export type DayFinder = (timestamp: number, region: Region) => TimeRange;
 
-/** Remembers the day that was found last: to look up a zone takes long, and most symbols' bars are of one day. */
+/** Caches the day that was found last: a look-up of a zone is slow, and most symbols' bars are of one day. */
 export function dayFinder(): DayFinder {
   const last = new Map<Region, TimeRange>();
   return (timestamp, region) => {

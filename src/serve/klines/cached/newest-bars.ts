@@ -1,6 +1,6 @@
 import type { TableSchema } from "../../../schema/column.js";
 
-/** Most symbols that are remembered: requests for ever new symbols must not fill the memory. */
+/** Most symbols that are cached: requests for more and more new symbols must not fill the memory. */
 const MOST_GUESSES = 200_000;
 
 /**

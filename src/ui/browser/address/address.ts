@@ -6,7 +6,7 @@ export interface Address {
   readonly query: ReadonlyMap<string, string>;
 }
 
-/** Names of the query that belong to the whole workspace, and stay from view to view. */
+/** Names of the query that belong to the whole workspace, and remain when the view changes. */
 const SHARED = ["asof"];
 const listeners = new Set<() => void>();
 
@@ -46,7 +46,7 @@ export function go(address: string): void {
   scrollTo(0, 0);
 }
 
-/** Changes a part of the query; undefined removes it. The view stays. @param isStep whether "back" undoes it */
+/** Changes a part of the query; undefined removes it. The view remains. @param isStep whether "back" undoes it */
 export function change(parts: Readonly<Record<string, string | undefined>>, isStep = true): void {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(parts))

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { go } from "./address.js";
 
-/** A link to a view; the page stays. With a modifier key it opens as any link does. */
+/** A link to a view, which does not load the page again. With a modifier key it opens as any link does. */
 export function Link({
   to,
   children,

@@ -6,7 +6,7 @@ export function pathPart(text: string): string {
   return encodeURIComponent(STEP.test(text) ? `~${text}` : text);
 }
 
-/** The text of a part of a path; one that cannot be decoded is taken as it stands. */
+/** The text of a part of a path; one that cannot be decoded is taken unchanged. */
 export function textOfPart(part: string): string {
   let text = part;
   try {

@@ -49,7 +49,7 @@ export function SearchBox() {
     setSought("");
     input.current?.blur();
     const target = `/instrument/${encodeURIComponent(one.symbol)}`;
-    // The period, the adjustment and the like stay from instrument to instrument.
+    // The period, the adjustment and the like remain when the instrument changes.
     if (path.startsWith("/instrument/")) go(target + location.search);
     else go(addressOf(target));
     change({ compare: undefined, to: undefined }, false);

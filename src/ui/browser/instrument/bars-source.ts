@@ -28,7 +28,7 @@ export interface BarsKey {
   readonly to?: string | undefined;
 }
 
-/** Most series that are kept, so that going back and forth between periods asks for nothing. */
+/** Most series that are cached, so that going back and forth between periods sends no request. */
 const MOST_KEPT = 24;
 const kept = new Map<string, Bars>();
 

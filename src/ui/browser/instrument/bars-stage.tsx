@@ -26,7 +26,7 @@ interface Loaded {
   readonly compared: readonly { readonly symbol: string; readonly bars: Bars }[];
 }
 
-/** The chart, what it says about the bar under the pointer, and what its numbers are. */
+/** The chart, its values of the bar under the pointer, and the units of its numbers. */
 export function BarsStage({
   state,
   report,
@@ -48,7 +48,7 @@ export function BarsStage({
   const resting = useRef<ReturnType<typeof setTimeout>>(undefined);
   const compare = state.compare.join(",");
   const stateId = lake?.state;
-  // What is asked for and drawn does not wait for the frame after this one, as an effect does.
+  // Requests and drawing begin at once: an effect would wait for the next frame.
   useLayoutEffect(() => {
     chart.current = new PriceChart(
       element.current as HTMLElement,
@@ -89,7 +89,7 @@ export function BarsStage({
       .then((bars) => setLoaded((now) => (now?.key === loaded.key ? { ...now, bars } : now)), setFault)
       .finally(() => setBusy(false));
   };
-  // Where the chart was moved to is in the address, once it rests.
+  // The address gets the chart's place once the chart is no longer moved.
   moved.current = (end) => {
     clearTimeout(resting.current);
     performance.mark("chart-moves");

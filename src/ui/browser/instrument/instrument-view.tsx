@@ -56,7 +56,7 @@ function Instrument({ state }: { readonly state: InstrumentState }) {
   }, [own]);
   document.title = `${symbol} ${own?.name ?? ""} · barlake`;
   return (
-    // Until the report is there, the symbol has the region: the colours do not change then.
+    // Until the report arrives, the region follows from the symbol, so that the colours do not change.
     <div class={risingClass(own?.region ?? regionOf(symbol) ?? null)}>
       {fault !== undefined && <FaultBox fault={fault} />}
       <Title report={own} symbol={symbol} />

@@ -49,7 +49,7 @@ export interface Drawing {
 /** Bars that are shown at first: about as many as can be distinguished. */
 const BAR_PIXELS = 7;
 
-/** The chart of an instrument. It is a class because it keeps the drawing open. */
+/** The chart of an instrument. It is a class because it owns the drawing. */
 export class PriceChart {
   readonly #element: HTMLElement;
   readonly #onPoint: (index: number | undefined) => void;
@@ -75,7 +75,7 @@ export class PriceChart {
     this.#onMoved = onMoved;
   }
 
-  /** Draws. What was in view stays in view where the bars are the same, or go further back. */
+  /** Draws. What was in view remains in view where the bars are the same, or go further back. */
   draw(drawing: Drawing): void {
     const before = this.#drawn;
     const range = this.#chart?.timeScale().getVisibleLogicalRange() ?? null;

@@ -47,7 +47,7 @@ export function LakeView() {
   );
 }
 
-/** A part of the view: hollow until its data is there, so that nothing moves then. */
+/** A part of the view; it is empty, with its final size, until its data arrives, so that nothing moves then. */
 function Section<T>({
   name,
   waiting: { value, fault },

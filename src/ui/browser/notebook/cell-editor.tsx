@@ -2,7 +2,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { CodeEditor, EditorLinks } from "./editor/code-editor.js";
 import type { PlacedFault } from "./run/notebook-run.js";
 
-/** The editor of a cell, which begins with its text: a text from elsewhere is another cell. Its script is loaded with the first cell that is edited. */
+/** The editor of a cell, which begins with its text; a text that another part of the page sets belongs to a new cell. Its script is loaded with the first cell that is edited. */
 export function CellEditor({
   text,
   faults,
@@ -17,7 +17,7 @@ export function CellEditor({
 }) {
   const element = useRef<HTMLDivElement>(null);
   const editor = useRef<CodeEditor | undefined>(undefined);
-  // The editor stays open while the page is drawn again: it reads the newest values from here.
+  // The editor remains open while the page is drawn again: it reads the newest values from here.
   const now = useRef({ text, faults, links });
   now.current = { text, faults, links };
   useEffect(() => {

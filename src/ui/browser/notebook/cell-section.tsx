@@ -16,7 +16,7 @@ export interface CellActions {
 
 const NOTHING: CellOutput = { parts: [], faults: [] };
 
-/** A cell: what it shows, what can be done with it, and its editor where it is open. */
+/** A cell: its output, its buttons, and its editor where it is open. */
 export function CellSection({
   cell,
   number,

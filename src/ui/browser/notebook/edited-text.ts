@@ -2,8 +2,8 @@
 type Line = readonly [content: string, ending: string];
 
 /**
- * A text after a change in an editor, which knows no other end of a line than `\n`: lines that the change left alone
- * keep the end that they had, new ones have that of the first line.
+ * A text after a change in an editor, which knows no other end of a line than `\n`: unchanged lines
+ * have the end that they had, new ones have that of the first line.
  *
  * @param before the text.
  * @param edited what the editor made of it.

@@ -98,7 +98,7 @@ export function MoveDialog({
   );
 }
 
-/** What was typed and not saved goes with the file. @param to undefined: it is forgotten */
+/** Moves the draft of a notebook with its file. @param to undefined: the draft is deleted */
 function moveDraft(folder: string, name: string, to: string | undefined): void {
   const key = draftKey(folder, name);
   const draft = readDraft(localStorage, key);

@@ -6,7 +6,7 @@ import { ParameterControls } from "./parameter-controls.js";
 import type { UsedRun } from "./run/use-run.js";
 import type { SaveState } from "./saving/use-saving.js";
 
-/** The parameters of a notebook, how its run stands, and what can be done with the whole. */
+/** The parameters of a notebook, the state of its run, and the buttons for the whole notebook. */
 export function NotebookBar({
   name,
   parameters,

@@ -51,7 +51,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
   const catalog = useMemo(() => lazyCatalog(catalogAddress), [catalogAddress]);
   const [deleted, setDeleted] = useState<{ readonly cell: DocumentCell; readonly at: number }>();
   const parameters = runs.run?.parameters ?? [];
-  // Editors stay open while the page is drawn again, and call what they were opened with.
+  // Editors remain open while the page is drawn again, and call the functions that they were opened with.
   const newest = useRef(document_);
   newest.current = document_;
   const change = (next: NotebookDocument): void => {

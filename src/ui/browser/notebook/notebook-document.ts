@@ -4,7 +4,7 @@ import { editedText } from "./edited-text.js";
 
 /** A piece of a notebook's text that is edited as a whole. */
 export interface DocumentCell {
-  /** Stays while the cell is edited by its editor; what else changes its text gives it another one. */
+  /** The same while the cell's editor changes its text; any other change of the text gives it another id. */
   readonly id: number;
   /** Its text without the line ends after it. */
   readonly body: string;
@@ -12,7 +12,7 @@ export interface DocumentCell {
   readonly tail: string;
 }
 
-/** A notebook's text as it is edited. What nobody edited stays byte for byte. */
+/** A notebook's text as it is edited. Parts that nobody edited are unchanged, byte for byte. */
 export interface NotebookDocument {
   /** A mark of byte order, or nothing. */
   readonly mark: string;
@@ -20,7 +20,7 @@ export interface NotebookDocument {
   readonly nextId: number;
 }
 
-/** A line of a document: the cell that it stands in, and its row there, from 0. */
+/** A line of a document: the cell that contains it, and its row there, from 0. */
 export interface DocumentPlace {
   readonly id: number;
   readonly row: number;

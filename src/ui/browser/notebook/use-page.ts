@@ -30,7 +30,7 @@ export function usePage(
   return { make: isMaking ? undefined : make, fault };
 }
 
-/** Gets the page of a notebook, which runs for it, and hands it to the browser as a file. @throws {Fault} */
+/** Gets the page of a notebook, for which the notebook runs, and gives it to the browser as a file. @throws {Fault} */
 async function savePage(address: string, { name, text }: RunRequest): Promise<void> {
   const response = await send("POST", address, { name, text });
   const link = document.createElement("a");

@@ -16,7 +16,7 @@ const ALL_DIGITS = 12;
 /**
  * A value as it is stored: a number with all of its digits, a text as text.
  *
- * @param unit of a value that was computed: of ratios, the digits that say something are shown.
+ * @param unit of a value that was computed: of ratios, the significant digits are shown.
  */
 export function CellText({
   value,

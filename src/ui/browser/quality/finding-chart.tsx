@@ -28,7 +28,7 @@ export function FindingChart({
   const [fault, setFault] = useState<Fault>();
   const element = useRef<HTMLDivElement>(null);
   const isDark = useIsDark();
-  // Of a region's day, the first symbol is drawn: what the rule says is true of all of them.
+  // Of a region's day, the first symbol is drawn: the finding is about all of its symbols.
   const symbol = isRegion(subject)
     ? String(rows[0]?.values[columns.findIndex(({ name }) => name === "symbol")] ?? "")
     : subject;

@@ -1,7 +1,7 @@
 import type { ListPage } from "../../quality/quality-data.js";
 import { isChinese } from "../texts.js";
 
-/** Stands for the symbol of findings that name none, in addresses. */
+/** The symbol in addresses of findings that name none. */
 const NO_SUBJECT = "-";
 
 const ENGLISH = {

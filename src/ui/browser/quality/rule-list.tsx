@@ -70,7 +70,7 @@ export function RuleList() {
   );
 }
 
-/** The filter by region, which stays in the address. */
+/** The filter by region, which is in the address. */
 export function RegionChoice({ region }: { readonly region: string }) {
   return (
     <label>

@@ -13,7 +13,7 @@ import { RunHistory } from "./run-history.js";
 import { runsText } from "./runs-texts.js";
 import { useLive } from "./use-live.js";
 
-/** The pipelines, what runs now, and what ran; or one run. */
+/** The pipelines, the current runs and the past ones; or one run. */
 export function RunsView() {
   const { path } = useAddress();
   const id = textOfPart(path.split("/")[2] ?? "");

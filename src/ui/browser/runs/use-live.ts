@@ -6,7 +6,7 @@ import { askJson, type Fault, faultOf } from "../fetch-data.js";
 const SOON_MS = 1000;
 const LATER_MS = 3000;
 
-/** The runs in progress, requested again and again while the page is visible. */
+/** The runs in progress, requested repeatedly while the page is visible. */
 export function useLive(): {
   readonly live: LiveReport | undefined;
   readonly fault: Fault | undefined;

@@ -31,7 +31,7 @@ const LONG_KEY_BYTES = 64;
 const MAX_TOKEN_BYTES = bytes.length / 2;
 /**
  * A strict JSON reader (RFC 8259) for a document that arrives in pieces, which may end anywhere. It checks the grammar
- * and reports values to a sink; it keeps only an incomplete token at the end of a piece.
+ * and reports values to a sink; it stores only an incomplete token at the end of a piece.
  *
  * @throws {WireError} from `push` and `end` when the document is not JSON, is cut short, or exceeds a limit.
  */
@@ -99,7 +99,7 @@ export class JsonScanner {
     this.#end = this.#carried;
   }
 
-  /** Keeps the bytes from `from` on until more arrive. */
+  /** Stores the bytes from `from` on until more arrive. */
   #keep(from: number): void {
     this.#checkLength(from, this.#end);
     this.#base += from;

@@ -1,4 +1,4 @@
-/** A key as it stands in a document, and the key that followed it last. */
+/** A key as it is written in a document, and the key that followed it last. */
 interface KnownKey {
   readonly text: string;
   /** With both quotes. */
@@ -6,7 +6,7 @@ interface KnownKey {
   next: KnownKey | undefined;
 }
 
-/** Most keys that are remembered: members have few names. Symbols as names are many, and come once each. */
+/** Most keys that are cached: members have few names. Symbols as names are many, and come once each. */
 const MOST_KEYS = 32;
 /** Longest key that is remembered, in bytes with its quotes. */
 const MOST_BYTES = 64;
@@ -14,7 +14,7 @@ const MOST_BYTES = 64;
 /**
  * Recognizes the keys of one level of a document by their bytes. The objects of a level mostly have the same keys in the
  * same order, so the key that followed the last one before is compared first: it is neither scanned nor decoded. A
- * response with 5,000 symbols and a bar each has 40,000 keys; with their texts it took half as long again.
+ * response with 5,000 symbols and a bar each has 40,000 keys; decoding their texts made it half as slow again.
  */
 export class KeySequence {
   readonly #known = new Map<string, KnownKey>();
@@ -40,7 +40,7 @@ export class KeySequence {
     return this.#last?.bytes.length ?? 0;
   }
 
-  /** Remembers a key that was read: it is expected again after the key before it. */
+  /** Stores a key that was read: it is expected again after the key before it. */
   add(text: string, bytes: Uint8Array, start: number, end: number): void {
     let key = this.#known.get(text);
     if (key === undefined && this.#known.size < MOST_KEYS && end - start <= MOST_BYTES) {

@@ -1,13 +1,13 @@
 /*
- * Where things stand in the kernel's memory. All of it is fixed: nothing is ever allocated.
+ * The layout of the kernel's memory. All of it is fixed: nothing is ever allocated.
  *
- *   0       control   what a call reports beside its result
+ *   0       control   what a call reports in addition to its result
  *   64      tables    filled once, by the module itself and (powers of five) by its host
  *   16384   input     bytes of JSON to read from; reads go up to 64 bytes before and after what is asked for
  *   +256 K  values    what was read, or is to be written: 8 bytes each
  *   +...    text      bytes of JSON that were written
- *   +...    records   where members stand that were read together
- *   +2 K    heads     what stands between their numbers
+ *   +...    records   where members are that were read together
+ *   +2 K    heads     the bytes between their numbers
  */
 
 /** Values of one call at most. */
@@ -22,7 +22,7 @@ export const CLOSED: usize = 4;
 /** End of the text that was written. */
 export const TEXT_END: usize = 8;
 
-/** 16 times 0x00, then 16 times 0xff: a load at `KEEP + n` keeps the last n bytes of a vector. */
+/** 16 times 0x00, then 16 times 0xff: a load at `KEEP + n` is a mask of the last n bytes of a vector. */
 export const KEEP: usize = 64;
 /** 10^(n - 1) as a double, from n = 1 on; 1 for n = 0, a number without a point. */
 export const SCALE: usize = 128;
@@ -30,7 +30,7 @@ export const SCALE: usize = 128;
 export const POWER_OF_TEN: usize = 320;
 /** 10^n as a 64-bit integer, n up to 19. */
 export const INTEGER_POWER: usize = 512;
-/** Shuffles that close the gap of a point which stands n bytes before the end of a vector; n = 0: none. */
+/** Shuffles that close the gap of a point which is n bytes before the end of a vector; n = 0: none. */
 export const WITHOUT_POINT: usize = 1024;
 /** Shuffles that move a vector's bytes to its start, with a gap for a point after n bytes. */
 export const WITH_POINT: usize = 1536;

@@ -11,12 +11,12 @@ const END: u16 = 0x7d5d;
 /**
  * Reads members of an object, from the quote of a name on, whose values are alike: `"name":{"a":[1,2],"b":[3,4]}`. The
  * bytes between the numbers must be those at HEADS, and all arrays of a member must have the same length. So the names
- * are compared in one step each, and no byte is looked at to find out what comes next.
+ * are compared in one step each, and no byte is read to find out what comes next.
  *
- * It stops before a member that is not so, and before one that the input does not have whole.
+ * It stops before a member that differs, and before one that is not wholly in the input.
  *
  * @param columns how many arrays a member has.
- * @returns how many members were read. Where each stands, and its length, are at RECORDS; the values of all of them at
+ * @returns how many members were read. The place of each, and its length, are at RECORDS; the values of all of them at
  * VALUES, {@link RECORD_ROWS} for a column.
  */
 export function scanMembers(from: usize, end: usize, columns: usize): u32 {
@@ -67,7 +67,7 @@ export function scanMembers(from: usize, end: usize, columns: usize): u32 {
   return <u32>((record - RECORDS) >> 4);
 }
 
-/** Length of a name of at most 31 plain bytes whose quote stands here; -1 where there is none. */
+/** Length of a name of at most 31 plain bytes whose quote is here; -1 where there is none. */
 function nameLength(at: usize): i32 {
   if (load<u8>(at) != QUOTE) return -1;
   const a = v128.load(at, 1);

@@ -14,7 +14,7 @@ const WINDOW: usize = 64;
  *
  * It stops before what is no number, or none that is exact here, and where the input ends inside of one.
  *
- * @returns how many values were stored at VALUES; where it stopped stands at STOPPED_AT.
+ * @returns how many values were stored at VALUES; the place where it stopped is at STOPPED_AT.
  */
 export function scanNumbers<T>(from: usize, end: usize, maxCount: u32): u32 {
   const limit = VALUES + ((<usize>maxCount) << 3);
@@ -48,7 +48,7 @@ export function scanNumbers<T>(from: usize, end: usize, maxCount: u32): u32 {
  * Reads numbers of one window after the other, each of 64 bytes and beginning with a number: those that have their comma
  * in it, two at a time and without a branch for each. The grammar is checked on bitmaps of the window, a bit a byte.
  *
- * It stops before a window that has anything but short decimals: such a one is for {@link scanNumber}.
+ * It stops before a window that has anything but short decimals: {@link scanNumber} reads such a window.
  */
 function scanWindows<T>(from: usize, end: usize, out: usize, limit: usize): usize {
   let at = from;
@@ -110,7 +110,7 @@ function scanWindows<T>(from: usize, end: usize, out: usize, limit: usize): usiz
   return (to - out) >> 3;
 }
 
-/** How many bytes before `stop` the point of the number before it stands, or 0 where it has none. */
+/** How many bytes before `stop` the point of the number before it is, or 0 where it has none. */
 function pointBefore(points: u64, stop: usize, length: usize): usize {
   const distance = <usize>clz(points << (63 - stop));
   return select<usize>(distance, 0, distance < length);

@@ -12,7 +12,7 @@ export const EDITOR_COLOURS = HighlightStyle.define([
   { tag: [tags.comment, tags.lineComment, tags.blockComment], color: "var(--muted)" },
 ]);
 
-/** The editor in the look of the page. */
+/** The appearance of the editor: that of the page. */
 export const EDITOR_THEME = EditorView.theme({
   "&": { backgroundColor: "var(--panel)", color: "var(--ink)", borderRadius: "8px", fontSize: "13px" },
   "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "1px" },

@@ -5,7 +5,7 @@ import { faultRange } from "./fault-range.js";
 
 const setMarks = StateEffect.define<DecorationSet>();
 
-/** Errors in the text: the place is underlined, and the message stands below its line. They move with the text. */
+/** Errors in the text: the place is underlined, and the message is below its line. They move with the text. */
 export const faultMarks = StateField.define<DecorationSet>({
   create: () => Decoration.none,
   update: (marks, { changes, effects }) => {

@@ -12,8 +12,8 @@ const FORMATS = [
 ] as const;
 
 /**
- * Gives the results of a cell what a page can do with them: a table that is cut scrolls over all rows, and each result
- * can be had as a file.
+ * Makes the results of a cell interactive: a table that is cut scrolls over all rows, and each result
+ * can be saved as a file.
  *
  * @param label names the links, before the format.
  * @returns a function that ends it.
@@ -26,7 +26,7 @@ export function resultControls(
   const section = cell.querySelector("section");
   if (section === null || results.length === 0) return () => {};
   const tables = [...section.querySelectorAll<HTMLElement>(":scope > .table")];
-  // The last result of a chart or of figures has no table; where one has no rows, none is taken for another.
+  // The last result of a chart or of figures has no table, and neither has a result without rows.
   const isLastDrawn = section.querySelector(":scope > .chart, :scope > .figures") !== null;
   const isPaired = results.length === tables.length + (isLastDrawn ? 1 : 0);
   const ends = (isPaired ? tables : []).map((table, at) => {

@@ -2,7 +2,7 @@ import type { ResultReport, RowsReport } from "../../../page-data.js";
 import { apiAddress, askJson, faultOf } from "../../fetch-data.js";
 import { visibleRows } from "./visible-rows.js";
 
-/** Rows that are fetched at a time, and windows that are kept. */
+/** Rows that are fetched at a time, and windows that are cached. */
 const WINDOW_ROWS = 200;
 const MOST_WINDOWS = 30;
 /** Height of the view. */
@@ -93,7 +93,7 @@ export function virtualTable(
   };
 }
 
-/** Keeps the widths of the columns: they would change with the rows that are drawn. */
+/** Fixes the widths of the columns: otherwise they would change with the rows that are drawn. */
 function fixWidths(table: HTMLTableElement): void {
   const heads = [...(table.tHead?.rows[0]?.cells ?? [])];
   const widths = heads.map((head) => head.getBoundingClientRect().width);

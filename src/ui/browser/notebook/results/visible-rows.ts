@@ -12,8 +12,8 @@ export interface VisibleRows {
 }
 
 /**
- * The rows that are visible in a table of many rows. Where the table is higher than browsers can scroll, the position
- * stands for a part of it.
+ * The rows that are visible in a table of many rows. Where the table is higher than browsers can scroll, a pixel of the
+ * position is several pixels of the table.
  *
  * @param scrolled pixels above the view. @param view height of the view. @param row height of a row. @param rows number
  */

@@ -41,7 +41,7 @@ export interface RunPlan {
 
 const NOTHING: CellOutput = { parts: [], faults: [] };
 
-/** The run after its next line; undefined until the first one has begun. What a run does not request stays. */
+/** The run after its next line; undefined until the first one has begun. Cells that a run does not request remain as they are. */
 export function runAfter(
   run: NotebookRun | undefined,
   line: NotebookLine,

@@ -24,7 +24,7 @@ export function dependentOn(
   return idsOf(document, cells, cellsWithParameters(cells, parameters, changed));
 }
 
-/** The lines by which a request names the cells that stand in some cells of the document. */
+/** The lines by which a request names the cells that are in some cells of the document. */
 export function linesOf(
   document: NotebookDocument,
   { cells }: Notebook,

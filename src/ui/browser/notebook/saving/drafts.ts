@@ -7,7 +7,7 @@ export interface Draft {
   readonly at: number;
 }
 
-/** Where drafts are kept: the storage of the browser. */
+/** Where drafts are stored: the storage of the browser. */
 export interface DraftStore {
   readonly length: number;
   key(at: number): string | null;
@@ -39,7 +39,7 @@ export function readDraft(store: DraftStore, key: string): Draft | undefined {
   }
 }
 
-/** Keeps a draft. Older ones are deleted where there are too many. @returns whether it is kept: a browser may refuse. */
+/** Stores a draft. Older ones are deleted where there are too many. @returns whether it is stored: a browser may refuse. */
 export function keepDraft(store: DraftStore, key: string, draft: Draft): boolean {
   const text = JSON.stringify(draft);
   if (text.length > MOST_CHARACTERS) return false;
@@ -57,7 +57,7 @@ export function forgetDraft(store: DraftStore, key: string): void {
   store.removeItem(key);
 }
 
-/** Deletes the oldest drafts that would exceed a limit beside a new one of `length` characters. */
+/** Deletes the oldest drafts that would exceed a limit together with a new one of `length` characters. */
 function deleteOldest(store: DraftStore, key: string, length: number): void {
   const keys = Array.from({ length: store.length }, (_, at) => store.key(at) ?? "");
   const others = keys

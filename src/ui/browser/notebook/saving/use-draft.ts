@@ -2,19 +2,19 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Draft, forgetDraft, keepDraft } from "./drafts.js";
 import type { FileContent } from "./use-saving.js";
 
-/** How long typing rests before the draft is kept. */
+/** Time without typing after which the draft is stored. */
 const REST_MS = 250;
 
 /** The draft of a notebook that is edited. */
 export interface UsedDraft {
-  /** Whether the browser keeps it. */
+  /** Whether the browser has stored it. */
   readonly isKept: boolean;
-  /** Forgets it, also what was typed a moment ago and is not kept yet. */
+  /** Deletes it, and what was typed since it was last stored. */
   readonly forget: () => void;
 }
 
 /**
- * Keeps what was typed in the browser until it is saved: reloading the page, or the end of the workspace, loses nothing.
+ * Stores what was typed in the browser until it is saved: reloading the page, or the end of the workspace, loses nothing.
  *
  * @param base what is in the file: the same text needs no draft
  */

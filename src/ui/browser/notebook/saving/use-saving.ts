@@ -10,7 +10,7 @@ export interface FileContent {
   readonly hash: string | null;
 }
 
-/** How saving stands. */
+/** The state of saving. */
 export type SaveState =
   | { readonly kind: "idle" }
   | { readonly kind: "saving" }
@@ -31,7 +31,7 @@ export interface UsedSaving {
   readonly rebase: (content: FileContent) => void;
 }
 
-/** @param start how saving stands at first: a draft may be older than the file */
+/** @param start the state of saving at first: a draft may be older than the file */
 export function useSaving(
   { name, text, hash }: NotebookSource,
   start: SaveState,
