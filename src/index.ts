@@ -137,7 +137,7 @@ export type { ReferenceChange } from "./lake/land/reference-changes.js";
 export type { RejectCount } from "./lake/land/rejects.js";
 export type { LandReport } from "./lake/land/upsert.js";
 export type { FreeBytes } from "./lake/local/free-space.js";
-export type { KnownLimits, LimitsKeeper, ServiceLimits } from "./lake/requests/service-limits.js";
+export type { KnownLimits, LimitsStore, ServiceLimits } from "./lake/requests/service-limits.js";
 export type { AbsenceReason } from "./plan/absence/absence.js";
 export type { RequestUnit } from "./plan/request-units.js";
 export type { RunStatus } from "./schema/runs.js";

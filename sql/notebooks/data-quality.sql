@@ -1,7 +1,7 @@
 -- # Data quality
 -- What the lake's rows say against one another: gaps, contradictions, outliers, stale prices and wrong units.
 --
--- A finding is a question, not yet a fault: a stock may really have doubled in a day. `barlake check` looks for damage
+-- A finding is a question, not yet a fault: a stock may really have doubled in a day. `barlake check` searches for damage
 -- of the files themselves, which is another matter.
 
 -- %% figures empty="This lake has no table yet."

@@ -29,8 +29,8 @@ export function klinesToIpc(columns: KlineColumns): Uint8Array {
 export function klinesToIpcPieces(columns: KlineColumns): AsyncIterable<Uint8Array> {
   const table = tableOf(columns);
   const { rows } = columns;
-  const kept = table.schema.names.filter((name) => rows === 0 || table.getChild(name)?.nullCount !== rows);
-  return RecordBatchFileWriter.writeAll(table.select(kept));
+  const present = table.schema.names.filter((name) => rows === 0 || table.getChild(name)?.nullCount !== rows);
+  return RecordBatchFileWriter.writeAll(table.select(present));
 }
 
 function tableOf(columns: KlineColumns): Table {

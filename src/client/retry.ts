@@ -43,9 +43,9 @@ export async function withRetries<T>(
     // The waits use the clock of the options.
     minTimeout: 0,
     ...(signal ? { signal } : {}),
-    shouldRetry: ({ error }) => canHeal(error),
+    shouldRetry: ({ error }) => isRetryable(error),
     onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
-      if (retriesLeft === 0 || !canHeal(error)) return;
+      if (retriesLeft === 0 || !isRetryable(error)) return;
       const requestedMs = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
       const backoff = backoffMs * 2 ** (attemptNumber - 1) * (1 + Math.random());
       await clock.sleep(Math.max(requestedMs, Math.ceil(backoff)), unsent);
@@ -54,7 +54,7 @@ export async function withRetries<T>(
 }
 
 /** Whether sending a failed request again can help; refusals for the quota are counted elsewhere. */
-function canHeal(error: unknown): boolean {
+function isRetryable(error: unknown): boolean {
   if (error instanceof TransportError) return true;
   if (error instanceof WireError) return error.kind === "truncated" || error.kind === "not_json";
   return (

@@ -243,7 +243,7 @@ export class ServiceClient {
       throw withRequest(what, error);
     } finally {
       permit.passed();
-      // A body that was not read to its end would otherwise keep its connection open.
+      // A body that was not read to its end would otherwise hold its connection.
       open?.destroy();
     }
   }

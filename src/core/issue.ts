@@ -51,7 +51,7 @@ const OF_NO_SYMBOL: ReadonlySet<IssueRule> = new Set(["bad_symbol", "not_request
  * issues by rule and symbol.
  */
 export class IssueLog {
-  readonly #kept: Issue[] = [];
+  readonly #stored: Issue[] = [];
   readonly #counts = new Map<string, IssueCount & { total: number }>();
   readonly #rules = new Set<IssueRule>();
   #total = 0;
@@ -66,7 +66,7 @@ export class IssueLog {
     const { rule, rejected } = issue;
     this.#total += 1;
     this.#rejected += rejected;
-    if (this.#kept.length < this.#limit || !this.#rules.has(rule)) this.#kept.push(issue);
+    if (this.#stored.length < this.#limit || !this.#rules.has(rule)) this.#stored.push(issue);
     this.#rules.add(rule);
     const symbol = OF_NO_SYMBOL.has(rule) ? undefined : issue.symbol;
     const key = `${rule} ${symbol ?? ""}`;
@@ -82,9 +82,9 @@ export class IssueLog {
   addAll(other: IssueLog, without: ReadonlySet<string> = new Set()): void {
     const counts = this.#counts;
     const isOut = (symbol: string | undefined): boolean => symbol !== undefined && without.has(symbol);
-    const kept = other.#kept.filter(({ symbol }) => !isOut(symbol));
-    for (const issue of kept) {
-      if (this.#kept.length < this.#limit || !this.#rules.has(issue.rule)) this.#kept.push(issue);
+    const added = other.#stored.filter(({ symbol }) => !isOut(symbol));
+    for (const issue of added) {
+      if (this.#stored.length < this.#limit || !this.#rules.has(issue.rule)) this.#stored.push(issue);
       this.#rules.add(issue.rule);
     }
     for (const [key, { total, ...one }] of other.#counts) {
@@ -106,8 +106,8 @@ export class IssueLog {
   }
 
   /** The first `limit` issues, and the first of each rule, in the order in which they were found. */
-  get kept(): readonly Issue[] {
-    return this.#kept;
+  get stored(): readonly Issue[] {
+    return this.#stored;
   }
 
   /** The number of all issues, also of those that are not stored in full. */

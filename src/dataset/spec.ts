@@ -134,7 +134,7 @@ export function defineDataset(definition: DatasetDefinition): DatasetSpec {
 
 function faulty(subject: string, faults: readonly string[]): UsageError {
   return new UsageError(`${subject}: ${faults.join("; ")}`, {
-    hint: "the fields of a spec stand in docs/datasets.md",
+    hint: "docs/datasets.md lists the fields of a spec",
   });
 }
 

@@ -33,7 +33,7 @@ export interface CellRun {
 }
 
 /** Limits on the stored rows of a result. */
-export interface KeptRows {
+export interface MostRows {
   /** Most rows of a table, given the number that the cell requests. */
   readonly table: (asked: number) => number;
   /** Most rows that a chart draws. */
@@ -86,12 +86,12 @@ export async function* runCells(
   engine: QueryEngine,
   notebook: Notebook,
   values: NamedValues,
-  kept: KeptRows,
+  most: MostRows,
   signal?: AbortSignal,
 ): AsyncGenerator<CellRun> {
   for (const cell of notebook.cells) {
     signal?.throwIfAborted();
-    yield await runCell(engine, cell, values, kept);
+    yield await runCell(engine, cell, values, most);
   }
 }
 
@@ -99,12 +99,12 @@ async function runCell(
   engine: QueryEngine,
   cell: Cell,
   values: NamedValues,
-  kept: KeptRows,
+  most: MostRows,
 ): Promise<CellRun> {
   const { view } = cell;
   const isChart = view.kind !== "table" && view.kind !== "figures";
-  const tableRows = kept.table(view.kind === "table" ? view.rows : PLAIN_TABLE.rows);
-  const limit = isChart ? kept.chart : tableRows;
+  const tableRows = most.table(view.kind === "table" ? view.rows : PLAIN_TABLE.rows);
+  const limit = isChart ? most.chart : tableRows;
   const results: StatementResult[] = [];
   for (const { sql, line } of allStatements(cell.sql)) {
     try {

@@ -54,10 +54,10 @@ export function partitionBars(
   const partitions = [...groupsOf(cut.placed)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([, bySymbol]) => {
-      const merged: MergedSegments<PlacedSegment> = { kept: [], repeats, equal: 0 };
+      const merged: MergedSegments<PlacedSegment> = { used: [], repeats, equal: 0 };
       for (const { segments } of inByteOrder(bySymbol)) mergeRepeats(segments, merged);
       equal += merged.equal;
-      return partitionOf(merged.kept);
+      return partitionOf(merged.used);
     });
   return { partitions, broken: cut.broken, repeats, equal };
 }

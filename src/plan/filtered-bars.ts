@@ -4,11 +4,11 @@ import { DOUBLE_COLUMNS, type KlineColumns, type NumberColumn } from "../wire/kl
 /** The bars for which a condition is true, in their order; copied, unless it is true for all. */
 export function filteredBars(
   columns: KlineColumns,
-  isKept: (symbol: string, timestamp: number) => boolean,
+  isIncluded: (symbol: string, timestamp: number) => boolean,
 ): KlineColumns {
   const { symbols, symbolIndex, timestamp, volume, doubles } = columns;
   const rows = Array.from({ length: columns.rows }, (_, row) => row).filter((row) =>
-    isKept(symbols[symbolIndex[row] as number] as string, Number(timestamp[row])),
+    isIncluded(symbols[symbolIndex[row] as number] as string, Number(timestamp[row])),
   );
   if (rows.length === columns.rows) return columns;
   const some = DOUBLE_COLUMNS.map((name) => [name, someNumbers(doubles[name], rows)]);

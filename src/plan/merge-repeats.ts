@@ -5,7 +5,7 @@ import { DOUBLE_COLUMNS } from "../wire/kline-columns.js";
 /** Segments without repeats, and the bars that were repeats. */
 export interface MergedSegments<S extends BarSegment> {
   /** Ascending in time, and disjoint. */
-  readonly kept: S[];
+  readonly used: S[];
   readonly repeats: S[];
   /**
    * Bars left out because another source has the same values: the windows of two requests may overlap, where a symbol
@@ -22,7 +22,7 @@ export interface MergedSegments<S extends BarSegment> {
  */
 export function mergeRepeats<S extends BarSegment>(segments: readonly S[], into: MergedSegments<S>): void {
   if (segments.length === 1) {
-    into.kept.push(segments[0] as S);
+    into.used.push(segments[0] as S);
     return;
   }
   const order = new Map(segments.map((segment, index) => [segment, index]));
@@ -30,7 +30,7 @@ export function mergeRepeats<S extends BarSegment>(segments: readonly S[], into:
   let cluster: S[] = [];
   let end = Number.NEGATIVE_INFINITY;
   const close = (): void => {
-    if (cluster.length === 1) into.kept.push(cluster[0] as S);
+    if (cluster.length === 1) into.used.push(cluster[0] as S);
     else if (cluster.length > 1) {
       mergeCluster(
         cluster.toSorted(
@@ -53,14 +53,14 @@ export function mergeRepeats<S extends BarSegment>(segments: readonly S[], into:
 function mergeCluster<S extends BarSegment>(ranked: readonly S[], into: MergedSegments<S>): void {
   const rows = ranked.map((segment) => segment.start);
   const times = ranked.map(firstTime);
-  const runs = { kept: runsInto(into.kept), repeats: runsInto(into.repeats) };
+  const runs = { used: runsInto(into.used), repeats: runsInto(into.repeats) };
   let last: { readonly at: number; readonly segment: S; readonly row: number } | undefined;
   for (let which = earliest(times); times[which] !== Number.POSITIVE_INFINITY; which = earliest(times)) {
     const segment = ranked[which] as S;
     const row = rows[which] as number;
     const at = times[which] as number;
     if (last?.at !== at) {
-      runs.kept.add(segment, row);
+      runs.used.add(segment, row);
       last = { at, segment, row };
     } else if (isEqualBar(last.segment, last.row, segment, row)) into.equal += 1;
     else runs.repeats.add(segment, row);
@@ -68,7 +68,7 @@ function mergeCluster<S extends BarSegment>(ranked: readonly S[], into: MergedSe
     times[which] =
       row + 1 < segment.end ? Number(segment.columns.timestamp[row + 1]) : Number.POSITIVE_INFINITY;
   }
-  runs.kept.close();
+  runs.used.close();
   runs.repeats.close();
 }
 

@@ -18,7 +18,7 @@ export const KLINE_COLUMNS: readonly Column[] = [
     name: "amount",
     type: "double",
     unit: "currency",
-    doc: "Traded amount. 0 beside a volume above 0 means that the source reports no amount.",
+    doc: "Traded amount. 0 with a volume above 0 means that the source reports no amount.",
   },
   {
     name: "open_interest",
@@ -57,7 +57,7 @@ function bars(
       { name: "timestamp", type: "timestamp", unit: "UTC", doc: timestampDoc },
       { name: "trade_date", type: "date", doc: "Trading date in the exchange's own zone." },
       ...KLINE_COLUMNS,
-      { name: "lot", type: "int32", unit: "shares", doc: "Shares that one unit of volume stands for." },
+      { name: "lot", type: "int32", unit: "shares", doc: "Shares in one unit of volume." },
       {
         name: "is_final",
         type: "boolean",

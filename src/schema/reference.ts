@@ -21,7 +21,7 @@ export const INSTRUMENT_EXT: readonly Column[] = [
     type: "double",
     nullable: true,
     unit: "currency",
-    doc: "Highest price permitted that day; 100000 stands for none.",
+    doc: "Highest price permitted that day; 100000 means that there is none.",
   },
   {
     name: "limit_down",

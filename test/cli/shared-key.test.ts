@@ -2,7 +2,7 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { holdKey } from "../../src/client/key/key-lock.js";
+import { claimKey } from "../../src/client/key/key-lock.js";
 import { systemClock } from "../../src/client/system-clock.js";
 import { limitsPath } from "../../src/lake/requests/service-limits.js";
 import { json, startScripted } from "../faults/service/scripted-service.js";
@@ -24,7 +24,7 @@ async function setUp() {
   };
   const folder = join(place, "state", "barlake", "keys");
   const hold = (share: number) =>
-    holdKey({ folder, host, apiKey: KEY, share, purpose: "run minute", clock: systemClock });
+    claimKey({ folder, host, apiKey: KEY, share, purpose: "run minute", clock: systemClock });
   const run = (...more: string[]) => runCli(["run", "reference", ...more], { env });
   return { service, place, host, hold, run };
 }

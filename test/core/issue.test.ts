@@ -4,7 +4,7 @@ import { IssueLog, type IssueRule } from "../../src/core/issue.js";
 test("an issue log keeps the first ones in full and counts all", () => {
   const log = new IssueLog(2);
   for (const rejected of [1, 0, 5]) log.add({ rule: "wrong_type", message: `rejects ${rejected}`, rejected });
-  expect(log.kept.map((issue) => issue.message)).toEqual(["rejects 1", "rejects 0"]);
+  expect(log.stored.map((issue) => issue.message)).toEqual(["rejects 1", "rejects 0"]);
   expect([log.total, log.rejected]).toEqual([3, 6]);
 });
 
@@ -17,7 +17,7 @@ test("counts all issues by rule and symbol, and keeps the first of each rule", (
   add("wrong_type", "b", 3);
   add("not_requested", "x", 0);
   add("not_requested", "y", 0);
-  expect(log.kept.map(({ message }) => message)).toEqual([
+  expect(log.stored.map(({ message }) => message)).toEqual([
     "a duplicate_key",
     "b wrong_type",
     "x not_requested",
@@ -41,5 +41,5 @@ test("a log takes the issues of another, apart from those of some symbols", () =
     { rule: "unsorted", symbol: "A.SH", rejected: 5 },
     { rule: "out_of_range", symbol: "A.SH", rejected: 4 },
   ]);
-  expect(log.kept.map(({ message }) => message)).toEqual(["a", "c"]);
+  expect(log.stored.map(({ message }) => message)).toEqual(["a", "c"]);
 });

@@ -63,7 +63,7 @@ export const PROPERTIES: readonly Property[] = [
     async ([bars, cuts]) => {
       const columns = columnsOf(bars);
       using response = await decodeKlines(cutAt(encodeKlines(columns, "map"), cuts), { shape: "map" }, pool);
-      assert.deepStrictEqual(response.issues.kept, []);
+      assert.deepStrictEqual(response.issues.stored, []);
       assert.deepStrictEqual(barsOf(response.columns), barsOf(columns));
     },
   ),
@@ -130,6 +130,6 @@ function plain({ columns, absent, unusable, received, issues }: DecodedKlines): 
     absent,
     unusable,
     received: Object.fromEntries(received),
-    issues: issues.kept.map(issueText).sort(),
+    issues: issues.stored.map(issueText).sort(),
   };
 }

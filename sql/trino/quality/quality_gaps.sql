@@ -14,7 +14,7 @@ days AS (
     CASE WHEN region IN ('CN', 'HK')
       THEN greatest(0, session_minutes(region) - count(*) FILTER (WHERE is_session_minute(region, local_time))) ELSE 0 END
   FROM (
-    -- Both exchanges have kept eight hours before UTC since they have had minute bars.
+    -- The offset of both exchanges has been eight hours since they have had minute bars.
     SELECT symbol, region, trade_date, CAST(("timestamp" AT TIME ZONE 'UTC') + INTERVAL '8' HOUR AS TIME(3)) AS local_time
     FROM raw.bars_1m
   )

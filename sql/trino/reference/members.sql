@@ -11,15 +11,15 @@ WITH spells AS (
     valid_from = min(valid_from) OVER (PARTITION BY id) AS is_first
   FROM raw.universe_members
 ),
-kept AS (
+lasting AS (
   SELECT * FROM spells WHERE seen_to IS NULL OR seen_from < seen_to
 )
 SELECT id, symbol, 'observed' AS known, seen_from AS from_date, coalesce(seen_to, DATE '9999-12-31') AS to_date,
   seen_from, seen_to, region
-FROM kept
+FROM lasting
 UNION ALL
 SELECT id, symbol, 'assumed', DATE '0001-01-01', seen_from, seen_from, seen_to, region
-FROM kept
+FROM lasting
 WHERE is_first;
 
 COMMENT ON VIEW members IS 'Members of universes and the dates on which they were known to be: from_date inclusive, to_date exclusive (9999-12-31: still). known: observed, or assumed for the time before the first snapshot. One row a universe, symbol and stretch of dates.';

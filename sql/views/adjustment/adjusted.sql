@@ -61,7 +61,7 @@ as_of: Nothing after this date is seen, neither bars nor ex-events; null: everyt
 -> low: Lowest price. [currency]
 -> close: Last price. [currency]
 -> volume: Traded volume in the region''s unit, rounded half up, not adjusted. [lot shares]
--> amount: Traded amount, not adjusted; 0 beside a volume above 0: the source reports none. [currency]
+-> amount: Traded amount, not adjusted; 0 with a volume above 0: the source reports none. [currency]
 -> prev_close: Previous close as the exchange states it, of the first bar. [currency]
 -> open_interest: Open contracts at the end (futures). [contracts]
 -> settlement_price: Settlement price at the end (futures). [currency]

@@ -26,7 +26,7 @@ COMMENT ON VIEW bars_1d IS 'Daily bars as delivered, unadjusted. One row a symbo
 COMMENT ON COLUMN bars_1d.trade_date IS 'Trading date in the exchange''s own zone.';
 COMMENT ON COLUMN bars_1d."timestamp" IS 'Midnight of the trading date in the exchange''s zone. [UTC]';
 COMMENT ON COLUMN bars_1d.volume IS 'Traded volume in the delivered unit. [lot shares]';
-COMMENT ON COLUMN bars_1d.amount IS 'Traded amount; 0 beside a volume above 0: the source reports none. [currency]';
+COMMENT ON COLUMN bars_1d.amount IS 'Traded amount; 0 with a volume above 0: the source reports none. [currency]';
 COMMENT ON COLUMN bars_1d.prev_close IS 'Previous close as the exchange states it: differs from the last close on an ex-date. [currency]';
 COMMENT ON COLUMN bars_1d.shares IS 'volume * lot. [shares]';
 COMMENT ON COLUMN bars_1d.vwap IS 'amount / shares; null where nothing traded or no amount is reported. [currency]';

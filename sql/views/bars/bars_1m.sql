@@ -26,7 +26,7 @@ COMMENT ON VIEW bars_1m IS 'One-minute bars as delivered, unadjusted. One row a 
 COMMENT ON COLUMN bars_1m.trade_date IS 'Trading date in the exchange''s own zone.';
 COMMENT ON COLUMN bars_1m."timestamp" IS 'End of the minute. [UTC]';
 COMMENT ON COLUMN bars_1m.volume IS 'Traded volume in the delivered unit. [lot shares]';
-COMMENT ON COLUMN bars_1m.amount IS 'Traded amount; 0 beside a volume above 0: the source reports none. [currency]';
+COMMENT ON COLUMN bars_1m.amount IS 'Traded amount; 0 with a volume above 0: the source reports none. [currency]';
 COMMENT ON COLUMN bars_1m.shares IS 'volume * lot. [shares]';
 COMMENT ON COLUMN bars_1m.vwap IS 'amount / shares; null where nothing traded or no amount is reported. [currency]';
 COMMENT ON COLUMN bars_1m.is_final IS 'False while the session was still running when the bar was asked for.';

@@ -26,6 +26,6 @@ WHERE CAST(as_of AS DATE) IS NULL OR trade_date <= CAST(as_of AS DATE);
 
 COMMENT ON MACRO TABLE priced_bars IS 'Landed bars with adjusted prices: what adjusted is made of. One row a symbol and landed bar.
 bars: raw.bars_1m or raw.bars_1d, as a text.
-is_part: Whether the bars become parts of longer ones: the close then stands for prices that are 0.
+is_part: Whether the bars become parts of longer ones: the close then replaces prices that are 0.
 adjustment: forward, backward, forward_additive, backward_additive or none.
 as_of: Nothing after this date is seen, neither bars nor ex-events; null: everything. [date]';

@@ -1,4 +1,4 @@
--- Landed bars as they become bars of any period. In an aggregate the close of a bar without trades stands for prices that its
+-- Landed bars as they become bars of any period. In an aggregate the close of a bar without trades replaces prices that its
 -- feed set to 0 (stated_price).
 -- Grain: one row a symbol and landed bar. Inputs: the named table.
 CREATE OR REPLACE MACRO unadjusted_bars(bars, is_part) AS TABLE
@@ -24,4 +24,4 @@ FROM query_table(bars);
 
 COMMENT ON MACRO TABLE unadjusted_bars IS 'Landed bars as they become bars of any period: what adjusted is made of where nothing is adjusted. One row a symbol and landed bar.
 bars: raw.bars_1m or raw.bars_1d, as a text.
-is_part: Whether the bars become parts of longer ones: the close then stands for prices that are 0.';
+is_part: Whether the bars become parts of longer ones: the close then replaces prices that are 0.';

@@ -66,7 +66,7 @@ COMMENT ON COLUMN daily_fundamentals.high IS 'Highest price, unadjusted. [curren
 COMMENT ON COLUMN daily_fundamentals.low IS 'Lowest price, unadjusted. [currency]';
 COMMENT ON COLUMN daily_fundamentals.close IS 'Last price, unadjusted. [currency]';
 COMMENT ON COLUMN daily_fundamentals.prev_close IS 'Previous close as the exchange states it. [currency]';
-COMMENT ON COLUMN daily_fundamentals.amount IS 'Traded amount; 0 beside shares above 0: the source reports none. [currency]';
+COMMENT ON COLUMN daily_fundamentals.amount IS 'Traded amount; 0 with shares above 0: the source reports none. [currency]';
 COMMENT ON COLUMN daily_fundamentals.float_shares IS 'Shares that trade freely, from the current metadata of the instrument. [shares]';
 COMMENT ON COLUMN daily_fundamentals.balance_sheet_announce_date IS 'Its date of publication, where the source states it.';
 COMMENT ON COLUMN daily_fundamentals.total_assets IS 'Total assets, as reported. [currency]';

@@ -20,7 +20,7 @@ judged AS NOT MATERIALIZED (
       CASE WHEN volume = 0 AND amount > 0 THEN 'amount without volume' END
     ], lambda rule: rule IS NOT NULL) AS rules
   FROM bars
-  -- Most bars are sound, and are left out before any list is made: what a comparison leaves unknown stays in.
+  -- Most bars are sound, and are left out before any list is made: a bar remains where a comparison is unknown.
   WHERE (
     low > 0 AND low <= open AND low <= close AND high >= open AND high >= close AND high < 1e300
     AND volume > 0 AND amount >= 0

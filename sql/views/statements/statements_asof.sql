@@ -88,7 +88,7 @@ as_of: Date; null: now. [date]
 -> symbol: Instrument symbol.
 -> month: Month end that the period belongs to.
 -> balance_sheet_period_end: Last day of the balance sheet''s period; null where none is known.
--> balance_sheet_known_from: Date from which the balance sheet and its ratios stood as they do here.
+-> balance_sheet_known_from: Date from which the balance sheet and its ratios were known in this version.
 -> total_assets: Total assets, as reported. [currency]
 -> total_liabilities: Total liabilities, as reported. [currency]
 -> total_equity: Total equity, as reported. [currency]
@@ -112,7 +112,7 @@ as_of: Date; null: now. [date]
 -> book_value_yoy: book_value against the period a year before: (x - x0) / abs(x0). [ratio]
 -> book_value_qoq: book_value against the period a quarter before: (x - x0) / abs(x0). [ratio]
 -> cash_flow_period_end: Last day of the cash flow statement''s period; null where none is known.
--> cash_flow_known_from: Date from which the cash flow statement and what follows from it stood as they do here.
+-> cash_flow_known_from: Date from which the cash flow statement and what follows from it were known in this version.
 -> net_operating_cash_flow: Net operating cash flow, as reported: from the start of the year. [currency]
 -> net_investing_cash_flow: Net investing cash flow, as reported: from the start of the year. [currency]
 -> net_financing_cash_flow: Net financing cash flow, as reported: from the start of the year. [currency]
@@ -126,7 +126,7 @@ as_of: Date; null: now. [date]
 -> operating_cash_flow_yoy: net_operating_cash_flow from the start of the year against the same months a year before: (x - x0) / abs(x0). [ratio]
 -> operating_cash_flow_qoq: operating_cash_flow_quarter against the quarter before: (x - x0) / abs(x0). [ratio]
 -> income_period_end: Last day of the income statement''s period; null where none is known.
--> income_known_from: Date from which the income statement and what follows from it stood as they do here.
+-> income_known_from: Date from which the income statement and what follows from it were known in this version.
 -> revenue: Revenue, as reported: from the start of the year. [currency]
 -> operating_cost: Operating cost, as reported: from the start of the year. [currency]
 -> operating_profit: Operating profit, as reported: from the start of the year. [currency]

@@ -36,7 +36,7 @@ interface WarmReader {
 /** A reader that is lent, and whether it is used again. */
 interface Loan {
   readonly warm: WarmReader;
-  isKept: boolean;
+  isReused: boolean;
 }
 
 /**
@@ -174,7 +174,7 @@ export class WarmReaders implements AsyncDisposable {
     for (const { reader } of written) this.drop(reader.copy?.path);
     const at = this.#idle.findIndex((one) => one.state === state);
     const [known] = at < 0 ? [] : this.#idle.splice(at, 1);
-    return { warm: known ?? { reader: await this.#open(pointInTime), state }, isKept: true };
+    return { warm: known ?? { reader: await this.#open(pointInTime), state }, isReused: true };
   }
 
   /** @throws {UsageError} where the lake has no table: its folder is missing, empty or mistyped. */
@@ -209,8 +209,8 @@ export class WarmReaders implements AsyncDisposable {
     this.#giveBack(loan);
   }
 
-  #giveBack({ warm, isKept }: Loan): void {
-    if (isKept && !this.#isClosed) this.#idle.push(warm);
+  #giveBack({ warm, isReused }: Loan): void {
+    if (isReused && !this.#isClosed) this.#idle.push(warm);
     else warm.reader[Symbol.dispose]();
     while (this.#idle.length > MOST_IDLE) this.#idle.shift()?.reader[Symbol.dispose]();
   }
@@ -220,7 +220,7 @@ function lentReader(loan: Loan, giveBack: () => void): LentReader {
   return {
     reader: loan.warm.reader,
     discard: () => {
-      loan.isKept = false;
+      loan.isReused = false;
     },
     [Symbol.dispose]: giveBack,
   };

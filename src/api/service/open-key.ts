@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { keyIdOf, keyIdSecret } from "../../client/key/key-id.js";
-import { holdKey } from "../../client/key/key-lock.js";
+import { claimKey } from "../../client/key/key-lock.js";
 import { keyNameOf } from "../../client/key/key-name.js";
 import { KeyShares } from "../../client/key/key-shares.js";
 import type { ResponseLimits } from "../../client/response-limits.js";
@@ -8,7 +8,7 @@ import { type ByGroup, hostOf, type LearnedRate, ServiceClient } from "../../cli
 import { messageOf } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import type { Lake } from "../../lake/lake.js";
-import { keepServiceLimits, type LimitsKeeper } from "../../lake/requests/service-limits.js";
+import { type LimitsStore, openLimitsStore } from "../../lake/requests/service-limits.js";
 import type { Environment } from "../../object-store/access/profile-files.js";
 import { keysPlace } from "./keys-place.js";
 import { stateFolder } from "./state-folder.js";
@@ -65,7 +65,7 @@ export async function openKey(
   const host = hostOf(url);
   const place = await keysPlace(lake, environment);
   const folder = join(stateFolder(environment), "keys");
-  const lock = await holdKey({ folder, host, apiKey, share, purpose, clock });
+  const lock = await claimKey({ folder, host, apiKey, share, purpose, clock });
   const joinOthers = async (): Promise<KeyShares | undefined> =>
     place &&
     KeyShares.join({
@@ -114,8 +114,8 @@ export async function openKey(
 export async function limitsOf(
   lake: Lake,
   { url, apiKey, environment, clock }: Pick<KeyUse, "url" | "apiKey" | "environment" | "clock">,
-): Promise<LimitsKeeper> {
+): Promise<LimitsStore> {
   const host = hostOf(url);
   const keyId = keyIdOf(await keyIdSecret(stateFolder(environment)), host, apiKey);
-  return keepServiceLimits(lake.storage, { host, keyId }, clock);
+  return openLimitsStore(lake.storage, { host, keyId }, clock);
 }

@@ -3,7 +3,7 @@ import { messageOf, UsageError } from "../../core/errors.js";
 import { releaseAfter } from "../../core/release-after.js";
 import { RequestSizeLimits } from "../../jobs/run/request/request-size-limits.js";
 import type { Lake } from "../../lake/lake.js";
-import type { LimitsKeeper } from "../../lake/requests/service-limits.js";
+import type { LimitsStore } from "../../lake/requests/service-limits.js";
 import type { Period } from "../../market/period.js";
 import { RowCap } from "../../plan/absence/row-cap.js";
 import { type KeyUse, limitsOf, type OpenKey, openKey } from "./open-key.js";
@@ -11,7 +11,7 @@ import { type KeyUse, limitsOf, type OpenKey, openKey } from "./open-key.js";
 /** What a run on a lake needs of a service. */
 export interface RunAccess {
   readonly client: ServiceClient;
-  readonly limits: LimitsKeeper;
+  readonly limits: LimitsStore;
   /** Aborts, with the reason, when the key was given to another process. */
   readonly lost: AbortSignal;
 }
@@ -19,7 +19,7 @@ export interface RunAccess {
 /** How a key is claimed. */
 interface ClaimParts {
   readonly use?: KeyUse;
-  readonly limits?: LimitsKeeper;
+  readonly limits?: LimitsStore;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -32,7 +32,7 @@ export class ServiceAccess implements AsyncDisposable {
   /** Limits that responses have shown, of lists and of landed periods. */
   readonly limits = new RequestSizeLimits();
   readonly #caps = new Map<Period, RowCap>();
-  readonly #keepers = new Map<string, LimitsKeeper>();
+  readonly #limitsStores = new Map<string, LimitsStore>();
   #key: Promise<OpenKey> | undefined;
   #isClosed = false;
 
@@ -57,8 +57,8 @@ export class ServiceAccess implements AsyncDisposable {
     signal?: AbortSignal,
   ): Promise<RunAccess> {
     const { location } = lake;
-    const limits = this.#keepers.get(location) ?? (await limitsOf(lake, this.use));
-    this.#keepers.set(location, limits);
+    const limits = this.#limitsStores.get(location) ?? (await limitsOf(lake, this.use));
+    this.#limitsStores.set(location, limits);
     if (limits.note !== undefined) this.use.onNote(limits.note);
     const use = { ...quota, ...defined(this.use) } as KeyUse;
     const { client, lost } = await this.#open(lake, { use, limits, signal });
@@ -80,7 +80,7 @@ export class ServiceAccess implements AsyncDisposable {
     this.#key = undefined;
     await releaseAfter(
       async () => key?.close(),
-      ...[...this.#keepers].map(
+      ...[...this.#limitsStores].map(
         ([location, keeper]) =>
           () =>
             keeper
@@ -102,7 +102,7 @@ export class ServiceAccess implements AsyncDisposable {
       return await openKey(use, lake, {
         learned: limits?.limits.requestsPerMinute,
         onLearned: ({ group, requestsPerMinute }) => {
-          for (const keeper of this.#keepers.values())
+          for (const keeper of this.#limitsStores.values())
             keeper.learn({ requestsPerMinute: { [group]: requestsPerMinute } });
         },
         signal,

@@ -32,7 +32,7 @@ import { appendUuid, TextBuilder } from "./text-builder.js";
 
 /**
  * Creates a builder for a column of any type that Arrow supports; its `type` is the Arrow type. Integers, floats, text,
- * blobs, decimals, dates and times keep their types; HUGEINT and UHUGEINT become decimal(38, 0), TIMESTAMP WITH TIME
+ * blobs, decimals, dates and times have the same types; HUGEINT and UHUGEINT become decimal(38, 0), TIMESTAMP WITH TIME
  * ZONE a timestamp in UTC, UUID text, and an enum a dictionary.
  *
  * @param dictionaries counter of the dictionaries of one schema.

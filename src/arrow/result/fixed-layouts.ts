@@ -43,7 +43,7 @@ const LAYOUTS: Partial<Readonly<Record<DuckDBTypeId, (column: string) => FixedLa
   [DuckDBTypeId.TIMESTAMP_S]: (column) => instants(column, new TimestampSecond()),
   [DuckDBTypeId.TIMESTAMP_MS]: (column) => instants(column, new TimestampMillisecond()),
   [DuckDBTypeId.TIMESTAMP_NS]: (column) => instants(column, new TimestampNanosecond()),
-  // A sum of BIGINT is a HUGEINT. Arrow has no such integer; unlike a double, a decimal keeps every digit.
+  // A sum of BIGINT is a HUGEINT. Arrow has no such integer; unlike a double, a decimal has every digit.
   [DuckDBTypeId.HUGEINT]: (column) => ({
     type: new Decimal(0, 38),
     sourceWidth: 16,

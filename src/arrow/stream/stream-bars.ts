@@ -150,8 +150,8 @@ export class StreamBars {
       bars.beginColumn();
       for (const { columns, start, end } of open.segments)
         this.#push(columns.get(name) as Column, start, end, open.offset);
-      const kept = open.segments.reduce((sum, { start, end }) => sum + end - start, 0);
-      for (let row = kept; row < open.rows; row++) bars.wrongType("a bar too many", open.offset);
+      const accepted = open.segments.reduce((sum, { start, end }) => sum + end - start, 0);
+      for (let row = accepted; row < open.rows; row++) bars.wrongType("a bar too many", open.offset);
     }
     bars.end();
   }

@@ -89,7 +89,7 @@ function addBuild(cli: Cli, parent: Command): void {
 Examples:
   barlake dataset build cn-daily --format qlib
   barlake dataset build cn-factors --format wide-parquet --from 2020-01-01
-  barlake dataset build mine.ts --as-of 2026-11-01T00:00:00Z     of the lake as it stood then
+  barlake dataset build mine.ts --as-of 2026-11-01T00:00:00Z     of the lake at that time
   barlake dataset build mine.ts --append                         equal to a full build, or refused with the reason`,
     )
     .action((name: string, options: BuildOptions) =>

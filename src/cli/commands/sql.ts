@@ -100,7 +100,7 @@ Examples:
   barlake sql -f report.sql --format csv
   barlake sql -f instrument --param symbol=600519.SH --html page.html
   barlake sql -f mine.sql --html page.html --watch             write it again when the file or the lake changes
-  barlake sql "from bars_1d" --as-of 2026-11-01T00:00:00Z      the lake as it stood then
+  barlake sql "from bars_1d" --as-of 2026-11-01T00:00:00Z      the lake at that time
   barlake sql                                                  a shell: Tab completes, .help there
   barlake sql --engine trino --server http://trino:8080/lake/barlake "select count(*) from bars_1m"`,
     )

@@ -50,10 +50,10 @@ async function showInTerminal(
   { engine, progress, limit, signal }: NotebookPlace,
 ): Promise<number> {
   let exit: number = EXIT.done;
-  const kept = { table: (asked: number) => Math.min(asked, limit), chart: CHART_ROWS };
+  const most = { table: (asked: number) => Math.min(asked, limit), chart: CHART_ROWS };
   const parameters = parameterTexts(values).map(([name, value]) => `${paint("dim", name)} ${value}`);
   if (parameters.length > 0) process.stdout.write(`${parameters.join("   ")}\n\n`);
-  for await (const run of watched(runCells(engine, notebook, values, kept, signal), progress)) {
+  for await (const run of watched(runCells(engine, notebook, values, most, signal), progress)) {
     if (signal.aborted) return EXIT.interrupted;
     process.stdout.write(notebookCellText(run, terminalWidth() ?? 100));
     if (run.fault !== undefined) exit = reportFault(notebook, run);

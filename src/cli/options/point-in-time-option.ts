@@ -14,7 +14,7 @@ export function pointInTimeOptions(): [asOf: Option, version: Option] {
   return [
     new Option(
       "--as-of <time>",
-      "the lake as it stood then (ISO 8601; UTC where no zone is given)",
+      "the lake at that time (ISO 8601; UTC where no zone is given)",
     ).argParser(instant),
     new Option("--version <table=n>", "a table as its version n had it; may be given for several").argParser(
       versionOf,

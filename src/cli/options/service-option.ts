@@ -6,7 +6,7 @@ import { messageOf, UsageError } from "../../core/errors.js";
 import { MINUTE_MS } from "../../core/time.js";
 import type { Pipeline } from "../../jobs/pipeline/definition.js";
 import type { Lake } from "../../lake/lake.js";
-import type { LimitsKeeper } from "../../lake/requests/service-limits.js";
+import type { LimitsStore } from "../../lake/requests/service-limits.js";
 import { ENDPOINTS, type EndpointGroup } from "../../wire/endpoints.js";
 import { paint } from "../text/text.js";
 import type { CommonOptions } from "./lake-option.js";
@@ -24,7 +24,7 @@ export interface ServiceOptions extends CommonOptions {
 export interface OpenService {
   readonly client: ServiceClient;
   /** The known limits of the service; a run adds what it learns. */
-  readonly limits: LimitsKeeper;
+  readonly limits: LimitsStore;
   /** Aborts, with the reason, when the key was given to another process. */
   readonly lost: AbortSignal;
   close(): Promise<void>;

@@ -96,11 +96,11 @@ export function cut(text: string, width: number): string {
   if (stringWidth(text) <= width) return text;
   // Made for a text that is cut: most results have none, and the first one takes 10 ms.
   const graphemes = new Intl.Segmenter();
-  let [kept, used] = ["", 0];
+  let [shown, used] = ["", 0];
   for (const { segment } of graphemes.segment(text)) {
     used += stringWidth(segment);
     if (used > width - 1) break;
-    kept += segment;
+    shown += segment;
   }
-  return `${kept}…`;
+  return `${shown}…`;
 }

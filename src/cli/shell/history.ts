@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { onOneLine } from "../../db/statement/split-statements.js";
 
 /** Maximum number of entries at the start of a session; a longer file is cut to this. */
-const KEPT = 1000;
+const MOST_ENTRIES = 1000;
 
 /** The entries of this session and of earlier ones. A class because it stores the file's state. */
 export class History {
@@ -26,8 +26,8 @@ export class History {
     } catch {
       return [];
     }
-    if (lines.length > KEPT * 2) this.#cut(lines.slice(-KEPT));
-    return [...new Set(lines.reverse())].slice(0, KEPT);
+    if (lines.length > MOST_ENTRIES * 2) this.#cut(lines.slice(-MOST_ENTRIES));
+    return [...new Set(lines.reverse())].slice(0, MOST_ENTRIES);
   }
 
   /**
@@ -36,7 +36,7 @@ export class History {
    *
    * @returns the entry as stored.
    */
-  keep(entered: string): string | undefined {
+  add(entered: string): string | undefined {
     if (/^\s/.test(entered)) return undefined;
     const entry = entered.startsWith(".") ? entered.trim() : onOneLine(entered);
     if (entry === undefined || entry === "") return undefined;

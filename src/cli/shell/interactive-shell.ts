@@ -68,7 +68,7 @@ export async function runInteractive(
   for await (const line of lines) {
     isRunning = true;
     const goesOn = await runLine(shell, place, entries, line, (written) => {
-      const entry = history.keep(written);
+      const entry = history.add(written);
       if (entry !== undefined) recalled(entry);
     });
     isRunning = false;
@@ -85,7 +85,7 @@ async function runLine(
   place: SqlPlace,
   entries: EntryReader,
   line: string,
-  keep: (written: string) => void,
+  add: (written: string) => void,
 ): Promise<boolean> {
   try {
     if (line.trim() === "" && entries.pending === "") {
@@ -93,7 +93,7 @@ async function runLine(
       return true;
     }
     const completed = entries.take(line);
-    for (const { written } of completed) keep(written);
+    for (const { written } of completed) add(written);
     for (const entry of completed) if (!(await runEntry(shell, entry))) return false;
   } catch (error) {
     const shown = error instanceof QueryError ? await place.withProposals(error) : error;

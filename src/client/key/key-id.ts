@@ -25,15 +25,15 @@ export function keyIdOf(secret: Uint8Array, host: string, apiKey: string): strin
  */
 export async function keyIdSecret(folder: string): Promise<Uint8Array> {
   const path = join(folder, SECRET_FILE);
-  const kept = await readSecret(path);
-  if (kept?.length === SECRET_BYTES) return kept;
+  const stored = await readSecret(path);
+  if (stored?.length === SECRET_BYTES) return stored;
   const secret = randomBytes(SECRET_BYTES);
   const draft = join(folder, `${randomUUID()}.draft`);
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFile(draft, secret, { mode: 0o600, flag: "wx", flush: true });
     // Of processes that create it at the same time, the first one wins. A file that is no secret is replaced.
-    if (kept === undefined)
+    if (stored === undefined)
       await link(draft, path).catch((error: unknown) => unlessThere(error, draft, path));
     else await rename(draft, path);
   } catch {

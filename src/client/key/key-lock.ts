@@ -47,7 +47,7 @@ const ROUNDING = 1e-9;
  * @throws {UsageError} where the acquired claims and this one add up to more than 1: it names their owners and since
  *   when they have the key.
  */
-export async function holdKey(options: KeyLockOptions): Promise<KeyLock> {
+export async function claimKey(options: KeyLockOptions): Promise<KeyLock> {
   const { share = 1, purpose, host, clock } = options;
   if (!(share > 0 && share <= 1))
     throw new UsageError(`share ${share} of a key is not above 0 and at most 1`);

@@ -20,8 +20,8 @@ import {
 } from "./key-share-records.js";
 
 /** Time between two reads of the records by a user of the key, in milliseconds, also while it waits for its part. */
-const LOOK_MS = 5000;
-const WAITING_LOOK_MS = 1000;
+const READ_EVERY_MS = 5000;
+const WAITING_READ_MS = 1000;
 /** Pause before a key whose part cannot be confirmed is tried again. */
 const RETRY_MS = 1000;
 /** A smaller difference of a part is not worth a change. */
@@ -157,7 +157,7 @@ export class KeyShares {
   async #watch(): Promise<void> {
     const { clock } = this.#options;
     while (!this.#ending.signal.aborted && !this.#lost.signal.aborted) {
-      await clock.sleep(LOOK_MS, this.#ending.signal).catch(() => {});
+      await clock.sleep(READ_EVERY_MS, this.#ending.signal).catch(() => {});
       if (this.#ending.signal.aborted) return;
       // Where the store cannot be reached, the part becomes invalid in time.
       await this.#readShares().catch(() => {});
@@ -182,7 +182,7 @@ export class KeyShares {
       if (isFair && fitsBeside(share, others) && (await own.acquire())) return this.#hold(own, share);
       const holders = holdersText(others);
       if (isFair && holders !== reported) onWait?.((reported = holders));
-      await clock.sleep(WAITING_LOOK_MS, signal);
+      await clock.sleep(WAITING_READ_MS, signal);
     }
   }
 

@@ -104,9 +104,9 @@ function ziplineProfile(place: WriterPlace): CsvProfile {
             `zipline holds volumes up to ${UINT32} and prices up to ${UINT32 / 1000}: greater ones are cut to these, ${symbol} has some`,
           );
         }
-        const kept = prices.map((price) => numberText(Math.min(price, UINT32 / 1000)));
+        const limited = prices.map((price) => numberText(Math.min(price, UINT32 / 1000)));
         const split = own?.get(shape.labels.days[at] as number) ?? 1;
-        return `${texts(at)},${kept.join(",")},${Math.min(shares, UINT32)},0,${numberText(split)}\n`;
+        return `${texts(at)},${limited.join(",")},${Math.min(shares, UINT32)},0,${numberText(split)}\n`;
       };
     },
   };

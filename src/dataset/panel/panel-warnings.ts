@@ -30,7 +30,7 @@ export async function warningsOf(session: Session, panel: LakePanel): Promise<st
     warnings.push("the universe is a query of your own: whether its dates were known then is yours to say");
   for (const region of axes.guessed) {
     warnings.push(
-      `the lake has no trading days of ${region}: the days on which anything traded stand for them; barlake run daily brings an index with them`,
+      `the lake has no trading days of ${region}: the days on which anything traded are used instead; barlake run daily brings an index with them`,
     );
   }
   for (const { region, dates, first: from, last: to } of axes.assumed) {

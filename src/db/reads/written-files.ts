@@ -17,13 +17,13 @@ export async function removeWritten(
 ): Promise<void> {
   if (written.length === 0) return;
   const databases = await connection.run("SELECT path FROM duckdb_databases() WHERE path IS NOT NULL");
-  const kept = new Set(
+  const ofDatabases = new Set(
     (await databases.getRows()).flatMap(([path]) => [String(path), `${String(path)}.wal`].map(realPath)),
   );
   const spills = `${realPath(spillFolder) ?? spillFolder}${sep}`;
   for (const path of written) {
     const file = realPath(path) ?? realPath(renamed(path));
-    if (file === undefined || kept.has(file) || file.startsWith(spills)) continue;
+    if (file === undefined || ofDatabases.has(file) || file.startsWith(spills)) continue;
     // A device or a pipe is not removed.
     if (lstatSync(file).isFile()) rmSync(file);
   }

@@ -86,16 +86,16 @@ export class Session implements Disposable {
   /**
    * Runs one query and returns its result chunk by chunk, as it is computed. A result that stops before its end throws.
    *
-   * @param keeps whether the statement stays prepared, because the same text may come again.
+   * @param isRepeated whether the statement remains prepared, because the same text may come again.
    * @throws {QueryError} from this call, or while the chunks are read.
    */
-  async stream(sql: string, bindings?: Bindings, keeps = false): Promise<DuckDBResult> {
+  async stream(sql: string, bindings?: Bindings, isRepeated = false): Promise<DuckDBResult> {
     const values = bindings as DuckDBValue[] | undefined;
-    if (!keeps) this.#cached.drop();
+    if (!isRepeated) this.#cached.drop();
     return this.#guard(sql, async () => {
       const result = await this.#undoable<DuckDBResult>(
         sql,
-        () => (keeps ? this.#cached : this.#connection).stream(sql, values),
+        () => (isRepeated ? this.#cached : this.#connection).stream(sql, values),
         () => this.#change(sql, values),
       );
       return wholeResult(

@@ -10,7 +10,7 @@ export interface SqlToken {
 
 type Rule = readonly [kind: SqlToken["kind"], pattern: RegExp, isOpen: boolean];
 
-/** What separates tokens: only some of Unicode's blanks, of which some have no width. All others may stand in a word. */
+/** What separates tokens: only some of Unicode's blanks, of which some have no width. All others may be part of a word. */
 const BLANK = String.raw`[\t-\r \u00a0\u2000-\u200b\u202f\u205f\u2060\u3000\ufeff]`;
 const LETTER = String.raw`(?!${BLANK})[\p{L}_\u{80}-\u{10ffff}]`;
 const IN_TAG = String.raw`(?!${BLANK})[\p{L}\p{N}_\u{80}-\u{10ffff}]`;

@@ -182,7 +182,7 @@ async function ingestList<T extends Readonly<Record<string, unknown>>>(
   return currentRows(run, table);
 }
 
-/** A function that says whether the last response about an id is too old; the id "" stands for the whole list. */
+/** A function that says whether the last response about an id is too old; the id "" means the whole list. */
 async function dueSince(
   run: Run,
   table: TableSchema,

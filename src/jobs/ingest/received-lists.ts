@@ -19,7 +19,7 @@ export function receivedRecords<T>(
     rejected: issues.rejected,
     bytes,
     absent,
-    issues: issues.kept,
+    issues: issues.stored,
   };
 }
 

@@ -10,7 +10,7 @@ import { recoverResponses } from "../spool/recover-responses.js";
 import { type BarsDemand, type PlanFacts, readPlanFacts } from "./bars/bars-demand.js";
 
 /** Bounds of the time between two reads of other runs' leases, in milliseconds. */
-const LOOK_AGAIN_MS = [500, 1500] as const;
+const READ_AGAIN_MS = [500, 1500] as const;
 
 /**
  * Shares the requests for bars with other runs on the lake. It is a class because it owns leases and the state of the
@@ -81,12 +81,12 @@ export class RequestSharing {
   }
 
   /** Retains a lease until {@link release}: its unit still needs another request. */
-  async keep(lease: Lease): Promise<void> {
+  async retain(lease: Lease): Promise<void> {
     this.#leases.push(lease);
   }
 
   /** All retained leases as one, for a request about several units. */
-  get kept(): Lease {
+  get retained(): Lease {
     const leases = [...this.#leases];
     const all: Lease = {
       retain() {
@@ -102,16 +102,16 @@ export class RequestSharing {
 
   /** Releases the retained leases. Responses that wait to be landed have separate leases. */
   async release(): Promise<void> {
-    const { kept } = this;
+    const { retained } = this;
     this.#leases = [];
-    await kept.release();
+    await retained.release();
   }
 
   /** Waits briefly, takes over the responses of runs that have ended, and reads the ledger again. */
   async waitForOthers(): Promise<void> {
     const run = this.#run;
     run.progress.doing("waiting for another run, which asks for the same");
-    await run.context.clock.sleep(randomInt(...LOOK_AGAIN_MS), run.context.signal);
+    await run.context.clock.sleep(randomInt(...READ_AGAIN_MS), run.context.signal);
     await recoverResponses(run);
     await this.#readNews();
   }
@@ -161,6 +161,6 @@ export async function leaseInTurn(run: Run, subject: Subject): Promise<Lease> {
     const lease = await run.leases.take(subject);
     if (lease !== undefined) return lease;
     run.progress.doing(`waiting for another run, which asks for ${subject.dataset}`);
-    await run.context.clock.sleep(randomInt(...LOOK_AGAIN_MS), run.context.signal);
+    await run.context.clock.sleep(randomInt(...READ_AGAIN_MS), run.context.signal);
   }
 }

@@ -15,7 +15,7 @@ import type { LandReport } from "../../lake/land/upsert.js";
 import { type FreeBytes, freeBytesOf } from "../../lake/local/free-space.js";
 import { publish } from "../../lake/publish.js";
 import { type RunLease, takeRun } from "../../lake/requests/run-lease.js";
-import type { LimitsKeeper } from "../../lake/requests/service-limits.js";
+import type { LimitsStore } from "../../lake/requests/service-limits.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { localDate } from "../../market/zone.js";
 import type { RequestUnit } from "../../plan/request-units.js";
@@ -66,7 +66,7 @@ export interface RunEnvironment {
   readonly lake: Lake;
   readonly client: ServiceClient;
   /** Known limits of the service, and where the run records what it learns. @default none, not recorded */
-  readonly limits?: Pick<LimitsKeeper, "limits" | "learn">;
+  readonly limits?: Pick<LimitsStore, "limits" | "learn">;
   readonly clock: Clock;
   /** Ends the run after the current work. */
   readonly signal?: AbortSignal;

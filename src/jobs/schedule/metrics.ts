@@ -81,7 +81,7 @@ export function scheduleMetrics(
   registry.registerMetric(
     new Gauge({
       name: "barlake_schedule_leading",
-      help: "1 where this schedule runs the pipeline, 0 where it stands by for another schedule.",
+      help: "1 where this schedule runs the pipeline, 0 where it is on standby for another schedule.",
       labelNames: ["pipeline"],
       registers: [],
       collect() {

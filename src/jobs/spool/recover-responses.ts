@@ -45,15 +45,15 @@ async function recoverStore(run: Run, store: ResponseSpool): Promise<void> {
   let group: RecoveredBars[] = [];
   let rows = 0;
   for (const id of await store.ids()) {
-    const kept = await readable(run, store, id);
-    if (kept === undefined) continue;
-    if ("statements" in kept) {
-      await recoverStatements(run, kept.statements);
+    const response = await readable(run, store, id);
+    if (response === undefined) continue;
+    if ("statements" in response) {
+      await recoverStatements(run, response.statements);
       await store.forget([id]);
       continue;
     }
-    group.push(kept);
-    rows += kept.columns?.rows ?? 0;
+    group.push(response);
+    rows += response.columns?.rows ?? 0;
     if (rows < GROUP_BARS) continue;
     await recoverBars(run, store, group);
     [group, rows] = [[], 0];

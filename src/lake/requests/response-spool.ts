@@ -125,10 +125,10 @@ export class ResponseSpool {
   async read(id: string): Promise<SpooledResponse> {
     const path = join(this.#folder, id);
     try {
-      const { note, body: kept } = noteFile.parse(JSON.parse(await readFile(path + NOTE, "utf8")));
-      if (kept === undefined) return { note, body: undefined };
+      const { note, body: facts } = noteFile.parse(JSON.parse(await readFile(path + NOTE, "utf8")));
+      if (facts === undefined) return { note, body: undefined };
       const body = await readFile(path + BODY);
-      if (body.length === kept.bytes && crc32(body) === kept.crc32) return { note, body };
+      if (body.length === facts.bytes && crc32(body) === facts.crc32) return { note, body };
     } catch (cause) {
       throw new LakeError(`${FOLDER}/${basename(this.#folder)}/${id}: cannot be read`, { cause });
     }

@@ -39,7 +39,7 @@ export interface KnownLimits {
 }
 
 /** The limits of a service in a lake, which a run extends with what it learns. */
-export interface LimitsKeeper extends KnownLimits {
+export interface LimitsStore extends KnownLimits {
   /** Records learned limits: whole numbers above 0. */
   learn(learned: Partial<ServiceLimits>): void;
   /** Resolves when all learned limits are saved. @throws {LakeError} the first error, where some cannot be saved. */
@@ -47,11 +47,11 @@ export interface LimitsKeeper extends KnownLimits {
 }
 
 /** Reads the limits of a service from a lake, and saves learned limits one after the other. */
-export async function keepServiceLimits(
+export async function openLimitsStore(
   storage: Storage,
   of: LimitsOf,
   clock: Pick<Clock, "now">,
-): Promise<LimitsKeeper> {
+): Promise<LimitsStore> {
   let saving: Promise<void> = Promise.resolve();
   let failure: unknown;
   return {

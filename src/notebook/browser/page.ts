@@ -1,10 +1,10 @@
 import type { PackedChart } from "../page/pack-charts.js";
-import { keepDrawn } from "./keep-drawn.js";
+import { drawOnChange } from "./draw-on-change.js";
 
 const source = document.getElementById("charts")?.textContent ?? "[]";
 const charts = JSON.parse(source) as PackedChart[];
 
 for (const element of document.querySelectorAll<HTMLElement>("figure[data-chart]")) {
   const chart = charts[Number(element.dataset.chart)];
-  if (chart !== undefined) keepDrawn(chart, element);
+  if (chart !== undefined) drawOnChange(chart, element);
 }

@@ -111,7 +111,7 @@ function footHtml({ path, tables, asOf, madeAt, version }: PageContent): string 
   const versions = tables
     .filter((table) => table.version >= 0)
     .map(({ name, version: at, rows }) => `${name} v${at} (${rows.toLocaleString("en-US")} rows)`);
-  const heading = asOf === undefined ? "" : `<p>The lake as it stood at ${instant(asOf)}.</p>`;
+  const heading = asOf === undefined ? "" : `<p>The lake as of ${instant(asOf)}.</p>`;
   return `<footer>
 ${heading}<p>${escapeHtml(versions.join(" · ")) || "The lake is empty."}</p>
 <p>${escapeHtml(basename(path))} · made ${instant(madeAt)} by barlake ${escapeHtml(version)} · charts by

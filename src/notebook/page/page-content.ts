@@ -3,11 +3,11 @@ import type { NamedValues } from "../../db/session/named-values.js";
 import { rowCount } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { Notebook } from "../notebook.js";
-import type { CellRun, KeptRows } from "../run-notebook.js";
+import type { CellRun, MostRows } from "../run-notebook.js";
 import type { PageContent } from "./notebook-page.js";
 
 /** The rows of results that a page contains. */
-export const PAGE_ROWS: KeptRows = { table: (asked) => asked, chart: 50_000 };
+export const PAGE_ROWS: MostRows = { table: (asked) => asked, chart: 50_000 };
 
 /** What a page of a notebook is made from. */
 interface PageSource {

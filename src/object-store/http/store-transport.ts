@@ -150,7 +150,7 @@ export function storeTransport(options: TransportOptions): StoreTransport {
     } catch (error) {
       throw withRequest(what, endpoint, error);
     } finally {
-      // A body that was not read to its end would otherwise keep its connection open.
+      // A body that was not read to its end would otherwise hold its connection.
       if (!isRead) body?.destroy();
     }
   };

@@ -76,8 +76,8 @@ export async function quoteTexts(
     const known = cached(region);
     const one = made.get(symbol);
     const text = one === undefined ? known?.get(symbol) : one.text;
-    const isKept = one?.text !== undefined && !one.isTimed;
-    if (isKept && known !== undefined && known.size < MOST_QUOTES) known.set(symbol, one.text);
+    const isCached = one?.text !== undefined && !one.isTimed;
+    if (isCached && known !== undefined && known.size < MOST_QUOTES) known.set(symbol, one.text);
     if (text !== undefined) texts.set(symbol, text);
   }
   return texts;

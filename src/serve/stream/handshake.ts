@@ -20,10 +20,10 @@ export function handBack(server: Server, request: IncomingMessage, socket: Socke
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const [name = "", value = ""] = [rawHeaders[at], rawHeaders[at + 1]];
     if (/^(?:upgrade|http2-settings)$/i.test(name)) continue;
-    const kept = /^connection$/i.test(name)
+    const rest = /^connection$/i.test(name)
       ? value.replaceAll(/\b(?:upgrade|http2-settings)\b,?\s*/gi, "")
       : value;
-    if (kept.replaceAll(/[,\s]/g, "") !== "" || kept === value) lines.push(`${name}: ${kept}`);
+    if (rest.replaceAll(/[,\s]/g, "") !== "" || rest === value) lines.push(`${name}: ${rest}`);
   }
   // The server adds its listeners again: these would be one more for each such request of a connection.
   socket.removeAllListeners("timeout");

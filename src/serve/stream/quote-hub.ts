@@ -8,8 +8,8 @@ import type { MemoryBudgets } from "../http/memory-budget.js";
 import type { Caller } from "../keys/key-ring.js";
 import { readQuoteBars } from "../klines/quote-bars.js";
 import type { LakeReader, LakeView } from "../read/lake-reader.js";
-import { type LookAtLake, lookAtLake } from "./look-at-lake.js";
 import type { QuoteStream } from "./quote-stream.js";
+import { lakeReads, type ReadLake } from "./read-lake.js";
 import { ReplayedBars } from "./replayed-bars.js";
 import { MAX_SUBSCRIPTIONS, parseCommand, StreamError, subscribedText } from "./stream-message.js";
 
@@ -48,7 +48,7 @@ export class QuoteHub {
   /** The connections of each symbol, and the newest quote that they got. */
   readonly #topics = new Map<string, { readonly streams: Set<QuoteStream>; quote: string | undefined }>();
   readonly #ending = new AbortController();
-  readonly #look: LookAtLake;
+  readonly #readLake: ReadLake;
   readonly #replayed: ReplayedBars | undefined;
   #subscriptions = 0;
   #state = "";
@@ -61,8 +61,8 @@ export class QuoteHub {
 
   constructor(options: HubOptions) {
     this.#options = options;
-    this.#look = lookAtLake(options.reader, options.budgets, this.#ending.signal);
-    this.#replayed = options.isReplayed ? new ReplayedBars(this.#look, options.onFault) : undefined;
+    this.#readLake = lakeReads(options.reader, options.budgets, this.#ending.signal);
+    this.#replayed = options.isReplayed ? new ReplayedBars(this.#readLake, options.onFault) : undefined;
     this.#endSetBacks = options.onSetBack(() => this.#forgetQuotes());
   }
 
@@ -158,7 +158,7 @@ export class QuoteHub {
     const asked = added.filter((symbol) => isSymbol(symbol) && regionOf(symbol) !== undefined);
     const others = asked.filter((symbol) => !this.#topics.has(symbol));
     const setBacks = this.#setBacks;
-    const [quotes, { instruments }] = await this.#look(
+    const [quotes, { instruments }] = await this.#readLake(
       async (view) => [await this.#quotesOf(view, others), await view.reference()] as const,
     );
     // The next push has the quotes of the new time.
@@ -231,7 +231,7 @@ export class QuoteHub {
   /** Sends the quotes that have changed to their subscribers: all quotes of the same instant. */
   async #push(): Promise<void> {
     const setBacks = this.#setBacks;
-    await this.#look(async (view) => {
+    await this.#readLake(async (view) => {
       const state = await view.version.stateOf(QUOTE_TABLES);
       if (state === this.#state) return;
       for (const symbols of inBatches([...this.#topics.keys()], BLOCK_SYMBOLS)) {
@@ -256,7 +256,9 @@ export class QuoteHub {
 
   /** @throws {StreamError} for symbols that the key may not ask for. */
   async #checkScope(caller: Caller, symbols: readonly string[]): Promise<void> {
-    await refusing(() => this.#look(async (view) => (await view.scope()).checkSymbols(symbols), { caller }));
+    await refusing(() =>
+      this.#readLake(async (view) => (await view.scope()).checkSymbols(symbols), { caller }),
+    );
   }
 }
 

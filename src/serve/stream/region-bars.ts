@@ -2,7 +2,7 @@ import { MINUTE_MS } from "../../core/time.js";
 import type { Region } from "../../market/regions.js";
 import type { ReadQuoteBars } from "../klines/quote-bars.js";
 import { type DaySegment, daySegment } from "./day-segment.js";
-import type { LookAtLake } from "./look-at-lake.js";
+import type { ReadLake } from "./read-lake.js";
 import { RunningDay } from "./running-day.js";
 
 /** Time before the next segment begins at which its bars are read, in replayed time. */
@@ -20,14 +20,14 @@ interface Coming {
 /** The bars of the quotes of a region's symbols in a replay: of the current {@link DaySegment}, and of the next one. */
 export class RegionBars {
   readonly #region: Region;
-  readonly #look: LookAtLake;
+  readonly #readLake: ReadLake;
   readonly #onFault: (error: unknown) => void;
   #day: RunningDay | undefined;
   #coming: Coming | undefined;
 
-  constructor(region: Region, look: LookAtLake, onFault: (error: unknown) => void) {
+  constructor(region: Region, readLake: ReadLake, onFault: (error: unknown) => void) {
     this.#region = region;
-    this.#look = look;
+    this.#readLake = readLake;
     this.#onFault = onFault;
   }
 
@@ -67,7 +67,7 @@ export class RegionBars {
       return next;
     }
     this.#dropComing();
-    this.#day = new RunningDay(segment, until, this.#look, this.#onFault);
+    this.#day = new RunningDay(segment, until, this.#readLake, this.#onFault);
     return this.#day;
   }
 
@@ -91,10 +91,10 @@ export class RegionBars {
     { start, ending: { signal } }: Coming,
   ): Promise<RunningDay | undefined> {
     try {
-      return await this.#look(
+      return await this.#readLake(
         async (view) => {
           const segment = await daySegment(view, this.#region);
-          const day = known ?? new RunningDay(segment, start, this.#look, this.#onFault);
+          const day = known ?? new RunningDay(segment, start, this.#readLake, this.#onFault);
           // Of another version of the lake, it would not be used.
           if (day.segment.key !== segment.key) return day;
           await day.add(view, symbols);

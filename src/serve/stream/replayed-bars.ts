@@ -1,7 +1,7 @@
 import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import type { QuoteBars, ReadQuoteBars } from "../klines/quote-bars.js";
-import type { LookAtLake } from "./look-at-lake.js";
+import type { ReadLake } from "./read-lake.js";
 import { RegionBars } from "./region-bars.js";
 
 const NO_BARS: QuoteBars = { daily: [], minutes: undefined };
@@ -12,13 +12,13 @@ const NO_BARS: QuoteBars = { daily: [], minutes: undefined };
  * that were forgotten. One call at a time.
  */
 export class ReplayedBars {
-  readonly #look: LookAtLake;
+  readonly #readLake: ReadLake;
   readonly #onFault: (error: unknown) => void;
   readonly #regions = new Map<Region, RegionBars>();
 
   /** @param onFault is called with the errors of what is read ahead. */
-  constructor(look: LookAtLake, onFault: (error: unknown) => void) {
-    this.#look = look;
+  constructor(readLake: ReadLake, onFault: (error: unknown) => void) {
+    this.#readLake = readLake;
     this.#onFault = onFault;
   }
 
@@ -55,7 +55,7 @@ export class ReplayedBars {
   #of(region: Region): RegionBars {
     const known = this.#regions.get(region);
     if (known !== undefined) return known;
-    const bars = new RegionBars(region, this.#look, this.#onFault);
+    const bars = new RegionBars(region, this.#readLake, this.#onFault);
     this.#regions.set(region, bars);
     return bars;
   }

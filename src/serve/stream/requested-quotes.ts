@@ -3,7 +3,7 @@ import { MemoryBudgets } from "../http/memory-budget.js";
 import { type ReadQuoteBars, readQuoteBars } from "../klines/quote-bars.js";
 import type { LakeReader, LakeView } from "../read/lake-reader.js";
 import type { ReplayClock } from "../replay/replay-clock.js";
-import { lookAtLake } from "./look-at-lake.js";
+import { lakeReads } from "./read-lake.js";
 import { ReplayedBars } from "./replayed-bars.js";
 
 /** Symbols whose bars are cached: some 20 MB. */
@@ -84,9 +84,9 @@ export function replayedQuoteBars(
 ): ReadQuoteBars {
   const ending = new AbortController();
   // Reads ahead do not wait for the memory of requests, which wait for them.
-  const look = lookAtLake(reader, new MemoryBudgets(), ending.signal);
+  const readLake = lakeReads(reader, new MemoryBudgets(), ending.signal);
   const visibleNow = (): number => clock.asOf().visibleUntil;
-  const requested = new RequestedQuotes({ bars: new ReplayedBars(look, onFault), visibleNow });
+  const requested = new RequestedQuotes({ bars: new ReplayedBars(readLake, onFault), visibleNow });
   app.addHook("onClose", async () => {
     ending.abort();
     requested.clear();

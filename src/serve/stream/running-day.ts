@@ -3,8 +3,8 @@ import { regionOf } from "../../market/symbol.js";
 import { type QuoteBars, quoteBarsInShares, statedPrevCloses } from "../klines/quote-bars.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { barVersions, type DaySegment } from "./day-segment.js";
-import type { LookAtLake } from "./look-at-lake.js";
 import { MinuteBlock } from "./minute-block.js";
+import type { ReadLake } from "./read-lake.js";
 import { readMinutes } from "./read-minutes.js";
 import { quoteBarsOf, type RunningBars } from "./running-bars.js";
 
@@ -20,7 +20,7 @@ const SHORTEST_BLOCK = 5;
  */
 export class RunningDay {
   readonly segment: DaySegment;
-  readonly #look: LookAtLake;
+  readonly #readLake: ReadLake;
   readonly #onFault: (error: unknown) => void;
   readonly #ending = new AbortController();
   readonly #bars = new Map<string, RunningBars>();
@@ -33,11 +33,11 @@ export class RunningDay {
   #filling: Promise<void> | undefined;
 
   /** @param at the as-of time, epoch milliseconds: a whole minute. */
-  constructor(segment: DaySegment, at: number, look: LookAtLake, onFault: (error: unknown) => void) {
+  constructor(segment: DaySegment, at: number, readLake: ReadLake, onFault: (error: unknown) => void) {
     this.segment = segment;
     this.#at = at;
     this.#coveredUntil = at;
-    this.#look = look;
+    this.#readLake = readLake;
     this.#onFault = onFault;
   }
 
@@ -147,7 +147,7 @@ export class RunningDay {
   /** Reads the minutes after one instant, up to another. @returns false where the lake has other versions now. */
   async #load(bars: readonly RunningBars[], after: number, until: number): Promise<boolean> {
     const { signal } = this.#ending;
-    return this.#look(
+    return this.#readLake(
       async (view) => {
         if ((await barVersions(view)) !== this.segment.versions) return false;
         const symbols = bars.map(({ symbol }) => symbol);

@@ -8,7 +8,7 @@ import { instantText } from "../replay/replay-clock.js";
 import type { StreamOptions } from "./add-stream.js";
 
 /** Time between two reads of a lake that is not replayed, in milliseconds. */
-const LOOK_EVERY_MS = 1000;
+const READ_EVERY_MS = 1000;
 
 /** The options of a service that its stream depends on. */
 interface ServiceParts {
@@ -40,7 +40,7 @@ export function streamOptions({
         if (isBack) listener();
       }) ?? (() => {}),
     nextChange: (signal) =>
-      replay === undefined ? sleep(LOOK_EVERY_MS, signal) : nextMinute(replay.clock, sleep, signal),
+      replay === undefined ? sleep(READ_EVERY_MS, signal) : nextMinute(replay.clock, sleep, signal),
     headers: () =>
       replay === undefined ? [] : [`${REPLAY_TIME_HEADER}: ${instantText(replay.clock.now())}`],
   };

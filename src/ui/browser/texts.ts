@@ -12,7 +12,7 @@ const ENGLISH = {
   show: "Show it",
   newest: "newest",
   asOf: "as of",
-  asOfTitle: "The lake as it stood",
+  asOfTitle: "Version of the lake",
   backToNewest: "Back to the newest",
   asOfNow: "Newest version of each table",
   noEarlier: "The lake has one version so far.",

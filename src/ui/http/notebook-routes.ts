@@ -52,8 +52,8 @@ export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): 
     const given = givenIn(request);
     const lines = new LineQueue(signal);
     const running = readers.use(state, { signal, isForeign: true }, async ({ session }, limited) => {
-      const { engine: keeping, take: taken } = results.keeping(session);
-      const engine = sandboxedEngine(keeping);
+      const { engine: storing, take: taken } = results.storing(session);
+      const engine = sandboxedEngine(storing);
       const use = { signal: limited, clock, requested, taken };
       for await (const line of notebookLines(engine, notebook, given, use))
         await lines.push(JSON.stringify(line), limited);

@@ -26,7 +26,7 @@ import { ResultCache } from "./result-cache.js";
 /** What the ledger says is compared again after this time: sessions begin, and what was open becomes due. */
 const LEDGER_MS = 300_000;
 /** Pages of lists, and counts of rules, that are cached. */
-const MOST_KEPT = 200;
+const MOST_CACHED = 200;
 /** Ledgers that are cached: each has the gaps of every symbol. */
 const MOST_LEDGERS = 2;
 /** Longest text of a filter. */
@@ -42,10 +42,10 @@ interface Asked {
 export function addQualityRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
   const { lake, clock, readers, location } = parts;
   const rules = qualityRules();
-  const kept = new ResultCache(MOST_KEPT);
+  const cache = new ResultCache(MOST_CACHED);
   const ledgers = new ResultCache(MOST_LEDGERS);
   const read = <T>({ state, gone }: Asked, key: string, work: (session: Session) => Promise<T>): Promise<T> =>
-    kept.of(`${state.id} ${key}`, gone, (signal) =>
+    cache.of(`${state.id} ${key}`, gone, (signal) =>
       readers.use(state, { signal }, ({ session }) => work(session)),
     );
   const gapsIn = ({ state, gone }: Asked): Promise<LedgerGaps> =>

@@ -13,7 +13,7 @@ interface CachedResult {
 export class ResultCache {
   readonly #most: number;
   /** The least recently used first. */
-  readonly #kept = new Map<string, CachedResult>();
+  readonly #cached = new Map<string, CachedResult>();
 
   /** @param most results that are cached */
   constructor(most: number) {
@@ -27,10 +27,10 @@ export class ResultCache {
    * @param make gets a signal that aborts when nobody waits any more.
    */
   of<T>(key: string, gone: AbortSignal, make: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const known = this.#kept.get(key) ?? this.#begin(key, make);
-    this.#kept.delete(key);
-    this.#kept.set(key, known);
-    for (const old of [...this.#kept.keys()].slice(0, -this.#most)) this.#kept.delete(old);
+    const known = this.#cached.get(key) ?? this.#begin(key, make);
+    this.#cached.delete(key);
+    this.#cached.set(key, known);
+    for (const old of [...this.#cached.keys()].slice(0, -this.#most)) this.#cached.delete(old);
     this.#wait(key, known, gone);
     return known.result as Promise<T>;
   }
@@ -58,6 +58,6 @@ export class ResultCache {
   }
 
   #forget(key: string, known: CachedResult): void {
-    if (this.#kept.get(key) === known) this.#kept.delete(key);
+    if (this.#cached.get(key) === known) this.#cached.delete(key);
   }
 }

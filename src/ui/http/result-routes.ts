@@ -6,7 +6,7 @@ import { EXPORT_FORMATS } from "../results/exported-file.js";
 import type { WorkspaceParts } from "../workspace-parts.js";
 import { oneOf, queryOf, required } from "./request-use.js";
 
-const GONE: FaultReport = { message: "this result is no longer kept", hint: "run the cell again" };
+const GONE: FaultReport = { message: "this result is no longer stored", hint: "run the cell again" };
 const TYPES = {
   csv: "text/csv; charset=utf-8",
   parquet: "application/vnd.apache.parquet",

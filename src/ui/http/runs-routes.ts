@@ -26,7 +26,7 @@ const BODY_LIMIT = 4096;
 /** Routes of the view Runs. */
 export function addRunsRoutes(app: FastifyInstance, parts: WorkspaceParts, started: StartedRuns): void {
   const { lake, states, readers, clock, location, pipelines: folder, runPlace } = parts;
-  const kept = new ResultCache(MOST_LIVE);
+  const cache = new ResultCache(MOST_LIVE);
   app.get("/api/pipelines", async (request, reply): Promise<PipelinesReport> => {
     const signal = goneSignal(reply);
     const state = stateOf(request, parts);
@@ -58,7 +58,7 @@ export function addRunsRoutes(app: FastifyInstance, parts: WorkspaceParts, start
     const now = clock.now();
     const own = started.reports();
     const key = `live ${Math.floor(now / LIVE_MS)}`;
-    const all = await kept.of(key, gone, async (signal): Promise<OtherRunReport[]> => {
+    const all = await cache.of(key, gone, async (signal): Promise<OtherRunReport[]> => {
       const state = await states.newest();
       return readers.use(state, { signal }, ({ session }) => otherRuns(session, lake, now));
     });

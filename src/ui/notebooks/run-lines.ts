@@ -68,8 +68,8 @@ export async function* notebookLines(
     let began = ticksOf(clock);
     // Those of the parameters are no cell's.
     taken();
-    const kept = { table: (asked: number) => Math.min(asked, MOST_ROWS.table), chart: MOST_ROWS.chart };
-    for await (const run of runCells(engine, running, values, kept, signal)) {
+    const most = { table: (asked: number) => Math.min(asked, MOST_ROWS.table), chart: MOST_ROWS.chart };
+    for await (const run of runCells(engine, running, values, most, signal)) {
       signal.throwIfAborted();
       const now = ticksOf(clock);
       const chart = run.chart === undefined ? {} : { chart: packChart(run.chart) };

@@ -50,7 +50,7 @@ export async function saveNotebook(
     await syncFolder(root);
     return { kind: "saved", hash: hashOf(text) };
   } catch (cause) {
-    const fault = writeFaultOf(cause, path, "the file is as it was, and the page keeps your text");
+    const fault = writeFaultOf(cause, path, "the file is unchanged, and the page still has your text");
     throw fault === undefined ? cause : new BarlakeError(fault.message, { hint: fault.hint, cause });
   } finally {
     await rm(draft, { force: true });

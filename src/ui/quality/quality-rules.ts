@@ -74,7 +74,7 @@ function setAside(): QualityRule {
     name: SET_ASIDE,
     severity: "warning",
     explanation:
-      "Rows that were delivered and did not land, with the rule that each broke. What was delivered stands in the column row.",
+      "Rows that were delivered and did not land, with the rule that each broke. The column row has what was delivered.",
     // A time that cannot be read is one of the reasons why rows are set aside.
     sql: `SELECT dataset, rule, reason, symbol, ${deliveredDate('"timestamp"')} AS trade_date,
         "timestamp" AS delivered_time, coalesce(bars, 1) AS bars, source, line, left(CAST("row" AS VARCHAR), 400) AS "row", run_id

@@ -31,8 +31,8 @@ export class StoredResults implements Disposable {
   }
 
   /** A session's engine whose results are stored, and a function that gives those since its last call, in their order. */
-  keeping(session: Session): { readonly engine: QueryEngine; readonly take: () => readonly ResultReport[] } {
-    let kept: ResultReport[] = [];
+  storing(session: Session): { readonly engine: QueryEngine; readonly take: () => readonly ResultReport[] } {
+    let stored: ResultReport[] = [];
     const engine: QueryEngine = {
       run: (sql) => session.run(sql),
       read: (sql) => session.read(sql),
@@ -46,8 +46,8 @@ export class StoredResults implements Disposable {
         const copy = connection.copyInto(id);
         try {
           const result = await session.result(sql, values, limit, copy);
-          if (copy.isWhole && result.rows > 0) kept.push(await this.#keep(connection, id, result.rows));
-          else if (copy.hasFailed) kept.push({ id: null, rows: result.rows });
+          if (copy.isWhole && result.rows > 0) stored.push(await this.#store(connection, id, result.rows));
+          else if (copy.hasFailed) stored.push({ id: null, rows: result.rows });
           return result;
         } finally {
           copy.discard();
@@ -56,8 +56,8 @@ export class StoredResults implements Disposable {
       },
     };
     const take = (): readonly ResultReport[] => {
-      const taken = kept;
-      kept = [];
+      const taken = stored;
+      stored = [];
       return taken;
     };
     return { engine, take };
@@ -93,7 +93,7 @@ export class StoredResults implements Disposable {
     return this.#database;
   }
 
-  async #keep(connection: Session, id: string, rows: number): Promise<ResultReport> {
+  async #store(connection: Session, id: string, rows: number): Promise<ResultReport> {
     this.#rows.set(id, rows);
     for (const old of [...this.#rows.keys()].slice(0, -MOST_RESULTS)) {
       this.#rows.delete(old);

@@ -1,11 +1,11 @@
 import type { ServiceClient } from "../../client/service-client.js";
 import type { Pipeline } from "../../jobs/pipeline/definition.js";
-import type { LimitsKeeper, ServiceLimits } from "../../lake/requests/service-limits.js";
+import type { LimitsStore, ServiceLimits } from "../../lake/requests/service-limits.js";
 
 /** A service with its key, for one run. */
 export interface RunService {
   readonly client: ServiceClient;
-  readonly limits: LimitsKeeper;
+  readonly limits: LimitsStore;
   /** Aborts, with the reason, when the key was given to another process. */
   readonly lost: AbortSignal;
   close(): Promise<void>;

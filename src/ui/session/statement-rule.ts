@@ -102,7 +102,7 @@ export function forbiddenBy(sql: string): string | undefined {
   const end = tokens.findIndex(isSemicolon);
   // Of several statements only the first would be judged.
   if (end >= 0 && !tokens.slice(end).every(isSemicolon))
-    return "several statements stand where one is permitted";
+    return "there are several statements where one is permitted";
   const first = firstWord(tokens);
   if (first !== undefined && !FIRST_WORDS.has(first))
     return `${first.toUpperCase()} is not permitted: the workspace only reads the lake`;

@@ -14,10 +14,10 @@ export function sortBars(buffers: KlineBuffers, start: number): number | undefin
   const order = Uint32Array.from({ length: end - start }, (_, k) => start + k).sort(
     (a, b) => timestamp.at(a) - timestamp.at(b) || a - b,
   );
-  const kept = order.filter(
+  const used = order.filter(
     (row, k) => k + 1 === order.length || timestamp.at(row) !== timestamp.at(order[k + 1] as number),
   );
-  for (const column of all) column.permute(start, kept);
-  buffers.truncate(start + kept.length);
-  return order.length - kept.length;
+  for (const column of all) column.permute(start, used);
+  buffers.truncate(start + used.length);
+  return order.length - used.length;
 }

@@ -33,7 +33,7 @@ export function sortedIssue(symbol: string, repeats: number, byteOffset: number)
     column: "timestamp",
     message:
       repeats > 0
-        ? `${symbol}: ${repeats} timestamps stand more than once; the last of each was kept`
+        ? `${symbol}: ${repeats} timestamps occur more than once; the last bar of each was used`
         : `${symbol}: bars were not in the order of time; sorted`,
     byteOffset,
     rejected: repeats,

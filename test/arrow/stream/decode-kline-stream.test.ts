@@ -58,7 +58,7 @@ function shown({ columns, issues, absent, unusable, received }: DecodedKlines): 
       return validity === undefined || (validity[row >> 3] as number) & (1 << (row & 7)) ? values[row] : null;
     }),
   ]);
-  const found = issues.kept.map(({ rule, symbol, column, index, rejected }) => [
+  const found = issues.stored.map(({ rule, symbol, column, index, rejected }) => [
     rule,
     symbol,
     column,
@@ -122,7 +122,7 @@ test("nulls and values that are no numbers are defects of their bars", async () 
   run.values.doubles.close.values.set([Number.NaN, 1, Number.POSITIVE_INFINITY], 0);
   const { columns, issues } = await decode(bytesOf([run]));
   expect(columns.rows).toBe(2);
-  expect(issues.kept.map(({ rule, index }) => [rule, index])).toEqual([
+  expect(issues.stored.map(({ rule, index }) => [rule, index])).toEqual([
     ["out_of_range", 0],
     ["out_of_range", 2],
   ]);

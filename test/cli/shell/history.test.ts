@@ -10,7 +10,7 @@ test("keeps what was entered, the newest first, each once, for its user alone", 
   const file = historyFile();
   const history = new History(file);
   expect(history.read()).toEqual([]);
-  for (const entry of ["SELECT 1;", ".tables", "SELECT\n  2 -- two\n;", "SELECT 1;"]) history.keep(entry);
+  for (const entry of ["SELECT 1;", ".tables", "SELECT\n  2 -- two\n;", "SELECT 1;"]) history.add(entry);
   expect(new History(file).read()).toEqual(["SELECT 1;", "SELECT 2 ;", ".tables"]);
   expect(statSync(file).mode & 0o077).toBe(0);
 });
@@ -22,7 +22,7 @@ test.each([
 ])("does not keep an entry with %s", (_, entry) => {
   const file = historyFile();
   const history = new History(file);
-  expect(history.keep(entry)).toBeUndefined();
+  expect(history.add(entry)).toBeUndefined();
   expect(history.read()).toEqual([]);
 });
 
@@ -37,6 +37,6 @@ test("where the file cannot be written, entries are kept for the session alone",
   const folder = temporaryFolder();
   mkdirSync(join(folder, "sql_history"));
   const history = new History(join(folder, "sql_history"));
-  expect(history.keep("SELECT 1;")).toBe("SELECT 1;");
+  expect(history.add("SELECT 1;")).toBe("SELECT 1;");
   expect(history.read()).toEqual([]);
 });

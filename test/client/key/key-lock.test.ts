@@ -16,7 +16,7 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { openKeyClaims } from "../../../src/client/key/key-claims.js";
-import { holdKey, type KeyLock } from "../../../src/client/key/key-lock.js";
+import { claimKey, type KeyLock } from "../../../src/client/key/key-lock.js";
 import { keyNameOf } from "../../../src/client/key/key-name.js";
 import { UsageError } from "../../../src/core/errors.js";
 import { laterErrors } from "../../../src/core/release-after.js";
@@ -124,7 +124,7 @@ test.each(["withdraws", "gets the key"])(
 
 function hold(folder: string, more: object = {}): Promise<KeyLock> {
   const options = { folder, host: HOST, apiKey: KEY, purpose: "run daily", clock: virtualClock(NOW) };
-  return holdKey({ ...options, ...more });
+  return claimKey({ ...options, ...more });
 }
 
 function filesOf(folder: string): string[] {
@@ -254,7 +254,7 @@ async function stuckKey() {
     return clock.now();
   };
   const holds = (): Promise<KeyLock> =>
-    holdKey({ folder, host: HOST, apiKey: KEY, purpose: "run daily", clock: { ...clock, now } });
+    claimKey({ folder, host: HOST, apiKey: KEY, purpose: "run daily", clock: { ...clock, now } });
   return { place, holds };
 }
 

@@ -1,5 +1,5 @@
 /** A process that claims a key on request, and releases it, for tests that kill it. It is the built program. */
-import { holdKey } from "../../../dist/client/key/key-lock.js";
+import { claimKey } from "../../../dist/client/key/key-lock.js";
 import { systemClock } from "../../../dist/client/system-clock.js";
 
 let lock;
@@ -14,6 +14,6 @@ process.send({ ready: true });
 
 async function perform({ kind, now, ...options }) {
   // Time stands still, so that no claim counts as dead or as acquired because the machine is slow.
-  if (kind === "hold") lock = await holdKey({ ...options, clock: { ...systemClock, now: () => now } });
+  if (kind === "hold") lock = await claimKey({ ...options, clock: { ...systemClock, now: () => now } });
   else await lock.release();
 }

@@ -4,7 +4,7 @@ import { ServiceClient } from "../../../src/client/service-client.js";
 import { definePipeline } from "../../../src/jobs/pipeline/definition.js";
 import { type RunEnvironment, runPipeline } from "../../../src/jobs/run/run-pipeline.js";
 import { Lake } from "../../../src/lake/lake.js";
-import { keepServiceLimits } from "../../../src/lake/requests/service-limits.js";
+import { openLimitsStore } from "../../../src/lake/requests/service-limits.js";
 import { mixText, uniform } from "../../../src/sim/random.js";
 import { type EventClock, eventClock, holdRequests } from "../clock/event-clock.js";
 import { Chronicle } from "./chronicle.js";
@@ -48,7 +48,7 @@ async function liveOnce({ folder, seed, life, start }: LifeOrder): Promise<void>
   };
   const upstream = await openUpstream({ schedule, life, market, clock, chronicle, passes: pass, intrude });
   // A service keeps its address; the address of the test's socket changes.
-  const limits = await keepServiceLimits(lake.storage, { host: "upstream", keyId: own.key }, clock);
+  const limits = await openLimitsStore(lake.storage, { host: "upstream", keyId: own.key }, clock);
   const client = new ServiceClient({
     baseUrl: upstream.url,
     apiKey: "secret-key",

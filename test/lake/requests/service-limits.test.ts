@@ -3,8 +3,8 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
-  keepServiceLimits,
   limitsPath,
+  openLimitsStore,
   readServiceLimits,
   saveServiceLimits,
 } from "../../../src/lake/requests/service-limits.js";
@@ -114,12 +114,12 @@ test("writers at the same time leave a whole file, with what each of them has le
 test("a run keeps what it learns, one thing after the other, and says where it could not", async () => {
   const { location: folder, storage } = temporaryLake();
   const clock = virtualClock(T0);
-  const first = await keepServiceLimits(storage, KEY, clock);
+  const first = await openLimitsStore(storage, KEY, clock);
   expect(first).toMatchObject({ limits: NOTHING, note: undefined });
   for (const klines of [30, 31, 33, 30]) first.learn({ requestsPerMinute: { klines } });
   first.learn({ rowCap: { "1m": 5000 } });
   await first.saved();
-  const second = await keepServiceLimits(storage, KEY, clock);
+  const second = await openLimitsStore(storage, KEY, clock);
   expect(second.limits).toEqual({ ...NOTHING, requestsPerMinute: { klines: 30 }, rowCap: { "1m": 5000 } });
   rmSync(join(folder, "limits"), { recursive: true });
   writeFileSync(join(folder, "limits"), "");
@@ -129,7 +129,7 @@ test("a run keeps what it learns, one thing after the other, and says where it c
 
 test("a save that fails does not stop the later ones", async () => {
   const { location: folder, storage } = temporaryLake();
-  const keeper = await keepServiceLimits(storage, KEY, virtualClock(T0));
+  const keeper = await openLimitsStore(storage, KEY, virtualClock(T0));
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "limits"), "");
   keeper.learn({ rowCap: { "1d": 9000 } });

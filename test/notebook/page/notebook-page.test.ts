@@ -71,7 +71,7 @@ once("a page names its lake's versions, the as-of time, and when and by what it 
   expect(page).toContain("<dt>n</dt><dd>3</dd>");
   expect(page).toContain("bars_1d v12 (34,567 rows)");
   expect(page).not.toContain("cash_flow");
-  expect(page).toContain("The lake as it stood at 2026-11-21 08:29:59 UTC.");
+  expect(page).toContain("The lake as of 2026-11-21 08:29:59 UTC.");
   expect(page).toContain("test.sql · made 2026-11-21 08:30:00 UTC by barlake 1.2.3");
 });
 

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { ServiceClient } from "../../../src/client/service-client.js";
 import { definePipeline } from "../../../src/jobs/pipeline/definition.js";
 import { runPipeline } from "../../../src/jobs/run/run-pipeline.js";
-import { keepServiceLimits } from "../../../src/lake/requests/service-limits.js";
+import { openLimitsStore } from "../../../src/lake/requests/service-limits.js";
 import { INSTRUMENTS } from "../../../src/schema/reference.js";
 import { BALANCE_SHEET, INCOME, STATEMENT_NAMES } from "../../../src/schema/statements.js";
 import { virtualClock } from "../../faults/clock/virtual-clock.js";
@@ -38,7 +38,7 @@ test("tables of statements that never landed are 404, and a run against such a s
   ];
   onTestFinished(() => client.close());
   const night = async () => {
-    const limits = await keepServiceLimits(lake.storage, { host: client.host, keyId: "key" }, clock);
+    const limits = await openLimitsStore(lake.storage, { host: client.host, keyId: "key" }, clock);
     const report = await runPipeline(FINANCIALS, { symbols: SYMBOLS }, { lake, client, clock, limits });
     await limits.saved();
     clock.advance(86_400_000);

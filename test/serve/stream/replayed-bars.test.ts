@@ -6,7 +6,7 @@ import { MemoryBudgets } from "../../../src/serve/http/memory-budget.js";
 import { LakeReader } from "../../../src/serve/read/lake-reader.js";
 import { SessionPool } from "../../../src/serve/read/session-pool.js";
 import { ReplayClock } from "../../../src/serve/replay/replay-clock.js";
-import { lookAtLake } from "../../../src/serve/stream/look-at-lake.js";
+import { lakeReads } from "../../../src/serve/stream/read-lake.js";
 import { ReplayedBars } from "../../../src/serve/stream/replayed-bars.js";
 import { once } from "../../once.js";
 import { cases, pickFrom } from "../../sweep.js";
@@ -24,9 +24,9 @@ async function replayed() {
   onTestFinished(() => pool.close());
   const asOf = { now: 0, visibleUntil: 0 };
   const reader = new LakeReader(lake, pool, { asOfNow: () => ({ ...asOf }), pointInTime: {} });
-  const look = lookAtLake(reader, new MemoryBudgets(), new AbortController().signal);
+  const readLake = lakeReads(reader, new MemoryBudgets(), new AbortController().signal);
   const faults: unknown[] = [];
-  const bars = new ReplayedBars(look, (fault) => faults.push(fault));
+  const bars = new ReplayedBars(readLake, (fault) => faults.push(fault));
   onTestFinished(() => bars.clear());
   const setTime = (time: number): void => {
     Object.assign(asOf, { now: time + 30_000, visibleUntil: time });
@@ -36,8 +36,8 @@ async function replayed() {
     bars,
     faults,
     lake,
-    kept: (symbols: readonly string[]) => look((view) => quoteTexts(view, symbols, bars.read)),
-    read: (symbols: readonly string[]) => look((view) => quoteTexts(view, symbols)),
+    kept: (symbols: readonly string[]) => readLake((view) => quoteTexts(view, symbols, bars.read)),
+    read: (symbols: readonly string[]) => readLake((view) => quoteTexts(view, symbols)),
   };
 }
 

@@ -5,7 +5,7 @@ import { MemoryBudgets } from "../../../src/serve/http/memory-budget.js";
 import { LakeReader } from "../../../src/serve/read/lake-reader.js";
 import { SessionPool } from "../../../src/serve/read/session-pool.js";
 import { ReplayClock } from "../../../src/serve/replay/replay-clock.js";
-import { lookAtLake } from "../../../src/serve/stream/look-at-lake.js";
+import { lakeReads } from "../../../src/serve/stream/read-lake.js";
 import { ReplayedBars } from "../../../src/serve/stream/replayed-bars.js";
 import { RequestedQuotes } from "../../../src/serve/stream/requested-quotes.js";
 import { once } from "../../once.js";
@@ -25,13 +25,13 @@ test("requests at any time, at the same time too, get what the lake says", async
   let visibleNow = 0;
   const asOf = (time: number) => ({ now: time + 30_000, visibleUntil: time });
   const reader = new LakeReader(lake, pool, { asOfNow: () => asOf(visibleNow), pointInTime: {} });
-  const look = lookAtLake(reader, new MemoryBudgets(), new AbortController().signal);
+  const readLake = lakeReads(reader, new MemoryBudgets(), new AbortController().signal);
   const faults: unknown[] = [];
-  const bars = new ReplayedBars(look, (fault) => faults.push(fault));
+  const bars = new ReplayedBars(readLake, (fault) => faults.push(fault));
   const requested = new RequestedQuotes({ bars, visibleNow: () => visibleNow });
   onTestFinished(() => requested.clear());
   const quotesAt = (time: number, symbols: readonly string[], read?: typeof requested.read) =>
-    look((view) => quoteTexts(view, symbols, read), { asOf: asOf(time) });
+    readLake((view) => quoteTexts(view, symbols, read), { asOf: asOf(time) });
   const minutes = Math.floor((RANGE.end - RANGE.start) / MINUTE_MS);
   let found = 0;
   for (const pick of pickCases(minutes, cases({ few: 12, more: 60, all: 400 }))) {

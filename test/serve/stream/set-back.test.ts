@@ -8,9 +8,9 @@ import { plainKeys } from "../../../src/serve/keys/key-ring.js";
 import { LakeReader } from "../../../src/serve/read/lake-reader.js";
 import { SessionPool } from "../../../src/serve/read/session-pool.js";
 import { ReplayClock } from "../../../src/serve/replay/replay-clock.js";
-import { lookAtLake } from "../../../src/serve/stream/look-at-lake.js";
 import { QuoteHub } from "../../../src/serve/stream/quote-hub.js";
 import { QuoteStream } from "../../../src/serve/stream/quote-stream.js";
+import { lakeReads } from "../../../src/serve/stream/read-lake.js";
 import { streamOptions } from "../../../src/serve/stream/stream-options.js";
 import { once } from "../../once.js";
 import { cases, pickCases } from "../../sweep.js";
@@ -95,7 +95,7 @@ function replayed(time: number) {
     hub.add(new QuoteStream(await openHeld(socket), options, hub.carry, (fault) => faults.push(fault)));
     return client;
   };
-  const read = lookAtLake(reader, new MemoryBudgets(), new AbortController().signal);
+  const read = lakeReads(reader, new MemoryBudgets(), new AbortController().signal);
   /** The quotes of some symbols as a request gets them now. */
   const current = async (symbols: readonly string[]): Promise<Map<string, string>> =>
     new Map(

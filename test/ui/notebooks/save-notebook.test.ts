@@ -85,7 +85,7 @@ test.skipIf(process.platform === "win32")(
     const limited = 'ulimit -f 8; exec "$0" --input-type=module -e "$1"';
     const said = execFileSync("bash", ["-c", limited, process.execPath, script], { encoding: "utf8" });
     expect(said).toMatch(
-      /a\.sql could not be written: File too large\n.*the file is as it was, and the page keeps your text\n$/,
+      /a\.sql could not be written: File too large\n.*the file is unchanged, and the page still has your text\n$/,
     );
     expect(readdirSync(folder)).toEqual(["a.sql"]);
     expect(readFileSync(join(folder, "a.sql"), "utf8")).toBe("old");

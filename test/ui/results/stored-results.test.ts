@@ -11,7 +11,7 @@ const SQL = `SELECT i, i / 4 AS quarter, 'row ' || i AS name, DATE '2026-01-01' 
 async function kept(...statements: readonly string[]) {
   const results = new StoredResults();
   onTestFinished(() => results[Symbol.dispose]());
-  const { engine, take } = results.keeping(await openSession({ threads: 2 }));
+  const { engine, take } = results.storing(await openSession({ threads: 2 }));
   for (const sql of statements) await engine.result(sql, new Map(), 3);
   return { results, engine, all: take(), take };
 }
@@ -74,7 +74,7 @@ test("statements without rows are not kept; of a result that failed nothing is",
 test("a result that is too large to be stored is reported without an id, and those after it are kept", async () => {
   const results = new StoredResults({ memory: "16MB", spilled: "1MB" });
   onTestFinished(() => results[Symbol.dispose]());
-  const { engine, take } = results.keeping(await openSession({ threads: 2 }));
+  const { engine, take } = results.storing(await openSession({ threads: 2 }));
   await engine.result("SELECT hash(i) || '' || hash(-i) AS h FROM range(1000000) t(i)", new Map(), 3);
   await engine.result("SELECT 1 AS one", new Map(), 3);
   expect(take()).toEqual([

@@ -126,7 +126,7 @@ describe("good responses", () => {
         const data = { "A.US": { ...inner, ...shuffled }, "B.US": { ...shuffled, ...inner } };
         const text = JSON.stringify({ ...around, data, "": around });
         const response = await decodeKlines(cutAt(utf8(text), cuts), { shape: "map" });
-        expect(response.issues.kept).toEqual([]);
+        expect(response.issues.stored).toEqual([]);
         expect(barsOf(response.columns)).toEqual(expected);
       }),
     );
@@ -284,9 +284,9 @@ describe("a bad bar is set aside, and its neighbours land", () => {
   ])("%s", async (_, changes, expected, found) => {
     const response = await between(kline(changes));
     expect(opens(response, "BAD.US")).toEqual([2]);
-    expect(response.issues.kept).toMatchObject([{ symbol: "BAD.US", rejected: 1, ...expected }]);
-    expect(textAt(response.text, response.issues.kept[0], found.length)).toBe(found);
-    expect(response.issues.kept[0]?.message).toMatch(/^BAD\.US: \w+\[0\] is /);
+    expect(response.issues.stored).toMatchObject([{ symbol: "BAD.US", rejected: 1, ...expected }]);
+    expect(textAt(response.text, response.issues.stored[0], found.length)).toBe(found);
+    expect(response.issues.stored[0]?.message).toMatch(/^BAD\.US: \w+\[0\] is /);
     expect(response.received.get("BAD.US")).toBe(2);
   });
 
@@ -294,14 +294,14 @@ describe("a bad bar is set aside, and its neighbours land", () => {
     const text = document({ "A.US": kline({ open: "V" }) }).replace('"V"', "[1e999,2]");
     const response = await decode(text);
     expect(opens(response, "A.US")).toEqual([2]);
-    expect(response.issues.kept).toMatchObject([
+    expect(response.issues.stored).toMatchObject([
       { rule: "out_of_range", column: "open", index: 0, byteOffset: text.indexOf("1e999") },
     ]);
   });
 
   test("a bar with two defects is reported twice and counted once", async () => {
     const response = await between(kline({ open: [null, 2], close: ["x", 2] }));
-    expect(response.issues.kept.map((issue) => issue.rejected)).toEqual([1, 0]);
+    expect(response.issues.stored.map((issue) => issue.rejected)).toEqual([1, 0]);
     expect(response.issues.rejected).toBe(1);
   });
 
@@ -314,7 +314,7 @@ describe("a bad bar is set aside, and its neighbours land", () => {
     const response = await decode(document({ "A.US": bars }), { window: { first: 999, last: 1001 } });
     expect(times(response, "A.US")).toEqual([999, 1000, 1001]);
     expect(opens(response, "A.US")).toEqual([2, 3, 4]);
-    expect(response.issues.kept).toMatchObject([
+    expect(response.issues.stored).toMatchObject([
       { rule: "outside_window", column: "timestamp", index: 0, rejected: 1 },
       { rule: "outside_window", column: "timestamp", index: 4, rejected: 1 },
     ]);
@@ -324,7 +324,7 @@ describe("a bad bar is set aside, and its neighbours land", () => {
     const window = { first: Number.MIN_SAFE_INTEGER, last: Number.MAX_SAFE_INTEGER };
     const response = await decode(document({ "A.US": kline({ timestamp: [1000, 1.7e15] }) }), { window });
     expect(times(response, "A.US")).toEqual([1000]);
-    expect(response.issues.kept).toMatchObject([{ rule: "out_of_range", index: 1 }]);
+    expect(response.issues.stored).toMatchObject([{ rule: "out_of_range", index: 1 }]);
   });
 });
 
@@ -334,7 +334,7 @@ describe("the order of time", () => {
     expect(times(response, "BAD.US")).toEqual([1000, 2000]);
     expect(opens(response, "BAD.US")).toEqual([2, 1]);
     expect(barsOf(response.columns)["BAD.US"]?.map((bar) => bar.prev_close)).toEqual([7, undefined]);
-    expect(response.issues.kept).toMatchObject([
+    expect(response.issues.stored).toMatchObject([
       { rule: "unsorted", symbol: "BAD.US", column: "timestamp", rejected: 0 },
     ]);
   });
@@ -345,7 +345,7 @@ describe("the order of time", () => {
     expect(barsOf(response.columns)["BAD.US"]).toMatchObject([
       { open: 2, volume: 200n, settlement_price: undefined },
     ]);
-    expect(response.issues.kept).toMatchObject([{ rule: "duplicate_key", rejected: 1 }]);
+    expect(response.issues.stored).toMatchObject([{ rule: "duplicate_key", rejected: 1 }]);
   });
 
   test("any order and any repeats: what a map of the deliveries holds (the slow way)", async () => {
@@ -404,7 +404,7 @@ describe("a bad symbol is set aside whole, and the others land", () => {
   ])("%s", async (_, bad, expected, found) => {
     const response = await between(bad);
     expect(response.columns.symbols).toEqual(["A.US", "Z.US"]);
-    const [issue, total] = response.issues.kept;
+    const [issue, total] = response.issues.stored;
     expect(issue).toMatchObject({ symbol: "BAD.US", rejected: 0, ...expected });
     expect(textAt(response.text, issue, found.length)).toBe(found);
     expect(total).toMatchObject({ symbol: "BAD.US", rule: expected.rule });
@@ -414,7 +414,7 @@ describe("a bad symbol is set aside whole, and the others land", () => {
   test("without timestamps nothing can be placed, yet the bars count as received: they are not absent", async () => {
     const response = await between(kline({ timestamp: undefined }), { symbols: ["A.US", "BAD.US", "Z.US"] });
     expect(response.columns.symbols).toEqual(["A.US", "Z.US"]);
-    expect(response.issues.kept[0]).toMatchObject({ rule: "missing_column", column: "timestamp" });
+    expect(response.issues.stored[0]).toMatchObject({ rule: "missing_column", column: "timestamp" });
     expect([response.received.get("BAD.US"), response.issues.rejected, response.absent]).toEqual([2, 2, []]);
   });
 
@@ -425,16 +425,16 @@ describe("a bad symbol is set aside whole, and the others land", () => {
     ["an array", [kline()], "[{"],
   ])("%s for its data", async (kind, bad, found) => {
     const response = await between(bad);
-    expect(response.issues.kept).toMatchObject([{ rule: "wrong_type", symbol: "BAD.US" }]);
-    expect(response.issues.kept[0]?.message).toContain(`is ${kind}, not Compact K-line data`);
-    expect(textAt(response.text, response.issues.kept[0], found.length)).toBe(found);
+    expect(response.issues.stored).toMatchObject([{ rule: "wrong_type", symbol: "BAD.US" }]);
+    expect(response.issues.stored[0]?.message).toContain(`is ${kind}, not Compact K-line data`);
+    expect(textAt(response.text, response.issues.stored[0], found.length)).toBe(found);
   });
 
   test("an entry that was not requested, or whose key is no symbol", async () => {
     const text = document({ "A.US": kline(), "B.US": kline(), "../etc": kline(), "Z.US": kline() });
     const response = await decode(text, { symbols: ["A.US", "Z.US"] });
     expect(response.columns.symbols).toEqual(["A.US", "Z.US"]);
-    expect(response.issues.kept).toMatchObject([
+    expect(response.issues.stored).toMatchObject([
       { rule: "not_requested", symbol: "B.US", byteOffset: text.indexOf('"B.US"') },
       { rule: "bad_symbol", symbol: "../etc", byteOffset: text.indexOf('"../etc"') },
     ]);
@@ -442,8 +442,8 @@ describe("a bad symbol is set aside whole, and the others land", () => {
 
   test("a key of any length is cut in the issue", async () => {
     const response = await decode(document({ ["x".repeat(5000)]: kline() }));
-    expect(response.issues.kept[0]?.symbol).toHaveLength(64);
-    expect(response.issues.kept[0]?.message.length).toBeLessThan(200);
+    expect(response.issues.stored[0]?.symbol).toHaveLength(64);
+    expect(response.issues.stored[0]?.message.length).toBeLessThan(200);
   });
 });
 
@@ -511,7 +511,7 @@ describe("limits", () => {
     expect(response.columns.rows).toBe(4);
     expect(response.unusable).toEqual(["BAD.US"]);
     expect(response.received.get("BAD.US")).toBe(3);
-    const issues = response.issues.kept.filter(({ rule }) => rule === "too_many_bars");
+    const issues = response.issues.stored.filter(({ rule }) => rule === "too_many_bars");
     expect(issues).toMatchObject([
       { symbol: "BAD.US", column: "prev_close", index: 2, rejected: 0 },
       { symbol: "BAD.US", message: "BAD.US: 3 bars set aside", rejected: 3 },

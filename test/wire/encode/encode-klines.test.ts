@@ -16,7 +16,7 @@ describe("encode and decode", () => {
         const { columns: back, issues } = await decodeKlines(cutAt(encodeKlines(columns, "map"), cuts), {
           shape: "map",
         });
-        expect(issues.kept).toEqual([]);
+        expect(issues.stored).toEqual([]);
         expect(back).toEqual(columns);
         expect(barsOf(back)).toStrictEqual(barsOf(columns));
         for (const name of DOUBLE_COLUMNS) {

@@ -43,7 +43,7 @@ export class GrowingReport implements KlineReport {
   requests = 0;
 
   get issues(): readonly Issue[] {
-    return this.log.kept;
+    return this.log.stored;
   }
 
   get counts(): readonly Readonly<IssueCount>[] {

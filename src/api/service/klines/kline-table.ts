@@ -21,7 +21,7 @@ export interface KlineRow {
   readonly close: number;
   /** In lots of 100 shares in CN, else in shares. */
   readonly volume: number;
-  /** In currency; 0 beside a volume above 0 where the source reports none. */
+  /** In currency; 0 with a volume above 0 where the source reports none. */
   readonly amount: number;
   readonly open_interest: number | null;
   /** The previous close as the exchange states it; null where it does not. */

@@ -13,7 +13,7 @@ export class RecordTable<T> extends RowTable<T> {
   constructor(batch: RecordBatch, records: readonly T[], issues: IssueLog, unknown: readonly string[] = []) {
     super([batch]);
     this.#records = records;
-    this.issues = issues.kept;
+    this.issues = issues.stored;
     this.unknown = unknown;
   }
 

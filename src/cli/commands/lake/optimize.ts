@@ -46,7 +46,7 @@ export function addOptimize(cli: Cli): void {
     .addHelpText(
       "after",
       `
-Others may read and write at the same time. Older versions keep their files. Each partition is a separate commit: after
+Others may read and write at the same time. Older versions still have their files. Each partition is a separate commit: after
 an interruption the next run continues, and a run that finds nothing to do changes nothing.
 Codecs: snappy (the default) is read by every engine; zstd makes files a sixth smaller, and slower to read; lz4 is the
 quickest to read, but Trino cannot read it.
@@ -126,13 +126,13 @@ export function growthText(
 
 /** Names the compacted files that still have another codec than their table's. */
 function printCodecs(reports: readonly OptimizeReport[]): void {
-  const kept = new Map<string, number>();
+  const unchanged = new Map<string, number>();
   for (const { codec, otherCodecs } of reports)
     for (const [other, files] of Object.entries(otherCodecs)) {
       const change = `${other} instead of ${codec}`;
-      kept.set(change, (kept.get(change) ?? 0) + files);
+      unchanged.set(change, (unchanged.get(change) ?? 0) + files);
     }
-  for (const [change, files] of kept)
+  for (const [change, files] of unchanged)
     process.stdout.write(
       `left with the codec ${change}: ${plural(files, "compacted file")}; --rewrite rewrites them\n`,
     );

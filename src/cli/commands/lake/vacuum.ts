@@ -72,7 +72,7 @@ function parseRetention(given: string): number {
   const [, amount, unit] = /^(\d{1,5})([dh])$/.exec(given) ?? [];
   if (amount === undefined) {
     throw new UsageError(`--retention ${JSON.stringify(given)} is no time`, {
-      hint: "write it like 7d or 12h; 0h keeps the newest version alone",
+      hint: "write it like 7d or 12h; with 0h only the newest version remains",
     });
   }
   return Number(amount) * (unit === "d" ? DAY_MS : millisecondsInHour);

@@ -92,7 +92,7 @@ function textOf({ table: name, bars, withdrawn, accepted }: WithdrawnReport): st
   const listed = table(["symbol", "withdrawn", "first", "last"], rows);
   const after =
     accepted === undefined
-      ? "nothing was changed; --accept takes them out of the current version, and older versions keep them"
-      : `${plural(accepted.rows, "bar")} taken out of version ${accepted.version}; older versions keep them: barlake sql --version ${name}=${accepted.version - 1}`;
+      ? "nothing was changed; --accept takes them out of the current version, and older versions still have them"
+      : `${plural(accepted.rows, "bar")} taken out of version ${accepted.version}; older versions still have them: barlake sql --version ${name}=${accepted.version - 1}`;
   return `${before}\n${listed}\n${after}`;
 }

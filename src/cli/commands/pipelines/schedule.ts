@@ -73,7 +73,7 @@ export function addSchedule(cli: Cli): void {
       `
 Pipelines run one after the other, at their times in the zone of their exchange; barlake pipelines shows the times.
 SIGTERM or Ctrl-C ends the current run; what it received is not lost. Without a terminal, the output is JSON lines.
-Of several schedules over one lake, on any machines, one leads each pipeline; the others stand by for it, until the
+Of several schedules over one lake, on any machines, one leads each pipeline; the others are on standby for it, until the
 leader ends or gives no sign of life for 30 s.
 Once a day, when nothing is due, a part of the lake's files is compared with what was written: all within four weeks.
 Exit code: 0 when it is stopped; with --once that of the worst run, and at least 1 if a file is damaged.

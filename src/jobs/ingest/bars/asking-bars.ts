@@ -125,7 +125,7 @@ export class AskingBars {
     run.progress.doing(`${this.table.name} from ${new Date(unit.window.start).toISOString().slice(0, 10)}`);
     await releaseAfter(
       () => this.#askPage(unit, lease),
-      () => (this.#gaps.length > 0 || !this.#absent.isEmpty ? this.#sharing.keep(lease) : lease.release()),
+      () => (this.#gaps.length > 0 || !this.#absent.isEmpty ? this.#sharing.retain(lease) : lease.release()),
     );
     const urgent = this.#gaps.filter((gap) => gap.isUrgent && !this.#closed.explains(gap));
     if (this.#hasProbed || this.#isStale || urgent.length === 0) return;
@@ -153,7 +153,7 @@ export class AskingBars {
     if (this.#run.requests.isHalted(this.table.name)) return;
     this.#gaps = this.#gaps.filter((gap) => followUp.gaps?.get(gap.symbol) !== gap);
     this.#run.progress.plan(this.table.name, 1);
-    await this.#askPage(followUp, this.#sharing.kept);
+    await this.#askPage(followUp, this.#sharing.retained);
   }
 
   /** Requests a page, and passes the response to the landing, which has the lease until the response has landed. */

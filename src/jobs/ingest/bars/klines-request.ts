@@ -27,7 +27,7 @@ export function received(response: DecodedKlines): Received & { readonly respons
     rejected: response.issues.rejected,
     bytes: response.bytes,
     absent: response.absent,
-    issues: response.issues.kept,
+    issues: response.issues.stored,
   };
 }
 

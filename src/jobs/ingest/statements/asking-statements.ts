@@ -177,7 +177,7 @@ function receivedStatements(
     rejected: issues.rejected,
     bytes,
     absent,
-    issues: issues.kept,
+    issues: issues.stored,
     present,
     hasStrangers: keys.size > present,
   };

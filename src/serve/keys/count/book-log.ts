@@ -8,7 +8,7 @@ export type BookStore = Pick<Storage, "list" | "readText" | "putIfAbsent" | "del
 
 const FOLDER = "permits";
 /** Versions that are not deleted: so many changes cannot happen between two requests of one change. */
-const KEPT = 200;
+const RETAINED = 200;
 /** A change that took longer than this is compared with the existing versions. */
 const SLOW_MS = 5000;
 
@@ -54,12 +54,12 @@ export class BookLog {
     const { ticks, now } = this.#reading();
     const tookMs = Math.max(ticks - this.#readAt.ticks, now - this.#readAt.now);
     // Old versions are deleted, so a number that is free may be far behind the newest one.
-    if (tookMs > SLOW_MS && (await this.#newestNumber(0)) - version >= KEPT / 2) {
+    if (tookMs > SLOW_MS && (await this.#newestNumber(0)) - version >= RETAINED / 2) {
       await this.#store.delete(pathOf(version));
       return false;
     }
     this.#known = { version, book };
-    if (version > KEPT) await this.#store.delete(pathOf(version - KEPT)).catch(() => {});
+    if (version > RETAINED) await this.#store.delete(pathOf(version - RETAINED)).catch(() => {});
     return true;
   }
 

@@ -8,7 +8,7 @@ import {
   outlookOf,
   type PermitBook,
   permitsToGive,
-  permitsToKeep,
+  permitsToRetain,
   permitsToTake,
 } from "./permit-book.js";
 import type { PermitUses } from "./permit-uses.js";
@@ -102,7 +102,7 @@ function toGive(book: PermitBook, name: string, key: OwnKey, change: BookChange)
   const { permits, limit, wanted } = key;
   if (change.isClosing) return permits;
   const used = Math.min(permits, key.uses.countAt(change.ticks));
-  const idle = wanted > 0 ? 0 : Math.max(0, permits - permitsToKeep(used, limit));
+  const idle = wanted > 0 ? 0 : Math.max(0, permits - permitsToRetain(used, limit));
   const outlook = outlookOf(book, change.self, name, limit);
   const isIdle = hasMovedAway(used, change.ticks - key.askedAt);
   // Used permits rest in the book, where processes that need permits see when each becomes free.

@@ -102,7 +102,7 @@ export function permitsToTake(
 }
 
 /** The most permits that a process without competition retains: a minute without a request gives all of them up. */
-export function permitsToKeep(used: number, limit: number): number {
+export function permitsToRetain(used: number, limit: number): number {
   return used === 0 ? 0 : used + 2 * Math.ceil(limit / PART);
 }
 

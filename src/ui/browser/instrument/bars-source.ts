@@ -29,28 +29,28 @@ export interface BarsKey {
 }
 
 /** Most series that are cached, so that going back and forth between periods sends no request. */
-const MOST_KEPT = 24;
-const kept = new Map<string, Bars>();
+const MOST_CACHED = 24;
+const cache = new Map<string, Bars>();
 
 /** The newest bars of a key, or those that were already loaded. @throws {Fault} */
 export async function loadBars(key: BarsKey, signal: AbortSignal): Promise<Bars> {
   const name = JSON.stringify(key);
-  const bars = kept.get(name) ?? (await fetchBars(key, key.to, signal));
-  keep(name, bars);
+  const bars = cache.get(name) ?? (await fetchBars(key, key.to, signal));
+  addToCache(name, bars);
   return bars;
 }
 
 /** The bars, and those of the window before them. @throws {Fault} */
 export async function loadEarlier(key: BarsKey, bars: Bars, signal: AbortSignal): Promise<Bars> {
   const all = joined(await fetchBars(key, bars.from, signal), bars);
-  keep(JSON.stringify(key), all);
+  addToCache(JSON.stringify(key), all);
   return all;
 }
 
-function keep(name: string, bars: Bars): void {
-  kept.delete(name);
-  kept.set(name, bars);
-  for (const old of [...kept.keys()].slice(0, -MOST_KEPT)) kept.delete(old);
+function addToCache(name: string, bars: Bars): void {
+  cache.delete(name);
+  cache.set(name, bars);
+  for (const old of [...cache.keys()].slice(0, -MOST_CACHED)) cache.delete(old);
 }
 
 async function fetchBars(key: BarsKey, to: string | undefined, signal: AbortSignal): Promise<Bars> {

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { drawOnChange } from "../../../notebook/browser/draw-on-change.js";
 import { drawers } from "../../../notebook/browser/drawing.js";
-import { keepDrawn } from "../../../notebook/browser/keep-drawn.js";
 import type { PackedChart } from "../../../notebook/page/pack-charts.js";
 import type { CellLine } from "../../page-data.js";
 import { notebookText } from "./notebook-texts.js";
@@ -22,7 +22,7 @@ export function CellPart({ cell }: { readonly cell: CellLine }) {
     let isGone = false;
     const draw = async (): Promise<void> => {
       await loadDrawing(chart);
-      if (!isGone) stop = keepDrawn(chart, figure);
+      if (!isGone) stop = drawOnChange(chart, figure);
     };
     void draw();
     return () => {

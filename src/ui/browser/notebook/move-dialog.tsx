@@ -3,7 +3,7 @@ import type { MoveReport, NotebookReport } from "../../page-data.js";
 import { FaultBox } from "../fault-box.js";
 import { type Fault, faultOf, send } from "../fetch-data.js";
 import { notebookText } from "./notebook-texts.js";
-import { draftKey, forgetDraft, keepDraft, readDraft } from "./saving/drafts.js";
+import { draftKey, forgetDraft, readDraft, storeDraft } from "./saving/drafts.js";
 
 /** What a dialog about a notebook does. */
 export type Move = "rename" | "delete";
@@ -102,6 +102,6 @@ export function MoveDialog({
 function moveDraft(folder: string, name: string, to: string | undefined): void {
   const key = draftKey(folder, name);
   const draft = readDraft(localStorage, key);
-  if (draft !== undefined && to !== undefined) keepDraft(localStorage, draftKey(folder, to), draft);
+  if (draft !== undefined && to !== undefined) storeDraft(localStorage, draftKey(folder, to), draft);
   forgetDraft(localStorage, key);
 }

@@ -44,7 +44,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
     { text: "", hash: draft?.before ?? null },
   );
   const whole = textOf(document_);
-  const { isKept, forget } = useDraft(key, whole, saving.base);
+  const { isStored, forget } = useDraft(key, whole, saving.base);
   const runs = useRun(name, document_);
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const catalogAddress = useStateAddress("catalog");
@@ -115,7 +115,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
         draftAt={draft?.at}
         isOlder={isOlder}
         isChanged={isChanged}
-        isKept={isKept}
+        isStored={isStored}
         text={whole}
         onShow={show}
         onSavedAs={forget}

@@ -26,7 +26,7 @@ export interface DocumentPlace {
   readonly row: number;
 }
 
-/** The document of a text. @param before cells of the same text keep their ids */
+/** The document of a text. @param before cells of the same text have the same ids */
 export function documentOf(text: string, before?: NotebookDocument): NotebookDocument {
   const mark = text.startsWith("\uFEFF") ? "\uFEFF" : "";
   const known = [...(before?.cells ?? [])];

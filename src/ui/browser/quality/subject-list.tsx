@@ -20,7 +20,7 @@ export function SubjectList({ rule }: { readonly rule: string }) {
   const { value, fault } = useJson<ListPage<SubjectReport>>(
     useStateAddress("quality/subjects", { rule, ...filter }),
   );
-  const kept = Object.fromEntries(
+  const shared = Object.fromEntries(
     ["from", "to"].flatMap((name) =>
       query.get(name) === undefined ? [] : [[name, query.get(name) as string]],
     ),
@@ -67,7 +67,7 @@ export function SubjectList({ rule }: { readonly rule: string }) {
                 {value.rows.map((one) => (
                   <tr key={`${one.subject} ${one.region}`}>
                     <th scope="row">
-                      <Link to={addressOf(`/quality/${rule}/${pathPart(one.subject)}`, kept)}>
+                      <Link to={addressOf(`/quality/${rule}/${pathPart(one.subject)}`, shared)}>
                         {subjectName(one.subject)}
                       </Link>
                     </th>

@@ -81,14 +81,14 @@ export class JsonScanner {
       bytes.set(length === chunk.length ? chunk : chunk.subarray(at, at + length), this.#end);
       this.#end += length;
       at += length;
-      this.#keep(this.#scan(false));
+      this.#store(this.#scan(false));
     }
   }
 
   /** Ends the document. */
   end(): void {
     this.#restore();
-    this.#keep(this.#scan(true));
+    this.#store(this.#scan(true));
     if (this.#carried > 0 || this.#expect !== NOTHING)
       throw new WireError("truncated", "response ends before its JSON does", this.bytes);
   }
@@ -100,7 +100,7 @@ export class JsonScanner {
   }
 
   /** Stores the bytes from `from` on until more arrive. */
-  #keep(from: number): void {
+  #store(from: number): void {
     this.#checkLength(from, this.#end);
     this.#base += from;
     this.#carried = this.#end - from;

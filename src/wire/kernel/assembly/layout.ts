@@ -22,8 +22,8 @@ export const CLOSED: usize = 4;
 /** End of the text that was written. */
 export const TEXT_END: usize = 8;
 
-/** 16 times 0x00, then 16 times 0xff: a load at `KEEP + n` is a mask of the last n bytes of a vector. */
-export const KEEP: usize = 64;
+/** 16 times 0x00, then 16 times 0xff: a load at `TAIL_MASK + n` is a mask of the last n bytes of a vector. */
+export const TAIL_MASK: usize = 64;
 /** 10^(n - 1) as a double, from n = 1 on; 1 for n = 0, a number without a point. */
 export const SCALE: usize = 128;
 /** 10^n as a double, n up to 22. */
@@ -64,8 +64,8 @@ export const HEAD_BYTES: usize = 72;
 
 /** Fills the tables that take no arithmetic beyond 64 bits. */
 export function fillTables(): void {
-  memory.fill(KEEP, 0, 16);
-  memory.fill(KEEP + 16, 0xff, 16);
+  memory.fill(TAIL_MASK, 0, 16);
+  memory.fill(TAIL_MASK + 16, 0xff, 16);
   let power: f64 = 1;
   let integer: u64 = 1;
   let five: u64 = 1;

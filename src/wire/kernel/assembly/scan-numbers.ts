@@ -1,4 +1,4 @@
-import { CLOSED, KEEP, SCALE, STOPPED_AT, VALUES, WINDOW_VALUES, WITHOUT_POINT } from "./layout";
+import { CLOSED, SCALE, STOPPED_AT, TAIL_MASK, VALUES, WINDOW_VALUES, WITHOUT_POINT } from "./layout";
 import { scanNumber } from "./scan-number";
 
 const COMMA: u8 = 0x2c;
@@ -120,13 +120,13 @@ function pointBefore(points: u64, stop: usize, length: usize): usize {
 function decimal(stop: usize, length: usize, point: usize): v128 {
   const bytes = i8x16.sub(v128.load(stop - 16), i8x16.splat(ZERO));
   const joined = i8x16.swizzle(bytes, v128.load(point << 4, WITHOUT_POINT));
-  return fourDigits(v128.and(joined, v128.load(length - <usize>(point != 0), KEEP)));
+  return fourDigits(v128.and(joined, v128.load(length - <usize>(point != 0), TAIL_MASK)));
 }
 
 /** Digits of the number that ends at `stop`, four of them in each lane. */
 function integer(stop: usize, length: usize): v128 {
   const bytes = i8x16.sub(v128.load(stop - 16), i8x16.splat(ZERO));
-  return fourDigits(v128.and(bytes, v128.load(length, KEEP)));
+  return fourDigits(v128.and(bytes, v128.load(length, TAIL_MASK)));
 }
 
 /** Sixteen bytes of 0 to 9 as four lanes of 0 to 9999. */

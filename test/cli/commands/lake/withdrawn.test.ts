@@ -31,7 +31,7 @@ test("withdrawn: lists what is gone with exit code 1, and accepts it with exit c
   const accepted = await runCli([...parameters, "--accept"], { env });
   expect([accepted.code, accepted.stdout]).toEqual([
     0,
-    expect.stringMatching(/1 bar taken out of version 1; older versions keep them/),
+    expect.stringMatching(/1 bar taken out of version 1; older versions still have them/),
   ]);
   const again = await runCli(parameters, { env });
   expect([again.code, again.stdout]).toEqual([0, expect.stringMatching(/nothing was withdrawn/)]);

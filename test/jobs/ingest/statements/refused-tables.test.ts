@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { definePipeline } from "../../../../src/jobs/pipeline/definition.js";
 import { runPipeline } from "../../../../src/jobs/run/run-pipeline.js";
-import { keepServiceLimits } from "../../../../src/lake/requests/service-limits.js";
+import { openLimitsStore } from "../../../../src/lake/requests/service-limits.js";
 import { STATEMENT_NAMES } from "../../../../src/schema/statements.js";
 import { json, type Seen } from "../../../faults/service/scripted-service.js";
 import { scriptedMarket } from "../../scripted-market.js";
@@ -33,7 +33,7 @@ async function refusingMarket(refused: Record<string, readonly [status: number, 
   const night = async (keyId = "key", pipeline = PIPELINE, symbols = SYMBOLS) => {
     clock.advance(DAY);
     const before = service.seen.length;
-    const limits = await keepServiceLimits(lake.storage, { host: "service", keyId }, clock);
+    const limits = await openLimitsStore(lake.storage, { host: "service", keyId }, clock);
     const report = await runPipeline(pipeline, { symbols }, { lake, client, clock, limits });
     await limits.saved();
     return { report, status: report.status, requested: service.seen.slice(before).map(tableOf) };

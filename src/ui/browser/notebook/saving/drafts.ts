@@ -40,7 +40,7 @@ export function readDraft(store: DraftStore, key: string): Draft | undefined {
 }
 
 /** Stores a draft. Older ones are deleted where there are too many. @returns whether it is stored: a browser may refuse. */
-export function keepDraft(store: DraftStore, key: string, draft: Draft): boolean {
+export function storeDraft(store: DraftStore, key: string, draft: Draft): boolean {
   const text = JSON.stringify(draft);
   if (text.length > MOST_CHARACTERS) return false;
   deleteOldest(store, key, text.length);

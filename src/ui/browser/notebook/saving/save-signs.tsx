@@ -12,7 +12,7 @@ export function SaveSigns({
   draftAt,
   isOlder,
   isChanged,
-  isKept,
+  isStored,
   text,
   onShow,
   onSavedAs,
@@ -24,7 +24,7 @@ export function SaveSigns({
   /** Whether it was made from another version of the file. */
   readonly isOlder: boolean;
   readonly isChanged: boolean;
-  readonly isKept: boolean;
+  readonly isStored: boolean;
   readonly text: string;
   readonly onShow: (content: FileContent) => void;
   readonly onSavedAs: () => void;
@@ -37,7 +37,7 @@ export function SaveSigns({
       {isChanged && source.folder !== null && source.isShipped && (
         <p class="save-sign quiet">{notebookText("copyHint")}</p>
       )}
-      {isChanged && !isKept && <p class="save-sign">{notebookText("notKept")}</p>}
+      {isChanged && !isStored && <p class="save-sign">{notebookText("notStored")}</p>}
       {isChanged && isDecided && draftAt !== undefined && (
         <p class="save-sign" role="status">
           {notebookText("draftShown")} {instant(draftAt)} UTC.{" "}

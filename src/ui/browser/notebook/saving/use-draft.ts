@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { type Draft, forgetDraft, keepDraft } from "./drafts.js";
+import { type Draft, forgetDraft, storeDraft } from "./drafts.js";
 import type { FileContent } from "./use-saving.js";
 
 /** Time without typing after which the draft is stored. */
@@ -8,7 +8,7 @@ const REST_MS = 250;
 /** The draft of a notebook that is edited. */
 export interface UsedDraft {
   /** Whether the browser has stored it. */
-  readonly isKept: boolean;
+  readonly isStored: boolean;
   /** Deletes it, and what was typed since it was last stored. */
   readonly forget: () => void;
 }
@@ -19,18 +19,18 @@ export interface UsedDraft {
  * @param base what is in the file: the same text needs no draft
  */
 export function useDraft(key: string, text: string, base: FileContent): UsedDraft {
-  const [isKept, setKept] = useState(true);
+  const [isStored, setIsStored] = useState(true);
   /** Writes what was typed; undefined where all of it is written. */
   const write = useRef<(() => void) | undefined>(undefined);
   // Before the next event: a reload right after a key must find that key's text.
   useLayoutEffect(() => {
-    const keep = (): void => {
+    const store = (): void => {
       write.current = undefined;
       if (text === base.text) return forgetDraft(localStorage, key);
       const draft: Draft = { text, before: base.hash, at: Date.now() };
-      setKept(keepDraft(localStorage, key, draft));
+      setIsStored(storeDraft(localStorage, key, draft));
     };
-    write.current = keep;
+    write.current = store;
     const timer = setTimeout(() => write.current?.(), REST_MS);
     return () => clearTimeout(timer);
   }, [key, text, base]);
@@ -46,5 +46,5 @@ export function useDraft(key: string, text: string, base: FileContent): UsedDraf
     write.current = undefined;
     forgetDraft(localStorage, key);
   };
-  return { isKept, forget };
+  return { isStored, forget };
 }

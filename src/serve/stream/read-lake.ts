@@ -6,7 +6,7 @@ import type { AsOfTime } from "../replay/as-of-time.js";
 const EVERYTHING: Caller = { name: "stream" };
 
 /** How a read sees the lake. */
-interface LookOptions {
+interface ReadLakeOptions {
   /** @default a caller that may see everything */
   readonly caller?: Caller;
   /** @default now */
@@ -16,10 +16,10 @@ interface LookOptions {
 }
 
 /** Reads the lake at one instant, with a share of the memory of all responses. */
-export type LookAtLake = <T>(read: (view: LakeView) => Promise<T>, options?: LookOptions) => Promise<T>;
+export type ReadLake = <T>(read: (view: LakeView) => Promise<T>, options?: ReadLakeOptions) => Promise<T>;
 
 /** @param ending ends every read. */
-export function lookAtLake(reader: LakeReader, budgets: MemoryBudgets, ending: AbortSignal): LookAtLake {
+export function lakeReads(reader: LakeReader, budgets: MemoryBudgets, ending: AbortSignal): ReadLake {
   return async (read, { caller = EVERYTHING, asOf, signal: own } = {}) => {
     const signal = own === undefined ? ending : AbortSignal.any([ending, own]);
     let release: (() => void) | undefined;

@@ -6,7 +6,7 @@ import { drawers } from "./drawing.js";
  *
  * @returns a function that ends this, and removes the drawing.
  */
-export function keepDrawn(chart: PackedChart, element: HTMLElement): () => void {
+export function drawOnChange(chart: PackedChart, element: HTMLElement): () => void {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const { candles, plots } = drawers();
   const draw = chart.chart.kind === "candlestick" ? candles : plots;
