@@ -14,7 +14,7 @@ export interface NotifyOptions {
 export function notifyOption(): Option {
   return new Option(
     "--notify <url>",
-    "webhook for runs that are not complete; set by BARLAKE_WEBHOOK, it stays out of process lists",
+    "webhook for runs that are not complete; set by BARLAKE_WEBHOOK, it is in no process list",
   );
 }
 

@@ -1,7 +1,7 @@
 /*
  * Bundles the command line, with the packages that its commands nearly always need, into a few files: finding and reading
  * hundreds of modules takes longer than a short query. What few commands and statements need (charts, notebooks,
- * workbooks) stays in separate files, and packages that load files from their folder are not bundled. Part of
+ * workbooks) is in separate files, and packages that load files from their folder are not bundled. Part of
  * `npm run build`.
  *
  * The package's index is bundled with the commands: a definition of the user's that imports `barlake` gets the modules

@@ -54,7 +54,7 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/lake/status.js")).addStatus,
   },
   check: {
-    does: "look for damage: the log, the files, and with --deep every row of them",
+    does: "search for damage: the log, the files, and with --deep every row of them",
     load: async () => (await import("./commands/lake/check.js")).addCheck,
   },
   repair: {
@@ -70,7 +70,7 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/lake/history.js")).addHistory,
   },
   optimize: {
-    does: "compact tables: many small files become few large ones; the rows stay as they are",
+    does: "compact tables: many small files become few large ones; the rows do not change",
     load: async () => (await import("./commands/lake/optimize.js")).addOptimize,
   },
   vacuum: {

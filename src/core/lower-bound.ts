@@ -1,6 +1,6 @@
 /**
  * The first index from `start` (inclusive) to `end` (exclusive) at which a condition is true; `end` where there is
- * none. The condition must stay true after the first such index.
+ * none. The condition must be true at all indexes after the first such index.
  */
 export function lowerBound(start: number, end: number, holds: (index: number) => boolean): number {
   let [low, high] = [start, end];

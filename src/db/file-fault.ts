@@ -37,7 +37,7 @@ function moveAway(): string {
 
 const SPACE: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 const again = (code: string): string =>
-  `what was committed stays and nothing half-done shows: ${SPACE.has(code) ? "once there is space" : "once that is mended"}, run the command again`;
+  `what was committed remains, and nothing half-done is visible: ${SPACE.has(code) ? "once there is space" : "once that is repaired"}, run the command again`;
 
 /**
  * Why the lake could not write a file, where the disk was the reason.
@@ -79,7 +79,7 @@ function writeFaultIn(line: string): FileFault | undefined {
   return writeFault(fault, path.replace(UNFINISHED, "/$1$2"));
 }
 
-/** A file that is only ever written: one of `.staging`, or an output `.NAME.UUID` beside the file that it becomes. */
+/** A file that is only ever written: one of `.staging`, or an output `.NAME.UUID` next to the file that it becomes. */
 const UNFINISHED = /\/(\.staging\/[^/]+)$|\/\.([^/]+)\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 function writeFault(

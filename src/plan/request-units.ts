@@ -35,7 +35,7 @@ export interface KlineDemand {
 }
 
 /**
- * Plans the fewest requests that fill what is not covered yet. A window has as many trading days as stay below the row
+ * Plans the fewest requests that fill what is not covered yet. A window has as many trading days as are below the row
  * cap; a request is filled with symbols that lack days of the same window. Ordered by window, so that a partition's
  * bars arrive together.
  *
@@ -85,7 +85,7 @@ export function expectedBars(unit: RequestUnit, period: LandedPeriod): number {
 }
 
 /**
- * Trading days of the longest window whose bars stay below the row cap: a response with as many bars as the cap may be
+ * Trading days of the longest window whose bars are below the row cap: a response with as many bars as the cap may be
  * cut.
  */
 export function daysPerWindow({

@@ -45,7 +45,11 @@ export const RUNS: TableSchema = {
     }),
     { name: "host", type: "string", doc: "Host of the service, and its port." },
     { name: "engine", type: "string", doc: "Program and version that ran it." },
-    { name: "options", type: "string", doc: "What the caller asked for beside the pipeline, as JSON text." },
+    {
+      name: "options",
+      type: "string",
+      doc: "What the caller requested in addition to the pipeline, as JSON text.",
+    },
     { name: "month", type: "date", doc: "First day of the month (UTC) in which it began." },
   ],
   key: ["run_id"],

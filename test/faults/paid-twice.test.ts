@@ -164,7 +164,7 @@ test.runIf(process.platform === "linux")(
     await symlink("/sys/kernel", join(lake.location, "leases"));
     const report = await run(DAILY, { symbols: SYMBOLS });
     expect(report).toMatchObject({ status: "failed", requests: { sent: 0 } });
-    expect(report.stopped).toMatch(/could not be written: .*once that is mended, run the command again/);
+    expect(report.stopped).toMatch(/could not be written: .*once that is repaired, run the command again/);
     expect(service.seen).toHaveLength(0);
   },
 );

@@ -8,7 +8,7 @@ import { openReader, type Reader } from "../../lake/open-reader.js";
 import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
 import { isNewest } from "./point-in-time.js";
 
-/** Most readers without a query that stay open: each has a database and the footers of the files that it read. */
+/** Most readers without a query that remain open: each has a database and the footers of the files that it read. */
 const MOST_IDLE = 4;
 /** Most whole results that are computed at once; further ones wait. */
 const MOST_AT_ONCE = 2;

@@ -65,7 +65,7 @@ export class ReadBatch {
     const offset = this.#header.sizeAt(buffers.at(buffer));
     const bytes = this.#header.sizeAt(buffers.at(buffer) + 8);
     if (offset % 8 !== 0 || offset + bytes > this.#body.length)
-      throw new FlatError(`buffer ${buffer} is at ${offset}, beyond or beside the body`);
+      throw new FlatError(`buffer ${buffer} is at ${offset}, not within the body`);
     if (count * make.BYTES_PER_ELEMENT > bytes)
       throw new FlatError(`buffer ${buffer} has ${bytes} bytes, too few for ${count} rows`);
     return new make(this.#body.buffer, this.#body.byteOffset + offset, count);

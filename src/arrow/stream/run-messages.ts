@@ -147,7 +147,7 @@ function joined<Values extends Settable<Values>>(
   const all = new make(rows);
   let at = 0;
   for (const { values, start, end } of pieces) {
-    // A column without a value may have no values: its rows stay 0 below their nulls.
+    // A column without a value may have no values: its rows are 0 below their nulls.
     const own = of(values);
     if (own.length > 0) all.set(own.subarray(start, end), at);
     at += end - start;

@@ -32,7 +32,7 @@ export function addKeys(cli: Cli): void {
     .addOption(
       new Option(
         "--allow <groups>",
-        `what it may ask for: ${ENDPOINT_GROUPS.join(", ")} (default: all)`,
+        `what it may request: ${ENDPOINT_GROUPS.join(", ")} (default: all)`,
       ).argParser(groupsOf),
     )
     .addOption(

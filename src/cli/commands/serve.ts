@@ -117,7 +117,7 @@ Examples:
         const logger = pino({ name: "barlake", level: "info" }, pino.destination(2));
         const location = keysAt(options.keys);
         const { ring, own } = await keysOf(options, location, (error) => {
-          logger.error({ err: error }, "keys could not be read again: the earlier ones stay valid");
+          logger.error({ err: error }, "keys could not be read again: the earlier ones remain valid");
         });
         const { shared } = location;
         const onFault = (error: unknown): void =>

@@ -9,7 +9,7 @@ import { notebookPage } from "../../notebook/page/notebook-page.js";
 import { PAGE_ROWS, pageContent, parameterTexts } from "../../notebook/page/page-content.js";
 import { type CellRun, computeParameters, runCells } from "../../notebook/run-notebook.js";
 import { EXIT } from "../exit-codes.js";
-import { writeBeside } from "../results/write-beside.js";
+import { replaceFile } from "../results/replace-file.js";
 import type { QueryProgress } from "../text/query-progress.js";
 import { paint, plural, size, terminalWidth } from "../text/text.js";
 import { notebookCellText } from "./notebook-cell-text.js";
@@ -76,7 +76,7 @@ async function writePage(
   }
   const madeAt = systemClock.now();
   const page = await notebookPage(pageContent(notebook, { values, runs, snapshots, asOf, madeAt }));
-  await writeBeside(target, (path) => writeFile(path, page));
+  await replaceFile(target, (path) => writeFile(path, page));
   const charts = runs.filter(({ chart }) => chart !== undefined).length;
   const figures = [plural(runs.length, "cell"), plural(charts, "chart"), size(Buffer.byteLength(page))];
   process.stdout.write(`${paint("green", "wrote")} ${target}: ${figures.join(", ")}\n`);

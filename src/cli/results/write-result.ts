@@ -7,8 +7,8 @@ import { literal } from "../../db/quote.js";
 import { COPY_OPTIONS } from "../../db/result/copy-options.js";
 import type { SqlPlace } from "../shell/sql-place.js";
 import { markdownOf } from "./markdown.js";
+import { replaceFile } from "./replace-file.js";
 import type { ResultFormat } from "./result-format.js";
-import { writeBeside } from "./write-beside.js";
 
 /** A query's result to be written completely: any size, in constant memory. */
 export interface WrittenResult {
@@ -25,7 +25,7 @@ export interface WrittenResult {
  */
 export async function writeResult(place: SqlPlace, result: WrittenResult): Promise<void> {
   const { file } = result;
-  if (file !== undefined) return writeBeside(file, (path) => writeTo(place, result, path));
+  if (file !== undefined) return replaceFile(file, (path) => writeTo(place, result, path));
   switch (result.format) {
     case "parquet":
       throw new UsageError("a Parquet file cannot be printed", { hint: "give it a name with -o FILE" });

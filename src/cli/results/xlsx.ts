@@ -22,7 +22,7 @@ interface CellKind {
 
 /**
  * A result as an Excel workbook, in pieces, in constant memory. Numbers, dates and times are Excel's own; times are UTC.
- * What Excel cannot represent exactly stays text: an integer beyond 2^53, a date before March 1900. A sheet that is
+ * What Excel cannot represent exactly is text: an integer beyond 2^53, a date before March 1900. A sheet that is
  * full is continued on the next one, under the same header.
  *
  * @throws {UsageError} for a text that is longer than Excel's cells.

@@ -4,9 +4,9 @@ import { QueryError } from "../../core/errors.js";
 import type { QueryEngine } from "../../db/query-engine.js";
 import { allStatements } from "../../db/statement/split-statements.js";
 import { StatementError } from "../errors/statement-error.js";
+import { replaceFile } from "../results/replace-file.js";
 import type { ResultFormat } from "../results/result-format.js";
 import { resultTable, type TableMode } from "../results/result-table.js";
-import { writeBeside } from "../results/write-beside.js";
 import { writeResult } from "../results/write-result.js";
 import { count, duration, paint, plural, size, terminalWidth } from "../text/text.js";
 import { readFirstRows } from "./first-rows.js";
@@ -100,5 +100,5 @@ async function writeTable(
   const { reader, rows, hasMore } = await readFirstRows(engine, sql, () => limit);
   const table = resultTable(reader.columns, rows, { mode, advice: "" });
   const more = hasMore ? `the first ${count(rows.length)} rows\n` : "";
-  await writeBeside(file, (path) => writeFile(path, `${stripVTControlCharacters(table)}\n${more}`));
+  await replaceFile(file, (path) => writeFile(path, `${stripVTControlCharacters(table)}\n${more}`));
 }

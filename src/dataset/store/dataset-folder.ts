@@ -40,8 +40,8 @@ export async function makeFolder<T>(
   write: (draft: string) => Promise<T>,
 ): Promise<T> {
   await mkdir(dirname(folder), { recursive: true });
-  const draft = beside(folder, "draft");
-  const old = beside(folder, "old");
+  const draft = unfinishedName(folder, "draft");
+  const old = unfinishedName(folder, "old");
   try {
     await mkdir(draft);
     const made = await write(draft);
@@ -68,7 +68,7 @@ export function alreadyThere(folder: string, cause?: unknown): UsageError {
   });
 }
 
-/** An unfinished folder beside a dataset's. */
+/** An unfinished folder next to a dataset's. */
 interface Unfinished {
   readonly path: string;
   readonly kind: "draft" | "old";
@@ -87,7 +87,7 @@ export async function recoverFolder(folder: string): Promise<void> {
   // The newest first: an earlier one may be half deleted.
   for (const { path, kind, state } of found.sort((a, b) => b.changedAt - a.changedAt)) {
     if (kind === "old" && !existsSync(folder)) {
-      // A process that moves the folder away has its draft beside it.
+      // A process that moves the folder away has its draft next to it.
       if (state !== "running" && !isInUse) await rename(path, folder).catch(unlessMissing);
     } else if (state === "ended") await rm(path, { recursive: true, force: true });
   }
@@ -131,7 +131,7 @@ function ownerIn(text: string): Pick<Owner, "host" | "machine"> {
 }
 
 /** A new name for an unfinished folder: it names the process that owns it. */
-function beside(folder: string, kind: "draft" | "old"): string {
+function unfinishedName(folder: string, kind: "draft" | "old"): string {
   const { host, machine, pid } = thisProcess();
   const owner = MACHINE.test(machine) ? `${host}-${machine}` : host;
   return join(dirname(folder), `.${basename(folder)}.${kind}-${owner}-${pid}-${randomUUID()}`);

@@ -23,7 +23,7 @@ export async function refuseChangedPast(
   const subject = `dataset ${spec.name}: cannot be appended to`;
   if (spec.adjustment.startsWith("forward")) {
     throw new UsageError(`${subject}: forward prices of every day change with each new ex-date`, {
-      hint: 'choose adjustment "backward", whose prices stay; or `existing: "replace"`',
+      hint: 'choose adjustment "backward", whose prices do not change; or `existing: "replace"`',
     });
   }
   const changed = fieldsThatDiffer(manifest.spec, spec);

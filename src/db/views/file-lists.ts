@@ -15,8 +15,8 @@ export interface FileList {
 }
 
 /**
- * The lists of files that a view reads. A long list is an ENUM type beside the view, which any DuckDB client reads:
- * the view stays short, and when files are added only the type is created again, not the view.
+ * The lists of files that a view reads. A long list is an ENUM type next to the view, which any DuckDB client reads:
+ * the view is short, and when files are added only the type is created again, not the view.
  */
 export class FileLists {
   readonly #table: string;

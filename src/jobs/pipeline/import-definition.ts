@@ -19,7 +19,7 @@ export async function importDefinition(kind: string, file: string): Promise<unkn
     if (cause instanceof Error && cause.name === "UsageError") throw asOurs(cause);
     throw new UsageError(`${kind} file ${file} cannot be loaded: ${messageOf(cause)}`, {
       cause,
-      hint: 'where barlake is not installed beside it, write "export default { ... }" and import nothing',
+      hint: 'where barlake is not installed next to it, write "export default { ... }" and import nothing',
     });
   }
   const definition = unwrap(exported.default);

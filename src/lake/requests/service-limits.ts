@@ -225,7 +225,7 @@ async function readFile(
   try {
     return { file: limitsFile.parse(JSON.parse(text ?? "{}")), note: undefined };
   } catch {
-    const note = `${path} is damaged: what it said about ${host} will be learned again`;
+    const note = `${path} is damaged: its limits of ${host} will be learned again`;
     return { file: limitsFile.parse({}), note };
   }
 }

@@ -22,12 +22,12 @@ export interface SegmentPlace {
 const DEFAULT_BYTES = 4 * 2 ** 30;
 /** A segment that was opened within this time is not deleted: otherwise two alternating reads would each delete what the other needs. */
 export const IN_USE_MS = 3_600_000;
-/** What a process has begun to write and has not finished within this time is left over from one that was killed. */
+/** A file that was begun and not finished within this time is left over from a killed process. */
 const WRITING_MS = 3_600_000;
 const UNFINISHED = ".partial";
 /**
  * Paths in the root: the folder of a lake; for segments that of a table, and the name of a data file of this program; for
- * copies their hash. DuckDB has a log beside the copy that it writes.
+ * copies their hash. DuckDB has a log next to the copy that it writes.
  */
 const OWN_PATH =
   /^[^/]+-[0-9a-f]{12}\/(bars_1[dm]\/[pc]-[0-9a-f]{16}-[0-9a-f]{8}\.bars|sql\/[0-9a-f]{32}\.duckdb)(\.[0-9a-f-]{36}\.partial(\.wal)?)?$/;

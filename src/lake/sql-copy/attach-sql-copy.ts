@@ -61,7 +61,7 @@ function watch(path: string): AttachedCopy | undefined {
   };
   const { uid, mode } = fstatSync(file);
   const own = process.getuid?.() ?? uid;
-  // Another user could have written anything into it. A log beside it would be applied: nobody writes one.
+  // Another user could have written anything into it. A log next to it would be applied: nobody writes one.
   if (uid !== own || (mode & OTHERS_WRITE) !== 0 || existsSync(`${path}.wal`)) {
     closeSync(file);
     refused.add(path);

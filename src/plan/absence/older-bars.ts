@@ -15,7 +15,7 @@ export interface PossibleGap {
   /** Number of the symbol's bars in the response that began late, and that response's identifier. */
   readonly rows: number;
   readonly source: string;
-  /** Whether the response looks cut by a cap. */
+  /** Whether the response seems to be cut by a cap. */
   readonly isUrgent: boolean;
   /** Number of follow-up requests that have not settled it. */
   readonly tries: number;

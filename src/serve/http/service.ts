@@ -60,7 +60,7 @@ export interface ServiceOptions extends Pick<ReaderOptions, "segments"> {
   readonly maxSymbols?: number;
   /** Origins whose pages may call the service from a browser; `*` is every origin. @default none */
   readonly corsOrigins?: readonly string[];
-  /** Requests that query the lake at the same time; the others wait. @default 3: one thread stays free for files */
+  /** Requests that query the lake at the same time; the others wait. @default 3: one thread remains free for files */
   readonly connections?: number;
   /** Threads that DuckDB may use. @default the machine's cores */
   readonly threads?: number;

@@ -44,7 +44,7 @@ test("a file in the place of the spool stops the run, whose report names it and 
   // It comes while the run waits for its first response; the next run finds it.
   for (const words of ["File exists", "Not a directory"]) {
     const { status, stopped } = await run();
-    const said = `file ${lake.location}/spool could not be written: ${words}; it is a file, and a folder is needed: move it away; what was committed stays and nothing half-done shows: once that is mended, run the command again`;
+    const said = `file ${lake.location}/spool could not be written: ${words}; it is a file, and a folder is needed: move it away; what was committed remains, and nothing half-done is visible: once that is repaired, run the command again`;
     expect([status, stopped]).toEqual(["failed", said]);
   }
   rmSync(join(lake.location, "spool"));

@@ -117,7 +117,7 @@ export function labelledLaterMs(period: Period): number {
   return Math.max(0, longestDays(bucket) - 1) * 86_400_000;
 }
 
-/** A number of landed bars that stays below `rowCap` bars of a period, however they are cut into buckets. */
+/** A number of landed bars that is below `rowCap` bars of a period in any division into buckets. */
 export function landedCap(period: Period, barsOfDay: number, rowCap: number): number {
   const bucket = BUCKETS[period];
   if (basePeriod(period) === "1d" || bucket.kind !== "minutes") return rowCap;

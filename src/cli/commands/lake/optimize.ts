@@ -121,7 +121,7 @@ export function growthText(
     codecs.length === 0
       ? ""
       : `larger than before: landed files have the codec zstd, compacted ones ${codecs.join(" or ")}, which is quicker to read; --codec zstd --rewrite makes them smaller\n`;
-  return `${why}the replaced files stay for older versions, until barlake vacuum deletes them\n`;
+  return `${why}the replaced files remain for older versions, until barlake vacuum deletes them\n`;
 }
 
 /** Names the compacted files that still have another codec than their table's. */

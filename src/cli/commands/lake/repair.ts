@@ -38,7 +38,7 @@ export function addRepair(cli: Cli): void {
 Reads every file of the tables in full. A file that is missing or damaged (its name contains the hash of its content) is
 restored from the copy. If there is no copy, or the copy lacks the file, a commit removes the file from the table, and
 the next run with --repair requests its content again; rows that the copy has in other files land at once.
-Older versions that had the file stay unreadable.
+Older versions that had the file remain unreadable.
 Exit code 1: something is lost that was not restored from the copy.
 
 Examples:

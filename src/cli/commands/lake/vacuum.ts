@@ -25,7 +25,7 @@ export function addVacuum(cli: Cli): void {
     .addArgument(
       new Argument("[tables...]", "tables; without one, all").choices(TABLES.map(({ name }) => name)),
     )
-    .option("--retention <time>", "versions newer than this stay readable, as 7d or 12h", "7d")
+    .option("--retention <time>", "versions newer than this remain readable, as 7d or 12h", "7d")
     .option("--dry-run", "show what would be deleted, and delete nothing")
     .addOption(lakeOption())
     .addOption(jsonOption())

@@ -83,7 +83,7 @@ function nextText(url: string | undefined): string {
 Next, with a service:
   ${service}
   npx barlake run reference                     # instruments and universes: the others choose from them
-  npx barlake plan ${STARTER.pipeline}                     # what it would ask for; sends nothing
+  npx barlake plan ${STARTER.pipeline}                     # what it would request; sends nothing
   npx barlake run ${STARTER.pipeline}
 Or without one, on a lake that is empty:
   npx barlake sim                               # a simulated market

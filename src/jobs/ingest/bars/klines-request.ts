@@ -33,7 +33,7 @@ export function received(response: DecodedKlines): Received & { readonly respons
 
 /**
  * The requested windows that a response leaves open, as the ledger records them. An abandoned gap may contain time that
- * other responses have settled: it stays settled.
+ * other responses have settled: it remains settled.
  */
 function holesOf(
   { lost, abandoned }: ResponseVerdict,

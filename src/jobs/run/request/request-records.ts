@@ -101,7 +101,7 @@ export function responseRecords(asked: Asked, received: Received, durationMs: nu
 }
 
 /**
- * A ledger entry in which the parts of a request about some symbols have failed, though their rows land: the next run
+ * A ledger entry in which the parts of a request about some symbols have failed, although their rows land: the next run
  * requests them again.
  *
  * @param reasons by symbol; "" is the key of a request that names none.

@@ -45,7 +45,7 @@ const PARALLEL = 4;
 const REJECTS = "rejects";
 const LIMITS = "limits";
 const OWN = [REJECTS, LIMITS, "verified", "leases", "probes", "datasets", "spool", "answers", ".staging"];
-/** The views for other DuckDB clients, and what DuckDB writes beside them. */
+/** The views for other DuckDB clients, and what DuckDB writes next to them. */
 const DATABASE = "lake.duckdb";
 
 /**
@@ -92,10 +92,10 @@ async function copyData(
   plans: readonly TablePlan[],
   { signal, onProgress }: CopyOptions,
 ): Promise<void> {
-  const beside = await besideTables(from, to);
+  const others = await filesOutsideTables(from, to);
   const all = [
     ...plans.flatMap(({ table, files }) => files.map((file) => ({ table: table.name, file }))),
-    ...beside.map((file) => ({ table: file.path.split("/")[0] as string, file })),
+    ...others.map((file) => ({ table: file.path.split("/")[0] as string, file })),
   ];
   const totalBytes = bytesOf(all.map(({ file }) => file));
   let [done, bytes] = [0, 0];
@@ -155,12 +155,12 @@ async function copyCommit(from: Lake, to: Lake, path: string): Promise<void> {
 }
 
 /** Rejects and learned limits that the destination lacks. A run's rejects never change. */
-async function besideTables(from: Lake, to: Lake): Promise<CopiedFile[]> {
+async function filesOutsideTables(from: Lake, to: Lake): Promise<CopiedFile[]> {
   const found: CopiedFile[] = [];
   for (const folder of [REJECTS, LIMITS]) {
     const there = new Map((await to.storage.walk(folder)).map(({ path, size }) => [path, size]));
     for (const { path, size } of await from.storage.walk(folder)) {
-      // The destination's own limits may be newer. Responses that could not be read stay on their machine.
+      // The destination's own limits may be newer. Responses that could not be read remain on their machine.
       const isKnown = folder === LIMITS ? there.has(path) : there.get(path) === size;
       if (!path.includes("/") && !isKnown) found.push({ path: `${folder}/${path}`, size });
     }

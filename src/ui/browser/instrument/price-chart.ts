@@ -183,8 +183,8 @@ export class PriceChart {
         number,
         number,
       ];
-      const beside = Math.max(5, Math.floor((shown - Math.min(last - first, shown)) / 2));
-      chart.timeScale().setVisibleLogicalRange({ from: first - beside, to: last + beside });
+      const margin = Math.max(5, Math.floor((shown - Math.min(last - first, shown)) / 2));
+      chart.timeScale().setVisibleLogicalRange({ from: first - margin, to: last + margin });
       return;
     }
     chart.timeScale().setVisibleLogicalRange({ from: Math.max(end - shown, -0.5), to: end + 2 });

@@ -27,7 +27,7 @@ test("optimize compacts, shows what it did, and the views read the new files", a
   expect(stdout).toMatch(
     /table +compacted +files before +after +size before +after\nbars_1d +1 +3 +1 +[\d.]+ kB +/,
   );
-  expect(stdout).toContain("the replaced files stay for older versions, until barlake vacuum deletes them");
+  expect(stdout).toContain("the replaced files remain for older versions, until barlake vacuum deletes them");
   const after = await runCli(["sql", "--lake", lake, "--format", "csv", QUERY]);
   expect(rows.stdout.split("\n")).toHaveLength(5);
   expect(after.stdout).toBe(rows.stdout);
@@ -41,7 +41,7 @@ test("where tables become larger, it says why", () => {
   expect(growthText([{ ...one, codec: "snappy" }])).toMatch(
     /^larger than before: .* snappy, which is quicker/,
   );
-  const quiet = "the replaced files stay for older versions, until barlake vacuum deletes them\n";
+  const quiet = "the replaced files remain for older versions, until barlake vacuum deletes them\n";
   expect(growthText([{ ...one, codec: "snappy", bytesAfter: 90 }])).toBe(quiet);
   expect(growthText([{ ...one, codec: "zstd" }])).toBe(quiet);
   expect(growthText([{ ...one, codec: "snappy", partitions: 0 }])).toBe("");

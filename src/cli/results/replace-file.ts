@@ -10,7 +10,7 @@ import { writeFaultOf } from "../../db/file-fault.js";
  *
  * @throws {UsageError} if there can be no file at this path, or the disk is full.
  */
-export async function writeBeside(file: string, write: (path: string) => Promise<void>): Promise<void> {
+export async function replaceFile(file: string, write: (path: string) => Promise<void>): Promise<void> {
   const found = await stat(file).catch(() => undefined);
   if (found?.isDirectory()) {
     throw new UsageError(`file ${file}: is a folder`, { hint: "give the name of a file in it" });
