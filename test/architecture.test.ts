@@ -285,7 +285,7 @@ describe("the tree", () => {
     }
   });
 
-  test("keeps its layers, homes, names and sizes, and has no cycles", () => {
+  test("obeys its layers, homes, names and sizes, and has no cycles", () => {
     expect(violations(tree)).toEqual([]);
   });
 

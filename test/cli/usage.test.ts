@@ -195,7 +195,7 @@ test("a refusal of the system is one line and what to do, without a stack", asyn
   expect(code).toBe(1);
 });
 
-test("an unknown command stays one with --help", async () => {
+test("an unknown command is also unknown with --help", async () => {
   const { code, stderr } = await runCli(["sttus", "--help"]);
   expect(stderr).toMatch(/unknown command 'sttus'[\s\S]*Did you mean status/);
   expect(code).toBe(2);

@@ -85,7 +85,7 @@ test.each(["compress", "gzip, gzip, gzip", "__proto__", "constructor"])(
   },
 );
 
-test("a refusal counts for its status, in whatever it is encoded", async () => {
+test("a refusal counts for its status, in any encoding", async () => {
   const { bars, service } = await setUp((_, response, index) => {
     response.writeHead(index === 0 ? 502 : 200, index === 0 ? { "content-encoding": "compress" } : {});
     response.end(BARS);

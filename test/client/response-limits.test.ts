@@ -33,7 +33,7 @@ test.each([
   expect(await sizeOf(timely(slowly(clock, pieces, bytes, ms), RESPONSE_LIMITS, clock))).toBe(pieces * bytes);
 });
 
-test("a byte a second is given up after a minute, at whatever point it begins", async () => {
+test("a byte a second is given up after a minute, at any point at which it begins", async () => {
   const clock = virtualClock(0);
   const late = async function* () {
     yield* slowly(clock, 600, 10_000, 100);

@@ -166,7 +166,7 @@ test("a wait for one endpoint group does not hold back another", async () => {
   expect(clock.slept).toEqual([5002]);
 });
 
-test("requests keep to the quota, of all groups or of each", async () => {
+test("requests obey the quota, of all groups or of each", async () => {
   const each = { klines: 2, reference: 1 };
   for (const requestsPerMinute of [2, each]) {
     const { clock, bars } = await setUp((_, response) => json(response, 200, BARS), { requestsPerMinute });

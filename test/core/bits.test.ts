@@ -5,7 +5,7 @@ import { copyBits, countZeros, isAllNull, isPresent, isSet, putBit, setBit } fro
 const bit = (bitmap: Uint8Array, at: number): number => ((bitmap[at >> 3] as number) >> (at & 7)) & 1;
 const anyBitmap = fc.uint8Array({ minLength: 8, maxLength: 8 });
 
-test("any bits are copied to any place, and those beside it stay", () => {
+test("any bits are copied to any place, and those next to it do not change", () => {
   fc.assert(
     fc.property(
       fc.option(anyBitmap, { nil: undefined }),
@@ -37,7 +37,7 @@ test("a bitmap is all null if each of its rows is; bits behind them do not count
   expect(isAllNull(Uint8Array.of(0, 0b1111_1000), 11)).toBe(true);
 });
 
-test("a bit is read and written, and those beside it stay", () => {
+test("a bit is read and written, and those next to it do not change", () => {
   fc.assert(
     fc.property(anyBitmap, fc.nat(63), fc.boolean(), (bitmap, at, isOne) => {
       const [put, set] = [bitmap.slice(), bitmap.slice()];

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { IssueLog, type IssueRule } from "../../src/core/issue.js";
 
-test("an issue log keeps the first ones in full and counts all", () => {
+test("an issue log stores the first ones in full and counts all", () => {
   const log = new IssueLog(2);
   for (const rejected of [1, 0, 5]) log.add({ rule: "wrong_type", message: `rejects ${rejected}`, rejected });
   expect(log.stored.map((issue) => issue.message)).toEqual(["rejects 1", "rejects 0"]);
   expect([log.total, log.rejected]).toEqual([3, 6]);
 });
 
-test("counts all issues by rule and symbol, and keeps the first of each rule", () => {
+test("counts all issues by rule and symbol, and stores the first of each rule", () => {
   const log = new IssueLog(1);
   const add = (rule: IssueRule, symbol: string, rejected: number): void =>
     log.add({ rule, symbol, rejected, message: `${symbol} ${rule}` });

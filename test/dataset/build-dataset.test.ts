@@ -124,7 +124,7 @@ describe("a dataset", () => {
     }
   });
 
-  once("of the lake as it stood has that day's bytes", async () => {
+  once("of the lake as of a day has that day's bytes", async () => {
     const folder = temporaryFolder();
     const was = await build(early, { output: join(folder, "was") });
     const pointInTime = {

@@ -469,7 +469,7 @@ describe("a panel", () => {
   });
 });
 
-once("is the same whatever order the lake's files have", async () => {
+once("is the same for any order of the lake's files", async () => {
   const { lake, remove } = newLake();
   try {
     let from = 0;

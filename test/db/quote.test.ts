@@ -30,7 +30,7 @@ test("any text is one literal, and DuckDB reads the same text", async () => {
   );
 });
 
-test("any name is one identifier, and DuckDB keeps the same name", async () => {
+test("any name is one identifier, and DuckDB has the same name", async () => {
   await fc.assert(
     fc.asyncProperty(
       anyText.filter((name) => name.trim() !== ""),

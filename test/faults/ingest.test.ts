@@ -344,7 +344,7 @@ test("a connection that breaks in the body is asked again, and nothing is double
   expect(await query(BARS_PER_SYMBOL)).toEqual(WHOLE);
 });
 
-test("of a delivery with defects the good part lands, and each defect is kept with its reason", async () => {
+test("of a delivery with defects the good part lands, and each defect is stored with its reason", async () => {
   const { run, query } = await setUp((seen, response) => {
     const nulls = bars(DAYS);
     (nulls.close as unknown[])[1] = null;
@@ -536,7 +536,7 @@ test("statements: a restatement is a separate version, unknown numeric fields la
   );
 });
 
-test("statements: new fields become columns, a field that is left out stays, and one of another type is set aside", async () => {
+test("statements: new fields become columns, a field that is left out remains, and one of another type is set aside", async () => {
   const record = (period_end: string, fields: object): object => ({
     period_end,
     announce_date: null,
@@ -603,7 +603,7 @@ test("statements: fields named like the lake's own columns, or spelt otherwise, 
   ).toEqual([{ symbol: "600519.SH", region: "CN", total_assets: 3, other: 1, rule: 7, occurrence: 8 }]);
 });
 
-test("an interrupted run keeps what it has, and the next one goes on", async () => {
+test("an interrupted run lands what it has, and the next one goes on", async () => {
   const controller = new AbortController();
   const { lake, clock, run, query, service } = await setUp((seen, response, index) => {
     if (index === 1) controller.abort();

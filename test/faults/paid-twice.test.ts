@@ -227,7 +227,7 @@ test("what is in flight when a run fails is waited for: the next run of the same
   expect(askedTwice(service.seen)).toEqual([]);
 });
 
-test("a window of which nothing came stays leased until the ledger says so", async () => {
+test("a window of which nothing came remains leased until the ledger has it", async () => {
   const old = DAYS.filter((day) => day < Date.parse("2023-06-01"));
   const { service, lake, run } = await setUp((seen, response) =>
     json(response, 200, { data: barsOn(old, seen) }),

@@ -68,7 +68,7 @@ test("each defect of a row is set aside with its line and its reason; the others
   ]);
 });
 
-test("a line that is no CSV is set aside, and the lines after it keep their numbers", async () => {
+test("a line that is no CSV is set aside, and the lines after it have their own numbers", async () => {
   const place = workplace();
   const path = place.file(
     "600519.SH.csv",
@@ -256,7 +256,7 @@ test("income, key figures and shares are imported as the other statements are", 
   }
 });
 
-test("statements keep every version, grow columns, and a repeat changes nothing", async () => {
+test("statements have every version, grow columns, and a repeat changes nothing", async () => {
   const place = workplace();
   const first = place.file(
     "a.csv",

@@ -65,7 +65,7 @@ interface ModelVersion {
   readonly from: number;
 }
 
-test("whatever happens, every retained version reads as it was", async () => {
+test("after any operations, every retained version reads as it was", async () => {
   const session = await openSession();
   await fc.assert(
     fc.asyncProperty(fc.array(anyStep, { minLength: 4, maxLength: 14 }), async (steps) => {

@@ -7,7 +7,7 @@ const STORE = {
   AWS_SECRET_ACCESS_KEY: "b",
 };
 
-test("the work folder of a lake in a store keeps its name: what a killed run has received is there", () => {
+test("the work folder of a lake in a store always has the same name: what a killed run has received is there", () => {
   const work = (url: string): string => placesOf(url, { ...STORE, BARLAKE_WORK: "/w" }).work.path;
   expect(work("s3://bucket/prefix")).toMatch(/^\/w\/bucket-prefix-[0-9a-f]{12}$/);
   expect(work(`s3://bucket/${"a".repeat(80)}`)).toMatch(

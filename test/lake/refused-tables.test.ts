@@ -77,7 +77,7 @@ describe.each(FAULTS)("a table that %s", (_, harm, message) => {
     expect(await reader.json("DESCRIBE bars_1d")).toHaveLength(18);
   });
 
-  test("is published beside the others, and says so to any client", async () => {
+  test("is published with the others, and any client sees the reason", async () => {
     const lake = await twoTables();
     harm(lake);
     await publish(new Lake(lake.location));
@@ -87,7 +87,7 @@ describe.each(FAULTS)("a table that %s", (_, harm, message) => {
   });
 });
 
-test("a refused table does not pass for an empty one, whatever a query asks for", async () => {
+test("a refused table does not pass for an empty one, in any query", async () => {
   const lake = await twoTables();
   FAULTS[0]?.[1](lake);
   const { session, refused, snapshots } = await openReader(lake);

@@ -54,7 +54,7 @@ describe.each(Object.entries(FORMS))("%s", (_, { start, stop, placeOf, precision
     expect(await one.remove("a")).toBe(true);
   });
 
-  test("of processes that each create a record and then look, at least one sees the other", async () => {
+  test("of processes that each create a record and then read, at least one sees the other", async () => {
     const open = placeOf();
     for (let round = 0; round < 20; round++) {
       const look = async (n: number): Promise<string[]> => {
@@ -98,7 +98,7 @@ describe.each(Object.entries(FORMS))("%s", (_, { start, stop, placeOf, precision
     expect(await store.ids()).toEqual([]);
   });
 
-  test("a renewal and a removal at the same time: the record is gone for good, or it stays and the removal says so", async () => {
+  test("a renewal and a removal at the same time: the record is gone for good, or it remains and the removal reports that", async () => {
     const open = placeOf();
     for (let round = 0; round < 10; round++) {
       const [owner, other] = [open(), open()];

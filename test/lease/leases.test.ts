@@ -186,7 +186,7 @@ describe("a lease", () => {
     expect([await own.renew(), own.isValid]).toEqual([false, false]);
   });
 
-  test("is gone when its release has ended, whatever a renewal does at that time", async () => {
+  test("is gone when its release has ended, also with a renewal at that time", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());
     const store = folderLeases(temporaryFolder());

@@ -23,7 +23,7 @@ const anyMoment = fc.oneof(
 );
 const firstOf = { day: 10, month: 7, year: 4 } as const;
 
-test("the period of any instant begins and ends where the platform's date changes, in whatever order they are asked", () => {
+test("the period of any instant begins and ends where the platform's date changes, in any order of the calls", () => {
   fc.assert(
     fc.property(
       fc.constantFrom<Region>("CN", "HK", "US"),

@@ -37,7 +37,7 @@ SELECT $symbol, $share, $days, $from_date::VARCHAR, $until::VARCHAR, $symbols::V
     expect(Object.fromEntries(parameters)).toMatchObject({ from_date: "2025-12-31", days: "30" });
   });
 
-  test("never become SQL, whatever they hold", async () => {
+  test("never become SQL, with any content", async () => {
     const session = await emptySession();
     await session.run("CREATE TABLE kept AS SELECT 1");
     const any = fc.oneof(
@@ -113,7 +113,7 @@ SELECT 4 AS d;`);
   });
 });
 
-test("results are kept by column, with their kinds, up to a limit; all rows are counted", async () => {
+test("results are stored by column, with their kinds, up to a limit; all rows are counted", async () => {
   const { runs } = await runText(`-- %% table rows=2
 SELECT i::BIGINT AS i, 1.5::DECIMAL(9,2) AS d, 9007199254740993 AS large, DATE '1970-01-02' AS day,
   TIMESTAMPTZ '1970-01-01 00:00:01.5Z' AS at, true AS yes, NULL AS none, ['x'] AS list, uuid() IS NULL AS no

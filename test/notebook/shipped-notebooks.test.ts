@@ -142,7 +142,7 @@ describe("without look-ahead", () => {
   });
 
   test.each(pickFrom(["momentum", "reversal", "value"], cases({ few: 1, more: 3, all: 3 })))(
-    "%s of a month stays as it is, whatever comes later",
+    "%s of a month does not change when later data arrive",
     async (factor) => {
       const rankedOn = async (today: string): Promise<unknown[]> => {
         await reader.run(`SET VARIABLE today = DATE '${today}'`);

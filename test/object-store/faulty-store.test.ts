@@ -163,7 +163,7 @@ describe.skipIf(program === undefined)("a store behind a proxy that misbehaves",
     expect(faulty.counts.get(fault.kind)).toBeGreaterThan(0);
   });
 
-  test("a list that stays too old is an error, not a commit that is taken for none", async () => {
+  test("a list that remains too old is an error, not a commit that is taken for none", async () => {
     const { faulty, storage, place } = await setUp();
     await place.expectWritable();
     expect(await storage.list("t")).toEqual([]);

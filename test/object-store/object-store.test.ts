@@ -111,7 +111,7 @@ function signatureOf({ method, path, query, headers, body }: Seen): string {
   );
 }
 
-test("each request is signed with its content, date, region and token, whatever its key", async () => {
+test("each request is signed with its content, date, region and token, for any key", async () => {
   const list = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
   const { store, service } = await setUp((seen, response, index) =>
     respond(200, seen.method === "GET" ? list : "", { "last-modified": NOW })(seen, response, index),
@@ -159,7 +159,7 @@ test.each([
   expect(clock.slept[0]).toBeLessThanOrEqual(most);
 });
 
-test("a fault that stays ends the request after the retries, with longer and longer pauses", async () => {
+test("a lasting fault ends the request after the retries, with longer and longer pauses", async () => {
   const { store, counts, clock } = await setUp(refuse(500, "InternalError"));
   await expect(store.get("a")).rejects.toMatchObject({ code: "InternalError", attempts: 4 });
   expect(counts.take()).toEqual({ get: 4 });

@@ -28,7 +28,7 @@ function coverage(covered: Record<string, TimeRange[]>, listed: Record<string, s
   });
 }
 
-test("what was asked for throughout has no gap, whatever holidays lie in it", () => {
+test("what was requested throughout has no gap, with any holidays in it", () => {
   expect(coverage({ a: [between("2024-01-02", "2024-01-06"), between("2024-01-08", "2024-01-13")] })).toEqual(
     {
       symbols: 1,

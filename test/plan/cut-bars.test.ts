@@ -97,7 +97,7 @@ test("every bar is placed or broken, once, with its own month and finality", () 
   );
 });
 
-test("bars that stand together and belong together are one segment", () => {
+test("adjacent bars that belong together are one segment", () => {
   const { placed, broken } = cut(
     columnsOf([Array.from({ length: 4 }, () => ({ days: 1, flaw: "none" as const })), [], [], []]),
   );

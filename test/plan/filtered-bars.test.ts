@@ -26,7 +26,7 @@ function textOf(
   return JSON.stringify({ data: Object.fromEntries(found) });
 }
 
-test("the kept bars are those of a response that has no others", async () => {
+test("the filtered bars are those of a response that has no others", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(bar, { maxLength: 30 }), fc.array(bar, { maxLength: 30 }), async (a, b) => {
       const timed = { "600519.SH": a, "000001.SZ": b } as const;

@@ -119,7 +119,7 @@ test("gaps of different symbols that fit one window share requests", () => {
   expect(plan(list, { covered })).toHaveLength(1);
 });
 
-test("whatever is covered: every day that a symbol lacks is asked for, and none twice", () => {
+test("with any coverage: every day that a symbol lacks is requested, and none twice", () => {
   const range = fc
     .tuple(fc.integer({ min: -5, max: 370 }), fc.integer({ min: 1, max: 120 }))
     .map(([day, days]): TimeRange => ({ start: START + day * DAY_MS, end: START + (day + days) * DAY_MS }));
@@ -204,7 +204,7 @@ test("no plan takes more requests than asking for each group of equal gaps by it
   );
 });
 
-test("batches keep the order and the size", () => {
+test("batches have the order and the size", () => {
   expect(inBatches([1, 2, 3, 4, 5], 2)).toEqual([[1, 2], [3, 4], [5]]);
   expect(inBatches([], 2)).toEqual([]);
   expect(SESSION_HOURS.CN.barsPerDay).toBe(241);

@@ -57,7 +57,7 @@ test("every file is read within four weeks, however old the lake is when the nig
   );
 });
 
-test("files that stay damaged do not delay the others", () => {
+test("files that remain damaged do not delay the others", () => {
   const nights = Array.from({ length: 70 }, (_, night) => night);
   fc.assert(
     fc.property(files, fc.nat(59), (given, count) => {

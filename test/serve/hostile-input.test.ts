@@ -84,7 +84,7 @@ describe("hostile inputs are answered with data or a refusal, never with a fault
     );
   });
 
-  once("in parameters that stand more than once", async () => {
+  once("in parameters that occur more than once", async () => {
     for (const name of NAMES) {
       const { status } = await served.ask(`${KLINES}&${name}=1&${name}=2`);
       expect([200, 400]).toContain(status);

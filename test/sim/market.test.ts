@@ -46,7 +46,7 @@ describe("a market", () => {
     );
   });
 
-  test("answers about a part with a slice of the whole, whatever was asked before", () => {
+  test("gives for a part a slice of the whole, after any calls", () => {
     fc.assert(
       fc.property(anyRange, fc.subarray(smallSymbols), fc.boolean(), ([first, last], symbols, fresh) => {
         const market = fresh ? simulateMarket(SMALL) : small;

@@ -13,7 +13,7 @@ describe("counter-based randomness", () => {
     );
   });
 
-  test("draws stay within their bounds", () => {
+  test("draws are within their bounds", () => {
     fc.assert(
       fc.property(int32, fc.nat(1000), fc.integer({ min: 1, max: 5000 }), (key, n, end) => {
         expect(uniform(key, n)).toBeGreaterThanOrEqual(0);

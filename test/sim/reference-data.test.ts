@@ -45,7 +45,7 @@ describe("instruments as of a date", () => {
     }
   });
 
-  test("state the limits that the day's bar keeps, or that there is none", () => {
+  test("state the limits that the day's bar obeys, or that there is none", () => {
     const bars = bySymbol(barsOf(MARKET.dailyBars(SYMBOLS, MIDDLE, MIDDLE)));
     let kept = 0;
     for (const { symbol, region, ext } of MARKET.instrumentsAsOf(MIDDLE)) {

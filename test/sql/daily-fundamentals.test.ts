@@ -99,7 +99,7 @@ test("a statement counts from the day of its announcement on, and not before", a
   expect(rows.map((row) => row.assets)).toEqual([null, 100, 100]);
 });
 
-test("the income statement is the one that was known, whatever is known of the others", async () => {
+test("the income statement is the one that was known, with any knowledge of the others", async () => {
   const rows = await lakeWith(
     ["2024-04-26", "2024-04-29", "2024-09-02", "2024-10-02"],
     [{ period: "2024-03-31", announced: "2024-04-30", value: 100 }],

@@ -23,7 +23,7 @@ const kindOf = (name: string): string => {
   return `${kind}${table}`;
 };
 
-once("each view or macro stands in a file of its name, with purpose, grain and inputs in its header", () => {
+once("each view or macro is in a file of its name, with purpose, grain and inputs in its header", () => {
   for (const name of names) {
     const sql = textOf(name);
     const kind = kindOf(name);
@@ -147,7 +147,7 @@ once(
   },
 );
 
-once("a reader of the old views keeps them while they are replaced", async () => {
+once("a reader of the old views still has them while they are replaced", async () => {
   const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
   await land(session, lake, BARS_1D, [{ at: "2024-01-01T16:00:00Z" }]);
   await publish(lake);

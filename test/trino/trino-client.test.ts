@@ -87,7 +87,7 @@ test("follows the pages at the address that was asked, and repeats what the serv
   }
 });
 
-test("a server that stays busy, refuses or is gone is an error without the credentials", async () => {
+test("a server that remains busy, refuses or is gone is an error without the credentials", async () => {
   const { client, asked } = await scripted(
     Array.from({ length: 20 }, () => () => ({ status: 503 })),
     { token: "secret" },

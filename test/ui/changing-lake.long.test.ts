@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium())("a page over a lake", () => {
     return runImport(lake, "instruments", [file], options, virtualClock(at));
   };
 
-  test("a commit shows a quiet sign; the page stays as it is until it is asked for; a name is text", async () => {
+  test("a commit shows a quiet sign; the page does not change until the user requests it; a name is text", async () => {
     await open("/");
     const version = "tr:has(th[title^='Instrument metadata']) td:nth-child(5)";
     const before = Number(await page.locator(version).textContent());
@@ -74,7 +74,7 @@ describe.skipIf(!hasChromium())("a page over a lake", () => {
     expect(await page.title()).toContain(HOSTILE);
   });
 
-  test("the slider puts the whole workspace at an earlier version, which stays while newer ones come", async () => {
+  test("the slider puts the whole workspace at an earlier version, which remains while newer ones come", async () => {
     await land(NOW + 7_200_000, "600001.SH,B,stock");
     await open("/");
     await page.locator(".asof > button").click();
@@ -91,7 +91,7 @@ describe.skipIf(!hasChromium())("a page over a lake", () => {
     await page.waitForSelector("[role=option] >> text=No instrument");
   });
 
-  test("a server that has ended is said, and what is shown stays", async () => {
+  test("a server that has ended is reported, and what is shown remains", async () => {
     await open("/");
     await workspace.close();
     await page.clock.runFor(SOON_MS);

@@ -72,7 +72,7 @@ describe.skipIf(!hasChromium())("a notebook in the browser", () => {
     return content;
   }
 
-  test("a cell is edited, run with what depends on it, and saved; the rest of the file stays", async () => {
+  test("a cell is edited, run with what depends on it, and saved; the rest of the file does not change", async () => {
     await edit(2);
     await page.keyboard.press("Control+a");
     await page.keyboard.type("-- %%\nCREATE TEMP TABLE picked AS SELECT $days * 2 AS days;");
@@ -109,7 +109,7 @@ describe.skipIf(!hasChromium())("a notebook in the browser", () => {
     expect(await page.locator(".conflict").count()).toBe(0);
   });
 
-  test("an error stands below its line; names are proposed; the editor's keys are not the page's", async () => {
+  test("an error is below its line; names are proposed; the editor's keys are not the page's", async () => {
     await edit(4);
     await page.keyboard.press("Control+a");
     await page.keyboard.type("-- %%\nSELECT 6 / 2,\n  nothing_here FROM bars_1d AS b WHERE b.vol");

@@ -206,7 +206,7 @@ describe("a notebook", () => {
     });
   });
 
-  test("runs with the parameters of the address; faults stand at their places; nothing is written", async () => {
+  test("runs with the parameters of the address; faults are at their places; nothing is written", async () => {
     const lines = await linesOf({ "p.days": "4", "p.side": "b" });
     expect(lines[0]).toMatchObject({
       kind: "begin",

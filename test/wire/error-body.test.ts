@@ -5,7 +5,7 @@ import { ERROR_STATUS, parseErrorBody, retryAfterMs } from "../../src/wire/error
 const NOW = Date.parse("2024-03-08T12:00:00Z");
 
 describe("an error body", () => {
-  test("is read with whatever else it has", () => {
+  test("is read with any other members", () => {
     const body = {
       code: "SYMBOL_NOT_FOUND",
       message: "X.US is unknown",
@@ -75,7 +75,7 @@ describe("the wait that is asked for", () => {
     expect(retryAfterMs(message, header, NOW)).toBe(expected);
   });
 
-  test("it is a whole number of milliseconds above 0, or unknown, whatever is said", () => {
+  test("it is a whole number of milliseconds above 0, or unknown, for any text", () => {
     const anyMessage = fc.oneof(
       fc.string(),
       fc.double().map((n) => `wait ${n}ms`),

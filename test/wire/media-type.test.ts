@@ -22,7 +22,7 @@ describe("an accept header", () => {
   ])("%s asks for %s", (header, format) => expect(acceptedFormat(header)).toBe(format));
 });
 
-test("a content type names a stream whatever its parameters", () => {
+test("a content type names a stream with any parameters", () => {
   expect(isArrowStream(`${ARROW_STREAM}; charset=x`)).toBe(true);
   expect(isArrowStream("application/json")).toBe(false);
   expect(isArrowStream(undefined)).toBe(false);

@@ -98,7 +98,7 @@ describe("query", () => {
     );
   });
 
-  test("fails with the statement, and the reader stays usable", async () => {
+  test("fails with the statement, and the reader remains usable", async () => {
     await expect(lake.query("SELECT nothing_like_this FROM bars_1d")).rejects.toThrow(QueryError);
     expect((await lake.query("SELECT 1 AS one")).rows()).toEqual([{ one: 1 }]);
   });
@@ -289,7 +289,7 @@ describe("closing", () => {
   });
 });
 
-test("a query stands alone: what a statement creates or sets ends with it", async () => {
+test("a query is separate: what a statement creates or sets ends with it", async () => {
   await lake.query("CREATE OR REPLACE VIEW bars_1d AS SELECT 1 AS other");
   expect((await lake.query("SELECT * FROM bars_1d LIMIT 1")).schema.names).toContain("close");
   await lake.query("CREATE TEMP TABLE own AS SELECT 1 AS n; FROM own");

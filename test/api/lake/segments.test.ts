@@ -171,7 +171,7 @@ async function perform(session: Session, lake: Lake, fast: LakeConnection, folde
   }
 }
 
-test("whatever becomes of segments, every read is as without them", async () => {
+test("with damaged, missing or swapped segments, every read is as without them", async () => {
   const session = await openSession();
   await fc.assert(
     fc.asyncProperty(
@@ -310,7 +310,7 @@ test("closing stops what is built, and leaves nothing unfinished", async () => {
   await expect(open.buildSegments()).rejects.toThrow("it was closed");
 });
 
-test("segments stay within their bytes, and nothing is built where they are off", async () => {
+test("segments do not exceed their bytes, and nothing is built where they are off", async () => {
   const session = await openSession();
   const lake = await threeYears(session);
   const folder = temporaryFolder();

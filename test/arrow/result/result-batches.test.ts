@@ -161,7 +161,7 @@ describe("refused, naming the column and what to do", () => {
   });
 });
 
-once("the largest values that a decimal of 38 digits has are kept", async () => {
+once("the largest values that a decimal of 38 digits has are preserved", async () => {
   const most = "9".repeat(38);
   const sql = `SELECT ${most}::HUGEINT AS h, -${most}::HUGEINT AS n, ${most}::UHUGEINT AS u`;
   expect(plainRows(await batchesOf(sql))).toEqual([[BigInt(most), -BigInt(most), BigInt(most)]]);

@@ -54,7 +54,7 @@ test("milliseconds become microseconds exactly, before 1970 and far from it", as
   );
 });
 
-test("segments of any length stand one behind the other, over the vectors' ends", async () => {
+test("segments of any length follow one another, over the vectors' ends", async () => {
   const times = Array.from({ length: 5000 }, (_, row) => BigInt(row) * 60_000n);
   const columns = columnsOf(times);
   await fc.assert(

@@ -232,7 +232,7 @@ describe("a scan's life", () => {
   });
 
   once(
-    "rows keep their order where no other is asked for, and each comes once, whatever the threads",
+    "rows have their order where no other is requested, and each comes once, with any number of threads",
     async () => {
       const bars = Array.from({ length: 100_000 }, (_, k) => ({ timestamp: k, volume: BigInt(k) }));
       await session.withBatch(klineBatch(columnsOf({ "A.US": bars })), async (table) => {

@@ -14,7 +14,7 @@ function doublesIn(vector: duckdb.Vector, rows: number): number[] {
 }
 
 describe("values", () => {
-  test("are copied from where they stand, in a view too", () => {
+  test("are copied from their place, in a view too", () => {
     const { vector } = doubleVector();
     const all = Float64Array.from({ length: 3000 }, (_, i) => i / 3);
     copyValues(vector, all, 900, VECTOR_ROWS);

@@ -176,7 +176,7 @@ describe("a result", () => {
     expect(readdirSync(folder).filter((name) => name !== "lake" && !name.startsWith("old."))).toEqual([]);
   });
 
-  once("goes through a link to the file that it leads to, whose mode stays", async () => {
+  once("goes through a link to the file that it leads to, whose mode does not change", async () => {
     const { folder, sql } = place();
     mkdirSync(join(folder, "real"));
     const real = join(folder, "real", "x.csv");

@@ -19,7 +19,7 @@ test("options of the library are shown as the command line has them", () => {
   for (const [text, words] of Object.entries(said)) expect(inOptionWords(text)).toBe(words);
 });
 
-test("other text in backquotes stays as it is", () => {
+test("other text in backquotes does not change", () => {
   const text = 'column `volume` of `my port`, `SELECT 1`, `existing: "refuse"`';
   expect(inOptionWords(text)).toBe(text);
 });

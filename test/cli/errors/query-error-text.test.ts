@@ -44,7 +44,7 @@ test.each<[string, { message?: RegExp; place?: string; hint?: RegExp }]>([
   expect(hint ?? "").toMatch(expected.hint ?? /.*/);
 });
 
-test("lines are those of the file that the statement stands in", async () => {
+test("lines are those of the file that contains the statement", async () => {
   expect((await errorOf("SELECT clos FROM bars", 12)).place).toBe(
     "line 12: SELECT clos FROM bars\n                ^",
   );

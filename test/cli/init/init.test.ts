@@ -59,7 +59,7 @@ test("it replaces no file, and writes none then; --force replaces", async () => 
   for (const file of MADE) expect(existsSync(join(cwd, file)), file).toBe(true);
 });
 
-test("keys and data stay out of git", async () => {
+test("keys and data are not committed to git", async () => {
   const cwd = temporaryFolder();
   await init(cwd);
   expect(readFileSync(join(cwd, ".gitignore"), "utf8")).toBe(".env\nnode_modules/\ndata/\n");

@@ -9,7 +9,7 @@ async function shown(text: string, width = 60): Promise<string> {
   return runs.map((run) => notebookCellText(run, width)).join("");
 }
 
-test("dots stand where they are set, lines join them", () => {
+test("dots are where they are set, lines join them", () => {
   const canvas = new BrailleCanvas(3, 2);
   canvas.dot(0, 1);
   canvas.dot(1, 0, 2);

@@ -67,7 +67,7 @@ test("what a terminal would obey is shown and not obeyed", () => {
   expect(text).toBe("a\\u001b[31m\n\\u001b]0;title\\u0007\ntwo\\nlines\\u202e");
 });
 
-describe("whatever the values", () => {
+describe("with any values", () => {
   const anyText = fc.oneof(
     fc.string({ unit: "binary", maxLength: 60 }),
     fc.string({ unit: "grapheme", maxLength: 60 }),

@@ -10,7 +10,7 @@ async function workbookOf(sql: string) {
   return readXlsx(new Uint8Array(Buffer.concat(pieces)));
 }
 
-test("a workbook has Excel's own numbers, dates and times, in UTC; what these cannot hold stays text", async () => {
+test("a workbook has Excel's own numbers, dates and times, in UTC; what these cannot represent is text", async () => {
   const workbook = await workbookOf(`SELECT * FROM (VALUES
     ('600519.SH', DATE '2026-11-20', TIMESTAMPTZ '2026-11-20 15:00:00+08', 1453.25::DOUBLE, 9007199254740993, true, '=1+1'),
     ('<&>', DATE '1899-12-31', TIMESTAMPTZ '2026-11-20 00:00:00.5+00', 0.1, -5, false, NULL))

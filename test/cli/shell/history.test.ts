@@ -6,7 +6,7 @@ import { temporaryFolder } from "../../lake/temporary-lake.js";
 
 const historyFile = (): string => join(temporaryFolder(), "state", "barlake", "sql_history");
 
-test("keeps what was entered, the newest first, each once, for its user alone", () => {
+test("stores what was entered, the newest first, each once, for its user alone", () => {
   const file = historyFile();
   const history = new History(file);
   expect(history.read()).toEqual([]);
@@ -33,7 +33,7 @@ test("cuts a file that has grown long", () => {
   expect(readFileSync(file, "utf8").split("\n")[0]).toBe("SELECT 4000;");
 });
 
-test("where the file cannot be written, entries are kept for the session alone", () => {
+test("where the file cannot be written, entries are stored for the session alone", () => {
   const folder = temporaryFolder();
   mkdirSync(join(folder, "sql_history"));
   const history = new History(join(folder, "sql_history"));

@@ -27,7 +27,7 @@ describe.skipIf(!hasTerminal())("the shell at a terminal", () => {
     expect(shown).toMatch(/a +b\s+; +42/);
   });
 
-  test("keeps whole statements for later sessions, and none that begins with a blank", async () => {
+  test("stores whole statements for later sessions, and none that begins with a blank", async () => {
     const place = temporaryFolder();
     await run(
       [

@@ -26,7 +26,7 @@ test("processes that need the secret at the same time have the same one, which t
   expect(await keyIdSecret(folder)).toEqual(readFileSync(path));
 });
 
-test("a secret that was cut short is replaced; one that cannot be kept lasts for one call", async () => {
+test("a secret that was cut short is replaced; one that cannot be stored lasts for one call", async () => {
   const folder = join(temporaryFolder(), "state");
   mkdirSync(folder);
   writeFileSync(join(folder, "key-id-secret"), "short");

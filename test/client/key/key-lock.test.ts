@@ -86,7 +86,7 @@ test("processes that ask at once never get more than the whole, and what the kil
   }
 });
 
-test("of four that ask at once for a half, two get it, however long each look takes", async () => {
+test("of four that ask at once for a half, two get it, however long each read takes", async () => {
   const folder = temporaryFolder();
   let time = NOW;
   // A look takes 600 ms or more, however many there are; after 30 s without a heartbeat a claim would be dead.
@@ -189,7 +189,7 @@ test("a claim without a sign of life is taken over; the earlier owner is named",
   await second.release();
 });
 
-test("a claim whose heartbeat comes again after a suspend of the machine stays", async () => {
+test("a claim whose heartbeat comes again after a suspend of the machine remains valid", async () => {
   // A heartbeat of the machine's time would come before the look at the old one, if the machine is slow.
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());

@@ -191,7 +191,7 @@ test("a limit of one group slows that group alone", async () => {
   expect(seen.byGroup[1]).toBeGreaterThan(10 * LIMIT);
 });
 
-test("what was sent before counts, and less than one a minute is kept to as well", async () => {
+test("what was sent before counts, and a quota of less than one a minute is obeyed as well", async () => {
   const clock = eventClock(1_000_000);
   const sentBefore = [930_000, 950_000, 990_000];
   const quota = groupQuota({ clock, configured: 2, sentBefore });
@@ -203,7 +203,7 @@ test("what was sent before counts, and less than one a minute is kept to as well
   expect(clock.now()).toBe(950_000 + 1000 + MINUTE + 25 + 2 * (2 * MINUTE + 25));
 });
 
-test("turns are kept: who was refused goes before who came later, and one goes ahead of all after a wait", async () => {
+test("requests have an order: a refused one goes before later ones, and one goes ahead of all after a wait", async () => {
   const clock = eventClock(0);
   const quota = groupQuota({ clock });
   const [first, second] = [await quota.acquire(0), await quota.acquire(1)];

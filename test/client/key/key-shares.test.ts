@@ -162,7 +162,7 @@ describe("the parts of a key of several machines", () => {
     clockAheadMs: fc.constantFrom(0, HOUR, -HOUR, 1234),
   });
 
-  test("never exceed it, whatever becomes of the machines", async () => {
+  test("never exceed it, also when machines stop, end or die", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(plan, { minLength: 2, maxLength: 4 }),

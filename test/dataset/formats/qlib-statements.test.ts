@@ -60,7 +60,7 @@ function versionsIn(folder: string, item = "balance_sheet_total_assets", name = 
   ]);
 }
 
-test("every version stands with the date from which it was known, up to the last label", async () => {
+test("every version has the date from which it was known, up to the last label", async () => {
   const { folder, warnings } = await build([
     {
       period_end: "2026-03-31",

@@ -71,7 +71,7 @@ test("what was unfinished at a reboot is removed after an hour without a change,
   expect(readdirSync(place)).toEqual(["long"]);
 });
 
-test("a dataset stays moved away while a process that runs, or may run elsewhere, is about to replace it", async () => {
+test("a dataset remains moved away while a process that runs, or may run elsewhere, is about to replace it", async () => {
   const running = `${hostname()}-${thisProcess().machine}-${process.pid}-${ID}`;
   for (const owner of [running, `elsewhere-1-${ID}`]) {
     const place = temporaryFolder();

@@ -18,7 +18,7 @@ describe("queries", () => {
     expect(await session.json("SELECT $text || '!' AS text", { text: "it's" })).toEqual([{ text: "it's!" }]);
   });
 
-  test("speak UTC, whatever the machine does", async () => {
+  test("speak UTC, in any zone of the machine", async () => {
     using session = await Session.open();
     using sibling = await session.sibling();
     for (const one of [session, sibling]) {
@@ -45,7 +45,7 @@ describe("queries", () => {
     expect(chunks).toBeGreaterThan(1);
   });
 
-  test("that fail keep their statement and their cause", async () => {
+  test("that fail have their statement and their cause", async () => {
     using session = await Session.open();
     for (const how of ["run", "rows", "json", "stream"] as const) {
       const error: unknown = await session[how]("FROM nowhere").catch((reason: unknown) => reason);

@@ -37,7 +37,7 @@ test("the user's views are built on ours, in the order that they need one anothe
   expect(await query("FROM a_twice")).toEqual([{ twice: 20.5 }]);
 });
 
-test("a broken one is reported with file, line and what is missing; ours and the others stand", async () => {
+test("a broken one is reported with file, line and what is missing; ours and the others remain", async () => {
   const { faults, query } = await publishWith({
     "column.sql": "-- closes\nCREATE VIEW closed AS\nSELECT symbol,\n  closing\nFROM bars_1d;",
     "fine.sql": "CREATE VIEW fine AS SELECT count(*) AS n FROM bars_1d;",

@@ -54,7 +54,7 @@ test("an aborted sleep ends at once and leaves the time where it is", async () =
   expect(clock.now()).toBe(5);
 });
 
-test("time stands while somebody holds it", async () => {
+test("time stops while somebody holds it", async () => {
   const clock = eventClock(0);
   const [first, second] = [clock.hold(), clock.hold()];
   let isAwake = false;

@@ -159,7 +159,7 @@ test("a commit that was stopped right before it is written is not made once anot
   expect(await barsIn(one.lake)).toEqual(ALL);
 });
 
-test("whatever a former holder believes, its commit comes before that of the one that took over, or is not made", async () => {
+test("also where a former holder does not know it, its commit comes before that of the one that took over, or is not made", async () => {
   const lake = temporaryLake();
   const session = await openSession();
   const former = { id: "former", confirm: async () => {} };
@@ -188,7 +188,7 @@ test("the lease of a run is confirmed without a question while it is recent, and
   await Promise.all([first.release(), second.release()]);
 });
 
-test("a run that asks for the same as another one says who that is, or waits; another region goes on beside it", async () => {
+test("a run that requests the same as another run names that run, or waits; another region continues at the same time", async () => {
   let others: Promise<[unknown, RunReport, RunReport]> | undefined;
   const { machine, askedBy } = await sharedMachines(async (seen, response) => {
     if (others === undefined) {

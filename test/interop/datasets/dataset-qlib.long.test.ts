@@ -162,7 +162,7 @@ describe.skipIf(!pythonHas("qlib.workflow"))("qlib reads", () => {
     expect(present).toBeGreaterThan(500);
   });
 
-  test("an instrument without statements beside its bars", () => {
+  test("an instrument with bars and without statements", () => {
     const rows = found.withoutStatements.SH510459 ?? [];
     expect(rows.length).toBeGreaterThan(300);
     expect(rows.every(([, ratio, close]) => ratio === null && close !== null)).toBe(true);

@@ -240,7 +240,7 @@ test("a copy whose file is damaged too is not taken", async () => {
   expect(existsSync(path)).toBe(true);
 });
 
-test("a file that this process cannot read may be sound: the repair ends, and the table stays as it was", async () => {
+test("a file that this process cannot read may be sound: the repair ends, and the table does not change", async () => {
   const { lake, repair } = await ingested();
   const path = fileOf(lake, 2024);
   renameSync(path, `${path}.elsewhere`);

@@ -77,7 +77,7 @@ test("damaged and missing files are named, are not recorded as verified, and are
   ]);
 });
 
-test("a damaged file does not keep the others from being verified", async () => {
+test("a damaged file does not prevent the others from being verified", async () => {
   const lake = await threeFiles();
   damage(lake, 2021);
   const clock = virtualClock(T0 + 60 * DAY_MS);

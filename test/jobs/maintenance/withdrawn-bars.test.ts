@@ -44,7 +44,7 @@ async function withdrawnMarket(cap = 10_000) {
 
 const ALL = 2 * DAYS.length;
 
-test("a withdrawn bar is found, and leaves the current version once it is accepted; older versions keep it", async () => {
+test("a withdrawn bar is found, and leaves the current version once it is accepted; older versions still have it", async () => {
   const { lake, sample, withdrawn, bars } = await withdrawnMarket();
   expect((await sample()).tables[0]).toMatchObject({ bars: ALL, counts: { changed: 0, gone: 1, new: 0 } });
   const { version } = await lake.snapshot(BARS_1D);
@@ -121,7 +121,7 @@ test("responses with an older window of a symbol do not withdraw its bars", asyn
   expect(await bars()).toBe(ALL);
 });
 
-test("a symbol whose bars are all gone is withdrawn beside one that has bars", async () => {
+test("a symbol whose bars are all gone is withdrawn next to one that has bars", async () => {
   const { state, withdrawn, bars } = await withdrawnMarket();
   state.market = { "000001.SZ": DAYS };
   // Another symbol of the lake is requested, too, and its bars are not compared.
@@ -142,7 +142,7 @@ test("a run says of the days that it asks for again which bars the service no lo
   expect(await bars()).toBe(ALL);
 });
 
-test("a run says it of responses that a cap has cut, and of the looks for what is older", async () => {
+test("a run reports it of responses that a cap has cut, and of the requests for older bars", async () => {
   const { state, clock, run } = await withdrawnMarket();
   state.cap = 4;
   state.market = {

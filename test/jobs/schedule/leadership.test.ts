@@ -126,7 +126,7 @@ function expectOneAfterTheOther(confirmed: readonly Confirmed[]): void {
   }
 }
 
-test("schedules that share one pipeline lead the others beside each other; the shared one has one leader", async () => {
+test("schedules that share one pipeline lead the others at the same time; the shared one has one leader", async () => {
   const { events, confirmed } = await simulate(
     [
       { joins: 0, pipelines: ["daily", "intraday"], leaves: { at: 2 * MINUTE, kind: "ends" } },
@@ -178,7 +178,7 @@ test.each<[string, Partial<Plan>, number, readonly Event["kind"][]]>([
   expect(faults).toEqual([]);
 });
 
-test("whatever becomes of the machines, no pipeline ever has two leaders, and each has one in the end", async () => {
+test("also when machines stop, end or die, no pipeline ever has two leaders, and each has one in the end", async () => {
   const event = fc.integer({ min: 1, max: 4 * MINUTE });
   const span = fc.option(fc.record({ at: event, ms: fc.nat(90_000) }), { nil: undefined });
   const plan = fc.record({

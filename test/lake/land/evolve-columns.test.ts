@@ -26,7 +26,7 @@ async function landStatement(session: Session, lake: Lake, n: number, fields: st
   ).inserted;
 }
 
-test("a new column is added, older files read as null, and a column that is left out stays", async () => {
+test("a new column is added, older files read as null, and a column that is left out remains", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
   await landStatement(session, lake, 0, "1.5::DOUBLE AS total_assets");
   await landStatement(session, lake, 1, "2::INTEGER AS total_assets, 'CNY' AS currency, true AS audited");

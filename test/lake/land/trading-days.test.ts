@@ -29,7 +29,7 @@ async function daysOf(bars: readonly TestBar[], region: Region = "CN") {
 describe("trading days", () => {
   const WEEK = ["2026-11-09", "2026-11-10", "2026-11-11", "2026-11-12", "2026-11-13"];
 
-  test("are those of the index where the lake has it, whatever the stocks did", async () => {
+  test("are those of the index where the lake has it, also where the stocks traded on others", async () => {
     const bars = [...index(["2026-11-09", "2026-11-11", "2026-11-13"]), ...stocks(12, WEEK)];
     expect(await daysOf(bars)).toEqual(["2026-11-09", "2026-11-11", "2026-11-13"]);
   });

@@ -67,7 +67,7 @@ once("an append is one commit with schema, partition values and statistics", asy
   });
 });
 
-once("trade dates are the exchange's own, whatever the machine's zone", async () => {
+once("trade dates are the exchange's own, in any zone of the machine", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
   await land(session, lake, BARS_1M, [
     { at: "2024-01-31T16:30:00Z", symbol: "600519.SH" },

@@ -57,7 +57,7 @@ test("a version that does not exist is an error that names the newest one", asyn
   await expect(empty).rejects.toThrow(LakeError);
 });
 
-test("a snapshot knows what was removed and when, and one that was read stays as it is", async () => {
+test("a snapshot knows what was removed and when, and one that was read does not change", async () => {
   const lake = await threeVersions();
   const all: Commit[] = [];
   for await (const one of commitsUpTo(lake.storage, "bars_1d", 0, 2)) all.push(one);

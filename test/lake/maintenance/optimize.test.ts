@@ -90,7 +90,7 @@ function intrudedLake(folder: string, intrude: (commits: number) => Promise<void
   return new Lake(folder, { storage });
 }
 
-test("many files become one a partition, sorted; the rows and older versions stay", async () => {
+test("many files become one a partition, sorted; the rows and older versions do not change", async () => {
   const { lake, session } = await scatteredLake(5);
   await land(session, lake, BARS_1D, [{ symbol: "AAPL.US", at: "2024-03-01T05:00:00Z" }]);
   await land(session, lake, BARS_1D, [{ symbol: "MSFT.US", at: "2024-03-01T05:00:00Z" }]);
@@ -136,7 +136,7 @@ test("a landed file that is alone in its partition is rewritten, once: in the fo
   expect(await run(session, lake)).toMatchObject({ partitions: 0, version: after.version });
 });
 
-test("a chosen codec stays with the table; compacted files are rewritten in it only when asked", async () => {
+test("a chosen codec is stored with the table; compacted files are rewritten in it only when asked", async () => {
   const { lake, session } = await scatteredLake(2);
   await run(session, lake);
   const rows = await contents(session, lake, await newest(lake));
@@ -221,7 +221,7 @@ test.each<[string, (symbol: number) => number, number]>([
   expect(again).toMatchObject({ partitions: 0, version: report.version });
 });
 
-test("whatever the target, the rows stay and a second run finds nothing to do", async () => {
+test("with any target, the rows do not change and a second run finds nothing to do", async () => {
   const { lake, session } = await scatteredLake(12);
   for (const targetBytes of [1, 2500, 3000, 4000, 6000, 9000]) {
     const rows = await contents(session, lake, await newest(lake));
@@ -243,13 +243,13 @@ test("a second run does nothing, and commits nothing", async () => {
   ).toEqual([]);
 });
 
-test("a table without a commit stays without one", async () => {
+test("a table without a commit gets none", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
   expect(await run(session, lake)).toMatchObject({ partitions: 0, version: -1 });
   expect(existsSync(lake.location)).toBe(false);
 });
 
-test("columns that only some files have stay", async () => {
+test("columns that only some files have remain", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
   const statement = { symbol: "600519.SH", announce_date: "2024-04-01", first_seen_at: T0, region: "CN" };
   const deliveries = [
@@ -269,7 +269,7 @@ test("columns that only some files have stay", async () => {
   expect(after).toMatchObject([{ own_field: null }, { own_field: 7 }]);
 });
 
-test("an append that comes between plan and commit stays, and the compaction is committed after it", async () => {
+test("an append that comes between plan and commit remains, and the compaction is committed after it", async () => {
   const { lake, session } = await scatteredLake(4);
   const other = await openSession();
   const intruded = intrudedLake(lake.location, async (commits) => {
@@ -317,7 +317,7 @@ test("a partition whose files are replaced each time is left as the others left 
   expect(filesOnDisk(lake)).toHaveLength(3 + tries);
 });
 
-test("files with other rows than the log says are refused: nothing is committed and nothing stays behind", async () => {
+test("files with other rows than the log says are refused: nothing is committed and no file is left behind", async () => {
   const { lake, session } = await scatteredLake(2);
   const log = join(lake.location, "bars_1d/_delta_log/00000000000000000001.json");
   writeFileSync(log, readFileSync(log, "utf8").replace('\\"numRecords\\":6', '\\"numRecords\\":7'));

@@ -40,7 +40,7 @@ function stray(lake: Lake, name: string, ageMs: number): void {
   utimesSync(path, new Date(), new Date(T0 - ageMs));
 }
 
-test("versions within the retention stay readable, and what only older ones have goes", async () => {
+test("versions within the retention remain readable, and files that only older ones have are deleted", async () => {
   const lake = await changedTwice();
   const now = T0 + 10 * DAY_MS;
   expect(await vacuum(lake, BARS_1D, { now, retentionMs: 9 * DAY_MS })).toMatchObject({
@@ -58,7 +58,7 @@ test("versions within the retention stay readable, and what only older ones have
   );
 });
 
-test("the newest version's files stay, however old, and a second vacuum has nothing to do", async () => {
+test("the newest version's files remain, however old, and a second vacuum has nothing to do", async () => {
   const lake = await changedTwice();
   const options = { now: T0 + 1000 * DAY_MS, retentionMs: 0 };
   expect((await vacuum(lake, BARS_1D, options)).deleted).toHaveLength(2);
@@ -111,7 +111,7 @@ test("a table without a commit, or without a folder, has nothing to delete", asy
   });
 });
 
-test("a file that is committed between listing and reading the log stays", async () => {
+test("a file that is committed between listing and reading the log remains", async () => {
   const lake = await changedTwice();
   const session = await openSession();
   const racing = new Lake(lake.location);
@@ -144,7 +144,7 @@ test("what killed processes left outside the tables goes a day after it was writ
   expect(readdirSync(join(lake.location, ".staging/spill"))).toEqual(["young.parquet"]);
 });
 
-test("with a clock that is ahead, what a writer is about to commit stays", async () => {
+test("with a clock that is ahead, what a writer is about to commit remains", async () => {
   const lake = await changedTwice();
   for (const name of ["region=CN/year=2026/p-writing.parquet", "../.staging/spill/writing.parquet"]) {
     mkdirSync(join(lake.location, "bars_1d", name, ".."), { recursive: true });

@@ -9,7 +9,7 @@ async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield Buffer.from(text);
 }
 
-test("what is kept is there, whole and in order, until it is forgotten; an empty store leaves no folder", async () => {
+test("what is stored is there, whole and in order, until it is forgotten; an empty store leaves no folder", async () => {
   const lake = temporaryLake();
   const store = ResponseSpool.of(lake, "run-1");
   await Promise.all([store.store("000002", { n: 2 }), store.store("000001", { n: 1 }, pieces("ab", "c"))]);
@@ -44,7 +44,7 @@ test("what an earlier release has left in its own folder is taken over, too", as
   await taken?.close();
 });
 
-test("responses of a running run stay with it; those of an ended run are taken over, once", async () => {
+test("responses of a running run remain with it; those of an ended run are taken over, once", async () => {
   const lake = temporaryLake();
   const store = ResponseSpool.of(lake, "run-1");
   await store.store("000001", { n: 1 });
@@ -112,7 +112,7 @@ test.each<[string, (folder: string) => void]>([
   expect(readdirSync(join(lake.location, "spool"))).toEqual([]);
 });
 
-test("a store that is made while another run looks for those of ended runs is not taken over", async () => {
+test("a store that is made while another run searches for those of ended runs is not taken over", async () => {
   const lake = temporaryLake();
   const over = new AbortController();
   const taken: ResponseSpool[] = [];

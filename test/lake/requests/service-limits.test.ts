@@ -111,7 +111,7 @@ test("writers at the same time leave a whole file, with what each of them has le
   expect(limits.requestsPerMinute).toEqual(Object.fromEntries(groups.map((group) => [group, 30])));
 });
 
-test("a run keeps what it learns, one thing after the other, and says where it could not", async () => {
+test("a run stores what it learns, one limit after the other, and reports what it could not store", async () => {
   const { location: folder, storage } = temporaryLake();
   const clock = virtualClock(T0);
   const first = await openLimitsStore(storage, KEY, clock);

@@ -8,7 +8,7 @@ import {
   TargetColumn,
 } from "../../../src/lake/segments/block.js";
 
-test("a column of a result has zeros where a block has nulls only, whatever its memory had", () => {
+test("a column of a result has zeros where a block has nulls only, over any content of its memory", () => {
   const rows = 4096;
   const columns = BLOCK_COLUMNS.map(
     ({ width }): ColumnValues => ({

@@ -28,7 +28,7 @@ async function threeFiles(): Promise<{ readonly lake: Lake; readonly snapshot: S
   return { lake, snapshot: await lake.snapshot(BARS_1D) };
 }
 
-test("a read of more segments than stay open goes through the view, and deletes none of them", async () => {
+test("a read of more segments than may be open goes through the view, and deletes none of them", async () => {
   const { lake, snapshot } = await threeFiles();
   const root = temporaryFolder();
   const place = { root, folder: root };
@@ -40,7 +40,7 @@ test("a read of more segments than stay open goes through the view, and deletes 
   expect((await readBars(enough, snapshot, DEMAND)).bars?.rows).toBe(3);
 });
 
-test("a segment that a read has found stays open while other reads need other ones", async () => {
+test("a segment that a read has found remains open while other reads need other ones", async () => {
   const { lake, snapshot } = await threeFiles();
   const root = temporaryFolder();
   await using cache = new SegmentCache(lake, { root, folder: root }, 1);

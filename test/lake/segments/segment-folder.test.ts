@@ -40,7 +40,7 @@ test("space is freed by deleting the segments and copies of any lake that were n
   expect(await folder.freeSpaceFor(301)).toBe(false);
 });
 
-test("a file that is no segment is neither counted nor deleted, whatever folder the user names", async () => {
+test("a file that is no segment is neither counted nor deleted, in any folder that the user names", async () => {
   const others = [
     "notes.txt",
     "mine.bars",

@@ -174,7 +174,7 @@ async function perform(session: Session, lake: Lake, { copied, folder }: Connect
   }
 }
 
-test("whatever becomes of copies, every question is answered as without them", async () => {
+test("with damaged, missing or swapped copies, every query gives what it gives without them", async () => {
   const session = await openSession();
   let used = 0;
   await fc.assert(

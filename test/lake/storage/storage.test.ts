@@ -109,7 +109,7 @@ describe.each(Object.entries(FORMS))("%s", (_, { start, stop, placeOf, isLocal }
     }
   });
 
-  test("a file is created once: of concurrent calls one wins, and its text stays", async () => {
+  test("a file is created once: of concurrent calls one wins, and its text remains", async () => {
     const { open } = placeOf();
     for (let round = 0; round < 5; round++) {
       const path = `t/_delta_log/${round}.json`;

@@ -85,7 +85,7 @@ once("bars within days say which days they are of, and the colours are those of 
   expect(chartsIn(await pageOf(given.replace("'text' AS symbol, ", "")))[0]?.chart.rising).toBe("red");
 });
 
-once("the parameters stand below the first cell", async () => {
+once("the parameters are below the first cell", async () => {
   const page = await pageOf("-- # A title\n-- %% param n = 3\n-- %%\nSELECT $n AS n");
   expect(page).toMatch(/<section[^>]*>.*A title.*<\/section>\n<dl class="parameters">.*<\/dl>\n<section/s);
 });
@@ -100,7 +100,7 @@ once("tables: numbers to the right, missing values, and how many rows there are"
   expect(page).toContain('<p class="empty">Run a pipeline.</p>');
 });
 
-once("a cell's fault stands in its place", async () => {
+once("a cell's fault is in its place", async () => {
   const page = await pageOf("-- %%\nSELECT '<b>' AS a FROM nowhere\n-- %%\nSELECT 'still here'");
   expect(page).toMatch(/role="alert"><strong>line 2<\/strong><pre>Catalog Error: [^<]*nowhere/);
   expect(page).toContain("still here");
@@ -175,7 +175,7 @@ function hostile(value: string): Promise<string> {
   return pageOf(HOSTILE_NOTEBOOK.replaceAll("__", value.replaceAll('"', '""')), { symbol: value });
 }
 
-once("values, names and prose stay text, whatever they hold", async () => {
+once("values, names and prose remain text, with any content", async () => {
   const plain = await hostile("plain");
   const elements = (page: string): string[] =>
     [

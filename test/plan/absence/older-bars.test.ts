@@ -99,12 +99,12 @@ test("covered time right before the known bar needs no follow-up request, and wh
   expect([gaps, postponed]).toEqual([[], [{ symbol: "a", window: { start: 0, end: 30 } }]]);
 });
 
-test("gaps share a look, which ends with the newest of the bars that are known", () => {
+test("gaps share a request, which ends with the newest of the bars that are known", () => {
   const followUp = followUpOf(gap("a", 40), gap("b", 60));
   expect(followUp).toMatchObject({ symbols: ["a", "b"], window: { start: 0, end: 61 } });
 });
 
-test("a look that brings the known bar and none before it settles the gap; older bars show a cut", () => {
+test("a request that brings the known bar and none before it settles the gap; older bars show a cut", () => {
   const followUp = followUpOf(gap("a", 60), gap("b", 60));
   const began = [beginning("a", 60, 1, { newest: 60 }), beginning("b", 30, 8, { newest: 60 })];
   const { settled, gaps, shown } = judgeBeginnings(followUp, began, new RowCap(), NOTHING_OPEN);
@@ -113,7 +113,7 @@ test("a look that brings the known bar and none before it settles the gap; older
   expect(shown.map(({ wasCut }) => wasCut)).toEqual([false, true]);
 });
 
-test("a look without the known bar settles nothing, and is given up at last", () => {
+test("a response without the known bar settles nothing, and is given up at last", () => {
   let left: readonly PossibleGap[] = [gap("a", 60)];
   let tries = 0;
   let abandoned: readonly PossibleGap[] = [];

@@ -7,7 +7,7 @@ test("as many bars as were asked for may have been cut, wherever they begin", ()
   expect(new RowCap().suspects([of(10_000, false), of(9999, false)])).toEqual([of(10_000, false)]);
 });
 
-test("of the symbols that begin late those with the most bars of the response are suspect, whatever cap is known", () => {
+test("of the symbols that begin late those with the most bars of the response are suspect, with any known cap", () => {
   const cut = [of(1000, true, "a"), of(1000, true, "b")];
   for (const known of [undefined, 10_000, 5000, 1000]) {
     expect(new RowCap(known).suspects([...cut, of(999, true, "c"), of(3, false, "d")])).toEqual(cut);

@@ -107,7 +107,7 @@ test("a configured limit is never tried higher", () => {
   expect(tryAt(initialRate(30, 20, 0))).toBe(0);
 });
 
-test("whatever a service does, the limit is 1 or more, and never above what was configured", () => {
+test("with any service, the limit is 1 or more, and never above what was configured", () => {
   const refusal = fc.record({
     now: fc.nat(MINUTE),
     accepted: fc.nat(100),

@@ -198,7 +198,7 @@ test.each([
   ]);
 });
 
-test("what has no table, and every error, stays JSON", async () => {
+test("what has no table, and every error, is JSON", async () => {
   for (const [path, status] of [
     ["/v1/universes", 200],
     ["/v1/klines/batch?symbols=600000.SH&period=2d", 400],
@@ -213,7 +213,7 @@ test("what has no table, and every error, stays JSON", async () => {
   }
 });
 
-test("caches keep the forms apart", async () => {
+test("caches distinguish the forms", async () => {
   const [arrow, json] = [await get(BATCH), await served.ask(BATCH)];
   await arrow.arrayBuffer();
   const tag = arrow.headers.get("etag") as string;

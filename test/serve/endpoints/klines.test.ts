@@ -63,7 +63,7 @@ afterAll(async () => {
 });
 
 describe("count", () => {
-  test("keeps the newest bars, ascending", async () => {
+  test("returns the newest bars, ascending", async () => {
     expect(await times("count=3")).toEqual([day(297), day(298), day(299)]);
     expect(await times("count=1")).toEqual([day(299)]);
   });
@@ -114,7 +114,7 @@ describe("window", () => {
     expect(await times(`start_time=${day(10)}&end_time=${day(10)}`)).toEqual([day(10)]);
   });
 
-  test("keeps the newest bars within it", async () => {
+  test("returns the newest bars within it", async () => {
     expect(await times(`start_time=${day(10)}&end_time=${day(200)}&count=2`)).toEqual([day(199), day(200)]);
     expect(await times(`end_time=${day(50)}&count=2`)).toEqual([day(49), day(50)]);
     expect(await times(`start_time=${day(290)}`)).toHaveLength(10);
@@ -136,7 +136,7 @@ describe("window", () => {
 });
 
 describe("symbols", () => {
-  test("keep the asked order, once each; what is not known is left out", async () => {
+  test("come in the requested order, once each; what is not known is left out", async () => {
     const data = await batch(
       "symbols=AAPL.US,600009.SH,600000.SH,,%20AAPL.US%20,00700.HK,nonsense,600003.SH&count=1",
     );

@@ -76,7 +76,7 @@ const TENCENT = {
 };
 
 describe("instruments", () => {
-  test("come in the asked order, once each, as they stand now", async () => {
+  test("come in the requested order, once each, as they are now", async () => {
     const asked = "600001.SH,nope,600000.SH,00700.HK,600001.SH";
     const { body } = await served.ask<{ data: unknown[] }>(`/v1/instruments?symbols=${asked}`);
     expect(body.data.map((one) => instrument.parse(one))).toEqual([

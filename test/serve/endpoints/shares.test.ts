@@ -83,7 +83,7 @@ test("reported numbers are served; where there are none, those of the instrument
   });
 });
 
-test("a window and the latest period hold for derived numbers; a symbol with reports has none beside them", async () => {
+test("a window and the latest period hold for derived numbers; a symbol with reports has no derived ones", async () => {
   const ask = async (query: string) =>
     (await served.ask<Body>(`/v1/financials/shares?symbols=${SYMBOLS.join(",")}&${query}`)).body.data;
   const latest = await ask("latest=true&end_date=2024-03-05");

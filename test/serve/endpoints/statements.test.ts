@@ -66,7 +66,7 @@ test("every field is there, null where nothing is reported, and those that deliv
   expect(Object.keys(record ?? {}).sort()).toEqual([...own, "odd_item"].sort());
 });
 
-test("periods are kept from start_date to end_date, both included", async () => {
+test("periods are returned from start_date to end_date, both included", async () => {
   expect(await periods("&start_date=2023-12-31")).toEqual(["2023-12-31", "2024-03-31"]);
   expect(await periods("&end_date=2023-12-31")).toEqual(["2023-09-30", "2023-12-31"]);
   expect(await periods("&start_date=2023-10-01&end_date=2023-12-31")).toEqual(["2023-12-31"]);
@@ -74,7 +74,7 @@ test("periods are kept from start_date to end_date, both included", async () => 
   expect(await periods("&start_date=2024-01-01&end_date=2023-01-01")).toEqual([]);
 });
 
-test("latest keeps each symbol's last period of those", async () => {
+test("latest returns each symbol's last period of those", async () => {
   expect(await periods("&latest=true")).toEqual(["2024-03-31"]);
   expect(await periods("&latest=1&end_date=2023-12-31")).toEqual(["2023-12-31"]);
   expect(await periods("&latest=false")).toHaveLength(3);

@@ -77,7 +77,7 @@ describe("keys", () => {
     expect((await ask("/v1/universes", { headers: { "x-api-key": "third" } })).status).toBe(401);
   });
 
-  test("stand in no log", async () => {
+  test("are in no log", async () => {
     const lines: string[] = [];
     const write = (facts: object, message: string): void => void lines.push(JSON.stringify([message, facts]));
     const { ask, lake: own } = await serveForTest((empty) => landRows(empty, BARS_1D, [bar]), {

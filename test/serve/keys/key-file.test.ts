@@ -47,7 +47,7 @@ test("a key is known by what was printed once; the file has its hash alone, for 
   expect(await addKey(keyFile(path), "bob", {}, NOW)).not.toBe(key);
 });
 
-test("a key whose secret is of the older form stays good", async () => {
+test("a key whose secret is of the older form remains valid", async () => {
   const { path, open } = setUp();
   await addKey(keyFile(path), "alice", {}, NOW);
   const [id, salt, secret] = ["0123456789ab", "ab".repeat(16), "_-AZaz09".repeat(4)];
@@ -103,7 +103,7 @@ test("a running service takes up a new key, and lets go a revoked one, within a 
   expect([keys.callerOf(key), keys.callerOf(again)]).toEqual([undefined, { name: "alice" }]);
 });
 
-test("a file that is damaged while a service runs is reported, and its keys stay valid", async () => {
+test("a file that is damaged while a service runs is reported, and its keys remain valid", async () => {
   const { path, clock, faults, open } = setUp();
   const key = await addKey(keyFile(path), "alice", {}, NOW);
   const keys = await open();

@@ -61,7 +61,7 @@ test("only the files that a request needs are opened", async () => {
   expect(await close(`period=1m&${window("2024-02-01", "2024-03-31")}`)).toEqual([1, 1]);
 });
 
-test("a request stands on one version of a table, whatever is committed at the same time", async () => {
+test("a request reads one version of a table, also where others are committed at the same time", async () => {
   const { ask, lake } = await serveForTest((own) =>
     landRows(own, BARS_1D, [bar("600000.SH", "2024-01-02T00:00:00+08:00", 1)]),
   );

@@ -231,7 +231,7 @@ test("connections are closed with the service", async () => {
   expect(await client.closed).toEqual({ code: 1001, reason: "the service ends" });
 });
 
-test("a client that keeps offering another protocol costs its connection nothing", async () => {
+test("a client that repeatedly offers another protocol costs its connection nothing", async () => {
   const { service } = await streaming();
   const socket = connect(service.port, "127.0.0.1");
   const warnings: Error[] = [];

@@ -151,7 +151,7 @@ describe("minute bars", () => {
     expect(still).toBeGreaterThan(1000);
   });
 
-  test("stay at the limit once a day is sealed, and all day where it is locked", () => {
+  test("remain at the limit once a day is sealed, and all day where it is locked", () => {
     let [sealed, locked] = [0, 0];
     for (const [index, { symbol, region, minutes }] of days.entries()) {
       const bar = trading[index] as Bar;

@@ -34,7 +34,7 @@ test("an address admits a browser, which gets a cookie that scripts and other si
   );
 });
 
-test("an address that was used admits nobody else, and the browser that used it stays in", async () => {
+test("an address that was used admits nobody else, and the browser that used it is still admitted", async () => {
   const address = pathOf(workspace.address());
   const own = (await visit(workspace.port, address)).headers["set-cookie"]?.[0]?.split(";")[0] ?? "";
   const stolen = await visit(workspace.port, address);

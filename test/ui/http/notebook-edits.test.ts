@@ -89,7 +89,7 @@ test("a cell that prepares another one, and fails, is shown with its error", asy
   ]);
 });
 
-test("an error behind another statement of its line stands at its place", async () => {
+test("an error behind another statement of its line is at its place", async () => {
   const [cell] = cellsOf(await run("-- %%\n  SELECT 1; SELECT\n  2 + nothing_here;\n"));
   expect(cell?.fault).toMatchObject({ line: 3, column: 6 });
   const [first] = cellsOf(await run("-- %%\nSELECT 1; SELECT wrong;\n"));

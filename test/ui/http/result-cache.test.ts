@@ -35,7 +35,7 @@ test("the work ends when the last page that waits has gone, and is begun again f
   expect(await kept.of("a", STAYS, async () => 1)).toBe(1);
 });
 
-test("a result that was made stays when its page goes; a failure does not", async () => {
+test("a result that was made remains when its page goes; a failure does not", async () => {
   const kept = new ResultCache(2);
   const page = new AbortController();
   await kept.of("a", page.signal, async () => 1);

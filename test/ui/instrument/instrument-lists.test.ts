@@ -45,7 +45,7 @@ test("a lake without metadata waits for its bars", async () => {
   expect([symbols(list), isWhole]).toEqual([["A.US"], true]);
 });
 
-test("a failure is not kept", async () => {
+test("a failure is not cached", async () => {
   const lists = new InstrumentLists();
   const refused = () => Promise.reject(new Error("damaged"));
   await expect(lists.soonest(STATE, refused)).rejects.toThrow("damaged");

@@ -47,7 +47,7 @@ describe("a notebook", () => {
     ]);
   });
 
-  test("that is not UTF-8 keeps its bytes", async () => {
+  test("that is not UTF-8 has the same bytes", async () => {
     const folder = temporaryFolder();
     const bytes = Buffer.from("SELECT 'caf\xe9';", "latin1");
     writeFileSync(join(folder, "a.sql"), bytes);
@@ -93,7 +93,7 @@ test.skipIf(process.platform === "win32")(
 );
 
 describe("refused", () => {
-  test("a link that leads outside, which stays, and what it leads to", async () => {
+  test("a link that leads outside, which remains, and what it leads to", async () => {
     const folder = temporaryFolder();
     const outside = join(temporaryFolder(), "secret.sql");
     writeFileSync(outside, "secret");

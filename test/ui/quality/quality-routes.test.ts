@@ -116,7 +116,7 @@ test("the bars of a finding come with those around them, as they landed", async 
   expect(counted.rows.map(({ values }) => values.slice(0, 4))).toEqual([["2024-01-08", 4, "03:29", "05:01"]]);
 });
 
-test("a row that was set aside has a page, whatever its symbol is", async () => {
+test("a row that was set aside has a page, with any symbol", async () => {
   const { rows } = await get<ListPage<SubjectReport>>("quality/subjects", {
     state,
     rule: "set_aside",

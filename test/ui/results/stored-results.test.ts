@@ -22,7 +22,7 @@ async function bytesOf(content: AsyncIterable<Uint8Array> | undefined): Promise<
   return Buffer.concat(pieces);
 }
 
-test("a million rows are kept, and come in windows from any offset", async () => {
+test("a million rows are stored, and come in windows from any offset", async () => {
   const { results, all } = await kept(SQL);
   expect(all).toMatchObject([{ rows: 1_000_000 }]);
   const id = all[0]?.id ?? "";
@@ -40,7 +40,7 @@ test("a million rows are kept, and come in windows from any offset", async () =>
   expect((await results.rowsOf(id, 2_000_000, 10))?.columns[0]).toEqual([]);
 });
 
-test("a result is exported as CSV, Parquet and Arrow, and no file stays", async () => {
+test("a result is exported as CSV, Parquet and Arrow, and no file is left", async () => {
   const { results, all } = await kept(SQL.replace("1000000", "1000"));
   const id = all[0]?.id ?? "";
   const before = readdirSync(tmpdir()).filter((name) => name.startsWith("barlake-export-"));
@@ -58,7 +58,7 @@ test("a result is exported as CSV, Parquet and Arrow, and no file stays", async 
   expect(after).toEqual(before);
 });
 
-test("statements without rows are not kept; of a result that failed nothing is", async () => {
+test("statements without rows are not stored, and neither is a result that failed", async () => {
   const { engine, take, all } = await kept(
     "CREATE TABLE t AS SELECT 1",
     "FROM t WHERE false",
@@ -71,7 +71,7 @@ test("statements without rows are not kept; of a result that failed nothing is",
   expect(take()).toEqual([]);
 });
 
-test("a result that is too large to be stored is reported without an id, and those after it are kept", async () => {
+test("a result that is too large to be stored is reported without an id, and those after it are stored", async () => {
   const results = new StoredResults({ memory: "16MB", spilled: "1MB" });
   onTestFinished(() => results[Symbol.dispose]());
   const { engine, take } = results.storing(await openSession({ threads: 2 }));

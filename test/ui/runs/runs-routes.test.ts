@@ -241,7 +241,7 @@ describe("with a key", () => {
   });
 });
 
-test("a run of another process is seen by its leases, which stay as they are", async () => {
+test("a run of another process is seen by its leases, which do not change", async () => {
   await using _ = await open();
   const leases = new RequestLeases(lake, "20240112T235900Z-abcdef", clock);
   const lease = await leases.take({ dataset: "bars_1d", symbols: ["600519.SH"] });

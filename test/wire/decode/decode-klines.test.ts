@@ -206,7 +206,7 @@ describe("good responses", () => {
     },
   );
 
-  test("columns that grow past their first buffers keep every value and every null", async () => {
+  test("columns that grow past their first buffers have every value and every null", async () => {
     const n = 10_000;
     const row = Array.from({ length: n }, (_, i) => i);
     const big = kline({
@@ -339,7 +339,7 @@ describe("the order of time", () => {
     ]);
   });
 
-  test("of equal timestamps the last delivered is kept, with its values and nulls", async () => {
+  test("of equal timestamps the last delivered is used, with its values and nulls", async () => {
     const response = await between(kline({ timestamp: [1000, 1000], settlement_price: [9, null] }));
     expect(times(response, "BAD.US")).toEqual([1000]);
     expect(barsOf(response.columns)["BAD.US"]).toMatchObject([

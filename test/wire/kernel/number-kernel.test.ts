@@ -108,7 +108,7 @@ function readable(elements: readonly string[]): number[] {
 }
 
 describe("doubles", () => {
-  test("whatever stands in an array: what is taken is bit-equal to JSON.parse, and the stop is before an element", () => {
+  test("in any array: what is taken is bit-equal to JSON.parse, and the stop is before an element", () => {
     fc.assert(
       fc.property(
         fc.array(fc.oneof({ weight: 30, arbitrary: anyNumber }, { weight: 1, arbitrary: noNumber })),
@@ -264,7 +264,7 @@ describe("64-bit integers", () => {
 });
 
 describe("bounds", () => {
-  test("no more than the limit are read, whatever the limit", () => {
+  test("no more than the limit are read, with any limit", () => {
     const elements = Array.from({ length: 5000 }, (_, k) => (k % 7 === 0 ? k / 4 : k));
     const text = `${elements.join(",")}]`;
     for (const maxCount of [0, 1, 2, 31, 32, 33, 64, 100, 2047, 2048, 2049, 2079, 2080, 1e9]) {

@@ -162,7 +162,7 @@ once("says what it waits for", async () => {
   expect(linesOf(stderr)[0]?.next).toMatchObject([{ pipeline: "mine", at }]);
 });
 
-once("SIGTERM in the middle of a run: exit code 0, and what it received is kept", async () => {
+once("SIGTERM in the middle of a run: exit code 0, and what it received is stored", async () => {
   pipelineFile({ cron: "* * * * * *" });
   const { child, onLog } = startedProcess();
   service.script = (seen, response, index) => {

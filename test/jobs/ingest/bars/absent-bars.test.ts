@@ -62,7 +62,7 @@ test("a service that has nothing for a whole run: the run is not complete, and t
   expect((await daily()).requests.sent).toBe(0);
 });
 
-test("what stays unexplained is asked for after waits that grow, keeps the runs incomplete, and repair asks at once", async () => {
+test("what remains unexplained is requested after growing waits, makes the runs incomplete, and repair requests it at once", async () => {
   const { service, clock, daily, counts } = await marketOf(EMPTY);
   const to = { to: "2024-02-03" };
   await daily(to);
@@ -201,7 +201,7 @@ test("a symbol that is asked for a second time, and then comes cut, is paged bac
   expect((await parts.run({ ...DAILY, from: "2022-01-03" }, { symbols: SYMBOLS })).requests.sent).toBe(0);
 });
 
-test("an unexplained window keeps open only what no earlier response has settled", async () => {
+test("of an unexplained window only the time remains open that no earlier response has settled", async () => {
   const { service, clock, run } = await scriptedMarket(right({ "600519.SH": DAYS }), NOW);
   const of = (date: string): number => Date.parse(`${date}T00:00:00+08:00`);
   await run(DAILY, { symbols: SYMBOLS, from: "2024-01-10", to: "2024-01-20" });

@@ -30,7 +30,7 @@ test("a day of which every symbol has equally many bars, and none its first ones
   expect(await queryLake(lake, "SELECT count(*)::INT AS n FROM bars_1m")).toEqual([{ n: 200 }]);
 });
 
-test("a whole day is complete, whatever single symbols lack", async () => {
+test("a whole day is complete, also where single symbols lack bars", async () => {
   const whole = barsAt(DAY);
   for (const data of [
     { "600519.SH": whole, "000001.SZ": whole, "601398.SH": barsAt(DAY.slice(-100)) },

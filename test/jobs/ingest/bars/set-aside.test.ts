@@ -110,7 +110,7 @@ test("statements that are set aside make the run partial", async () => {
   expect(report.status).toBe("partial");
 });
 
-test("more bad bars in one response than are kept in full: each symbol that lacks bars is requested again", async () => {
+test("more bad bars in one response than are stored in full: each symbol that lacks bars is requested again", async () => {
   const symbols = Array.from({ length: 8 }, (_, n) => `${600_000 + n}.SH`);
   const market = Object.fromEntries(symbols.map((symbol) => [symbol, DAYS]));
   const { service, clock, run } = await scriptedMarket((seen, response) => {

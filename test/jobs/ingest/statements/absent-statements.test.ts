@@ -82,7 +82,7 @@ test("symbols without statements cost nothing once a response had those of other
   expect(await night(lists)).toMatchObject({ status: "complete", requested: [[A, B, C]] });
 });
 
-test("a symbol with statements in the lake is requested again, beside one that has some, before its absence is believed", async () => {
+test("a symbol with statements in the lake is requested again, together with one that has some, before its absence counts", async () => {
   const { night, sound } = await statementsMarket([A, B], [A, B]);
   expect((await night()).status).toBe("complete");
   const lacking = (seen: Seen): object => {

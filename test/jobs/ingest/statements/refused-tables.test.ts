@@ -86,7 +86,7 @@ test("a run of nothing but tables that are remembered as refused is refused", as
   expect(report.stopped).toContain("metrics: an earlier run was refused it with status 403");
 });
 
-test("a 404 beside responses of the same table is a failure, and the next run requests the rest", async () => {
+test("a 404 after responses of the same table is a failure, and the next run requests the rest", async () => {
   const { night, state } = await refusingMarket({});
   const many = Array.from({ length: 1000 }, (_, n) => `${600_000 + n}.SH`);
   state.refusesLater = "income";

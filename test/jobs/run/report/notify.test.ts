@@ -133,7 +133,7 @@ describe("sending a notice", () => {
     expect(server.seen).toHaveLength(2);
   });
 
-  test("nobody there: the reason stands without path and query", async () => {
+  test("nobody there: the reason has no path and no query", async () => {
     const address = await closedAddress();
     const webhook = `http://${address}/secret-path?token=secret-token`;
     const fault = await sendNotice(webhook, notice, quick);

@@ -70,7 +70,7 @@ test("a run is recorded with what it asked, got and landed", async () => {
   expect(failures).toEqual([]);
 });
 
-test("a run that asks for nothing is recorded, in one small commit, and the views stay", async () => {
+test("a run that asks for nothing is recorded, in one small commit, and the views do not change", async () => {
   const { lake, clock, run } = await scriptedMarket(right, NOW);
   await run(DAILY);
   const before = (await lake.snapshots()).map(({ version }) => version);
@@ -91,7 +91,7 @@ test("the record is in lake.duckdb when the run is over", async () => {
   ]);
 });
 
-test("failures stand by reason with their symbols; the last status is that of the newest run", async () => {
+test("failures are listed by reason with their symbols; the last status is that of the newest run", async () => {
   let broken = true;
   const { lake, clock, run } = await scriptedMarket(
     (seen, response, index) => (broken ? html(response, 502) : right(seen, response, index)),

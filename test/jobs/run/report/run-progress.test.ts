@@ -10,7 +10,7 @@ const QUOTA: QuotaState = {
   waits: 0,
 };
 
-test("reports each table and all of them, and how the quota stands", () => {
+test("reports each table and all of them, and the state of the quota", () => {
   const reports: Progress[] = [];
   const progress = new RunProgress((one) => reports.push(one));
   progress.plan("balance_sheet", 3);

@@ -102,7 +102,7 @@ test("the first reason to stop counts; a disk that cannot be written is one, ano
   expect(reportAfter((one) => one.forbid("bars_1m", "not permitted")).stopped).toBe("bars_1m: not permitted");
 });
 
-test("of a dataset that is not offered no failure counts, whatever its text; those of others do", () => {
+test("of a dataset that is not offered no failure counts, with any text; those of others do", () => {
   const report = reportAfter((log) => {
     log.unanswered({ dataset: "income", symbols: ["600519.SH"] }, "refused", {
       dataset: "income",

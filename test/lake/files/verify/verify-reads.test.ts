@@ -46,7 +46,7 @@ const WAYS: Readonly<Record<string, (session: Session, sql: string) => Promise<u
   },
 };
 
-once("a result of a damaged file is an error, whatever way its rows leave", async () => {
+once("a result of a damaged file is an error, on every way that its rows leave", async () => {
   const { session } = await openReader(await damagedLake(), { threads: 1, statement: DAMAGED_QUERY });
   using reader = session;
   for (const [name, way] of Object.entries(WAYS)) {

@@ -377,7 +377,7 @@ test("a repeated key is named with both files", async () => {
   );
 });
 
-test("a checkpoint must be what the log comes to; one that stands for lost entries is taken as it is", async () => {
+test("a checkpoint must be what the log gives; one that replaces lost entries is taken as it is", async () => {
   const { lake, path, entry } = await threeVersions();
   let newest = await lake.snapshot(BARS_1D);
   for (let version = 3; version <= 52; version++) {

@@ -166,7 +166,7 @@ async function live(fleet: Fleet, plan: Plan, limit: number): Promise<void> {
   if (leaves === undefined) await server.quota.close();
 }
 
-test("whatever becomes of the processes, no minute has more than the key's number, and 95 % of it can be used again", async () => {
+test("also when processes stop, end or die, no minute has more than the key's number, and 95 % of it can be used again", async () => {
   const time = fc.nat(DISTURBED_MS);
   const span = fc.option(fc.record({ at: time, ms: fc.nat(2 * MINUTE) }), { nil: undefined });
   const rate = fc.constantFrom(0, 0.1, 0.5, 1.2, 3);

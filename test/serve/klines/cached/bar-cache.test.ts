@@ -19,7 +19,7 @@ function runOf(symbol: string, timestamps: readonly number[]): BarRun {
   };
 }
 
-test("what is found is what a look at all the bars would find, or nothing is", () => {
+test("a cached result is what a search of all bars would find; otherwise there is none", () => {
   const ascending = fc.uniqueArray(fc.integer({ min: 0, max: 60 }), { maxLength: 30 });
   const range = fc.tuple(fc.integer({ min: -5, max: 70 }), fc.integer({ min: -5, max: 70 }));
   fc.assert(

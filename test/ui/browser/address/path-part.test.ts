@@ -17,6 +17,6 @@ test("any text is one part of a path, as browsers read it, and comes back", () =
   );
 });
 
-test("a part that cannot be decoded is taken as it stands", () => {
+test("a part that cannot be decoded is taken unchanged", () => {
   expect(textOfPart("%E0%A4%A")).toBe("%E0%A4%A");
 });

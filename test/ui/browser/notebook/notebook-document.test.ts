@@ -63,7 +63,7 @@ describe("the text of a document", () => {
     );
   });
 
-  test("keeps the ends of lines that a change left alone; new lines end as the first one", () => {
+  test("preserves the ends of unchanged lines; new lines end as the first one", () => {
     expect(editedText("a\r\nb\nc", "a\nx\nb\nc")).toBe("a\r\nx\r\nb\nc");
     expect(editedText("a\nb\r\nc\r\n", "b\nc\n")).toBe("b\r\nc\r\n");
     expect(editedText("", "a\nb")).toBe("a\nb");
@@ -84,7 +84,7 @@ describe("cells", () => {
     expect(textOf(withNewCell(documentOf(""), undefined).document)).toBe("-- %%\n");
   });
 
-  test("are moved; what had no directive gets one when something stands above it", () => {
+  test("are moved; what had no directive gets one when something is above it", () => {
     const before = documentOf(TEXT_OF_THREE);
     expect(textOf(withMoved(before, idAt(before, 2), -1))).toBe(
       "-- # Title\n\n-- %%\nSELECT 2;\n-- %%\nSELECT 1;\n\n",
@@ -106,7 +106,7 @@ describe("cells", () => {
     expect(textOf(withoutCell(one, idAt(one, 0)))).toBe("");
   });
 
-  test("keep their ids where their text stays; a directive that was typed begins another one", () => {
+  test("have the same ids while their text is the same; a directive that was typed begins another one", () => {
     const before = documentOf(TEXT_OF_THREE);
     const typed = withEdited(before, idAt(before, 1), "-- %%\nSELECT 1;\n-- %%\nSELECT 3;");
     const after = documentOf(textOf(typed), typed);

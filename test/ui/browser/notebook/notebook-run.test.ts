@@ -39,7 +39,7 @@ test("a run is done at its end, and has its cells and its time", () => {
   expect(runAtEnd(done)).toBe(done);
 });
 
-test("a run with a fault, or whose lines break off, has stopped; its cells stay", () => {
+test("a run with a fault, or whose lines break off, has stopped; its cells remain", () => {
   expect(after([BEGIN, cell(1, "a")])).toMatchObject({ status: "running", done: 1 });
   const faulty = after([BEGIN, cell(1, "a"), FAULT]);
   expect(faulty?.status).toBe("stopped");
@@ -47,7 +47,7 @@ test("a run with a fault, or whose lines break off, has stopped; its cells stay"
   expect(runAtEnd(after([BEGIN, cell(1, "a")]))?.status).toBe("stopped");
 });
 
-test("a fault before the begin is no run: the one before stays", () => {
+test("a fault before the begin is no run: the one before remains", () => {
   expect(after([FAULT])).toBeUndefined();
   expect(runAtEnd(undefined)).toBeUndefined();
 });
@@ -62,7 +62,7 @@ test("a run of some cells leaves the others, and takes away what a requested cel
   expect(htmlOf(after([BEGIN, END], some, whole))).toEqual([[first, ["a"]]]);
 });
 
-test("a fault stands at the row of its cell", () => {
+test("a fault is at the row of its cell", () => {
   const fault = { line: 5, column: 2, message: "no x", hint: null };
   const run = after([BEGIN, { ...cell(3, "b"), fault }]);
   expect(run?.outputs.get(second)?.faults).toEqual([{ row: 2, column: 2, message: "no x", hint: null }]);

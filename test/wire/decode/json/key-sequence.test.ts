@@ -29,7 +29,7 @@ describe("keys of a level", () => {
     expect(recognized).toBe(5);
   });
 
-  test("are never taken for another, whatever their order", () => {
+  test("are never taken for another, in any order", () => {
     const anyKey = fc.constantFrom("a", "ab", "abc", "b", 'a"', "é", "", "a\\", "x".repeat(80));
     fc.assert(
       fc.property(fc.array(anyKey, { maxLength: 60 }), (keys) => {

@@ -24,7 +24,7 @@ function storeOf(most = Number.POSITIVE_INFINITY): DraftStore & { readonly entri
   };
 }
 
-test("a draft is kept until it is forgotten, for its folder and name alone", () => {
+test("a draft is stored until it is deleted, for its folder and name alone", () => {
   const store = storeOf();
   const key = draftKey("/a", "b");
   expect(storeDraft(store, key, { text: "typed", before: null, at: 1 })).toBe(true);
@@ -45,7 +45,7 @@ test("many drafts are bounded in number and size; the oldest go, and nothing els
   expect([...store.entries.keys()]).toEqual(["other", draftKey("/a", "large")]);
 });
 
-test("what does not fit is not kept, and says so; what is damaged is no draft", () => {
+test("what does not fit is not stored, and that is reported; what is damaged is no draft", () => {
   const key = draftKey("/a", "b");
   expect(storeDraft(storeOf(10), key, { text: "typed", before: null, at: 1 })).toBe(false);
   expect(storeDraft(storeOf(), key, { text: "z".repeat(3_000_000), before: null, at: 1 })).toBe(false);
