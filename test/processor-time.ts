@@ -36,7 +36,7 @@ function statOf(pid: string): { parent: number; ticks: number } {
     // It has just ended: its parent has its time, or will have it.
     return { parent: -1, ticks: 0 };
   }
-  // The name of the program stands in brackets, and may have any character.
+  // The name of the program is in brackets, and may have any character.
   const fields = text
     .slice(text.lastIndexOf(")") + 2)
     .split(" ")

@@ -32,8 +32,8 @@ export interface Fill {
 }
 
 /**
- * The position in a symbol: `units` = shares / factor. A unit's value is the adjusted price, whatever splits and dividends
- * come; `units * factor` is today's number of shares, with dividends put into more of them.
+ * The position in a symbol: `units` = shares / factor. A unit's value is the adjusted price, also after splits and
+ * dividends; `units * factor` is today's number of shares, with dividends put into more of them.
  */
 interface Holding {
   units: number;

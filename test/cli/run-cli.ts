@@ -12,7 +12,7 @@ export type { CliResult };
 /** The built command. */
 export const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
-/** What the commands keep beside the lake, for as long as a test process runs. */
+/** What the commands store next to the lake, for as long as a test process runs. */
 const STATE = mkdtempSync(join(tmpdir(), "barlake-state-"));
 /** The folder of commands for which a test names none: it has no settings of the user who runs the tests. */
 const PLACE = mkdtempSync(join(tmpdir(), "barlake-place-"));

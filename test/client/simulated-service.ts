@@ -57,7 +57,7 @@ export interface Simulation {
   readonly quotas?: readonly GroupOptions[];
   /** Requests of a process in flight at once. @default 4 */
   readonly workers?: number;
-  /** Whether a refusal tells the wait. @default true */
+  /** Whether a refusal gives the wait. @default true */
   readonly hints?: boolean;
   /** When the callers want nothing, as milliseconds from the start. */
   readonly idle?: readonly Span[];
@@ -74,7 +74,7 @@ export interface Simulation {
 export interface Outcome {
   readonly passed: readonly number[];
   readonly refused: readonly number[];
-  /** How each process stands at the end. */
+  /** The state of each process at the end. */
   readonly states: readonly QuotaState[];
 }
 

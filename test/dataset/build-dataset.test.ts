@@ -44,7 +44,7 @@ const definition = (changes: Partial<DatasetDefinition>): DatasetDefinition => (
   ...changes,
 });
 
-/** All files of a folder with their bytes in hexadecimal digits, but for what tells when it was made. */
+/** All files of a folder with their bytes in hexadecimal digits, except the time at which it was made. */
 function bytesOf(folder: string): Map<string, string> {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((one) => one.isFile());
   const paths = files
@@ -237,7 +237,7 @@ describe("a dataset", () => {
     expect(readdirSync(folder)).toEqual([]);
 
     const { content } = await build(early, { output });
-    // As a crash leaves it between two renames, beside the draft of a dead process.
+    // As a crash leaves it between two renames, next to the draft of a dead process.
     renameSync(output, join(folder, `.out.old-${hostname()}-999999999-00000000-0000-0000-0000-000000000000`));
     mkdirSync(join(folder, `.out.draft-${hostname()}-999999999-00000000-0000-0000-0000-000000000000`));
     await expect(build(early, { output })).rejects.toThrow(/is there already/);

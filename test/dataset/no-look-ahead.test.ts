@@ -11,7 +11,7 @@ import { newLake } from "../serve/served-lake.js";
 import { cases, pickFrom } from "../sweep.js";
 import { DAYS, END, lakeUntil, UNIVERSE } from "./growing-lake.js";
 
-/** Datasets whose every cell must stand, whatever comes later. */
+/** Datasets in which later data must change no cell. */
 const DEFINITIONS: Readonly<Record<string, Partial<DatasetDefinition>>> = {
   "columns of the bars": { fields: ["open", "close", "vwap", "adjusted_volume", "factor", "change"] },
   "unadjusted, filled": {

@@ -14,6 +14,9 @@ const USUAL: Readonly<Record<string, string>> = {
   rooms: "budgets, permits",
   "laid|lays": "created, creates",
   farewell: "connection draining",
+  "whatever|whichever": "any, everything that",
+  "stands|stood|stand (?:for|in|at|beside)": "is, has, means",
+  beside: "next to, in addition to, at the same time as",
 };
 
 function textsIn(folder: string, form: RegExp): string[] {
@@ -22,7 +25,7 @@ function textsIn(folder: string, form: RegExp): string[] {
     .map((name) => `${folder}/${name}`);
 }
 
-test("code, SQL and documentation use the usual words", () => {
+test("code, SQL, tests and documentation use the usual words", () => {
   const paths = [
     "README.md",
     "CONTRIBUTING.md",
@@ -30,6 +33,7 @@ test("code, SQL and documentation use the usual words", () => {
     ...textsIn("src", /\.tsx?$/),
     ...textsIn("sql", /\.sql$/),
     ...textsIn("docs", /\.md$/),
+    ...textsIn("test", /(?<!words\.test)\.ts$/),
   ];
   expect(paths.length).toBeGreaterThan(800);
   const pattern = new RegExp(`\\b(?:${Object.keys(USUAL).join("|")})\\b`, "gi");

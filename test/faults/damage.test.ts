@@ -178,7 +178,7 @@ once(
       const [status, body] = await ask("000001.SZ");
       expect([status, body]).toEqual([500, expect.stringMatching(/"code":"INTERNAL"/)]);
       expect(body).not.toMatch(/parquet|bars_1d/);
-      // The request or the verification beside it may be the first to find the damage.
+      // The request or the verification at the same time may be the first to find the damage.
       expect(logged.at(-1)).toMatchObject({
         err: {
           message: expect.stringMatching(/^table bars_1d: .* is (missing|not readable|not what was written)/),

@@ -160,7 +160,7 @@ test.runIf(process.platform === "linux")(
       json(response, 200, { data: barsOf(seen) }),
     );
     await mkdir(lake.location, { recursive: true });
-    // Nobody can create a file there, whatever the user.
+    // No user can create a file there.
     await symlink("/sys/kernel", join(lake.location, "leases"));
     const report = await run(DAILY, { symbols: SYMBOLS });
     expect(report).toMatchObject({ status: "failed", requests: { sent: 0 } });

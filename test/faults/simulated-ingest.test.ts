@@ -56,7 +56,7 @@ const KINDS = [
   "request: too many",
   "request: trickle",
 ];
-/** The pinned schedules cover some kind of each of these, in whatever order the requests of a run arrive. */
+/** The pinned schedules cover some kind of each of these, in any order in which the requests of a run arrive. */
 const FAMILIES: readonly RegExp[] = [
   /^another engine between runs/,
   /^another engine during runs/,

@@ -10,7 +10,7 @@ Tries the properties between bytes and columns on random inputs, in turns, until
   serve         attacks a running service over its sockets instead
 
   --minutes N   how long; a fraction is fine (default 1)
-  --seed N      seed of the first turn (default: the time); a failure tells the seed and the path that repeat it`;
+  --seed N      seed of the first turn (default: the time); a failure prints the seed and the path that repeat it`;
 
 /** Runs of a property in one turn. */
 const RUNS = 200;

@@ -12,7 +12,7 @@ import { pythonHas, runModule } from "./python.js";
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const DOCUMENT = readFileSync(new URL("../../docs/notebooks.md", import.meta.url), "utf8");
 
-/** The document's Python, by the heading that it stands under. */
+/** The document's Python, by the heading above it. */
 function exampleOf(heading: string): string {
   return new RegExp(`^## ${heading}$.*?^\`\`\`py$(.*?)^\`\`\`$`, "ms").exec(DOCUMENT)?.[1] ?? "";
 }

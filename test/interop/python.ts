@@ -34,7 +34,7 @@ export function interpreterHas({ program, variable }: Interpreter, ...packages: 
   return ready;
 }
 
-/** Runs a script that lies beside this file, and gives the JSON value that it prints. */
+/** Runs a script that is next to this file, and gives the JSON value that it prints. */
 export function runPython(script: string, ...args: readonly string[]): unknown {
   return runScript(PYTHON, script, ...args);
 }

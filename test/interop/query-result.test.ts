@@ -70,7 +70,7 @@ function plainOfFlechette(value: unknown, type: string): unknown {
   return ArrayBuffer.isView(value) ? Array.from(value as unknown as ArrayLike<unknown>) : value;
 }
 
-/** A value as the script tells it. */
+/** A value as the script prints it. */
 function exact(value: Plain): unknown {
   if (value === null || typeof value === "boolean" || typeof value === "string") return value;
   if (typeof value === "bigint") return String(value);

@@ -89,7 +89,7 @@ export async function questionsOf(
 }
 
 export interface QuestionOptions {
-  /** The oldest version of a table that its log still tells of. @default 0 */
+  /** The oldest version of a table that its log still has. @default 0 */
   readonly oldest?: (table: string) => number;
   /** Conditions on the newest daily bars, each a separate question. @default none */
   readonly filters?: readonly Pick<Demand, "symbol" | "since">[];

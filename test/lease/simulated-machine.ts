@@ -47,7 +47,7 @@ export interface MachinePlan {
 }
 
 /**
- * The clock of a machine, which stands still for its process while that is stopped, and the store as it reaches it.
+ * The clock of a machine, which does not pass for its process while that is stopped, and the store as it reaches it.
  *
  * @param time the clock of the simulation; the machine is made at its start.
  * @param ended aborts when the machine leaves.

@@ -13,7 +13,7 @@ const run = promisify(execFile);
 /** The pipeline that init makes. */
 const PIPELINE = "pipelines/my-daily.ts";
 
-/** Installs the package as npm packs it, beside the packages that it needs. */
+/** Installs the package as npm packs it, next to the packages that it needs. */
 async function installed(): Promise<string> {
   const folder = temporaryFolder();
   await run("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], { cwd: PROJECT });

@@ -50,7 +50,7 @@ test.each<[string, TestFile[], [string, number][]]>([
     [["abc", 1]],
   ],
   [
-    "a large file beside small ones stays",
+    "a large file among small ones is not rewritten",
     [file("a", 98, "A", "C"), file("b", 5, "D"), file("c", 5, "E"), file("d", 98, "F")],
     [["bc", 1]],
   ],
@@ -63,7 +63,7 @@ test.each<[string, TestFile[], [string, number][]]>([
   ["a landed file is rewritten, though it is alone", [landed("a", 40, "A", "Z")], [["a", 1]]],
   ["a landed file that is large becomes several", [landed("a", 250, "A", "Z")], [["a", 3]]],
   [
-    "a landed file beside one that it would not fit in comes alone",
+    "a landed file next to one that it would not fit in comes alone",
     [file("a", 90, "A", "L"), landed("b", 60, "M", "Z")],
     [["b", 1]],
   ],

@@ -144,7 +144,7 @@ function whole(text: string, { isComplete = true, mostResponses = 1 } = {}): Who
   return { pieces: [Buffer.from(text, "latin1")], isComplete, mostResponses };
 }
 
-/** A request that is one by the rules of HTTP, whatever is in it. */
+/** A request that is valid by the rules of HTTP, with any content. */
 const anyRequest = (key: string): fc.Arbitrary<Whole> =>
   fc
     .tuple(anyMethod, anyPath, fc.array(anyHeader, { maxLength: 4 }), anyBody, fc.boolean())

@@ -1,4 +1,4 @@
-/** A response as it stands on the wire. */
+/** A response as it is on the wire. */
 export interface HttpReply {
   readonly status: number;
   readonly body: string;

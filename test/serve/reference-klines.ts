@@ -139,7 +139,7 @@ function adjust(bar: Bar, events: readonly Event[], kind: Adjustment): AdjustedB
     high: price(bar.high),
     low: price(bar.low),
     close: price(bar.close),
-    // What stands for a price that was landed as 0, in an aggregate.
+    // What replaces a price that was landed as 0, in an aggregate.
     stated: {
       open: price(bar.open || bar.close),
       high: price(bar.high || bar.close),

@@ -86,7 +86,7 @@ export async function landReference(
   await landVersions(session, lake, table, "staged", { ...OPTIONS, ...options });
 }
 
-/** Lands statements; the fields are the members beside symbol, period_end and announce_date. */
+/** Lands statements; the fields are the members except symbol, period_end and announce_date. */
 export async function landFinancials(
   lake: Lake,
   table: TableSchema,

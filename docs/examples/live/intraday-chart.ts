@@ -81,7 +81,7 @@ function drawing(symbol: string, day: Day, quote: Quote | undefined): string {
 
 const BLOCKS = " ▁▂▃▄▅▆▇█";
 
-/** Draws values as columns, each the last value of its part, with the greatest and the least value beside them. */
+/** Draws values as columns, each the last value of its part, with the greatest and the least value next to them. */
 export function chart(values: readonly number[], width = WIDTH, height = HEIGHT): string {
   const columns = Math.min(width, values.length);
   const shown = Array.from(

@@ -65,7 +65,7 @@ async function findCredentials(env: Environment): Promise<Credentials> {
   throw new UsageError(
     `no credentials for the object store: neither in the environment nor in profile "${profile}"`,
     {
-      hint: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; for single sign-on or the role of a machine, npm install @aws-sdk/credential-providers beside barlake",
+      hint: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; for single sign-on or the role of a machine, npm install @aws-sdk/credential-providers next to barlake",
     },
   );
 }

@@ -211,7 +211,7 @@ async function threeYears(session: Session): Promise<Lake> {
   return lake;
 }
 
-test("bars come from segments, of whichever version: the data files are not needed", async () => {
+test("bars come from segments, of any version: the data files are not needed", async () => {
   const session = await openSession();
   const lake = await threeYears(session);
   await bothWays(lake.location, async (plain, fast) => {

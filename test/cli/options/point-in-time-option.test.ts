@@ -20,7 +20,7 @@ test.each([
   ["2026-11-20T08:30:15.250Z", "2026-11-20T08:30:15.250Z"],
   ["2026-11-20T08:30:00+08:00", "2026-11-20T00:30:00Z"],
   ["2026-11-20T08:30-05", "2026-11-20T13:30:00Z"],
-])("--as-of %s is %s, whatever the machine's zone", (text, instant) => {
+])("--as-of %s is %s, in any zone of the machine", (text, instant) => {
   expect(parsed("--as-of", text)).toEqual({ asOf: Date.parse(instant) });
 });
 

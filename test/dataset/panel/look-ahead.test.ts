@@ -184,7 +184,7 @@ const AHEAD: [sql: string, said: RegExp][] = [
   [`[lead(close) OVER (${OF_SYMBOL}) for x in [1]][1]`, /later rows/],
 ];
 
-/** Refused because of their shape, whatever they give: no value of a bar, or not to be seen through. */
+/** Refused because of their shape, with any result: they are no value of a bar, or their inputs cannot be found. */
 const REFUSED: [sql: string, said: RegExp][] = [
   ["avg(close) OVER w", /window "w" does not exist/],
   ["close QUALIFY lead(close) OVER (ORDER BY trade_date) > 1", /syntax error/],

@@ -3,14 +3,14 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { Clock } from "../../../src/core/time.js";
 
 /**
- * A clock of discrete events: time stands still while anything works, and then jumps to the next sleeper that is due.
+ * A clock of discrete events: time does not pass while anything works, and then jumps to the next sleeper that is due.
  * One sleeper is woken at a time; sleepers with the same time are woken in the order in which they began to sleep.
  *
  * Work that the event loop cannot see (a request on a socket, a query in a thread) must be declared with
  * {@link EventClock.hold}; {@link holdRequests} does this for HTTP requests.
  */
 export interface EventClock extends Clock {
-  /** Time stands still until the returned function is called; calling it again does nothing. */
+  /** time does not pass until the returned function is called; calling it again does nothing. */
   hold(): () => void;
   /** Sleeps on behalf of a request that is on hold: one hold does not count until then. @throws the signal's reason on abort. */
   delay(ms: number, signal?: AbortSignal): Promise<void>;

@@ -57,7 +57,7 @@ export async function sharedMachines(script: (...request: Parameters<Script>) =>
       return {
         ...leases,
         now: async () => (await leases.now()) + store.aheadMs,
-        // Whatever else the machine does at the same time is stopped, too.
+        // Everything else that the machine does at the same time is stopped, too.
         async renew(...record) {
           await stopped();
           return leases.renew(...record);

@@ -41,7 +41,7 @@ export interface Kill {
 /** How the service counts requests, and where it states the waiting time. */
 export interface RateLimit {
   readonly perMinute: number;
-  readonly tells: "header" | "text" | "nothing";
+  readonly waitIn: "header" | "text" | "nothing";
 }
 
 /** A further run of the pipelines, in the same process and with the same open lake. */
@@ -176,7 +176,7 @@ function ownDraws(
     const isShared = others.below(4) === 0;
     const limit = {
       perMinute: 6 + others.below(12),
-      tells: others.of(["header", "text", "nothing"] as const),
+      waitIn: others.of(["header", "text", "nothing"] as const),
     };
     const use = {
       perMinute: limit.perMinute * others.of([0.6, 1, 3]),
@@ -256,7 +256,7 @@ function pipelinesOf(draw: Draws, market: TrueMarket): PipelineDefinition[] {
 }
 
 function lifeOf(draw: Draws): Omit<Life, "key" | "rowCap" | "wrongRate" | OwnDraws> {
-  const limit = { perMinute: 2 + draw.below(12), tells: draw.of(["header", "text", "nothing"] as const) };
+  const limit = { perMinute: 2 + draw.below(12), waitIn: draw.of(["header", "text", "nothing"] as const) };
   return {
     gapMs: draw.of([2000, MINUTE_MS, 40 * MINUTE_MS, 5 * 3_600_000, 17 * 3_600_000]),
     faultRate: draw.of([0, 0.1, 0.3, 0.6]),

@@ -102,7 +102,7 @@ describe.skipIf(!pythonHas("pandas", "polars", "pyarrow"))("pandas and polars re
       MINUTE_SYMBOLS,
     );
     const isWide = format.startsWith("wide");
-    // What stands at a limit within the day is for the masks' own tests.
+    // What is at a limit within the day is for the masks' own tests.
     const withoutMasks = (rows: readonly Row[] | undefined) => rows?.map((row) => row.slice(0, 4));
     const rows = withoutMasks(expected.filter(({ isWithin }) => isWide || isWithin).map(({ row }) => row));
     expect(withoutMasks(found[`${format}/1m`]?.pandas)).toEqual(rows);

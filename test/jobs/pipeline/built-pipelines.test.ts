@@ -15,7 +15,7 @@ test("the build has every pipeline that comes with it, as its file defines it", 
   const files = await ownPipelines();
   expect(Object.keys(built).sort()).toEqual([...files.keys()].sort());
   for (const [name, file] of files) {
-    // Here no build is beside the loader, so that it imports the file.
+    // Here no build is next to the loader, so that it imports the file.
     expect(definePipeline(built[name]?.definition as PipelineDefinition)).toEqual(await loadPipeline(name));
     expect(built[name]?.sha256).toBe(await hashOfFile(file));
   }

@@ -67,7 +67,7 @@ async function simulate(plans: readonly Plan[], minutes: number) {
     if (leaves !== undefined && leaves.at <= joins) return;
     void time.sleep((leaves === undefined ? end : NOW + leaves.at) - time.now()).then(() => ending.abort());
     let terms = 0;
-    const tell = (kind: Event["kind"]) => (named: readonly string[]) =>
+    const record = (kind: Event["kind"]) => (named: readonly string[]) =>
       void events.push({ at: time.now() - NOW, machine, kind, pipelines: named });
     const storage = { ...folderStorage("unused"), leases: () => asMachine(reach, machine) };
     const leadership = new Leadership(new Lake("unused", { storage }), pipelines, {
@@ -75,10 +75,10 @@ async function simulate(plans: readonly Plan[], minutes: number) {
       signal: ending.signal,
       async onLead(named) {
         terms++;
-        tell("leads")(named);
+        record("leads")(named);
       },
-      onStandby: tell("standby"),
-      onLost: tell("lost"),
+      onStandby: record("standby"),
+      onLost: record("lost"),
       onFault: (error) => void faults.push(String(error)),
     });
     await leadership.leadFree().catch((error: unknown) => {
@@ -115,7 +115,7 @@ function leadersOf(confirmed: readonly Confirmed[], pipeline: string, from: numb
   return [...new Set(found.map(({ machine }) => machine))];
 }
 
-/** Whoever leads a pipeline leads it once, and then another one does: two never do at the same time. */
+/** A schedule leads a pipeline once, and then another one does: two never lead it at the same time. */
 function expectOneAfterTheOther(confirmed: readonly Confirmed[]): void {
   for (const pipeline of new Set(confirmed.map((one) => one.pipeline))) {
     const terms = confirmed
@@ -217,7 +217,7 @@ const LAST: LastRun = {
 test.each([
   ["that another machine has run", { missed: true, neverRun: false }, LAST, NOW + HOUR],
   [
-    "that nobody has run while this one stood by",
+    "that nobody has run while this one was on standby",
     { missed: false, neverRun: false },
     { ...LAST, startedAt: 0 },
     NOW,

@@ -97,7 +97,7 @@ test.each([
 });
 
 test.each(["UTC", "Asia/Kathmandu"])(
-  "files with other columns and types are read beside our own, in the zone %s too",
+  "files with other columns and types are read together with our own, in the zone %s too",
   async (zone) => {
     const [lake, session] = await oneBar();
     const files = [

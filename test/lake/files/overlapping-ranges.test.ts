@@ -52,7 +52,7 @@ async function compared(session: Session, lake: Lake, offered: readonly Minutes[
   return [...(await filesToCompare(session, lake, base, [...base.files.values()], staged))];
 }
 
-test("finds the files in which a symbol's range overlaps, whichever files the session has read before", async () => {
+test("finds the files in which a symbol's range overlaps, after any earlier reads of the session", async () => {
   const session = await openSession();
   await fc.assert(
     fc.asyncProperty(fc.array(rows, { minLength: 1, maxLength: 4 }), rows, async (files, offered) => {

@@ -88,7 +88,7 @@ const CROSSED: PlainBars = {
   ],
 };
 
-/** How a test lands: with a clock that stands at T0, before which everything is final unless the test says otherwise. */
+/** How a test lands: with a clock that is always at T0, before which everything is final unless the test says otherwise. */
 function landOptions(rejects: Rejects, finalEnd = { CN: T0, HK: T0, US: T0 }): LandBarsOptions {
   return { operation: "TEST", runId: "test", now: T0, finalEnd, rejects };
 }

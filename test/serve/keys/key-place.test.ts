@@ -14,7 +14,7 @@ import { cases } from "../../sweep.js";
 
 const NOW = Date.parse("2026-11-21T00:00:00Z");
 
-/** Time stands still, however long the place takes: what would give up goes on, and what only pauses does not wait. */
+/** The time does not pass, however long the place takes: what would give up goes on, and what only pauses does not wait. */
 const CLOCK: Clock = {
   now: () => NOW,
   sleep: (_, signal) =>

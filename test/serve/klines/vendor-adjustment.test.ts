@@ -6,7 +6,7 @@ import { BARS_1D } from "../../../src/schema/bars.js";
 import type { Klines } from "../reference-klines.js";
 import { type LandedBar, landRows, newLake, type Served, serve } from "../served-lake.js";
 
-/** Real daily bars of 2024 with a vendor's adjusted closes beside them: see the folder's SOURCES.md. */
+/** Real daily bars of 2024 with a vendor's adjusted closes in addition: see the folder's SOURCES.md. */
 const FOLDER = join(resolve(process.env.BARLAKE_REALDATA ?? "../shared/realdata"), "bars_1d_adj2024");
 const present = existsSync(FOLDER);
 if (!present) console.warn(`skipped: no real data at ${FOLDER}; set BARLAKE_REALDATA to the folder above it`);

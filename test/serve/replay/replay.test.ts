@@ -211,7 +211,7 @@ function lakeUntil(until: number): Promise<Lake> {
 /** The lake that is replayed. */
 let whole: Promise<Lake> | undefined;
 
-/** A service that replays the whole lake; its time stands still until it is set. */
+/** A service that replays the whole lake; its time does not pass until it is set. */
 async function replayed(
   start: number,
   options: {

@@ -62,7 +62,7 @@ const times = (response: DecodedKlines, symbol: string): number[] | undefined =>
 const opens = (response: DecodedKlines, symbol: string): unknown[] | undefined =>
   barsOf(response.columns)[symbol]?.map((bar) => bar.open);
 
-/** What stands in the document at the place that an issue names. */
+/** What is in the document at the place that an issue names. */
 const textAt = (text: string, issue: Issue | undefined, length: number): string =>
   text.slice(issue?.byteOffset, (issue?.byteOffset ?? 0) + length);
 

@@ -176,7 +176,7 @@ function cellOf(column: string, item: JsonTree): Cell {
   return typeof value === "bigint" ? value : new Defect(value, item.at);
 }
 
-/** The integer that a number's text stands for, by shifting its digits. */
+/** The integer that a number's text means, by shifting its digits. */
 function integerOf(text: string): bigint | "fraction_in_integer" | "out_of_range" {
   const [digits = "", power = "0"] = text.toLowerCase().split("e");
   const [whole = "", fraction = ""] = digits.replace("-", "").split(".");

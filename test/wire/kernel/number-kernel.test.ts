@@ -10,7 +10,7 @@ interface Scanned<T> {
   readonly closed: boolean;
 }
 
-/** What stands after the text in the buffer: a scan must not see it. */
+/** What follows the text in the buffer: a scan must not see it. */
 const STALE = utf8("7,8,9]");
 
 function scan(type: "double", text: string, maxCount?: number, from?: number): Scanned<number>;

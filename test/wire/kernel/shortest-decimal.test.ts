@@ -111,14 +111,14 @@ describe("doubles are written as String() writes them", () => {
 
   test("every power of two, and the doubles next to it", () => {
     const powers = Array.from({ length: 2098 }, (_, k) => 2 ** (k - 1074));
-    const beside = powers.flatMap((power) => [-2n, -1n, 0n, 1n, 2n].map((steps) => stepsFrom(power, steps)));
-    expect(wrong(beside.filter((value) => value > 0 && Number.isFinite(value)))).toEqual([]);
+    const near = powers.flatMap((power) => [-2n, -1n, 0n, 1n, 2n].map((steps) => stepsFrom(power, steps)));
+    expect(wrong(near.filter((value) => value > 0 && Number.isFinite(value)))).toEqual([]);
   });
 
   test("every power of ten, and the doubles next to it", () => {
     const powers = Array.from({ length: 632 }, (_, k) => Number(`1e${k - 323}`));
-    const beside = powers.flatMap((power) => [-2n, -1n, 0n, 1n, 2n].map((steps) => stepsFrom(power, steps)));
-    expect(wrong(beside.filter((value) => value > 0 && Number.isFinite(value)))).toEqual([]);
+    const near = powers.flatMap((power) => [-2n, -1n, 0n, 1n, 2n].map((steps) => stepsFrom(power, steps)));
+    expect(wrong(near.filter((value) => value > 0 && Number.isFinite(value)))).toEqual([]);
   });
 
   test("subnormal ones", () => {

@@ -31,7 +31,7 @@ export interface KlineRow {
 
 /**
  * K-lines as an Arrow table, ordered by symbol (in the order of the request) and time, with what the responses have
- * shown beside them. Columns: symbol dictionary<int16, utf8> (int32 for more than 32,768 symbols), timestamp timestamp[ms, UTC], then those of {@link KlineRow}.
+ * shown in addition. Columns: symbol dictionary<int16, utf8> (int32 for more than 32,768 symbols), timestamp timestamp[ms, UTC], then those of {@link KlineRow}.
  */
 export class KlineTable extends RowTable<KlineRow> {
   /** Bars that were set aside, symbols that the service does not know, and windows that are not settled. */

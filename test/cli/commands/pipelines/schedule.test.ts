@@ -232,7 +232,7 @@ async function webhook(): Promise<{ url: string; bodies: () => Record<string, un
 }
 
 test.skipIf(SWEEP === "few")(
-  "a webhook gets a refused run and the recovery; its address stands in no log",
+  "a webhook gets a refused run and the recovery; its address is in no log",
   async () => {
     pipelineFile({ cron: "* * * * * *" }, { notify: { webhook: "env:MY_HOOK" } });
     const hook = await webhook();

@@ -148,10 +148,10 @@ class Upstream {
     this.#counters.set(group, counter);
     const { waitMs, isOthers } = counter(this.#parts.clock.now());
     if (waitMs === 0) return undefined;
-    const { tells } = rateLimit;
+    const { waitIn } = rateLimit;
     const byOthers: OthersOutcome =
-      tells === "nothing" ? "quota used by others, without a wait" : "quota used by others, with a wait";
-    return overQuota(isOthers ? byOthers : "over quota", waitMs, tells);
+      waitIn === "nothing" ? "quota used by others, without a wait" : "quota used by others, with a wait";
+    return overQuota(isOthers ? byOthers : "over quota", waitMs, waitIn);
   }
 
   /** The fault of a request, which the next requests of the same content may meet, too. */
@@ -285,10 +285,10 @@ function refused(outcome: Outcome, status: number, code: string, message: string
   return { outcome, send: (response: ServerResponse) => json(response, status, { code, message }) };
 }
 
-function overQuota(outcome: Outcome, waitMs: number, tells: "header" | "text" | "nothing"): Decision {
+function overQuota(outcome: Outcome, waitMs: number, waitIn: "header" | "text" | "nothing"): Decision {
   const header: Record<string, string> =
-    tells === "header" ? { "retry-after": String(Math.ceil(waitMs / 1000)) } : {};
-  const message = tells === "text" ? `slow down: try again in ${Math.ceil(waitMs)}ms` : "slow down";
+    waitIn === "header" ? { "retry-after": String(Math.ceil(waitMs / 1000)) } : {};
+  const message = waitIn === "text" ? `slow down: try again in ${Math.ceil(waitMs)}ms` : "slow down";
   const send = (response: ServerResponse): void =>
     json(response, 429, { code: "RATE_LIMITED", message }, header);
   return { outcome, send };

@@ -69,7 +69,7 @@ export function wrongBars(
   const { [symbol]: own, ...others } = truth;
   const period = seen.query.get("period") as LandedPeriod;
   const [first, last] = [Number(seen.query.get("start_time")), Number(seen.query.get("end_time"))];
-  const tell = (of: LandedPeriod, start: number, end: number): Klines => {
+  const barsOf = (of: LandedPeriod, start: number, end: number): Klines => {
     const bars = market.bars(of, symbol, { first: start, last: end, count: 500 }, now);
     // A symbol without such bars gets those of another name: it must not be left out.
     return bars.length > 0 ? inColumns([[symbol, bars]]) : { [STRANGER]: own ?? {} };
@@ -81,9 +81,9 @@ export function wrongBars(
     case "another symbol":
       return { [STRANGER]: own, ...others };
     case "another period":
-      return { ...tell(period === "1d" ? "1m" : "1d", first, last), ...others };
+      return { ...barsOf(period === "1d" ? "1m" : "1d", first, last), ...others };
     case "older window":
-      return { ...tell(period, first - 60 * DAY_MS, first - 1), ...others };
+      return { ...barsOf(period, first - 60 * DAY_MS, first - 1), ...others };
   }
 }
 

@@ -5,7 +5,7 @@ test("a place of a chart goes into the address, and comes back as the same bar",
   const day = Date.parse("2024-03-05T00:00:00Z") / 1000;
   const minute = Date.parse("2024-03-05T10:31:00Z") / 1000;
   expect([placeText(day, false), placeText(minute, true)]).toEqual(["2024-03-05", "2024-03-05T10:31"]);
-  // A date stands for its last second: in a chart of minutes, the whole day is in view.
+  // A date means its last second: in a chart of minutes, the whole day is in view.
   expect(placeTime("2024-03-05")).toBe(day + 86_399);
   expect(placeTime("2024-03-05T10:31")).toBe(minute);
   for (const text of [undefined, "", "yesterday", "2024-13-99", "<img>"])

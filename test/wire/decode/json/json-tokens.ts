@@ -1,4 +1,4 @@
-/** A JSON value that keeps what JSON.parse drops: the text of numbers, repeated keys, and where each stands (bytes). */
+/** A JSON value with what JSON.parse drops: the text of numbers, repeated keys, and the place of each (bytes). */
 export type JsonTree = { readonly at: number } & (
   | { readonly kind: "object"; readonly members: readonly Member[] }
   | { readonly kind: "array"; readonly items: readonly JsonTree[] }

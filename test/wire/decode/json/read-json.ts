@@ -6,7 +6,7 @@ interface Open {
   readonly key: string;
 }
 
-/** Builds the value of a document, as JSON.parse would, out of what a scanner tells; repeated keys are an error. */
+/** Builds the value of a document, as JSON.parse would, from what a scanner reports; repeated keys are an error. */
 export function readJson(chunks: readonly Uint8Array[], limits?: JsonLimits): unknown {
   const open: Open[] = [];
   let key = "";
