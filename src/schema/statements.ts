@@ -30,23 +30,26 @@ const CASH_FLOW_FIELDS = [
   "net_operating_cash_flow",
 ].map((name) => reported(name, "currency"));
 
+/** Items of an income statement that are not per share. */
+export const INCOME_FLOWS = [
+  "admin_expense",
+  "financial_expense",
+  "income_tax",
+  "net_income",
+  "net_income_attributable",
+  "net_income_deducted",
+  "non_operating_expense",
+  "non_operating_income",
+  "operating_cost",
+  "operating_profit",
+  "rd_expense",
+  "revenue",
+  "selling_expense",
+  "total_profit",
+] as const;
+
 const INCOME_FIELDS = [
-  ...[
-    "admin_expense",
-    "financial_expense",
-    "income_tax",
-    "net_income",
-    "net_income_attributable",
-    "net_income_deducted",
-    "non_operating_expense",
-    "non_operating_income",
-    "operating_cost",
-    "operating_profit",
-    "rd_expense",
-    "revenue",
-    "selling_expense",
-    "total_profit",
-  ].map((name) => reported(name, "currency")),
+  ...INCOME_FLOWS.map((name) => reported(name, "currency")),
   ...["basic_eps", "diluted_eps"].map((name) => reported(name, "currency a share")),
 ];
 

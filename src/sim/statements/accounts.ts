@@ -1,7 +1,8 @@
 import { dateOfEpochDay, epochDay, type TradingDate } from "../../core/time.js";
+import { INCOME_FLOWS } from "../../schema/statements.js";
 import type { SimInstrument } from "../instrument.js";
 import { bell, mix, uniform } from "../random.js";
-import { hasResearch, INCOME_FLOWS, type IncomeFlow, incomeOfQuarter } from "./income.js";
+import { hasResearch, type IncomeFlow, incomeOfQuarter } from "./income.js";
 
 /** The numbers of one statement by field name; amounts in whole units of currency; null where a company reports none. */
 export type StatementFields = Readonly<Record<string, number | null>>;

@@ -1,23 +1,8 @@
+import type { INCOME_FLOWS } from "../../schema/statements.js";
 import type { SimInstrument } from "../instrument.js";
 import { bell, mix, uniform } from "../random.js";
 
-/** Flows of an income statement that is not per share, in whole units of currency. */
-export const INCOME_FLOWS = [
-  "admin_expense",
-  "financial_expense",
-  "income_tax",
-  "net_income",
-  "net_income_attributable",
-  "net_income_deducted",
-  "non_operating_expense",
-  "non_operating_income",
-  "operating_cost",
-  "operating_profit",
-  "rd_expense",
-  "revenue",
-  "selling_expense",
-  "total_profit",
-] as const;
+/** Flows of an income statement that are not per share, in whole units of currency. */
 export type IncomeFlow = (typeof INCOME_FLOWS)[number];
 
 /**
