@@ -93,7 +93,7 @@ test("adjusted aggregates minutes and days as the service does", () => {
   const rest = named({ amount, prev_close, open_interest, settlement_price });
   const expected = `${named({ open, high, low, close })}, units_of(sum(shares), unit) AS volume, ${rest}, unit AS lot`;
   for (const name of ["adjusted_minutes", "adjusted_days"])
-    expect(flat(textOf(`views/bars/${name}.sql`))).toContain(expected);
+    expect(flat(textOf(`views/adjustment/${name}.sql`))).toContain(expected);
 });
 
 test("daily bars and minutes have the same columns, computed in the same way", () => {
