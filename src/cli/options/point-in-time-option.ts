@@ -12,10 +12,9 @@ export interface PointInTimeOptions {
 /** `--as-of TIME` and `--version TABLE=N`: an earlier state of the lake. */
 export function pointInTimeOptions(): [asOf: Option, version: Option] {
   return [
-    new Option(
-      "--as-of <time>",
-      "the lake at that time (ISO 8601; UTC where no zone is given)",
-    ).argParser(instant),
+    new Option("--as-of <time>", "the lake at that time (ISO 8601; UTC where no zone is given)").argParser(
+      instant,
+    ),
     new Option("--version <table=n>", "a table as its version n had it; may be given for several").argParser(
       versionOf,
     ),
