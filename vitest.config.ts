@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { fileURLToPath } from "node:url";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 import { useMemoryFolder } from "./test/memory-folder.js";
 import { RunReport } from "./test/run-report.js";
 import { TZ } from "./test/seed.js";
 import { slowFirst } from "./test/slow-first.js";
+import { testedModules } from "./test/tested-modules.js";
 
 /** Ends a test that hangs. No test that goes on takes as long, on however slow a machine. */
 const HANG_MS = 900_000;
@@ -92,13 +92,15 @@ function project(
 }
 
 export default defineConfig({
-  resolve: { alias: { barlake: fileURLToPath(new URL("./src/index.ts", import.meta.url)) } },
+  resolve: { alias: testedModules() },
   test: {
     env: { TZ },
     pool: "forks",
     isolate: false,
     // A sixth of the time of tests is waiting for processes and files: one worker more than cores uses it.
     maxWorkers: availableParallelism() + 1,
+    // Built modules are loaded by Node, as they are.
+    server: { deps: { external: [/\/dist\//] } },
     setupFiles: ["test/threads.mjs", "test/setup.ts"],
     testTimeout: HANG_MS,
     hookTimeout: HANG_MS,
