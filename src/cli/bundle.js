@@ -7,7 +7,9 @@
  * The package's index is bundled with the commands: a definition of the user's that imports `barlake` gets the modules
  * that run already.
  */
+
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
 import { dirname, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -18,7 +20,7 @@ const SOURCES = resolve(ROOT, "src");
 const BUILT = resolve(ROOT, "dist");
 const OUT = resolve(BUILT, "cli/bundled");
 
-/** Packages that are bundled. */
+/** Packages that are bundled, with the packages that these need. */
 const PACKAGES = [
   "@duckdb/node-api",
   "@date-fns/tz",
@@ -30,29 +32,36 @@ const PACKAGES = [
   "aws4fetch",
   "commander",
   "cli-progress",
+  "fastify",
   "string-width",
   "p-map",
   "p-retry",
 ];
-/** Packages that these need, and that are bundled with them. */
-const THEIRS = ["strip-ansi", "ansi-regex", "emoji-regex", "is-fullwidth-code-point", "is-network-error"];
+/** What these need, and is not bundled: a binary, and a package that starts threads of its files. */
+const SEPARATE = ["@duckdb/node-bindings", "pino"];
 /** In the bundle it is the index of the bundle. */
 const RUNNING_INDEX = "RUNNING_INDEX = OWN_INDEX";
 
-const isBundled = (path) =>
-  [...PACKAGES, ...THEIRS].some((name) => path === name || path.startsWith(`${name}/`));
+const isOneOf = (names, path) => names.some((name) => path === name || path.startsWith(`${name}/`));
+/** Whether the module that `importer` imports as `path` is bundled. What is not of a package is resolved as ever. */
+const isBundled = (path, importer) =>
+  importer.includes("/node_modules/")
+    ? !isOneOf(SEPARATE, path) && !isBuiltin(path)
+    : isOneOf(PACKAGES, path);
 
 const plugin = {
   name: "barlake",
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^[^./]/ }, ({ path }) => (isBundled(path) ? undefined : { path, external: true }));
+    onResolve({ filter: /^[^./]/ }, ({ path, importer }) =>
+      isBundled(path, importer) ? undefined : { path, external: true },
+    );
     // A module finds files by its own place, which is that of the unbundled file.
     onLoad({ filter: /[/\\]src[/\\].*\.ts$/ }, ({ path }) => {
       const built = resolve(BUILT, relative(SOURCES, path)).replace(/\.ts$/, ".js");
       const own = JSON.stringify(relative(OUT, built).replaceAll("\\", "/"));
       const contents = readFileSync(path, "utf8")
         .replaceAll(/createRequire\(import\.meta\.url\)\(("[^"]+")\)/g, (call, name) =>
-          isBundled(JSON.parse(name)) ? `require(${name})` : call,
+          isOneOf(PACKAGES, JSON.parse(name)) ? `require(${name})` : call,
         )
         .replaceAll("import.meta.url", `new URL(${own}, import.meta.url).href`)
         // So the bundle gets what is used, without the texts of zod in fifty languages.
