@@ -139,11 +139,12 @@ export class ServiceClient {
     let attempts = 0;
     // Before the permit: the time at which a request is counted is that at which it is sent.
     const http = await (this.#http ??= loadHttp(this.#options.timeoutMs));
+    const mayUseKey = (): boolean => right?.isReady !== false;
     const send = async (): Promise<T> => {
       for (;;) {
         await right?.ready(unsent);
         const permit = await this.#quota.acquire(ask.endpoint.group, turn, unsent);
-        if (right?.isReady === false) {
+        if (!mayUseKey()) {
           permit.unsent();
           continue;
         }
@@ -153,7 +154,12 @@ export class ServiceClient {
           permit.unsent();
           throw error;
         }
-        // The call may have waited for a lease.
+        // The call may have waited for a lease, and the right to the key may have ended in that time.
+        if (!mayUseKey()) {
+          attempts -= 1;
+          permit.unsent();
+          continue;
+        }
         permit.sentNow();
         return await this.#once(http, ask, read, permit, signal);
       }
