@@ -144,24 +144,19 @@ export class ServiceClient {
       for (;;) {
         await right?.ready(unsent);
         const permit = await this.#quota.acquire(ask.endpoint.group, turn, unsent);
-        if (!mayUseKey()) {
-          permit.unsent();
-          continue;
-        }
         try {
-          await onSend(++attempts);
+          // The call may wait for a lease, and the right to the key may end in that time.
+          if (mayUseKey()) await onSend(attempts + 1);
         } catch (error) {
           permit.unsent();
           throw error;
         }
-        // The call may have waited for a lease, and the right to the key may have ended in that time.
-        if (!mayUseKey()) {
-          attempts -= 1;
-          permit.unsent();
-          continue;
+        if (mayUseKey()) {
+          attempts += 1;
+          permit.sentNow();
+          return await this.#once(http, ask, read, permit, signal);
         }
-        permit.sentNow();
-        return await this.#once(http, ask, read, permit, signal);
+        permit.unsent();
       }
     };
     const value = await withRetries(send, { clock, retries, backoffMs, signal, unsent });
