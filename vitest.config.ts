@@ -45,6 +45,7 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/faults/killed.long.test.ts": "12 commands that are killed, and as many that go on",
   "test/faults/machines/network-machines.long.test.ts":
     "leases become stale by the clock of a real store; only test:soak runs it",
+  "test/faults/machines/simulated-machines.long.test.ts": "schedules of 25 minutes on three machines",
   "test/faults/machines/store-schedules.long.test.ts":
     "leases become stale by the clock of a real store; only test:soak runs it",
   "test/faults/simulated-ingest.test.ts": "10 schedules of faults and kills",

@@ -139,23 +139,24 @@ export class ServiceClient {
     let attempts = 0;
     // Before the permit: the time at which a request is counted is that at which it is sent.
     const http = await (this.#http ??= loadHttp(this.#options.timeoutMs));
+    const mayUseKey = (): boolean => right?.isReady !== false;
     const send = async (): Promise<T> => {
       for (;;) {
         await right?.ready(unsent);
         const permit = await this.#quota.acquire(ask.endpoint.group, turn, unsent);
-        if (right?.isReady === false) {
-          permit.unsent();
-          continue;
-        }
         try {
-          await onSend(++attempts);
+          // The call may wait for a lease, and the right to the key may end in that time.
+          if (mayUseKey()) await onSend(attempts + 1);
         } catch (error) {
           permit.unsent();
           throw error;
         }
-        // The call may have waited for a lease.
-        permit.sentNow();
-        return await this.#once(http, ask, read, permit, signal);
+        if (mayUseKey()) {
+          attempts += 1;
+          permit.sentNow();
+          return await this.#once(http, ask, read, permit, signal);
+        }
+        permit.unsent();
       }
     };
     const value = await withRetries(send, { clock, retries, backoffMs, signal, unsent });

@@ -60,7 +60,13 @@ export function writeFaultOf(error: unknown, path: string, next?: string): FileF
  */
 function fileFaultIn(message: string): FileFault | undefined {
   const [first = ""] = message.split("\n");
-  return writeFaultIn(first) ?? readFaultIn(first) ?? refusedTableIn(first) ?? namelessFaultIn(first);
+  return (
+    writeFaultIn(first) ??
+    storeFaultIn(first) ??
+    readFaultIn(first) ??
+    refusedTableIn(first) ??
+    namelessFaultIn(first)
+  );
 }
 
 /** Reads the error of a refused table's view: the table's name, the reason, and in parentheses what to do. */
@@ -109,6 +115,27 @@ function readFaultIn(line: string): FileFault | undefined {
   return {
     message: `${subject} is not readable: ${reason}`,
     hint: `${RESTORE}; barlake check --deep shows what else is damaged`,
+  };
+}
+
+/** A request to a store that failed, of a file that may be whole: its URL, and the status where there was a response. */
+function storeFaultIn(line: string): FileFault | undefined {
+  const [, url] = /\bHTTP (?:GET|HEAD)\b.*?'(https?:\/\/[^']+\.parquet)/.exec(line) ?? [];
+  const [, status] = /\(HTTP (\d{3})/.exec(line) ?? [];
+  if (url === undefined || status === "404") return undefined;
+  const path = decodeURIComponent(url);
+  const found = tableFileIn(path);
+  if (found === undefined) return undefined;
+  const reason = line
+    .replace(/^[A-Z][\w ]* Error: /, "")
+    .replace(/ (?:to|on) '[^']*'/, "")
+    .trim();
+  return {
+    message: `table ${found.table}: ${found.file} could not be read from the store at ${new URL(url).host}: ${reason}`,
+    hint:
+      status === "403" || status === "401"
+        ? "these credentials may not read it: they need s3:GetObject on the lake's objects"
+        : "the store or the network to it is not well; run the command again",
   };
 }
 

@@ -304,3 +304,35 @@ test.each([
   else await expect(bars()).rejects.toThrow(message);
   expect(service.seen).toHaveLength(1);
 });
+
+test("a request whose caller took too long to permit it is sent only once the key may be used again", async () => {
+  const [steps, state] = [[] as string[], { isReady: true }];
+  const right = {
+    get isReady() {
+      return state.isReady;
+    },
+    async ready() {
+      if (!state.isReady) steps.push("waited");
+      state.isReady = true;
+    },
+  };
+  const { service, client } = await setUp(
+    (_, response) => {
+      steps.push("sent");
+      json(response, 200, { data: [] });
+    },
+    { right, requestsPerMinute: 1 },
+  );
+  const { attempts } = await client.ask(
+    { endpoint: ENDPOINTS.exchanges },
+    (body) => decodeRecords(body, "list", exchangeSummary),
+    undefined,
+    (attempt) => {
+      steps.push(`permitted ${attempt}`);
+      // The process is stopped here for longer than its part of the key is its own.
+      if (steps.length === 1) state.isReady = false;
+    },
+  );
+  expect(steps).toEqual(["permitted 1", "waited", "permitted 1", "sent"]);
+  expect([attempts, service.seen.length]).toEqual([1, 1]);
+});

@@ -17,3 +17,26 @@ test("a file that cannot be read is not one that could not be written", () => {
   const message = `IO Error: Cannot open file ${about}`;
   expect(explained(new Error(message))).toEqual({ message });
 });
+
+test.each([
+  [
+    "IO Error: Transferred a partial file error for HTTP GET to 'http://store:9000/b/lake/bars_1d/region%3DCN/year%3D2026/p-1.parquet'",
+    "table bars_1d: region=CN/year=2026/p-1.parquet could not be read from the store at store:9000: Transferred a partial file error for HTTP GET",
+    "run the command again",
+  ],
+  [
+    "HTTP Error: HTTP GET error on 'https://store/b/lake/bars_1d/region%3DCN/p-1.parquet' (HTTP 503)",
+    "table bars_1d: region=CN/p-1.parquet could not be read from the store at store: HTTP GET error (HTTP 503)",
+    "run the command again",
+  ],
+  [
+    "HTTP Error: HTTP GET error on 'https://store/b/lake/bars_1d/region%3DCN/p-1.parquet' (HTTP 403)",
+    "table bars_1d: region=CN/p-1.parquet could not be read from the store at store: HTTP GET error (HTTP 403)",
+    "s3:GetObject",
+  ],
+])("a file that a store did not give is not one to be restored: %s", (text, message, hint) => {
+  const found = explained(new Error(text));
+  expect(found.message).toBe(message);
+  expect(found.hint).toContain(hint);
+  expect(found.hint).not.toContain("backup");
+});

@@ -46,7 +46,8 @@ export interface OpenKey {
  * @param learned requests a minute that earlier runs have learned.
  * @param onLearned called with what refusals teach.
  * @param signal ends the wait for a part of a key that other machines use.
- * @throws {UsageError} where another process uses the key.
+ * @param waits whether to wait for other processes of this machine that use the key.
+ * @throws {UsageError} where another process uses the key, and this one does not wait.
  */
 export async function openKey(
   use: KeyUse,
@@ -55,17 +56,24 @@ export async function openKey(
     learned,
     onLearned,
     signal,
+    waits = false,
   }: {
     readonly learned?: ByGroup<number> | undefined;
     readonly onLearned: (learned: LearnedRate) => void;
     readonly signal?: AbortSignal | undefined;
+    readonly waits?: boolean | undefined;
   },
 ): Promise<OpenKey> {
   const { url, apiKey, share, purpose, environment, clock, onNote } = use;
   const host = hostOf(url);
   const place = await keysPlace(lake, environment);
   const folder = join(stateFolder(environment), "keys");
-  const lock = await claimKey({ folder, host, apiKey, share, purpose, clock });
+  const onWait = (holders: string): void =>
+    onNote(`the key for ${host} is in use by ${holders}: waiting for it`);
+  const lock = await claimKey({
+    ...{ folder, host, apiKey, share, purpose, clock, signal },
+    onWait: waits ? onWait : undefined,
+  });
   const joinOthers = async (): Promise<KeyShares | undefined> =>
     place &&
     KeyShares.join({

@@ -84,13 +84,14 @@ export function maxResponseOption(): Option {
  *
  * @param purpose what the key is used for; other processes that request the key see this text.
  * @param signal ends the wait for a part of a key that other machines use.
- * @throws {UsageError} without an address or a key, or if another process uses the key.
+ * @param waits whether to wait for other processes of this machine that use the key.
+ * @throws {UsageError} without an address or a key, or if another process uses the key and this one does not wait.
  */
 export async function openService(
   { url, rpm, share, minSpeed, maxResponseMinutes }: ServiceOptions,
   lake: Lake,
   purpose: string,
-  signal?: AbortSignal,
+  { signal, waits }: { readonly signal?: AbortSignal; readonly waits?: boolean | undefined } = {},
 ): Promise<OpenService> {
   const { host, ...service } = checkService({ url });
   const use: KeyUse = {
@@ -111,6 +112,7 @@ export async function openService(
     onLearned: ({ group, requestsPerMinute }) =>
       limits.learn({ requestsPerMinute: { [group]: requestsPerMinute } }),
     signal,
+    waits,
   });
   return {
     client: key.client,

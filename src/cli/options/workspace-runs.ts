@@ -12,7 +12,7 @@ export function workspaceRuns(lake: Lake, options: ServiceOptions): RunPlace {
       kind: "ready",
       host,
       open: (pipeline, signal) =>
-        openService(withQuota(options, pipeline.quota), lake, `ui ${pipeline.name}`, signal),
+        openService(withQuota(options, pipeline.quota), lake, `ui ${pipeline.name}`, { signal }),
       limits: async () => (await limitsOf(lake, service)).limits,
       requestsPerMinute: typeof options.rpm === "object" ? options.rpm.klines : options.rpm,
     };

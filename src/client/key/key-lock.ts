@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { join } from "node:path";
 import { messageOf, UsageError } from "../../core/errors.js";
 import { releaseAfter, throwAfter } from "../../core/release-after.js";
@@ -20,6 +21,10 @@ export interface KeyLockOptions {
   /** What the key is used for, shown to other processes: `run daily`. */
   readonly purpose: string;
   readonly clock: Clock;
+  /** Called while others have the key, with their names: the call waits then. @default it throws */
+  readonly onWait?: ((holders: string) => void) | undefined;
+  /** Ends the wait. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A part of a key's quota that no other process uses. */
@@ -40,14 +45,31 @@ export interface KeyLock {
 /** A process that waits longer than this counts as having the key: it was stopped, or is of an older version. */
 const ASKING_MS = 30_000;
 const ROUNDING = 1e-9;
+/** Longest pause before a process that waits for a key looks again, in milliseconds. */
+const WAIT_MS = 5000;
 
 /**
  * Claims a part of a key's quota for as long as this process lives: all claims add up to at most 1.
  *
- * @throws {UsageError} where the acquired claims and this one add up to more than 1: it names their owners and since
- *   when they have the key.
+ * @throws {UsageError} where the acquired claims and this one add up to more than 1, and `onWait` is not given: it names
+ *   their owners and since when they have the key. The signal's reason once it aborts.
  */
 export async function claimKey(options: KeyLockOptions): Promise<KeyLock> {
+  const { clock, onWait, signal } = options;
+  for (let reported = ""; ; ) {
+    try {
+      return await claimOnce(options);
+    } catch (error) {
+      if (onWait === undefined || !(error instanceof KeyInUseError)) throw error;
+      if (error.holders !== reported) onWait((reported = error.holders));
+    }
+    // Each attempt is a new claim: one that is long about to be acquired counts as acquired.
+    await clock.sleep(randomInt(1, WAIT_MS), signal);
+  }
+}
+
+/** @throws {KeyInUseError} where other processes have it. */
+async function claimOnce(options: KeyLockOptions): Promise<KeyLock> {
   const { share = 1, purpose, host, clock } = options;
   if (!(share > 0 && share <= 1))
     throw new UsageError(`share ${share} of a key is not above 0 and at most 1`);
@@ -78,7 +100,7 @@ export async function claimKey(options: KeyLockOptions): Promise<KeyLock> {
     isAcquired: ({ state, content }) =>
       state === "acquired" || clock.now() - Date.parse(content.since) > ASKING_MS,
     expectFree: (acquired) => {
-      if (share > freeOf(acquired)) throw inUse(host, acquired);
+      if (share > freeOf(acquired)) throw new KeyInUseError(host, acquired);
     },
   };
   const { lease, others } = await acquireLease(claims.leases, claim, rule, { clock, onRenewed: note });
@@ -121,18 +143,30 @@ async function openClaims({ folder, host, apiKey, clock }: KeyLockOptions): Prom
   }
 }
 
-function inUse(host: string, holders: readonly Lease<Claim>[]): UsageError {
-  const list = holders.map(
+/** Other processes have so much of a key that a claim does not fit. */
+class KeyInUseError extends UsageError {
+  /** The others in words. */
+  readonly holders: string;
+
+  constructor(host: string, acquired: readonly Lease<Claim>[]) {
+    const holders = holdersText(acquired);
+    const rest = Math.floor(freeOf(acquired) * 100) / 100;
+    super(`key for ${host} is in use by ${holders}`, {
+      hint:
+        rest > 0
+          ? `wait for it to end, or take what is left of the quota: --share ${rest}`
+          : "wait for it to end, or start each with a part of the quota, such as --share 0.5",
+    });
+    this.holders = holders;
+  }
+}
+
+function holdersText(holders: readonly Lease<Claim>[]): string {
+  const names = holders.map(
     ({ content: { purpose, pid, machine, since, share } }) =>
       `"${purpose}" (process ${pid} on ${machine}, share ${share}) since ${since}`,
   );
-  const rest = Math.floor(freeOf(holders) * 100) / 100;
-  return new UsageError(`key for ${host} is in use by ${list.join(" and by ")}`, {
-    hint:
-      rest > 0
-        ? `wait for it to end, or take what is left of the quota: --share ${rest}`
-        : "wait for it to end, or start each with a part of the quota, such as --share 0.5",
-  });
+  return names.join(" and by ");
 }
 
 function taken(host: string): UsageError {

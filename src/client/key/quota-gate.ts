@@ -15,7 +15,14 @@ import {
   tryAt,
   tryHigher,
 } from "../../plan/quota/rate.js";
-import { countedAt, freeAt, recentSends, type Send, usedInMinute } from "../../plan/quota/send-log.js";
+import {
+  countedAt,
+  freeAt,
+  MAX_ARRIVAL_MS,
+  recentSends,
+  type Send,
+  usedInMinute,
+} from "../../plan/quota/send-log.js";
 
 /** Part of a wait that is added to it, as the clocks of two machines differ: 25 ms in a minute. */
 const CLOCK_DRIFT = 25 / MINUTE_MS;
@@ -106,7 +113,10 @@ export class QuotaGate {
     const keyLimit = this.#rate.limit ?? 0;
     const used = died.flatMap((one) => Array.from({ length: Math.ceil(one.share * keyLimit) }, () => one.at));
     if (taken.length > 0 || used.length > 0) {
-      const added = [...taken, ...used].map((sentAt): Send => ({ sentAt, respondedAt: sentAt }));
+      // When they reached the service is not known.
+      const added = [...taken, ...used].map(
+        (sentAt): Send => ({ sentAt, respondedAt: sentAt + MAX_ARRIVAL_MS }),
+      );
       this.#sends = [...this.#sends, ...added].sort((a, b) => a.sentAt - b.sentAt);
     }
     const limit = this.#limit;

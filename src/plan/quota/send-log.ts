@@ -14,7 +14,7 @@ export interface Send {
  * Longest assumed time of a request's way to the service. Usually a shorter bound is known, because a response cannot
  * begin before its request has arrived.
  */
-const MAX_ARRIVAL_MS = 1000;
+export const MAX_ARRIVAL_MS = 1000;
 /** The clocks of two machines differ by less than this in a minute. */
 const CLOCK_MARGIN_MS = 25;
 

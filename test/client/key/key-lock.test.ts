@@ -122,6 +122,30 @@ test.each(["withdraws", "gets the key"])(
   },
 );
 
+test("one that waits says once for whom, gets the key when that ends, and gives up when it is told to", async () => {
+  const folder = temporaryFolder();
+  const first = await hold(folder);
+  const holders: string[] = [];
+  const onWait = (names: string): void => void holders.push(names);
+  let looks = 0;
+  const clock = {
+    now: () => NOW + looks * 31_000,
+    // More than the half minute after which one that asks counts as having the key.
+    sleep: async () => {
+      if (++looks === 3) await first.release();
+    },
+  };
+  const second = await hold(folder, { purpose: "schedule daily", clock, onWait });
+  expect([looks, holders]).toEqual([
+    3,
+    [expect.stringMatching(/^"run daily" \(process \d+ on .+, share 1\) since /)],
+  ]);
+  const ended = new AbortController();
+  const waiting = hold(folder, { onWait: () => ended.abort(new Error("ended")), signal: ended.signal });
+  await expect(waiting).rejects.toThrow("ended");
+  await second.release();
+});
+
 function hold(folder: string, more: object = {}): Promise<KeyLock> {
   const options = { folder, host: HOST, apiKey: KEY, purpose: "run daily", clock: virtualClock(NOW) };
   return claimKey({ ...options, ...more });

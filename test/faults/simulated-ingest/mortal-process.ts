@@ -1,23 +1,13 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import fs from "node:fs";
-import { syncBuiltinESMExports } from "node:module";
-import os from "node:os";
-import { Session } from "../../../src/db/session/session.js";
 import type { BarsNote } from "../../../src/jobs/ingest/bars/landing-bars.js";
 import { ResponseSpool } from "../../../src/lake/requests/response-spool.js";
 import type { EventClock } from "../clock/event-clock.js";
+import { type Around, intercept, interceptCalls } from "../clock/process-calls.js";
 import type { Chronicle } from "./chronicle.js";
 import type { Kill } from "./fault-schedule.js";
 
 type PointInTime = Kill["at"];
-type Work = (...parameters: never[]) => Promise<unknown>;
-
-/** Calls that change files; the others are reads. */
-const WRITES = new Set(["mkdir", "open", "rename", "rm", "rmdir", "writeFile", "link", "sync"]);
-const READS = ["access", "chmod", "readFile", "readdir", "realpath", "stat", "statfs", "utimes"];
-/** Calls on an open file that are no events. */
-const FILE_READS = ["read", "stat", "write"];
-const STATEMENTS = ["run", "stream", "rows", "json", "preview"] as const;
 
 /** The state of this process, and when it dies. */
 interface Present {
@@ -69,38 +59,11 @@ function die(of: string): void {
  * behaviour stays the same. Must be called once, before anything else.
  */
 export async function becomeMortal(): Promise<void> {
-  const promises = fs.promises as unknown as Record<string, Work>;
-  const file = await fs.promises.open(process.execPath);
-  const handle = Object.getPrototypeOf(file) as Record<string, Work>;
-  await file.close();
-  for (const name of [...WRITES].filter((one) => one in promises)) intercept(promises, name, dying);
-  for (const name of READS) intercept(promises, name, whileAlive);
-  for (const name of FILE_READS) intercept(handle, name, whileAlive);
-  intercept(handle, "sync", dying);
-  intercept(handle, "writeFile", torn);
-  // Several such processes share the machine: DuckDB gets one core.
-  os.availableParallelism = () => 1;
-  syncBuiltinESMExports();
-  for (const name of STATEMENTS) intercept(Session.prototype as never, name, statement);
+  await interceptCalls(whileAlive, { write: dying, wholeFile: torn, statement });
   intercept(ResponseSpool.prototype as never, "store", kept);
 }
 
-type Around = (
-  name: string,
-  work: () => Promise<unknown>,
-  parameters: readonly unknown[],
-  self: unknown,
-) => Promise<unknown>;
-
-/** Wraps a method. */
-function intercept(target: Record<string, Work>, name: string, around: Around): void {
-  const original = target[name] as (...parameters: unknown[]) => Promise<unknown>;
-  target[name] = function intercepted(this: unknown, ...parameters: unknown[]) {
-    return around(name, () => original.apply(this, parameters), parameters, this);
-  };
-}
-
-async function whileAlive(_: string, work: () => Promise<unknown>): Promise<unknown> {
+async function whileAlive(work: () => Promise<unknown>): Promise<unknown> {
   const release = present?.clock.hold();
   try {
     return await work();
@@ -111,12 +74,11 @@ async function whileAlive(_: string, work: () => Promise<unknown>): Promise<unkn
 
 /** A call that changes files: the process may die before it, during it, or after it. */
 async function dying(
-  name: string,
   work: () => Promise<unknown>,
-  parameters: readonly unknown[],
+  { name, parameters }: Parameters<Around>[1],
 ): Promise<unknown> {
   const isCommit = name === "link" && String(parameters[1]).includes("_delta_log");
-  return whileAlive(name, async () => {
+  return whileAlive(async () => {
     pass("file", "before");
     if (isCommit) pass("commit", "before");
     const going = work();
@@ -131,12 +93,10 @@ async function dying(
 
 /** A write to a file that may be half done when the process dies. */
 async function torn(
-  name: string,
   work: () => Promise<unknown>,
-  [data]: readonly unknown[],
-  self: unknown,
+  { parameters: [data], self }: Parameters<Around>[1],
 ): Promise<unknown> {
-  return whileAlive(name, async () => {
+  return whileAlive(async () => {
     pass("file", "before");
     if (isMidway("file") && data instanceof Uint8Array) {
       fs.writeSync((self as { fd: number }).fd, data.subarray(0, data.length >> 1));
@@ -148,8 +108,8 @@ async function torn(
   });
 }
 
-async function statement(name: string, work: () => Promise<unknown>): Promise<unknown> {
-  return whileAlive(name, async () => {
+async function statement(work: () => Promise<unknown>, { name }: Parameters<Around>[1]): Promise<unknown> {
+  return whileAlive(async () => {
     pass("statement", "before");
     const going = work();
     if (isMidway("statement")) die(`midway ${name}`);
@@ -159,7 +119,10 @@ async function statement(name: string, work: () => Promise<unknown>): Promise<un
   });
 }
 
-async function kept(_: string, work: () => Promise<unknown>, [, note]: readonly unknown[]): Promise<unknown> {
+async function kept(
+  work: () => Promise<unknown>,
+  { parameters: [, note] }: Parameters<Around>[1],
+): Promise<unknown> {
   pass("keep", "before");
   const going = work();
   if (isMidway("keep")) die("midway keep");

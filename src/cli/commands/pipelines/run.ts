@@ -27,7 +27,7 @@ export function addRun(cli: Cli): void {
       .option("--dry-run", "print the plan and send nothing")
       .option(
         "--wait",
-        "wait while a run of another machine asks for the same (default: end, and say which)",
+        "wait while another run asks for the same or uses the key (default: end, and say which)",
       ),
   )
     .addOption(notifyOption())
@@ -56,12 +56,10 @@ Examples:
         const lake = openLake(options);
         if (options.dryRun) return printPlan(pipeline, demand, lake, options);
         const webhook = webhookOf(pipeline, options);
-        const service = await openService(
-          withQuota(options, pipeline.quota),
-          lake,
-          `run ${pipeline.name}`,
-          cli.signal,
-        );
+        const service = await openService(withQuota(options, pipeline.quota), lake, `run ${pipeline.name}`, {
+          signal: cli.signal,
+          waits: options.wait,
+        });
         const { client, limits, lost } = service;
         const signal = AbortSignal.any([cli.signal, lost]);
         const previous =

@@ -227,12 +227,10 @@ async function runOnce(
   options: Options,
   ended: AbortSignal,
 ): Promise<RunReport> {
-  const service = await openService(
-    withQuota(options, pipeline.quota),
-    lake,
-    `schedule ${pipeline.name}`,
-    ended,
-  );
+  const service = await openService(withQuota(options, pipeline.quota), lake, `schedule ${pipeline.name}`, {
+    signal: ended,
+    waits: true,
+  });
   const { client, limits, lost } = service;
   const signal = AbortSignal.any([ended, lost]);
   const view = progressView(pipeline.name);
