@@ -1,9 +1,9 @@
-import { gunzipSync } from "node:zlib";
+import * as zlib from "node:zlib";
 import { request } from "undici";
 import { describe, expect, test } from "vitest";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../src/schema/reference.js";
-import { acceptsGzip } from "../../src/serve/http/compression.js";
+import { acceptedCoding, CODINGS } from "../../src/serve/http/compression.js";
 import { keyFile } from "../../src/serve/keys/key-file.js";
 import { addKey } from "../../src/serve/keys/key-records.js";
 import { StoredKeys } from "../../src/serve/keys/stored-keys.js";
@@ -40,7 +40,7 @@ describe("compression", () => {
     const packed = await raw(service.url, { "accept-encoding": "br, gzip;q=0.5" });
     expect(packed.headers["content-encoding"]).toBe("gzip");
     expect(packed.bytes.length).toBeLessThan(plain.bytes.length / 2);
-    expect(gunzipSync(packed.bytes)).toEqual(plain.bytes);
+    expect(zlib.gunzipSync(packed.bytes)).toEqual(plain.bytes);
     const short = await request(`${service.url}${KLINES}&count=1`, {
       headers: { "x-api-key": KEY, "accept-encoding": "gzip" },
     });
@@ -48,20 +48,40 @@ describe("compression", () => {
     await short.body.dump();
   });
 
+  test("is zstd where this Node has it, for clients that name it", async () => {
+    const { service } = await serveForTest((lake) => landRows(lake, BARS_1D, bars("600000.SH", 100)));
+    const { headers, bytes } = await raw(service.url, { "accept-encoding": "gzip, deflate, br, zstd" });
+    const hasZstd = "zstdCompress" in zlib;
+    expect(headers["content-encoding"]).toBe(hasZstd ? "zstd" : "gzip");
+    expect(CODINGS.has("zstd")).toBe(hasZstd);
+    const zstd = zlib as unknown as { zstdDecompressSync: (body: Buffer) => Buffer };
+    const plain = hasZstd ? zstd.zstdDecompressSync(bytes) : zlib.gunzipSync(bytes);
+    expect(plain).toEqual((await raw(service.url, {})).bytes);
+  });
+
   test.each([
-    ["gzip", true],
-    ["x-gzip", true],
-    ["*", true],
-    ["deflate, GZIP ; q=0.1", true],
-    ["gzip;q=0", false],
-    ["*, gzip;q=0", false],
-    ["*;q=0", false],
-    ["br", false],
-    ["gzipped", false],
-    ["", false],
-    [undefined, false],
+    ["gzip", "gzip"],
+    ["x-gzip", "gzip"],
+    ["*", "gzip"],
+    ["deflate, GZIP ; q=0.1", "gzip"],
+    ["gzip;q=0", undefined],
+    ["*, gzip;q=0", undefined],
+    ["*;q=0", undefined],
+    ["gzip;q=nonsense", undefined],
+    ["br", undefined],
+    ["gzipped", undefined],
+    ["", undefined],
+    [undefined, undefined],
+    ["gzip, deflate, br, zstd", "zstd"],
+    ["zstd;q=0.5, gzip;q=0.8", "gzip"],
+    ["zstd;q=0, *", "gzip"],
   ])("accept-encoding %s: %s", (header, expected) => {
-    expect(acceptsGzip(header)).toBe(expected);
+    expect(acceptedCoding(header, ["zstd", "gzip"])).toBe(expected);
+  });
+
+  test("a coding that this Node has not is not used", () => {
+    expect(acceptedCoding("zstd", ["gzip"])).toBeUndefined();
+    expect(acceptedCoding("gzip, zstd", ["gzip"])).toBe("gzip");
   });
 });
 

@@ -1,13 +1,44 @@
-import { pipeline, Readable } from "node:stream";
+import { pipeline, Readable, type Transform } from "node:stream";
 import { promisify } from "node:util";
-import { createGzip, gzip } from "node:zlib";
+import * as zlib from "node:zlib";
 import type { FastifyInstance, FastifyReply } from "fastify";
 
-const compressed = promisify(gzip);
 /** Shorter bodies fit into one packet without compression. */
 const LEAST_BYTES = 1400;
 /** The fastest level: K-lines shrink to a third. The best level takes ten times as long to save another tenth. */
 const LEVEL = 1;
+
+/** A way to compress bodies. */
+interface Coding {
+  readonly whole: (body: Buffer | string) => Promise<Buffer>;
+  readonly pieces: () => Transform;
+}
+
+/** What `node:zlib` has from Node 22.15 on; the types are those of the oldest Node that is supported. */
+interface Zstd {
+  readonly zstdCompress: typeof zlib.brotliCompress;
+  readonly createZstdCompress: typeof zlib.createBrotliCompress;
+  readonly constants: { readonly ZSTD_c_compressionLevel: number };
+}
+
+/** The codings that this Node has, by name, those first that take less time. */
+export const CODINGS: ReadonlyMap<string, Coding> = new Map([...zstdOf(zlib), ["gzip", gzipCoding()]]);
+
+function gzipCoding(): Coding {
+  const compress = promisify<zlib.InputType, zlib.ZlibOptions, Buffer>(zlib.gzip);
+  return {
+    whole: (body) => compress(body, { level: LEVEL }),
+    pieces: () => zlib.createGzip({ level: LEVEL }),
+  };
+}
+
+function zstdOf(node: object): [string, Coding][] {
+  const { zstdCompress, createZstdCompress, constants } = node as Partial<Zstd>;
+  if (zstdCompress === undefined || createZstdCompress === undefined || constants === undefined) return [];
+  const options = { params: { [constants.ZSTD_c_compressionLevel]: LEVEL } };
+  const compress = promisify<zlib.InputType, zlib.BrotliOptions, Buffer>(zstdCompress);
+  return [["zstd", { whole: (body) => compress(body, options), pieces: () => createZstdCompress(options) }]];
+}
 
 /** Compresses bodies for clients that accept it, off the main thread. */
 export function addCompression(app: FastifyInstance): void {
@@ -15,14 +46,17 @@ export function addCompression(app: FastifyInstance): void {
     const isWhole = typeof payload === "string" || Buffer.isBuffer(payload);
     if (isWhole ? payload.length < LEAST_BYTES : !(payload instanceof Readable)) return payload;
     varyBy(reply, "accept-encoding");
-    if (!acceptsGzip(request.headers["accept-encoding"])) return payload;
+    const name = acceptedCoding(request.headers["accept-encoding"], [...CODINGS.keys()]);
+    const coding = CODINGS.get(name ?? "");
+    if (name === undefined || coding === undefined) return payload;
+    void reply.header("content-encoding", name);
     if (!isWhole) {
-      void reply.header("content-encoding", "gzip").removeHeader("content-length");
+      void reply.removeHeader("content-length");
       // An aborted body destroys the compressed stream, and with it the connection.
-      return pipeline(payload as Readable, createGzip({ level: LEVEL }), () => {});
+      return pipeline(payload as Readable, coding.pieces(), () => {});
     }
-    const body = await compressed(payload, { level: LEVEL });
-    void reply.header("content-encoding", "gzip").header("content-length", body.length);
+    const body = await coding.whole(payload);
+    void reply.header("content-length", body.length);
     return body;
   });
 }
@@ -33,15 +67,24 @@ export function varyBy(reply: FastifyReply, header: string): void {
   void reply.header("vary", said === undefined ? header : `${String(said)}, ${header}`);
 }
 
-/** Whether an `accept-encoding` header permits gzip (RFC 9110): by name or by `*`, with a weight above 0. */
-export function acceptsGzip(header: string | string[] | undefined): boolean {
+/**
+ * The coding that an `accept-encoding` header asks for (RFC 9110): of the greatest weight above 0, and of several with
+ * the same one the first of those that are offered. `*` stands for gzip, which every client decodes that decodes anything.
+ */
+export function acceptedCoding(
+  header: string | string[] | undefined,
+  offered: readonly string[],
+): string | undefined {
   const weights = new Map<string, number>();
   for (const part of String(header ?? "")
     .toLowerCase()
     .split(",")) {
     const [coding = "", ...parameters] = part.split(";").map((text) => text.trim());
-    const weight = parameters.find((text) => text.startsWith("q="))?.slice(2);
-    weights.set(coding, weight === undefined ? 1 : Number(weight));
+    const weight = Number(parameters.find((text) => text.startsWith("q="))?.slice(2) ?? 1);
+    weights.set(coding === "x-gzip" ? "gzip" : coding, weight);
   }
-  return (weights.get("gzip") ?? weights.get("x-gzip") ?? weights.get("*") ?? 0) > 0;
+  const weightOf = (name: string): number =>
+    weights.get(name) ?? (name === "gzip" ? weights.get("*") : undefined) ?? 0;
+  const most = Math.max(...offered.map(weightOf).filter((weight) => weight > 0));
+  return offered.find((name) => weightOf(name) === most);
 }

@@ -73,7 +73,8 @@ function setReplay({ clock, regions }: Replay, body: unknown): void {
     const at = typeof time === "string" ? parseReplayTime(time, regions) : time;
     clock.set({ ...(at === undefined ? {} : { time: at }), ...(speed === undefined ? {} : { speed }) });
   } catch (error) {
-    if (error instanceof UsageError) throw new RequestError("INVALID_PARAMETER", error.message);
+    if (error instanceof UsageError)
+      throw new RequestError("INVALID_PARAMETER", [error.message, error.hint ?? []].flat().join("; "));
     throw error;
   }
 }

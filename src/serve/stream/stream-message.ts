@@ -9,16 +9,19 @@ export const MAX_MESSAGE_BYTES = 1024 * 1024;
 /** Most symbols of one connection. */
 export const MAX_SUBSCRIPTIONS = 20_000;
 
-const shape = z.object({
-  op: z.enum(["subscribe", "unsubscribe"], { error: 'op is not "subscribe" or "unsubscribe"' }),
-  channel: z.string({ error: "channel is not a text" }).optional(),
-  symbols: z
-    .array(z.string({ error: "symbols has an entry that is not a text" }), {
-      error: "symbols is not a list",
-    })
-    .min(1, { error: "symbols is empty" })
-    .max(MAX_SUBSCRIPTIONS, { error: `symbols has more than ${MAX_SUBSCRIPTIONS} entries` }),
-});
+const shape = z.object(
+  {
+    op: z.enum(["subscribe", "unsubscribe"], { error: 'op is not "subscribe" or "unsubscribe"' }),
+    channel: z.string({ error: "channel is not a text" }).optional(),
+    symbols: z
+      .array(z.string({ error: "symbols has an entry that is not a text" }), {
+        error: "symbols is not a list",
+      })
+      .min(1, { error: "symbols is empty" })
+      .max(MAX_SUBSCRIPTIONS, { error: `symbols has more than ${MAX_SUBSCRIPTIONS} entries` }),
+  },
+  { error: "message is not an object" },
+);
 
 /** What a client asks for. */
 export interface StreamCommand {

@@ -89,7 +89,7 @@ describe.skipIf(!pythonHas("polars", "pandas", "pyarrow", "duckdb", "pytz"))("Py
     const doc = readFileSync(join(import.meta.dirname, "../../../docs/service.md"), "utf8");
     const code = [...doc.matchAll(/```python\n([\s\S]*?)```/g)].map(([, lines]) => lines).join("\n");
     const file = join(temporaryFolder(), "lines.py");
-    writeFileSync(file, code.replaceAll("600330.SH,600519.SH", SYMBOLS.join(",")));
+    writeFileSync(file, code.replaceAll("600330.SH,510042.SH", SYMBOLS.join(",")));
     const read = await runPythonAsync("clients/read_service.py", file, served.service.url, KEY);
     const names = [
       "symbol",

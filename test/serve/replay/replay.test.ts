@@ -341,6 +341,9 @@ once("time and speed are set by a key that may, and each response says its time"
   expect((await post<{ message: string }>("/replay", { time: "2030-01-01" })).body.message).toBe(
     "time 2029-12-31T16:00:00.000Z is not in the lake, whose bars are from 2026-10-28T16:00:00.000Z to 2026-11-03T16:00:00.000Z",
   );
+  expect((await post<{ message: string }>("/replay", { time: "soon" })).body.message).toContain(
+    "; write it like 2026-11-20T09:25",
+  );
   expect((await ask<{ data: { speed: number } }>("/replay")).body.data.speed).toBe(0);
 });
 

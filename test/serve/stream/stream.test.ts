@@ -117,6 +117,7 @@ test("a message that cannot be carried out gets its reason", async () => {
     return (await client.next()).message;
   };
   expect(await messageOf("{")).toBe("message is not JSON");
+  expect(await messageOf([])).toBe("message is not an object");
   expect(await messageOf({ op: "jump" })).toBe('op is not "subscribe" or "unsubscribe"');
   expect(await messageOf({ op: "subscribe", channel: "depth", symbols: ["600000.SH"] })).toBe(
     'channel "depth" is not served; the only one is "quotes"',

@@ -1,9 +1,10 @@
 import type { TimeRange } from "../../../core/time.js";
 import { type BarRun, bytesOf, compacted, firstNotBefore } from "../bar-runs.js";
+import type { GrowingRun } from "./run-memory.js";
 
 /** Bars of a symbol: all its bars with labels from `since` on. */
 export interface NewestRun {
-  readonly run: BarRun;
+  readonly run: GrowingRun;
   /** Epoch milliseconds. */
   readonly since: number;
 }
@@ -74,17 +75,18 @@ export class BarCache {
       // Runs that would evict most other entries are not cached.
       if ((run.end - run.start) * runs.length * 64 > this.#mostBytes / 2) continue;
       const own = compacted(run);
+      this.#remove(`${key} ${run.symbol}`);
       this.#put(`${key} ${run.symbol}`, { run: own, since, version, bytes: bytesOf(own) + ENTRY_BYTES });
     }
   }
 
-  /** Replaces what is cached of a symbol: the same bars, or with later ones. */
+  /** Replaces what is cached of a symbol: the same bars, or with later ones. Its turn to be evicted stays the same. */
   renew(key: string, version: string, { run, since }: NewestRun): void {
     this.#put(`${key} ${run.symbol}`, { run, since, version, bytes: bytesOf(run) + ENTRY_BYTES });
   }
 
   #put(name: string, cached: Entry): void {
-    this.#remove(name);
+    this.#bytes -= this.#entries.get(name)?.bytes ?? 0;
     this.#entries.set(name, cached);
     this.#bytes += cached.bytes;
     for (const oldest of this.#entries.keys()) {

@@ -1,109 +1,102 @@
-import { copyBits, isSet, putBit } from "../../../core/bits.js";
+import { isPresent, putBit } from "../../../core/bits.js";
 import { int64At, int64Words } from "../../../core/int64-words.js";
 import type { TimeRange } from "../../../core/time.js";
 import { REGIONS, type Region } from "../../../market/regions.js";
 import { dayRange } from "../../../market/sessions.js";
 import { regionOf } from "../../../market/symbol.js";
 import { localDate } from "../../../market/zone.js";
-import { DOUBLE_COLUMNS, type KlineValues, type NumberColumn } from "../../../wire/kline-columns.js";
-import { type BarRun, compacted, eachDouble, nothing } from "../bar-runs.js";
+import type { KlineValues, NumberColumn } from "../../../wire/kline-columns.js";
+import type { BarRun } from "../bar-runs.js";
+import { appendRows, type GrowingRun, memoryFor } from "./run-memory.js";
 
 /** The bars of a run, then those of another; undefined where not all of the other are later. */
-export function extendedRun(run: BarRun, later: BarRun): BarRun | undefined {
-  const [own, more] = [run.end - run.start, later.end - later.start];
-  if (more === 0) return run;
-  if (own === 0) return compacted(later);
-  if ((later.values.timestamp[later.start] as bigint) <= (run.values.timestamp[run.end - 1] as bigint))
-    return undefined;
-  const rows = own + more;
-  const values: KlineValues = {
-    timestamp: joinedIntegers(run, later, "timestamp"),
-    volume: joinedIntegers(run, later, "volume"),
-    doubles: eachDouble((name) => joinedColumns(run, later, name)),
-  };
-  return { symbol: run.symbol, values, start: 0, end: rows, found: rows };
-}
-
-function joinedIntegers(run: BarRun, later: BarRun, name: "timestamp" | "volume"): BigInt64Array {
-  const own = run.values[name].subarray(run.start, run.end);
-  const more = later.values[name].subarray(later.start, later.end);
-  const values = new BigInt64Array(own.length + more.length);
-  values.set(own);
-  values.set(more, own.length);
-  return values;
-}
-
-function joinedColumns(run: BarRun, later: BarRun, name: (typeof DOUBLE_COLUMNS)[number]): NumberColumn {
-  const [a, b] = [run.values.doubles[name], later.values.doubles[name]];
-  const [own, more] = [run.end - run.start, later.end - later.start];
-  // A column of nulls may have no values.
-  if (a.values.length === 0 && b.values.length === 0) return nothing(own + more);
-  const values = new Float64Array(own + more);
-  if (a.values.length > 0) values.set(a.values.subarray(run.start, run.end));
-  if (b.values.length > 0) values.set(b.values.subarray(later.start, later.end), own);
-  if (a.validity === undefined && b.validity === undefined) return { values, validity: undefined };
-  const validity = new Uint8Array(Math.ceil((own + more) / 8));
-  copyBits(a.validity, run.start, own, validity, 0);
-  copyBits(b.validity, later.start, more, validity, own);
-  return { values, validity };
+export function extendedRun(run: GrowingRun, later: BarRun): GrowingRun | undefined {
+  if (later.start === later.end) return run;
+  if (!isLater(later, run)) return undefined;
+  // Rows after those of the run are of a version that others read.
+  const isLast = run.memory?.used === run.end;
+  const memory = memoryFor(isLast ? run : { ...run, memory: undefined }, later, later.end - later.start);
+  const start = memory === run.memory ? run.start : 0;
+  if (memory !== run.memory) appendRows(memory, run);
+  appendRows(memory, later);
+  const { values, used: end } = memory;
+  return { symbol: run.symbol, values, start, end, found: end - start, memory };
 }
 
 /**
  * A run of days, each made of the minutes of a trading date, with later minutes added by the rules of `BAR_AGGREGATES`;
  * undefined where not all minutes are later than those of the days. Volumes are in shares.
  */
-export function extendedDays(run: BarRun, minutes: BarRun, dayOf: DayFinder): BarRun | undefined {
-  // The rows of the days, and space for a day of each minute: those that are not used are dropped.
-  const days = extendedRun(run, minutes);
-  if (days === undefined || minutes.start === minutes.end) return days;
+export function extendedDays(run: GrowingRun, minutes: BarRun, dayOf: DayFinder): GrowingRun | undefined {
+  if (minutes.start === minutes.end) return run;
+  if (!isLater(minutes, run)) return undefined;
   const region = regionOf(run.symbol) as Region;
-  const from = days.end - (minutes.end - minutes.start);
-  const times = int64Words(days.values.timestamp);
-  let last = from - 1;
-  let end = last < days.start ? Number.NEGATIVE_INFINITY : dayOf(int64At(times, last), region).end;
-  for (let row = from; row < days.end; row++) {
-    stateZeros(days.values, row);
-    const time = int64At(times, row);
-    if (time < end) addMinute(days.values, last, row);
-    else {
-      last += 1;
-      moveRow(days.values, row, last);
-      end = dayOf(time, region).end;
+  const times = int64Words(minutes.values.timestamp);
+  const own = run.end - run.start;
+  const firsts = firstMinutesOf(minutes, own === 0 ? undefined : Number(run.values.timestamp[run.end - 1]));
+  // The last day changes, so all days are written once more.
+  const memory = memoryFor(run, minutes, own + firsts.length);
+  const { values, used: start } = memory;
+  appendRows(memory, run);
+  for (let k = -1; k < firsts.length; k++) {
+    const from = k < 0 ? minutes.start : (firsts[k] as number);
+    if (k >= 0) {
+      appendRows(memory, { ...minutes, start: from, end: from + 1 });
+      stateZeros(values, memory.used - 1);
     }
+    const end = firsts[k + 1] ?? minutes.end;
+    for (let row = k < 0 ? from : from + 1; row < end; row++)
+      addMinute(values, memory.used - 1, minutes.values, row);
   }
-  return compacted({ ...days, end: last + 1, found: last + 1 - days.start });
+  const end = memory.used;
+  return { symbol: run.symbol, values, start, end, found: end - start, memory };
+
+  /** The first minute of each day after that of an instant. */
+  function firstMinutesOf({ start: first, end }: BarRun, last: number | undefined): number[] {
+    const found: number[] = [];
+    let dayEnd = last === undefined ? Number.NEGATIVE_INFINITY : dayOf(last, region).end;
+    for (let row = first; row < end; row++) {
+      const time = int64At(times, row);
+      if (time < dayEnd) continue;
+      found.push(row);
+      dayEnd = dayOf(time, region).end;
+    }
+    return found;
+  }
 }
 
-/** Some feeds set these prices to 0 in a bar without trades: see `statedPriceSql`. */
-function stateZeros({ doubles }: KlineValues, row: number): void {
-  for (const { values } of [doubles.open, doubles.high, doubles.low])
-    if (values[row] === 0) values[row] = doubles.close.values[row] as number;
+function isLater(later: BarRun, run: BarRun): boolean {
+  if (run.start === run.end) return true;
+  return (later.values.timestamp[later.start] as bigint) > (run.values.timestamp[run.end - 1] as bigint);
 }
 
-function addMinute({ timestamp, volume, doubles }: KlineValues, day: number, row: number): void {
-  const { high, low, close, amount } = doubles;
-  timestamp[day] = timestamp[row] as bigint;
-  volume[day] = (volume[day] as bigint) + (volume[row] as bigint);
-  high.values[day] = Math.max(high.values[day] as number, high.values[row] as number);
-  low.values[day] = Math.min(low.values[day] as number, low.values[row] as number);
-  close.values[day] = close.values[row] as number;
-  amount.values[day] = (amount.values[day] as number) + (amount.values[row] as number);
-  moveDouble(doubles.open_interest, row, day);
-  moveDouble(doubles.settlement_price, row, day);
+/** A price of a bar: some feeds set those of a bar without trades to 0, see `statedPriceSql`. */
+function stated({ values }: NumberColumn, close: number, row: number): number {
+  return values[row] === 0 ? close : (values[row] as number);
 }
 
-function moveRow({ timestamp, volume, doubles }: KlineValues, from: number, to: number): void {
-  if (from === to) return;
-  timestamp[to] = timestamp[from] as bigint;
-  volume[to] = volume[from] as bigint;
-  for (const name of DOUBLE_COLUMNS) moveDouble(doubles[name], from, to);
+function stateZeros({ doubles: { open, high, low, close } }: KlineValues, row: number): void {
+  for (const price of [open, high, low]) price.values[row] = stated(price, close.values[row] as number, row);
 }
 
-function moveDouble({ values, validity }: NumberColumn, from: number, to: number): void {
+function addMinute(days: KlineValues, day: number, minutes: KlineValues, row: number): void {
+  const [to, from] = [days.doubles, minutes.doubles];
+  const close = from.close.values[row] as number;
+  days.timestamp[day] = minutes.timestamp[row] as bigint;
+  days.volume[day] = (days.volume[day] as bigint) + (minutes.volume[row] as bigint);
+  to.high.values[day] = Math.max(to.high.values[day] as number, stated(from.high, close, row));
+  to.low.values[day] = Math.min(to.low.values[day] as number, stated(from.low, close, row));
+  to.close.values[day] = close;
+  to.amount.values[day] = (to.amount.values[day] as number) + (from.amount.values[row] as number);
+  copyDouble(from.open_interest, row, to.open_interest, day);
+  copyDouble(from.settlement_price, row, to.settlement_price, day);
+}
+
+function copyDouble(from: NumberColumn, row: number, to: NumberColumn, day: number): void {
   // A column of nulls may have no values, and its bits may be those of others.
-  if (values.length === 0) return;
-  values[to] = values[from] as number;
-  if (validity !== undefined) putBit(validity, to, isSet(validity, from));
+  if (to.values.length === 0) return;
+  to.values[day] = from.values[row] ?? 0;
+  if (to.validity !== undefined) putBit(to.validity, day, isPresent(from.validity, row));
 }
 
 /** The day of a region that contains an instant, local midnight to midnight. */
