@@ -24,7 +24,7 @@ import { plainKeys } from "../../src/serve/keys/key-ring.js";
 import { HAS_STORE, storeLakes } from "../object-store/store-lakes.js";
 import { fillSimulated } from "../sql/simulated-lake.js";
 import { SWEEP } from "../sweep.js";
-import { land, openSession, T0, temporaryFolder, temporaryLake } from "./temporary-lake.js";
+import { land, openSession, queryLake, T0, temporaryFolder, temporaryLake } from "./temporary-lake.js";
 
 const DAY_1 = "2026-11-19T07:00:00Z";
 const DAY_2 = "2026-11-20T07:00:00Z";
@@ -45,9 +45,7 @@ async function logOf(lake: Lake, versions: number): Promise<string[]> {
 }
 
 async function rowsOf(lake: Lake, sql: string, versions?: ReadonlyMap<string, number>): Promise<unknown[]> {
-  const { session } = await openReader(lake, {}, versions === undefined ? {} : { versions });
-  using reader = session;
-  return await reader.json(sql);
+  return queryLake(lake, sql, versions === undefined ? {} : { versions });
 }
 
 function datasetOf(output: string | undefined): DatasetSpec {

@@ -23,11 +23,10 @@ import { withdrawRows } from "../../../src/lake/land/withdraw-rows.js";
 import { checkTable } from "../../../src/lake/maintenance/check/check-table.js";
 import { optimize } from "../../../src/lake/maintenance/optimize.js";
 import { vacuum } from "../../../src/lake/maintenance/vacuum.js";
-import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { TABLES } from "../../../src/schema/tables.js";
 import { json, type Script, type Seen } from "../../faults/service/scripted-service.js";
-import { land, openSession, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
+import { land, openSession, queryLake, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
 import { barsOn, scriptedMarket } from "../scripted-market.js";
 
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2023-12-27" };
@@ -63,9 +62,7 @@ function fileOf(lake: Lake, year: number): string {
 }
 
 async function bars(lake: Lake): Promise<unknown[]> {
-  const { session } = await openReader(new Lake(lake.location));
-  using reader = session;
-  return await reader.json("SELECT symbol, trade_date, close FROM bars_1d ORDER BY ALL");
+  return queryLake(new Lake(lake.location), "SELECT symbol, trade_date, close FROM bars_1d ORDER BY ALL");
 }
 
 /** Number of rows in the existing files, according to the log. */
