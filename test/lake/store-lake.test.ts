@@ -234,8 +234,8 @@ describe.skipIf(!HAS_STORE)("a lake on a store", () => {
     const lake = stores.open(stores.newLocation());
     using session = await Session.open(lake.access);
     const years = [2022, 2023, 2024, 2025];
-    for (const year of years)
-      await land(session, lake, BARS_1D, [{ at: `${year}-11-19T07:00:00Z` }], { now: T0 + year });
+    const bars = years.map((year) => ({ at: `${year}-11-19T07:00:00Z` }));
+    await land(session, lake, BARS_1D, bars, { now: T0 });
     const asked = (sql: string) => async (): Promise<void> =>
       void (await reader.session.run(sql).then((result) => result.getRows()));
     const reader = await openReader(lake, { verify: true });
@@ -264,8 +264,8 @@ describe.skipIf(!HAS_STORE)("a lake on a store", () => {
   test("a question to many files has few connections, and a connection that the store has closed is replaced", async () => {
     const lake = stores.open(stores.newLocation());
     using session = await Session.open(lake.access);
-    for (let year = 2018; year < 2026; year++)
-      await land(session, lake, BARS_1D, [{ at: `${year}-11-19T07:00:00Z` }], { now: T0 + year });
+    const bars = Array.from({ length: 8 }, (_, n) => ({ at: `${2018 + n}-11-19T07:00:00Z` }));
+    await land(session, lake, BARS_1D, bars, { now: T0 });
     // Verification has other connections.
     const { session: reader } = await openReader(lake, { verify: false, threads: 2 });
     using own = reader;
