@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { SEED } from "../setup.js";
+import { cases } from "../sweep.js";
 import {
   type Counter,
   fixedWindow,
@@ -99,7 +100,11 @@ describe.each(Object.entries(SERVICES))("a service that counts by %s", (_, servi
         expect(outcome.part).toBeGreaterThanOrEqual(0.95);
         expect(outcome.lessons).toBeLessThanOrEqual(LESSONS_A_MINUTE + 0.02 * limit);
       }),
-      { numRuns: Number(process.env.RUNS ?? 5), seed: SEED, endOnFailure: true },
+      {
+        numRuns: Number(process.env.RUNS ?? cases({ few: 2, more: 5, all: 5 })),
+        seed: SEED,
+        endOnFailure: true,
+      },
     );
   });
 });

@@ -294,10 +294,10 @@ describe("a dataset", () => {
     for (const universe of [UNIVERSE, region])
       expect((await planDataset(early, of(universe))).warnings.join()).not.toMatch(/first seen/);
     const lake = new Lake(join(temporaryFolder(), "lake"));
-    await grow(lake, DAYS[100] as TradingDate, MIDDLE);
-    await grow(lake, DAYS[0] as TradingDate, DAYS[99] as TradingDate, { reference: false });
+    await grow(lake, DAYS[30] as TradingDate, DAYS[55] as TradingDate);
+    await grow(lake, DAYS[0] as TradingDate, DAYS[29] as TradingDate, { reference: false });
     const plan = await planDataset(lake, of(UNIVERSE));
-    expect(plan.first < (DAYS[100] as string)).toBe(true);
+    expect(plan.first < (DAYS[30] as string)).toBe(true);
     expect(plan.warnings.join()).toMatch(/the universe was first seen on/);
     expect((await planDataset(lake, of(region))).warnings.join()).toMatch(
       /the instruments of CN were first seen on .*: what was delisted before is missing/,

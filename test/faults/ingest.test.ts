@@ -5,6 +5,8 @@ import { type RunOptions, type RunReport, runPipeline } from "../../src/jobs/run
 import { BARS_1D } from "../../src/schema/bars.js";
 import { RUNS } from "../../src/schema/runs.js";
 import { queryLake, temporaryLake } from "../lake/temporary-lake.js";
+import { once } from "../once.js";
+import { cases, pickFrom } from "../sweep.js";
 import { virtualClock } from "./clock/virtual-clock.js";
 import { cutAfter, html, json, type Script, type Seen, startScripted } from "./service/scripted-service.js";
 
@@ -77,7 +79,7 @@ const WHOLE = [
   { symbol: "600519.SH", n: 5 },
 ];
 
-test("count and adjust=none are always sent, with both ends of the window", async () => {
+once("count and adjust=none are always sent, with both ends of the window", async () => {
   const { service, run } = await setUp(right);
   await run(DAILY, { symbols: SYMBOLS });
   expect(service.seen).toHaveLength(1);
@@ -91,7 +93,7 @@ test("count and adjust=none are always sent, with both ends of the window", asyn
   });
 });
 
-test("a run lands what it was given, and the next one asks for nothing and changes nothing", async () => {
+once("a run lands what it was given, and the next one asks for nothing and changes nothing", async () => {
   const { service, lake, run, query } = await setUp(right);
   const first = await run(DAILY, { symbols: SYMBOLS });
   expect(first).toMatchObject({ status: "complete", rows: 8, requests: { sent: 1, answered: 1 } });
@@ -106,7 +108,7 @@ test("a run lands what it was given, and the next one asks for nothing and chang
   expect(await dataVersions()).toEqual(versions);
 });
 
-test("a symbol that has nothing is not requested again; a new one is asked for alone", async () => {
+once("a symbol that has nothing is not requested again; a new one is asked for alone", async () => {
   const { service, run, query } = await setUp(right);
   await run(DAILY, { symbols: ["600519.SH", "601398.SH"] });
   await run(DAILY, { symbols: ["600519.SH", "601398.SH", "000001.SZ"] });
@@ -118,7 +120,7 @@ test("a symbol that has nothing is not requested again; a new one is asked for a
   ]);
 });
 
-test("an earlier start asks for the new part alone", async () => {
+once("an earlier start asks for the new part alone", async () => {
   const { service, run, query } = await setUp(right);
   await run(DAILY, { symbols: ["600519.SH"], from: "2024-01-10" });
   await run(DAILY, { symbols: ["600519.SH"], from: "2024-01-01" });
@@ -130,22 +132,25 @@ test("an earlier start asks for the new part alone", async () => {
   expect(await query(BARS_PER_SYMBOL)).toEqual([{ symbol: "600519.SH", n: 5 }]);
 });
 
-test("the days between two windows that were asked for are no holidays: a later run asks for them", async () => {
-  const weeks = Array.from({ length: 20 }, (_, week) => DAYS.map((day) => day + 7 * week * DAY)).flat();
-  const market = { "000001.SH": weeks, "600519.SH": weeks };
-  const { service, run, query } = await setUp(
-    (seen, response) => json(response, 200, { data: answer(seen, market) }),
-    NOW + 19 * 7 * DAY,
-  );
-  const symbols = Object.keys(market);
-  await run(DAILY, { symbols, from: "2024-01-08", to: "2024-02-01" });
-  await run(DAILY, { symbols, from: "2024-05-01" });
-  expect((await run(DAILY, { symbols, from: "2024-01-08" })).status).toBe("complete");
-  expect(service.seen).toHaveLength(3);
-  expect(await query(BARS_PER_SYMBOL)).toEqual(symbols.map((symbol) => ({ symbol, n: 100 })));
-});
+once(
+  "the days between two windows that were asked for are no holidays: a later run asks for them",
+  async () => {
+    const weeks = Array.from({ length: 20 }, (_, week) => DAYS.map((day) => day + 7 * week * DAY)).flat();
+    const market = { "000001.SH": weeks, "600519.SH": weeks };
+    const { service, run, query } = await setUp(
+      (seen, response) => json(response, 200, { data: answer(seen, market) }),
+      NOW + 19 * 7 * DAY,
+    );
+    const symbols = Object.keys(market);
+    await run(DAILY, { symbols, from: "2024-01-08", to: "2024-02-01" });
+    await run(DAILY, { symbols, from: "2024-05-01" });
+    expect((await run(DAILY, { symbols, from: "2024-01-08" })).status).toBe("complete");
+    expect(service.seen).toHaveLength(3);
+    expect(await query(BARS_PER_SYMBOL)).toEqual(symbols.map((symbol) => ({ symbol, n: 100 })));
+  },
+);
 
-test("the days that are checked again begin at the midnight of each region", async () => {
+once("the days that are checked again begin at the midnight of each region", async () => {
   const market = { "600519.SH": DAYS, "AAPL.US": DAYS.map((day) => day + 13 * 3_600_000) };
   const { service, clock, run } = await setUp((seen, response) =>
     json(response, 200, { data: answer(seen, market) }),
@@ -164,28 +169,31 @@ test("the days that are checked again begin at the midnight of each region", asy
   });
 });
 
-test("while a session runs its bars are not final: the next run asks for that day again and replaces it", async () => {
-  let close = 10;
-  const { service, clock, run, query } = await setUp((seen, response) => {
-    const data = answer(seen, { "600519.SH": DAYS });
-    const last = data["600519.SH"] as Bars & { close: number[]; high: number[]; timestamp: number[] };
-    const n = last.timestamp.indexOf(DAYS[4] as number);
-    if (n >= 0) last.close[n] = last.high[n] = close;
-    json(response, 200, { data });
-  }, Date.parse("2024-01-12T03:00:00Z"));
-  await run(DAILY, { symbols: ["600519.SH"] });
-  expect(await query("SELECT count(*)::INT AS n FROM bars_1d WHERE NOT is_final")).toEqual([{ n: 1 }]);
-  close = 11;
-  clock.advance(DAY);
-  const second = await run(DAILY, { symbols: ["600519.SH"] });
-  expect(Number(service.seen[1]?.query.get("start_time"))).toBe(DAYS[4]);
-  expect(second.landed).toMatchObject([{ inserted: 0, updated: 1 }]);
-  expect(await query("SELECT close, is_final FROM bars_1d ORDER BY trade_date DESC LIMIT 1")).toEqual([
-    { close: 11, is_final: true },
-  ]);
-});
+once(
+  "while a session runs its bars are not final: the next run asks for that day again and replaces it",
+  async () => {
+    let close = 10;
+    const { service, clock, run, query } = await setUp((seen, response) => {
+      const data = answer(seen, { "600519.SH": DAYS });
+      const last = data["600519.SH"] as Bars & { close: number[]; high: number[]; timestamp: number[] };
+      const n = last.timestamp.indexOf(DAYS[4] as number);
+      if (n >= 0) last.close[n] = last.high[n] = close;
+      json(response, 200, { data });
+    }, Date.parse("2024-01-12T03:00:00Z"));
+    await run(DAILY, { symbols: ["600519.SH"] });
+    expect(await query("SELECT count(*)::INT AS n FROM bars_1d WHERE NOT is_final")).toEqual([{ n: 1 }]);
+    close = 11;
+    clock.advance(DAY);
+    const second = await run(DAILY, { symbols: ["600519.SH"] });
+    expect(Number(service.seen[1]?.query.get("start_time"))).toBe(DAYS[4]);
+    expect(second.landed).toMatchObject([{ inserted: 0, updated: 1 }]);
+    expect(await query("SELECT close, is_final FROM bars_1d ORDER BY trade_date DESC LIMIT 1")).toEqual([
+      { close: 11, is_final: true },
+    ]);
+  },
+);
 
-test.each([10_000, 5000])(
+test.each(pickFrom([10_000, 5000], cases({ few: 1, more: 2, all: 2 })))(
   "a service that stops at %i bars is paged back until the window is whole",
   async (cap) => {
     const minutes = Array.from({ length: 12_345 }, (_, i) => Date.parse("2024-01-01T01:31:00Z") + i * 60_000);
@@ -217,57 +225,65 @@ test.each([10_000, 5000])(
   },
 );
 
-test.each([
+const CUTS = [
   ["of the first response", 3, 600],
   ["of a page", 6, 640],
   ["of a page, with its first minute alone", 7, 843],
-])("a cut in the first day %s is seen: nothing of that day is lost", async (_, days, cap) => {
-  const minutes = DAYS.concat(DAYS.map((day) => day + 7 * DAY))
-    .slice(0, days)
-    .flatMap((day) =>
-      Array.from({ length: 241 }, (__, i) => day + (9.5 * 60 + i + (i > 120 ? 90 : 0)) * 60_000),
+] as const;
+test.each(pickFrom(CUTS, cases({ few: 2, more: 3, all: 3 }), [2]))(
+  "a cut in the first day %s is seen: nothing of that day is lost",
+  async (_, days, cap) => {
+    const minutes = DAYS.concat(DAYS.map((day) => day + 7 * DAY))
+      .slice(0, days)
+      .flatMap((day) =>
+        Array.from({ length: 241 }, (__, i) => day + (9.5 * 60 + i + (i > 120 ? 90 : 0)) * 60_000),
+      );
+    const market = { "600519.SH": minutes, "000001.SZ": minutes };
+    const { run, query } = await setUp(
+      (seen, response) => json(response, 200, { data: answer(seen, market, cap) }),
+      NOW + 7 * DAY,
     );
-  const market = { "600519.SH": minutes, "000001.SZ": minutes };
-  const { run, query } = await setUp(
-    (seen, response) => json(response, 200, { data: answer(seen, market, cap) }),
-    NOW + 7 * DAY,
-  );
-  await run({ ...DAILY, period: "1m", from: "2024-01-08" }, { symbols: SYMBOLS });
-  expect(
-    await query("SELECT symbol, count(*)::INT AS n FROM bars_1m GROUP BY symbol ORDER BY symbol"),
-  ).toEqual([
-    { symbol: "000001.SZ", n: 241 * days },
-    { symbol: "600519.SH", n: 241 * days },
-  ]);
-});
+    await run({ ...DAILY, period: "1m", from: "2024-01-08" }, { symbols: SYMBOLS });
+    expect(
+      await query("SELECT symbol, count(*)::INT AS n FROM bars_1m GROUP BY symbol ORDER BY symbol"),
+    ).toEqual([
+      { symbol: "000001.SZ", n: 241 * days },
+      { symbol: "600519.SH", n: 241 * days },
+    ]);
+  },
+);
 
-test.each([
+const REFUSALS = [
   ["states it", ": at most 30"],
   ["does not state it", ""],
-])("a service that takes fewer symbols and %s gets smaller requests, in the same run", async (_, stated) => {
-  const record = { period_end: "2023-09-30", announce_date: null, total_assets: 1 };
-  const many = Array.from({ length: 118 }, (__, i) => `${601_000 + i}.SH`);
-  const market = { ...MARKET, ...Object.fromEntries(many.map((symbol) => [symbol, DAYS])) };
-  const { service, run, query } = await setUp((seen, response) => {
-    const symbols = (seen.query.get("symbols") ?? "").split(",");
-    if (symbols.length > 30)
-      return json(response, 400, { code: "INVALID_PARAMETER", message: `too many symbols${stated}` });
-    const isBars = seen.path === "/v1/klines/batch";
-    const data = isBars ? answer(seen, market) : Object.fromEntries(symbols.map((one) => [one, [record]]));
-    json(response, 200, { data });
-  });
-  const symbols = [...SYMBOLS, ...many];
-  expect(await run(DAILY, { symbols })).toMatchObject({ status: "complete", failures: [] });
-  expect(await query(BARS_PER_SYMBOL)).toEqual([...WHOLE, ...many.map((symbol) => ({ symbol, n: 5 }))]);
-  const sheets: PipelineDefinition = { name: "sheets", kind: "statements", tables: ["balance_sheet"] };
-  expect(await run(sheets, { symbols })).toMatchObject({ status: "complete", failures: [] });
-  expect(await query("SELECT count(*)::INT AS n FROM raw.balance_sheet")).toEqual([{ n: 120 }]);
-  const sent = service.seen.length;
-  for (const one of [DAILY, sheets]) expect((await run(one, { symbols })).requests.sent).toBe(0);
-  expect(service.seen).toHaveLength(sent);
-});
+] as const;
+test.each(pickFrom(REFUSALS, cases({ few: 1, more: 2, all: 2 })))(
+  "a service that takes fewer symbols and %s gets smaller requests, in the same run",
+  async (_, stated) => {
+    const record = { period_end: "2023-09-30", announce_date: null, total_assets: 1 };
+    const many = Array.from({ length: 118 }, (__, i) => `${601_000 + i}.SH`);
+    const market = { ...MARKET, ...Object.fromEntries(many.map((symbol) => [symbol, DAYS])) };
+    const { service, run, query } = await setUp((seen, response) => {
+      const symbols = (seen.query.get("symbols") ?? "").split(",");
+      if (symbols.length > 30)
+        return json(response, 400, { code: "INVALID_PARAMETER", message: `too many symbols${stated}` });
+      const isBars = seen.path === "/v1/klines/batch";
+      const data = isBars ? answer(seen, market) : Object.fromEntries(symbols.map((one) => [one, [record]]));
+      json(response, 200, { data });
+    });
+    const symbols = [...SYMBOLS, ...many];
+    expect(await run(DAILY, { symbols })).toMatchObject({ status: "complete", failures: [] });
+    expect(await query(BARS_PER_SYMBOL)).toEqual([...WHOLE, ...many.map((symbol) => ({ symbol, n: 5 }))]);
+    const sheets: PipelineDefinition = { name: "sheets", kind: "statements", tables: ["balance_sheet"] };
+    expect(await run(sheets, { symbols })).toMatchObject({ status: "complete", failures: [] });
+    expect(await query("SELECT count(*)::INT AS n FROM raw.balance_sheet")).toEqual([{ n: 120 }]);
+    const sent = service.seen.length;
+    for (const one of [DAILY, sheets]) expect((await run(one, { symbols })).requests.sent).toBe(0);
+    expect(service.seen).toHaveLength(sent);
+  },
+);
 
-test("a page that fails leaves a gap that the next run asks for", async () => {
+once("a page that fails leaves a gap that the next run asks for", async () => {
   const minutes = Array.from({ length: 7000 }, (_, i) => Date.parse("2024-01-01T01:31:00Z") + i * 60_000);
   let broken = true;
   const { service, run, query } = await setUp((seen, response, index) => {
@@ -285,7 +301,7 @@ test("a page that fails leaves a gap that the next run asks for", async () => {
   expect(await query("SELECT count(*)::INT AS n FROM bars_1m")).toEqual([{ n: 7000 }]);
 });
 
-test.each([
+once.each([
   [401, "UNAUTHORIZED", "refused"],
   [403, "NO_KLINE_BATCH_PERMISSION", "refused"],
 ] as const)("a %i stops the run at once, and the lake stays as it was", async (status, code, outcome) => {
@@ -309,7 +325,7 @@ test.each([
   ]);
 });
 
-test("failures in a row end the run; what failed is asked for by the next one", async () => {
+once("failures in a row end the run; what failed is asked for by the next one", async () => {
   let broken = true;
   const others = Array.from({ length: 3000 }, (_, i) => `${601_000 + i}.SH`);
   const market = { ...MARKET, ...Object.fromEntries(others.map((symbol) => [symbol, DAYS.slice(0, 1)])) };
@@ -333,7 +349,7 @@ test("failures in a row end the run; what failed is asked for by the next one", 
   expect((await query(BARS_PER_SYMBOL)).slice(0, 2)).toEqual(WHOLE);
 });
 
-test("a connection that breaks in the body is asked again, and nothing is doubled", async () => {
+once("a connection that breaks in the body is asked again, and nothing is doubled", async () => {
   const { run, query, service } = await setUp((seen, response, index) => {
     const body = JSON.stringify({ data: answer(seen, MARKET) });
     if (index === 0) cutAfter(response, body, 200);
@@ -344,62 +360,65 @@ test("a connection that breaks in the body is asked again, and nothing is double
   expect(await query(BARS_PER_SYMBOL)).toEqual(WHOLE);
 });
 
-test("of a delivery with defects the good part lands, and each defect is stored with its reason", async () => {
-  const { run, query } = await setUp((seen, response) => {
-    const nulls = bars(DAYS);
-    (nulls.close as unknown[])[1] = null;
-    const unequal = bars(DAYS);
-    (unequal.high as unknown[]).pop();
-    const inverted = bars(DAYS);
-    (inverted.high as unknown[])[0] = 1;
-    const fraction = bars(DAYS);
-    (fraction.volume as unknown[])[2] = 1.5;
-    const outside = bars([...DAYS, Date.parse("2025-01-01T16:00:00Z")]);
-    const asked = new Set(["699999.SH", ...(seen.query.get("symbols") ?? "").split(",")]);
-    const returned = Object.entries({
-      "600001.SH": nulls,
-      "600002.SH": unequal,
-      "600003.SH": inverted,
-      "600004.SH": fraction,
-      "600005.SH": outside,
-      "600006.SH": bars(DAYS),
-      "699999.SH": bars(DAYS),
+once(
+  "of a delivery with defects the good part lands, and each defect is stored with its reason",
+  async () => {
+    const { run, query } = await setUp((seen, response) => {
+      const nulls = bars(DAYS);
+      (nulls.close as unknown[])[1] = null;
+      const unequal = bars(DAYS);
+      (unequal.high as unknown[]).pop();
+      const inverted = bars(DAYS);
+      (inverted.high as unknown[])[0] = 1;
+      const fraction = bars(DAYS);
+      (fraction.volume as unknown[])[2] = 1.5;
+      const outside = bars([...DAYS, Date.parse("2025-01-01T16:00:00Z")]);
+      const asked = new Set(["699999.SH", ...(seen.query.get("symbols") ?? "").split(",")]);
+      const returned = Object.entries({
+        "600001.SH": nulls,
+        "600002.SH": unequal,
+        "600003.SH": inverted,
+        "600004.SH": fraction,
+        "600005.SH": outside,
+        "600006.SH": bars(DAYS),
+        "699999.SH": bars(DAYS),
+      });
+      json(response, 200, { data: Object.fromEntries(returned.filter(([symbol]) => asked.has(symbol))) });
     });
-    json(response, 200, { data: Object.fromEntries(returned.filter(([symbol]) => asked.has(symbol))) });
-  });
-  const symbols = [1, 2, 3, 4, 5, 6].map((n) => `60000${n}.SH`);
-  const report = await run(DAILY, { symbols });
-  expect(report.status).toBe("partial");
-  const week = { start: DAYS[0], end: Date.parse("2024-01-13T16:00:00Z") };
-  const day = (n: number) => ({ start: DAYS[n], end: DAYS[n + 1] });
-  expect(report.completeness[0]?.setAside).toEqual([
-    { symbol: "600001.SH", window: day(1), bars: 1 },
-    { symbol: "600002.SH", window: week, bars: 5 },
-    { symbol: "600003.SH", window: day(0), bars: 1 },
-    { symbol: "600004.SH", window: day(2), bars: 1 },
-  ]);
-  expect(report.completeness[0]?.unexplained).toMatchObject([{ symbol: "600005.SH" }]);
-  expect(await query(BARS_PER_SYMBOL)).toEqual([
-    { symbol: "600001.SH", n: 4 },
-    { symbol: "600003.SH", n: 4 },
-    { symbol: "600004.SH", n: 4 },
-    { symbol: "600005.SH", n: 5 },
-    { symbol: "600006.SH", n: 5 },
-  ]);
-  const rejects = await query<{ symbol: string; rule: string }>(
-    "SELECT DISTINCT symbol, rule FROM rejects ORDER BY symbol, rule",
-  );
-  expect(rejects).toEqual([
-    { symbol: "600001.SH", rule: "null_in_required" },
-    { symbol: "600002.SH", rule: "unequal_lengths" },
-    { symbol: "600003.SH", rule: "high_below_low" },
-    { symbol: "600004.SH", rule: "fraction_in_integer" },
-    { symbol: "600005.SH", rule: "outside_window" },
-    { symbol: "699999.SH", rule: "not_requested" },
-  ]);
-});
+    const symbols = [1, 2, 3, 4, 5, 6].map((n) => `60000${n}.SH`);
+    const report = await run(DAILY, { symbols });
+    expect(report.status).toBe("partial");
+    const week = { start: DAYS[0], end: Date.parse("2024-01-13T16:00:00Z") };
+    const day = (n: number) => ({ start: DAYS[n], end: DAYS[n + 1] });
+    expect(report.completeness[0]?.setAside).toEqual([
+      { symbol: "600001.SH", window: day(1), bars: 1 },
+      { symbol: "600002.SH", window: week, bars: 5 },
+      { symbol: "600003.SH", window: day(0), bars: 1 },
+      { symbol: "600004.SH", window: day(2), bars: 1 },
+    ]);
+    expect(report.completeness[0]?.unexplained).toMatchObject([{ symbol: "600005.SH" }]);
+    expect(await query(BARS_PER_SYMBOL)).toEqual([
+      { symbol: "600001.SH", n: 4 },
+      { symbol: "600003.SH", n: 4 },
+      { symbol: "600004.SH", n: 4 },
+      { symbol: "600005.SH", n: 5 },
+      { symbol: "600006.SH", n: 5 },
+    ]);
+    const rejects = await query<{ symbol: string; rule: string }>(
+      "SELECT DISTINCT symbol, rule FROM rejects ORDER BY symbol, rule",
+    );
+    expect(rejects).toEqual([
+      { symbol: "600001.SH", rule: "null_in_required" },
+      { symbol: "600002.SH", rule: "unequal_lengths" },
+      { symbol: "600003.SH", rule: "high_below_low" },
+      { symbol: "600004.SH", rule: "fraction_in_integer" },
+      { symbol: "600005.SH", rule: "outside_window" },
+      { symbol: "699999.SH", rule: "not_requested" },
+    ]);
+  },
+);
 
-test("a symbol whose response was unusable is not taken for one that has nothing", async () => {
+once("a symbol whose response was unusable is not taken for one that has nothing", async () => {
   let broken = true;
   const { service, run, query } = await setUp((seen, response) => {
     const data = answer(seen, MARKET);
@@ -414,7 +433,7 @@ test("a symbol whose response was unusable is not taken for one that has nothing
   expect(await query(BARS_PER_SYMBOL)).toEqual(WHOLE);
 });
 
-test("reference data is a dated snapshot: a change makes a version, an absence ends one", async () => {
+once("reference data is a dated snapshot: a change makes a version, an absence ends one", async () => {
   let name = "old";
   const { clock, run, query } = await setUp((seen, response) => {
     const one = (symbol: string, called: string) => ({
@@ -466,7 +485,7 @@ test("reference data is a dated snapshot: a change makes a version, an absence e
   expect(await query("SELECT DISTINCT rule FROM rejects")).toEqual([{ rule: "wrong_type" }]);
 });
 
-test("reference data: what failed is asked for by the next run, and nothing else", async () => {
+once("reference data: what failed is asked for by the next run, and nothing else", async () => {
   let isBroken = true;
   const { service, run, query } = await setUp((seen, response) => {
     const exchange = /exchanges\/(\w+)/.exec(seen.path)?.[1];
@@ -497,7 +516,7 @@ test("reference data: what failed is asked for by the next run, and nothing else
   expect((await run(reference)).requests.sent).toBe(0);
 });
 
-test("statements: a restatement is a separate version, unknown numeric fields land", async () => {
+once("statements: a restatement is a separate version, unknown numeric fields land", async () => {
   let assets = 100;
   const { clock, run, query } = await setUp((_, response) => {
     const record = {
@@ -536,49 +555,52 @@ test("statements: a restatement is a separate version, unknown numeric fields la
   );
 });
 
-test("statements: new fields become columns, a field that is left out remains, and one of another type is set aside", async () => {
-  const record = (period_end: string, fields: object): object => ({
-    period_end,
-    announce_date: null,
-    ...fields,
-  });
-  let records = [record("2023-03-31", { total_assets: 1, currency: "CNY" })];
-  const { clock, run, query } = await setUp((_, response) =>
-    json(response, 200, { data: { "600519.SH": records } }),
-  );
-  const financials: PipelineDefinition = {
-    name: "financials",
-    kind: "statements",
-    tables: ["balance_sheet"],
-  };
-  await run(financials, { symbols: SYMBOLS });
-  clock.advance(DAY);
-  records = [
-    record("2023-06-30", { total_assets: 2, audited: true, parts: [1] }),
-    record("2023-09-30", { total_assets: "3", currency: "CNY" }),
-    record("2023-12-31", { total_assets: 4, currency: 5, audited: false }),
-  ];
-  const report = await run(financials, { symbols: SYMBOLS });
-  expect(report.rejected).toMatchObject([{ rule: "wrong_type", rows: 2 }]);
-  expect(await query("SELECT reason FROM rejects ORDER BY reason")).toEqual([
-    {
-      reason:
-        '600519.SH 2023-09-30: table balance_sheet, column total_assets is double, and "3" is string; a column\'s type never changes',
-    },
-    {
-      reason:
-        "600519.SH 2023-12-31: table balance_sheet, column currency is string, and 5 is double; a column's type never changes",
-    },
-  ]);
-  expect(
-    await query("SELECT total_assets, currency, audited FROM raw.balance_sheet ORDER BY period_end"),
-  ).toEqual([
-    { total_assets: 1, currency: "CNY", audited: null },
-    { total_assets: 2, currency: null, audited: true },
-  ]);
-});
+once(
+  "statements: new fields become columns, a field that is left out remains, and one of another type is set aside",
+  async () => {
+    const record = (period_end: string, fields: object): object => ({
+      period_end,
+      announce_date: null,
+      ...fields,
+    });
+    let records = [record("2023-03-31", { total_assets: 1, currency: "CNY" })];
+    const { clock, run, query } = await setUp((_, response) =>
+      json(response, 200, { data: { "600519.SH": records } }),
+    );
+    const financials: PipelineDefinition = {
+      name: "financials",
+      kind: "statements",
+      tables: ["balance_sheet"],
+    };
+    await run(financials, { symbols: SYMBOLS });
+    clock.advance(DAY);
+    records = [
+      record("2023-06-30", { total_assets: 2, audited: true, parts: [1] }),
+      record("2023-09-30", { total_assets: "3", currency: "CNY" }),
+      record("2023-12-31", { total_assets: 4, currency: 5, audited: false }),
+    ];
+    const report = await run(financials, { symbols: SYMBOLS });
+    expect(report.rejected).toMatchObject([{ rule: "wrong_type", rows: 2 }]);
+    expect(await query("SELECT reason FROM rejects ORDER BY reason")).toEqual([
+      {
+        reason:
+          '600519.SH 2023-09-30: table balance_sheet, column total_assets is double, and "3" is string; a column\'s type never changes',
+      },
+      {
+        reason:
+          "600519.SH 2023-12-31: table balance_sheet, column currency is string, and 5 is double; a column's type never changes",
+      },
+    ]);
+    expect(
+      await query("SELECT total_assets, currency, audited FROM raw.balance_sheet ORDER BY period_end"),
+    ).toEqual([
+      { total_assets: 1, currency: "CNY", audited: null },
+      { total_assets: 2, currency: null, audited: true },
+    ]);
+  },
+);
 
-test("statements: fields named like the lake's own columns, or spelt otherwise, hurt nothing", async () => {
+once("statements: fields named like the lake's own columns, or spelt otherwise, hurt nothing", async () => {
   const fields = {
     REGION: "XX",
     region: 5,
@@ -603,7 +625,7 @@ test("statements: fields named like the lake's own columns, or spelt otherwise, 
   ).toEqual([{ symbol: "600519.SH", region: "CN", total_assets: 3, other: 1, rule: 7, occurrence: 8 }]);
 });
 
-test("an interrupted run lands what it has, and the next one goes on", async () => {
+once("an interrupted run lands what it has, and the next one goes on", async () => {
   const controller = new AbortController();
   const { lake, clock, run, query, service } = await setUp((seen, response, index) => {
     if (index === 1) controller.abort();

@@ -7,10 +7,9 @@ import { ServiceClient } from "../../src/client/service-client.js";
 import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline/definition.js";
 import { type RunEnvironment, type RunOptions, runPipeline } from "../../src/jobs/run/run-pipeline.js";
 import { Lake } from "../../src/lake/lake.js";
-import { openReader } from "../../src/lake/open-reader.js";
 import { RequestLeases } from "../../src/lake/requests/request-leases.js";
 import { barsOn } from "../jobs/scripted-market.js";
-import { temporaryLake } from "../lake/temporary-lake.js";
+import { queryLake, temporaryLake } from "../lake/temporary-lake.js";
 import { virtualClock } from "./clock/virtual-clock.js";
 import { json, type Script, type Seen, startScripted } from "./service/scripted-service.js";
 
@@ -70,9 +69,7 @@ function askedTwice(seen: readonly Seen[]): string[] {
 }
 
 async function barsIn(lake: Lake, table: string): Promise<unknown> {
-  const { session } = await openReader(lake, { threads: 1 });
-  using reader = session;
-  return await reader.json(`SELECT symbol, count(*)::INT AS n FROM ${table} GROUP BY symbol ORDER BY symbol`);
+  return queryLake(lake, `SELECT symbol, count(*)::INT AS n FROM ${table} GROUP BY symbol ORDER BY symbol`);
 }
 
 test.each([

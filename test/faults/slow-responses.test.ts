@@ -1,8 +1,8 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { expect, onTestFinished, test } from "vitest";
 import type { PipelineDefinition } from "../../src/jobs/pipeline/definition.js";
-import { openReader } from "../../src/lake/open-reader.js";
 import { barsOn, scriptedMarket } from "../jobs/scripted-market.js";
+import { queryLake } from "../lake/temporary-lake.js";
 import { json, type Script } from "./service/scripted-service.js";
 
 const DAY = 86_400_000;
@@ -44,9 +44,7 @@ test("a symbol whose response never ends is a failure of the run, and the others
       reason: expect.stringMatching(/response came at 60 s for \d+ bytes.*minimum is 1024 bytes/),
     },
   ]);
-  const { session } = await openReader(lake, { threads: 1 });
-  using reader = session;
-  expect(await reader.json("SELECT symbol, count(*)::INT AS n FROM bars_1d GROUP BY symbol")).toEqual([
+  expect(await queryLake(lake, "SELECT symbol, count(*)::INT AS n FROM bars_1d GROUP BY symbol")).toEqual([
     { symbol: "00700.HK", n: 3 },
   ]);
 });

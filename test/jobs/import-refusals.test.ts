@@ -7,10 +7,9 @@ import { Session } from "../../src/db/session/session.js";
 import type { ImportOptions } from "../../src/jobs/import/import-options.js";
 import { type ImportTable, runImport } from "../../src/jobs/import/run-import.js";
 import { Lake } from "../../src/lake/lake.js";
-import { openReader } from "../../src/lake/open-reader.js";
 import { parseSymbol } from "../../src/market/symbol.js";
 import { virtualClock } from "../faults/clock/virtual-clock.js";
-import { temporaryFolder } from "../lake/temporary-lake.js";
+import { queryLake, temporaryFolder } from "../lake/temporary-lake.js";
 
 const clock = virtualClock("2026-11-21T00:00:00Z");
 const HEADER = "symbol,date,open,high,low,close,volume,amount\n";
@@ -31,9 +30,7 @@ function workplace() {
       return runImport(lake, table, files, { ...defaults, ...options }, clock);
     },
     async query<Row = Record<string, unknown>>(sql: string): Promise<Row[]> {
-      const { session } = await openReader(lake, { threads: 1 });
-      using reader = session;
-      return await reader.json<Row>(sql);
+      return queryLake<Row>(lake, sql);
     },
   };
 }

@@ -10,6 +10,7 @@ import { holesOf } from "../../src/jobs/ledger/ledger-holes.js";
 import { leavesHole, readLedgerWindows } from "../../src/jobs/ledger/ledger-windows.js";
 import { Lake } from "../../src/lake/lake.js";
 import { type AbsenceReason, REVISIT_DAYS } from "../../src/plan/absence/absence.js";
+import { cases } from "../sweep.js";
 
 const SYMBOLS = ["600000.SH", "600001.SH", "600002.SH", "600003.SH", "600004.SH"];
 const START = Date.UTC(2024, 0, 1);
@@ -124,6 +125,6 @@ test("what the ledger says of lists is what it says of each symbol", async () =>
         expect(found.holes.get(symbol) ?? []).toEqual(holes);
       }
     }),
-    { numRuns: 40 },
+    { numRuns: cases({ few: 15, more: 40, all: 100 }) },
   );
 });

@@ -24,7 +24,7 @@ import { plainKeys } from "../../src/serve/keys/key-ring.js";
 import { HAS_STORE, storeLakes } from "../object-store/store-lakes.js";
 import { fillSimulated } from "../sql/simulated-lake.js";
 import { SWEEP } from "../sweep.js";
-import { land, openSession, T0, temporaryFolder, temporaryLake } from "./temporary-lake.js";
+import { land, openSession, queryLake, T0, temporaryFolder, temporaryLake } from "./temporary-lake.js";
 
 const DAY_1 = "2026-11-19T07:00:00Z";
 const DAY_2 = "2026-11-20T07:00:00Z";
@@ -45,9 +45,7 @@ async function logOf(lake: Lake, versions: number): Promise<string[]> {
 }
 
 async function rowsOf(lake: Lake, sql: string, versions?: ReadonlyMap<string, number>): Promise<unknown[]> {
-  const { session } = await openReader(lake, {}, versions === undefined ? {} : { versions });
-  using reader = session;
-  return await reader.json(sql);
+  return queryLake(lake, sql, versions === undefined ? {} : { versions });
 }
 
 function datasetOf(output: string | undefined): DatasetSpec {
@@ -236,8 +234,8 @@ describe.skipIf(!HAS_STORE)("a lake on a store", () => {
     const lake = stores.open(stores.newLocation());
     using session = await Session.open(lake.access);
     const years = [2022, 2023, 2024, 2025];
-    for (const year of years)
-      await land(session, lake, BARS_1D, [{ at: `${year}-11-19T07:00:00Z` }], { now: T0 + year });
+    const bars = years.map((year) => ({ at: `${year}-11-19T07:00:00Z` }));
+    await land(session, lake, BARS_1D, bars, { now: T0 });
     const asked = (sql: string) => async (): Promise<void> =>
       void (await reader.session.run(sql).then((result) => result.getRows()));
     const reader = await openReader(lake, { verify: true });
@@ -266,8 +264,8 @@ describe.skipIf(!HAS_STORE)("a lake on a store", () => {
   test("a question to many files has few connections, and a connection that the store has closed is replaced", async () => {
     const lake = stores.open(stores.newLocation());
     using session = await Session.open(lake.access);
-    for (let year = 2018; year < 2026; year++)
-      await land(session, lake, BARS_1D, [{ at: `${year}-11-19T07:00:00Z` }], { now: T0 + year });
+    const bars = Array.from({ length: 8 }, (_, n) => ({ at: `${2018 + n}-11-19T07:00:00Z` }));
+    await land(session, lake, BARS_1D, bars, { now: T0 });
     // Verification has other connections.
     const { session: reader } = await openReader(lake, { verify: false, threads: 2 });
     using own = reader;

@@ -6,7 +6,7 @@ import { literal } from "../../src/db/quote.js";
 import { Session } from "../../src/db/session/session.js";
 import type { SessionOptions } from "../../src/db/session/session-options.js";
 import { parquetRelation } from "../../src/db/views/parquet-relation.js";
-import { Lake } from "../../src/lake/lake.js";
+import { Lake, type PointInTime } from "../../src/lake/lake.js";
 import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
 import { Rejects } from "../../src/lake/land/rejects.js";
 import type { LandReport } from "../../src/lake/land/upsert.js";
@@ -26,9 +26,13 @@ export function temporaryLake(options: { readonly hasDatabase?: boolean } = {}):
   return new Lake(join(temporaryFolder(), "lake"), { hasDatabase: false, ...options });
 }
 
-/** The rows of a query over a lake's views, as plain JSON values. */
-export async function queryLake<Row>(lake: Lake, statement: string): Promise<Row[]> {
-  const { session } = await openReader(lake, { threads: 1, statement });
+/** The rows of a query over a lake's views, as plain JSON values. Only the views that it mentions are created. */
+export async function queryLake<Row>(
+  lake: Lake,
+  statement: string,
+  pointInTime: PointInTime = {},
+): Promise<Row[]> {
+  const { session } = await openReader(lake, { threads: 1, statement }, pointInTime);
   try {
     return await session.json<Row>(statement);
   } finally {

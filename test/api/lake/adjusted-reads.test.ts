@@ -12,8 +12,9 @@ import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { TRADING_DAYS } from "../../../src/schema/trading-days.js";
 import { addFile } from "../../lake/bar-files.js";
 import { openSession, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
+import { once } from "../../once.js";
 import { fillSimulated } from "../../sql/simulated-lake.js";
-import { cases } from "../../sweep.js";
+import { cases, pickFrom } from "../../sweep.js";
 
 const OPTIONS = { hasDatabase: false, threads: 1 };
 const SYMBOLS = ["600519.SH", "000001.SZ", "00700.HK"];
@@ -140,7 +141,7 @@ test("adjusted bars of any prices come from segments as from the macro", async (
         expect(found.segments).toEqual(found.macro);
       },
     ),
-    { numRuns: cases({ few: 3, more: 20, all: 200 }) },
+    { numRuns: cases({ few: 1, more: 20, all: 200 }) },
   );
 });
 
@@ -161,7 +162,7 @@ test("days and minutes of a simulated market are adjusted from segments, also as
   const symbols = found.rows().map(({ symbol }) => symbol);
   expect(symbols.length).toBeGreaterThan(3);
   const asOf = lake.clock.now() - 1;
-  for (const adjust of ADJUSTMENTS)
+  for (const adjust of pickFrom(ADJUSTMENTS, cases({ few: 2, more: 5, all: 5 })))
     for (const [table, options] of [
       ["bars_1d", { symbols, adjust }],
       [
@@ -189,13 +190,15 @@ describe.skipIf(!isPresent)("real data", () => {
     expect(symbols.length).toBeGreaterThan(10);
     const { segments, macro } = await readBothWays(
       lake,
-      ADJUSTMENTS.map((adjust) => ["bars_1d", { symbols, adjust }] as const),
+      pickFrom(ADJUSTMENTS, cases({ few: 1, more: 5, all: 5 })).map(
+        (adjust) => ["bars_1d", { symbols, adjust }] as const,
+      ),
     );
     expect(segments).toEqual(macro);
   });
 });
 
-test("what cannot be adjusted is refused, with what can be", async () => {
+once("what cannot be adjusted is refused, with what can be", async () => {
   const session = await openSession();
   const lake = temporaryLake();
   await addBars(session, lake, {

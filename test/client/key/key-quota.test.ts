@@ -3,7 +3,9 @@ import { describe, expect, test } from "vitest";
 import { type GroupOptions, KeyQuota } from "../../../src/client/key/key-quota.js";
 import type { Clock } from "../../../src/core/time.js";
 import { eventClock } from "../../faults/clock/event-clock.js";
+import { once } from "../../once.js";
 import { SEED } from "../../setup.js";
+import { cases, pickFrom } from "../../sweep.js";
 import {
   type Counter,
   fixedWindow,
@@ -85,69 +87,72 @@ function partUsed({ passed }: Outcome, minutes: number): number {
   return passed.length / (LIMIT * minutes);
 }
 
-describe.each(SERVICES)("a service that counts by %s", (_, counter) => {
-  test.each([
-    [1, 900],
-    [4, 4000],
-    [16, 20_000],
-  ])(
-    "gives all it permits and refuses none: %i at once, responses in up to %i ms",
-    async (workers, responseMs) => {
-      const outcome = await during(30, counter(), {
-        random: randoms(SEED),
-        workers,
-        responseMs,
-        quotas: [KNOWN],
-      });
+describe.each(pickFrom(SERVICES, cases({ few: 2, more: 4, all: 4 })))(
+  "a service that counts by %s",
+  (_, counter) => {
+    test.each([
+      [1, 900],
+      [4, 4000],
+      [16, 20_000],
+    ])(
+      "gives all it permits and refuses none: %i at once, responses in up to %i ms",
+      async (workers, responseMs) => {
+        const outcome = await during(30, counter(), {
+          random: randoms(SEED),
+          workers,
+          responseMs,
+          quotas: [KNOWN],
+        });
+        expect(outcome.refused).toEqual([]);
+        expect(partUsed(outcome, 30)).toBeGreaterThanOrEqual(0.98);
+      },
+    );
+
+    test("does so through hours", async () => {
+      const outcome = await during(150, counter(), { quotas: [KNOWN] });
+      expect(outcome.refused).toEqual([]);
+      expect(partUsed(outcome, 150)).toBeGreaterThanOrEqual(0.98);
+    });
+
+    test("does so for several processes with a share each", async () => {
+      const quotas = [0.5, 0.3, 0.2].map((share) => ({ ...KNOWN, share }));
+      const outcome = await during(30, counter(), { quotas });
       expect(outcome.refused).toEqual([]);
       expect(partUsed(outcome, 30)).toBeGreaterThanOrEqual(0.98);
-    },
-  );
+      expect(outcome.states.map(({ limit }) => limit)).toEqual([15, 9, 6]);
+    });
 
-  test("does so through hours", async () => {
-    const outcome = await during(150, counter(), { quotas: [KNOWN] });
-    expect(outcome.refused).toEqual([]);
-    expect(partUsed(outcome, 150)).toBeGreaterThanOrEqual(0.98);
-  });
+    test("does so although half of each minute goes by while nobody asks", async () => {
+      const idle = Array.from({ length: 30 }, (__, k) => ({
+        start: (k + 0.3) * MINUTE,
+        end: (k + 0.8) * MINUTE,
+      }));
+      const outcome = await during(30, counter(), { quotas: [KNOWN], responseMs: 1000, idle });
+      expect(outcome.refused).toEqual([]);
+      expect(partUsed(outcome, 30)).toBeGreaterThanOrEqual(0.95);
+    });
 
-  test("does so for several processes with a share each", async () => {
-    const quotas = [0.5, 0.3, 0.2].map((share) => ({ ...KNOWN, share }));
-    const outcome = await during(30, counter(), { quotas });
-    expect(outcome.refused).toEqual([]);
-    expect(partUsed(outcome, 30)).toBeGreaterThanOrEqual(0.98);
-    expect(outcome.states.map(({ limit }) => limit)).toEqual([15, 9, 6]);
-  });
+    test.each([true, false])("shows its limit by its refusals; with stated waits: %s", async (hints) => {
+      const learned: number[] = [];
+      const quotas = [{ onLearned: (rpm: number) => learned.push(rpm) }];
+      const outcome = await during(120, counter(), { hints, quotas });
+      expect(outcome.states[0]).toMatchObject({ learned: true, waits: expect.any(Number) });
+      expect(learned.at(-1)).toBeGreaterThanOrEqual(0.9 * LIMIT);
+      expect(learned.at(-1)).toBeLessThanOrEqual(2 * LIMIT);
+      expect(partUsed(outcome, 120)).toBeGreaterThanOrEqual(0.95);
+      expect(outcome.refused.length).toBeLessThan(LESSONS_A_MINUTE * 120);
+    });
 
-  test("does so although half of each minute goes by while nobody asks", async () => {
-    const idle = Array.from({ length: 30 }, (__, k) => ({
-      start: (k + 0.3) * MINUTE,
-      end: (k + 0.8) * MINUTE,
-    }));
-    const outcome = await during(30, counter(), { quotas: [KNOWN], responseMs: 1000, idle });
-    expect(outcome.refused).toEqual([]);
-    expect(partUsed(outcome, 30)).toBeGreaterThanOrEqual(0.95);
-  });
-
-  test.each([true, false])("shows its limit by its refusals; with stated waits: %s", async (hints) => {
-    const learned: number[] = [];
-    const quotas = [{ onLearned: (rpm: number) => learned.push(rpm) }];
-    const outcome = await during(120, counter(), { hints, quotas });
-    expect(outcome.states[0]).toMatchObject({ learned: true, waits: expect.any(Number) });
-    expect(learned.at(-1)).toBeGreaterThanOrEqual(0.9 * LIMIT);
-    expect(learned.at(-1)).toBeLessThanOrEqual(2 * LIMIT);
-    expect(partUsed(outcome, 120)).toBeGreaterThanOrEqual(0.95);
-    expect(outcome.refused.length).toBeLessThan(LESSONS_A_MINUTE * 120);
-  });
-
-  test("is found again where its limit was learned too low", async () => {
-    const outcome = await during(60, counter(), { quotas: [{ learned: 2 }] });
-    expect(outcome.states[0]?.limit).toBeGreaterThanOrEqual(0.9 * LIMIT);
-    expect(outcome.refused.length).toBeLessThan(LESSONS_A_MINUTE * 60);
-  });
-});
+    test("is found again where its limit was learned too low", async () => {
+      const outcome = await during(60, counter(), { quotas: [{ learned: 2 }] });
+      expect(outcome.states[0]?.limit).toBeGreaterThanOrEqual(0.9 * LIMIT);
+      expect(outcome.refused.length).toBeLessThan(LESSONS_A_MINUTE * 60);
+    });
+  },
+);
 
 describe("a service that refuses bursts", () => {
-  test.each([1, 2, 5])("of more than %i is soon asked evenly", async (capacity) => {
+  once.each([1, 2, 5])("of more than %i is soon asked evenly", async (capacity) => {
     const counter = tokenBucket(LIMIT, capacity);
     const outcome = await during(60, counter, { arrivalMs: 30, quotas: [KNOWN] });
     expect(outcome.refused.length).toBeGreaterThan(0);
@@ -156,14 +161,14 @@ describe("a service that refuses bursts", () => {
     expect(partUsed(outcome, 60)).toBeGreaterThanOrEqual(0.85);
   });
 
-  test.each([true, false])("shows its limit by its refusals; with stated waits: %s", async (hints) => {
+  once.each([true, false])("shows its limit by its refusals; with stated waits: %s", async (hints) => {
     const outcome = await during(120, tokenBucket(LIMIT, 5), { arrivalMs: 30, hints });
     expect(outcome.states[0]?.limit).toBeGreaterThanOrEqual(0.8 * LIMIT);
     expect(outcome.refused.length).toBeLessThan(LESSONS_A_MINUTE * 120);
   });
 });
 
-test("a stated limit that is too high is corrected; a stated limit is never exceeded", async () => {
+once("a stated limit that is too high is corrected; a stated limit is never exceeded", async () => {
   const high = await during(60, slidingWindow(LIMIT), { quotas: [{ configured: 2 * LIMIT }] });
   expect(high.refused.length).toBeLessThan(LESSONS_A_MINUTE * 60);
   expect(partUsed(high, 60)).toBeGreaterThanOrEqual(0.95);
@@ -173,17 +178,20 @@ test("a stated limit that is too high is corrected; a stated limit is never exce
   expect(low.states[0]).toMatchObject({ limit: 10, learned: false, waits: 0 });
 });
 
-test("two groups share the limit of a key, once a refusal of each has shown that it is the key's", async () => {
-  const shared = slidingWindow(LIMIT);
-  const seen = await simulateGroups(() => shared, 20);
-  expect(seen.isKey).toBe(true);
-  expect(seen.passed / (LIMIT * 20)).toBeGreaterThanOrEqual(0.95);
-  expect(seen.refused).toBeLessThan(2 * LESSONS_A_MINUTE * 20);
-  // Neither group starves.
-  expect(Math.min(...seen.byGroup)).toBeGreaterThan(0.3 * seen.passed);
-});
+once(
+  "two groups share the limit of a key, once a refusal of each has shown that it is the key's",
+  async () => {
+    const shared = slidingWindow(LIMIT);
+    const seen = await simulateGroups(() => shared, 20);
+    expect(seen.isKey).toBe(true);
+    expect(seen.passed / (LIMIT * 20)).toBeGreaterThanOrEqual(0.95);
+    expect(seen.refused).toBeLessThan(2 * LESSONS_A_MINUTE * 20);
+    // Neither group starves.
+    expect(Math.min(...seen.byGroup)).toBeGreaterThan(0.3 * seen.passed);
+  },
+);
 
-test("a limit of one group slows that group alone", async () => {
+once("a limit of one group slows that group alone", async () => {
   const [slow, fast] = [slidingWindow(LIMIT), slidingWindow(1e6)];
   const seen = await simulateGroups((group) => (group === "klines" ? slow : fast), 10);
   expect(seen.isKey).toBe(false);
@@ -191,7 +199,7 @@ test("a limit of one group slows that group alone", async () => {
   expect(seen.byGroup[1]).toBeGreaterThan(10 * LIMIT);
 });
 
-test("what was sent before counts, and a quota of less than one a minute is obeyed as well", async () => {
+once("what was sent before counts, and a quota of less than one a minute is obeyed as well", async () => {
   const clock = eventClock(1_000_000);
   const sentBefore = [930_000, 950_000, 990_000];
   const quota = groupQuota({ clock, configured: 2, sentBefore });
@@ -203,27 +211,30 @@ test("what was sent before counts, and a quota of less than one a minute is obey
   expect(clock.now()).toBe(950_000 + 1000 + MINUTE + 25 + 2 * (2 * MINUTE + 25));
 });
 
-test("requests have an order: a refused one goes before later ones, and one goes ahead of all after a wait", async () => {
-  const clock = eventClock(0);
-  const quota = groupQuota({ clock });
-  const [first, second] = [await quota.acquire(0), await quota.acquire(1)];
-  const log: string[] = [];
-  const ask = async (turn: number): Promise<void> => {
-    const permit = await quota.acquire(turn);
-    log.push(`${turn}@${clock.now()}`);
-    await clock.sleep(100);
-    permit.passed();
-  };
-  second.refused(5000);
-  expect(quota.state).toMatchObject({ limit: undefined, learned: false, waitingUntil: 5002, waits: 1 });
-  const later = [ask(2), ask(3)];
-  first.refused(undefined);
-  await Promise.all([...later, ask(1), ask(0)]);
-  expect(log[0]).toBe("0@5002");
-  expect(log.map((one) => Number.parseInt(one, 10))).toEqual([0, 1, 2, 3]);
-});
+once(
+  "requests have an order: a refused one goes before later ones, and one goes ahead of all after a wait",
+  async () => {
+    const clock = eventClock(0);
+    const quota = groupQuota({ clock });
+    const [first, second] = [await quota.acquire(0), await quota.acquire(1)];
+    const log: string[] = [];
+    const ask = async (turn: number): Promise<void> => {
+      const permit = await quota.acquire(turn);
+      log.push(`${turn}@${clock.now()}`);
+      await clock.sleep(100);
+      permit.passed();
+    };
+    second.refused(5000);
+    expect(quota.state).toMatchObject({ limit: undefined, learned: false, waitingUntil: 5002, waits: 1 });
+    const later = [ask(2), ask(3)];
+    first.refused(undefined);
+    await Promise.all([...later, ask(1), ask(0)]);
+    expect(log[0]).toBe("0@5002");
+    expect(log.map((one) => Number.parseInt(one, 10))).toEqual([0, 1, 2, 3]);
+  },
+);
 
-test("who gives up leaves the line, and an empty line waits for nothing", async () => {
+once("who gives up leaves the line, and an empty line waits for nothing", async () => {
   const clock = eventClock(0);
   const quota = groupQuota({ clock, configured: 1 });
   (await quota.acquire(0)).passed();
@@ -242,7 +253,7 @@ test("who gives up leaves the line, and an empty line waits for nothing", async 
   await expect(quota.acquire(4, another.signal)).rejects.toThrow("enough");
 });
 
-test("a clock that is set back does not stop the line", async () => {
+once("a clock that is set back does not stop the line", async () => {
   let now = 10_000_000;
   const clock = { now: () => now, sleep: async (ms: number) => void (now += ms) };
   const quota = groupQuota({ clock, configured: 1 });
@@ -252,21 +263,24 @@ test("a clock that is set back does not stop the line", async () => {
   expect(now).toBe(5_000_000);
 });
 
-test("a permit with which nothing was sent is free at once; one that was sent late counts from then", async () => {
-  const clock = eventClock(0);
-  const quota = new KeyQuota(clock, () => ({ configured: 1 }));
-  (await quota.acquire("klines", 0)).unsent();
-  const late = await quota.acquire("klines", 1);
-  expect([clock.now(), quota.sentLately.klines]).toEqual([0, [0]]);
-  await clock.sleep(10_000);
-  late.sentNow();
-  late.passed();
-  expect(quota.sentLately.klines).toEqual([10_000]);
-  await quota.acquire("klines", 2);
-  expect(clock.now()).toBeGreaterThanOrEqual(10_000 + MINUTE);
-});
+once(
+  "a permit with which nothing was sent is free at once; one that was sent late counts from then",
+  async () => {
+    const clock = eventClock(0);
+    const quota = new KeyQuota(clock, () => ({ configured: 1 }));
+    (await quota.acquire("klines", 0)).unsent();
+    const late = await quota.acquire("klines", 1);
+    expect([clock.now(), quota.sentLately.klines]).toEqual([0, [0]]);
+    await clock.sleep(10_000);
+    late.sentNow();
+    late.passed();
+    expect(quota.sentLately.klines).toEqual([10_000]);
+    await quota.acquire("klines", 2);
+    expect(clock.now()).toBeGreaterThanOrEqual(10_000 + MINUTE);
+  },
+);
 
-test("a request that goes ahead after a wait, and was not sent, leaves that to the next one", async () => {
+once("a request that goes ahead after a wait, and was not sent, leaves that to the next one", async () => {
   const clock = eventClock(0);
   const quota = new KeyQuota(clock, () => KNOWN);
   (await quota.acquire("klines", 0)).refused(1000);
@@ -285,7 +299,7 @@ test("a request that goes ahead after a wait, and was not sent, leaves that to t
   expect(isGranted).toBe(true);
 });
 
-test("what is too much for a smaller part of a limit of the whole key is handed over", async () => {
+once("what is too much for a smaller part of a limit of the whole key is handed over", async () => {
   const shared = slidingWindow(LIMIT);
   const { quota } = await simulateGroups(() => shared, 10);
   expect(quota.isOfKey).toBe(true);

@@ -3,7 +3,6 @@ import { runSummary } from "../../../src/cli/reports/report-text.js";
 import { duration } from "../../../src/cli/text/text.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { settleRun } from "../../../src/jobs/run/report/run-outcome.js";
-import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { json } from "../../faults/service/scripted-service.js";
 import { queryLake } from "../../lake/temporary-lake.js";
@@ -29,10 +28,9 @@ test("a clock that is set back or ahead while a run goes on changes no duration,
     expect(outcome.finishedAt - outcome.startedAt).toBe(1500);
     expect(outcome).toMatchObject({ durationMs: 1500, clockShiftMs: expect.any(Number) });
     expect(runSummary(outcome as never, "lake")).toMatch(said);
-    const { session } = await openReader(market.lake, { threads: 1 });
-    using reader = session;
     expect(
-      await reader.json(
+      await queryLake(
+        market.lake,
         "SELECT epoch_ms(finished_at - started_at)::INT AS run, (SELECT duration_ms::INT FROM requests) AS request FROM runs",
       ),
     ).toEqual([{ run: 1500, request: 1500 }]);

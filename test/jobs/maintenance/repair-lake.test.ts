@@ -23,11 +23,10 @@ import { withdrawRows } from "../../../src/lake/land/withdraw-rows.js";
 import { checkTable } from "../../../src/lake/maintenance/check/check-table.js";
 import { optimize } from "../../../src/lake/maintenance/optimize.js";
 import { vacuum } from "../../../src/lake/maintenance/vacuum.js";
-import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { TABLES } from "../../../src/schema/tables.js";
 import { json, type Script, type Seen } from "../../faults/service/scripted-service.js";
-import { land, openSession, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
+import { land, openSession, queryLake, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
 import { barsOn, scriptedMarket } from "../scripted-market.js";
 
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2023-12-27" };
@@ -38,12 +37,15 @@ const DAYS = ["2023-12-27", "2023-12-28", "2024-01-07", "2024-01-08"].map((day) 
 const SYMBOLS = ["600519.SH", "601398.SH"];
 const right: Script = (seen, response) => json(response, 200, { data: barsOn(DAYS, seen) });
 
+/** The lake as another process opens it; without `lake.duckdb`, which takes longer to write than the rows here. */
+const fresh = ({ location }: Lake): Lake => new Lake(location, { hasDatabase: false });
+
 async function ingested() {
   const market = await scriptedMarket(right, "2024-01-13T00:00:00Z");
   expect(await market.run(DAILY, { symbols: SYMBOLS })).toMatchObject({ status: "complete", rows: 8 });
   market.clock.advance(3_600_000);
   const repair = async (options: Partial<RepairOptions> = {}): Promise<readonly RepairReport[]> => {
-    const lake = new Lake(market.lake.location);
+    const lake = fresh(market.lake);
     const { reports, errors } = await repairLake(
       lake,
       TABLES,
@@ -63,14 +65,12 @@ function fileOf(lake: Lake, year: number): string {
 }
 
 async function bars(lake: Lake): Promise<unknown[]> {
-  const { session } = await openReader(new Lake(lake.location));
-  using reader = session;
-  return await reader.json("SELECT symbol, trade_date, close FROM bars_1d ORDER BY ALL");
+  return queryLake(fresh(lake), "SELECT symbol, trade_date, close FROM bars_1d ORDER BY ALL");
 }
 
 /** Number of rows in the existing files, according to the log. */
 async function barsLeft(lake: Lake): Promise<number> {
-  const snapshot = await new Lake(lake.location).snapshot(BARS_1D);
+  const snapshot = await fresh(lake).snapshot(BARS_1D);
   const files = [...snapshot.files.values()].filter((file) => existsSync(lake.urlOf(snapshot, file)));
   return files.reduce((sum, { stats }) => sum + (stats?.numRecords ?? 0), 0);
 }
@@ -108,12 +108,12 @@ test.each([
         symbolsAskedAgain: 2,
       },
     ]);
-    const version = (await new Lake(lake.location).snapshot(BARS_1D)).version;
+    const version = (await fresh(lake).snapshot(BARS_1D)).version;
     const [report] = (await repair()).filter(({ files }) => files.length > 0);
     expect(report).toMatchObject({ table: "bars_1d", version: version + 1, files: [{ outcome: "removed" }] });
     // The remaining files can be read, and the check finds nothing.
     expect(await bars(lake)).toEqual(before.slice(0, 2).concat(before.slice(4, 6)));
-    const { findings } = await checkTable(new Lake(lake.location), BARS_1D, { deep: true });
+    const { findings } = await checkTable(fresh(lake), BARS_1D, { deep: true });
     expect(findings.filter(({ severity }) => severity !== "info")).toEqual([]);
     const sent = service.seen.length;
     clock.advance(1000);
@@ -129,8 +129,7 @@ test.each([
 test("what was recorded by a clock that was ahead is requested again after a loss, and only once", async () => {
   const { lake, run, clock } = await scriptedMarket(right, "2024-03-13T00:00:00Z");
   const options = { symbols: SYMBOLS, to: "2024-01-10" };
-  const repair = (runId: string): Promise<unknown> =>
-    repairLake(new Lake(lake.location), TABLES, { runId }, clock);
+  const repair = (runId: string): Promise<unknown> => repairLake(fresh(lake), TABLES, { runId }, clock);
   await run(DAILY, options);
   const before = await bars(lake);
   clock.advance(1000);
@@ -163,7 +162,7 @@ test("lost files are put back from a copy of the lake, and nothing is asked for"
   cpSync(lake.location, copy, { recursive: true });
   rmSync(fileOf(lake, 2023));
   flip(fileOf(lake, 2024));
-  const { version } = await new Lake(lake.location).snapshot(BARS_1D);
+  const { version } = await fresh(lake).snapshot(BARS_1D);
   const reports = await repair({ from: new Lake(copy) });
   expect(reports.flatMap(({ files }) => files.map(({ outcome }) => outcome))).toEqual([
     "restored",
@@ -196,7 +195,7 @@ test("rows are copied from a copy of the lake whose files are others, and asked 
   expect(await run(DAILY, { repair: true })).toMatchObject({ status: "complete", rows: lost });
   expect(service.seen.length).toBeGreaterThan(sent);
   expect(await bars(lake)).toEqual(before);
-  const { findings } = await checkTable(new Lake(lake.location), BARS_1D, { deep: true });
+  const { findings } = await checkTable(fresh(lake), BARS_1D, { deep: true });
   expect(findings.filter(({ severity }) => severity !== "info")).toEqual([]);
 });
 
@@ -245,9 +244,9 @@ test("a file that this process cannot read may be sound: the repair ends, and th
   const path = fileOf(lake, 2024);
   renameSync(path, `${path}.elsewhere`);
   mkdirSync(path);
-  const { version } = await new Lake(lake.location).snapshot(BARS_1D);
+  const { version } = await fresh(lake).snapshot(BARS_1D);
   await expect(repair()).rejects.toThrow(/year=2024\/p-\S+ is not readable: .*; the table was not changed$/);
-  expect((await new Lake(lake.location).snapshot(BARS_1D)).version).toBe(version);
+  expect((await fresh(lake).snapshot(BARS_1D)).version).toBe(version);
   rmdirSync(path);
   renameSync(`${path}.elsewhere`, path);
   expect((await repair()).flatMap(({ files }) => files)).toEqual([]);

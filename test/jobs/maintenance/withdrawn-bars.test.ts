@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { checkSample, type SampleReport } from "../../../src/jobs/maintenance/check-sample.js";
 import { type WithdrawnReport, withdrawnBars } from "../../../src/jobs/maintenance/withdrawn-bars.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
-import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { json } from "../../faults/service/scripted-service.js";
+import { queryLake } from "../../lake/temporary-lake.js";
 import { newestBars, weekdays } from "../minute-market.js";
 import { scriptedMarket } from "../scripted-market.js";
 
@@ -34,9 +34,7 @@ async function withdrawnMarket(cap = 10_000) {
   const withdrawn = (accept: boolean, symbols = SYMBOLS): Promise<WithdrawnReport> =>
     withdrawnBars(environment, BARS_1D, { symbols, window: WINDOW }, accept);
   const bars = async (pointInTime = {}): Promise<number> => {
-    const { session } = await openReader(lake, { threads: 1 }, pointInTime);
-    using reader = session;
-    const [row] = await reader.json<{ n: number }>("SELECT count(*)::INT AS n FROM bars_1d");
+    const [row] = await queryLake<{ n: number }>(lake, "SELECT count(*)::INT AS n FROM bars_1d", pointInTime);
     return row?.n ?? 0;
   };
   return { ...parts, state, sample, withdrawn, bars };

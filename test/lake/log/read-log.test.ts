@@ -2,14 +2,13 @@ import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { LakeError } from "../../../src/core/errors.js";
-import { Lake } from "../../../src/lake/lake.js";
+import { Lake, type PointInTime } from "../../../src/lake/lake.js";
 import { commit } from "../../../src/lake/log/commit.js";
 import { readHistory } from "../../../src/lake/log/history.js";
 import { commitsUpTo, readLog } from "../../../src/lake/log/read-log.js";
 import { type Commit, commitTime, emptySnapshot } from "../../../src/lake/log/snapshot.js";
-import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
-import { land, openSession, T0, temporaryLake } from "../temporary-lake.js";
+import { land, openSession, queryLake, T0, temporaryLake } from "../temporary-lake.js";
 
 const logPath = (lake: Lake, version: number): string =>
   join(lake.location, "bars_1d", "_delta_log", `${String(version).padStart(20, "0")}.json`);
@@ -25,10 +24,9 @@ async function threeVersions(): Promise<Lake> {
   return lake;
 }
 
-async function closes(lake: Lake, pointInTime: Parameters<Lake["snapshots"]>[0]): Promise<number[]> {
-  const { session } = await openReader(lake, {}, pointInTime);
-  using reader = session;
-  const rows = await reader.json<{ close: number }>("SELECT close FROM bars_1d ORDER BY timestamp");
+async function closes(lake: Lake, pointInTime: PointInTime): Promise<number[]> {
+  const sql = "SELECT close FROM bars_1d ORDER BY timestamp";
+  const rows = await queryLake<{ close: number }>(lake, sql, pointInTime);
   return rows.map(({ close }) => close);
 }
 

@@ -6,7 +6,7 @@ import { Lake } from "../../../src/lake/lake.js";
 import { vacuum, vacuumStaging, vacuumTime } from "../../../src/lake/maintenance/vacuum.js";
 import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
-import { land, openSession, T0, temporaryLake } from "../temporary-lake.js";
+import { land, openSession, queryLake, T0, temporaryLake } from "../temporary-lake.js";
 
 const BAR = "2026-11-02T07:00:00Z";
 
@@ -26,9 +26,8 @@ function dataFiles(lake: Lake): string[] {
 }
 
 async function closeAt(lake: Lake, version: number): Promise<number | undefined> {
-  const { session } = await openReader(lake, {}, { versions: new Map([["bars_1d", version]]) });
-  using reader = session;
-  const [row] = await reader.json<{ close: number }>("SELECT close FROM bars_1d");
+  const versions = new Map([["bars_1d", version]]);
+  const [row] = await queryLake<{ close: number }>(lake, "SELECT close FROM bars_1d", { versions });
   return row?.close;
 }
 

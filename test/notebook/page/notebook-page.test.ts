@@ -197,7 +197,7 @@ once("values, names and prose remain text, with any content", async () => {
       expect(outside).not.toMatch(/href="(?!https:\/\/(?:observablehq|www\.tradingview)\.com|data:,)/);
       expect(chartsIn(page).map(({ channels }) => channels.color?.[0]?.texts)).toEqual([[value], [value]]);
     }),
-    { numRuns: 30, examples: HOSTILE.map((value): [string] => [value]) },
+    { numRuns: 15, examples: HOSTILE.map((value): [string] => [value]) },
   );
 });
 
@@ -259,7 +259,7 @@ describe.skipIf(!hasChromium())("in a browser", () => {
     expect([await drawn.isVisible(), await printed.count()]).toEqual([true, 0]);
   });
 
-  test.each(pickFrom(HOSTILE, cases({ few: 2, more: 7, all: 7 })))("%j does no harm", async (value) => {
+  test.each(pickFrom(HOSTILE, cases({ few: 1, more: 7, all: 7 })))("%j does no harm", async (value) => {
     const { dom, console } = look(await hostile(value));
     expect(console).toEqual([]);
     expect(countOf(dom, "<img")).toBe(0);

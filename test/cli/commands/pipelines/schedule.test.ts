@@ -119,7 +119,7 @@ once(
       env,
       onLog: (text, child) => {
         const lines = linesOf(text);
-        if (lines.filter(({ msg }) => msg === "run ended").length < 3 || watching) return;
+        if (lines.filter(({ msg }) => msg === "run ended").length < 2 || watching) return;
         const { url } = lines.find((line) => line.url !== undefined) as Line;
         watching = (async (): Promise<[number, string]> => {
           const health = await fetch(`${url}/healthz`);
@@ -141,7 +141,7 @@ once(
     expect(stderr).not.toContain(KEY);
     expect(most).toBeLessThanOrEqual(2);
     const runs = (await recorded()).toReversed();
-    expect(runs.length).toBeGreaterThanOrEqual(3);
+    expect(runs.length).toBeGreaterThanOrEqual(2);
     for (const [i, run] of runs.slice(1).entries())
       expect(run.started_at >= (runs[i] as (typeof runs)[number]).finished_at).toBe(true);
   },
@@ -162,23 +162,26 @@ once("says what it waits for", async () => {
   expect(linesOf(stderr)[0]?.next).toMatchObject([{ pipeline: "mine", at }]);
 });
 
-once("SIGTERM in the middle of a run: exit code 0, and what it received is stored", async () => {
-  pipelineFile({ cron: "* * * * * *" });
-  const { child, onLog } = startedProcess();
-  service.script = (seen, response, index) => {
-    if (seen.query.get("symbols")?.includes("600149.SH")) void child.then((one) => one.kill("SIGTERM"));
-    else right(seen, response, index);
-  };
-  const { code, stderr } = await runProcess(["schedule", "./mine.mjs"], { cwd: place, env, onLog });
-  expect(code).toBe(0);
-  expect(messages(stderr).slice(-2)).toEqual(["run ended: interrupted", "ended"]);
-  expect(await recorded()).toMatchObject([{ status: "interrupted" }]);
-  service.script = right;
-  const after = await runCli(["run", "./mine.mjs", "--json"], { cwd: place, env });
-  expect(JSON.parse(after.stdout)).toMatchObject({ status: "complete" });
-  const { stdout } = await runCli(["sql", "--format", "csv", "SELECT count(*) AS n FROM bars_1d"], { env });
-  expect(stdout).toBe("n\n450\n");
-});
+test.skipIf(SWEEP === "few")(
+  "SIGTERM in the middle of a run: exit code 0, and what it received is stored",
+  async () => {
+    pipelineFile({ cron: "* * * * * *" });
+    const { child, onLog } = startedProcess();
+    service.script = (seen, response, index) => {
+      if (seen.query.get("symbols")?.includes("600149.SH")) void child.then((one) => one.kill("SIGTERM"));
+      else right(seen, response, index);
+    };
+    const { code, stderr } = await runProcess(["schedule", "./mine.mjs"], { cwd: place, env, onLog });
+    expect(code).toBe(0);
+    expect(messages(stderr).slice(-2)).toEqual(["run ended: interrupted", "ended"]);
+    expect(await recorded()).toMatchObject([{ status: "interrupted" }]);
+    service.script = right;
+    const after = await runCli(["run", "./mine.mjs", "--json"], { cwd: place, env });
+    expect(JSON.parse(after.stdout)).toMatchObject({ status: "complete" });
+    const { stdout } = await runCli(["sql", "--format", "csv", "SELECT count(*) AS n FROM bars_1d"], { env });
+    expect(stdout).toBe("n\n450\n");
+  },
+);
 
 test.skipIf(SWEEP === "few")(
   "a run that is killed is run again by the next schedule; one that is done is not",

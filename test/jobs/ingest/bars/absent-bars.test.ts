@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
 import type { RunOptions, RunReport } from "../../../../src/jobs/run/run-pipeline.js";
-import { openReader } from "../../../../src/lake/open-reader.js";
 import { json, type Script, type Seen } from "../../../faults/service/scripted-service.js";
+import { queryLake } from "../../../lake/temporary-lake.js";
 import { type BarTimes, barsAt, minutes, newestBars, weekdays } from "../../minute-market.js";
 import { scriptedMarket } from "../../scripted-market.js";
 
@@ -28,9 +28,8 @@ async function marketOf(script: Script) {
     return parts.run(DAILY, { symbols: SYMBOLS, ...options });
   };
   const counts = async (table = "bars_1d"): Promise<Record<string, number>> => {
-    const { session } = await openReader(parts.lake, { threads: 1 });
-    using reader = session;
-    const rows = await reader.json<{ symbol: string; n: number }>(
+    const rows = await queryLake<{ symbol: string; n: number }>(
+      parts.lake,
       `SELECT symbol, count(*)::INT AS n FROM ${table} GROUP BY symbol ORDER BY symbol`,
     );
     return Object.fromEntries(rows.map(({ symbol, n }) => [symbol, n]));

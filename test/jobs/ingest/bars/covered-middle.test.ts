@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
-import { openReader } from "../../../../src/lake/open-reader.js";
 import { json } from "../../../faults/service/scripted-service.js";
+import { queryLake } from "../../../lake/temporary-lake.js";
 import { newestBars, weekdays } from "../../minute-market.js";
 import { scriptedMarket } from "../../scripted-market.js";
 
@@ -28,9 +28,8 @@ async function coveredMarket(symbols: readonly string[], covered: Record<string,
   limits.cap = CAP;
   const before = parts.service.seen.length;
   const report = await parts.run(daily(0), { symbols });
-  const { session } = await openReader(parts.lake, { threads: 1 });
-  using reader = session;
-  const counts = await reader.json<{ symbol: string; n: number }>(
+  const counts = await queryLake<{ symbol: string; n: number }>(
+    parts.lake,
     "SELECT symbol, count(*)::INT AS n FROM bars_1d GROUP BY symbol ORDER BY symbol",
   );
   const sent = parts.service.seen.length - before;

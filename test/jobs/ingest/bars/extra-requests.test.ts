@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { definePipeline } from "../../../../src/jobs/pipeline/definition.js";
 import { planPipeline } from "../../../../src/jobs/run/run-pipeline.js";
-import { openReader } from "../../../../src/lake/open-reader.js";
 import { json } from "../../../faults/service/scripted-service.js";
+import { queryLake } from "../../../lake/temporary-lake.js";
 import { newestBars, weekdays } from "../../minute-market.js";
 import { scriptedMarket } from "../../scripted-market.js";
 
@@ -41,9 +41,7 @@ test("what proves that responses are whole costs less than 2 % of the plan's req
   const extra = report.requests.sent - SYMBOLS / PER_REQUEST;
   expect(extra).toBeGreaterThan(0);
   expect(extra / report.requests.sent).toBeLessThan(0.02);
-  const { session } = await openReader(lake, { threads: 1 });
-  using reader = session;
-  const [found] = await reader.json<{ n: number }>("SELECT count(*)::INT AS n FROM bars_1d");
+  const [found] = await queryLake<{ n: number }>(lake, "SELECT count(*)::INT AS n FROM bars_1d");
   expect(found?.n).toBe(symbols.reduce((sum, symbol) => sum + (market[symbol]?.length ?? 0), 0));
   expect((await run(daily, { symbols }, undefined, known)).requests.sent).toBe(0);
 });

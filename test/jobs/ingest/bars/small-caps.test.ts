@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
-import { openReader } from "../../../../src/lake/open-reader.js";
 import { json } from "../../../faults/service/scripted-service.js";
+import { queryLake } from "../../../lake/temporary-lake.js";
 import { type BarTimes, minutes, newestBars, weekdays } from "../../minute-market.js";
 import { scriptedMarket } from "../../scripted-market.js";
 
@@ -20,9 +20,8 @@ async function cappedMarket(market: BarTimes, cap: number) {
     NOW,
   );
   const counts = async (table: string): Promise<Record<string, number>> => {
-    const { session } = await openReader(parts.lake, { threads: 1 });
-    using reader = session;
-    const rows = await reader.json<{ symbol: string; n: number }>(
+    const rows = await queryLake<{ symbol: string; n: number }>(
+      parts.lake,
       `SELECT symbol, count(*)::INT AS n FROM ${table} GROUP BY symbol ORDER BY symbol`,
     );
     return Object.fromEntries(rows.map(({ symbol, n }) => [symbol, n]));
