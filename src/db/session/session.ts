@@ -78,6 +78,11 @@ export class Session implements Disposable {
     }
   }
 
+  /** Whether the views of the session end with it: its database is not a file. */
+  get isInMemory(): boolean {
+    return this.#database.isInMemory;
+  }
+
   /** Runs one statement. @throws {QueryError} with the statement. */
   async run(sql: string, bindings?: Bindings): Promise<DuckDBMaterializedResult> {
     return this.#whole(sql, () => this.#change(sql, bindings as DuckDBValue[] | undefined));
