@@ -252,11 +252,9 @@ export class Session implements Disposable {
   #whyStopped(sql: string, bind: (statement: DuckDBPreparedStatement) => void): WhyStopped {
     const interrupts = this.#interrupts;
     return async (rows) => {
-      const reason =
-        this.#interrupts > interrupts
-          ? new Error("INTERRUPT Error: Interrupted!")
-          : await whyStopped(this.#connection, sql, bind);
-      return stoppedError(sql, rows, reason);
+      if (this.#interrupts > interrupts)
+        return stoppedError(sql, rows, new Error("INTERRUPT Error: Interrupted!"));
+      return stoppedError(sql, rows, await whyStopped(this.#connection, sql, bind));
     };
   }
 
@@ -267,8 +265,7 @@ export class Session implements Disposable {
   }
 
   async #all(sql: string, bindings?: Bindings): Promise<DuckDBResultReader> {
-    const values = bindings as DuckDBValue[] | undefined;
-    return this.#whole(sql, () => this.#connection.runAndReadAll(sql, values));
+    return this.#whole(sql, () => this.#connection.runAndReadAll(sql, bindings as DuckDBValue[] | undefined));
   }
 
   /** Runs a statement to its end, and checks the files that it read. */
