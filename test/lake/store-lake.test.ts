@@ -6,6 +6,7 @@ import { type DatasetSpec, defineDataset } from "../../src/dataset/spec.js";
 import { listDatasets } from "../../src/dataset/store/list-datasets.js";
 import { isSound, verifyDataset } from "../../src/dataset/store/verify-dataset.js";
 import { Session } from "../../src/db/session/session.js";
+import { ROW_GROUP_ROWS, writeDataFile } from "../../src/lake/files/data-file.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { writeCheckpoint } from "../../src/lake/log/checkpoint.js";
 import { commit } from "../../src/lake/log/commit.js";
@@ -18,6 +19,7 @@ import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { vacuum } from "../../src/lake/maintenance/vacuum.js";
 import { openReader } from "../../src/lake/open-reader.js";
 import { BARS_1D } from "../../src/schema/bars.js";
+import { DUCKDB_TYPE } from "../../src/schema/column.js";
 import { TABLES } from "../../src/schema/tables.js";
 import { startService } from "../../src/serve/http/service.js";
 import { plainKeys } from "../../src/serve/keys/key-ring.js";
@@ -277,6 +279,42 @@ describe.skipIf(!HAS_STORE)("a lake on a store", () => {
     stores.store.closeConnections();
     expect(await stores.requestsOf(ask(">= 2022"))).toHaveLength(8);
     expect(counts).toEqual([[{ n: 4 }], [{ n: 4 }]]);
+  });
+
+  test("the row groups of a file are read at the same time, by all threads", async () => {
+    const lake = stores.open(stores.newLocation());
+    using session = await Session.open(lake.access);
+    const rows = 3 * ROW_GROUP_ROWS;
+    const bars = `SELECT printf('%06d.SH', 600000 + s) AS symbol, d::DATE AS trade_date, d::TIMESTAMPTZ AS timestamp, 1.5 AS close
+      FROM range(${rows / 120}) a(s), range(TIMESTAMP '2025-01-01', TIMESTAMP '2025-05-01', INTERVAL 1 DAY) b(d)`;
+    const base = await lake.snapshot(BARS_1D);
+    const given = ["symbol", "trade_date", "timestamp", "close"];
+    const others = BARS_1D.columns.filter(({ name }) => !given.includes(name));
+    const sql = `SELECT *, ${others.map(({ name, type }) => `NULL::${DUCKDB_TYPE[type]} AS ${name}`).join(", ")} FROM (${bars})`;
+    const values = { region: "CN", year: "2025" };
+    const add = await writeDataFile(session, lake, base, sql, values, { as: "compacted", now: T0 });
+    await commit(lake, base, [...schemaActions(base, base.columns, T0), { add }], T0);
+    const { session: reader } = await openReader(lake, { verify: false, threads: 2 });
+    using own = reader;
+    expect(await own.json("SELECT count(*)::INT AS n FROM bars_1d")).toEqual([{ n: rows }]);
+    // The footer was read. The first request of a row group gets its response when another one has arrived.
+    let asked = 0;
+    let release = (): void => {};
+    const both = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const { faultOf } = stores.store;
+    stores.store.faultOf = () => {
+      asked += 1;
+      if (asked === 2) release();
+      return { kind: "held", until: both };
+    };
+    try {
+      expect(await own.json("SELECT sum(close) AS sum FROM bars_1d")).toEqual([{ sum: 1.5 * rows }]);
+    } finally {
+      stores.store.faultOf = faultOf;
+    }
+    expect(asked).toBe(2);
   });
 
   test("a damaged or missing object is noticed by the statement that reads it", async () => {

@@ -36,6 +36,8 @@ export type Fault =
   | { readonly kind: "damaged" }
   /** The store does it without its condition. */
   | { readonly kind: "unconditional" }
+  /** The store gets it after something else has happened. */
+  | { readonly kind: "held"; readonly until: Promise<void> }
   /** The response to an earlier request of the same address. */
   | { readonly kind: "old"; readonly age: number };
 
@@ -86,6 +88,7 @@ export async function startFaultyStore(store: StoreServer): Promise<FaultyStore>
       connection: incoming.socket.remotePort,
     });
     if (fault !== undefined) counts.set(fault.kind, (counts.get(fault.kind) ?? 0) + 1);
+    if (fault?.kind === "held") await fault.until;
     if (fault?.kind === "refused") return refuse(response, incoming.method === "HEAD", fault);
     if (fault?.kind === "damaged" && body.length > 0)
       body[body.length >> 1] = (body[body.length >> 1] ?? 0) ^ 1;

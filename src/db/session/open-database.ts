@@ -12,6 +12,7 @@ import { OpenStore } from "./store-access.js";
 /** An open database, shared by a session and its siblings. */
 export interface Database {
   readonly instance: DuckDBInstance;
+  readonly isInMemory: boolean;
   /** The folder of spilled data. The owner deletes it. */
   readonly spillFolder: string;
   /** Its access to object stores. */
@@ -35,7 +36,8 @@ export async function openDatabase(options: SessionOptions): Promise<Database> {
     ...(options.readOnly ? { access_mode: "READ_ONLY" } : {}),
   });
   const stores: OpenStore[] = [];
-  const database = { instance, spillFolder, stores, isClosed: false };
+  const isInMemory = options.path === undefined;
+  const database = { instance, isInMemory, spillFolder, stores, isClosed: false };
   try {
     for (const access of options.stores ?? [])
       stores.push(await OpenStore.open(await instance.connect(), access, `barlake_store_${stores.length}`));

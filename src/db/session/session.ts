@@ -78,6 +78,11 @@ export class Session implements Disposable {
     }
   }
 
+  /** Whether the views of the session end with it: its database is not a file. */
+  get isInMemory(): boolean {
+    return this.#database.isInMemory;
+  }
+
   /** Runs one statement. @throws {QueryError} with the statement. */
   async run(sql: string, bindings?: Bindings): Promise<DuckDBMaterializedResult> {
     return this.#whole(sql, () => this.#change(sql, bindings as DuckDBValue[] | undefined));
@@ -247,11 +252,9 @@ export class Session implements Disposable {
   #whyStopped(sql: string, bind: (statement: DuckDBPreparedStatement) => void): WhyStopped {
     const interrupts = this.#interrupts;
     return async (rows) => {
-      const reason =
-        this.#interrupts > interrupts
-          ? new Error("INTERRUPT Error: Interrupted!")
-          : await whyStopped(this.#connection, sql, bind);
-      return stoppedError(sql, rows, reason);
+      if (this.#interrupts > interrupts)
+        return stoppedError(sql, rows, new Error("INTERRUPT Error: Interrupted!"));
+      return stoppedError(sql, rows, await whyStopped(this.#connection, sql, bind));
     };
   }
 
@@ -262,8 +265,7 @@ export class Session implements Disposable {
   }
 
   async #all(sql: string, bindings?: Bindings): Promise<DuckDBResultReader> {
-    const values = bindings as DuckDBValue[] | undefined;
-    return this.#whole(sql, () => this.#connection.runAndReadAll(sql, values));
+    return this.#whole(sql, () => this.#connection.runAndReadAll(sql, bindings as DuckDBValue[] | undefined));
   }
 
   /** Runs a statement to its end, and checks the files that it read. */

@@ -1,7 +1,15 @@
+import { fileURLToPath } from "node:url";
 import { type Column, columnOf, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import { ident, literal, literalList } from "../quote.js";
 import type { Session } from "../session/session.js";
 import type { FileLists } from "./file-lists.js";
+
+/**
+ * A Parquet file that comes with barlake, without rows and without a column of a table. DuckDB reads a list of one file
+ * with one thread where it has not opened the file to bind the query, as its number of row groups is not known then. It
+ * reads a list of two files with all threads.
+ */
+export const NO_ROWS = fileURLToPath(new URL("../../../sql/no-rows.parquet", import.meta.url));
 
 /** DuckDB's own names of types, where they differ from the names used here. */
 const LONG_NAME: Readonly<Record<string, string>> = { TIMESTAMPTZ: "TIMESTAMP WITH TIME ZONE" };
@@ -51,7 +59,11 @@ export async function parquetRelation(
   const foreign = files.urls.filter((url) => others.has(url) && !isLoose(url));
   const parts: string[] = [];
   if (own.urls.length > 0)
-    parts.push(own.isMixed || own.isRemote ? mixedRelation(own, options) : hiveRelation(own, options));
+    parts.push(
+      own.isMixed || own.isRemote
+        ? mixedRelation(own, options, own.isRemote === true && session.isInMemory)
+        : hiveRelation(own, options),
+    );
   for (const urls of await groupsOf(session, foreign))
     parts.push(await foreignRelation(session, { ...files, urls }, options));
   for (const [values, urls] of byValues(files, files.urls.filter(isLoose)))
@@ -146,8 +158,15 @@ function valueSql({ name, type }: Column, found: string | undefined): string {
 /**
  * Files that do not have the same columns. The schema is passed to DuckDB, which otherwise would open all files to find
  * it. DuckDB then takes no partition values from folder names, so each partition has its own SELECT.
+ *
+ * @param hasAllThreads whether a list of one file gets {@link NO_ROWS}, so that all threads read it. A database file, which other
+ *   clients open, does not name files of this program.
  */
-function mixedRelation({ table, columns, urls }: ParquetFiles, relation: RelationOptions): string {
+function mixedRelation(
+  { table, columns, urls }: ParquetFiles,
+  relation: RelationOptions,
+  hasAllThreads: boolean,
+): string {
   const byPartition = new Map<string, string[]>();
   for (const url of urls) {
     const key = JSON.stringify(table.partition.map((name) => partitionValue(url, name)));
@@ -167,7 +186,8 @@ function mixedRelation({ table, columns, urls }: ParquetFiles, relation: Relatio
       const at = table.partition.indexOf(column.name);
       return at < 0 ? ident(column.name) : constantSql(column, values[at] ?? null);
     });
-    return selectSql(select, members, options, relation);
+    const read = members.length === 1 && hasAllThreads ? [...members, NO_ROWS] : members;
+    return selectSql(select, read, options, relation);
   });
   return parts.join("\nUNION ALL\n");
 }

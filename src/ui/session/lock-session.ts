@@ -1,5 +1,6 @@
 import { literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
+import { NO_ROWS } from "../../db/views/parquet-relation.js";
 import { isOutside, type Lake } from "../../lake/lake.js";
 import { REJECTS_FOLDER } from "../../lake/land/rejects.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
@@ -26,7 +27,7 @@ export async function lockSession(
   );
   for (const setting of [
     `allowed_directories = ${literalList(folders)}`,
-    ...(outside.length > 0 ? [`allowed_paths = ${literalList(outside)}`] : []),
+    `allowed_paths = ${literalList([NO_ROWS, ...outside])}`,
     `max_temp_directory_size = ${literal(MOST_SPILLED)}`,
     "enable_external_access = false",
     "lock_configuration = true",

@@ -2,8 +2,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { literal } from "../../../src/db/quote.js";
-import type { Session } from "../../../src/db/session/session.js";
-import { parquetRelation } from "../../../src/db/views/parquet-relation.js";
+import { Session } from "../../../src/db/session/session.js";
+import { NO_ROWS, parquetRelation } from "../../../src/db/views/parquet-relation.js";
 import type { Column, TableSchema } from "../../../src/schema/column.js";
 import { openSession, temporaryFolder } from "../../lake/temporary-lake.js";
 
@@ -86,6 +86,23 @@ test("to bind mixed files opens none of them", async () => {
     { column_name: "region", column_type: "VARCHAR" },
   ]);
   await expect(session.json("FROM things")).rejects.toThrow(/broken\.parquet/);
+});
+
+test("a single remote file is read with all threads, except by a database that other clients open", async () => {
+  const [session, folder] = [await openSession(), temporaryFolder()];
+  const url = await write(
+    session,
+    join(folder, "region=CN/a.parquet"),
+    `SELECT 1::BIGINT AS id, 2.0 AS "it's"`,
+  );
+  const files = { table: TABLE, columns: COLUMNS, urls: [url], isMixed: false, isRemote: true };
+  const relation = await parquetRelation(session, files, { withFile: true });
+  expect(relation).toContain(NO_ROWS);
+  expect(await session.json(relation)).toEqual([{ id: 1n, "it's": 2, region: "CN", live_file: url }]);
+  using published = await Session.open({ path: join(folder, "lake.duckdb") });
+  const alone = await parquetRelation(published, files, { withFile: true });
+  expect(alone).not.toContain(NO_ROWS);
+  expect(await published.json(alone)).toEqual([{ id: 1n, "it's": 2, region: "CN", live_file: url }]);
 });
 
 test.each([TABLE, OPEN])("without files, a table has its columns and no rows", async (table) => {
