@@ -44,18 +44,18 @@ export function extendedDays(run: GrowingRun, minutes: BarRun, dayOf: DayFinder)
       appendRows(memory, { ...minutes, start: from, end: from + 1 });
       stateZeros(values, memory.used - 1);
     }
-    const end = firsts[k + 1] ?? minutes.end;
-    for (let row = k < 0 ? from : from + 1; row < end; row++)
+    const next = firsts[k + 1] ?? minutes.end;
+    for (let row = k < 0 ? from : from + 1; row < next; row++)
       addMinute(values, memory.used - 1, minutes.values, row);
   }
   const end = memory.used;
   return { symbol: run.symbol, values, start, end, found: end - start, memory };
 
   /** The first minute of each day after that of an instant. */
-  function firstMinutesOf({ start: first, end }: BarRun, last: number | undefined): number[] {
+  function firstMinutesOf({ start: first, end: after }: BarRun, last: number | undefined): number[] {
     const found: number[] = [];
     let dayEnd = last === undefined ? Number.NEGATIVE_INFINITY : dayOf(last, region).end;
-    for (let row = first; row < end; row++) {
+    for (let row = first; row < after; row++) {
       const time = int64At(times, row);
       if (time < dayEnd) continue;
       found.push(row);
