@@ -2,8 +2,8 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { expect, onTestFinished, test } from "vitest";
 import type { PipelineDefinition } from "../../src/jobs/pipeline/definition.js";
 import { barsOn, scriptedMarket } from "../jobs/scripted-market.js";
-import { json, type Script } from "./service/scripted-service.js";
 import { queryLake } from "../lake/temporary-lake.js";
+import { json, type Script } from "./service/scripted-service.js";
 
 const DAY = 86_400_000;
 const HONG_KONG = [0, 1, 2].map((n) => Date.parse("2024-01-07T16:00:00Z") + n * DAY);

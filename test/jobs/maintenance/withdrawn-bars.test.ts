@@ -4,9 +4,9 @@ import { type WithdrawnReport, withdrawnBars } from "../../../src/jobs/maintenan
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { json } from "../../faults/service/scripted-service.js";
+import { queryLake } from "../../lake/temporary-lake.js";
 import { newestBars, weekdays } from "../minute-market.js";
 import { scriptedMarket } from "../scripted-market.js";
-import { queryLake } from "../../lake/temporary-lake.js";
 
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-01" };
 const DAYS = weekdays("2024-01-01", "2024-03-02");

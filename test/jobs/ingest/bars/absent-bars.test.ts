@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
 import type { RunOptions, RunReport } from "../../../../src/jobs/run/run-pipeline.js";
 import { json, type Script, type Seen } from "../../../faults/service/scripted-service.js";
+import { queryLake } from "../../../lake/temporary-lake.js";
 import { type BarTimes, barsAt, minutes, newestBars, weekdays } from "../../minute-market.js";
 import { scriptedMarket } from "../../scripted-market.js";
-import { queryLake } from "../../../lake/temporary-lake.js";
 
 const NOW = "2024-02-03T00:00:00Z";
 const DAY = 86_400_000;

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { definePipeline } from "../../../../src/jobs/pipeline/definition.js";
 import { planPipeline } from "../../../../src/jobs/run/run-pipeline.js";
 import { json } from "../../../faults/service/scripted-service.js";
+import { queryLake } from "../../../lake/temporary-lake.js";
 import { newestBars, weekdays } from "../../minute-market.js";
 import { scriptedMarket } from "../../scripted-market.js";
-import { queryLake } from "../../../lake/temporary-lake.js";
 
 const NOW = "2023-02-18T00:00:00Z";
 /** The first Monday of the window is a holiday, which the lake does not know; so is a week in January. */

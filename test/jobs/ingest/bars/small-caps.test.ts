@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
 import { json } from "../../../faults/service/scripted-service.js";
+import { queryLake } from "../../../lake/temporary-lake.js";
 import { type BarTimes, minutes, newestBars, weekdays } from "../../minute-market.js";
 import { scriptedMarket } from "../../scripted-market.js";
-import { queryLake } from "../../../lake/temporary-lake.js";
 
 const NOW = "2023-05-20T00:00:00Z";
 const FROM = "2023-02-01";
