@@ -180,7 +180,7 @@ const isPresent = existsSync(join(DATA, "MANIFEST.csv"));
 if (!isPresent) console.warn(`skipped: no real data at ${DATA}; set BARLAKE_REALDATA to its folder`);
 
 describe.skipIf(!isPresent)("real data", () => {
-  once("are adjusted from segments as by the macro, in each row", async () => {
+  test("are adjusted from segments as by the macro, in each row", async () => {
     const lake = temporaryLake();
     const folder = join(DATA, "bars_1d_adj2024");
     const files = readdirSync(folder).map((file) => join(folder, file));
