@@ -291,7 +291,8 @@ SELECT count(*) AS n FROM bars_1d WHERE trade_date <= $last AND region = $region
         bars,
       ))
         rows += await expectSameRows(place, comparison);
-      expect(rows).toBeGreaterThan(500_000);
+      // Bars alone are 303,883 rows, and are always compared.
+      expect(rows).toBeGreaterThan(cases({ few: 300_000, more: 300_000, all: 500_000 }));
       for (const n of pickCases(PAIRS.length, cases({ few: 1, more: 1, all: PAIRS.length }))) {
         const { period, adjustment } = PAIRS[n] as (typeof PAIRS)[number];
         expect(await expectSameRows(place, barComparison(period, adjustment))).toBeGreaterThan(0);
