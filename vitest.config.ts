@@ -28,39 +28,35 @@ const IN_PART = [
   "test/interop/query-result.test.ts",
 ];
 
-/** Long tests that may take more than 30 seconds, each with the reason. They are started first. */
+/** Long tests that may take more than 30 seconds, each with the reason. They are started first, in this order. */
 const MAY_BE_SLOW: Readonly<Record<string, string>> = {
-  "test/cli/commands/pipelines/schedule.test.ts": "schedules run by the machine's clock, each in a process",
+  "test/interop/trino/trino.long.test.ts": "a server of Java, and all rows of every view by two engines",
+  "test/e2e/real-data.long.test.ts": "three real markets are imported, served, ingested and compared",
   "test/cli/commands/demo.long.test.ts":
     "the whole demo on a store, and with all cases in a folder and on each store",
   "test/package/installed.long.test.ts": "the package is built, and installed for three versions of Node",
+  "test/serve/replay/replay.test.ts": "every endpoint at many instants, against lakes that end there",
+  "test/sql/agreement.long.test.ts": "11 times the bars of service, view and dataset, of real data",
+  "test/faults/simulated-ingest.test.ts": "7 schedules of faults and kills",
+  "test/interop/delta/delta-writers.long.test.ts": "two engines write, and three read after each write",
+  "test/interop/datasets/dataset-backtests.long.test.ts":
+    "libraries of Python that compile themselves when they are loaded",
+  "test/faults/killed.long.test.ts": "8 commands that are killed, and as many that go on",
+  "test/dataset/build-dataset.test.ts": "four formats, each built four times",
+  "test/sql/look-ahead.test.ts": "every view as of several dates, on lakes cut at each of them",
+  "test/interop/clients/schemathesis.long.test.ts": "some 1,000 generated requests",
+  "test/interop/delta/delta-readers.long.test.ts": "three engines read every version of every table",
+  "test/sql/agreement.test.ts": "11 times the bars of service, view and dataset",
+  "test/interop/datasets/dataset-qlib.long.test.ts": "a library of Python that is slow to load",
+  "test/docs/backtests.long.test.ts": "libraries of Python that are slow to load",
+  "test/interop/datasets/dataset-zipline.long.test.ts": "a library of Python that is slow to load",
+  "test/cli/commands/pipelines/schedule.test.ts": "schedules run by the machine's clock, each in a process",
   "test/cli/completion/shells.long.test.ts":
     "a process of the command for each word that three shells complete",
-  "test/serve/replay/replay.test.ts": "every endpoint at many instants, against lakes that end there",
-  "test/docs/backtests.long.test.ts": "libraries of Python that are slow to load",
-  "test/e2e/real-data.long.test.ts": "three real markets are imported, served, ingested and compared",
-  "test/dataset/build-dataset.test.ts": "nine formats, each built four times",
-  "test/faults/eight-writers.test.ts": "200 commits that get in one another's way",
-  "test/faults/killed-writers.test.ts": "30 processes that are killed, and as many that go on",
-  "test/faults/killed.long.test.ts": "12 commands that are killed, and as many that go on",
   "test/faults/machines/network-machines.long.test.ts":
     "leases become stale by the clock of a real store; only test:soak runs it",
   "test/faults/machines/store-schedules.long.test.ts":
     "leases become stale by the clock of a real store; only test:soak runs it",
-  "test/faults/simulated-ingest.test.ts": "10 schedules of faults and kills",
-  "test/interop/datasets/dataset-backtests.long.test.ts":
-    "libraries of Python that compile themselves when they are loaded",
-  "test/interop/datasets/dataset-qlib.long.test.ts": "a library of Python that is slow to load",
-  "test/interop/datasets/dataset-zipline.long.test.ts": "a library of Python that is slow to load",
-  "test/interop/delta/delta-readers.long.test.ts": "three engines read every version of every table",
-  "test/interop/delta/delta-writers.long.test.ts": "two engines write, and three read after each write",
-  "test/interop/clients/service-clients.long.test.ts":
-    "every method of a client in Python, sync and async, and its streams",
-  "test/interop/clients/schemathesis.long.test.ts": "some 2,000 generated requests",
-  "test/interop/trino/trino.long.test.ts": "a server of Java, and all rows of every view by two engines",
-  "test/sql/look-ahead.test.ts": "every view as of several dates, on lakes cut at each of them",
-  "test/sql/agreement.test.ts": "11 times the bars of service, view and dataset",
-  "test/sql/agreement.long.test.ts": "11 times the bars of service, view and dataset, of real data",
 };
 
 process.env.TZ = TZ;

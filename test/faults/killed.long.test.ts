@@ -15,7 +15,7 @@ import { cases, pickCases } from "../sweep.js";
 
 /** Numbers of responses after which a run is killed: it has landed, spooled or lost their content. */
 const KILLS = [1, 2, 3, 5, 8];
-const PICKED = pickCases(KILLS.length, cases({ few: 3, more: 3, all: KILLS.length }), [0]).flatMap(
+const PICKED = pickCases(KILLS.length, cases({ few: 2, more: 2, all: KILLS.length }), [0]).flatMap(
   (n) => KILLS[n] ?? [],
 );
 

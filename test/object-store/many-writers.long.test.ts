@@ -15,7 +15,7 @@ import { findStore, STORES, startStore } from "./store-server.js";
 const WORKER = fileURLToPath(new URL("land-worker.mjs", import.meta.url));
 const WRITERS = 8;
 /** Number of landings of each writer; every fourth corrects a day. */
-const LANDINGS = cases({ few: 8, more: 8, all: 40 });
+const LANDINGS = cases({ few: 4, more: 4, all: 40 });
 
 interface Order {
   readonly location: string;

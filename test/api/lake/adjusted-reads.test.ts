@@ -12,6 +12,7 @@ import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { TRADING_DAYS } from "../../../src/schema/trading-days.js";
 import { addFile } from "../../lake/bar-files.js";
 import { openSession, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
+import { once } from "../../once.js";
 import { fillSimulated } from "../../sql/simulated-lake.js";
 import { cases } from "../../sweep.js";
 
@@ -140,46 +141,49 @@ test("adjusted bars of any prices come from segments as from the macro", async (
         expect(found.segments).toEqual(found.macro);
       },
     ),
-    { numRuns: cases({ few: 3, more: 20, all: 200 }) },
+    { numRuns: cases({ few: 3, more: 10, all: 200 }) },
   );
 });
 
-test("days and minutes of a simulated market are adjusted from segments, also as of a past time", async () => {
-  const { lake } = await fillSimulated(temporaryFolder(), {
-    symbols: 24,
-    days: 400,
-    end: "2026-03-31",
-    minuteDays: 8,
-  });
-  // The files of a fixture are shared: they are not damaged here.
-  await using plain = openLake(lake.location, { ...OPTIONS, segments: false });
-  await using fast = openLake(lake.location, { ...OPTIONS, segments: { folder: temporaryFolder() } });
-  await fast.buildSegments(["bars_1d", "bars_1m"]);
-  const found = await plain.query<{ symbol: string }>(
-    "SELECT symbol FROM ex_events GROUP BY ALL ORDER BY ALL",
-  );
-  const symbols = found.rows().map(({ symbol }) => symbol);
-  expect(symbols.length).toBeGreaterThan(3);
-  const asOf = lake.clock.now() - 1;
-  for (const adjust of ADJUSTMENTS)
-    for (const [table, options] of [
-      ["bars_1d", { symbols, adjust }],
-      [
-        "bars_1d",
-        { symbols, adjust, from: "2026-01-05", to: "2026-02-05", columns: ["close", "symbol", "volume"] },
-      ],
-      ["bars_1m", { symbols: symbols.slice(0, 3), adjust }],
-      ["bars_1d", { symbols: symbols.slice(0, 2), adjust, asOf }],
-    ] as const)
-      expect(await resultOf(fast, table, options)).toEqual(await resultOf(plain, table, options));
-});
+once(
+  "days and minutes of a simulated market are adjusted from segments, also as of a past time",
+  async () => {
+    const { lake } = await fillSimulated(temporaryFolder(), {
+      symbols: 24,
+      days: 400,
+      end: "2026-03-31",
+      minuteDays: 8,
+    });
+    // The files of a fixture are shared: they are not damaged here.
+    await using plain = openLake(lake.location, { ...OPTIONS, segments: false });
+    await using fast = openLake(lake.location, { ...OPTIONS, segments: { folder: temporaryFolder() } });
+    await fast.buildSegments(["bars_1d", "bars_1m"]);
+    const found = await plain.query<{ symbol: string }>(
+      "SELECT symbol FROM ex_events GROUP BY ALL ORDER BY ALL",
+    );
+    const symbols = found.rows().map(({ symbol }) => symbol);
+    expect(symbols.length).toBeGreaterThan(3);
+    const asOf = lake.clock.now() - 1;
+    for (const adjust of ADJUSTMENTS)
+      for (const [table, options] of [
+        ["bars_1d", { symbols, adjust }],
+        [
+          "bars_1d",
+          { symbols, adjust, from: "2026-01-05", to: "2026-02-05", columns: ["close", "symbol", "volume"] },
+        ],
+        ["bars_1m", { symbols: symbols.slice(0, 3), adjust }],
+        ["bars_1d", { symbols: symbols.slice(0, 2), adjust, asOf }],
+      ] as const)
+        expect(await resultOf(fast, table, options)).toEqual(await resultOf(plain, table, options));
+  },
+);
 
 const DATA = resolve(process.env.BARLAKE_REALDATA ?? "../shared/realdata");
 const isPresent = existsSync(join(DATA, "MANIFEST.csv"));
 if (!isPresent) console.warn(`skipped: no real data at ${DATA}; set BARLAKE_REALDATA to its folder`);
 
 describe.skipIf(!isPresent)("real data", () => {
-  test("are adjusted from segments as by the macro, in each row", async () => {
+  once("are adjusted from segments as by the macro, in each row", async () => {
     const lake = temporaryLake();
     const folder = join(DATA, "bars_1d_adj2024");
     const files = readdirSync(folder).map((file) => join(folder, file));
@@ -195,7 +199,7 @@ describe.skipIf(!isPresent)("real data", () => {
   });
 });
 
-test("what cannot be adjusted is refused, with what can be", async () => {
+once("what cannot be adjusted is refused, with what can be", async () => {
   const session = await openSession();
   const lake = temporaryLake();
   await addBars(session, lake, {

@@ -23,6 +23,7 @@ import {
   temporaryFolder,
   temporaryLake,
 } from "../../lake/temporary-lake.js";
+import { once } from "../../once.js";
 import { cases } from "../../sweep.js";
 
 const OPTIONS = { hasDatabase: false, threads: 1 };
@@ -195,7 +196,7 @@ test("whatever becomes of segments, every read is as without them", async () => 
       },
     ),
     // Without a search for a smaller example: each try takes a second.
-    { numRuns: cases({ few: 2, more: 12, all: 120 }), endOnFailure: true },
+    { numRuns: cases({ few: 2, more: 6, all: 120 }), endOnFailure: true },
   );
 });
 
@@ -211,7 +212,7 @@ async function threeYears(session: Session): Promise<Lake> {
   return lake;
 }
 
-test("bars come from segments, of whichever version: the data files are not needed", async () => {
+once("bars come from segments, of whichever version: the data files are not needed", async () => {
   const session = await openSession();
   const lake = await threeYears(session);
   await bothWays(lake.location, async (plain, fast) => {
@@ -236,7 +237,7 @@ test("bars come from segments, of whichever version: the data files are not need
   });
 });
 
-test("minutes come from segments as the view gives them", async () => {
+once("minutes come from segments as the view gives them", async () => {
   const session = await openSession();
   const lake = temporaryLake();
   for (const day of [20, 21])
@@ -262,7 +263,7 @@ test("minutes come from segments as the view gives them", async () => {
   });
 });
 
-test("bars that are in the folder of another region are read, as the view reads them", async () => {
+once("bars that are in the folder of another region are read, as the view reads them", async () => {
   const session = await openSession();
   const lake = await threeYears(session);
   const strays = `SELECT '430047.BJ' AS symbol, TIMESTAMPTZ '2025-03-01 16:00:00Z' AS timestamp, DATE '2025-03-02' AS trade_date,
@@ -277,7 +278,7 @@ test("bars that are in the folder of another region are read, as the view reads 
   });
 });
 
-test("a read builds what it lacks in the background, and a commit needs only its own files", async () => {
+once("a read builds what it lacks in the background, and a commit needs only its own files", async () => {
   const session = await openSession();
   const lake = await threeYears(session);
   await bothWays(lake.location, async (_, fast, folder) => {
@@ -297,7 +298,7 @@ test("a read builds what it lacks in the background, and a commit needs only its
   });
 });
 
-test("closing stops what is built, and leaves nothing unfinished", async () => {
+once("closing stops what is built, and leaves nothing unfinished", async () => {
   const session = await openSession();
   const lake = await threeYears(session);
   const folder = temporaryFolder();
@@ -310,7 +311,7 @@ test("closing stops what is built, and leaves nothing unfinished", async () => {
   await expect(open.buildSegments()).rejects.toThrow("it was closed");
 });
 
-test("segments stay within their bytes, and nothing is built where they are off", async () => {
+once("segments stay within their bytes, and nothing is built where they are off", async () => {
   const session = await openSession();
   const lake = await threeYears(session);
   const folder = temporaryFolder();
@@ -328,7 +329,7 @@ test("segments stay within their bytes, and nothing is built where they are off"
   expect(readdirSync(join(root, "barlake"))).toEqual(["segments"]);
 });
 
-test("a view of the user with the name of a table is read as the user wrote it", async () => {
+once("a view of the user with the name of a table is read as the user wrote it", async () => {
   const session = await openSession();
   const lake = await threeYears(session);
   const views = temporaryFolder();

@@ -3,6 +3,7 @@ import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 import { KEY, landReference, landRows, serveForTest } from "../../serve/served-lake.js";
+import { cases } from "../../sweep.js";
 import { pythonHas, runModule } from "../python.js";
 
 const ready = pythonHas("schemathesis");
@@ -34,7 +35,7 @@ test.skipIf(!ready)(
       `${service.url}/openapi.json`,
       `--header=x-api-key: ${KEY}`,
       "--no-color",
-      "--max-examples=25",
+      `--max-examples=${cases({ few: 12, more: 12, all: 25 })}`,
       "--seed=1",
       // How long it waits, and how long it takes to make an example, is the machine's.
       "--request-timeout=600",

@@ -29,6 +29,7 @@ import { type SqlCopyFile, sqlCopyFile } from "../../../src/lake/sql-copy/sql-co
 import { SqlCopyBuilder } from "../../../src/lake/sql-copy/sql-copy-builder.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { BALANCE_SHEET, INCOME, METRICS, SHARES } from "../../../src/schema/statements.js";
+import { once } from "../../once.js";
 import { cases } from "../../sweep.js";
 import { land, openSession, T0, type TestBar, temporaryFolder, temporaryLake } from "../temporary-lake.js";
 
@@ -200,7 +201,7 @@ test("whatever becomes of copies, every question is answered as without them", a
         });
       },
     ),
-    { numRuns: cases({ few: 2, more: 12, all: 150 }), endOnFailure: true },
+    { numRuns: cases({ few: 2, more: 6, all: 150 }), endOnFailure: true },
   );
   expect(used).toBeGreaterThan(0);
 });
@@ -220,7 +221,7 @@ const CATALOG = `SELECT schema_name, table_name, column_name, data_type, c.comme
   FROM duckdb_columns() AS c JOIN duckdb_views() AS v USING (database_name, schema_name)
   WHERE v.view_name = c.table_name AND database_name = current_database() AND NOT c.internal ORDER BY ALL`;
 
-test("the views read the copy, and are described as without it: the data files are not needed", async () => {
+once("the views read the copy, and are described as without it: the data files are not needed", async () => {
   const session = await openSession();
   const lake = await lakeOfDays(session);
   await bothWays(lake.location, async ({ plain, copied, folder }) => {
@@ -243,46 +244,49 @@ test("the views read the copy, and are described as without it: the data files a
   });
 });
 
-test("a lake of few bars, or with files of other programs, has no copy; one that has is built for the second query", async () => {
-  const session = await openSession();
-  const lake = await lakeOfDays(session);
-  const folder = temporaryFolder();
-  const place = (copyFrom: number): SegmentPlace => ({
-    root: folder,
-    folder: join(folder, "lake"),
-    copyFrom,
-  });
-  const copyOf = async (copyFrom: number): Promise<SqlCopyFile | undefined> => {
-    using reader = await openReader(lake, { threads: 1, copies: place(copyFrom) });
-    return reader.missingCopy;
-  };
-  expect(await copyOf(13)).toBeUndefined();
-  const copy = (await copyOf(12)) as SqlCopyFile;
-  const note = async (times: number): Promise<void> => {
-    await using builder = new SqlCopyBuilder(lake, place(12), () => built());
-    let built = (): void => {};
-    const isBuilt = new Promise<void>((resolve) => {
-      built = resolve;
+once(
+  "a lake of few bars, or with files of other programs, has no copy; one that has is built for the second query",
+  async () => {
+    const session = await openSession();
+    const lake = await lakeOfDays(session);
+    const folder = temporaryFolder();
+    const place = (copyFrom: number): SegmentPlace => ({
+      root: folder,
+      folder: join(folder, "lake"),
+      copyFrom,
     });
-    for (let n = 0; n < times; n++) builder.note(copy);
-    if (times > 1) await isBuilt;
-  };
-  await note(1);
-  expect(copiesIn(folder)).toEqual([]);
-  await note(2);
-  expect(copiesIn(folder)).toEqual([copy.path]);
-  const { snapshots } = await readableTables(lake, {});
-  expect(sqlCopyFile(snapshots, place(12), viewsKey())).toEqual(copy);
-  const withForeign = snapshots.map((snapshot): Snapshot => {
-    const [file] = snapshot.files.values();
-    if (snapshot.table !== BARS_1D || file === undefined) return snapshot;
-    const path = "region=CN/year=2025/part-0.parquet";
-    return { ...snapshot, files: new Map([...snapshot.files, [path, { ...file, path }]]) };
-  });
-  expect(sqlCopyFile(withForeign, place(12), viewsKey())).toBeUndefined();
-});
+    const copyOf = async (copyFrom: number): Promise<SqlCopyFile | undefined> => {
+      using reader = await openReader(lake, { threads: 1, copies: place(copyFrom) });
+      return reader.missingCopy;
+    };
+    expect(await copyOf(13)).toBeUndefined();
+    const copy = (await copyOf(12)) as SqlCopyFile;
+    const note = async (times: number): Promise<void> => {
+      await using builder = new SqlCopyBuilder(lake, place(12), () => built());
+      let built = (): void => {};
+      const isBuilt = new Promise<void>((resolve) => {
+        built = resolve;
+      });
+      for (let n = 0; n < times; n++) builder.note(copy);
+      if (times > 1) await isBuilt;
+    };
+    await note(1);
+    expect(copiesIn(folder)).toEqual([]);
+    await note(2);
+    expect(copiesIn(folder)).toEqual([copy.path]);
+    const { snapshots } = await readableTables(lake, {});
+    expect(sqlCopyFile(snapshots, place(12), viewsKey())).toEqual(copy);
+    const withForeign = snapshots.map((snapshot): Snapshot => {
+      const [file] = snapshot.files.values();
+      if (snapshot.table !== BARS_1D || file === undefined) return snapshot;
+      const path = "region=CN/year=2025/part-0.parquet";
+      return { ...snapshot, files: new Map([...snapshot.files, [path, { ...file, path }]]) };
+    });
+    expect(sqlCopyFile(withForeign, place(12), viewsKey())).toBeUndefined();
+  },
+);
 
-test("what has damaged a file since a read has verified it does not come into a copy", async () => {
+once("what has damaged a file since a read has verified it does not come into a copy", async () => {
   const session = await openSession();
   const [lake, other] = [await lakeOfDays(session), await lakeOfDays(session, 11)];
   const snapshot = await lake.snapshot(BARS_1D);

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
+import { once } from "../../../once.js";
 import { SEED } from "../../../setup.js";
 import { cases } from "../../../sweep.js";
 import { Fleet, type Server } from "./fleet.js";
@@ -14,7 +15,7 @@ function setUp(servers: number): { readonly fleet: Fleet; readonly servers: Serv
   return { fleet, servers: Array.from({ length: servers }, () => fleet.add()) };
 }
 
-test("three processes accept together what one would, with a load that is spread unevenly", async () => {
+once("three processes accept together what one would, with a load that is spread unevenly", async () => {
   const { fleet, servers } = setUp(3);
   const end = 3 * MINUTE;
   const rates = [2 * LIMIT, LIMIT / 4, LIMIT / 12];
@@ -23,7 +24,7 @@ test("three processes accept together what one would, with a load that is spread
   await Promise.all(servers.map(({ quota }) => quota.close()));
 });
 
-test("a process alone accepts the whole number at once, and says when the next one is", async () => {
+once("a process alone accepts the whole number at once, and says when the next one is", async () => {
   const { fleet, servers } = setUp(2);
   const [one, two] = servers as [Server, Server];
   for (let n = 0; n < LIMIT; n++) expect(await fleet.ask(one, LIMIT)).toBe(true);
@@ -41,7 +42,7 @@ test("a process alone accepts the whole number at once, and says when the next o
   await two.quota.close();
 });
 
-test.each([1, 1.2])(
+once.each([1, 1.2])(
   "a load of %d times the number that moves from one process to the other is followed",
   async (load) => {
     const { fleet, servers } = setUp(2);
@@ -53,31 +54,34 @@ test.each([1, 1.2])(
   },
 );
 
-test("a process that is cut off accepts what it has for 45 seconds; the others get it when it was silent for a minute", async () => {
-  const { fleet, servers } = setUp(2);
-  const [one, two] = servers as [Server, Server];
-  const load = (end: number): Promise<unknown> =>
-    Promise.all(servers.map((server) => fleet.load(server, LIMIT, LIMIT, end)));
-  await load(MINUTE);
-  one.isCutOff = true;
-  const before = fleet.accepted.length;
-  await fleet.load(one, 2 * LIMIT, LIMIT, MINUTE + 44_000);
-  expect(fleet.accepted.length).toBeGreaterThan(before);
-  await fleet.clock.sleep(2000);
-  const own = fleet.accepted.length;
-  for (let n = 0; n < 10; n++) expect(await fleet.ask(one, LIMIT)).toBe(false);
-  expect([fleet.waits.at(-1), one.faults.length]).toEqual([5000, 1]);
-  expect(fleet.accepted).toHaveLength(own);
-  await fleet.load(two, 2 * LIMIT, LIMIT, 6 * MINUTE);
-  expect(fleet.between(5 * MINUTE, 6 * MINUTE)).toBeGreaterThan(0.95 * LIMIT);
-  one.isCutOff = false;
-  await fleet.clock.sleep(MINUTE);
-  await load(9 * MINUTE);
-  expect(fleet.between(8 * MINUTE, 9 * MINUTE)).toBeGreaterThan(0.95 * LIMIT);
-  await Promise.all(servers.map(({ quota }) => quota.close()));
-});
+once(
+  "a process that is cut off accepts what it has for 45 seconds; the others get it when it was silent for a minute",
+  async () => {
+    const { fleet, servers } = setUp(2);
+    const [one, two] = servers as [Server, Server];
+    const load = (end: number): Promise<unknown> =>
+      Promise.all(servers.map((server) => fleet.load(server, LIMIT, LIMIT, end)));
+    await load(MINUTE);
+    one.isCutOff = true;
+    const before = fleet.accepted.length;
+    await fleet.load(one, 2 * LIMIT, LIMIT, MINUTE + 44_000);
+    expect(fleet.accepted.length).toBeGreaterThan(before);
+    await fleet.clock.sleep(2000);
+    const own = fleet.accepted.length;
+    for (let n = 0; n < 10; n++) expect(await fleet.ask(one, LIMIT)).toBe(false);
+    expect([fleet.waits.at(-1), one.faults.length]).toEqual([5000, 1]);
+    expect(fleet.accepted).toHaveLength(own);
+    await fleet.load(two, 2 * LIMIT, LIMIT, 6 * MINUTE);
+    expect(fleet.between(5 * MINUTE, 6 * MINUTE)).toBeGreaterThan(0.95 * LIMIT);
+    one.isCutOff = false;
+    await fleet.clock.sleep(MINUTE);
+    await load(9 * MINUTE);
+    expect(fleet.between(8 * MINUTE, 9 * MINUTE)).toBeGreaterThan(0.95 * LIMIT);
+    await Promise.all(servers.map(({ quota }) => quota.close()));
+  },
+);
 
-test("a process that wakes after a pause has lost its permits", async () => {
+once("a process that wakes after a pause has lost its permits", async () => {
   const { fleet, servers } = setUp(2);
   const [one, two] = servers as [Server, Server];
   for (let n = 0; n < LIMIT; n++) await fleet.ask(one, LIMIT);
