@@ -75,8 +75,11 @@ function intervalsOn(): void {
     return interval;
   }) as never;
   globalThis.clearInterval = ((interval: unknown) => {
-    if (interval !== null && typeof interval === "object" && "clear" in interval)
-      (interval as { clear: () => void }).clear();
+    if (isVirtual(interval)) interval.clear();
     else clear(interval as NodeJS.Timeout);
   }) as never;
+}
+
+function isVirtual(interval: unknown): interval is { readonly clear: () => void } {
+  return interval !== null && typeof interval === "object" && "clear" in interval;
 }
