@@ -74,10 +74,10 @@ function intervalsOn(): void {
     repeat().catch(() => {});
     return interval;
   }) as never;
-  globalThis.clearInterval = ((interval: unknown) => {
+  globalThis.clearInterval = (interval: unknown) => {
     if (isVirtual(interval)) interval.clear();
     else clear(interval as NodeJS.Timeout);
-  }) as never;
+  };
 }
 
 function isVirtual(interval: unknown): interval is { readonly clear: () => void } {
