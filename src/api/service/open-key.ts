@@ -71,7 +71,13 @@ export async function openKey(
   const onWait = (holders: string): void =>
     onNote(`the key for ${host} is in use by ${holders}: waiting for it`);
   const lock = await claimKey({
-    ...{ folder, host, apiKey, share, purpose, clock, signal },
+    folder,
+    host,
+    apiKey,
+    share,
+    purpose,
+    clock,
+    signal,
     onWait: waits ? onWait : undefined,
   });
   const joinOthers = async (): Promise<KeyShares | undefined> =>

@@ -43,7 +43,7 @@ async function order(child: ChildProcess, kind: "hold" | "release", options: obj
   child.send({ kind, ...options });
   const [response] = (await once(child, "message")) as [{ failed?: string; hint?: string }];
   if (response.failed === undefined) return true;
-  expect(response.failed).toMatch(/^UsageError: key for api\.example\.com:8443 is in use by "run \d/);
+  expect(response.failed).toMatch(/^KeyInUseError: key for api\.example\.com:8443 is in use by "run \d/);
   expect(response.hint).toContain("--share");
   return false;
 }

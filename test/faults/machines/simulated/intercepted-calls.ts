@@ -74,9 +74,12 @@ function intervalsOn(): void {
     repeat().catch(() => {});
     return interval;
   }) as never;
-  globalThis.clearInterval = ((interval: unknown) => {
-    if (interval !== null && typeof interval === "object" && "clear" in interval)
-      (interval as { clear: () => void }).clear();
+  globalThis.clearInterval = (interval: unknown) => {
+    if (isVirtual(interval)) interval.clear();
     else clear(interval as NodeJS.Timeout);
-  }) as never;
+  };
+}
+
+function isVirtual(interval: unknown): interval is { readonly clear: () => void } {
+  return interval !== null && typeof interval === "object" && "clear" in interval;
 }

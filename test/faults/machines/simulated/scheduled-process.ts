@@ -73,13 +73,14 @@ async function runOnce(scheduled: Scheduled, pipeline: Pipeline, ended: AbortSig
     clock,
     onNote: () => {},
   };
-  const { client, lost, close } = await openKey(use, lake, { onLearned: () => {}, signal: ended });
+  const key = await openKey(use, lake, { onLearned: () => {}, signal: ended });
+  const { client, lost } = key;
   try {
     const signal = AbortSignal.any([ended, lost]);
     const report = await runPipeline(pipeline, {}, { lake, client, limits, clock, signal, waits: true });
     if (lost.aborted) throw lost.reason;
     return report;
   } finally {
-    await close();
+    await key.close();
   }
 }

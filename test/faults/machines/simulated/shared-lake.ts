@@ -65,31 +65,31 @@ function reachedBy(
       process.reachStore(true, () => call(...parameters));
   return {
     ...storage,
-    list: read(storage.list),
-    walk: read(storage.walk),
-    factsOf: read(storage.factsOf),
-    readText: read(storage.readText),
-    read: read(storage.read),
-    readRange: read(storage.readRange),
+    list: read((...all) => storage.list(...all)),
+    walk: read((...all) => storage.walk(...all)),
+    factsOf: read((...all) => storage.factsOf(...all)),
+    readText: read((...all) => storage.readText(...all)),
+    read: read((...all) => storage.read(...all)),
+    readRange: read((...all) => storage.readRange(...all)),
     putIfAbsent: write(async (path, text) => {
       const isDone = await storage.putIfAbsent(path, text);
       if (isDone) note(path, text);
       return isDone;
     }),
-    put: write(storage.put),
-    putFileIfAbsent: write(storage.putFileIfAbsent),
-    delete: write(storage.delete),
-    time: read(storage.time),
+    put: write((...all) => storage.put(...all)),
+    putFileIfAbsent: write((...all) => storage.putFileIfAbsent(...all)),
+    delete: write((...all) => storage.delete(...all)),
+    time: read(() => storage.time()),
     leases(path) {
       const store = leasesIn(path);
       return {
-        ids: read(store.ids),
-        read: read(store.read),
+        ids: read(() => store.ids()),
+        read: read((...all) => store.read(...all)),
         create: read((id, text, state) => store.create(id, ownedBy(process, text), state)),
-        renew: read(store.renew),
-        remove: read(store.remove),
-        now: read(store.now),
-        tidy: store.tidy,
+        renew: read((...all) => store.renew(...all)),
+        remove: read((...all) => store.remove(...all)),
+        now: read(() => store.now()),
+        tidy: () => store.tidy(),
       };
     },
   };
