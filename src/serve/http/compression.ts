@@ -69,7 +69,7 @@ export function varyBy(reply: FastifyReply, header: string): void {
 
 /**
  * The coding that an `accept-encoding` header asks for (RFC 9110): of the greatest weight above 0, and of several with
- * the same one the first of those that are offered. `*` stands for gzip, which every client decodes that decodes anything.
+ * the same one the first of those that are offered. `*` means gzip, which every client decodes that decodes anything.
  */
 export function acceptedCoding(
   header: string | string[] | undefined,

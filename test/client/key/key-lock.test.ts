@@ -122,7 +122,7 @@ test.each(["withdraws", "gets the key"])(
   },
 );
 
-test("one that waits says once for whom, gets the key when that ends, and gives up when it is told to", async () => {
+test("one that waits says once for whom, gets the key when that ends, and gives up when its signal aborts", async () => {
   const folder = temporaryFolder();
   const first = await hold(folder);
   const holders: string[] = [];

@@ -112,7 +112,7 @@ function explainRepeats(
     const before = earlier.at(-1);
     if (before === undefined) continue;
     const by = `had been asked by ${before.process.name} at ${iso(before.time)}`;
-    // A request was under way when its response landed only where it was sent by a process that had lost its run.
+    // A request was in flight when its response landed only where it was sent by a process that had lost its run.
     const sentAt = again.time - 1000;
     const isLanded = (landed.get(key) ?? 0) < sentAt;
     const onDisk = spooled.find(
