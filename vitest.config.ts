@@ -6,7 +6,7 @@ import { useMemoryFolder } from "./test/memory-folder.js";
 import { RunReport } from "./test/run-report.js";
 import { TZ } from "./test/seed.js";
 import { slowFirst } from "./test/slow-first.js";
-import { testedModules } from "./test/tested-modules.js";
+import { BUILT_MODULES, testedModules } from "./test/tested-modules.js";
 
 /** Ends a test that hangs. No test that goes on takes as long, on however slow a machine. */
 const HANG_MS = 900_000;
@@ -97,7 +97,7 @@ export default defineConfig({
     // A sixth of the time of tests is waiting for processes and files: one worker more than cores uses it.
     maxWorkers: availableParallelism() + 1,
     // Built modules are loaded by Node, as they are.
-    server: { deps: { external: [/\/dist\//] } },
+    server: { deps: { external: [BUILT_MODULES] } },
     setupFiles: ["test/threads.mjs", "test/setup.ts"],
     testTimeout: HANG_MS,
     hookTimeout: HANG_MS,

@@ -10,7 +10,7 @@
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
-import { dirname, relative, resolve } from "node:path";
+import { dirname, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { licences } from "../notebook/browser/licences.js";
@@ -43,9 +43,9 @@ const SEPARATE = ["@duckdb/node-bindings", "pino"];
 const RUNNING_INDEX = "RUNNING_INDEX = OWN_INDEX";
 
 const isOneOf = (names, path) => names.some((name) => path === name || path.startsWith(`${name}/`));
-/** Whether the module that `importer` imports as `path` is bundled. What is not of a package is resolved as ever. */
+/** Whether the module that `importer` imports as `path` is bundled. Files of src import only what PACKAGES names; a package brings all that it needs. */
 const isBundled = (path, importer) =>
-  importer.includes("/node_modules/")
+  relative(ROOT, importer).split(sep).includes("node_modules")
     ? !isOneOf(SEPARATE, path) && !isBuiltin(path)
     : isOneOf(PACKAGES, path);
 

@@ -120,15 +120,15 @@ function readFaultIn(line: string): FileFault | undefined {
 
 /** A request to a store that failed, of a file that may be whole: its URL, and the status where there was a response. */
 function storeFaultIn(line: string): FileFault | undefined {
-  const [, url] = /\bHTTP (?:GET|HEAD)\b.*?'(https?:\/\/[^']+\.parquet)/.exec(line) ?? [];
+  const [, url] = /\bHTTP (?:GET|HEAD)\b.*?'((?:https?|s3):\/\/[^']+\.parquet)/.exec(line) ?? [];
   const [, status] = /\(HTTP (\d{3})/.exec(line) ?? [];
   if (url === undefined || status === "404") return undefined;
-  const path = decodeURIComponent(url);
+  const path = decoded(url);
   const found = tableFileIn(path);
   if (found === undefined) return undefined;
   const reason = line
     .replace(/^[A-Z][\w ]* Error: /, "")
-    .replace(/ (?:to|on) '[^']*'/, "")
+    .replace(/ (?:to|on|reading) '[^']*'(?: in region '[^']*')?/, "")
     .trim();
   return {
     message: `table ${found.table}: ${found.file} could not be read from the store at ${new URL(url).host}: ${reason}`,
@@ -137,6 +137,15 @@ function storeFaultIn(line: string): FileFault | undefined {
         ? "these credentials may not read it: they need s3:GetObject on the lake's objects"
         : "the store or the network to it is not well; run the command again",
   };
+}
+
+/** A URL as text; as it is where it has a `%` that encodes nothing. */
+function decoded(url: string): string {
+  try {
+    return decodeURIComponent(url);
+  } catch {
+    return url;
+  }
 }
 
 const RESTORE = "restore the file from a backup, or run barlake repair";

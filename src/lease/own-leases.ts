@@ -178,7 +178,7 @@ export class OwnLeases {
     return { ticks: ticksOf(this.#clock), now: this.#clock.now() };
   }
 
-  /** While a machine is suspended its monotonic clock may stop, and the other clock may be set: the later of both counts. */
+  /** While a machine is suspended its monotonic clock may stop, and the other clock may be set: of the two times since, the longer one is used. */
   #isRecent({ ticks, now }: Reading): boolean {
     const reading = this.#reading();
     return Math.max(reading.ticks - ticks, reading.now - now) < this.#validMs;

@@ -21,7 +21,7 @@ const FORMAT = 1;
 /** Writes that race for one key. */
 const RACERS = 8;
 const ROUNDS = 5;
-/** Such content takes time to send: a store that checks the condition before it has the content makes a mistake. */
+/** Such content takes time to send: a store that checks the condition before it has the content can make a mistake. */
 const RACE_BYTES = 65_536;
 
 /**

@@ -34,6 +34,16 @@ test.each([
     "table bars_1d: region=CN/p-1.parquet could not be read from the store at store: HTTP GET error (HTTP 403)",
     "s3:GetObject",
   ],
+  [
+    "HTTP Error: HTTP GET error reading 's3://b/lake/bars_1d/region=CN/p-1.parquet' in region 'us-east-1' (HTTP 403 Forbidden)",
+    "table bars_1d: region=CN/p-1.parquet could not be read from the store at b: HTTP GET error (HTTP 403 Forbidden)",
+    "s3:GetObject",
+  ],
+  [
+    "HTTP Error: HTTP HEAD error on 'https://store/50%off/bars_1d/p-1.parquet' (HTTP 503)",
+    "table bars_1d: p-1.parquet could not be read from the store at store: HTTP HEAD error (HTTP 503)",
+    "run the command again",
+  ],
 ])("a file that a store did not give is not one to be restored: %s", (text, message, hint) => {
   const found = explained(new Error(text));
   expect(found.message).toBe(message);

@@ -46,8 +46,8 @@ export interface OpenKey {
  * @param learned requests a minute that earlier runs have learned.
  * @param onLearned called with what refusals teach.
  * @param signal ends the wait for a part of a key that other machines use.
- * @param waits whether to wait for other processes of this machine that use the key.
- * @throws {UsageError} where another process uses the key, and this one does not wait.
+ * @param maxWaitMs longest wait for other processes of this machine that use the key, in milliseconds; 0: none.
+ * @throws {UsageError} where another process uses the key for longer than this one waits.
  */
 export async function openKey(
   use: KeyUse,
@@ -56,12 +56,12 @@ export async function openKey(
     learned,
     onLearned,
     signal,
-    waits = false,
+    maxWaitMs = 0,
   }: {
     readonly learned?: ByGroup<number> | undefined;
     readonly onLearned: (learned: LearnedRate) => void;
     readonly signal?: AbortSignal | undefined;
-    readonly waits?: boolean | undefined;
+    readonly maxWaitMs?: number | undefined;
   },
 ): Promise<OpenKey> {
   const { url, apiKey, share, purpose, environment, clock, onNote } = use;
@@ -78,7 +78,8 @@ export async function openKey(
     purpose,
     clock,
     signal,
-    onWait: waits ? onWait : undefined,
+    maxWaitMs,
+    onWait,
   });
   const joinOthers = async (): Promise<KeyShares | undefined> =>
     place &&

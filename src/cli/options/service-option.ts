@@ -79,19 +79,27 @@ export function maxResponseOption(): Option {
   return new Option("--max-response-minutes <n>", says).argParser(positive);
 }
 
+/** How a command uses a service. */
+interface ServiceUse {
+  readonly signal?: AbortSignal | undefined;
+  readonly maxWaitMs?: number | undefined;
+  readonly onNote?: ((text: string) => void) | undefined;
+}
+
 /**
  * The service that options and environment name, with its limits as the lake knows them.
  *
  * @param purpose what the key is used for; other processes that request the key see this text.
  * @param signal ends the wait for a part of a key that other machines use.
- * @param waits whether to wait for other processes of this machine that use the key.
- * @throws {UsageError} without an address or a key, or if another process uses the key and this one does not wait.
+ * @param maxWaitMs longest wait for other processes of this machine that use the key, in milliseconds; 0: none.
+ * @param onNote called with a message for the user.
+ * @throws {UsageError} without an address or a key, or if another process uses the key for longer than this one waits.
  */
 export async function openService(
   { url, rpm, share, minSpeed, maxResponseMinutes }: ServiceOptions,
   lake: Lake,
   purpose: string,
-  { signal, waits }: { readonly signal?: AbortSignal; readonly waits?: boolean | undefined } = {},
+  { signal, maxWaitMs, onNote = note }: ServiceUse = {},
 ): Promise<OpenService> {
   const { host, ...service } = checkService({ url });
   const use: KeyUse = {
@@ -103,16 +111,16 @@ export async function openService(
       ...(maxResponseMinutes !== undefined && { maxResponseMs: maxResponseMinutes * MINUTE_MS }),
     },
     purpose,
-    onNote: note,
+    onNote,
   };
   const limits = await limitsOf(lake, use);
-  if (limits.note !== undefined) note(limits.note);
+  if (limits.note !== undefined) onNote(limits.note);
   const key = await openKey(use, lake, {
     learned: limits.limits.requestsPerMinute,
     onLearned: ({ group, requestsPerMinute }) =>
       limits.learn({ requestsPerMinute: { [group]: requestsPerMinute } }),
     signal,
-    waits,
+    maxWaitMs,
   });
   return {
     client: key.client,
@@ -120,7 +128,7 @@ export async function openService(
     lost: key.lost,
     async close() {
       await key.close();
-      await limits.saved().catch((error: unknown) => note(`limits of ${host}: ${messageOf(error)}`));
+      await limits.saved().catch((error: unknown) => onNote(`limits of ${host}: ${messageOf(error)}`));
     },
   };
 }

@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { join } from "node:path";
 import { messageOf, UsageError } from "../../core/errors.js";
 import { releaseAfter, throwAfter } from "../../core/release-after.js";
-import type { Clock } from "../../core/time.js";
+import { type Clock, ticksOf } from "../../core/time.js";
 import { type AcquireRule, acquireLease } from "../../lease/acquire-lease.js";
 import type { Lease } from "../../lease/leases.js";
 import { thisProcess } from "../../lease/owner.js";
@@ -21,7 +21,9 @@ export interface KeyLockOptions {
   /** What the key is used for, shown to other processes: `run daily`. */
   readonly purpose: string;
   readonly clock: Clock;
-  /** Called while others have the key, with their names: the call waits then. @default it throws */
+  /** Longest wait for others that have the key, in milliseconds. @default 0 */
+  readonly maxWaitMs?: number | undefined;
+  /** Called with the names of others that have the key, when a wait for them begins. */
   readonly onWait?: ((holders: string) => void) | undefined;
   /** Ends the wait. */
   readonly signal?: AbortSignal | undefined;
@@ -45,26 +47,27 @@ export interface KeyLock {
 /** A process that waits longer than this counts as having the key: it was stopped, or is of an older version. */
 const ASKING_MS = 30_000;
 const ROUNDING = 1e-9;
-/** Longest pause before a process that waits for a key looks again, in milliseconds. */
-const WAIT_MS = 5000;
+/** Longest pause between two attempts to get a key that others have, in milliseconds. */
+const PAUSE_MS = 5000;
 
 /**
  * Claims a part of a key's quota for as long as this process lives: all claims add up to at most 1.
  *
- * @throws {UsageError} where the acquired claims and this one add up to more than 1, and `onWait` is not given: it names
- *   their owners and since when they have the key. The signal's reason once it aborts.
+ * @throws {UsageError} where the acquired claims and this one add up to more than 1, for as long as the call may wait: it
+ *   names their owners and since when they have the key. An AbortError once the signal aborts during a wait.
  */
 export async function claimKey(options: KeyLockOptions): Promise<KeyLock> {
-  const { clock, onWait, signal } = options;
+  const { clock, maxWaitMs = 0, onWait, signal } = options;
+  const end = ticksOf(clock) + maxWaitMs;
   for (let reported = ""; ; ) {
     try {
       return await claimOnce(options);
     } catch (error) {
-      if (onWait === undefined || !(error instanceof KeyInUseError)) throw error;
-      if (error.holders !== reported) onWait((reported = error.holders));
+      if (!(error instanceof KeyInUseError) || ticksOf(clock) >= end) throw error;
+      if (error.holders !== reported) onWait?.((reported = error.holders));
     }
-    // Each attempt is a new claim: one that is long about to be acquired counts as acquired.
-    await clock.sleep(randomInt(1, WAIT_MS), signal);
+    // Each attempt is a new claim: a claim that waits for 30 seconds counts as acquired.
+    await clock.sleep(randomInt(1, PAUSE_MS), signal);
   }
 }
 

@@ -54,7 +54,7 @@ export async function rawViewOf(session: Session, viewed: ViewedTable): Promise<
 }
 
 /**
- * Creates a table's view, or creates it again. DuckDB opens every file of the lists when it binds a view: it is
+ * Creates a table's view, or creates it again. DuckDB looks up every file of the lists when it binds a view: it is
  * created while each list has one file, and the lists are completed afterwards.
  */
 export async function createRawView(

@@ -73,7 +73,7 @@ export interface RunEnvironment {
   readonly onProgress?: (progress: Progress) => void;
   /**
    * Whether a run waits for another run, maybe on another machine, that requests the same, where the work cannot be
-   * shared. @default false: it throws
+   * shared. It does not wait for a key that another process uses. @default false: it throws
    */
   readonly waits?: boolean;
   /** Gives the free bytes of the lake's disk. @default those of its file system */

@@ -149,7 +149,7 @@ async function runOne(state: PipelineState, environment: ScheduleEnvironment): P
   state.running = false;
   const { outcome } = settled;
   if (outcome.status !== "interrupted") state.last = lastOf(outcome, previous);
-  const error = settled.kind === "threw" ? { error: settled.error } : {};
+  const error = settled.kind === "threw" && outcome.status === "failed" ? { error: settled.error } : {};
   await onEvent({ kind: "ended", pipeline, outcome, previous, ...error });
   return outcome;
 }

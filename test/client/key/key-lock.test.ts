@@ -135,15 +135,29 @@ test("one that waits says once for whom, gets the key when that ends, and gives 
       if (++looks === 3) await first.release();
     },
   };
-  const second = await hold(folder, { purpose: "schedule daily", clock, onWait });
+  const second = await hold(folder, { purpose: "schedule daily", clock, maxWaitMs: 10 * 31_000, onWait });
   expect([looks, holders]).toEqual([
     3,
     [expect.stringMatching(/^"run daily" \(process \d+ on .+, share 1\) since /)],
   ]);
   const ended = new AbortController();
-  const waiting = hold(folder, { onWait: () => ended.abort(new Error("ended")), signal: ended.signal });
+  const waiting = hold(folder, {
+    maxWaitMs: Number.POSITIVE_INFINITY,
+    onWait: () => ended.abort(new Error("ended")),
+    signal: ended.signal,
+  });
   await expect(waiting).rejects.toThrow("ended");
   await second.release();
+});
+
+test("one that waits for longer than it may fails, and names the others", async () => {
+  const folder = temporaryFolder();
+  const first = await hold(folder);
+  let looks = 0;
+  const clock = { now: () => NOW + looks * 31_000, sleep: async () => void looks++ };
+  await expect(hold(folder, { clock, maxWaitMs: 60_000 })).rejects.toThrow('is in use by "run daily"');
+  expect(looks).toBe(2);
+  await first.release();
 });
 
 function hold(folder: string, more: object = {}): Promise<KeyLock> {

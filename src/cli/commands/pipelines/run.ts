@@ -58,7 +58,7 @@ Examples:
         const webhook = webhookOf(pipeline, options);
         const service = await openService(withQuota(options, pipeline.quota), lake, `run ${pipeline.name}`, {
           signal: cli.signal,
-          waits: options.wait,
+          maxWaitMs: options.wait ? Number.POSITIVE_INFINITY : 0,
         });
         const { client, limits, lost } = service;
         const signal = AbortSignal.any([cli.signal, lost]);

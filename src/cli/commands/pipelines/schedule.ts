@@ -1,4 +1,5 @@
 import { Option } from "commander";
+import { millisecondsInHour as HOUR_MS } from "date-fns/constants";
 import { systemClock } from "../../../client/system-clock.js";
 import { messageOf, UsageError } from "../../../core/errors.js";
 import { releaseAfter } from "../../../core/release-after.js";
@@ -156,7 +157,10 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
     isTradingDay,
     leading: leadership,
     run: (pipeline) =>
-      runOnce(pipeline, lake, options, AbortSignal.any([cli.signal, leadership.lostOf(pipeline.name)])),
+      runOnce(pipeline, lake, options, {
+        ended: AbortSignal.any([cli.signal, leadership.lostOf(pipeline.name)]),
+        onNote: (text) => log.note({ pipeline: pipeline.name }, text),
+      }),
     onEvent,
     scrub: options.scrub ? dailyScrub(lake, systemClock) : undefined,
   };
@@ -221,15 +225,19 @@ async function scheduled(names: readonly string[]): Promise<Pipeline[]> {
   return [...found.values()];
 }
 
+/** Longest wait for another process of this machine that uses the key; then the run has failed, and is reported as such. */
+const MAX_KEY_WAIT_MS = HOUR_MS;
+
 async function runOnce(
   pipeline: Pipeline,
   lake: Lake,
   options: Options,
-  ended: AbortSignal,
+  { ended, onNote }: { readonly ended: AbortSignal; readonly onNote: (text: string) => void },
 ): Promise<RunReport> {
   const service = await openService(withQuota(options, pipeline.quota), lake, `schedule ${pipeline.name}`, {
     signal: ended,
-    waits: true,
+    maxWaitMs: MAX_KEY_WAIT_MS,
+    onNote,
   });
   const { client, limits, lost } = service;
   const signal = AbortSignal.any([ended, lost]);

@@ -42,7 +42,8 @@ export async function settleRun(
     const outcome: RunOutcome = {
       pipeline,
       runId: undefined,
-      status: "failed",
+      // A wait of the run, such as that for a key, was ended from outside.
+      status: error instanceof Error && error.name === "AbortError" ? "interrupted" : "failed",
       stopped: hint === undefined ? messageOf(error) : `${messageOf(error)}; ${hint}`,
       requests: { planned: 0, sent: 0, answered: 0, empty: 0, refused: 0, failed: 0 },
       rows: 0,
