@@ -81,9 +81,9 @@ export class ServiceAccess implements AsyncDisposable {
     await releaseAfter(
       async () => key?.close(),
       ...[...this.#limitsStores].map(
-        ([location, keeper]) =>
+        ([location, limits]) =>
           () =>
-            keeper
+            limits
               .saved()
               .catch((error: unknown) => this.use.onNote(`limits in ${location}: ${messageOf(error)}`)),
       ),
@@ -102,8 +102,8 @@ export class ServiceAccess implements AsyncDisposable {
       return await openKey(use, lake, {
         learned: limits?.limits.requestsPerMinute,
         onLearned: ({ group, requestsPerMinute }) => {
-          for (const keeper of this.#limitsStores.values())
-            keeper.learn({ requestsPerMinute: { [group]: requestsPerMinute } });
+          for (const store of this.#limitsStores.values())
+            store.learn({ requestsPerMinute: { [group]: requestsPerMinute } });
         },
         signal,
       });

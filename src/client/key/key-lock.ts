@@ -57,11 +57,14 @@ const PAUSE_MS = 5000;
  *   names their owners and since when they have the key. An AbortError once the signal aborts during a wait.
  */
 export async function claimKey(options: KeyLockOptions): Promise<KeyLock> {
-  const { clock, maxWaitMs = 0, onWait, signal } = options;
+  const { share = 1, clock, maxWaitMs = 0, onWait, signal } = options;
+  if (!(share > 0 && share <= 1))
+    throw new UsageError(`share ${share} of a key is not above 0 and at most 1`);
+  const claims = await openClaims(options);
   const end = ticksOf(clock) + maxWaitMs;
   for (let reported = ""; ; ) {
     try {
-      return await claimOnce(options);
+      return await claimOnce(claims, share, options);
     } catch (error) {
       if (!(error instanceof KeyInUseError) || ticksOf(clock) >= end) throw error;
       if (error.holders !== reported) onWait?.((reported = error.holders));
@@ -72,11 +75,11 @@ export async function claimKey(options: KeyLockOptions): Promise<KeyLock> {
 }
 
 /** @throws {KeyInUseError} where other processes have it. */
-async function claimOnce(options: KeyLockOptions): Promise<KeyLock> {
-  const { share = 1, purpose, host, clock } = options;
-  if (!(share > 0 && share <= 1))
-    throw new UsageError(`share ${share} of a key is not above 0 and at most 1`);
-  const claims = await openClaims(options);
+async function claimOnce(
+  claims: KeyClaims,
+  share: number,
+  { purpose, host, clock }: KeyLockOptions,
+): Promise<KeyLock> {
   const { host: machine, pid, machine: machineId } = thisProcess();
   const claim: Claim = {
     pid,
