@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { afterAll, afterEach, TestRunner } from "vitest";
 import { clearNotes, notesOfHooks, notesOfTest } from "./failure-notes.js";
 import { processorTime } from "./processor-time.js";
+import { reuseDatabases } from "./reused-databases.js";
 import { SEED } from "./seed.js";
 
 export { SEED };
@@ -14,6 +15,7 @@ declare module "vitest" {
 }
 
 fc.configureGlobal({ seed: SEED });
+if (process.env.TEST_FRESH !== "1") reuseDatabases();
 
 const before = processorTime();
 const { file } = TestRunner.getCurrentSuite();

@@ -1,4 +1,4 @@
-import type { DuckDBConnection, DuckDBDataChunk, DuckDBType } from "@duckdb/node-api";
+import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance, DuckDBType } from "@duckdb/node-api";
 import duckdb from "@duckdb/node-bindings";
 import { DuckDBTableFunction, INTEGER } from "../duckdb-api.js";
 import { VECTOR_ROWS } from "./vector-copy.js";
@@ -45,14 +45,24 @@ interface Share {
 /** Most threads of one query: they get their rows here one at a time, and do the rest of the query in parallel. */
 const MAX_THREADS = 16;
 
-/** The sources that one connection's SQL can read. */
+/** The sources that the SQL of one database can read. */
 export interface TableScans {
   /** Makes a source readable; its buffers must not change until it is released. */
   add(source: ScanSource): Scan;
 }
 
-/** Gives a connection the table function `batch_scan(id)`. */
-export function registerTableScan(connection: DuckDBConnection): TableScans {
+const ofDatabases = new WeakMap<DuckDBInstance, TableScans>();
+
+/** Gives a database the table function `batch_scan(id)`, unless it has it. All its connections have the same sources. */
+export function tableScansOf(instance: DuckDBInstance, connection: DuckDBConnection): TableScans {
+  const known = ofDatabases.get(instance);
+  if (known !== undefined) return known;
+  const scans = registerTableScan(connection);
+  ofDatabases.set(instance, scans);
+  return scans;
+}
+
+function registerTableScan(connection: DuckDBConnection): TableScans {
   const sources = new Map<number, ScanSource>();
   let lastId = 0;
   connection.registerTableFunction(

@@ -7,12 +7,7 @@ import type {
 } from "@duckdb/node-api";
 import type { RecordBatch } from "apache-arrow";
 import { DuckDBResultReader, DuckDBTimestampTZValue } from "../../arrow/duckdb-api.js";
-import {
-  registerTableScan,
-  type Scan,
-  type ScanSource,
-  type TableScans,
-} from "../../arrow/scan/table-scan.js";
+import { type Scan, type ScanSource, type TableScans, tableScansOf } from "../../arrow/scan/table-scan.js";
 import { BarlakeError, QueryError } from "../../core/errors.js";
 import { explained } from "../file-fault.js";
 import type { StatementProgress } from "../query-engine.js";
@@ -53,16 +48,11 @@ export class Session implements Disposable {
   statementCheck: StatementCheck | undefined;
   #isClosed = false;
 
-  private constructor(
-    database: Database,
-    isOwner: boolean,
-    connection: DuckDBConnection,
-    scans: TableScans = registerTableScan(connection),
-  ) {
+  private constructor(database: Database, isOwner: boolean, connection: DuckDBConnection) {
     this.#database = database;
     this.#isOwner = isOwner;
     this.#connection = connection;
-    this.#scans = scans;
+    this.#scans = tableScansOf(database.instance, connection);
     this.#cached = new CachedStatements(connection);
   }
 
@@ -232,7 +222,7 @@ export class Session implements Disposable {
   /** Another connection to the same database, with its own temporary tables. It ends with the session that owns it. */
   async sibling(): Promise<Session> {
     this.#expectOpen("sibling");
-    return new Session(this.#database, false, await connect(this.#database), this.#scans);
+    return new Session(this.#database, false, await connect(this.#database));
   }
 
   close(): void {
