@@ -9,7 +9,7 @@ export const TRADING_DAYS: TableSchema = {
     {
       name: "source",
       type: "string",
-      doc: "index: the region's index has a bar; majority: most symbols that had begun to trade did.",
+      doc: "index: the region's index has a bar; majority: most of the symbols traded.",
     },
   ],
   key: ["region", "trade_date"],

@@ -17,4 +17,4 @@ COMMENT ON COLUMN trading_calendar.trade_date IS 'Trading date in the exchange''
 COMMENT ON COLUMN trading_calendar.previous_session IS 'Trading date before; null for the first that is known.';
 COMMENT ON COLUMN trading_calendar.next_session IS 'Trading date after; null for the newest that is known.';
 COMMENT ON COLUMN trading_calendar.session_number IS 'Count from the first known session, from 1: a difference of two is a number of sessions. [sessions]';
-COMMENT ON COLUMN trading_calendar.source IS 'index: the region''s index has a bar; majority: most symbols that had begun to trade did.';
+COMMENT ON COLUMN trading_calendar.source IS 'index: the region''s index has a bar; majority: most of the symbols traded.';

@@ -1,11 +1,11 @@
-import type { TradingDate } from "../../core/time.js";
+import { DAY_MS, type TradingDate } from "../../core/time.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { finalEnd } from "../../market/sessions.js";
-import { localDate } from "../../market/zone.js";
+import { instantOf, localDate } from "../../market/zone.js";
 import { BARS_1D } from "../../schema/bars.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 import { fileRange } from "../files/prune.js";
@@ -31,10 +31,16 @@ export async function readTradingDays(session: Session, lake: Lake): Promise<Map
   return new Map(rows.map(({ region, dates }) => [region, dates]));
 }
 
+/** Files that are older than the last landing of trading days by more than this were seen by it, whatever the clocks. */
+const CLOCK_MARGIN_MS = 2 * DAY_MS;
+/** The trading days before and after a day are no further from it than this. */
+const NEIGHBOUR_MS = 30 * DAY_MS;
+
 /**
  * Lands the trading days that follow from the lake's daily bars: those of the region's index and, outside of the span
  * of its bars, those on which at least half of the symbols traded. Only symbols between their first and last bar count.
- * Days that are not final yet are left out.
+ * Within the span, a day without a bar of the index is a trading day where at least half as many symbols traded as on
+ * the trading day before or after it: the service may lack a bar of its index. Days that are not final yet are left out.
  */
 export async function landTradingDays(
   session: Session,
@@ -56,8 +62,14 @@ export async function landTradingDays(
   const spans = await session.json<IndexSpan>(
     `SELECT region, CAST(min(trade_date) AS VARCHAR) AS first, CAST(max(trade_date) AS VARCHAR) AS last FROM ${days.name} GROUP BY region`,
   );
-  const files = filesOfOpenRegions([...snapshot.files.values()], spans);
-  if (files.length > 0) await session.run(majoritySql(days.name, await tradedIn(files)));
+  const live = [...snapshot.files.values()];
+  const open = filesOfOpenRegions(live, spans);
+  if (open.length > 0) await session.run(majoritySql(days.name, await tradedIn(open)));
+  const { committedAt = 0 } = await lake.snapshot(TRADING_DAYS);
+  const recent = live.filter((file) => file.writtenAt > committedAt - CLOCK_MARGIN_MS);
+  const missing = spans.length > 0 ? await busyDays(session, days.name, await tradedIn(recent)) : [];
+  const near = live.filter((file) => missing.some((day) => isNear(file, day)));
+  if (near.length > 0) await session.run(holesSql(days.name, missing, await tradedIn(near)));
   return await upsert(session, lake, TRADING_DAYS, days.name, options);
 }
 
@@ -105,6 +117,46 @@ function majoritySql(days: string, traded: string): string {
     SELECT b.region, b.trade_date, 'majority' AS source
     FROM busy b LEFT JOIN index_spans i ON b.region = i.region AND b.trade_date BETWEEN i.first AND i.last
     WHERE i.region IS NULL`;
+}
+
+/** A day on which symbols traded although the index of their region has no bar, between its first and its last. */
+interface MissingDay {
+  readonly region: Region;
+  readonly date: TradingDate;
+}
+
+/** The days without a bar of the index, in its span, on which enough symbols traded to show a trading day. */
+function busyDays(session: Session, days: string, traded: string): Promise<MissingDay[]> {
+  return session.json(`
+    WITH index_spans AS (
+      SELECT region, min(trade_date) AS first, max(trade_date) AS last FROM ${days} WHERE source = 'index' GROUP BY region)
+    SELECT b.region, CAST(b.trade_date AS VARCHAR) AS date
+    FROM (SELECT region, trade_date, count(*) AS symbols FROM ${traded} GROUP BY region, trade_date) b
+    JOIN index_spans i ON b.region = i.region AND b.trade_date BETWEEN i.first AND i.last
+    ANTI JOIN ${days} d ON b.region = d.region AND b.trade_date = d.trade_date
+    WHERE b.symbols >= ${FEWEST_SYMBOLS} ORDER BY ALL`);
+}
+
+/** Whether a file may have bars of a day, or of the trading day before or after it. */
+function isNear(file: DataFile, { region, date }: MissingDay): boolean {
+  if ((file.partitionValues.region ?? region) !== region) return false;
+  const { start, end } = fileRange(file);
+  const midnight = instantOf(date, REGIONS[region].zone);
+  return start < midnight + NEIGHBOUR_MS && end > midnight - NEIGHBOUR_MS;
+}
+
+/** Adds those of some days on which at least half as many symbols traded as on the trading day before or after. */
+function holesSql(days: string, missing: readonly MissingDay[], traded: string): string {
+  const rows = missing.map(({ region, date }) => `(${literal(region)}, DATE ${literal(date)})`);
+  return `INSERT INTO ${days}
+    WITH missing(region, trade_date) AS (VALUES ${rows.join(", ")}),
+    counts AS MATERIALIZED (SELECT region, trade_date, count(*) AS symbols FROM ${traded} GROUP BY region, trade_date),
+    usual AS (SELECT c.* FROM counts c SEMI JOIN ${days} d ON c.region = d.region AND c.trade_date = d.trade_date)
+    SELECT m.region, m.trade_date, 'majority' AS source
+    FROM missing m JOIN counts c ON c.region = m.region AND c.trade_date = m.trade_date
+    ASOF LEFT JOIN usual b ON b.region = m.region AND b.trade_date < m.trade_date
+    ASOF LEFT JOIN usual a ON a.region = m.region AND a.trade_date > m.trade_date
+    WHERE 2 * c.symbols >= least(coalesce(b.symbols, a.symbols, 0), coalesce(a.symbols, b.symbols, 0))`;
 }
 
 /** The symbols whose bars show the trading days of some regions, as a list for IN. */

@@ -29,9 +29,30 @@ async function daysOf(bars: readonly TestBar[], region: Region = "CN") {
 describe("trading days", () => {
   const WEEK = ["2026-11-09", "2026-11-10", "2026-11-11", "2026-11-12", "2026-11-13"];
 
-  test("are those of the index where the lake has it, also where the stocks traded on others", async () => {
-    const bars = [...index(["2026-11-09", "2026-11-11", "2026-11-13"]), ...stocks(12, WEEK)];
-    expect(await daysOf(bars)).toEqual(["2026-11-09", "2026-11-11", "2026-11-13"]);
+  test("are those of the index where the lake has it, also where some stocks traded on others", async () => {
+    const usual = ["2026-11-09", "2026-11-11", "2026-11-13"];
+    const bars = [...index(usual), ...stocks(30, usual), ...stocks(12, ["2026-11-10"])];
+    expect(await daysOf(bars)).toEqual(usual);
+    // Too few symbols to show anything.
+    expect(await daysOf([...index(usual), ...stocks(9, WEEK)])).toEqual(usual);
+  });
+
+  test("are also days on which the index has no bar, but most stocks traded: its history has a hole", async () => {
+    const usual = ["2026-11-09", "2026-11-11", "2026-11-13"];
+    expect(await daysOf([...index(usual), ...stocks(12, WEEK)])).toEqual(WEEK);
+    // Many have ended, or begun, since the trading day before.
+    const before = [...stocks(40, ["2026-11-09"]), ...stocks(12, ["2026-11-10", "2026-11-11"])];
+    expect(await daysOf([...index(usual), ...before])).toEqual([...usual, "2026-11-10"].sort());
+  });
+
+  test("are found where bars of a hole of the index come after those of the days around it", async () => {
+    const [lake, session] = [temporaryLake(), await openSession()];
+    const usual = ["2026-10-29", "2026-11-09", "2026-11-13"];
+    await land(session, lake, BARS_1D, [...index(usual), ...stocks(30, usual)]);
+    await landTradingDays(session, lake, OPTIONS);
+    await land(session, lake, BARS_1D, [...stocks(30, ["2026-11-02"]), ...stocks(12, ["2026-11-10"])]);
+    await landTradingDays(session, lake, OPTIONS);
+    expect((await readTradingDays(session, lake)).get("CN")).toEqual([...usual, "2026-11-02"].sort());
   });
 
   test("are those on which most symbols traded where there is no index: a bar without volume is no trade", async () => {
@@ -79,11 +100,12 @@ describe("trading days", () => {
       ...index(["2026-11-10", "2026-11-12"]),
       ...stocks(12, ["2026-11-11"]),
     ]);
-    expect(await days()).toEqual({ CN: ["2026-11-10", "2026-11-12"] });
+    const CN = ["2026-11-10", "2026-11-11", "2026-11-12"];
+    expect(await days()).toEqual({ CN });
     await land(session, lake, BARS_1D, hongKong(["2026-11-11", "2026-11-13"]));
-    expect(await days()).toEqual({ CN: ["2026-11-10", "2026-11-12"], HK: ["2026-11-11", "2026-11-13"] });
+    expect(await days()).toEqual({ CN, HK: ["2026-11-11", "2026-11-13"] });
     await land(session, lake, BARS_1D, stocks(12, ["2026-11-09"]));
-    expect(await days()).toMatchObject({ CN: ["2026-11-09", "2026-11-10", "2026-11-12"] });
+    expect(await days()).toMatchObject({ CN: ["2026-11-09", ...CN] });
   });
 
   test("the day that is not over yet is none, and landing them again changes nothing", async () => {
