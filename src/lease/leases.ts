@@ -13,7 +13,7 @@ export type { OwnLease, OwnLeaseOptions };
  */
 const MARGIN_MS = 2 * RENEW_MS;
 
-/** What the records of one kind of lease contain, and when their owners count as alive. */
+/** The content of the records of one kind of lease, and the rules for when their owners count as alive. */
 export interface LeaseKind<T> {
   readonly content: z.ZodType<T>;
   readonly ownerOf: (content: T) => Owner;

@@ -12,7 +12,7 @@ export interface CoverageGap {
   readonly symbols: number;
   /** Some of these symbols, as examples. */
   readonly examples: readonly string[];
-  /** Position of the gap in the symbol's time. */
+  /** Position of the gap in the time range of the symbol. */
   readonly place: "start" | "middle" | "end";
 }
 

@@ -8,7 +8,7 @@ import { type CutBars, cutBars } from "../cut-bars.js";
 
 /** The bars of a response that could land, and an issue for every other bar. */
 export interface SoundBars {
-  /** By symbol, ascending in time; not copied. */
+  /** Runs by symbol, ascending in time; not copied. */
   readonly runs: readonly KlineRun[];
   readonly issues: readonly Issue[];
 }

@@ -28,18 +28,18 @@ export interface Rate {
 
 /** A first refusal that may have been caused by another user of the key. */
 export interface Suspicion {
-  /** Requests of this process that counted at the time. */
+  /** Number of this process's requests that counted at the time. */
   readonly accepted: number;
-  /** When the wait that the service gave ends, as epoch milliseconds. */
+  /** When the wait that the service stated ends, in epoch milliseconds. */
   readonly resumesAt: number;
 }
 
 /** A refusal, with facts from the log of requests. */
 export interface Refusal {
   readonly now: number;
-  /** The process's own requests that counted when the refused one was sent. */
+  /** Number of this process's requests that counted when the refused request was sent. */
   readonly accepted: number;
-  /** The wait that the service gave, in milliseconds; undefined where it gave none. */
+  /** The wait that the service stated, in milliseconds; undefined where it stated none. */
   readonly retryAfterMs: number | undefined;
   /** When the wait ends, as epoch milliseconds. */
   readonly resumesAt: number;
@@ -52,7 +52,7 @@ export interface Refusal {
 /** A request that the service accepted. */
 export interface Acceptance {
   readonly now: number;
-  /** The process's own requests that were sent between the end of the last wait and this one. */
+  /** Number of this process's requests that were sent between the end of the last wait and this request. */
   readonly sinceWait: number;
 }
 
