@@ -21,7 +21,7 @@ export interface Board {
   readonly minPrefixes: number;
   /** Number of digits of a code after its prefix. */
   readonly codeDigits: number;
-  /** Daily price limit around prev_close, in percent; undefined where the exchange has none. */
+  /** Daily price limit around prev_close, in percent; undefined where the exchange has no limit. */
   readonly limitPercent: number | undefined;
   /** Smallest price step in thousandths of the currency; 0 where it depends on the price, see the HK spread table. */
   readonly tickMilli: number;
