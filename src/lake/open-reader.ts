@@ -22,8 +22,9 @@ export interface ReaderOptions extends SessionOptions {
    */
   readonly verify?: boolean;
   /**
-   * Where this machine stores copies for SQL. If there is a copy of the state that is read, the views read it. @default
-   * no copy is used
+   * Where this machine stores copies for SQL. If there is a copy of the state that is read, the views read it.
+   *
+   * @default no copy is used
    */
   readonly copies?: SegmentPlace | undefined;
 }

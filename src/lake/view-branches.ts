@@ -16,9 +16,9 @@ const LEAST_FILES = 32;
 /** Least average number of files in each branch. */
 const FILES_A_BRANCH = 4;
 /**
- * The same limits for files in a store, where it takes two requests to open a file. With fewer than {@link
- * LEAST_FILES}, branches have no condition on timestamps: DuckDB would read the column of each condition, with one more
- * request for each row group.
+ * The same limits for files in a store, where it takes two requests to open a file. With fewer than
+ * {@link LEAST_FILES}, branches have no condition on timestamps: DuckDB would read the column of each condition, with
+ * one more request for each row group.
  */
 const STORE = { leastFiles: 2, filesABranch: 1 };
 /** Most branches of a view: each adds about half a millisecond of planning to a query. */

@@ -120,8 +120,8 @@ export interface UnknownSpan {
 }
 
 /**
- * The spans without a known trading day: before the first known one, after the last one, and in gaps of at least {@link
- * UNKNOWN_DAYS}, which are longer than any holiday.
+ * The spans without a known trading day: before the first known one, after the last one, and in gaps of at least
+ * {@link UNKNOWN_DAYS}, which are longer than any holiday.
  *
  * @param known trading days, ascending.
  */

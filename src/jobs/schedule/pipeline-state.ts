@@ -69,8 +69,8 @@ export function catchUpWith(
 }
 
 /**
- * The end (exclusive) of the due times that the last run covers. Undefined where there was no run, or it was
- * interrupted.
+ * The end (exclusive, epoch milliseconds) of the due times that the last run covers; 0 for an interrupted run, which
+ * covers none. Undefined where there was no run.
  */
 function servedBefore(last: LastRun | undefined): number | undefined {
   if (last === undefined) return undefined;

@@ -51,8 +51,8 @@ const ISSUE_ROWS =
   '[{"source":"VARCHAR","symbol":"VARCHAR","line":"BIGINT","rule":"VARCHAR","reason":"VARCHAR","bars":"BIGINT","row":"VARCHAR"}]';
 
 /**
- * What a run sets aside, with the reasons. The rows are collected in a temporary table of the run's session; {@link
- * save} writes them to the lake.
+ * What a run sets aside, with the reasons. The rows are collected in a temporary table of the run's session;
+ * {@link save} writes them to the lake.
  */
 export class Rejects implements AsyncDisposable {
   readonly #session: Session;

@@ -29,8 +29,8 @@ export interface WorkFolder {
   /** Deletes an unfinished file, if it exists. */
   discard(path: string): Promise<void>;
   /**
-   * Lists the unfinished files. Those of killed processes remain until they are deleted. Paths are relative to {@link
-   * staging}.
+   * Lists the unfinished files. Those of killed processes remain until they are deleted. Paths are relative to
+   * {@link staging}.
    */
   unfinished(): Promise<StoredFile[]>;
   /** Deletes one of the {@link unfinished} files. */

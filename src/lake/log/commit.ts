@@ -59,8 +59,8 @@ export function tooManyWriters({ table }: Snapshot, times: number): CommitConfli
 }
 
 /**
- * Commits actions as the version after `base`, dated no earlier than `base`, and writes a checkpoint every {@link
- * CHECKPOINT_INTERVAL} commits.
+ * Commits actions as the version after `base`, dated no earlier than `base`, and writes a checkpoint every
+ * {@link CHECKPOINT_INTERVAL} commits.
  *
  * @param now epoch milliseconds.
  * @returns the table afterwards, or undefined where another writer has taken that version: then nothing was committed.

@@ -21,8 +21,9 @@ export function checkMetaData(table: string, { format }: MetaData): void {
 }
 
 /**
- * Rejects a commit that breaks a rule of the table, or a table with a rule that cannot be checked here. @throws
- * {LakeError}
+ * Rejects a commit that breaks a rule of the table, or a table with a rule that cannot be checked here.
+ *
+ * @throws {LakeError}
  */
 export function checkWritable(
   table: string,

@@ -27,8 +27,10 @@ export function ask(address: string, signal?: AbortSignal): Promise<Response> {
 }
 
 /**
- * Sends a request with a JSON body. @param accepted a status that is not an error, in addition to success. @throws
- * {Fault}
+ * Sends a request with a JSON body.
+ *
+ * @param accepted a status that is not an error, in addition to success.
+ * @throws {Fault}
  */
 export function send(
   method: "POST" | "PUT",

@@ -33,8 +33,9 @@ export class InstrumentLists {
   }
 
   /**
-   * The list that is available first: the whole list, or the instruments with metadata. @param read as in {@link
-   * whole}.
+   * The list that is available first: the whole list, or the instruments with metadata.
+   *
+   * @param read as in {@link whole}.
    */
   async soonest(
     state: LakeState,

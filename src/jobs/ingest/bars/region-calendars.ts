@@ -44,8 +44,9 @@ export async function regionCalendars(
 }
 
 /**
- * Whether at least half of the symbols that were requested before and after a day were also requested on it. @param
- * asked the windows of each symbol, ascending.
+ * Whether at least half of the symbols that were requested before and after a day were also requested on it.
+ *
+ * @param asked the windows of each symbol, ascending.
  */
 function mostHold(asked: readonly (readonly TimeRange[])[], day: TimeRange): boolean {
   let [around, within] = [0, 0];
