@@ -1,6 +1,6 @@
 -- Audit: announced_before_end
 -- Severity: error
--- A statement that was announced before its period ended cannot be: its date is wrong, and a backtest would use it too early.
+-- A statement cannot be announced before its period ends: its date is wrong, and a backtest would use it too early.
 SELECT dataset, symbol, period_end, announce_date
 FROM (
   SELECT 'balance_sheet' AS dataset, symbol, period_end, announce_date FROM raw.balance_sheet

@@ -1,7 +1,7 @@
 -- Audit: minute_labels
 -- Severity: warning
--- Minute bars in CN and HK that are labelled within the midday break: a last bar of the morning that bears the afternoon's opening
--- goes into the wrong hour of an aggregate.
+-- Minute bars in CN and HK that are labelled within the midday break. If the last bar of the morning is labelled with
+-- the afternoon's opening, aggregation puts it into the wrong hour.
 SELECT symbol, trade_date, "timestamp", volume
 FROM (
   SELECT symbol, trade_date, "timestamp", volume, region,

@@ -1,10 +1,11 @@
 -- Audit: no_session
 -- Severity: warning
--- Daily bars on a Saturday or Sunday, or on a weekday of a closure: between two known sessions at most twelve days apart.
--- Filled-up holidays, or wrong dates. They count as bars in returns and aggregates.
+-- Daily bars on a Saturday or Sunday, or on a weekday on which the region was closed, between two known sessions that
+-- are at most twelve days apart. The source fills holidays, or the dates are wrong. These bars count in returns and
+-- aggregates.
 SELECT symbol, trade_date, strftime(trade_date, '%A') AS weekday, volume, close
 FROM raw.bars_1d
--- The dates are judged, which are few, and not the bars.
+-- The dates are tested, which are few, and not the bars.
 WHERE (region, trade_date) IN (
   SELECT (b.region, b.trade_date)
   FROM (SELECT DISTINCT region, trade_date FROM raw.bars_1d) AS b

@@ -1,4 +1,4 @@
 -- Audit: stale
 -- Severity: info
--- Five daily bars or more with one and the same prices and no volume: suspended days that the source fills up.
+-- Five or more consecutive daily bars with the same prices and no volume: the source fills the days of a suspension.
 SELECT symbol, first_date, last_date, bars, close FROM quality_stale WHERE traded = 0 ORDER BY symbol, first_date

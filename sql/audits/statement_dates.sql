@@ -1,7 +1,7 @@
 -- Audit: statement_dates
 -- Severity: info
--- Statements without an announcement date: they count as known only from the day on which this lake first saw them, so that no
--- backtest over earlier days uses them.
+-- Statements without an announcement date: they count as known only from the day on which this lake first saw them, so
+-- a backtest of earlier days does not use them.
 SELECT dataset, symbol, count(*) AS versions, min(period_end) AS first_period, max(period_end) AS last_period
 FROM (
   SELECT 'balance_sheet' AS dataset, symbol, period_end, announce_date FROM raw.balance_sheet

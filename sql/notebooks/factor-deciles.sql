@@ -47,7 +47,7 @@ WITH signals AS (
   LEFT JOIN daily_valuation AS v
     ON $factor = 'value' AND v.region = $region AND v.symbol = now.symbol AND v.trade_date = now.last_session
   WHERE now.trade_date = now.last_session
-    -- The newest month may still be running: it is nobody's next month.
+    -- The newest month may still be running, so it is not used as the next month of another one.
     AND now.number + 1 < (SELECT max(number) FROM ends)
 )
 SELECT *,

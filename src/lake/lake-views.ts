@@ -52,12 +52,14 @@ export async function readableTables(lake: Lake, pointInTime: PointInTime): Prom
 }
 
 /**
- * Creates a lake's views in a session. Queries of a table that cannot be read fail with the table's name and the
+ * Creates a lake's views in a session. A query of a table that cannot be read fails with the table's name and the
  * reason; other tables are not affected.
  *
  * @param statement creates only the views that this statement mentions, and those that they need. @default all views
- * @param isCopied whether the copy of this state is attached: then the views read it. @default false
- * @returns the tables, where more may be refused: some missing or damaged files are found only here.
+ * @param isCopied whether the session has attached the copy for SQL of this state: the views then read the copy.
+ *   @default false
+ * @returns the tables; `refused` may have more of them than before, because some missing or damaged files are found
+ *   only here.
  */
 export async function createLakeViews(
   session: Session,
@@ -113,7 +115,7 @@ async function createAll(
   return created;
 }
 
-/** What the views of all lakes are made of. */
+/** The content of the template from which the views of every lake are copied. */
 export const TEMPLATE: TemplateContent = {
   tables: TABLES,
   extra: { rejects: noRejectsSql(), tables: tablesSql([]) },
@@ -121,7 +123,7 @@ export const TEMPLATE: TemplateContent = {
 
 let knownKey: string | undefined;
 
-/** A text that differs where the views of a lake are made of something else. */
+/** Identifies the definitions of the views: the path of their template, which contains a hash of them. */
 export function viewsKey(): string {
   knownKey ??= templatePath(TEMPLATE);
   return knownKey;
@@ -129,7 +131,7 @@ export function viewsKey(): string {
 
 let templateFile: { readonly path: string | undefined } | undefined;
 
-/** The template of the views; undefined where it was not built. */
+/** The path of the template of the views; undefined where it was not built. */
 function viewTemplate(): string | undefined {
   if (templateFile === undefined) {
     const path = viewsKey();
@@ -148,7 +150,7 @@ function hasColumnsOfSchema({ table, columns }: ViewedTable): boolean {
   );
 }
 
-/** A table as its view shows it. */
+/** The source of a table's view: its live files, in branches by time where that makes queries faster. */
 export function viewOf(lake: Lake, snapshot: Snapshot): ViewedTable {
   const branches = viewBranches(snapshot, lake.storage.access !== undefined)?.map(({ files, where }) => ({
     files: lake.filesOf(snapshot, files),
@@ -157,19 +159,19 @@ export function viewOf(lake: Lake, snapshot: Snapshot): ViewedTable {
   return branches === undefined ? lake.filesOf(snapshot) : { ...emptyView(lake, snapshot), branches };
 }
 
-/** A table as its view shows it where the session has its copy. */
+/** The source of a table's view in a session that has attached the copy for SQL: the copied rows. */
 function copiedView(lake: Lake, snapshot: Snapshot): ViewedTable {
   const columns = snapshot.columns.map(({ name }) => ident(name));
   const copied = `SELECT ${columns.join(", ")} FROM ${COPY}.${ident(snapshot.table.name)}`;
   return { ...emptyView(lake, snapshot), copied };
 }
 
-/** A table without files. */
+/** The source of a view without rows. */
 function emptyView(lake: Lake, snapshot: Snapshot): ViewedTable {
   return lake.filesOf(snapshot, []);
 }
 
-/** The views of the schema `raw` that are no tables, by name. */
+/** The queries of the views in the schema `raw` that do not show a table, by name of the view. */
 export async function extraViews(
   lake: Lake,
   snapshots: readonly Snapshot[],

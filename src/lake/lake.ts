@@ -22,7 +22,7 @@ import { subStorage } from "./storage/sub-storage.js";
 
 /** A point in time of a lake; a table with neither `asOf` nor a version is read at its newest version. */
 export interface PointInTime {
-  /** Epoch milliseconds: the newest version that was committed by then. */
+  /** Reads the newest version that was committed at or before this time, in epoch milliseconds. */
   readonly asOf?: number | undefined;
   /** Versions of single tables, by name; they take precedence over `asOf`. */
   readonly versions?: ReadonlyMap<string, number>;
@@ -52,11 +52,14 @@ export interface LakeOptions {
   readonly clock?: Clock;
 }
 
-/** A lake: Delta tables in a folder or under a prefix of an object store, and the newest version of each that this process has seen. */
+/**
+ * A lake: Delta tables in a folder or under a prefix of an object store, and the newest version of each that this
+ * process has seen.
+ */
 export class Lake implements LakePlaces {
   readonly storage: Storage;
   readonly work: WorkFolder;
-  /** The clock of what is not given a time: waits between attempts, for example. */
+  /** The clock for everything that is not passed a time, for example waits between attempts. */
   readonly clock: Clock;
   /** Undefined where only the lake's own views are created. */
   readonly userViews: UserViews | undefined;
@@ -81,7 +84,10 @@ export class Lake implements LakePlaces {
     return this.storage.location;
   }
 
-  /** The storage of another location, or of one within this lake; for a store with the credentials of this lake. */
+  /**
+   * The storage of a location. A location within this lake, in a store, uses this lake's connection and credentials;
+   * any other is opened with the lake's environment.
+   */
   storageAt(location: string): Storage {
     const own = `${this.location}/`;
     if (this.storage.access !== undefined && location.startsWith(own))
@@ -94,12 +100,12 @@ export class Lake implements LakePlaces {
     return segmentPlaceOf(this.location, options, this.#environment);
   }
 
-  /** What a session needs to read the lake's files. */
+  /** The stores that a session must be able to read to read the lake's files; empty for a lake in a folder. */
   get access(): Pick<SessionOptions, "stores"> {
     return this.storage.access === undefined ? {} : { stores: [this.storage.access] };
   }
 
-  /** The newest version of a table; commits that were read before are not read again. @throws {LakeError} */
+  /** The newest version of a table. Commits that were read before are not read again. @throws {LakeError} */
   async snapshot(table: TableSchema): Promise<Snapshot> {
     const snapshot = await readLog(this.storage, this.#known.get(table.name) ?? emptySnapshot(table));
     this.remember(snapshot);
@@ -107,7 +113,7 @@ export class Lake implements LakePlaces {
   }
 
   /**
-   * The table at a point in time; a snapshot without a commit where the table did not exist yet.
+   * The table at a point in time; a snapshot without a commit (version -1) where the table did not exist yet.
    *
    * @throws {LakeError} for a version that does not exist, or whose files a vacuum has deleted.
    */
@@ -151,12 +157,12 @@ export class Lake implements LakePlaces {
     };
   }
 
-  /** The table read from its whole log, including files removed long ago. @throws {LakeError} */
+  /** The table, read from its whole log, so that `removed` includes files removed long ago. @throws {LakeError} */
   async wholeSnapshot(table: TableSchema): Promise<Snapshot> {
     return readLog(this.storage, emptySnapshot(table), { whole: true });
   }
 
-  /** Caches a version that this process read or committed. */
+  /** Caches the newest version that this process has read or committed. */
   remember(snapshot: Snapshot): void {
     this.#known.set(snapshot.table.name, snapshot);
   }
@@ -181,7 +187,9 @@ export class Lake implements LakePlaces {
     };
   }
 
-  /** Where DuckDB finds a data file. The log may name a file outside the lake by its absolute path. */
+  /**
+   * The path or URL at which DuckDB reads a data file. The log may name a file outside the lake by its absolute path.
+   */
   urlOf(snapshot: Snapshot, file: DataFile): string {
     if (isOutside(file.path))
       return file.path.startsWith("file://") ? fileURLToPath(encodeURI(file.path)) : file.path;
@@ -207,32 +215,34 @@ export class Lake implements LakePlaces {
   }
 
   /**
-   * Whether runs on other machines may use the tables but not the work folder, and so do not see which requests the runs
-   * of this machine have leased.
+   * Whether runs on other machines may use the tables but not this work folder. Such runs do not see which requests the
+   * runs of this machine have leased.
    */
   get isShared(): boolean {
     return this.storage.location !== this.work.path;
   }
 
-  /** The database of views that any DuckDB client of this machine can open. */
+  /** The path of the database of views that any DuckDB client of this machine can open. */
   get databaseFile(): string {
     return this.work.databaseFile;
   }
 }
 
-/** Whether a data file's path is absolute, and so outside of its table: the protocol permits that. */
+/**
+ * Whether a data file's path is absolute, so that the file is outside the table's folder. The protocol permits that.
+ */
 export function isOutside(path: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(path) || isAbsolute(path);
 }
 
-/** Rows of a snapshot, from the log's statistics. */
+/** The number of rows of a snapshot, from the statistics in the log. */
 export function rowCount(snapshot: Snapshot): number {
   let rows = 0;
   for (const file of snapshot.files.values()) rows += file.stats?.numRecords ?? 0;
   return rows;
 }
 
-/** Bytes of a snapshot's files. */
+/** The total size of a snapshot's live files, in bytes. */
 export function byteCount(snapshot: Snapshot): number {
   let bytes = 0;
   for (const file of snapshot.files.values()) bytes += file.size;

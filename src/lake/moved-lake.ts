@@ -8,21 +8,21 @@ import { spillOptions } from "./local/work-folder.js";
 import { publish } from "./publish.js";
 import { locationOf } from "./published-views.js";
 
-/** A `lake.duckdb` whose views read the files of another place. */
+/** A `lake.duckdb` that was made for another location: its views read the files of that location. */
 export interface ForeignDatabase {
-  /** The place that it was made for. */
+  /** The location that it was made for. */
   readonly from: string;
-  /** Why its views could not be created again. @default they were */
+  /** Why its views could not be created again; undefined where they were created. */
   readonly error?: BarlakeError;
 }
 
 /**
- * Creates the views of `lake.duckdb` again where they were made for another place: they have absolute paths, so in a
- * copy of a lake they read the original.
+ * Creates the views of `lake.duckdb` again if the file was made for another location. The views contain absolute paths:
+ * in a copy of a lake they would read the files of the original.
  *
  * @param session reads the file. @default a small session of this process
- * @returns undefined where the file was made for this lake, also by another name of its folder, and where there is none
- *   or it does not say.
+ * @returns undefined where nothing had to be done: the file was made for this lake (even under another name of its
+ *   folder), does not name its location, or does not exist.
  */
 export async function publishIfMoved(lake: Lake, session?: Session): Promise<ForeignDatabase | undefined> {
   const { hasDatabase, databaseFile } = lake;

@@ -12,31 +12,35 @@ import { type SqlCopyFile, sqlCopyFile } from "./sql-copy/sql-copy.js";
 /** How a lake is read. */
 export interface ReaderOptions extends SessionOptions {
   /**
-   * Creates only those of the lake's own views that this statement mentions, and the views that they need: this takes a
+   * Creates only those of the lake's own views that this statement mentions, and the views that they need. This takes a
    * tenth of the time. @default all views, including the user's own
    */
   readonly statement?: string;
   /**
    * Verifies the data files that statements read, each once in this process, before a result counts as whole. The error
-   * names the damaged file. The cost is one more read of each file, at about 1 GB/s. @default true
+   * names the damaged file. Each file is read once more for it, at about 1 GB/s. @default true
    */
   readonly verify?: boolean;
-  /** Where this machine has copies for SQL: the views read the one of their state, if there is one. @default nowhere */
+  /**
+   * Where this machine stores copies for SQL. If there is a copy of the state that is read, the views read it.
+   *
+   * @default no copy is used
+   */
   readonly copies?: SegmentPlace | undefined;
 }
 
 /** A database with a lake's views. Disposing it closes its session. */
 export interface Reader extends ReadableTables, Disposable {
   readonly session: Session;
-  /** The copy for SQL that the views read. */
+  /** The copy for SQL that the views read, if they read one. */
   readonly copy: AttachedCopy | undefined;
-  /** The copy that they would have read. */
+  /** The copy for SQL that the views would have read if it existed. */
   readonly missingCopy: SqlCopyFile | undefined;
 }
 
 /**
  * Opens a database with a lake's views at the newest version of each table, or at a point in time. A table that cannot
- * be read is listed in `refused`; only queries that read its view fail, with its name and the reason.
+ * be read is listed in `refused`; only queries of its view fail, with the table's name and the reason.
  */
 export async function openReader(
   lake: Lake,
@@ -51,7 +55,7 @@ export async function openReader(
     copy?.[Symbol.dispose]();
   };
   try {
-    // A data file never changes once it has its name: its footer is read once.
+    // A data file never changes once it has its name, so DuckDB may cache its footer.
     await session.run("SET parquet_metadata_cache = true");
     const stated = copies && sqlCopyFile(tables.snapshots, copies, viewsKey());
     copy = stated && (await attachSqlCopy(session, stated));
@@ -66,7 +70,7 @@ export async function openReader(
   }
 }
 
-/** Creates the user's own views. @returns whether all could be created. */
+/** Creates the user's own views. @returns whether all of them could be created. */
 export async function addUserViews(session: Session, { userViews }: Lake): Promise<boolean> {
   if (userViews === undefined) return true;
   const faults = await createUserViews(session, userViews.folder);

@@ -10,11 +10,12 @@ import { folderStorage } from "./storage/folder-storage.js";
 import { openObjectStorage } from "./storage/open-object-storage.js";
 
 /**
- * Where a lake is, by its location: a folder's path, or `s3://bucket/prefix`. Nothing is read yet.
+ * The storage and the work folder of a lake at a location: a folder's path, or `s3://bucket/prefix`. Nothing is read
+ * yet.
  *
- * @param environment the credentials and endpoints of stores, as the AWS tools take them; `BARLAKE_WORK` and
+ * @param environment the credentials and endpoints of stores, in the variables of the AWS tools; `BARLAKE_WORK` and
  *   `BARLAKE_DUCKDB_EXTENSIONS`. @default the environment of this process
- * @throws {UsageError} for another URL, or one that is not valid.
+ * @throws {UsageError} for another kind of URL, or one that is not valid.
  */
 export function placesOf(location: string, environment: Environment = process.env): LakePlaces {
   if (isObjectUrl(location)) {
@@ -30,13 +31,15 @@ export function placesOf(location: string, environment: Environment = process.en
   return { storage: folderStorage(folder), work: workFolder(folder) };
 }
 
-/** The folder of this machine for the unfinished work of a lake in a store. */
+/** The path of the folder on this machine for the unfinished work of a lake in a store. */
 function workFolderOf(location: string, environment: Environment): string {
   const root = environment.BARLAKE_WORK || join(cacheFolder(environment), "lakes");
   return resolve(root, folderNameOf(location, environment));
 }
 
-/** A name for a lake's folder. Buckets of different stores may have the same name, so that the store is a part of the hash. */
+/**
+ * A name for a lake's work folder. Its hash includes the store, as buckets of different stores may have the same name.
+ */
 function folderNameOf(location: string, environment: Environment): string {
   const store =
     environment.AWS_ENDPOINT_URL_S3 || environment.AWS_ENDPOINT_URL || environment.AWS_PROFILE || "";
@@ -50,11 +53,13 @@ function folderNameOf(location: string, environment: Environment): string {
 
 /** How this machine caches segments of a lake's bars. */
 export interface SegmentOptions {
-  /** The folder of the segments of all lakes. @default `BARLAKE_SEGMENTS`, else `segments` in the user's cache folder */
+  /**
+   * The folder for the segments of all lakes. @default `BARLAKE_SEGMENTS`, else `segments` in the user's cache folder
+   */
   readonly folder?: string | undefined;
-  /** Bytes of all segments and copies in that folder. @default 4 GiB */
+  /** Most bytes of all segments and copies in that folder. @default 4 GiB */
   readonly maxBytes?: number | undefined;
-  /** Number of daily bars from which on a copy for SQL is built. @default 200,000 */
+  /** Least number of daily bars for which a copy for SQL is built. @default 200,000 */
   readonly copyFrom?: number | undefined;
 }
 

@@ -13,10 +13,10 @@ import { recordParts, updateViews } from "./published-views.js";
 
 /**
  * Writes `lake.duckdb`, the views over the live files for any DuckDB client, unless the lake is configured without it.
- * A copy of the old file is brought up to date where that is possible: this costs what has changed since, and a copy.
- * The new file replaces the old one by a rename, so clients that have the old file open can still read it.
+ * Where possible, a copy of the old file is updated: this takes the time of the copy and of the changes since. The new
+ * file replaces the old one by a rename, so clients that have the old file open can still read it.
  *
- * @throws {LakeError} where it cannot be written; then the old file remains.
+ * @throws {LakeError} where the file cannot be written; then the old file remains.
  */
 export async function publish(lake: Lake): Promise<void> {
   if (!lake.hasDatabase) return;
@@ -47,7 +47,7 @@ export async function publish(lake: Lake): Promise<void> {
   }
 }
 
-/** Brings a copy of the database up to date. @returns false where it must be created again. */
+/** Updates a copy of the database. @returns false where the database must be created again. */
 async function wasUpdated(lake: Lake, tables: ReadableTables, staged: string): Promise<boolean> {
   if (!existsSync(lake.databaseFile)) return false;
   try {
@@ -55,7 +55,7 @@ async function wasUpdated(lake: Lake, tables: ReadableTables, staged: string): P
     using session = await Session.open({ path: staged, ...spillOptions(lake.work), ...lake.access });
     if (await updateViews(session, lake, tables)) return true;
   } catch {
-    // A damaged file, or a missing data file. The views are created again, which finds out which table is at fault.
+    // The database is damaged, or a data file is missing. Creating the views again finds out which table is at fault.
   }
   await rm(staged, { force: true });
   await rm(`${staged}.wal`, { force: true });

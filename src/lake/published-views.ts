@@ -11,17 +11,17 @@ import type { Lake } from "./lake.js";
 import { extraViews, type ReadableTables, TEMPLATE, viewOf } from "./lake-views.js";
 import type { Snapshot } from "./log/snapshot.js";
 
-/** What `lake.duckdb` was made of: the values by their names, in the table `published.parts`. */
+/** What `lake.duckdb` was made from, as values by name. They are stored in its table `published.parts`. */
 type Parts = ReadonlyMap<string, string>;
 
-/** The names of the parts that are no view and no list of files. */
+/** The names of the parts that are neither a view nor a list of files. */
 const LOCATION = "location";
 const VIEWS = "views";
 
 /**
- * Stores in a new database the versions and views that it was made of, so that {@link updateViews} can find out what has changed since.
+ * Stores in a new database what it was made from, so that {@link updateViews} can find out what has changed since.
  *
- * @param isWhole false where a table or a view was left out: then it is not updated, but created again.
+ * @param isWhole false where a table or a view was left out: such a database is not updated, but created again.
  */
 export async function recordParts(
   session: Session,
@@ -43,10 +43,10 @@ export async function recordParts(
 }
 
 /**
- * The place of the lake that a database file was made for. The session attaches the file, and detaches it: opening one
- * more database takes 15 ms.
+ * The location of the lake that a database file was made for. The file is attached to the session for this and detached
+ * again, because opening another database takes 15 ms.
  *
- * @returns undefined where the file does not say, or cannot be read: another client writes it, or it is damaged.
+ * @returns undefined where the file does not name it, or cannot be read: another client writes to it, or it is damaged.
  */
 export async function locationOf(session: Session, file: string): Promise<string | undefined> {
   const name = ident(`published_${randomUUID()}`);
@@ -69,10 +69,10 @@ export async function locationOf(session: Session, file: string): Promise<string
 }
 
 /**
- * Brings the views of a database up to date: of each table the lists of files that changed are stored again, and the
- * view where its query changed.
+ * Updates the views of a database. For each table, the lists of files that changed are stored again, and the view is
+ * created again if its query changed.
  *
- * @returns false where the database must be created again: nothing has changed.
+ * @returns false where the database must be created again; then nothing was changed.
  */
 export async function updateViews(session: Session, lake: Lake, tables: ReadableTables): Promise<boolean> {
   const parts = await readParts(session);
@@ -100,8 +100,9 @@ async function updateView(session: Session, view: RawView, parts: Parts): Promis
 }
 
 /**
- * A hash of what the views are made of, apart from the files of the tables. Empty where the user has SQL files, or they
- * cannot be read: such files may make tables and views of other files, so they run again each time, in a new database.
+ * A hash of everything that the views are made from except the tables' files. Empty where the user has SQL files, or
+ * these cannot be read: such files may create tables, or views over other files, so they run again each time, in a new
+ * database.
  */
 function viewsHash(lake: Lake, snapshots: readonly Snapshot[]): string {
   if (hasUserViews(lake)) return "";
@@ -123,7 +124,7 @@ function partsOf(view: RawView): [string, string][] {
   ];
 }
 
-/** The parts of a database; none where another version made it. */
+/** The parts of a database; empty where another version of this program made it. */
 async function readParts(session: Session): Promise<Parts> {
   const [found] = await session.json<{ n: bigint }>(
     "SELECT count(*) AS n FROM duckdb_tables() WHERE schema_name = 'published' AND table_name = 'parts'",

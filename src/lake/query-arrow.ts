@@ -9,14 +9,16 @@ export interface ArrowQueryOptions {
   readonly bindings?: Bindings;
   /** The point in time to read. @default the newest version of each table */
   readonly pointInTime?: PointInTime;
-  /** Verifies the data files that the query reads: a damaged one ends the batches with an error. @default true */
+  /**
+   * Whether to verify the data files that the query reads: a damaged one ends the batches with an error. @default true
+   */
   readonly verify?: boolean;
 }
 
 /**
- * Runs a query over a lake's views and yields its rows as Arrow record batches of some 64k rows, as DuckDB computes
- * them: one batch is in memory at a time; the size of the result does not matter. An empty result is one batch without rows, which
- * has the columns.
+ * Runs a query over a lake's views and yields its rows as Arrow record batches of about 64k rows while DuckDB computes
+ * them. One batch is in memory at a time, so the result may have any size. An empty result is one batch with the
+ * columns and no rows.
  *
  * @throws {QueryError} when the query fails, at the first batch or later.
  * @throws {UsageError} for a column type without an Arrow counterpart, at the first batch or later.

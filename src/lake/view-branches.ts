@@ -4,29 +4,30 @@ import { columnOf, DUCKDB_TYPE, type PartitionSpan, type TableSchema } from "../
 import { partitionDates, rowDates, statedTimes } from "./files/prune.js";
 import type { DataFile, Snapshot } from "./log/snapshot.js";
 
-/** A part of a table's live files, and a condition that all their rows meet by the log and the partition. */
+/** A part of a table's live files, and a condition that all their rows meet according to the log and the partition. */
 export interface FileBranch {
   readonly files: readonly DataFile[];
   /** The condition in SQL; undefined where nothing is known. */
   readonly where: string | undefined;
 }
 
-/** With fewer files on a disk, a query opens all of them faster than it plans over branches. */
+/** With fewer files than this on a disk, opening all of them takes a query less time than planning over branches. */
 const LEAST_FILES = 32;
-/** Least average number of files in a branch. */
+/** Least average number of files in each branch. */
 const FILES_A_BRANCH = 4;
 /**
- * The same in a store, where it takes two requests to open a file. With fewer than {@link LEAST_FILES}, branches have no
- * condition on timestamps: DuckDB reads each column of a condition, which is one more request for each row group.
+ * The same limits for files in a store, where it takes two requests to open a file. With fewer than
+ * {@link LEAST_FILES}, branches have no condition on timestamps: DuckDB would read the column of each condition, with
+ * one more request for each row group.
  */
 const STORE = { leastFiles: 2, filesABranch: 1 };
-/** Most branches of a view: each costs a query about half a millisecond of planning. */
+/** Most branches of a view: each adds about half a millisecond of planning to a query. */
 const MOST_BRANCHES = 24;
 
 /**
  * Divides a table's files by time, so that a view can have a branch for each part. DuckDB skips files by conditions on
  * partition columns, but users write conditions on dates and timestamps. The planner drops a branch, with all its
- * files, if the branch's range of these does not overlap the query's range. Where there are many partitions,
+ * files, if the dates or timestamps of the branch do not overlap those of the query. Where there are many partitions,
  * consecutive ones share a branch.
  *
  * @param isInStore whether the files are in an object store.
@@ -72,7 +73,10 @@ function daysSql({ date }: PartitionSpan, first: string, end: string): string {
   return `${ident(date)} >= DATE ${literal(first)} AND ${ident(date)} < DATE ${literal(end)}`;
 }
 
-/** Conditions on the timestamp columns with statistics in the log; none for a column that one file has no range of. */
+/**
+ * Conditions on the timestamp columns with statistics in the log. A column has none if one of the files does not state
+ * its range.
+ */
 function statsSql(table: TableSchema, files: readonly DataFile[]): string[] {
   return table.stats
     .filter((name) => columnOf(table, name).type === "timestamp")
@@ -83,7 +87,7 @@ function statsSql(table: TableSchema, files: readonly DataFile[]): string[] {
     });
 }
 
-/** The range of a timestamp column in files; undefined where one of them does not state it. */
+/** The range of a timestamp column in files; undefined where one of the files does not state it. */
 function rangeOf(name: string, files: readonly DataFile[]): TimeRange | undefined {
   let [start, end] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const file of files) {

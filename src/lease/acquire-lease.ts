@@ -6,17 +6,17 @@ import type { Lease, Leases, OwnLease, OwnLeaseOptions } from "./leases.js";
 /** Longest pause before a waiting process reads the leases again, in milliseconds. */
 const MAX_PAUSE_MS = 100;
 
-/** Which leases can exist at the same time. */
+/** The rule that decides which leases can exist at the same time. */
 export interface AcquireRule<T> {
-  /** Whether a lease can be added to others. */
+  /** Whether a lease can exist together with the leases of others. */
   readonly fits: (others: readonly Lease<T>[]) => boolean;
-  /** Orders the waiting leases: the first one goes on. It is the same in every process. */
+  /** Orders the waiting leases: the first one proceeds. It must return the same in every process. */
   readonly rankOf: (content: T) => string;
-  /** Throws where it is no use to wait any longer. @param acquired the leases that others have acquired. */
+  /** Throws where further waiting has no use. @param acquired the leases that others have acquired. */
   readonly expectFree: (acquired: readonly Lease<T>[]) => void;
   /** Longest pause before a waiting process reads the leases again, in milliseconds. @default 100 */
   readonly pauseMs?: number | undefined;
-  /** @default leases whose state is acquired */
+  /** Whether a lease is acquired. @default its state is "acquired" */
   readonly isAcquired?: (lease: Lease<T>) => boolean;
 }
 
@@ -27,11 +27,11 @@ export interface Acquired<T> {
 }
 
 /**
- * Acquires a lease, and waits for it where others wait for theirs. A process creates its lease, waiting, and then reads
- * for those of others: where it fits, it becomes an acquired one. Of any two processes at least one sees the other, so
- * never do both go on. Of the waiting processes, the first one retains its lease and reads again; the others withdraw
- * their leases until they fit. So one of them always goes on, however slow the machine is, as
- * long as `isAcquired` is false for each waiting lease.
+ * Acquires a lease, and waits while leases of others prevent it. A process creates its lease in the state "waiting",
+ * and then reads the leases of others. If its lease fits, it becomes an acquired one. Of any two processes at least one
+ * sees the other, so two conflicting processes never both proceed. Of the waiting processes, the first one retains its
+ * lease and reads again; the others withdraw their leases until they fit. So one of them always proceeds, however slow
+ * the machine is, as long as `isAcquired` is false for each waiting lease.
  */
 export async function acquireLease<T>(
   leases: Leases<T>,

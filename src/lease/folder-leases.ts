@@ -4,26 +4,26 @@ import { join } from "node:path";
 import type { LeaseRecord, LeaseState, LeaseStore } from "./lease-store.js";
 
 /**
- * The first byte of a record's file is its state: white space, which JSON permits before an object. A record is renewed
- * by writing this byte again: that sets the file's modification time by the clock of the file system, and cannot create
- * a file.
+ * The first byte of a record's file is the state of the lease: white space, which JSON permits before an object. A
+ * record is renewed by writing this byte again. This sets the file's modification time by the clock of the file system,
+ * and cannot create a file.
  */
 const STATES: Readonly<Record<LeaseState, string>> = { waiting: " ", acquired: "\n" };
-/** How often a folder is created again that another process has removed together with its last record. */
+/** Most attempts to create a folder that another process removes at the same time, together with its last record. */
 const ATTEMPTS = 10;
 
 export interface FolderLeaseOptions {
-  /** End of the names of the records' files. @default ".json" */
+  /** The ending of the names of the records' files. @default ".json" */
   readonly ending?: string;
-  /** Where a file is created to read the time of the file system. @default the folder */
+  /** The folder in which a file is created to read the time of the file system. @default the folder of the records */
   readonly timeFolder?: string;
   /** Whether only this user may read the records. @default false */
   readonly isPrivate?: boolean;
 }
 
 /**
- * Records of leases as files of a folder that all processes can reach, JSON objects, one each. The folder exists while
- * it has records.
+ * A store of leases in a folder that all processes can reach. Each record is a file with a JSON object. The folder
+ * exists as long as it has records.
  */
 export function folderLeases(folder: string, options: FolderLeaseOptions = {}): LeaseStore {
   const { ending = ".json", timeFolder = folder, isPrivate = false } = options;
@@ -63,7 +63,10 @@ export function folderLeases(folder: string, options: FolderLeaseOptions = {}): 
   };
 }
 
-/** The current time by a folder's file system, in epoch milliseconds. @throws where no file can be written there. */
+/**
+ * The current time by the clock of a folder's file system, in epoch milliseconds. @throws where no file can be written
+ * there.
+ */
 export async function timeIn(folder: string): Promise<number> {
   const path = join(folder, `${randomUUID()}.time`);
   await mkdir(folder, { recursive: true });

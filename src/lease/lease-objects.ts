@@ -1,26 +1,29 @@
 import type { ListedObject } from "../object-store/http/list-page.js";
 
-/** The entries of one creation of a record. A lease that was removed may be created again: under another name. */
+/**
+ * The entries of one creation of a record. If a lease was removed, it may be created again under another generation's
+ * name.
+ */
 export interface Generation {
   readonly name: string;
-  /** Numbers of the entries that are there, ascending. */
+  /** Numbers of the existing entries, ascending. */
   readonly entries: readonly number[];
   readonly newest: { readonly entry: number; readonly renewedAt: number };
-  /** Whether the first entry is there. */
+  /** Whether the first entry exists. */
   readonly isBorn: boolean;
-  /** Whether it is a record: its first entry is there, and its newest one does not remove it. */
+  /** Whether the record exists: its first entry exists, and its newest entry does not remove it. */
   readonly isLiving: boolean;
 }
 
 const DIGITS = 12;
 const KEY = new RegExp(`^([^/]+)/([^/]+)\\.(\\d{${DIGITS}})$`);
 
-/** The key of an entry. */
+/** The key of an entry's object. */
 export function keyIn(root: string, id: string, generation: string, entry: number): string {
   return `${root}${id}/${generation}.${String(entry).padStart(DIGITS, "0")}`;
 }
 
-/** Reads a list of objects, as generations by the id of the record. Other objects are left out. */
+/** Groups a list of objects into generations, by the id of the record. Other objects are left out. */
 export function generationsIn(root: string, objects: readonly ListedObject[]): Map<string, Generation[]> {
   const entries = new Map<string, Map<string, (ListedObject & { entry: number })[]>>();
   for (const object of objects) {
@@ -42,14 +45,14 @@ function generationOf(name: string, found: readonly (ListedObject & { entry: num
   return {
     name,
     entries: sorted.map(({ entry }) => entry),
-    // Two renewals within a second have different times.
+    // Two renewals within the same second get different times.
     newest: { entry: last.entry, renewedAt: last.modifiedAt + (last.entry % 1000) },
     isBorn,
     isLiving: isBorn && last.size > 0,
   };
 }
 
-/** The record among the generations of an id; undefined where there is none. */
+/** The existing record among the generations of an id; undefined where there is none. */
 export function livingOf(generations: readonly Generation[]): Generation | undefined {
   const living = generations.filter(({ isLiving }) => isLiving);
   return living.toSorted((a, b) => a.newest.renewedAt - b.newest.renewedAt).at(-1);

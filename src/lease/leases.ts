@@ -8,26 +8,26 @@ import { type Owner, stateOf } from "./owner.js";
 export type { OwnLease, OwnLeaseOptions };
 
 /**
- * Time before a lease becomes stale in which its owner no longer relies on it: a step that was begun just before has
- * this long to end, and the clock of a store may have whole seconds only.
+ * Time in milliseconds, before a lease becomes stale, in which its owner no longer relies on it. A step that began just
+ * before has this long to end; a store's clock may also have a resolution of one second.
  */
 const MARGIN_MS = 2 * RENEW_MS;
 
-/** What the records of one kind of lease contain, and when their owners count as alive. */
+/** The content of the records of one kind of lease, and the rules for when their owners count as alive. */
 export interface LeaseKind<T> {
   readonly content: z.ZodType<T>;
   readonly ownerOf: (content: T) => Owner;
-  /** Time without a renewal after which an owner counts as ended. */
+  /** Time in milliseconds without a renewal after which an owner counts as ended. */
   readonly staleMs: number;
   /**
-   * Whether a running process of this machine counts as alive without renewals, too. The id of a process that ended may
-   * be used again, so this is for leases of a short time.
+   * Whether a running process of this machine counts as alive even without renewals. The id of an ended process may be
+   * used again by another one, so this is only for short leases.
    *
    * @default false
    */
   readonly trustsProcess?: boolean;
   /**
-   * Called before the lease of an ended owner is removed. If it throws, the lease remains, and counts.
+   * Called before the lease of an ended owner is removed. If it throws, the lease remains and counts.
    *
    * @default nothing is done
    */
@@ -36,7 +36,7 @@ export interface LeaseKind<T> {
   readonly assumed?: (record: LeaseRecord) => T;
 }
 
-/** A lease of another process that is alive, as far as can be seen. */
+/** A lease of another process that seems to be alive. */
 export interface Lease<T> {
   readonly id: string;
   readonly content: T;
@@ -49,19 +49,19 @@ interface Found<T> extends Lease<T> {
 
 /**
  * The leases of one kind: those of this process, which it renews, and those of others. A process creates its record
- * first, and then reads the records of others; where they conflict, it withdraws its own. Of any two processes at
- * least one sees the other, so never do both go on. It is a class because it owns records.
+ * first, and then reads the records of others; if they conflict, it withdraws its record. Of any two processes at least
+ * one sees the other, so two conflicting processes never both proceed. It is a class because it owns records.
  *
- * An owner counts as ended where its process, on this machine, has ended, or where it has not renewed its lease for
- * `staleMs` by the clock of the store. A process of this machine that still runs gets the time of two more renewals:
- * after a suspend of the machine, or a step of its clock, the next one comes late.
+ * An owner counts as ended if its process on this machine has ended, or if it has not renewed its lease for `staleMs`
+ * by the clock of the store. A process of this machine that still runs gets the time of two more renewals, because
+ * after a suspension of the machine, or a step of its clock, the next renewal is late.
  */
 export class Leases<T> {
   readonly #store: LeaseStore;
   readonly #kind: LeaseKind<T>;
   readonly #clock: Clock;
   readonly #own: OwnLeases;
-  /** Contents of the records of others: they never change. */
+  /** Contents of the records of others, which never change. */
   readonly #known = new Map<string, T>();
 
   constructor(store: LeaseStore, kind: LeaseKind<T>, clock: Clock) {
@@ -71,17 +71,17 @@ export class Leases<T> {
     this.#own = new OwnLeases(store, kind.staleMs - MARGIN_MS, clock);
   }
 
-  /** Creates a lease, also where others have leases that conflict. */
+  /** Creates a lease, even where leases of others conflict. */
   add(content: T, options: OwnLeaseOptions = {}): Promise<OwnLease> {
     return this.#own.add(JSON.stringify(content), options);
   }
 
-  /** Takes over the renewals of a lease whose record was created for this process already. */
+  /** Takes over the renewals of a lease whose record was already created for this process. */
   adopt(id: string, content: T, options: Omit<OwnLeaseOptions, "id"> = {}): OwnLease {
     return this.#own.adopt(JSON.stringify(content), { ...options, id });
   }
 
-  /** Creates a lease, and withdraws it where another one conflicts. @returns undefined in this case. */
+  /** Creates a lease, and withdraws it if another one conflicts. @returns undefined in this case. */
   async tryTake(
     content: T,
     conflicts: (other: T) => boolean,
@@ -98,7 +98,7 @@ export class Leases<T> {
     return isTaken ? undefined : own;
   }
 
-  /** The leases of others that are alive and matter. Of those that matter, the ones of ended owners are removed. */
+  /** The leases of living owners that matter. Of the leases that matter, those of ended owners are removed. */
   async others(matters: (content: T) => boolean = () => true): Promise<Lease<T>[]> {
     const ids = await this.#store.ids();
     const there = new Set(ids);
@@ -114,7 +114,7 @@ export class Leases<T> {
     return this.#withoutEnded(found);
   }
 
-  /** Whether the owner of a record is alive. False where there is no such record, or where it cannot be read. */
+  /** Whether the owner of a record is alive; false where there is no such record, or it cannot be read. */
   async isAlive(id: string): Promise<boolean> {
     const one = await this.#find(id);
     return one !== undefined && (await this.#ended([one])).length === 0;
@@ -151,7 +151,7 @@ export class Leases<T> {
         () => true,
         () => false,
       );
-      // An owner that renewed its lease in the last instant is alive.
+      // An owner that has just renewed its lease is alive.
       if (isDone === false || !(await this.#store.remove(one.id, one.renewedAt))) living.push(one);
     }
     return living;
@@ -166,7 +166,7 @@ export class Leases<T> {
       ({ process }) => process === "unknown" || (process === "running" && !trustsProcess),
     );
     if (open.length === 0) return ended;
-    // Where the time is unknown, every owner counts as alive.
+    // If the time is unknown, every owner counts as alive.
     const now = await this.#store.now().catch(() => Number.NEGATIVE_INFINITY);
     const silent = open.filter(({ one }) => now - one.renewedAt > staleMs);
     ended.push(...silent.filter(({ process }) => process === "unknown").map(({ one }) => one));

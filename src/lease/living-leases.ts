@@ -2,14 +2,14 @@ import type { z } from "zod";
 import type { LeaseStore } from "./lease-store.js";
 import { type Owner, stateOf } from "./owner.js";
 
-/** Most records that are read: enough for a person who reads the list. */
+/** Most records that are read: enough for a list that a person reads. */
 const MOST_READ = 1000;
 
 /**
- * The contents of the leases whose owners seem alive, only to show them: no record is changed or removed, and
- * nothing waits for an owner that was silent. Records that cannot be read are left out.
+ * The contents of the leases whose owners seem alive, for display only. No record is changed or removed, and owners
+ * without a recent renewal get no extra time. Records that cannot be read are left out.
  *
- * @param staleMs time without a renewal after which an owner counts as ended.
+ * @param staleMs time in milliseconds without a renewal after which an owner counts as ended.
  */
 export async function livingLeases<T extends Owner>(
   store: LeaseStore,

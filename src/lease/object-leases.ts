@@ -5,16 +5,16 @@ import type { StorePlace } from "../object-store/store-place.js";
 import { type Generation, generationsIn, keyIn, livingOf } from "./lease-objects.js";
 import type { LeaseState, LeaseStore } from "./lease-store.js";
 
-/** The first byte of an entry is the record's state; the entry that removes a record has no byte. */
+/** The first byte of an entry is the state of the lease. The entry that removes a record is empty. */
 const STATES: Readonly<Record<LeaseState, string>> = { waiting: " ", acquired: "\n" };
-/** Attempts of one call, each lost to a renewal of another process. */
+/** Most attempts of one call, if other processes renew the record first. */
 const MAX_ATTEMPTS = 50;
-/** Age from which on objects of removed records are certainly no longer in use. */
+/** Age in milliseconds after which objects of removed records are certainly no longer used. */
 const ABANDONED_MS = 3_600_000;
-/** Objects that are read or deleted at the same time. */
+/** Number of objects that are read or deleted at the same time. */
 const PARALLEL = 8;
 
-/** The newest entry of a record, as this process knows it. */
+/** The newest entry of a record that this process knows. */
 interface Position {
   readonly generation: string;
   readonly entry: number;
@@ -22,21 +22,22 @@ interface Position {
 }
 
 /**
- * Records of leases as objects of a store. A record is a list of numbered entries, each an object: the first one creates
- * it, each renewal adds one, and so does its removal. Entries are created with If-None-Match, so of a renewal and a
- * removal at the same time one succeeds, and the other sees it. Of the entries only the first one and the newest one remain.
+ * Records of leases as objects of a store. A record is a list of numbered entries, each of which is an object. The
+ * first entry creates the record; each renewal, and its removal, adds an entry. Entries are created with If-None-Match,
+ * so of a renewal and a removal at the same time one succeeds, and the other is noticed. Only the first and the newest
+ * entry remain.
  *
- * No request uses If-Match, which stores treat differently: some refuse it always, some ignore it. A store that ignores
- * If-None-Match is refused by the probe of its place. Times are those of the objects, in whole seconds; the milliseconds
- * count the renewals.
+ * No request uses If-Match, which stores treat differently: some always refuse it, some ignore it. A store that ignores
+ * If-None-Match is rejected when its place is probed. Times are those of the objects, in whole seconds; the
+ * milliseconds are a counter of the renewals.
  *
- * Requests: `ids` a list; `read` a list and a get; `create` a put; `renew` a put, a list and a delete; `remove` two lists,
- * a put and three or four deletes; `now` a put and a head.
+ * Requests: `ids` a list; `read` a list and a get; `create` a put; `renew` a put, a list and a delete; `remove` two
+ * lists, a put and three or four deletes; `now` a put and a head.
  */
 export function objectLeases(place: StorePlace, folder: string): LeaseStore {
   const { store } = place;
   const root = `${place.keyOf(folder)}/`;
-  /** Records that this process renews. */
+  /** Positions of the records that this process renews, by id. */
   const positions = new Map<string, Position>();
 
   const listed = async (prefix: string): Promise<Map<string, Generation[]>> => {
@@ -50,7 +51,7 @@ export function objectLeases(place: StorePlace, folder: string): LeaseStore {
   const textOf = async (id: string, { name, newest }: Generation): Promise<string | undefined> =>
     (await store.get(keyIn(root, id, name, newest.entry)))?.toString("utf8");
 
-  /** The record of an id, with its text. A newest entry that is gone was replaced since it was listed. */
+  /** The record of an id, with its text. If the newest entry no longer exists, it was replaced after it was listed. */
   const read = async (id: string): Promise<{ found: Generation; text: string } | undefined> => {
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
       const found = await find(id);
@@ -68,8 +69,8 @@ export function objectLeases(place: StorePlace, folder: string): LeaseStore {
   };
 
   /**
-   * Adds an entry after the newest one. @returns the record afterwards; undefined where another process has added one, or
-   * the record is gone.
+   * Adds an entry after the newest one. @returns the record afterwards; undefined where another process has added an
+   * entry, or the record no longer exists.
    */
   const append = async (
     id: string,
@@ -78,7 +79,7 @@ export function objectLeases(place: StorePlace, folder: string): LeaseStore {
   ): Promise<Generation | undefined> => {
     const key = keyIn(root, id, at.generation, at.entry + 1);
     if (!(await store.putIfAbsent(key, Buffer.from(text)))) return undefined;
-    // Entries are deleted, so a number that is free may be behind the newest one, or belong to a record that is gone.
+    // Entries are deleted, so a free number may be below the newest one, or belong to a record that no longer exists.
     const all = (await listed(`${root}${id}/`)).get(id) ?? [];
     const now = all.find(({ name }) => name === at.generation);
     if (now?.isBorn === true && now.newest.entry === at.entry + 1) return now;
@@ -86,7 +87,9 @@ export function objectLeases(place: StorePlace, folder: string): LeaseStore {
     return undefined;
   };
 
-  /** Deletes the entries of a record that was removed. The first one goes first: without it there is no record. */
+  /**
+   * Deletes the entries of a removed record. The first entry is deleted first: without it the record does not exist.
+   */
   const clean = async (id: string, { name, entries }: Generation): Promise<void> => {
     const [last = 0, ...others] = entries.toReversed();
     for (const entry of others.toReversed()) await store.delete(keyIn(root, id, name, entry));
@@ -143,7 +146,7 @@ export function objectLeases(place: StorePlace, folder: string): LeaseStore {
       throw tooBusy(id);
     },
     async now() {
-      // The time of an object, and not that of a response, which a proxy may have sent.
+      // The time of an object is used, and not that of a response, which may come from a proxy.
       const key = `${root}time`;
       await store.put(key, new Uint8Array());
       const facts = await store.head(key);
@@ -153,7 +156,7 @@ export function objectLeases(place: StorePlace, folder: string): LeaseStore {
     tidy: async () => {},
   };
 
-  /** Deletes what killed processes have left of removed records. */
+  /** Deletes the objects of removed records that killed processes have left. */
   async function cleanAbandoned(all: ReadonlyMap<string, readonly Generation[]>): Promise<void> {
     const times = [...all.values()].flat().map(({ newest }) => newest.renewedAt);
     const now = times.reduce((latest, time) => Math.max(latest, time), 0);

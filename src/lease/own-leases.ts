@@ -3,20 +3,20 @@ import { firstOf } from "../core/release-after.js";
 import { type Clock, ticksOf } from "../core/time.js";
 import type { LeaseState, LeaseStore } from "./lease-store.js";
 
-/** Time between two renewals of a lease by its owner. */
+/** Time between two renewals of a lease by its owner, in milliseconds. */
 export const RENEW_MS = 5000;
 
 /** A lease of this process. It is renewed until it is released. */
 export interface OwnLease {
   readonly id: string;
-  /** Aborts when the lease is found lost: another process took this one for ended, and removed it. */
+  /** Aborts when the lease is found to be lost: another process considered this one ended, and removed the lease. */
   readonly lost: AbortSignal;
   /**
-   * Whether no other process can have taken this one for ended yet: the last renewal is known to be recent enough. This
-   * needs no request, so it can be checked before each step that the lease permits.
+   * Whether the last renewal is recent enough that no other process can consider this one ended. This needs no request,
+   * so it can be checked before each step that the lease permits.
    */
   readonly isValid: boolean;
-  /** Renews the lease now, and makes it an acquired one. @returns false where it is lost. */
+  /** Renews the lease now, and sets its state to acquired. @returns false where it is lost. */
   acquire(): Promise<boolean>;
   /** Renews the lease now. @returns false where it is lost. */
   renew(): Promise<boolean>;
@@ -28,7 +28,9 @@ export interface OwnLeaseOptions {
   readonly state?: LeaseState;
   /** @default a new id */
   readonly id?: string;
-  /** Whether a lease that another process removed is created again at the next renewal. @default false: it is lost */
+  /**
+   * Whether the next renewal creates a lease again that another process has removed. @default false: the lease is lost
+   */
   readonly isRestored?: boolean;
   /** Called after each periodic renewal, with the id of the lease. */
   readonly onRenewed?: (id: string) => Promise<void>;
@@ -40,9 +42,9 @@ interface OwnRecord extends OwnLeaseOptions {
   readonly lost: AbortController;
   state: LeaseState;
   isCreated: boolean;
-  /** When the last renewal that succeeded began, by both clocks. */
+  /** When the last successful renewal began, by both clocks. */
   renewed: Reading;
-  /** The periodic renewal in flight; it never rejects. */
+  /** The periodic renewal in flight. It never rejects. */
   renewing: Promise<void> | undefined;
 }
 
@@ -52,7 +54,7 @@ interface Reading {
   readonly now: number;
 }
 
-/** The leases of this process in one store, which it renews. It is a class because it owns records and a timer. */
+/** The leases of this process in one store. It renews them, and is a class because it owns records and a timer. */
 export class OwnLeases {
   readonly #store: LeaseStore;
   readonly #validMs: number;
@@ -60,7 +62,7 @@ export class OwnLeases {
   readonly #own = new Map<string, OwnRecord>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param validMs time after a renewal for which the lease counts as valid. */
+  /** @param validMs time in milliseconds after a renewal during which the lease counts as valid. */
   constructor(store: LeaseStore, validMs: number, clock: Pick<Clock, "now" | "monotonic">) {
     this.#store = store;
     this.#validMs = validMs;
@@ -83,12 +85,12 @@ export class OwnLeases {
     return this.#kept(own);
   }
 
-  /** Takes over the renewals of a lease whose record was created for this process already. */
+  /** Takes over the renewals of a lease whose record was already created for this process. */
   adopt(text: string, options: OwnLeaseOptions): OwnLease {
     return this.#kept(this.#register(text, options));
   }
 
-  /** Releases every lease. @throws the first error, after all of them were tried. */
+  /** Releases every lease. @throws the first error, after all releases were tried. */
   async close(): Promise<void> {
     const released = await Promise.allSettled([...this.#own.keys()].map((id) => this.#release(id)));
     const errors = released.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
@@ -134,7 +136,8 @@ export class OwnLeases {
   }
 
   async #renewOnTime(own: OwnRecord): Promise<void> {
-    // After a renewal that fails, on a full disk for example, the next one renews the lease, or it becomes stale.
+    // If a renewal fails, for example because the disk is full, the next one renews the lease, or the lease becomes
+    // stale.
     await this.#renew(own).catch(() => {});
     await own.onRenewed?.(own.id).catch(() => {});
   }
@@ -166,7 +169,7 @@ export class OwnLeases {
     this.#timer = undefined;
   }
 
-  /** Removes a record once its renewal in flight is over: that could create it again. */
+  /** Removes a record after its renewal in flight has ended, because that renewal could create the record again. */
   async #release(id: string): Promise<void> {
     const renewing = this.#own.get(id)?.renewing;
     this.#forget(id);
@@ -178,7 +181,10 @@ export class OwnLeases {
     return { ticks: ticksOf(this.#clock), now: this.#clock.now() };
   }
 
-  /** While a machine is suspended its monotonic clock may stop, and the other clock may be set: of the two times since, the longer one is used. */
+  /**
+   * Whether a renewal is recent. While a machine is suspended its monotonic clock may stop, and the wall clock may be
+   * set, so the longer of the two elapsed times is used.
+   */
   #isRecent({ ticks, now }: Reading): boolean {
     const reading = this.#reading();
     return Math.max(reading.ticks - ticks, reading.now - now) < this.#validMs;

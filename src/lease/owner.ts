@@ -7,37 +7,40 @@ import { z } from "zod";
 export const ownerShape = z.object({
   host: z.string(),
   pid: z.int(),
-  /** Absent in records of earlier releases. */
+  /** Absent in records of earlier versions. */
   machine: z.string().optional(),
 });
 
-/** A process, as other processes and machines know it. */
+/** A process, in the form in which other processes and machines know it. */
 export interface Owner {
-  /** The name of its machine, for people. Two containers may have the same. */
+  /** The name of its machine, for people. Two containers may have the same name. */
   readonly host: string;
   readonly pid: number;
-  /** Identifies the processes that know each other by their numbers: see {@link thisProcess}. */
+  /** Identifies the group of processes that can see each other's process ids: see {@link thisProcess}. */
   readonly machine?: string | undefined;
 }
 
-/** Boot, namespace of process numbers, and installation of a machine, each as a short hash. */
+/** A machine's boot, namespace of process ids, and installation, each as a short hash. */
 export const MACHINE = /^([0-9a-f]{12})-([0-9a-f]{12})-([0-9a-f]{12})$/;
-/** The installation's part where it identifies no machine: containers of one image have the same installation. */
+/**
+ * The part for the installation where it does not identify a machine, because containers of one image have the same
+ * one.
+ */
 const NOT_INSTALLED = "0".repeat(12);
-/** The namespace of process numbers outside of containers. */
+/** The namespace of process ids outside containers. */
 const HOST_NAMESPACE = "pid:[4026531836]";
 
 interface MachineIds {
   readonly machine: string;
-  /** As an earlier release named the same boot and namespace. */
+  /** The name of the same boot and namespace in an earlier version. */
   readonly earlier?: string;
 }
 
 let known: MachineIds | undefined;
 
 /**
- * Identifies a boot of a machine and, in containers, the namespace of process numbers. Where the system has no such ids
- * it is the name of the machine.
+ * Identifies a boot of a machine and, in containers, the namespace of process ids. If the system has no such ids, it is
+ * the name of the machine.
  */
 function machineIds(): MachineIds {
   known ??= readMachineIds() ?? { machine: hostname() };
@@ -59,7 +62,7 @@ function readMachineIds(): MachineIds | undefined {
   }
 }
 
-/** The id of the system's installation, which is the same after each boot; empty where there is none. */
+/** The id of the system's installation, which does not change with a boot; empty where there is none. */
 function installation(): string {
   try {
     return readFileSync("/etc/machine-id", "utf8").trim();
@@ -72,16 +75,17 @@ function hashOf(text: string, length: number): string {
   return createHash("sha256").update(text).digest("hex").slice(0, length);
 }
 
-/** The owner of what this process leases. */
+/** This process as the owner of leases. */
 export function thisProcess(): Required<Owner> & { readonly machine: string } {
   return { host: hostname(), pid: process.pid, machine: machineIds().machine };
 }
 
 /**
- * Whether a process runs, or has ended: a process of another boot of this machine has ended. "unknown" for a process of another
- * machine or container. Two machines may have the same name, so the name alone does not identify one.
+ * Whether a process is running or has ended. A process of an earlier boot of this machine has ended. It is "unknown"
+ * for a process of another machine or container. Two machines may have the same name, so the name alone does not
+ * identify one.
  *
- * @param here the process that asks.
+ * @param here the process that calls.
  */
 export function stateOf(
   { host, pid, machine }: Owner,
@@ -92,7 +96,7 @@ export function stateOf(
   return host === here.host && isOtherBoot(machine, here.machine) ? "ended" : "unknown";
 }
 
-/** Whether processes of two machines know each other by their numbers. */
+/** Whether processes of two machines can see each other's process ids. */
 function isSameBoot(machine: string, here = ""): boolean {
   if (machine === here || machine === machineIds().earlier) return true;
   const [one, other] = [MACHINE.exec(machine), MACHINE.exec(here)];
@@ -105,7 +109,7 @@ function isOtherBoot(machine = "", here = ""): boolean {
   return one[1] !== other[1] && one[3] === other[3];
 }
 
-/** Whether a process runs on this machine, under any user. False for a number that is not a process id. */
+/** Whether a process runs on this machine, under any user; false for a number that is not a process id. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -116,7 +120,7 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** A process, in messages: `process 12 on host`. */
+/** The name of a process in messages: `process 12 on host`. */
 export function nameOfOwner({ host, pid }: Owner): string {
   return `process ${pid} on ${host}`;
 }

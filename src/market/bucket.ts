@@ -1,15 +1,15 @@
 import type { Period } from "./period.js";
 
-/** A part of the calendar whose daily bars make one bar. */
+/** A calendar unit whose daily bars are aggregated into one bar. */
 export type BucketUnit = "day" | "week" | "month" | "quarter" | "year";
 
-/** What a bar is made of: one landed bar, the bars of some session minutes, or the bars of a calendar unit. */
+/** What a bar is made from: one landed bar, the bars of a number of session minutes, or the bars of a calendar unit. */
 export type Bucket =
   | { readonly kind: "landed" }
   | { readonly kind: "minutes"; readonly minutes: number }
   | { readonly kind: "calendar"; readonly unit: BucketUnit };
 
-/** What the bars of each period are made of. */
+/** What the bars of each period are made from. */
 export const BUCKETS: Readonly<Record<Period, Bucket>> = {
   "1m": { kind: "landed" },
   "5m": { kind: "minutes", minutes: 5 },

@@ -4,7 +4,7 @@ import { instantOf, localDate } from "./zone.js";
 
 /** A day, month or year of a zone's local calendar. */
 export interface CalendarSpan {
-  /** Its first date. */
+  /** The first date of the span. */
   readonly first: TradingDate;
   /** Days from 1970-01-01 to {@link first}. */
   readonly epochDay: number;
@@ -22,12 +22,12 @@ const FIRST_DATE: Readonly<Record<CalendarUnit, (date: TradingDate) => TradingDa
   year: (date) => `${date.slice(0, 4)}-01-01` as TradingDate,
 };
 
-/** A number of days that leads from the first date of any span into the next span. */
+/** A number of days that leads from the first date of any span into the next span, and not beyond it. */
 const DAYS_TO_NEXT: Readonly<Record<CalendarUnit, number>> = { day: 1, month: 31, year: 366 };
 
 /**
- * Makes a function that returns the day, month or year that an instant (epoch milliseconds) falls in. Conversion of a
- * time is slow, so each span is computed once for each UTC day that it overlaps.
+ * Makes a function that returns the day, month or year that an instant (epoch milliseconds) falls in. Converting a time
+ * to a zone is slow, so each span is computed only once for each UTC day that it overlaps.
  */
 export function calendarSpans(zone: string, unit: CalendarUnit): (ms: number) => CalendarSpan {
   const byUtcDay = new Map<number, CalendarSpan[]>();

@@ -3,18 +3,18 @@ export const PERIODS = ["1m", "5m", "10m", "15m", "30m", "60m", "1d", "1w", "1M"
 /** Length of a bar: `m` minutes, `d` day, `w` week, `M` month, `Q` quarter, `Y` year. */
 export type Period = (typeof PERIODS)[number];
 
-/** The periods that are landed; all others are aggregated from them. */
+/** The periods that are landed. All other periods are aggregated from them. */
 export type LandedPeriod = "1m" | "1d";
 
 /** Every price adjustment of the interface. */
 export const ADJUSTMENTS = ["forward", "backward", "forward_additive", "backward_additive", "none"] as const;
 /**
- * How prices are adjusted for ex-events: `forward` divides earlier prices, `backward` multiplies later ones; the additive
- * forms subtract and add the differences instead.
+ * How prices are adjusted for ex-events: `forward` divides prices before an ex-date by its factor, `backward`
+ * multiplies prices from the ex-date on; the additive forms subtract or add the difference instead.
  */
 export type Adjustment = (typeof ADJUSTMENTS)[number];
 
-/** The landed period that a period is aggregated from: minutes from 1m, days and longer from 1d. */
+/** The landed period from which a period is aggregated: 1m for minutes, 1d for days and longer periods. */
 export function basePeriod(period: Period): LandedPeriod {
   return period.endsWith("m") ? "1m" : "1d";
 }

@@ -3,7 +3,7 @@ import { epochDay, parseTradingDate, type TradingDate } from "../core/time.js";
 /** A market whose exchanges share a zone, sessions and a unit of volume. */
 export type Region = "CN" | "HK" | "US";
 
-/** An offset from UTC that no longer changes. */
+/** An offset of a zone from UTC that has not changed since a date. */
 export interface SteadyOffset {
   readonly since: TradingDate;
   /** Days from 1970-01-01 to {@link since}. */
@@ -14,13 +14,16 @@ export interface SteadyOffset {
 /** What every instrument of a region has in common. */
 export interface RegionFacts {
   readonly region: Region;
-  /** IANA zone in which the region's trading dates and session times are read. */
+  /** IANA zone of the region's trading dates and session times. */
   readonly zone: string;
-  /** The zone's constant offset from UTC since midnight of a date; undefined where clocks still change. */
+  /** The zone's constant offset from UTC since a date; undefined where clocks still change. */
   readonly steady: SteadyOffset | undefined;
   /** Shares in one unit of a service's `volume`: CN counts in lots of 100, HK and US in shares. */
   readonly lot: number;
-  /** Colour of a bar that closes no lower than it opened, in the region's charts; the other one falls. */
+  /**
+   * Colour of a rising bar (its close is not below its open) in the region's charts. Falling bars have the other
+   * colour.
+   */
   readonly rising: RisingColour;
 }
 
@@ -36,7 +39,7 @@ export const REGIONS: Readonly<Record<Region, RegionFacts>> = {
   US: { region: "US", zone: "America/New_York", steady: undefined, lot: 1, rising: "green" },
 };
 
-/** Exchange suffix of a symbol -> region. Includes the Chinese futures exchanges. */
+/** Region by exchange suffix of a symbol. The Chinese futures exchanges are included. */
 export const EXCHANGE_REGION: Readonly<Record<string, Region>> = {
   SH: "CN",
   SZ: "CN",

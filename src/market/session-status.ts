@@ -3,13 +3,13 @@ import { REGIONS, type Region } from "./regions.js";
 import { isWeekday, SESSION_HOURS } from "./sessions.js";
 import { instantOf, localDate } from "./zone.js";
 
-/** What a market does at an instant. */
+/** The state of a market at an instant. */
 export type SessionStatus = "pre_market" | "regular" | "lunch_break" | "after_hours" | "closed";
 
 /**
- * When trading or its auctions begin before the regular session and end after it, in minutes after local midnight: the
- * opening call auction (CN from 9:15, HK from 9:00), fixed-price trading after the close (CN until 15:30), the closing
- * auction (HK until 16:10), and the extended hours of the US.
+ * When trading or auctions begin before the regular session, and when they end after it, in minutes after local
+ * midnight: the opening call auction (CN from 9:15, HK from 9:00), fixed-price trading after the close (CN until
+ * 15:30), the closing auction (HK until 16:10), and the extended hours of the US.
  */
 const EXTENDED_HOURS: Readonly<Record<Region, readonly [begin: number, end: number]>> = {
   CN: [9 * 60 + 15, 15 * 60 + 30],
@@ -18,8 +18,8 @@ const EXTENDED_HOURS: Readonly<Record<Region, readonly [begin: number, end: numb
 };
 
 /**
- * The state of a region's market at an instant, by the clock of its exchange. Holidays are known only from the bars:
- * a weekday counts as a trading day unless `isTradingDay` says that it is none.
+ * The state of a region's market at an instant, by the clock of its exchange. Holidays are known only from the bars, so
+ * a weekday counts as a trading day unless `isTradingDay` returns false for it.
  *
  * @param now epoch milliseconds.
  */

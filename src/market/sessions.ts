@@ -4,7 +4,7 @@ import { instantOf, instantOfDay, localDate } from "./zone.js";
 
 /** Regular trading hours of a region. */
 export interface SessionHours {
-  /** Parts of the session, in minutes after local midnight; both ends are times, not bars. */
+  /** Parts of the session as local times in minutes after midnight. These are times, not labels of bars. */
   readonly parts: readonly (readonly [open: number, close: number])[];
   /** Most one-minute bars that a regular day has, including the bar of the opening auction. */
   readonly barsPerDay: number;
@@ -14,7 +14,7 @@ export interface SessionHours {
 
 const at = (hour: number, minute: number): number => hour * 60 + minute;
 
-/** Regular hours as the exchanges publish them. In the US a day is final only after the extended hours. */
+/** Regular hours as published by the exchanges. In the US a day is final only after the extended hours. */
 export const SESSION_HOURS: Readonly<Record<Region, SessionHours>> = {
   CN: {
     parts: [
@@ -50,7 +50,7 @@ export function sessionMinutes(region: Region): number {
   return SESSION_HOURS[region].parts.reduce((sum, [open, close]) => sum + close - open, 0);
 }
 
-/** Whether a date is a Monday to Friday. Holidays are not known here: they have no bars. */
+/** Whether a date is a Monday to Friday. Holidays are not considered. */
 export function isWeekday(date: TradingDate): boolean {
   return isWeekdayOf(epochDay(date));
 }
@@ -60,13 +60,13 @@ export function isWeekdayOf(day: number): boolean {
   return (((day + 3) % 7) + 7) % 7 < 5;
 }
 
-/** The date that lies `days` days after (or, negative, before) a date. */
+/** The date that is a number of days after a date; before it, if the number is negative. */
 export function addDays(date: TradingDate, days: number): TradingDate {
   return dateOfEpochDay(epochDay(date) + days);
 }
 
 /**
- * The end (exclusive, epoch milliseconds) of what is final in a region at an instant: local midnight after the last
+ * The end (exclusive, epoch milliseconds) of the final bars in a region at an instant: local midnight after the last
  * weekday whose session has closed and settled. Bars labelled before this end no longer change.
  */
 export function finalEnd(region: Region, now: number): number {
@@ -76,7 +76,7 @@ export function finalEnd(region: Region, now: number): number {
   return instantOf(addDays(date, 1), zone);
 }
 
-/** The first instant after `now` at which {@link finalEnd} of a region is another one, epoch milliseconds. */
+/** The first instant after `now` at which {@link finalEnd} of a region changes, in epoch milliseconds. */
 export function nextFinal(region: Region, now: number): number {
   let date = localDate(finalEnd(region, now), REGIONS[region].zone);
   while (!isWeekday(date)) date = addDays(date, 1);
@@ -92,7 +92,7 @@ function settledAt(region: Region, date: TradingDate): number {
   return instantOf(date, zone, closeMinute(region) + SESSION_HOURS[region].settleMinutes);
 }
 
-/** A date of a region, local midnight to local midnight, as a range of instants. */
+/** A date of a region as a range of instants, from local midnight to local midnight. */
 export function dayRange(region: Region, date: TradingDate): TimeRange {
   return rangeOfDay(region, epochDay(date));
 }
@@ -103,8 +103,8 @@ export function rangeOfDay(region: Region, day: number): TimeRange {
 }
 
 /**
- * Local midnight of a day (in days since 1970-01-01), in epoch milliseconds. A look-up of a zone takes some 100 times as
- * long as a subtraction, so it is only done where clocks change.
+ * Local midnight of a day (in days since 1970-01-01), in epoch milliseconds. A look-up of a zone takes about 100 times
+ * as long as a subtraction, so it is done only for zones whose clocks change.
  */
 export function midnightOf(region: Region, day: number): number {
   const { zone, steady } = REGIONS[region];

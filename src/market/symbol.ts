@@ -4,25 +4,31 @@ import { EXCHANGE_REGION, type Region } from "./regions.js";
 /** An instrument's symbol, `<code>.<exchange suffix>`, such as `600519.SH`. Only {@link parseSymbol} makes one. */
 export type MarketSymbol = string & { readonly __brand: "MarketSymbol" };
 
-/** The longest symbol that is accepted, in characters; bounds the keys of a hostile response. */
+/** The longest accepted symbol, in characters. It limits the size of keys from a hostile response. */
 export const MAX_SYMBOL_LENGTH = 32;
 
-/** A symbol's form as a regular expression that JavaScript and RE2 (DuckDB) read alike; it matches the whole text. */
+/**
+ * The form of a symbol as a regular expression that JavaScript and RE2 (DuckDB) interpret alike. It must match the
+ * whole text.
+ */
 export const SYMBOL_FORM = "[A-Za-z0-9][A-Za-z0-9_^-]*(?:\\.[A-Za-z0-9_^-]+)*\\.[A-Z]{2,4}";
 const SYMBOL = new RegExp(`^${SYMBOL_FORM}$`);
-/** The form of a symbol as messages name it. */
+/** The form of a symbol, as shown in messages. */
 export const SYMBOL_GRAMMAR = "<code>.<exchange suffix>";
-/** Most symbols have a code of digits and letters: this part of the form is matched without a second attempt at the point. */
+/** Most symbols have a code of digits and letters. This expression matches them without backtracking at the dot. */
 const PLAIN_SYMBOL = /^[A-Za-z0-9]+\.[A-Z]{2,4}$/;
 
-/** Says whether a text has the form of a symbol; the exchange need not be a known one. */
+/** Whether a text has the form of a symbol. The exchange need not be known. */
 export function isSymbol(text: string): text is MarketSymbol {
   return text.length <= MAX_SYMBOL_LENGTH && (PLAIN_SYMBOL.test(text) || SYMBOL.test(text));
 }
 
-/** The form of symbols whose code lacks zeros: codes of Hong Kong have five digits. An expression as {@link SYMBOL_FORM}. */
+/**
+ * The form of symbols whose code lacks leading zeros: codes of Hong Kong have five digits. A regular expression as
+ * {@link SYMBOL_FORM}.
+ */
 export const SHORT_SYMBOL_FORM = "\\d{1,4}\\.HK";
-/** The length of such a symbol with its zeros. */
+/** The length of such a symbol with its leading zeros, in characters. */
 export const FULL_SYMBOL_LENGTH = "00700.HK".length;
 const SHORT_SYMBOL = new RegExp(`^${SHORT_SYMBOL_FORM}$`);
 
@@ -32,7 +38,7 @@ export function canonicalSymbol(symbol: string): string {
 }
 
 /**
- * Checks a text that a user gave, and brands it as a symbol, as services write it.
+ * Checks a text from a user, and returns it as a symbol in the form that services use.
  *
  * @throws {UsageError} when the text does not have the form `<code>.<exchange suffix>`.
  */
@@ -61,7 +67,7 @@ export function regionOf(symbol: string): Region | undefined {
   return Object.hasOwn(EXCHANGE_REGION, exchange) ? EXCHANGE_REGION[exchange] : undefined;
 }
 
-/** Splits a comma-separated list, trims its items and drops empty ones and repeats, in the same order. */
+/** Splits a comma-separated list, trims its items, and drops empty and repeated ones. The order remains. */
 export function splitList(text: string): string[] {
   const items = text.split(",").map((item) => item.trim());
   return [...new Set(items.filter((item) => item !== ""))];

@@ -5,38 +5,39 @@ import { isWeekdayOf, midnightOf, rangeOfDay, sessionOpen } from "./sessions.js"
 import { daysBetween, daysOverlapped, NO_DAYS, type TradingDays } from "./trading-days.js";
 import { localDay } from "./zone.js";
 
-/** Weekdays of the longest holiday of the last twenty years: eight in China. */
+/** Number of weekdays in the longest holiday of the last twenty years: eight, in China. */
 export const LONGEST_HOLIDAY = 8;
 
-/** Days that the table of a calendar grows by at least, so that few requests make it grow. */
+/** Least number of days by which the table of a calendar grows, so that it grows seldom. */
 const TABLE_STEP = 1024;
 
 /**
- * Days from one known trading day to the next from which on the days between them are unknown. Since 1990 no two sessions
- * were further apart than 20 days: in China, from 1999-02-09 to 1999-03-01.
+ * If two consecutive known trading days are at least this number of days apart, the days between them are unknown.
+ * Since 1990 no two sessions were further apart than 20 days: in China, from 1999-02-09 to 1999-03-01.
  */
 export const UNKNOWN_DAYS = 21;
 
-/** Whether days between two days (since 1970-01-01) are unknown to a calendar: three weeks or more without a trading day. */
+/**
+ * Whether the days between two days (since 1970-01-01) are unknown to a calendar: there are three weeks or more without
+ * a known trading day.
+ */
 export type IsUnknownBetween = (last: number, day: number) => boolean;
 
-/**
- * The days on which a region traded, as far as they are known; outside of these every weekday counts as a trading day.
- */
+/** The known trading days of a region. Outside the range of known days, every weekday counts as a trading day. */
 export class TradingCalendar {
   readonly region: Region;
   readonly isUnknownBetween: IsUnknownBetween;
-  /** Known trading days, and weekdays between them on which the region was closed; days since 1970-01-01. */
+  /** Known trading days, and weekdays between them on which the region was closed, in days since 1970-01-01. */
   readonly #days: ReadonlySet<number>;
   readonly #closed = new Set<number>();
-  /** The trading days from one day (inclusive) to another (exclusive), as far as they were asked for. */
+  /** A cached range of trading days, from one day (inclusive) to another (exclusive). */
   #table: { readonly from: number; readonly to: number; readonly days: TradingDays } | undefined;
 
   /**
    * @param known trading days, ascending. @default none is known
-   * @param isKnownClosed whether the region was closed on an unknown weekday between two of them, given as the range of
-   *   the day: a trading day would be known.
-   *   @default all were closed
+   * @param isKnownClosed returns whether the region was closed on a weekday that is between two known trading days and
+   *   not known itself. It gets the day as a range.
+   * @default all were closed
    */
   constructor(
     region: Region,
@@ -53,18 +54,21 @@ export class TradingCalendar {
     }
   }
 
-  /** Whether the region trades on a date, as far as is known. */
+  /** Whether the region trades on a date, as far as the calendar knows. */
   isOpen(date: TradingDate): boolean {
     return this.#isOpen(epochDay(date));
   }
 
-  /** Whether no session is known between two dates, and no more weekdays lie between them than a holiday can have. */
+  /**
+   * Whether no session is known between two dates, and the number of weekdays between them is not larger than a holiday
+   * can have.
+   */
   areNeighbours(before: TradingDate, date: TradingDate): boolean {
     const between = weekdaysBetween(epochDay(before), epochDay(date));
     return between.length <= LONGEST_HOLIDAY && !between.some((one) => this.#days.has(one));
   }
 
-  /** Trading days that a range overlaps and whose session has begun by `now`; ascending. */
+  /** The trading days that a range overlaps and whose session has begun by `now` (epoch milliseconds), ascending. */
   daysIn(range: TimeRange, now: number): TradingDays {
     if (range.end <= range.start) return NO_DAYS;
     const { zone } = REGIONS[this.region];
@@ -79,7 +83,7 @@ export class TradingCalendar {
     return this.#days.has(day) || (isWeekdayOf(day) && !this.#closed.has(day));
   }
 
-  /** The table, with at least the days from one (inclusive) to another (exclusive). */
+  /** The table, extended to contain at least the days from one (inclusive) to another (exclusive). */
   #daysFrom(first: number, end: number): TradingDays {
     const known = this.#table;
     if (known !== undefined && (end <= first || (first >= known.from && end <= known.to))) return known.days;
@@ -109,14 +113,14 @@ function weekdaysBetween(first: number, last: number): number[] {
   return found;
 }
 
-/** Days of which it is not known whether a region traded; both ends exclusive, undefined for an open end. */
+/** Days on which a region may or may not have traded. Both ends are exclusive; undefined means an open end. */
 export interface UnknownSpan {
   readonly after: TradingDate | undefined;
   readonly before: TradingDate | undefined;
 }
 
 /**
- * The spans in which the lake knows no trading day: before the first known one, after the last, and in gaps of
+ * The spans without a known trading day: before the first known one, after the last one, and in gaps of at least
  * {@link UNKNOWN_DAYS}, which are longer than any holiday.
  *
  * @param known trading days, ascending.
@@ -132,8 +136,9 @@ export function unknownSpans(known: readonly TradingDate[]): UnknownSpan[] {
 }
 
 /**
- * Makes the test whether three weeks or more lie between two days of which the lake knows no trading day. The two days
- * need not be known trading days: before the first known day, a year without trading days is unknown, a week is not.
+ * Makes a function that returns whether there are three weeks or more without a known trading day between two days. The
+ * two days need not be known trading days: before the first known day, a year without trading days is unknown, a week
+ * is not.
  *
  * @param known trading days, ascending.
  */

@@ -2,8 +2,8 @@ import { lowerBound } from "../core/lower-bound.js";
 import { dateOfEpochDay, type TimeRange, type TradingDate } from "../core/time.js";
 
 /**
- * Trading days of a region, ascending, from local midnight to local midnight. They are columns: a plan of a whole
- * history has thousands of days, and looks them up for each response.
+ * Trading days of a region, ascending, from local midnight to local midnight. They are stored as columns, because a
+ * plan of a whole history has thousands of days, and looks them up for each response.
  */
 export interface TradingDays {
   readonly length: number;
@@ -22,18 +22,18 @@ export const NO_DAYS: TradingDays = {
   ends: new Float64Array(),
 };
 
-/** The date of one of the days; undefined where there are not as many. */
+/** The date of the day at an index; undefined where there are fewer days. */
 export function dateAt({ epochDays }: TradingDays, index: number): TradingDate | undefined {
   const day = epochDays.at(index);
   return day === undefined ? undefined : dateOfEpochDay(day);
 }
 
-/** One of the days as a range. @param index from 0; below the number of days. */
+/** The day at an index, as a range in epoch milliseconds. @param index from 0; below the number of days. */
 export function dayAt({ starts, ends }: TradingDays, index: number): TimeRange {
   return { start: starts[index] as number, end: ends[index] as number };
 }
 
-/** The days from one position to another (exclusive); they share the memory of the others. */
+/** The days from one position to another (exclusive). They share the memory of the given days. */
 export function daysBetween(
   { epochDays, starts, ends }: TradingDays,
   first: number,

@@ -2,19 +2,19 @@ import { tzOffset } from "@date-fns/tz";
 import { DAY_MS, MINUTE_MS } from "../core/time.js";
 import { REGIONS, type SteadyOffset } from "./regions.js";
 
-/** A zone's offset from one instant until the next span begins. */
+/** A zone's offset from UTC, valid from `start` until the next span begins. */
 interface OffsetSpan {
   /** Inclusive, epoch milliseconds. */
   readonly start: number;
   readonly offset: number;
 }
 
-/** Length of a block of time whose spans are computed together. */
+/** Length of a block of time whose spans are computed together, in milliseconds. */
 const BLOCK_MS = 256 * DAY_MS;
-/** No zone changes its clocks twice within this time. */
+/** No zone changes its clocks twice within this time, in milliseconds. */
 const SHORTEST_SPAN_MS = 16 * DAY_MS;
 
-/** The offsets that no longer change, by zone: nothing is looked up for them. */
+/** The offsets that no longer change, by zone. They need no look-up. */
 const STEADY: ReadonlyMap<string, SteadyOffset> = new Map(
   Object.values(REGIONS).flatMap(({ zone, steady }) => (steady === undefined ? [] : [[zone, steady]])),
 );
@@ -22,7 +22,7 @@ const STEADY: ReadonlyMap<string, SteadyOffset> = new Map(
 const blocksOfZone = new Map<string, Map<number, readonly OffsetSpan[]>>();
 
 /**
- * How far a zone's wall clock is ahead of UTC at an instant, in milliseconds. A call to the platform takes some 40
+ * How far a zone's wall clock is ahead of UTC at an instant, in milliseconds. A call to the platform takes about 40
  * microseconds, so the few changes of a zone are found once and cached.
  */
 export function offsetMs(zone: string, ms: number): number {
@@ -50,7 +50,7 @@ function spansOf(zone: string, start: number): readonly OffsetSpan[] {
   return spans;
 }
 
-/** The instant at which the offset changes, to the second: after `low`, at or before `high`. */
+/** The instant at which the offset changes, to the second; it is after `low`, and at or before `high`. */
 function changeBetween(zone: string, low: number, high: number): number {
   const before = platformOffset(zone, low);
   let [first, last] = [low, high];

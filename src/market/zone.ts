@@ -14,7 +14,8 @@ export function localDay(ms: number, zone: string): number {
 /**
  * The instant (epoch milliseconds) at which a clock in `zone` shows a date and a time of day.
  *
- * A time that a change of clocks skips is read as if the clocks had not changed yet: 02:30 becomes 03:30.
+ * A time that is skipped by a change of clocks is interpreted as if the clocks had not changed yet: 02:30 becomes
+ * 03:30.
  */
 export function instantOf(date: TradingDate, zone: string, minuteOfDay = 0): number {
   return instantOfDay(epochDay(date), zone, minuteOfDay);

@@ -2,7 +2,7 @@ import { allStatements } from "../db/statement/split-statements.js";
 import { type SqlToken, sqlTokens } from "../db/statement/sql-tokens.js";
 import type { Cell, Parameter } from "./notebook.js";
 
-/** Words that begin a change, also behind a WITH clause. */
+/** Words that begin a statement which changes something; such a word may also follow a WITH clause. */
 const CHANGES: ReadonlySet<string> = new Set([
   "alter",
   "comment",
@@ -17,7 +17,7 @@ const CHANGES: ReadonlySet<string> = new Set([
   "update",
 ]);
 
-/** Words between the first word of a change and the name of the object that it changes. */
+/** Words between the first word of a change and the name of the changed object. */
 const BEFORE_NAME: ReadonlySet<string> = new Set(
   (
     "or replace ignore temp temporary persistent unique recursive global local session table view macro function type " +
@@ -25,25 +25,29 @@ const BEFORE_NAME: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** Words of statements whose query runs when what they create is used. */
+/** Statements with these words create objects whose query runs only when the object is used. */
 const READ_LATER: ReadonlySet<string> = new Set(["view", "macro", "function"]);
 
-/** Makes cells depend on it whose statements do not show by name what they change. */
+/** A cell with this change makes all others depend on it: its statements do not name what they change. */
 const ANYTHING = "*";
 
-/** What a cell changes in the session, and every name that it mentions: in lower case, `$name` for a parameter. */
+/**
+ * The objects that a cell changes in the session, and all names that it mentions; in lower case, `$name` for a
+ * parameter.
+ */
 interface CellNames {
   readonly changes: ReadonlySet<string>;
   readonly mentions: ReadonlySet<string>;
-  /** Whether it may create a view or a macro, which reads what it mentions when it is used. */
+  /** Whether it may create a view or a macro, which reads the mentioned objects only when it is used. */
   readonly isReadLater: boolean;
 }
 
 /**
- * The cells that have to run so that some cells can be shown: these, and the earlier ones that create or change what they
- * mention. A name that is mentioned for another reason makes a cell run for nothing, never the opposite.
+ * The cells that must run so that some cells can be shown: these, and earlier cells that create or change objects which
+ * they mention. A name that is mentioned for another reason may make a cell run needlessly, but no needed cell is left
+ * out.
  *
- * @param shown indexes of cells.
+ * @param shown indexes of the cells to show.
  */
 export function cellsNeeded(cells: readonly Cell[], shown: ReadonlySet<number>): ReadonlySet<number> {
   const all = cells.map(namesOf);
@@ -56,26 +60,26 @@ export function cellsNeeded(cells: readonly Cell[], shown: ReadonlySet<number>):
     needed.add(index);
     const known = names.size;
     for (const name of mentions) names.add(name);
-    // Cells between a view and its use may change what it reads: these are searched again.
+    // Cells between a view and its use may change what the view reads, so these cells are searched again.
     if (isReadLater && names.size > known) index = Math.max(...shown) + 1;
   }
   return needed;
 }
 
-/** The cells after a cell that have to run again when it has changed. @param at index of the cell */
+/** The cells after a cell that must run again when the cell has changed. @param at index of the cell */
 export function cellsAfter(cells: readonly Cell[], at: number): ReadonlySet<number> {
   const cell = cells[at];
   return cell === undefined ? new Set() : following(cells, at + 1, new Set(namesOf(cell).changes));
 }
 
-/** The cells that have to run again when parameters have another value. @param changed names of the parameters */
+/** The cells that must run again when parameters have changed. @param changed names of the parameters */
 export function cellsWithParameters(
   cells: readonly Cell[],
   parameters: readonly Parameter[],
   changed: readonly string[],
 ): ReadonlySet<number> {
   const names = new Set(changed.flatMap(parameterNames));
-  // The default of a parameter may use those before it.
+  // The default of a parameter may use parameters before it.
   for (const { name, expression } of parameters)
     if (overlaps(mentionsIn(sqlTokens(expression)), names))
       for (const own of parameterNames(name)) names.add(own);
@@ -126,7 +130,7 @@ function changedBy(tokens: readonly SqlToken[]): readonly string[] {
   const isWord = (token: SqlToken | undefined): boolean => token?.kind === "word";
   let at = start + 1;
   while (isWord(tokens[at]) && BEFORE_NAME.has((tokens[at] as SqlToken).text.toLowerCase())) at++;
-  // The last part of a name with its schema.
+  // If a name has a schema, its last part is used.
   while (tokens[at + 1]?.text === "." && tokens[at + 2] !== undefined) at += 2;
   const token = tokens[at];
   if (token?.kind !== "word" && token?.kind !== "identifier") return [ANYTHING];
@@ -134,7 +138,10 @@ function changedBy(tokens: readonly SqlToken[]): readonly string[] {
   return [name, `'${name}`];
 }
 
-/** Where a statement says that it changes something: its first word, or the word behind its WITH clause. */
+/**
+ * The position of the word by which a statement changes something: its first word, or the word after its WITH clause;
+ * -1 for a query.
+ */
 function firstChange(tokens: readonly SqlToken[]): number {
   const isChange = ({ kind, text }: SqlToken): boolean => kind === "word" && CHANGES.has(text.toLowerCase());
   const [first] = tokens;

@@ -3,7 +3,7 @@ import type { ResultColumn, StatementResult, ValueKind } from "../db/result/stat
 import { type Named, risingColour } from "../market/rising-colour.js";
 import { CHANNELS, type Channel, type ChannelRule, type Chart, type DrawnChart } from "./chart.js";
 
-/** A column of a chart. Null and numbers that are not finite become null. */
+/** A column of a chart. Numbers that are not finite become null. */
 export interface ChartColumn {
   readonly name: string;
   readonly kind: ValueKind;
@@ -15,16 +15,16 @@ export interface ChartColumn {
 export interface ChartData {
   readonly chart: DrawnChart;
   readonly channels: Readonly<Partial<Record<Channel, readonly ChartColumn[]>>>;
-  /** Number of rows drawn, and of rows in total. */
+  /** The number of drawn rows, and the total number of rows. */
   readonly drawn: number;
   readonly rows: number;
 }
 
 /**
- * Selects a chart's columns from a result. The colours of candles are those of the region, or of the symbol, in the first
+ * Selects a chart's columns from a result. The colours of candles are those of the region or the symbol in the first
  * row, or else in the notebook's parameters.
  *
- * @param parameter a parameter of the notebook as text, by its name.
+ * @param parameter returns a parameter of the notebook as text, by name.
  * @throws {BarlakeError} for a column that is missing, or that the chart cannot use.
  */
 export function chartData(

@@ -21,11 +21,11 @@ export type Channel =
 /** Which columns a channel of a chart accepts. */
 export interface ChannelRule {
   readonly channel: Channel;
-  /** `default`: the column of the channel's name, which is required; `present`: the same, but optional. */
+  /** `default`: the column with the name of the channel is used, and must exist. `present`: it is used if it exists. */
   readonly need: "required" | "optional" | "default" | "present";
-  /** Accepts several columns. */
+  /** Whether it accepts several columns. */
   readonly isMany?: boolean;
-  /** Its values must be numbers. */
+  /** Whether its values must be numbers. */
   readonly isNumber?: boolean;
 }
 
@@ -63,26 +63,29 @@ export const CHANNELS: Readonly<Record<ChartKind, readonly ChannelRule[]>> = {
   ],
 };
 
-/** A chart as specified by a directive. */
+/** A chart as a directive specifies it. */
 export interface Chart extends Shown {
   readonly kind: ChartKind;
   /** The columns that the directive names, by channel. */
   readonly columns: Readonly<Partial<Record<Channel, readonly string[]>>>;
-  /** Height of the drawing (pixels). */
+  /** Height of the drawing, in pixels. */
   readonly height: number;
   /** Axes with a logarithmic scale. */
   readonly log: readonly ("x" | "y")[];
   /** Values of y at which a horizontal line is drawn. */
   readonly rule: readonly number[];
-  /** Whether bars with the same x are stacked, not side by side. */
+  /** Whether bars with the same x are stacked, and not next to each other. */
   readonly isStacked: boolean;
-  /** The colour of a candle that closes no lower than it opened; undefined: as usual in the instrument's region. */
+  /**
+   * The colour of a rising candle (its close is not below its open); undefined: the usual colour in the instrument's
+   * region.
+   */
   readonly rising: RisingColour | undefined;
   /** Approximate number of bins of a histogram. */
   readonly bins: number;
 }
 
-/** A chart whose settings are all known. */
+/** A chart with all settings resolved. */
 export interface DrawnChart extends Chart {
   readonly rising: RisingColour;
 }

@@ -7,7 +7,7 @@ export type View = TableView | FiguresView | Chart;
 
 /** A part of a notebook: prose, statements, or both. */
 export interface Cell {
-  /** Line of its directive, or its first line if it has none, from 1. */
+  /** Line of its directive, or its first line if it has no directive; from 1. */
   readonly line: number;
   /** Markdown; empty if the cell has none. */
   readonly prose: string;
@@ -18,16 +18,16 @@ export interface Cell {
   readonly view: View;
 }
 
-/** A value that the caller may set. */
+/** A parameter, whose value the caller may set. */
 export interface Parameter {
   readonly name: string;
-  /** SQL expression of its default value; may use the parameters before it. */
+  /** SQL expression of its default value. It may use the parameters before it. */
   readonly expression: string;
-  /** Query of the values that a list offers. @default any value */
+  /** Query of the values in a list of options. @default any value */
   readonly options?: string | undefined;
-  /** Least number. @default none */
+  /** Smallest permitted number. @default none */
   readonly min?: number | undefined;
-  /** Greatest number. @default none */
+  /** Greatest permitted number. @default none */
   readonly max?: number | undefined;
   readonly line: number;
 }
@@ -39,7 +39,7 @@ export interface Notebook {
   readonly title: string;
   readonly parameters: readonly Parameter[];
   readonly cells: readonly Cell[];
-  /** Whether the file has no directive, and therefore is plain SQL. */
+  /** Whether the file has no directive, and is therefore plain SQL. */
   readonly isPlain: boolean;
 }
 

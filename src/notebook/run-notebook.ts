@@ -13,36 +13,39 @@ import { PLAIN_TABLE } from "./parse/read-directive.js";
 export interface CellFault {
   /** Line of the file, from 1. */
   readonly line: number;
-  /** UTF-16 units before the place in that line of the file; undefined where the engine names no place. */
+  /**
+   * Number of UTF-16 units before the position in that line of the file; undefined where the engine reports no
+   * position.
+   */
   readonly column?: number | undefined;
   readonly message: string;
   readonly hint: string | undefined;
-  /** The wrong line of the SQL, and below it a caret; undefined where the engine names no place. */
+  /** The line of the SQL with the error, and a caret below it; undefined where the engine reports no position. */
   readonly place?: string | undefined;
 }
 
 /** The outcome of a cell. */
 export interface CellRun {
   readonly cell: Cell;
-  /** The results of all statements that return rows, in their order. */
+  /** The results of all statements that return rows, in order. */
   readonly results: readonly StatementResult[];
   /** The last result as the data of the cell's chart; undefined if the cell has no chart, or no rows for it. */
   readonly chart: ChartData | undefined;
-  /** Why the cell ended early; its remaining statements were not run. */
+  /** Why the cell ended early; its remaining statements were not run. Undefined where it did not fail. */
   readonly fault: CellFault | undefined;
 }
 
 /** Limits on the stored rows of a result. */
 export interface MostRows {
-  /** Most rows of a table, given the number that the cell requests. */
+  /** Returns the most rows of a table for the number that the cell requests. */
   readonly table: (asked: number) => number;
   /** Most rows that a chart draws. */
   readonly chart: number;
 }
 
 /**
- * Computes a notebook's parameters, in their order, and also sets them as variables of a DuckDB session:
- * `getvariable('name')` works where a statement accepts no `$name`, as in CREATE VIEW.
+ * Computes a notebook's parameters in order. It also sets them as variables of a DuckDB session, so that
+ * `getvariable('name')` can be used where a statement does not accept `$name`, as in CREATE VIEW.
  *
  * @param given values as texts, by name.
  * @throws {UsageError} for a value without a parameter, or of another type.
@@ -75,13 +78,13 @@ export async function computeParameters(
   return values;
 }
 
-/** @throws {UsageError} for a number outside of its bounds. */
+/** Checks the bounds of a parameter. @throws {UsageError} for a number outside the bounds. */
 function expectWithin(value: number, min: number | undefined, max: number | undefined): void {
   if (min !== undefined && value < min) throw new UsageError(`it is below ${min}, the least`);
   if (max !== undefined && value > max) throw new UsageError(`it is above ${max}, the greatest`);
 }
 
-/** Runs the cells one after the other and yields the outcome of each; a cell that fails does not stop the others. */
+/** Runs the cells one after the other and yields the outcome of each. A cell that fails does not stop the others. */
 export async function* runCells(
   engine: QueryEngine,
   notebook: Notebook,
@@ -110,7 +113,7 @@ async function runCell(
     try {
       const result = await engine.result(sql, values, limit);
       if (result.columns.length === 0) continue;
-      // The chart uses the last result; the results before it are tables.
+      // The chart uses the last result. The results before it are shown as tables.
       const before = results.pop();
       if (before !== undefined) results.push(firstRows(before, tableRows));
       results.push(result);
@@ -132,12 +135,15 @@ async function runCell(
   }
 }
 
-/** The engine's message, at the line of the file that it refers to. @param statementLine line in the cell's SQL, from 1 */
+/**
+ * The engine's message, with the line of the file that it refers to. @param statementLine line in the cell's SQL, from
+ * 1
+ */
 function faultOf(error: unknown, { sql, sqlLine }: Cell, statementLine: number): CellFault {
   if (!(error instanceof BarlakeError)) throw error;
   const place = error instanceof QueryError ? errorPlace(error) : undefined;
   const within = statementLine - 1 + (place?.line ?? 0);
-  // A statement may begin behind another one, on the same line.
+  // A statement may begin after another one on the same line.
   const start = place === undefined ? 0 : Math.max(0, (sql.split("\n")[within] ?? "").indexOf(place.text));
   return {
     line: sqlLine + within,
@@ -148,7 +154,7 @@ function faultOf(error: unknown, { sql, sqlLine }: Cell, statementLine: number):
   };
 }
 
-/** Why a chart cannot be drawn, at the cell's directive. */
+/** The fault for a chart that cannot be drawn, at the line of the cell's directive. */
 function chartFault(error: unknown, { line }: Cell): CellFault {
   if (!(error instanceof BarlakeError)) throw error;
   return { line, message: firstLine(error.message), hint: error.hint };

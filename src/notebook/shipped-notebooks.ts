@@ -7,10 +7,10 @@ const FOLDER = fileURLToPath(new URL("../../sql/notebooks", import.meta.url));
 
 /** A notebook that comes with barlake. */
 export interface ShippedNotebook {
-  /** Its name: the file's name without the extension. */
+  /** The name of the file without the extension. */
   readonly name: string;
   readonly path: string;
-  /** Its first line. */
+  /** The title in its first line. */
   readonly title: string;
 }
 

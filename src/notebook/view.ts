@@ -1,4 +1,4 @@
-/** Options of every way to show a result. */
+/** Options that all views of a result have. */
 export interface Shown {
   /** Heading of the result. */
   readonly title: string | undefined;
@@ -15,7 +15,7 @@ export interface TableView extends Shown {
   readonly rows: number;
 }
 
-/** One row: each value is shown large, under the name of its column. */
+/** One row, of which each value is shown in large type under the name of its column. */
 export interface FiguresView extends Shown {
   readonly kind: "figures";
 }

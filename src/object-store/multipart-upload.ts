@@ -8,22 +8,23 @@ import type { RequestBody, StoreTransport } from "./http/store-transport.js";
 import { bytesBody, IF_ABSENT, isOwnWrite } from "./put-object.js";
 import { WRITE_ID } from "./read-object.js";
 
-/** Parts that are sent at the same time. */
+/** Number of parts that are sent at the same time. */
 const PARALLEL_PARTS = 4;
 
-/** A part that the store has. */
+/** A part that the store has received. */
 interface Part {
   readonly number: number;
   readonly etag: string;
 }
 
-/** Uploads that conflict with another write before this one fails. */
+/** Most uploads of one call. An upload is repeated if it conflicts with another write. */
 const MAX_UPLOADS = 5;
 
 /**
- * Creates an object of parts unless there is one. What was sent is removed where that fails.
+ * Creates an object from parts unless an object with the key exists. If that fails, the parts that were sent are
+ * removed.
  *
- * @param bodies opens each part; of all but the last one the least size is 5 MiB.
+ * @param bodies opens each part. Every part except the last one must have at least 5 MiB.
  * @returns whether this call created the object.
  */
 export async function createFromParts(
@@ -31,13 +32,13 @@ export async function createFromParts(
   key: string,
   bodies: readonly (() => Promise<RequestBody>)[],
 ): Promise<boolean> {
-  // One id for all uploads: one that seemed to conflict may have created the object.
+  // All uploads of this call have one id, because an upload that seemed to conflict may have created the object.
   const writeId = randomUUID();
   for (let upload = 1; ; upload++) {
     try {
       return await uploadParts(transport, key, writeId, bodies);
     } catch (error) {
-      // Another write of the key was in flight; the parts of this one cannot be used any more.
+      // Another write of the key was in flight. The parts of this upload can no longer be used.
       if (!isConflict(error) || upload === MAX_UPLOADS) throw error;
     }
   }
@@ -67,13 +68,13 @@ async function uploadParts(
       },
       { concurrency: PARALLEL_PARTS },
     );
-    // Wait for the parts in flight: an upload that is aborted before they end would still have them.
+    // The parts in flight are awaited: if the upload were aborted before, the store might still receive them.
     if (failure !== undefined) throw failure;
     const isOwn = await completeUpload(transport, key, { uploadId, writeId, parts });
     isDone = isOwn;
     return isOwn;
   } finally {
-    // An upload that is left behind is paid for. One that is complete, or gone, cannot be aborted.
+    // An unfinished upload costs money. One that is complete, or no longer exists, cannot be aborted.
     if (!isDone) await abortUpload(transport, key, uploadId).catch(() => {});
   }
 }
@@ -107,7 +108,7 @@ function uploadPart(
   });
 }
 
-/** @returns whether the object is of this upload; false where there is another one. */
+/** Completes an upload. @returns whether the object was made by this upload; false where there is another object. */
 async function completeUpload(
   transport: StoreTransport,
   key: string,
@@ -130,9 +131,9 @@ async function completeUpload(
     if (!(error instanceof ObjectStoreError)) throw error;
     const isLate = isConditionFailed(error) || error.code === "NoSuchUpload" || isConflict(error);
     if (!isLate) throw error;
-    // The response to an earlier attempt, or to one that a proxy repeated, may have been lost.
+    // The response to an earlier attempt, or to a request that a proxy repeated, may have been lost.
     if (await isOwnWrite(transport, key, writeId)) {
-      // The object may be of an earlier upload of this call; one that is complete is not affected.
+      // The object may come from an earlier upload of this call. Aborting a completed upload has no effect.
       await abortUpload(transport, key, uploadId).catch(() => {});
       return true;
     }
@@ -141,7 +142,7 @@ async function completeUpload(
   }
 }
 
-/** A store may begin its response before it has joined the parts: an error has status 200 then. */
+/** A store may begin its response before it has joined the parts. An error then has status 200. */
 function expectCompleted(document: string): void {
   const { code, message } = parseErrorDocument(document.trimStart());
   if (code !== "") {

@@ -1,15 +1,18 @@
 import { UsageError } from "../core/errors.js";
 
-/** Objects of a bucket whose keys begin with a prefix. */
+/** The address of all objects in a bucket whose keys begin with a prefix. */
 export interface ObjectAddress {
   readonly bucket: string;
-  /** Without a slash at its ends; empty for the whole bucket. */
+  /** Without slashes at its ends; empty for the whole bucket. */
   readonly prefix: string;
 }
 
-/** Names of buckets; some stores also permit capitals and underscores. */
+/** The form of names of buckets. Some stores also permit capitals and underscores. */
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/;
-/** For one of the programs that read a lake, any other character begins a pattern, a query or a fragment. */
+/**
+ * The permitted characters of a path segment. At least one of the programs that read a lake treats any other character
+ * as part of a pattern, a query or a fragment.
+ */
 const SEGMENT = /^[\w.~!$&'()+,;=:@ -]+$/u;
 
 /** Whether a lake's location is in an object store. */
@@ -17,7 +20,7 @@ export function isObjectUrl(location: string): boolean {
   return /^s3:\/\//i.test(location);
 }
 
-/** Reads `s3://bucket/prefix`. @throws {UsageError} where a lake cannot be there. */
+/** Parses `s3://bucket/prefix`. @throws {UsageError} where a lake cannot be at the address. */
 export function parseObjectUrl(url: string): ObjectAddress {
   const [, bucket = "", path = ""] = /^s3:\/\/([^/]*)(?:\/(.*))?$/is.exec(url) ?? [];
   if (bucket === "") throw notAnAddress(url, "names no bucket");
@@ -42,7 +45,9 @@ function notAnAddress(url: string, why: string, hint = "write it like s3://bucke
   return new UsageError(`address ${url} ${why}`, { hint });
 }
 
-/** Encodes a text for the path or the query of a signed request: all but the unreserved characters of RFC 3986. */
+/**
+ * Encodes a text for the path or the query of a signed request: all characters except the unreserved ones of RFC 3986.
+ */
 export function encodePart(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,
@@ -53,7 +58,8 @@ export function encodePart(text: string): string {
 /**
  * The path of an object's key in a request.
  *
- * @throws {UsageError} for a key with a segment that is empty, `.` or `..`: HTTP clients and proxies would change it.
+ * @throws {UsageError} for a key with a segment that is empty, `.` or `..`, because HTTP clients and proxies would
+ *   change it.
  */
 export function encodeKey(key: string): string {
   const segments = key.split("/");

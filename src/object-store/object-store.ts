@@ -16,46 +16,53 @@ import { type ObjectFacts, type ObjectRange, readFacts, readRange, readStream } 
 /** Which objects are listed. */
 export interface ListOptions {
   readonly prefix: string;
-  /** Lists the keys up to this text once, as prefixes. */
+  /** Groups keys by their text up to this one: each group is listed once, as a prefix. */
   readonly delimiter?: string;
-  /** Only keys after this one, in the order of their bytes. */
+  /** Lists only keys after this one, in the order of their bytes. */
   readonly startAfter?: string;
 }
 
 /**
- * The objects of a bucket, over the S3 interface. A request is repeated where a repetition can help; memory is bounded by
- * a few megabytes for each call.
+ * The objects of a bucket, over the S3 interface. A request is repeated if a repetition can help. Each call uses at
+ * most a few megabytes of memory, apart from the bytes that it returns.
  *
- * Writes have two forms: unconditional ones, and those that create an object unless there is one of its key, of which at
- * most one succeeds. Conditions on ETags (If-Match) are not used: Ceph refuses all of them, other stores ignore some.
+ * A write is either unconditional, or creates an object unless one with the key exists; of several such writes at most
+ * one succeeds. Conditions on ETags (If-Match) are not used: Ceph refuses all of them, other stores ignore some.
  *
- * @throws {ObjectStoreError} refused, with the store's code and a hint; {@link TransportError} no response.
+ * @throws {ObjectStoreError} where the store refuses a request, with its code and a hint; {@link TransportError} where
+ *   there is no response.
  */
 export interface ObjectStore {
   readonly bucket: string;
   readonly endpoint: StoreEndpoint;
   readonly clock: Pick<Clock, "now" | "sleep">;
-  /** The credentials that are valid now, for other clients of this process, such as DuckDB. */
+  /** The credentials that are valid now, for other clients in this process, such as DuckDB. */
   credentials(): Promise<Credentials>;
   /** Reads a whole object. @returns undefined where there is none. */
   get(key: string): Promise<Buffer | undefined>;
-  /** Reads a range; fewer bytes, or none, where the object is shorter. @returns undefined where there is no object. */
+  /**
+   * Reads a range. The result is shorter, or empty, where the object ends before. @returns undefined where there is no
+   * object.
+   */
   getRange(key: string, range: ObjectRange): Promise<Buffer | undefined>;
   /**
-   * Opens an object to read it piece by piece. A connection that breaks is replaced, and the rest requested.
+   * Opens an object to read it piece by piece. If a connection breaks, the rest is requested over a new one.
    *
    * @returns undefined where there is none.
    */
   getStream(key: string): Promise<AsyncIterable<Uint8Array> | undefined>;
-  /** @returns undefined where there is no such object. */
+  /** @returns facts about an object; undefined where there is no such object. */
   head(key: string): Promise<ObjectFacts | undefined>;
-  /** Writes an object, and replaces one of that key. */
+  /** Writes an object, replacing any with that key. */
   put(key: string, bytes: Uint8Array): Promise<void>;
-  /** Creates an object unless there is one. @returns whether this call created it. */
+  /** Creates an object unless one with the key exists. @returns whether this call created it. */
   putIfAbsent(key: string, bytes: Uint8Array): Promise<boolean>;
-  /** Creates an object of the content of a local file unless there is one. @returns whether this call created it. */
+  /**
+   * Creates an object with the content of a local file, unless one with the key exists. @returns whether this call
+   * created it.
+   */
   putFileIfAbsent(key: string, file: string, parts?: PartOptions): Promise<boolean>;
-  /** Creates an object unless there is one, as an upload of one part. @returns whether this call created it. */
+  /** As {@link putIfAbsent}, but as an upload of one part. @returns whether this call created the object. */
   uploadIfAbsent(key: string, bytes: Uint8Array): Promise<boolean>;
   /** Deletes an object, if it exists. */
   delete(key: string): Promise<void>;
@@ -69,19 +76,23 @@ export interface ObjectStoreOptions {
   readonly bucket: string;
   /** The variables that the AWS tools read. */
   readonly env: Environment;
-  /** The clock of this machine: stores refuse requests that are dated otherwise. */
+  /** The clock of this machine. Stores refuse requests that are dated differently. */
   readonly clock: Pick<Clock, "now" | "sleep">;
   /** Called with each request that is sent. */
   readonly onRequest?: ((sent: SentRequest) => void) | undefined;
-  /** How often a request that failed is sent again. @default 8 */
+  /** How many times a failed request is sent again. @default 8 */
   readonly retries?: number | undefined;
-  /** Wait before the first retry, up to twice that, in milliseconds; it doubles. @default 100 */
+  /**
+   * Least wait before the first retry, in milliseconds; the wait is random up to twice that, and doubles. @default 100
+   */
   readonly backoffMs?: number | undefined;
-  /** Longest wait for a connection, for a response, and between two pieces of its body, in milliseconds. @default 30000 */
+  /**
+   * Longest wait for a connection, for a response, and between two pieces of its body, in milliseconds. @default 30000
+   */
   readonly timeoutMs?: number | undefined;
 }
 
-/** Most bytes of an object that is read as a whole. */
+/** Most bytes of an object that can be read as a whole. */
 const MAX_WHOLE_BYTES = 1024 ** 3;
 const MAX_PAGE_BYTES = 16 * 1024 ** 2;
 

@@ -7,19 +7,20 @@ import { bytesBody, createObject } from "./put-object.js";
 
 /** How files are sent in parts. */
 export interface PartOptions {
-  /** Larger files are sent in parts; undefined: none. @default 67108864 */
+  /** Files larger than this number of bytes are sent in parts; undefined: no file is. @default 67108864 */
   readonly minBytes?: number | undefined;
   /** @default 16777216 */
   readonly partBytes?: number | undefined;
 }
 
 const MIN_MULTIPART_BYTES = 64 * 1024 ** 2;
-/** Of the last part any size is permitted, of the others 5 MiB and more. */
+/** Bytes of a part. The last part may have any size, all others must have at least 5 MiB. */
 const PART_BYTES = 16 * 1024 ** 2;
 const MAX_PARTS = 10_000;
 /**
- * Creates an object of the content of a local file unless there is one; a large file is sent in parts. The file is read
- * twice, once for its hash, so that memory does not depend on its size. It must not change.
+ * Creates an object with the content of a local file, unless one with the key exists. A large file is sent in parts.
+ * The file is read twice, first for its hash, so that the use of memory does not depend on its size. The file must not
+ * change.
  *
  * @returns whether this call created the object.
  */
@@ -39,7 +40,7 @@ export async function createFromFile(
   return createFromParts(transport, key, parts);
 }
 
-/** A range of a file as a body. */
+/** The body of a request with a range of a file. */
 async function bodyOf(file: string, start: number, length: number): Promise<RequestBody> {
   if (length === 0) return bytesBody(new Uint8Array());
   const range = { start, end: start + length - 1 };

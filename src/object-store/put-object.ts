@@ -5,10 +5,10 @@ import { isConditionFailed, isMissing, ObjectStoreError } from "./http/store-err
 import type { RequestBody, StoreTransport } from "./http/store-transport.js";
 import { readFacts, readStream, WRITE_ID } from "./read-object.js";
 
-/** The condition that no object has the key. */
+/** The condition that no object with the key exists. */
 export const IF_ABSENT = { "if-none-match": "*" } as const;
 
-/** A body with all its bytes in memory. */
+/** A body whose bytes are all in memory. */
 export function bytesBody(bytes: Uint8Array): RequestBody {
   const sha256 = createHash("sha256").update(bytes).digest("hex");
   const open = (): Uint8Array | Readable =>
@@ -17,8 +17,8 @@ export function bytesBody(bytes: Uint8Array): RequestBody {
 }
 
 /**
- * Content above this size is sent in pieces: the timeout of a request begins again with each piece that the connection
- * takes, so that it limits the wait for progress, and not the time of the whole.
+ * A body with more bytes than this is sent in pieces. The timeout of a request starts again with each piece that the
+ * connection takes, so it limits the wait for progress, and not the time of the whole request.
  */
 const WHOLE_BYTES = 1024 ** 2;
 const PIECE_BYTES = 65_536;
@@ -28,7 +28,7 @@ function* piecesOf(bytes: Uint8Array): Generator<Uint8Array> {
     yield bytes.subarray(start, start + PIECE_BYTES);
 }
 
-/** Writes an object, and replaces one of that key. */
+/** Writes an object, replacing any with that key. */
 export function putObject(transport: StoreTransport, key: string, body: RequestBody): Promise<void> {
   return transport.send(
     { kind: "put", method: "PUT", key, headers: { [WRITE_ID]: randomUUID() }, body },
@@ -36,7 +36,7 @@ export function putObject(transport: StoreTransport, key: string, body: RequestB
   );
 }
 
-/** Creates an object unless there is one. @returns whether this call created it. */
+/** Creates an object unless one with the key exists. @returns whether this call created it. */
 export async function createObject(
   transport: StoreTransport,
   key: string,
@@ -49,13 +49,15 @@ export async function createObject(
     return true;
   } catch (error) {
     if (!(error instanceof ObjectStoreError) || !isConditionFailed(error)) throw error;
-    // An earlier attempt, or one that a proxy repeated, may have created the object. The same content alone proves
-    // that only where this process has sent it before: another process may write the same.
+    // An earlier attempt, or one that a proxy repeated, may have created the object. Equal content shows that only if
+    // this process has sent it before, because another process may write the same content.
     return isOwnWrite(transport, key, writeId, error.attempts > 1 ? body : undefined);
   }
 }
 
-/** Whether the object of a key was written by the write of that id; without ids, whether it has the content of `body`. */
+/**
+ * Whether an object was made by the write with an id. If the store has no ids: whether it has the content of `body`.
+ */
 export async function isOwnWrite(
   transport: StoreTransport,
   key: string,
@@ -65,7 +67,7 @@ export async function isOwnWrite(
   try {
     const facts = await readFacts(transport, key);
     if (facts.writeId !== undefined || body === undefined) return facts.writeId === writeId;
-    // A store that does not store metadata.
+    // The store does not store metadata.
     if (facts.size !== body.length) return false;
     const hash = createHash("sha256");
     for await (const piece of await readStream(transport, key)) hash.update(piece);

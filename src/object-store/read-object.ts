@@ -4,23 +4,23 @@ import { countedPieces, expectNothing, readWhole, type StoreResponse } from "./h
 import { ObjectStoreError } from "./http/store-error.js";
 import type { StoreTransport } from "./http/store-transport.js";
 
-/** What a store knows about an object without its content. */
+/** Facts that a store has about an object, in addition to its content. */
 export interface ObjectFacts {
   readonly size: number;
   /** Epoch milliseconds by the clock of the store, in whole seconds. */
   readonly modifiedAt: number;
-  /** Differs between contents; its form differs between stores. */
+  /** A text that differs between contents. Its form depends on the store. */
   readonly etag: string;
-  /** What the write that made the object was called; undefined where another program wrote it. */
+  /** The id of the write that made the object; undefined where another program wrote it. */
   readonly writeId: string | undefined;
-  /** The time of the store at this request, in epoch milliseconds; undefined where it does not say. */
+  /** The time of the store at this request, in epoch milliseconds; undefined where the store does not state it. */
   readonly now: number | undefined;
 }
 
-/** The header with the id of a write: it is stored with the object, and shows who wrote it. */
+/** The header with the id of a write. The store saves it with the object, so it shows which write made the object. */
 export const WRITE_ID = "x-amz-meta-barlake-write";
 
-/** Bytes of an object: from `start` up to `end`, exclusive, or the last ones. */
+/** Bytes of an object: from `start` to `end` (exclusive), or the last bytes. */
 export type ObjectRange = { readonly start: number; readonly end: number } | { readonly last: number };
 
 /** Size, time and tag of an object. @throws {ObjectStoreError} where there is none. */
@@ -35,7 +35,7 @@ export async function readFacts(transport: StoreTransport, key: string): Promise
   } catch (error) {
     if (!(error instanceof ObjectStoreError) || !error.code.startsWith("HTTP_4")) throw error;
     return factsOfRange(transport, key).catch((refusal: unknown) => {
-      // An empty object has no such range.
+      // An empty object does not have this range.
       if (refusal instanceof ObjectStoreError && refusal.status === 416) return head();
       throw refusal;
     });
@@ -43,14 +43,15 @@ export async function readFacts(transport: StoreTransport, key: string): Promise
 }
 
 /**
- * The facts of an object by a read of its first byte. A refusal of HEAD has no body, and may be of a proxy before the
- * store. That of GET says more: that the object or the bucket is missing, or that the credentials have expired.
+ * The facts of an object by a read of its first byte. An error response to HEAD has no body, and may come from a proxy
+ * in front of the store. The response to GET states more, for example that the object or the bucket is missing, or that
+ * the credentials have expired.
  */
 function factsOfRange(transport: StoreTransport, key: string): Promise<ObjectFacts> {
   return transport.send(
     { kind: "get", method: "GET", key, headers: { range: "bytes=0-0" } },
     async (response) => {
-      // A store that ignores the range sends the whole object.
+      // A store that ignores the range header sends the whole object.
       if (response.status !== 206) {
         response.body.destroy();
         return factsIn(response.headers);
@@ -79,7 +80,10 @@ function factsIn(
   };
 }
 
-/** Reads a range; fewer bytes, or none, where the object is shorter. @throws {ObjectStoreError} where there is none. */
+/**
+ * Reads a range. The result is shorter, or empty, where the object ends before. @throws {ObjectStoreError} where there
+ * is none.
+ */
 export async function readRange(transport: StoreTransport, key: string, range: ObjectRange): Promise<Buffer> {
   const length = "last" in range ? range.last : range.end - range.start;
   if (length <= 0) return readFacts(transport, key).then(() => Buffer.alloc(0));
@@ -95,7 +99,9 @@ export async function readRange(transport: StoreTransport, key: string, range: O
   }
 }
 
-/** A store may send the whole object instead of a range, if it is empty for example. */
+/**
+ * The requested bytes of a response. A store may send the whole object instead of a range, for example if it is empty.
+ */
 async function cutOut(response: StoreResponse, range: ObjectRange): Promise<Buffer> {
   const size = Number(response.headers["content-length"]);
   const start = "last" in range ? Math.max(0, size - range.last) : range.start;
@@ -110,14 +116,14 @@ async function cutOut(response: StoreResponse, range: ObjectRange): Promise<Buff
   return Buffer.concat(pieces);
 }
 
-/** Continuations of a body without one more byte, after which a read fails. */
+/** Number of continuations of a body without any new byte after which a read fails. */
 const MAX_STOPS = 5;
 
 /**
- * Opens an object to read it piece by piece. Where a connection breaks, the rest is requested.
+ * Opens an object to read it piece by piece. If a connection breaks, the rest is requested.
  *
  * @throws {ObjectStoreError} where there is none; {@link TransportError}, while pieces are read, where the connection
- *   breaks again and again, or the object was replaced.
+ *   breaks repeatedly, or the object was replaced.
  */
 export async function readStream(transport: StoreTransport, key: string): Promise<AsyncIterable<Uint8Array>> {
   const open = (start: number): Promise<StoreResponse> =>

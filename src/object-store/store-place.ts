@@ -2,16 +2,16 @@ import { parseObjectUrl } from "./object-address.js";
 import { type ObjectStore, type ObjectStoreOptions, openObjectStore } from "./object-store.js";
 import { probeOnce, type WriteAbility } from "./store-probe.js";
 
-/** A prefix of a bucket: where a lake, or something else that processes share, is. */
+/** A place in a store: a prefix of a bucket, under which a lake, or other data that processes share, is stored. */
 export interface StorePlace {
   /** `s3://bucket/prefix`. */
   readonly url: string;
   readonly store: ObjectStore;
-  /** The key of an object, from its path relative to the place; of the empty path, the beginning of all keys. */
+  /** The key of an object, from its path relative to the place. For an empty path, it is the prefix of all keys. */
   keyOf(path: string): string;
   /**
-   * Makes sure, once for each place and store, that the store has the guarantees that commits depend on. Every writer calls it before
-   * it writes.
+   * Makes sure, once for each place and store, that the store has the guarantees that commits depend on. Every writer
+   * must call it before it writes.
    *
    * @throws {ObjectStoreError} where the store lacks a guarantee; the message names it.
    */
@@ -22,7 +22,7 @@ export interface StorePlace {
  * Opens a place of an object store. No request is sent yet.
  *
  * @param url `s3://bucket/prefix`.
- * @throws {UsageError} for an address that is not valid, and where the settings for the store are not.
+ * @throws {UsageError} for an invalid address, or invalid settings for the store.
  */
 export async function openStorePlace(
   url: string,
@@ -35,7 +35,7 @@ export async function openStorePlace(
 /**
  * A place in an opened bucket.
  *
- * @param known what a probe of the same store has found; without it the place is probed.
+ * @param known the result of a probe of the same store. Without it, the place is probed.
  */
 export function storePlace(store: ObjectStore, prefix: string, known?: Promise<WriteAbility>): StorePlace {
   const keyOf = (path: string): string => (prefix === "" ? path : `${prefix}/${path}`);
@@ -47,7 +47,7 @@ export function storePlace(store: ObjectStore, prefix: string, known?: Promise<W
     expectWritable() {
       if (ability !== undefined) return ability;
       const probing = probeOnce(store, keyOf);
-      // A probe that could not be finished is made again by the next write.
+      // If a probe could not be finished, the next write probes again.
       probing.catch(() => {
         ability = undefined;
       });

@@ -3,32 +3,35 @@ import { ObjectStoreError } from "./http/store-error.js";
 import type { ObjectStore } from "./object-store.js";
 import type { PartOptions } from "./put-file.js";
 
-/** How a store is written to. */
+/** How a store can be written to. */
 export interface WriteAbility {
-  /** For large files: stores differ in whether the condition of a write applies to files in parts. */
+  /** For large files: stores differ in whether the condition of a write applies to uploads in parts. */
   readonly parts: PartOptions;
 }
 
-/** What a probe has found, as it is stored in the place that was probed. */
+/** The result of a probe, in the form that is stored in the probed place. */
 interface ProbeRecord {
   readonly format: typeof FORMAT;
   readonly probedAt: string;
-  /** Whether of concurrent uploads in parts exactly one creates the object. */
+  /** Whether exactly one of several concurrent uploads in parts creates the object. */
   readonly isMultipartSafe: boolean;
 }
 
 const FORMAT = 1;
-/** Writes that race for one key. */
+/** Number of concurrent writes of one key. */
 const RACERS = 8;
 const ROUNDS = 5;
-/** Such content takes time to send: a store that checks the condition before it has the content can make a mistake. */
+/**
+ * Content of this size takes time to send, so a store that checks the condition before it has the content can be
+ * detected.
+ */
 const RACE_BYTES = 65_536;
 
 /**
- * Makes sure that a store has the guarantees that commits depend on. The result is stored in an object of the place, one
- * for each address of the store: a place that was copied to another store is probed again.
+ * Makes sure that a store has the guarantees that commits depend on. The result is stored in the place, as one object
+ * for each address of the store, so a place that was copied to another store is probed again.
  *
- * @param keyOf the key of a path relative to the place.
+ * @param keyOf returns the key of a path relative to the place.
  * @throws {ObjectStoreError} where the store lacks a guarantee; the message names it.
  */
 export async function probeOnce(store: ObjectStore, keyOf: (path: string) => string): Promise<WriteAbility> {
@@ -59,7 +62,7 @@ async function probeStore(store: ObjectStore, folder: string): Promise<ProbeReco
   };
 }
 
-/** Races conditional writes for one key, and checks whether reads and lists show the result at once. */
+/** Sends concurrent conditional writes of one key, and checks whether reads and lists show the result at once. */
 async function race(store: ObjectStore, folder: string, key: string): Promise<void> {
   const contents = Array.from({ length: RACERS }, () => randomBytes(RACE_BYTES));
   const isListed = async (): Promise<boolean> => {
@@ -86,7 +89,7 @@ async function race(store: ObjectStore, folder: string, key: string): Promise<vo
   if (await isListed()) throw lacks(store, LIST, "a list shows an object that was deleted before");
 }
 
-/** Whether the condition applies to uploads in parts, too. If not, large files are sent as a whole. */
+/** Whether the condition also applies to uploads in parts. If not, large files are sent in one request. */
 async function isMultipartSafe(store: ObjectStore, key: string): Promise<boolean> {
   const uploads = Array.from({ length: RACERS }, (_, n) => Buffer.from(`upload ${n}`));
   try {
@@ -101,7 +104,7 @@ async function isMultipartSafe(store: ObjectStore, key: string): Promise<boolean
   }
 }
 
-/** Waits for all, so that none writes after the first failure was handled. */
+/** Waits for all writes, so that none is still running after the first failure is handled. */
 async function allSettled(writes: readonly Promise<boolean>[]): Promise<boolean[]> {
   await Promise.allSettled(writes);
   return Promise.all(writes);

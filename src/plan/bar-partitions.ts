@@ -8,7 +8,7 @@ import { type MergedSegments, mergeRepeats } from "./merge-repeats.js";
 export interface BarPartition {
   readonly region: Region;
   readonly period: CalendarSpan;
-  /** By symbol, in the byte order of UTF-8, and then by time; no two bars have the same key. */
+  /** Segments by symbol, in the byte order of UTF-8, and then by time. No two bars have the same key. */
   readonly segments: readonly BarSegment[];
   readonly rows: number;
   /** Epoch milliseconds of the earliest bar. */
@@ -17,29 +17,29 @@ export interface BarPartition {
   readonly last: number;
 }
 
-/** The parts of delivered bars. */
+/** The parts into which delivered bars are divided. */
 export interface BarsPlan {
-  /** By region, and by period within. */
+  /** Partitions by region, and within a region by period. */
   readonly partitions: readonly BarPartition[];
   /** Bars that break a rule. */
   readonly broken: readonly BarSegment[];
-  /** Bars with the same key as a used bar, of the same source or with other values. */
+  /** Bars with the same key as a used bar, from the same source or with other values. */
   readonly repeats: readonly BarSegment[];
-  /** Number of bars that are in no other part: a used bar of another source is equal. */
+  /** Number of bars that are in no other part, because a used bar of another source is equal. */
   readonly equal: number;
 }
 
 export interface BarsPlanOptions {
   /** The period that a partition covers. */
   readonly unit: CalendarUnit;
-  /** Bars labelled before this instant (epoch ms) are final, by region. */
+  /** By region: bars labelled before this instant (epoch ms) are final. */
   readonly finalEnd: Readonly<Record<Region, number>>;
 }
 
 /**
- * Decides which delivered bars are landed, in which partition and which order. No bar is copied.
+ * Decides which delivered bars are landed, in which partition and in which order. No bar is copied.
  *
- * @throws {TypeError} when columns are not as {@link DeliveredBars} promises.
+ * @throws {TypeError} where the bars of a symbol are not together, or do not ascend in time.
  */
 export function partitionBars(
   deliveries: readonly DeliveredBars[],

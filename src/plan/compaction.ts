@@ -4,12 +4,12 @@ import { compareText } from "../core/text-order.js";
 export interface CompactableFile {
   /** Names the partition; files of different partitions are never joined. */
   readonly partition: string;
-  /** Bytes of its rows after a compaction. */
+  /** Estimated size of its rows in bytes after a compaction. */
   readonly bytes: number;
-  /** Whether a compaction wrote it; any other file is rewritten at least once. */
+  /** Whether a compaction wrote it. Any other file is rewritten at least once. */
   readonly isCompact: boolean;
   /**
-   * Smallest and largest value of the first sort column, both inclusive; undefined where the log does not give them.
+   * Smallest and largest value of the first sort column, both inclusive; undefined where the log does not state them.
    */
   readonly range: { readonly min: string; readonly max: string } | undefined;
 }
@@ -17,7 +17,7 @@ export interface CompactableFile {
 /** Files that are rewritten together. */
 export interface CompactionGroup<File> {
   readonly files: readonly File[];
-  /** The most files that they become. */
+  /** Most files into which they are rewritten. */
   readonly outputs: number;
 }
 
@@ -27,19 +27,19 @@ export interface PartitionCompaction<File> {
   readonly groups: readonly CompactionGroup<File>[];
 }
 
-/** Files whose ranges overlap no file outside, ascending. */
+/** Ascending files whose ranges overlap no file outside the cluster. */
 interface Cluster<File> {
   readonly files: readonly File[];
   readonly bytes: number;
 }
 
 /**
- * Decides which files of which partition become one, or a few large ones. Files with overlapping ranges are joined, and
- * neighbours as long as they fit in one file. Compacted files are not rewritten while there are no more of them than
- * their bytes need.
+ * Decides which files of a partition are joined into one, or a few large ones. Files with overlapping ranges are
+ * joined, and adjacent ones as long as they fit in one file. Compacted files are not rewritten as long as their number
+ * is not larger than their size requires.
  *
  * @param targetBytes most bytes of a file; above 0.
- * @returns partitions in ascending order, without those that need no work; the groups of one do not overlap.
+ * @returns partitions in ascending order, without those that need no work. The groups of a partition do not overlap.
  */
 export function planCompaction<File extends CompactableFile>(
   files: Iterable<File>,
@@ -86,7 +86,7 @@ function clustersOf<File extends CompactableFile>(files: readonly File[]): Clust
   return clusters.map(clusterOf);
 }
 
-/** Joins neighbours that fit in one file. */
+/** Joins adjacent clusters that fit in one file. */
 function packed<File extends CompactableFile>(
   clusters: readonly Cluster<File>[],
   targetBytes: number,

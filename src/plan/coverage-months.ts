@@ -4,21 +4,21 @@ import { type CoverageFacts, symbolSpans } from "./coverage.js";
 
 /** The facts of the coverage of months. */
 export interface MonthFacts extends CoverageFacts {
-  /** Windows that were requested and are still open: nothing explains why no bar came. @default none */
+  /** Requested windows that are still open: nothing explains why they have no bar. By symbol. @default none */
   readonly open?: ReadonlyMap<string, readonly TimeRange[]>;
 }
 
-/** The coverage of one month: numbers of days of symbols. `expected` is the sum of the other three. */
+/** The coverage of one month, in days of symbols. `expected` is the sum of the other three numbers. */
 export interface MonthCoverage {
   /** `YYYY-MM`. */
   readonly month: string;
-  /** Sessions of the month that have begun. */
+  /** Number of sessions of the month that have begun. */
   readonly sessions: number;
   readonly expected: number;
   readonly answered: number;
-  /** Requested, without a bar, and nothing explains it. */
+  /** Days that were requested, have no bar, and no explanation. */
   readonly open: number;
-  /** Never requested. */
+  /** Days that were never requested. */
   readonly gap: number;
 }
 
@@ -28,7 +28,7 @@ export interface MissingDays {
   readonly first: TradingDate;
   readonly last: TradingDate;
   readonly days: number;
-  /** Whether all of them were requested. */
+  /** Whether all of these days were requested. */
   readonly isOpen: boolean;
 }
 
@@ -37,11 +37,11 @@ export interface MissingStretch {
   readonly first: TradingDate;
   readonly last: TradingDate;
   readonly days: number;
-  /** Whether they were requested; else they never were. */
+  /** Whether these sessions were requested; false if they never were. */
   readonly isOpen: boolean;
 }
 
-/** The coverage of each month from the first requested one on, in the order of time. */
+/** The coverage of each month from the first requested one, in the order of time. */
 export function coverageByMonth(facts: MonthFacts): MonthCoverage[] {
   const days = facts.calendar.daysIn(facts.range, facts.now);
   const [expected, missing, never] = [new Steps(days.length), new Steps(days.length), new Steps(days.length)];
@@ -66,7 +66,7 @@ export function coverageByMonth(facts: MonthFacts): MonthCoverage[] {
   });
 }
 
-/** The symbols that lack days of a month (`YYYY-MM`), those with most of them first. */
+/** The symbols that lack days in a month (`YYYY-MM`), those that lack the most first. */
 export function missingIn(facts: MonthFacts, month: string): MissingDays[] {
   const days = facts.calendar.daysIn(facts.range, facts.now);
   const found: MissingDays[] = [];
@@ -87,7 +87,10 @@ export function missingIn(facts: MonthFacts, month: string): MissingDays[] {
   return found.sort((a, b) => b.days - a.days || (a.symbol < b.symbol ? -1 : 1));
 }
 
-/** The stretches of sessions that each symbol lacks, requested or not; symbols that lack none are left out. */
+/**
+ * The stretches of sessions that each symbol lacks, whether they were requested or not. Symbols that lack none are left
+ * out.
+ */
 export function missingStretches(
   facts: MonthFacts,
 ): readonly { readonly symbol: string; readonly stretches: readonly MissingStretch[] }[] {
@@ -108,7 +111,10 @@ export function missingStretches(
   });
 }
 
-/** A number for each day that changes at the ends of ranges: to add a range costs the same however long it is. */
+/**
+ * Counts for each day how many ranges contain it. Only the ends of ranges are stored, so adding a range takes the same
+ * time for any length.
+ */
 class Steps {
   readonly #steps: Int32Array;
   #at = 0;
@@ -124,7 +130,7 @@ class Steps {
     this.#steps[end] = (this.#steps[end] as number) - 1;
   }
 
-  /** How many of the ranges contain the next day. */
+  /** The number of ranges that contain the next day. */
   next(): number {
     this.#sum += this.#steps[this.#at++] as number;
     return this.#sum;

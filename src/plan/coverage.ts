@@ -2,7 +2,7 @@ import { subtractRanges, type TimeRange, type TradingDate } from "../core/time.j
 import type { TradingCalendar } from "../market/trading-calendar.js";
 import { dateAt, daysOverlapped } from "../market/trading-days.js";
 
-/** Trading days that were never requested, of symbols that were requested for other days. */
+/** Trading days that were never requested for symbols that were requested for other days. */
 export interface CoverageGap {
   readonly first: TradingDate;
   readonly last: TradingDate;
@@ -10,34 +10,34 @@ export interface CoverageGap {
   readonly days: number;
   /** Number of symbols that lack exactly these days. */
   readonly symbols: number;
-  /** Some of these symbols. */
+  /** Some of these symbols, as examples. */
   readonly examples: readonly string[];
-  /** Position of the gap in the symbol's time. */
+  /** Position of the gap in the time range of the symbol. */
   readonly place: "start" | "middle" | "end";
 }
 
-/** How much of the possible range has a response. */
+/** How much of the possible time is covered by responses. */
 export interface Coverage {
   readonly symbols: number;
   readonly first: TradingDate | undefined;
   readonly last: TradingDate | undefined;
-  /** Days of symbols: each symbol's trading days since the first requested one, or since it was listed. */
+  /** Days of symbols: the trading days of each symbol since the first requested day, or since its listing. */
   readonly expected: number;
-  /** Those of them that have a response, even an empty one. */
+  /** How many of these days have a response, even an empty one. */
   readonly answered: number;
-  /** Largest first. */
+  /** The largest gaps first. */
   readonly gaps: readonly CoverageGap[];
 }
 
-/** The facts from which coverage is measured. */
+/** The facts from which coverage is computed. */
 export interface CoverageFacts {
   readonly calendar: TradingCalendar;
   readonly symbols: readonly string[];
-  /** From the first requested time to the end of the final bars. */
+  /** The range from the first requested time to the end of the final bars. */
   readonly range: TimeRange;
   readonly covered: ReadonlyMap<string, readonly TimeRange[]>;
   readonly listedAt: ReadonlyMap<string, number>;
-  /** When symbols were seen to be delisted; epoch milliseconds. They lack nothing afterwards. @default none */
+  /** When symbols were seen to be delisted, in epoch milliseconds. After that they lack nothing. @default none */
   readonly delistedAt?: ReadonlyMap<string, number>;
   /** Epoch milliseconds. */
   readonly now: number;
@@ -45,7 +45,7 @@ export interface CoverageFacts {
 
 const EXAMPLES = 3;
 
-/** Compares the covered windows with the trading calendar. Equal gaps of several symbols are one. */
+/** Compares the covered windows with the trading calendar. Equal gaps of several symbols are reported as one. */
 export function measureCoverage(facts: CoverageFacts): Coverage {
   const days = facts.calendar.daysIn(facts.range, facts.now);
   const groups = new Map<string, { first: number; end: number; begin: number; symbols: string[] }>();

@@ -7,37 +7,42 @@ import { regionOf } from "../market/symbol.js";
 import type { BarSegment, DeliveredBars } from "../wire/bar-segment.js";
 import { type KlineColumns, OPTIONAL_COLUMNS } from "../wire/kline-columns.js";
 
-/** Rows of one step of the search for broken bars: all rules are tested on them before the rows of the next step. */
+/**
+ * Number of rows in one step of the search for broken bars. All rules are tested on these rows before the next step.
+ */
 const SEARCHED_ROWS = 64;
 
 /** Rules for where bars are cut. */
 export interface CutRules {
-  /** The partition's period that an instant (epoch ms) falls in, by region. */
+  /** By region: returns the partition's period that contains an instant (epoch ms). */
   readonly periodOf: Readonly<Record<Region, (ms: number) => CalendarSpan>>;
-  /** Bars labelled before this instant (epoch ms) are final, by region. */
+  /** By region: bars labelled before this instant (epoch ms) are final. */
   readonly finalEnd: Readonly<Record<Region, number>>;
 }
 
-/** A segment that lies in one partition. */
+/** A segment that belongs to one partition. */
 export interface PlacedSegment extends BarSegment {
   readonly region: Region;
   readonly period: CalendarSpan;
 }
 
-/** Delivered bars, cut. */
+/** Delivered bars, cut into segments. */
 export interface CutBars {
   /**
-   * In the order of the delivery; each has one symbol and one partition, and its bars are all final or all not final.
+   * Segments in the order of the delivery. Each has one symbol and one partition, and its bars are all final or all not
+   * final.
    */
   readonly placed: PlacedSegment[];
-  /** Bars that break a rule: an unknown exchange, a null or an infinity where a number must be, `high` below `low`. */
+  /**
+   * Bars that break a rule: an unknown exchange; a null or an infinity where a number is required; `high` below `low`.
+   */
   readonly broken: BarSegment[];
 }
 
 /**
- * Cuts delivered bars into segments without copying: the only pass over the bars before landing writes them.
+ * Cuts delivered bars into segments without copying them. This is the only pass over the bars before they are written.
  *
- * @throws {TypeError} when a symbol's bars are not together, or do not ascend in time.
+ * @throws {TypeError} where the bars of a symbol are not together, or do not ascend in time.
  */
 export function cutBars(delivered: DeliveredBars, rules: CutRules, into: CutBars): void {
   const { columns } = delivered;
@@ -59,7 +64,7 @@ export function cutBars(delivered: DeliveredBars, rules: CutRules, into: CutBars
   }
 }
 
-/** Finds the first row from `start` on that breaks a rule; `end` where there is none before it. */
+/** Finds the first row at or after `start` that breaks a rule; `end` if there is none. */
 type BrokenSearch = (start: number, end: number) => number;
 
 function cutSymbol(
@@ -89,7 +94,7 @@ function cutSymbol(
 }
 
 function checkAscent(words: Uint32Array, { start, end }: BarSegment, symbol: string): void {
-  // The words are compared, and not the integers: the loop takes half the time.
+  // The words of the integers are compared, which takes half the time of comparing the integers.
   let low = words[start * 2] as number;
   let high = (words[start * 2 + 1] as number) | 0;
   for (let row = start + 1; row < end; row++) {
@@ -102,12 +107,12 @@ function checkAscent(words: Uint32Array, { start, end }: BarSegment, symbol: str
   }
 }
 
-/** The first row from `start` on, up to `end`, that is not before an instant; the rows ascend in time. */
+/** The first row in the range from `start` to `end` that is not before an instant. The rows ascend in time. */
 function firstNotBefore(words: Uint32Array, start: number, end: number, ms: number): number {
   return lowerBound(start, end, (row) => int64At(words, row) >= ms);
 }
 
-/** Creates the search for bars that break a rule. The rejects name the rule and describe it. */
+/** Makes the search for bars that break a rule. The rejects then name the rule and describe it. */
 function brokenSearch({ rows, volume, doubles }: KlineColumns): BrokenSearch {
   const { open, high, low, close, amount } = doubles;
   const [opens, highs, lows, closes, amounts] = [

@@ -5,15 +5,18 @@ import { REGIONS, type Region } from "../market/regions.js";
 import { addDays } from "../market/sessions.js";
 import { instantOf, localDate } from "../market/zone.js";
 
-/** Days on which a rule applies: those of an exchange's sessions, or every day. */
+/** Days on which a rule applies: days on which the region's exchanges have a session, or every day. */
 export type DayRule = "trading" | "daily";
 
-/** When a pipeline is due: at times of day of a region's zone, or by a cron expression in it (in UTC without one). */
+/**
+ * When a pipeline is due: at times of day in a region's zone, or by a cron expression in a region's zone (UTC if no
+ * region is given).
+ */
 export type ScheduleRule =
   | {
       /**
-       * Times of day, `HH:MM`. A time that a change of clocks skips is due after the change; a repeated time is due
-       * once.
+       * Times of day, `HH:MM`. A time that is skipped by a change of clocks is due after the change; a time that occurs
+       * twice is due once.
        */
       readonly at: readonly string[];
       readonly region: Region;
@@ -26,14 +29,14 @@ export type ScheduleRule =
       readonly days: DayRule;
     };
 
-/** Whether a region's exchanges have a session on a date of the region's calendar. */
+/** Whether a region's exchanges have a session on a date in the region's zone. */
 export type IsTradingDay = (region: Region, date: TradingDate) => boolean;
 
-/** Consecutive dates without a session after which a rule counts as never due. */
+/** Number of consecutive dates without a session after which a rule counts as never due. */
 const MOST_DAYS_OFF = 400;
 
 /**
- * The first time after an instant at which one of the rules is due; both epoch milliseconds.
+ * The first time after an instant at which one of the rules is due. Both are epoch milliseconds.
  *
  * @returns undefined where no rule is ever due again.
  */
@@ -49,7 +52,7 @@ export function nextDue(
   return first === Infinity ? undefined : first;
 }
 
-/** The fault of a cron expression, in words; undefined where it is valid. */
+/** What is wrong with a cron expression, in words; undefined where it is valid. */
 export function cronFault(expression: string): string | undefined {
   try {
     const cron = cronOf(expression, "UTC");
@@ -87,7 +90,7 @@ function expressionsOf(rule: ScheduleRule): readonly string[] {
   });
 }
 
-/** The zone in which a rule's times are read. */
+/** The zone of a rule's times. */
 export function zoneOf(region: Region | undefined): string {
   return region === undefined ? "UTC" : REGIONS[region].zone;
 }

@@ -1,7 +1,9 @@
 import { isSet, setBit } from "../core/bits.js";
 import { DOUBLE_COLUMNS, type KlineColumns, type NumberColumn } from "../wire/kline-columns.js";
 
-/** The bars for which a condition is true, in their order; copied, unless it is true for all. */
+/**
+ * The bars for which a condition is true, in their order. They are copied, unless the condition is true for all bars.
+ */
 export function filteredBars(
   columns: KlineColumns,
   isIncluded: (symbol: string, timestamp: number) => boolean,

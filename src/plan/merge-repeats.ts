@@ -4,19 +4,19 @@ import { DOUBLE_COLUMNS } from "../wire/kline-columns.js";
 
 /** Segments without repeats, and the bars that were repeats. */
 export interface MergedSegments<S extends BarSegment> {
-  /** Ascending in time, and disjoint. */
+  /** Segments that ascend in time and do not overlap. */
   readonly used: S[];
   readonly repeats: S[];
   /**
-   * Bars left out because another source has the same values: the windows of two requests may overlap, where a symbol
-   * takes a free place in a request for others.
+   * Number of bars that are left out because another source has the same values. The windows of two requests may
+   * overlap if a symbol fills a free place in a request for other symbols.
    */
   equal: number;
 }
 
 /**
- * Merges segments of one symbol that overlap in time. The first of several bars with the same time is used: that of the source
- * that sorts first, and then of the segment that was delivered first.
+ * Merges segments of one symbol that overlap in time. Of several bars with the same time the first one is used: the one
+ * whose source sorts first, and of these the one that was delivered first.
  *
  * @param segments of one symbol and one partition, in the order of the delivery.
  */
@@ -49,7 +49,7 @@ export function mergeRepeats<S extends BarSegment>(segments: readonly S[], into:
   close();
 }
 
-/** Merges segments bar by bar; among equal times the first in the list wins. */
+/** Merges segments bar by bar. Of bars with equal times, the one whose segment is first in the list is used. */
 function mergeCluster<S extends BarSegment>(ranked: readonly S[], into: MergedSegments<S>): void {
   const rows = ranked.map((segment) => segment.start);
   const times = ranked.map(firstTime);
@@ -72,7 +72,7 @@ function mergeCluster<S extends BarSegment>(ranked: readonly S[], into: MergedSe
   runs.repeats.close();
 }
 
-/** Whether two bars of one time are of different sources and have the same values. */
+/** Whether two bars with the same time come from different sources and have the same values. */
 function isEqualBar(a: BarSegment, rowOfA: number, b: BarSegment, rowOfB: number): boolean {
   if (a.source === b.source) return false;
   if (a.columns.volume[rowOfA] !== b.columns.volume[rowOfB]) return false;
@@ -85,14 +85,14 @@ function isEqualBar(a: BarSegment, rowOfA: number, b: BarSegment, rowOfB: number
   });
 }
 
-/** The index of the first smallest time. */
+/** The index of the smallest time; the first of several equal ones. */
 function earliest(times: readonly number[]): number {
   let found = 0;
   for (let i = 1; i < times.length; i++) if ((times[i] as number) < (times[found] as number)) found = i;
   return found;
 }
 
-/** Collects rows; consecutive rows of a segment become one segment. */
+/** Collects rows. Consecutive rows of a segment become one segment. */
 function runsInto<S extends BarSegment>(list: S[]): { add(segment: S, row: number): void; close(): void } {
   let open: S | undefined;
   let [start, end] = [0, 0];

@@ -7,12 +7,12 @@ import type { TradingCalendar } from "../market/trading-calendar.js";
 import { daysOverlapped, type TradingDays } from "../market/trading-days.js";
 import { LIMITS } from "../wire/endpoints.js";
 
-/** One request for K-lines: symbols of one region, one window. */
+/** One request for K-lines: symbols of one region, and one window. */
 export interface RequestUnit {
   readonly region: Region;
   readonly symbols: readonly string[];
   readonly window: TimeRange;
-  /** Trading days of the window. */
+  /** Number of trading days in the window. */
   readonly days: number;
 }
 
@@ -24,23 +24,24 @@ export interface KlineDemand {
   readonly range: TimeRange;
   /** Windows that already have a response of final bars, by symbol. */
   readonly covered: ReadonlyMap<string, readonly TimeRange[]>;
-  /** When a symbol began to trade, where that is known; epoch milliseconds. */
+  /** When symbols began to trade, where that is known; epoch milliseconds. */
   readonly listedAt?: ReadonlyMap<string, number>;
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Most bars of one symbol that the service gives. */
+  /** Most bars of one symbol that the service returns in a response. */
   readonly rowCap: number;
   /** @default 100 */
   readonly symbolsPerRequest?: number;
 }
 
 /**
- * Plans the fewest requests that fill what is not covered yet. A window has as many trading days as are below the row
- * cap; a request is filled with symbols that lack days of the same window. Ordered by window, so that a partition's
- * bars arrive together.
+ * Plans the fewest requests for the time that is not covered yet. A window has as many trading days as fit below the
+ * row cap, and a request is filled with symbols that lack days in the same window. The requests are ordered by window,
+ * so that a partition's bars arrive together.
  *
  * A symbol's windows do not overlap. A free place in a request can go to a symbol that begins to lack days later. This
- * can save that symbol a window, or shift its windows against those of others, so all ways are tried.
+ * can save a window of that symbol, but it can also shift its windows relative to those of other symbols, so all ways
+ * are tried.
  */
 export function planRequestUnits(demand: KlineDemand): RequestUnit[] {
   const days = demand.calendar.daysIn(demand.range, demand.now);
@@ -50,7 +51,7 @@ export function planRequestUnits(demand: KlineDemand): RequestUnit[] {
   return plans.reduce((fewest, plan) => (plan.length < fewest.length ? plan : fewest));
 }
 
-/** Which symbols get the free places of a request: those that save a window by it, all candidates, or none. */
+/** Which symbols get the free places of a request: those that thereby need one window less, all candidates, or none. */
 const FILLINGS = ["spared", "all", "none"] as const;
 type Filling = (typeof FILLINGS)[number];
 
@@ -85,8 +86,8 @@ export function expectedBars(unit: RequestUnit, period: LandedPeriod): number {
 }
 
 /**
- * Trading days of the longest window whose bars are below the row cap: a response with as many bars as the cap may be
- * cut.
+ * The number of trading days in the longest window whose bars are below the row cap. A response with as many bars as
+ * the cap may be cut.
  */
 export function daysPerWindow({
   calendar,
@@ -103,7 +104,7 @@ export function inBatches<T>(items: readonly T[], size: number): T[][] {
   return batches;
 }
 
-/** Days that a symbol lacks, by index, and the time range that it lacks. */
+/** Days that a symbol lacks, as indexes, and the time range of these days. */
 interface Lack extends TimeRange {
   readonly firstDay: number;
   readonly endDay: number;
@@ -111,9 +112,9 @@ interface Lack extends TimeRange {
 
 interface Wanting {
   readonly symbol: string;
-  /** Ascending. */
+  /** The days that it lacks, ascending. */
   readonly lacks: readonly Lack[];
-  /** Day before which the plan already requests it. */
+  /** Index of the day before which the plan already requests the symbol. */
   readonly askedUntil: number;
 }
 
@@ -132,7 +133,7 @@ function wantingOf(demand: KlineDemand, days: TradingDays): Wanting[] {
   });
 }
 
-/** Sorts symbols that lack the same days next to each other. */
+/** Compares symbols so that those that lack the same days are next to each other. */
 function inOrder(a: Wanting, b: Wanting): number {
   const lastDay = ({ lacks }: Wanting): number => lacks[0]?.endDay ?? 0;
   return lastDay(a) - lastDay(b) || compareText(a.symbol, b.symbol);
@@ -143,7 +144,7 @@ function queue(waiting: readonly Wanting[][], wanting: Wanting): void {
   if (lack !== undefined) waiting[lack.firstDay]?.push(wanting);
 }
 
-/** Takes up to `free` symbols that begin to lack within a window. */
+/** Takes up to `free` symbols whose missing days begin within a window. */
 function takeFillers(
   waiting: Wanting[][],
   window: {
@@ -170,7 +171,7 @@ function takeFillers(
   return taken;
 }
 
-/** Fewest windows of a length that cover what a symbol lacks. */
+/** The fewest windows of a length that cover the missing days of a symbol. */
 function windowsNeeded({ lacks }: Wanting, length: number): number {
   let windows = 0;
   let reached = 0;
@@ -184,7 +185,7 @@ function windowsNeeded({ lacks }: Wanting, length: number): number {
   return windows;
 }
 
-/** What a symbol still lacks once everything before a day was requested. */
+/** The days that a symbol still lacks after everything before a day was requested. */
 function without({ symbol, lacks }: Wanting, days: TradingDays, end: number): Wanting {
   const start = days.starts[end] ?? Number.POSITIVE_INFINITY;
   const left = lacks.filter((lack) => lack.endDay > end);
@@ -196,8 +197,8 @@ function without({ symbol, lacks }: Wanting, days: TradingDays, end: number): Wa
 }
 
 /**
- * The request for what its symbols lack before the day `end`; it begins and ends with time that at least one of them
- * lacks.
+ * The request for the days before the day `end` that its symbols lack. It begins and ends with time that at least one
+ * symbol lacks.
  */
 function unitOf(region: Region, members: readonly Wanting[], days: TradingDays, end: number): RequestUnit {
   const limit = days.starts[end] ?? Number.POSITIVE_INFINITY;

@@ -1,31 +1,35 @@
 import { DAY_MS } from "../core/time.js";
 
-/** Number of nights in which a lake is read once. */
+/** Number of nights in which the whole lake is read once. */
 const NIGHTS = 21;
-/** Days in which a file is not read again: with the nights above, each file is read every four weeks. */
+/** Days during which a file is not read again. Together with the nights above, each file is read every four weeks. */
 const REST_DAYS = 7;
 
-/** A file that can be read to check that it is unchanged. */
+/** A file that can be read to verify that it is unchanged. */
 export interface ScrubbableFile {
   readonly bytes: number;
   /** When it was last verified, in epoch milliseconds. */
   readonly verifiedAt: number;
 }
 
-/** A night's verification: `files` are read one after the other, until `bytes` of them were found intact. */
+/**
+ * The verification of one night: `files` are read one after the other, until files with `bytes` bytes in total were
+ * found intact.
+ */
 export interface ScrubPlan<File> {
-  /** All files that are due, those that were verified longest ago first. */
+  /** All files that are due, the least recently verified first. */
   readonly files: readonly File[];
   readonly bytes: number;
 }
 
 /**
- * Plans tonight's verification: as much as needed to read the whole lake in three weeks, from the files that were
- * verified longest ago. A damaged file does not count as read: it remains due, and if its bytes counted, a file behind it
- * would never be read.
+ * Plans the verification of a night: as many bytes as are needed to read the whole lake in three weeks, beginning with
+ * the least recently verified files. A damaged file does not count as read. It remains due; if its bytes counted, files
+ * after it would never be read.
  *
  * @param now epoch milliseconds.
- * @param lastAt when a part was last read, in epoch milliseconds: a plan after missed nights reads as much more.
+ * @param lastAt when a part was last read, in epoch milliseconds: a plan after missed nights reads correspondingly
+ *   more.
  */
 export function planScrub<File extends ScrubbableFile>(
   files: readonly File[],

@@ -5,42 +5,43 @@ import type { Region } from "../market/regions.js";
 export type BoardId = "SH_MAIN" | "SZ_MAIN" | "SZ_GROWTH" | "BJ" | "SH_ETF" | "HK_MAIN" | "US_LISTED";
 
 /**
- * What the instruments of one listing segment have in common: rules of the exchange and parameters of the simulation.
+ * The common properties of the instruments in one listing segment: rules of the exchange, and parameters of the
+ * simulation.
  */
 export interface Board {
   readonly id: BoardId;
   readonly exchange: string;
   readonly region: Region;
   readonly type: "stock" | "etf";
-  /** Part of all simulated instruments; the shares of all boards add up to 1. */
+  /** Fraction of all simulated instruments. The fractions of all boards add up to 1. */
   readonly share: number;
-  /** Prefixes of the codes, used in this order; none where the code consists of letters. */
+  /** Prefixes of the codes, which are used in this order; empty where codes consist of letters. */
   readonly codePrefixes: readonly string[];
-  /** Number of prefixes that are used even if fewer are enough. */
+  /** Number of prefixes that are used even if fewer were sufficient. */
   readonly minPrefixes: number;
-  /** Digits of a code after its prefix. */
+  /** Number of digits of a code after its prefix. */
   readonly codeDigits: number;
-  /** Daily price limit around prev_close, in percent; undefined where the exchange has none. */
+  /** Daily price limit around prev_close, in percent; undefined where the exchange has no limit. */
   readonly limitPercent: number | undefined;
-  /** Smallest price step in thousandths of the currency; 0: depends on the price, see the HK spread table. */
+  /** Smallest price step in thousandths of the currency; 0 where it depends on the price, see the HK spread table. */
   readonly tickMilli: number;
   /** Lowest price in the simulation, in thousandths of the currency. */
   readonly floorMilli: number;
-  /** Price at the start of the history, in currency. */
+  /** Range of prices at the start of the history, in currency. */
   readonly price: readonly [number, number];
-  /** Amount traded on an ordinary day, in currency. */
+  /** Range of the amount traded on an ordinary day, in currency. */
   readonly turnover: readonly [number, number];
-  /** Chance per day that a suspension begins. */
+  /** Probability that a suspension begins on a day. */
   readonly suspensions: number;
-  /** Dividends a year of the instruments that pay. */
+  /** Number of dividends per year of instruments that pay dividends. */
   readonly payouts: number;
-  /** Part of the instruments that pay dividends. */
+  /** Fraction of the instruments that pay dividends. */
   readonly payers: number;
-  /** A dividend, as a part of the price. */
+  /** Range of a dividend, as a fraction of the price. */
   readonly dividend: readonly [number, number];
-  /** Chance that a payout comes with a split. */
+  /** Probability that a payout comes with a split. */
   readonly splits: number;
-  /** Shares that one share becomes in a split. */
+  /** Possible numbers of shares that one share becomes in a split. */
   readonly splitRatios: readonly number[];
 }
 
@@ -161,7 +162,7 @@ export const BOARDS: readonly Board[] = [
 /**
  * The number of instruments of each board, by largest remainder; the numbers add up to `symbols`.
  *
- * @throws {UsageError} when a board has fewer codes than instruments.
+ * @throws {UsageError} where a board has fewer codes than instruments.
  */
 export function apportion(symbols: number): Map<Board, number> {
   const counts = new Map(BOARDS.map((board) => [board, Math.floor(board.share * symbols)]));

@@ -25,20 +25,23 @@ import type { Market } from "./market.js";
 export interface FillProgress {
   readonly done: number;
   readonly steps: number;
-  /** Bars landed so far. */
+  /** Number of bars that have landed so far. */
   readonly bars: number;
   readonly doing: string;
 }
 
-/** How much of a market is written to a lake. */
+/** How much of a market is written to a lake, and how. */
 export interface FillOptions {
-  /** Number of newest trading days with minute bars in addition to daily ones. 0: none. */
+  /** Number of newest trading days that get minute bars in addition to daily bars; 0 for none. */
   readonly minuteDays: number;
   /** Regions with minute bars. @default only CN, as with real services */
   readonly minuteRegions?: readonly Region[];
-  /** Identifies the run in the tables' logs. */
+  /** Identifies the run in the logs of the tables. */
   readonly runId: string;
-  /** Time of the landings of bars and statements, epoch ms; reference data is landed as of the dates of its snapshots. */
+  /**
+   * Time of the landings of bars and statements, in epoch milliseconds. Reference data lands at the dates of its
+   * snapshots.
+   */
   readonly now: number;
   /** Stops the fill between two landings. */
   readonly signal?: AbortSignal;
@@ -46,9 +49,9 @@ export interface FillOptions {
   readonly onStep?: (progress: FillProgress) => void;
 }
 
-/** Bars that are generated and landed at once: about 400 MB of columns. */
+/** Number of bars that are generated and landed together, with about 400 MB of columns. */
 const BARS_A_LANDING = 4_000_000;
-/** Bars of one record batch. */
+/** Number of bars in one record batch. */
 const BARS_A_BATCH = 500_000;
 const REGION_NAMES = Object.keys(REGIONS) as Region[];
 
@@ -61,8 +64,8 @@ interface Step {
 
 /**
  * Fills a lake with a simulated market: dated reference data, every statement version, daily bars with the trading days
- * that follow from them, and the minute bars of the newest days. Memory is bounded for any size; a repeated fill
- * changes nothing.
+ * derived from them, and the minute bars of the newest days. The use of memory is limited for markets of any size. A
+ * repeated fill changes nothing.
  */
 export async function fillLake(lake: Lake, market: Market, options: FillOptions): Promise<void> {
   using session = await Session.open({ spillUnder: lake.work.staging, ...lake.access });
@@ -137,7 +140,10 @@ async function landMarket(
   return made.reduce((rows, { columns }) => rows + columns.rows, 0);
 }
 
-/** Reference data as of the first day, each quarter's first day, and the last day, as daily snapshots would have it. */
+/**
+ * Lands reference data as of the first day, the first day of each quarter, and the last day, as daily snapshots would
+ * have it.
+ */
 async function fillReference(
   session: Session,
   lake: Lake,

@@ -19,30 +19,32 @@ export interface SimInstrument {
   readonly board: Board;
   /** First trading date; may be before the history. */
   readonly listed: TradingDate;
-  /** First trading date after the delisting; undefined where it remains listed. */
+  /** First trading date after the delisting; undefined where it is not delisted. */
   readonly delisted: TradingDate | undefined;
-  /** Day indexes of its bars in the region's calendar: `start` inclusive, `end` exclusive. */
+  /** Day indexes of its bars in the calendar of the region: `start` inclusive, `end` exclusive. */
   readonly start: number;
   readonly end: number;
-  /** Shares in one lot: 100 in CN, 1 in the US, the instrument's own board lot in HK (a multiple of 100). */
+  /** Shares in one lot: 100 in CN, 1 in the US, the instrument's board lot in HK (a multiple of 100). */
   readonly boardLot: number;
-  /** Price before the first day of its bars, in thousandths of the currency; at a listing, the issue price. */
+  /**
+   * Price before the first day of its bars, in thousandths of the currency. For a new listing, it is the issue price.
+   */
   readonly basePriceMilli: number;
   /** Amount traded on an ordinary day, in currency. */
   readonly turnover: number;
   /** Number of shares issued on the first day of its bars. */
   readonly totalShares: number;
-  /** Part of the shares that is freely traded. */
+  /** Fraction of the shares that is freely traded. */
   readonly freeFloat: number;
-  /** Seed of all its random values. */
+  /** Seed of all random values of the instrument. */
   readonly key: number;
 }
 
 const HK_LOTS = [100, 200, 500, 1000, 2000];
 
 /**
- * Creates every instrument that ever exists, by region (CN, HK, US), then symbol. About 8 % list and 4 % delist within
- * the history.
+ * Creates every instrument that ever exists, ordered by region (CN, HK, US), then by symbol. About 8 % are listed and 4
+ * % delisted within the history.
  */
 export function makeInstruments(
   seed: number,
@@ -113,7 +115,7 @@ function nameOf(board: Board, boardNumber: number, index: number): InventedName 
   return chineseName(index * 8 + boardNumber);
 }
 
-/** Ascending codes, one from each of `count` equal slices of the numbers in use; number 0 is not used. */
+/** Ascending codes, one from each of `count` equal parts of the range of numbers in use. The number 0 is not used. */
 function numberCodes(board: Board, key: number, count: number): string[] {
   const perPrefix = 10 ** board.codeDigits;
   const prefixes = Math.min(
@@ -129,7 +131,7 @@ function numberCodes(board: Board, key: number, count: number): string[] {
   });
 }
 
-/** Different tickers of one to four letters; short ones are rare. */
+/** Distinct tickers of one to four letters. Short ones are rare. */
 function tickers(key: number, count: number): string[] {
   const codes = new Set<string>();
   for (let n = 0; codes.size < count; n++) {

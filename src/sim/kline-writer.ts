@@ -1,7 +1,10 @@
 import { int64Words } from "../core/int64-words.js";
 import type { KlineColumns, NumberColumn } from "../wire/kline-columns.js";
 
-/** Columns under construction, of a known number of rows; `timestamp` and `volume` as pairs of 32-bit words. */
+/**
+ * Columns under construction, with a known number of rows. `timestamp` and `volume` are written as pairs of 32-bit
+ * words.
+ */
 export interface KlineWriter {
   readonly columns: KlineColumns;
   readonly timestampWords: Uint32Array;
@@ -9,8 +12,8 @@ export interface KlineWriter {
 }
 
 /**
- * Allocates columns of `rows` rows. Open interest and settlement price are null in all rows; prev_close is null in
- * all rows, or, with `prevClose`, present in all.
+ * Allocates columns of `rows` rows. Open interest and settlement price are null in all rows. prev_close is null in all
+ * rows, or, with `prevClose`, present in all.
  */
 export function klineWriter(symbols: readonly string[], rows: number, prevClose: boolean): KlineWriter {
   const timestamp = new BigInt64Array(rows);

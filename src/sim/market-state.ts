@@ -6,13 +6,13 @@ import { type PricePath, walkPrices } from "./prices/price-path.js";
 import { mix } from "./random.js";
 import { dayIndexAtOrAfter, type RegionCalendar, regionCalendar } from "./trading-days.js";
 
-/** The inputs of a simulated market: equal specs give equal markets. */
+/** The inputs of a simulated market. Equal specs give equal markets. */
 export interface MarketSpec {
   /** Any integer. */
   readonly seed: number;
-  /** Number of instruments including delisted ones; 1 to 20,000. */
+  /** Number of instruments, including delisted ones; 1 to 20,000. */
   readonly symbols: number;
-  /** Trading days of history, for each region; 1 to 20,000. */
+  /** Number of trading days of history for each region; 1 to 20,000. */
   readonly days: number;
   /** Last calendar date of the history, inclusive. */
   readonly end: TradingDate;
@@ -24,11 +24,11 @@ export interface MarketState {
   readonly calendars: Readonly<Record<Region, RegionCalendar>>;
   readonly instruments: readonly SimInstrument[];
   readonly bySymbol: ReadonlyMap<string, SimInstrument>;
-  /** The daily path of an instrument; computed once, then cached (9 bytes a day). */
+  /** The daily path of an instrument. It is computed once and then cached (9 bytes per day). */
   pathOf(instrument: SimInstrument): PricePath;
 }
 
-/** Half-open range of day indexes. */
+/** A range of day indexes: `start` inclusive, `end` exclusive. */
 export interface DayRange {
   readonly start: number;
   readonly end: number;
@@ -37,7 +37,7 @@ export interface DayRange {
 /**
  * Creates a market: calendars and instruments, but no prices yet.
  *
- * @throws {UsageError} when a member of the spec is out of its bounds.
+ * @throws {UsageError} where a member of the spec is outside its bounds.
  */
 export function marketState(spec: MarketSpec): MarketState {
   checkBounds("seed", spec.seed, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
@@ -68,12 +68,12 @@ export function marketState(spec: MarketSpec): MarketState {
   };
 }
 
-/** The instruments of those symbols that are known, without repeats, ascending by symbol. */
+/** The instruments of the known symbols in a list, without repeats, ascending by symbol. */
 export function instrumentsOf(state: MarketState, symbols: readonly string[]): SimInstrument[] {
   return [...new Set(symbols)].sort().flatMap((symbol) => state.bySymbol.get(symbol) ?? []);
 }
 
-/** The days between two dates, both inclusive, on which an instrument is listed. */
+/** The range of days between two dates, both inclusive, on which an instrument is listed. */
 export function daysBetween(
   state: MarketState,
   instrument: SimInstrument,
@@ -86,7 +86,7 @@ export function daysBetween(
   return { start, end: Math.max(start, end) };
 }
 
-/** Whether an instrument is listed, and not yet delisted, on a calendar date. */
+/** Whether an instrument is listed, and not delisted yet, on a calendar date. */
 export function isListed(instrument: SimInstrument, date: TradingDate): boolean {
   return instrument.listed <= date && (instrument.delisted === undefined || date < instrument.delisted);
 }

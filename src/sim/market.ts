@@ -19,57 +19,63 @@ import { listUniverses } from "./universe.js";
 export type { ExFactor, MarketSpec, SimInstrument, StatementKind, StatementVersion };
 
 /**
- * A simulated market. Its results about any instrument and day depend on the {@link MarketSpec} alone and not on
- * earlier calls. Pure, except for a cache of 9 bytes for each day of each requested instrument.
+ * A simulated market. Its results about any instrument and day depend only on the {@link MarketSpec}, and not on
+ * earlier calls. It has no state except a cache of 9 bytes for each day of each requested instrument.
  *
- * Bars are unadjusted. Their columns are ordered by symbol, then timestamp; requested symbols come once each, unknown
- * ones are left out, and a symbol without bars in the range is in the dictionary. Volume is in the region's unit
- * (CN: lots of 100 shares; HK, US: shares). Every amount lies, as a decimal, within volume x lot x [low, high]; the
- * quotient of the doubles can miss a bound by one unit in the last place.
+ * Bars are unadjusted. Their columns are ordered by symbol, then timestamp; requested symbols are not repeated, unknown
+ * ones are left out, and a symbol without bars in the range is still in the dictionary. Volume is in the region's unit
+ * (CN: lots of 100 shares; HK, US: shares). Every amount, as a decimal, is between volume x lot x low and volume x lot
+ * x high; the quotient of the doubles can be outside by one unit in the last place.
  */
 export interface Market {
   readonly spec: MarketSpec;
   /** Every instrument, including delisted ones; by region (CN, HK, US), then symbol. */
   readonly instruments: readonly SimInstrument[];
-  /** The trading days of a region, ascending: as many as the spec says, the last at or before its end. */
+  /**
+   * The trading days of a region, ascending. Their number is that of the spec, and the last one is at or before the end
+   * of the spec.
+   */
   tradingDays(region: Region): readonly TradingDate[];
   /**
-   * Daily bars from one date to another, both inclusive, labelled with the local midnight. prev_close is present in
-   * all; on an ex-date it is the last close minus the payout. A suspended day is absent, or has zeros for open, high,
-   * low, volume and amount and closes at prev_close. Computes no minutes.
+   * Daily bars from one date to another, both inclusive, labelled with local midnight. prev_close is present in all; on
+   * an ex-date it is the last close minus the payout. A suspended day has no bar, or a bar with zeros for open, high,
+   * low, volume and amount whose close is prev_close. Minutes are not computed.
    */
   dailyBars(symbols: readonly string[], from: TradingDate, to: TradingDate): KlineColumns;
   /**
    * One-minute bars of all trading days from one date to another, both inclusive, labelled with the END of the minute;
-   * prev_close is null. A day's minutes add up to its daily bar exactly. A minute without trades has volume 0 and the
-   * last price. Takes about 85 bytes a bar: request groups of symbols.
+   * prev_close is null. The minutes of a day aggregate exactly to its daily bar. A minute without trades has volume 0
+   * and the last price. The columns take about 85 bytes per bar, so symbols should be requested in groups.
    */
   minuteBars(symbols: readonly string[], from: TradingDate, to: TradingDate): KlineColumns;
-  /** Dividends and splits with ex-dates from one date to another, both inclusive; by symbol, then date. */
+  /** Dividends and splits with ex-dates from one date to another, both inclusive; ordered by symbol, then date. */
   exFactors(symbols: readonly string[], from: TradingDate, to: TradingDate): ExFactor[];
-  /** What the service says about the instruments listed on a date; shares, limits and names are of that date. */
+  /**
+   * The metadata of the instruments that are listed on a date, as the service states it; shares, limits and names are
+   * of that date.
+   */
   instrumentsAsOf(date: TradingDate): Instrument[];
-  /** Every universe with its members on a date, ascending. The universes SIM_* change members every quarter. */
+  /** Every universe with its members on a date, ascending. The members of the universes SIM_* change every quarter. */
   universesAsOf(date: TradingDate): UniverseDetail[];
-  /** Every exchange with the number of its instruments listed on a date. */
+  /** Every exchange, with the number of its instruments that are listed on a date. */
   exchangesAsOf(date: TradingDate): ExchangeSummary[];
   /**
-   * The service's response on a date: by symbol, a record for each period announced by then, in its newest version,
-   * ascending by period end. Symbols without any are left out. Flows add up from the start of the year.
+   * The service's response on a date: by symbol, one record for each period announced by then, in the newest version,
+   * ascending by period end. Symbols without records are left out. Flows are cumulated from the start of the year.
    */
   statements(
     kind: StatementKind,
     symbols: readonly string[],
     knownBy: TradingDate,
   ): Map<string, StatementRecord[]>;
-  /** Every version that was first seen by the spec's end; by symbol, then period end, then first seen. */
+  /** Every version that was first seen by the end of the spec; ordered by symbol, then period end, then first seen. */
   statementVersions(kind: StatementKind, symbols: readonly string[]): StatementVersion[];
 }
 
 /**
  * Creates a market. Equal specs give equal markets.
  *
- * @throws {UsageError} when a member of the spec is out of its bounds.
+ * @throws {UsageError} where a member of the spec is outside its bounds.
  */
 export function simulateMarket(spec: MarketSpec): Market {
   const state = marketState(spec);

@@ -31,7 +31,7 @@ const US_TRADES =
     " ",
   );
 
-/** The stock name number `index` of 64,000 different ones, four characters long; beyond that they repeat. */
+/** Stock name number `index`. There are 64,000 different names of four characters; after that they repeat. */
 export function chineseName(index: number): InventedName {
   const [first, firstEn] = pick(FIRST, index * 7919);
   const [second, secondEn] = pick(SECOND, (index * 7919) / FIRST.length);
@@ -39,7 +39,7 @@ export function chineseName(index: number): InventedName {
   return { name: first + second + trade, nameEn: `${firstEn}${secondEn} ${tradeEn}` };
 }
 
-/** The ETF name number `index`; from the 361st on the names contain a number. */
+/** ETF name number `index`. From the 361st on, names contain a number. */
 export function fundName(index: number): InventedName {
   const [house, houseEn] = pick(FUND_HOUSES, index);
   const [theme, themeEn] = pick(FUND_THEMES, index / FUND_HOUSES.length);
@@ -51,7 +51,7 @@ export function fundName(index: number): InventedName {
   };
 }
 
-/** The American company name number `index` of 9,000 different ones. */
+/** American company name number `index`. There are 9,000 different names. */
 export function americanName(index: number): InventedName {
   const step = index * 7919;
   const stem = US_STEMS[step % US_STEMS.length] as string;

@@ -3,7 +3,7 @@ const UINT32 = 2 ** 32;
 /**
  * Mixes a 32-bit value into a 32-bit hash (the finalizer of MurmurHash3 over a golden-ratio step).
  *
- * Every random value of the simulation is such a hash of its subject - seed, symbol, day, purpose - so that each part
+ * Every random value of the simulation is such a hash of its subject (seed, symbol, day, purpose), so that each part
  * can be computed separately, in any order. For a fixed `hash` it is a bijection of `value`.
  */
 export function mix(hash: number, value: number): number {

@@ -6,18 +6,21 @@ import { isListed, type MarketState } from "./market-state.js";
 import { dayTick, highestTicks, lowestTicks } from "./prices/price-grid.js";
 import { dayIndexAtOrAfter } from "./trading-days.js";
 
-/** The limit_up that means "no limit" in the first days after a listing. */
+/** The value of limit_up that means "no limit" in the first days after a listing. */
 export const NO_LIMIT_UP = 100_000;
 
-/** Days before a delisting in which a Chinese stock's name has the prefix of the delisting period. */
+/** Number of days before a delisting in which the name of a Chinese stock has the prefix of the delisting period. */
 const LEAVING_DAYS = 15;
 
-/** The instruments listed on a date, as the service would describe them on it; in the order of the market. */
+/**
+ * The instruments that are listed on a date, as the service would describe them on that date; in the order of the
+ * market.
+ */
 export function listInstruments(state: MarketState, date: TradingDate): Instrument[] {
   return state.instruments.filter((i) => isListed(i, date)).map((i) => describe(state, i, date));
 }
 
-/** The exchanges on a date, with the number of instruments listed then; those without any are left out. */
+/** The exchanges on a date, with the number of instruments listed then. Exchanges without instruments are left out. */
 export function listExchanges(state: MarketState, date: TradingDate): ExchangeSummary[] {
   const counts = new Map<string, number>();
   for (const { exchange } of state.instruments.filter((i) => isListed(i, date))) {
@@ -63,7 +66,7 @@ function extOf(
   };
 }
 
-/** The shares of an instrument on a date; splits multiply them. */
+/** The number of shares of an instrument on a date. Splits multiply it. */
 export function sharesOf(
   state: MarketState,
   instrument: SimInstrument,
@@ -85,7 +88,7 @@ function nameOn({ name, delisted, region, type, end }: SimInstrument, dayIndex: 
   return leaving && region === "CN" && type === "stock" ? `退市${name.slice(0, 2)}` : name;
 }
 
-/** The last of the instrument's days up to a date; its first day for an earlier date. */
+/** The index of the last day of the instrument up to a date; of its first day for an earlier date. */
 function lastDayIndex(state: MarketState, instrument: SimInstrument, date: TradingDate): number {
   const last = dayIndexAtOrAfter(state.calendars[instrument.region], epochDay(date) + 1) - 1;
   return Math.max(instrument.start, Math.min(instrument.end - 1, last));

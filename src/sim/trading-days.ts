@@ -5,7 +5,10 @@ import { isWeekday } from "../market/sessions.js";
 import { instantOf } from "../market/zone.js";
 import { bell, mix, mixText } from "./random.js";
 
-/** Days of the year without trading, `MM-DD`, both inclusive: invented, similar to the region's holidays. */
+/**
+ * Periods of the year without trading, `MM-DD`, both ends inclusive. They are invented, but similar to the region's
+ * holidays.
+ */
 const HOLIDAYS: Readonly<Record<Region, readonly (readonly [first: string, last: string])[]>> = {
   CN: [
     ["01-01", "01-01"],
@@ -35,7 +38,10 @@ const HOLIDAYS: Readonly<Record<Region, readonly (readonly [first: string, last:
   ],
 };
 
-/** The trading days of a region's history, and the values that all its instruments share. Index = day index. */
+/**
+ * The trading days of a region's history, and the values that all its instruments share. Arrays are indexed by day
+ * index.
+ */
 export interface RegionCalendar {
   readonly region: Region;
   /** Ascending. */
@@ -43,11 +49,11 @@ export interface RegionCalendar {
   readonly epochDays: Int32Array;
   /** Local midnight of each date, epoch milliseconds. */
   readonly midnights: Float64Array;
-  /** Return of the whole market on each day, as a logarithm. */
+  /** Logarithmic return of the whole market on each day. */
   readonly marketReturns: Float64Array;
 }
 
-/** Whether a region trades on a date: a Monday to Friday that is not a holiday. */
+/** Whether a region trades on a date: it is a Monday to Friday, and not a holiday. */
 export function isTradingDay(region: Region, date: TradingDate): boolean {
   const day = date.slice(5);
   return isWeekday(date) && !HOLIDAYS[region].some(([first, last]) => first <= day && day <= last);

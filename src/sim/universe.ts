@@ -4,7 +4,7 @@ import type { SimInstrument } from "./instrument.js";
 import { isListed, type MarketState } from "./market-state.js";
 import { bell, mix } from "./random.js";
 
-/** A universe as a rule that gives its members on a date. */
+/** A universe, as a rule that returns its members on a date. */
 interface UniverseRule {
   readonly id: string;
   readonly name: string;
@@ -23,7 +23,7 @@ const UNIVERSES: readonly UniverseRule[] = [
   index("SIM_CN_300", 300, 2 / 3),
 ];
 
-/** Every universe on a date, its symbols ascending; members are listed on that date. */
+/** Every universe on a date, with its symbols ascending. All members are listed on that date. */
 export function listUniverses(state: MarketState, date: TradingDate): UniverseDetail[] {
   return UNIVERSES.map(({ id, name, category, region, description, ...rule }) => {
     const symbols = rule.members(state, date).map((instrument) => instrument.symbol);
@@ -31,7 +31,10 @@ export function listUniverses(state: MarketState, date: TradingDate): UniverseDe
   });
 }
 
-/** The last day up to a date on which the index-like universes choose their members: 15 March, 15 June and so on. */
+/**
+ * The last day, at or before a date, on which the index-like universes choose their members: 15 March, 15 June and so
+ * on.
+ */
 export function lastReview(date: TradingDate): TradingDate {
   const day = epochDay(date);
   for (let back = 0; ; back++) {
@@ -60,9 +63,9 @@ function all(
 }
 
 /**
- * An index-like universe: at each review it takes the `size` largest Chinese stocks of that day, but at most the part
- * `part` of them, so that it is a selection in a small market, too. A delisted stock leaves at once and is not
- * replaced.
+ * An index-like universe: at each review it takes the `size` largest Chinese stocks of that day, but at most the
+ * fraction `part` of all, so that it is a selection even in a small market. A delisted stock leaves at once and is not
+ * replaced until the next review.
  */
 function index(id: string, size: number, part: number): UniverseRule {
   return {

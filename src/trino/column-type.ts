@@ -1,14 +1,17 @@
 import { ident } from "../db/quote.js";
 import type { TrinoColumn, TypeSignature } from "./parse-page.js";
 
-/** How a column's values travel into DuckDB: as one of three kinds of buffers, then cast to the column's type. */
+/**
+ * How the values of a column are transferred to DuckDB: in one of three kinds of buffers, and then cast to the column's
+ * type.
+ */
 export interface ColumnForm {
   readonly carrier: "double" | "int64" | "text";
   /** The type in DuckDB. */
   readonly type: string;
-  /** SQL of the value in that type. @param carried SQL of the value in the carrier. */
+  /** Returns the SQL of the value in that type. @param carried SQL of the value in the carrier. */
   readonly cast: (carried: string) => string;
-  /** A value of the protocol, which is not null, as the carrier holds it. */
+  /** Converts a value of the protocol, which is not null, to the carrier. */
   readonly carry: (value: unknown) => number | bigint | string;
 }
 
@@ -19,7 +22,10 @@ const castTo =
   (carried: string): string =>
     `CAST(${carried} AS ${type})`;
 
-/** Types of one form each. Every other type without parts is text, as Trino writes it. */
+/**
+ * The types that always have the same form. All other types without type parameters are transferred as text, as Trino
+ * writes them.
+ */
 const FORMS: Readonly<Record<string, ColumnForm>> = {
   boolean: textForm("BOOLEAN"),
   tinyint: int64Form("TINYINT"),
@@ -41,12 +47,12 @@ function int64Form(type: string): ColumnForm {
   return { carrier: "int64", type, cast: castTo(type), carry: (value) => BigInt(value as number | string) };
 }
 
-/** NaN and the infinities are texts in the protocol, and so is a whole number of many digits. */
+/** NaN, the infinities, and whole numbers with many digits are texts in the protocol. */
 function doubleForm(type: string): ColumnForm {
   return { carrier: "double", type, cast: castTo(type), carry: Number };
 }
 
-/** How the values of a type of Trino become DuckDB's. */
+/** How the values of a type of Trino are converted to DuckDB. */
 export function columnForm(type: TypeSignature): ColumnForm {
   const simple = FORMS[type.rawType];
   if (simple !== undefined) return simple;
@@ -60,7 +66,7 @@ export function columnForm(type: TypeSignature): ColumnForm {
   };
 }
 
-/** The type in DuckDB of a type without parts. */
+/** The type in DuckDB for a type that contains no other types. */
 function scalarType({ rawType, arguments: given = [] }: TypeSignature): string {
   const [first = 3, second = 0] = given.map(({ value }) => Number(value));
   switch (rawType) {
@@ -69,7 +75,7 @@ function scalarType({ rawType, arguments: given = [] }: TypeSignature): string {
     case "timestamp":
       return first <= 6 ? "TIMESTAMP" : first <= 9 ? "TIMESTAMP_NS" : "VARCHAR";
     case "timestamp with time zone":
-      // DuckDB's instants are microseconds.
+      // DuckDB's timestamps have microseconds.
       return first <= 6 ? "TIMESTAMPTZ" : "VARCHAR";
     case "time":
       return first <= 6 ? "TIME" : "VARCHAR";
@@ -96,7 +102,7 @@ interface Part {
   readonly type: TypeSignature;
 }
 
-/** The types that a nested type has, with the names of a row's fields. */
+/** The types within a nested type, with the names of a row's fields. */
 function partsOf({ arguments: given = [] }: TypeSignature): Part[] {
   return given.flatMap((argument, index) => {
     if (argument.kind === "LONG") return [];
@@ -106,7 +112,7 @@ function partsOf({ arguments: given = [] }: TypeSignature): Part[] {
   });
 }
 
-/** A value of a nested type as JSON that DuckDB can cast: a row is an object, and not a list. */
+/** A value of a nested type as JSON that DuckDB can cast. A row becomes an object, and not a list. */
 function plainJson(type: TypeSignature, value: unknown): unknown {
   if (value === null || !isNested(type)) return value;
   const parts = partsOf(type);
@@ -121,7 +127,10 @@ function plainJson(type: TypeSignature, value: unknown): unknown {
   );
 }
 
-/** The select list that makes a result's columns of their carriers, which {@link carrierName} names. */
+/**
+ * The select list that casts the columns of carriers, which have the names of {@link carrierName}, to a result's
+ * columns.
+ */
 export function selectList(columns: readonly TrinoColumn[]): string {
   return columns
     .map(({ name, typeSignature }, index) => {

@@ -11,7 +11,7 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
   "string[]": "ARRAY(VARCHAR)",
 };
 
-/** A relation of Trino with the columns of a table and no rows, in place of a table that has not landed yet. */
+/** A relation in Trino with the columns of a table and no rows, used instead of a table that has not landed yet. */
 export function emptyTableSql({ columns }: Pick<TableSchema, "columns">): string {
   const nulls = columns.map(({ name, type }) => `CAST(NULL AS ${TYPES[type]}) AS ${name}`);
   return `(SELECT ${nulls.join(", ")} WHERE false)`;

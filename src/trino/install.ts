@@ -4,32 +4,32 @@ import type { TrinoClient } from "./trino-client.js";
 import { TrinoQueryError } from "./trino-error.js";
 import { type TrinoView, trinoViews } from "./trino-views.js";
 
-/** A lake's table, as Trino shall see it. */
+/** A lake's table as it should be registered in Trino. */
 export interface LakeTable {
   readonly name: string;
-  /** Its newest version; undefined where the table has none yet, so that there is nothing to register. */
+  /** Its newest version; undefined where the table has no version yet, so that nothing can be registered. */
   readonly version: number | undefined;
-  /** Where it is, as Trino reaches it. */
+  /** The location of the table, as Trino reaches it. */
   readonly location: string;
 }
 
-/** How a table or a view in Trino compares with its definition. */
+/** The state of a table or a view in Trino, compared with its definition. */
 export type TrinoState = "current" | "missing" | "differs" | "not landed";
 
 export interface TrinoTableStatus {
   readonly name: string;
   readonly state: TrinoState;
-  /** The newest version in the lake, and the newest that Trino sees. */
+  /** The newest version in the lake, and the newest version that Trino sees. */
   readonly version: number | undefined;
   readonly seen: number | undefined;
-  /** Where Trino has it; where it should be differs only with `differs`. */
+  /** The location in Trino. It is wrong only if the state is `differs`. */
   readonly location: string | undefined;
 }
 
 export interface TrinoViewStatus {
   readonly name: string;
   readonly state: TrinoState;
-  /** Why it cannot be created: tables that have not landed yet. */
+  /** Tables that have not landed yet, because of which the view cannot be created. */
   readonly lacks: readonly string[];
 }
 
@@ -39,12 +39,15 @@ export interface TrinoStatus {
   readonly views: readonly TrinoViewStatus[];
 }
 
-/** Name of the schema of the tables that belongs to a schema of views: one name can be only one of both. */
+/**
+ * The schema of the tables that belongs to a schema of views. It is separate, because a name can be either a table or a
+ * view.
+ */
 export function rawSchemaOf(schema: string): string {
   return `${schema}_raw`;
 }
 
-/** Compares what a server has with a lake's tables and the views of this version. Changes nothing. */
+/** Compares the content of a server with a lake's tables and this version's views. It changes nothing. */
 export async function trinoStatus(
   client: TrinoClient,
   lake: readonly LakeTable[],
@@ -82,10 +85,10 @@ export async function trinoStatus(
 }
 
 /**
- * Registers the tables that Trino does not have and creates the views that it does not have as they are now; what is
- * current is not touched. A table that was registered elsewhere is registered again.
+ * Registers tables that are missing in Trino, and creates views that are missing or differ. Tables and views that are
+ * current are not changed. A table that was registered at another location is registered again.
  *
- * @returns the status afterwards, and what was done: names of tables and views.
+ * @returns the status afterwards, and the names of the registered tables and created views.
  */
 export async function installInTrino(
   client: TrinoClient,
@@ -120,7 +123,7 @@ export async function installInTrino(
   return { status: await trinoStatus(client, lake, signal), registered, created };
 }
 
-/** The views, and which tables each lacks, itself or through another view. */
+/** The views, and the tables that each of them lacks, directly or through another view. */
 function viewsOf(
   client: TrinoClient,
   absent: ReadonlySet<string>,
@@ -157,7 +160,7 @@ async function registeredStatus(
   return { name: table.name, state: isThere ? "current" : "differs", version: table.version, seen, location };
 }
 
-/** The names in a schema; none where there is no such schema. */
+/** The names in a schema; empty where there is no such schema. */
 async function namesIn(
   client: TrinoClient,
   schema: string,
@@ -171,7 +174,7 @@ async function namesIn(
   return rows.map(([name]) => String(name));
 }
 
-/** The comments of the views, which say which text each has. */
+/** The comments of the views, which identify the definition of each. */
 async function viewComments(
   client: TrinoClient,
   signal: AbortSignal | undefined,

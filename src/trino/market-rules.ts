@@ -21,7 +21,10 @@ import { literal } from "../db/quote.js";
 import { DAYS_WITHOUT_LIMIT } from "../market/price-limits.js";
 import { REGIONS } from "../market/regions.js";
 
-/** A rule as SQL of Trino: the number of its parameters, and the expression, or the relation, for their SQL. */
+/**
+ * A rule as SQL of Trino: the number of its parameters, and a function that returns its expression, or relation, for
+ * their SQL.
+ */
 export interface TrinoRule {
   readonly parameters: number;
   readonly sql: (...values: string[]) => string;
@@ -30,8 +33,8 @@ export interface TrinoRule {
 const EPOCH = "TIMESTAMP '1970-01-01 00:00:00.000 UTC'";
 
 /**
- * The functions of the expressions of `db/market` that have another name in Trino. Everything else in the expressions
- * means the same there, which the comparison of all rows proves.
+ * Replaces the functions in expressions of `db/market` that have another name in Trino. Everything else in the
+ * expressions means the same there, which a comparison of all rows verifies.
  */
 function inTrino(sql: string): string {
   return sql
@@ -48,8 +51,9 @@ const knownFromSql = (announced: string, seen: string, region: string): string =
   `coalesce(${announced}, ${localDateSql(seen, region)})`;
 
 /**
- * The versions of statements, each with the dates from which and until which it was the newest one known of its symbol:
- * `known_from` and `known_to`. Of those that became known on one date, the last; a restated older period never is the newest.
+ * The versions of statements with the dates `known_from` and `known_to` between which each was the newest known one of
+ * its symbol. Of versions that became known on the same date, the last one counts. A restated older period is never the
+ * newest.
  */
 function knownStatementsSql(table: string): string {
   const order = "PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at";
@@ -61,7 +65,7 @@ function knownStatementsSql(table: string): string {
     WHERE period_end = newest AND next_known_from IS DISTINCT FROM known_from`;
 }
 
-/** As the macro local_midnight of DuckDB: `db/market/region-sql` says why noon. */
+/** As the macro `local_midnight` in DuckDB. `db/market/region-sql` explains why it uses noon. */
 function localMidnightSql(date: string, region: string): string {
   const cases = Object.values(REGIONS).flatMap((facts) =>
     facts.steady === undefined
@@ -79,8 +83,8 @@ function localMidnightSql(date: string, region: string): string {
 }
 
 /**
- * The rules that the views of `sql/trino` call like functions: Trino stores functions only in catalogs of some
- * connectors, so that a view has their expressions in it.
+ * The rules that the views in `sql/trino` call like functions. Trino stores functions only in catalogs of some
+ * connectors, so a view contains the expressions instead.
  */
 export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
   adjusted_price: {
@@ -135,13 +139,13 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
   session_minutes: { parameters: 1, sql: (region) => sessionMinutesSql(region) },
   shares_of: { parameters: 2, sql: (volume, lot) => sharesSql(volume, lot) },
   stated_price: { parameters: 2, sql: (price, close) => statedPriceSql(price, close) },
-  // A price in whole ten-thousandths, as DuckDB rounds it where it becomes a decimal of four places.
+  // A price in whole ten-thousandths, rounded as DuckDB does when it converts to a decimal with four places.
   ten_thousandths: { parameters: 1, sql: (price) => `round(${price} * 1e4 + 1e-9)` },
-  // The quotient of two decimals without places is one too, rounded half up.
+  // The quotient of two decimals without places has no places either, and is rounded half up.
   units_of: { parameters: 2, sql: (shares, unit) => int64Sql(`${shares} / ${unit}`) },
 };
 
-/** The expression of a rule, in brackets. */
+/** The expression of a rule, in parentheses. */
 export function trinoRuleSql({ sql }: TrinoRule, values: readonly string[]): string {
   return `(${inTrino(sql(...values.map((value) => (/^[\w."]+$/.test(value) ? value : `(${value})`))))})`;
 }

@@ -3,7 +3,7 @@ import { type NullableColumn, nullableBatch } from "../arrow/nullable-batch.js";
 import { carrierName, columnForm } from "./column-type.js";
 import type { TrinoRows } from "./trino-client.js";
 
-/** A page's rows as a record batch of carriers, which `selectList` casts to the columns' types. */
+/** The rows of a page as a record batch of carriers, which `selectList` casts to the columns' types. */
 export function pageBatch({ columns, rows }: TrinoRows): RecordBatch {
   const carried = columns.map(({ typeSignature }, index): NullableColumn => {
     const { carrier, carry } = columnForm(typeSignature);

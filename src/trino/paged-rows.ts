@@ -2,7 +2,7 @@ import type { Rows } from "../db/query-engine.js";
 import type { PlainValue, ResultColumn } from "../db/result/row-reader.js";
 import type { TrinoRows } from "./trino-client.js";
 
-/** A page's rows as plain values, with their columns. */
+/** The rows of a page as plain values, with their columns. */
 export interface PlainPage {
   readonly columns: readonly ResultColumn[];
   readonly all: readonly PlainValue[][];
@@ -30,7 +30,7 @@ export class PagedRows implements Rows {
     this.#plain = plain;
   }
 
-  /** Waits for the columns; a statement that is not a query is run to its end. */
+  /** Waits until the columns are known. A statement that is not a query is run to its end. */
   static async open(
     pages: AsyncIterator<TrinoRows, void>,
     plain: (page: TrinoRows) => Promise<PlainPage>,
@@ -50,11 +50,11 @@ export class PagedRows implements Rows {
 
   async take(count: number): Promise<PlainValue[][]> {
     while (this.#read.length < count && !this.#isAtEnd) {
-      // A result that failed has no more rows.
+      // After a failure the result has no more rows.
       this.#isAtEnd = true;
       const { value: page } = await this.#pages.next();
       this.#isAtEnd = page === undefined;
-      // A page can have more rows than a call takes arguments.
+      // A loop, because a page can have more rows than fit into an argument list.
       if (page !== undefined && page.rows.length > 0)
         for (const row of (await this.#plain(page)).all) this.#read.push(row);
     }

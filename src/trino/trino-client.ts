@@ -4,7 +4,7 @@ import { parsePage, type TrinoColumn, type TrinoPage } from "./parse-page.js";
 import { trinoError } from "./trino-error.js";
 import type { TrinoServer } from "./trino-server.js";
 
-/** How a client asks. */
+/** Options of a client. */
 export interface TrinoClientOptions {
   /** Sends a request. @default fetch */
   readonly fetch?: typeof fetch;
@@ -15,21 +15,21 @@ export interface TrinoClientOptions {
 export interface TrinoRows {
   readonly columns: readonly TrinoColumn[];
   readonly rows: readonly (readonly unknown[])[];
-  /** The kind of a statement that is not a query. */
+  /** The kind of a statement that is not a query; undefined for a query. */
   readonly updateType: string | undefined;
-  /** How many rows it changed, where it says so. */
+  /** Number of rows that the statement changed; undefined where the server does not state it. */
   readonly updateCount: number | undefined;
 }
 
-/** Responses that the protocol says to ask for again. */
+/** Status codes after which, by the protocol, the request is to be sent again. */
 const BUSY: ReadonlySet<number> = new Set([429, 502, 503, 504]);
-/** Waits between attempts; after the last, the statement fails. */
+/** Waits between attempts, in milliseconds. After the last one the statement fails. */
 const WAITS_MS = [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000] as const;
 
 /**
- * Asks one Trino, by its documented protocol: a statement is posted, and its result is in pages, of which each
- * response names the next one. Own code and not the package `trino-client`, which parses int64 as doubles, repeats nothing, and
- * cannot be aborted.
+ * A client of one Trino server, for its documented protocol: a statement is posted, its result has several pages, and
+ * each response contains the address of the next page. The package `trino-client` is not used, because it parses int64
+ * as doubles, does not repeat requests, and cannot be aborted.
  */
 export class TrinoClient {
   readonly server: TrinoServer;
@@ -43,11 +43,11 @@ export class TrinoClient {
   }
 
   /**
-   * Runs a statement and yields its result page by page; a page is requested when the one before was taken. The first
-   * part is yielded when the columns are known, the last one has the outcome of a statement that is not a query. The
-   * query is cancelled where the caller stops early.
+   * Runs a statement and yields its result page by page; a page is requested when the previous one was taken. The first
+   * part is yielded when the columns are known; the last one has the outcome of a statement that is not a query. The
+   * query is cancelled if the caller stops early.
    *
-   * @throws {QueryError} with the statement, and where in it the error is.
+   * @throws {QueryError} with the statement, and the position of the error in it.
    */
   async *pages(sql: string, signal?: AbortSignal): AsyncGenerator<TrinoRows, void, undefined> {
     let next: string | undefined;
@@ -70,7 +70,7 @@ export class TrinoClient {
     }
   }
 
-  /** Runs a statement to its end and returns all rows: for small results. @throws {QueryError} */
+  /** Runs a statement to its end and returns all rows. It is meant for small results. @throws {QueryError} */
   async rows(sql: string, signal?: AbortSignal): Promise<(readonly unknown[])[]> {
     const all: (readonly unknown[])[] = [];
     for await (const { rows } of this.pages(sql, signal)) for (const row of rows) all.push(row);
@@ -99,7 +99,7 @@ export class TrinoClient {
     }
   }
 
-  /** Sends a request until it is not answered with "later". */
+  /** Sends a request, again if the response has a status that means "later". */
   async #send(
     method: "GET" | "POST",
     uri: string,
@@ -168,15 +168,15 @@ export class TrinoClient {
   }
 
   /**
-   * The next page's address, at the origin that was asked: behind a proxy Trino may not know its own. Credentials are
-   * never sent to another host.
+   * The address of the next page, at the origin of this client: behind a proxy Trino may not know its public address.
+   * So credentials are never sent to another host.
    */
   #ownUri(uri: string): string {
     const { pathname, search } = new URL(uri);
     return `${this.server.origin}${pathname}${search}`;
   }
 
-  /** Ends a query whose remaining result nobody reads. */
+  /** Cancels a query whose remaining result is not needed. */
   async #cancel(uri: string): Promise<void> {
     await this.#once("DELETE", uri, undefined, undefined).then(
       (response) => response.body?.cancel(),

@@ -15,9 +15,9 @@ import { withParameters } from "./with-parameters.js";
 type Pages = AsyncGenerator<TrinoRows, void, undefined>;
 
 /**
- * SQL that Trino runs, with results as DuckDB gives them: each page passes through a DuckDB session in memory, which
- * casts it to DuckDB's types. All outputs are therefore the same for both. A class because it owns that session and the
- * running query.
+ * An engine that runs SQL in Trino and returns results in the form of DuckDB. Each page passes through a DuckDB session
+ * in memory, which casts it to DuckDB's types, so that all outputs are the same for both. It is a class because it owns
+ * that session and the running query.
  */
 export class TrinoEngine implements QueryEngine {
   readonly hasVariables = false;
@@ -30,7 +30,7 @@ export class TrinoEngine implements QueryEngine {
     this.#session = session;
   }
 
-  /** @param spillUnder folder for results that are staged for a file and do not fit into memory. */
+  /** @param spillUnder folder into which results for a file are spilled if they do not fit into memory. */
   static async open(client: TrinoClient, spillUnder?: string): Promise<TrinoEngine> {
     const options = { threads: 2, memoryLimit: "1GB", ...(spillUnder === undefined ? {} : { spillUnder }) };
     return new TrinoEngine(client, await Session.open(options));
@@ -85,7 +85,9 @@ export class TrinoEngine implements QueryEngine {
     this.#running?.abort.abort();
   }
 
-  /** Copies a query's result to a temporary table of a DuckDB session, which may spill to the disk. */
+  /**
+   * Copies a query's result to a temporary table of a DuckDB session, which may spill to disk, and runs `use` with it.
+   */
   async withRows<T>(sql: string, use: (session: Session, query: string) => Promise<T>): Promise<T> {
     await using staged = new TempTable(this.#session, "staged_result");
     let isBegun = false;
@@ -101,13 +103,13 @@ export class TrinoEngine implements QueryEngine {
     return await use(this.#session, `SELECT * FROM ${staged.name}`);
   }
 
-  /** Cancels what runs. */
+  /** Cancels the running query. */
   async close(): Promise<void> {
     await this.#end();
     this.#session.close();
   }
 
-  /** Begins a statement; the one before ends, whether it was read to its end or not. */
+  /** Begins a statement. The previous one is ended, even if its result was not read completely. */
   async #pages(sql: string): Promise<Pages> {
     await this.#end();
     const abort = new AbortController();
@@ -149,7 +151,7 @@ export class TrinoEngine implements QueryEngine {
     });
   }
 
-  /** Runs `use` with a query of DuckDB that gives a page's rows in their types. */
+  /** Runs `use` with a DuckDB query that returns a page's rows in their types. */
   #inDuckDB<T>(page: TrinoRows, use: (query: string) => Promise<T>): Promise<T> {
     return this.#session.withBatch(pageBatch(page), (rows) =>
       use(`SELECT ${selectList(page.columns)} FROM ${rows}`),
@@ -157,7 +159,7 @@ export class TrinoEngine implements QueryEngine {
   }
 }
 
-/** The error of an interrupted statement has the form that DuckDB's has. */
+/** Gives the error of an interrupted statement the same form as in DuckDB. */
 async function* interruptible(pages: Pages, signal: AbortSignal, sql: string): Pages {
   try {
     yield* pages;

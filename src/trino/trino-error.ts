@@ -4,9 +4,9 @@ import type { TrinoFailure } from "./parse-page.js";
 
 /** A query that Trino refused or could not finish. */
 export class TrinoQueryError extends QueryError {
-  /** Trino's name of the error, as TABLE_NOT_FOUND. */
+  /** Trino's name of the error, such as TABLE_NOT_FOUND. */
   readonly errorName: string;
-  /** Whether the statement is the cause, and not the server. */
+  /** Whether the statement caused the error, and not the server. */
   readonly isWrongStatement: boolean;
 
   constructor(
@@ -29,7 +29,7 @@ const HINTS: Readonly<Record<string, string>> = {
   EXCEEDED_LOCAL_MEMORY_LIMIT: "ask for fewer symbols or days at a time, or give Trino more memory",
 };
 
-/** The error of a failed query, with its place in the statement in the form that DuckDB's errors have it. */
+/** The error of a failed query. Its position in the statement has the form of DuckDB's errors. */
 export function trinoError(failure: TrinoFailure, sql: string): TrinoQueryError {
   const { message, errorName, errorLocation } = failure;
   const text = `${errorName}: ${message.replace(/^line \d+:\d+: /, "")}`;
@@ -38,7 +38,7 @@ export function trinoError(failure: TrinoFailure, sql: string): TrinoQueryError 
     return new TrinoQueryError(text, sql, failure, HINTS[errorName]);
   const { lineNumber, columnNumber } = errorLocation;
   const label = `LINE ${lineNumber}: `;
-  // Columns count code points; a tab has no width in this form.
+  // Columns count code points. In DuckDB's form a tab has no width.
   const before = Array.from(line)
     .slice(0, columnNumber - 1)
     .join("");

@@ -1,17 +1,17 @@
 import { UsageError } from "../core/errors.js";
 
-/** Where a Trino is, and who asks. */
+/** The address of a Trino server, and the user. */
 export interface TrinoServer {
   /** Its address: scheme, host and port. */
   readonly origin: string;
   readonly catalog: string;
   readonly schema: string;
   readonly user: string;
-  /** The value of the header Authorization; never printed. */
+  /** The value of the header Authorization. It is never printed. */
   readonly authorization: string | undefined;
 }
 
-/** Credentials, as the environment gives them. */
+/** Credentials from the environment. */
 export interface TrinoCredentials {
   readonly user?: string | undefined;
   readonly password?: string | undefined;
@@ -19,17 +19,17 @@ export interface TrinoCredentials {
   readonly token?: string | undefined;
 }
 
-/** Names of the catalog and the schema where nothing else is said. */
+/** Names of the catalog and the schema that are used by default. */
 export const TRINO_DEFAULTS = { catalog: "lake", schema: "barlake" } as const;
 
 const HINT = 'as in http://trino:8080/lake/barlake, or `catalog: "lake"` and `schema: "barlake"`';
 
 /**
- * Reads a server's address: `http://host:port`, optionally with `/catalog` or `/catalog/schema`, which the options
- * replace.
+ * Parses the address of a server: `http://host:port`, optionally with `/catalog` or `/catalog/schema`. The options take
+ * precedence over these.
  *
- * @throws {UsageError} for another form, for credentials in the address, and for a password or a token that would
- * travel without TLS to another machine.
+ * @throws {UsageError} for another form, for credentials in the address, and for a password or a token that would be
+ *   sent to another machine without TLS.
  */
 export function trinoServer(
   address: string,

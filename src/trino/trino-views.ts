@@ -11,17 +11,17 @@ import { TRADING_DAYS } from "../schema/trading-days.js";
 import { emptyTableSql } from "./empty-table.js";
 import { TRINO_RULES, type TrinoRule, trinoRuleSql } from "./market-rules.js";
 
-/** The folder of the views for Trino, one in each file, in the folders of `sql/views`. */
+/** The folder of the views for Trino, with one view in each file, in the same folders as `sql/views`. */
 const TRINO_VIEWS = fileURLToPath(new URL("../../sql/trino", import.meta.url));
 
-/** A view as it is created in Trino. */
+/** A view in the form in which it is created in Trino. */
 export interface TrinoView {
   readonly name: string;
-  /** Its comment: what it is, and a mark that changes with its text. */
+  /** Its comment: a description, and a mark that changes with the definition. */
   readonly comment: string;
-  /** The statement that creates it, in the schema of the session. */
+  /** The statement that creates it in the schema of the session. */
   readonly sql: string;
-  /** The tables and the other views that it reads. */
+  /** The tables that it reads, and the other views that it reads. */
   readonly tables: readonly string[];
   readonly views: readonly string[];
 }
@@ -29,8 +29,8 @@ export interface TrinoView {
 const FORM = /^CREATE OR REPLACE VIEW (\w+) AS\n([\s\S]*?);\n+COMMENT ON VIEW \1 IS '((?:[^']|'')*)';\s*$/m;
 
 /**
- * Views that exist without some of their tables, which count as empty until they land. Adjusted prices need no trading
- * days: a lake of a few symbols has none. Services may have some tables of statements, and not the others.
+ * Views that can exist without some of their tables, which count as empty until they land. Adjusted prices do not need
+ * trading days, which a lake of a few symbols does not have. Services may have only some of the tables of statements.
  */
 const MAY_BE_EMPTY: Readonly<Record<string, readonly TableSchema[]>> = {
   daily_fundamentals: [BALANCE_SHEET, CASH_FLOW, INCOME],
@@ -39,9 +39,9 @@ const MAY_BE_EMPTY: Readonly<Record<string, readonly TableSchema[]>> = {
 };
 
 /**
- * The views for Trino; each comes after those that it reads.
+ * The views for Trino. Each view comes after the views that it reads.
  *
- * @param rawSchema the schema of the tables, which the files call `raw`.
+ * @param rawSchema the schema of the tables; the files name it `raw`.
  * @param absent tables that have not landed.
  */
 export function trinoViews(rawSchema: string, absent: ReadonlySet<string> = new Set()): TrinoView[] {
@@ -80,7 +80,7 @@ function trinoView(
   const query = expanded(tablesIn(sqlTokens(landed), rawSchema));
   const words = wordsOf(body.replaceAll(/\braw\.\w+/g, ""));
   const views = names.filter((other) => other !== name && words.has(other));
-  // A view of another view is out of date when that one changes.
+  // The mark includes the views that a view reads: if one of them changes, the view is out of date.
   const parts = [
     query,
     comment,
@@ -94,7 +94,7 @@ function trinoView(
   return { name, comment: marked, sql: `${head}\n${query}`, tables, views };
 }
 
-/** Puts the schema of the tables in the place of `raw`. */
+/** Replaces `raw` by the schema of the tables. */
 function tablesIn(tokens: readonly SqlToken[], rawSchema: string): string {
   return tokens
     .filter(({ kind }) => kind !== "comment")
@@ -104,7 +104,7 @@ function tablesIn(tokens: readonly SqlToken[], rawSchema: string): string {
     .join("");
 }
 
-/** Puts the expressions of rules in the place of their calls. */
+/** Replaces calls of rules by their expressions. */
 function expanded(sql: string): string {
   const tokens = sqlTokens(sql);
   let text = "";
@@ -126,7 +126,10 @@ function checked(name: string, rule: TrinoRule, values: readonly string[]): stri
   throw new BarlakeError(`rule ${name}: takes ${rule.parameters} parameters, not ${values.length}`);
 }
 
-/** The parameters of a call. @param open its opening bracket. @returns them, and the closing bracket. */
+/**
+ * The parameters of a call. @param open position of its opening parenthesis. @returns them, and the position of the
+ * closing one.
+ */
 function callAt(tokens: readonly SqlToken[], open: number): { values: string[]; end: number } {
   const values: string[] = [];
   let depth = 0;

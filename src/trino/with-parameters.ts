@@ -3,7 +3,7 @@ import { literal } from "../db/quote.js";
 import type { NamedValues, TypedValue } from "../db/session/named-values.js";
 import { sqlTokens } from "../db/statement/sql-tokens.js";
 
-/** Types of DuckDB that Trino calls otherwise. */
+/** Types of DuckDB that have another name in Trino. */
 const TRINO_TYPE: Readonly<Record<string, string>> = {
   TIMESTAMP: "TIMESTAMP(6)",
   "TIMESTAMP WITH TIME ZONE": "TIMESTAMP(6) WITH TIME ZONE",
@@ -12,9 +12,10 @@ const TRINO_TYPE: Readonly<Record<string, string>> = {
 };
 
 /**
- * A statement with values in the places of its parameters `$name`, as literals of their types. Line numbers do not change.
+ * A statement in which the parameters `$name` are replaced by values, as literals of their types. Line numbers do not
+ * change.
  *
- * @throws {UsageError} for a parameter without value.
+ * @throws {UsageError} for a parameter without a value.
  */
 export function withParameters(sql: string, values: NamedValues): string {
   const tokens = sqlTokens(sql);
@@ -41,7 +42,7 @@ function valueSql({ value, type }: TypedValue): string {
   const name = TRINO_TYPE[type.toString()] ?? type.toString();
   if (value === null) return `CAST(NULL AS ${name})`;
   const text = String(value);
-  // Trino writes an offset with minutes.
+  // Trino requires an offset with minutes.
   const isInstant = /\d{2}:\d{2}:\d{2}(\.\d+)?[+-]\d{2}$/.test(text);
   return `CAST(${literal(isInstant ? `${text}:00` : text)} AS ${name})`;
 }

@@ -1,6 +1,6 @@
 /*
- * What the workspace's page receives as JSON: types alone, shared by the server and the page. Times are epoch
- * milliseconds, days `YYYY-MM-DD` of the exchange's own calendar.
+ * The JSON that the page of the workspace receives. This file contains only types, which the server and the page share.
+ * Times are epoch milliseconds; days are `YYYY-MM-DD` in the exchange's zone.
  */
 import type { Region } from "../market/regions.js";
 import type { SessionStatus } from "../market/session-status.js";
@@ -19,36 +19,36 @@ export interface TableReport {
   readonly version: number;
   readonly files: number;
   readonly rows: number;
-  /** Of the live files. */
+  /** Total size of the live files. */
   readonly bytes: number;
   readonly committedAt: number | null;
-  /** Days of bars; null for other tables. */
+  /** First and last day of a table of bars; null for other tables. */
   readonly first: string | null;
   readonly last: string | null;
 }
 
-/** A state of the lake, which further requests name by its id. */
+/** A state of the lake. Further requests name it by its id, `state`. */
 export interface LakeReport {
   readonly state: string;
   readonly location: string;
   readonly asOf: number | null;
   readonly tables: readonly TableReport[];
   readonly refused: readonly (FaultReport & { readonly name: string })[];
-  /** Free space of the lake's disk; null where it is not known, as for an object store. */
+  /** Free bytes on the lake's disk; null where unknown, as for an object store. */
   readonly freeBytes: number | null;
 }
 
-/** An instrument with its amount of the session. */
+/** An instrument with its traded amount in the session. */
 export interface TradedReport {
   readonly symbol: string;
   readonly name: string | null;
   readonly close: number;
-  /** Against the previous close, as a ratio; null where that is not known. */
+  /** Change from the previous close, as a ratio; null where the previous close is not known. */
   readonly change: number | null;
   readonly amount: number;
 }
 
-/** The newest landed session of a region. */
+/** The newest landed session of a region, with counts of its bars. */
 export interface MarketReport {
   readonly region: Region;
   readonly day: string;
@@ -56,27 +56,27 @@ export interface MarketReport {
   readonly up: number;
   readonly down: number;
   readonly unchanged: number;
-  /** Bars without a previous close. */
+  /** Number of bars without a previous close. */
   readonly unknown: number;
-  /** Bars that are not final. */
+  /** Number of bars that are not final. */
   readonly open: number;
   readonly status: SessionStatus;
   readonly traded: readonly TradedReport[];
 }
 
-/** A month of a table and region. */
+/** The bars and coverage of a table in one region and month. */
 export interface MonthReport {
   readonly dataset: string;
   readonly region: Region;
   /** `YYYY-MM`. */
   readonly month: string;
-  /** Bars in the lake. */
+  /** Number of bars in the lake. */
   readonly bars: number;
-  /** Sessions of the calendar that have begun; null where none is known. */
+  /** Number of sessions of the calendar that have begun; null where the calendar knows none. */
   readonly sessions: number | null;
-  /** Sessions with at least one bar; null where only the log was read. */
+  /** Number of sessions with at least one bar; null where only the log was read. */
   readonly withBars: number | null;
-  /** Days of symbols, from the ledger of requests; null where nothing was requested. */
+  /** Counts of days of symbols, from the ledger of requests; null where nothing was requested. */
   readonly asked: {
     readonly expected: number;
     readonly answered: number;
@@ -87,13 +87,13 @@ export interface MonthReport {
 
 export interface CoverageReport {
   readonly months: readonly MonthReport[];
-  /** Why the ledger is not compared; null where it is. */
+  /** Why bars are not compared with the ledger; null where they are. */
   readonly note: "imported" | "past" | null;
 }
 
-/** The symbols that lack days of a month. */
+/** The symbols that lack days in a month. */
 export interface MissingReport {
-  /** At most some hundreds. */
+  /** The first few hundred of them, at most. */
   readonly symbols: readonly {
     readonly symbol: string;
     readonly first: string;
@@ -102,7 +102,7 @@ export interface MissingReport {
     readonly isOpen: boolean;
   }[];
   readonly total: number;
-  /** The command that requests them. */
+  /** The command that requests the missing days. */
   readonly command: string;
 }
 
@@ -123,7 +123,7 @@ export interface RunReport {
   readonly bytes: number;
 }
 
-/** An instrument as a search finds it. */
+/** An instrument that a search has found. */
 export interface FoundInstrument {
   readonly symbol: string;
   readonly name: string | null;
@@ -132,12 +132,12 @@ export interface FoundInstrument {
   readonly region: Region | null;
 }
 
-/** Instruments that a search has found, the best first. */
+/** Instruments that a search has found, the best match first. */
 export interface SearchReport {
   readonly found: readonly FoundInstrument[];
-  /** Instruments that were searched. */
+  /** Number of instruments that were searched. */
   readonly total: number;
-  /** False: symbols that only have bars are not among them yet; a request with `whole` waits for these. */
+  /** False while symbols that only have bars are not included yet. A request with `whole` waits for them. */
   readonly isWhole: boolean;
 }
 
@@ -148,7 +148,7 @@ export interface ExEventReport {
   readonly prevClose: number;
 }
 
-/** A statement that became known. */
+/** A day on which a statement became known. */
 export interface AnnouncedReport {
   readonly day: string;
   readonly table: string;
@@ -161,9 +161,9 @@ export interface InstrumentReport extends FoundInstrument {
   readonly listedOn: string | null;
   readonly previous: string | null;
   readonly next: string | null;
-  /** Zone of the exchange. */
+  /** Time zone of the exchange. */
   readonly zone: string;
-  /** Whether any bar states the previous close, by which ex-events are seen. */
+  /** Whether any bar states the previous close. Without it ex-events cannot be detected. */
   readonly statesPrevClose: boolean;
   readonly exEvents: readonly ExEventReport[];
   readonly announced: readonly AnnouncedReport[];
@@ -181,52 +181,55 @@ export interface NotebookReport {
   readonly title: string;
   /** Whether it comes with barlake. */
   readonly isShipped: boolean;
-  /** Hash of the file's content; null of one that comes with barlake. */
+  /** Hash of the file's content; null for a notebook that comes with barlake. */
   readonly hash: string | null;
 }
 
-/** The notebooks, and the folder of the user's. */
+/** The list of notebooks, and the folder of the user's notebooks. */
 export interface NotebooksReport {
   readonly notebooks: readonly NotebookReport[];
   readonly folder: string | null;
 }
 
-/** The response to a notebook that was to be renamed or deleted; but for `done`, with status 409. */
+/** The response to a request that renames or deletes a notebook. Its status is 409, except for `done`. */
 export interface MoveReport {
   readonly kind: "done" | "taken" | "changed";
 }
 
-/** A notebook as it is edited. */
+/** A notebook that is opened for editing. */
 export interface NotebookSource {
   readonly name: string;
   readonly text: string;
-  /** Of the content of the user's file; null where there is none yet. */
+  /** Hash of the content of the user's file; null where there is no file yet. */
   readonly hash: string | null;
-  /** Whether it comes with barlake: saving makes a copy. */
+  /** Whether it comes with barlake: saving it makes a copy. */
   readonly isShipped: boolean;
-  /** Whether the text is exactly the file: one that is not UTF-8 is only shown. */
+  /** Whether the text is exactly the content of the file. A file that is not UTF-8 can be shown, but not saved. */
   readonly isExact: boolean;
-  /** Folder that notebooks are saved into, as a full path; null where there is none. */
+  /** Full path of the folder in which notebooks are saved; null where there is none. */
   readonly folder: string | null;
 }
 
-/** A notebook's text that is to be run. */
+/** A request to run the text of a notebook. */
 export interface RunRequest {
   readonly name: string;
   readonly text: string;
-  /** Lines on which the requested cells begin. @default every cell */
+  /** Numbers of the lines on which the requested cells begin. @default every cell */
   readonly cells?: readonly number[] | undefined;
 }
 
-/** A notebook's text that is to be saved. */
+/** A request to save the text of a notebook. */
 export interface SaveRequest {
   readonly name: string;
   readonly text: string;
-  /** Hash of the file that the text was made from; null where there was none. */
+  /** Hash of the file from which the text was made; null where there was no file. */
   readonly before: string | null;
 }
 
-/** The response to a saved notebook; with status 409 `theirs`, what the file contains now, null where it is gone. */
+/**
+ * The response to a request that saves a notebook. With status 409, `theirs` is what the file contains now; null where
+ * the file was deleted.
+ */
 export type SaveReport =
   | { readonly kind: "saved"; readonly hash: string }
   | {
@@ -234,26 +237,26 @@ export type SaveReport =
       readonly theirs: { readonly text: string; readonly hash: string } | null;
     };
 
-/** An error of a cell, at its place in the file. */
+/** An error of a cell, with its position in the file. */
 export interface CellFaultReport extends FaultReport {
   /** Line of the file, from 1. */
   readonly line: number;
-  /** UTF-16 units before the place in that line; null where the engine names no place. */
+  /** Number of UTF-16 units before the position in that line; null where the engine reports no position. */
   readonly column: number | null;
 }
 
-/** A result that the workspace stores for some time, so that it can be scrolled and exported. */
+/** A result that the workspace stores for some time, so that the page can scroll and export it. */
 export interface ResultReport {
-  /** Null where it was too large to be stored: only the rows in the page are there. */
+  /** Null where the result was too large to be stored: only the rows in the page are available. */
   readonly id: string | null;
   readonly rows: number;
 }
 
-/** Some rows of a result, as texts. */
+/** A range of rows of a result, as texts. */
 export interface RowsReport {
-  /** The first one's offset. */
+  /** Offset of the first row. */
   readonly from: number;
-  /** Rows of the whole result. */
+  /** Number of rows of the whole result. */
   readonly rows: number;
   readonly columns: readonly (readonly (string | null)[])[];
 }
@@ -271,7 +274,7 @@ export interface ParameterReport {
   readonly max: number | null;
 }
 
-/** A line of a notebook's run, which arrives as its cells end. */
+/** A line of the output of a notebook's run. Lines arrive while its cells finish. */
 export type NotebookLine =
   | {
       readonly kind: "begin";
@@ -279,19 +282,19 @@ export type NotebookLine =
       readonly parameters: readonly ParameterReport[];
       readonly cells: number;
     }
-  /** `line` is that of `Cell`; `chart` is a `PackedChart`, undefined for a cell without one. */
+  /** `line` is the line of `Cell`; `chart` is a `PackedChart`, undefined for a cell without a chart. */
   | {
       readonly kind: "cell";
       readonly line: number;
       readonly html: string;
       readonly chart?: unknown;
       readonly fault: CellFaultReport | null;
-      /** The cell's results, in their order; one without rows is missing. */
+      /** The results of the cell, in order. A result without rows is left out. */
       readonly results: readonly ResultReport[];
       readonly tookMs: number;
     }
   | { readonly kind: "fault"; readonly fault: FaultReport }
   | { readonly kind: "end" };
 
-/** A cell that has run. */
+/** The line for a cell that has run. */
 export type CellLine = Extract<NotebookLine, { readonly kind: "cell" }>;

@@ -22,21 +22,21 @@ import { type LakeState, LakeStates } from "./session/lake-states.js";
 import { type SessionLimits, SessionReaders } from "./session/session-readers.js";
 import type { WorkspaceParts } from "./workspace-parts.js";
 
-/** How a workspace is started. */
+/** Options of a workspace. */
 export interface WorkspaceOptions {
-  /** 0 takes a free one. @default `preferredPort` where nothing listens there, else a free one */
+  /** The port; 0 takes any free one. @default `preferredPort` if it is free, else any free one */
   readonly port?: number | undefined;
   /** @default none */
   readonly preferredPort?: number | undefined;
-  /** The lake as the user named it, for commands that the page shows. @default its full location */
+  /** The location of the lake as the user named it, for commands that the page shows. @default its full location */
   readonly location?: string | undefined;
   /** Folder of the user's notebooks. @default none */
   readonly notebooks?: string | undefined;
-  /** Folder of the user's pipelines. @default `pipelines` of the working directory, if it is there */
+  /** Folder of the user's pipelines. @default `pipelines` in the working directory, if it exists */
   readonly pipelines?: string | undefined;
-  /** Where runs that are started from the page get their key. @default nothing can be run */
+  /** Where runs that are started from the page get their key. @default no run can be started */
   readonly runPlace?: RunPlace | undefined;
-  /** Where this machine stores segments of bars, from which charts are drawn; false: nowhere. */
+  /** Where this machine stores segments of bars, from which charts are drawn. False: no segments are used. */
   readonly segments?: SegmentOptions | false | undefined;
   /** Memory, threads and time of a session. */
   readonly limits?: SessionLimits | undefined;
@@ -48,21 +48,21 @@ export interface WorkspaceOptions {
 export interface Workspace extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  /** A new address that admits one browser once. @param path of a view. @default the view Lake */
+  /** A new address of the workspace, which admits one browser once. @param path of a view. @default the view Lake */
   address(path?: string): string;
-  /** Ends what runs, and releases everything. */
+  /** Stops all work, and releases all resources. */
   close(): Promise<void>;
 }
 
-/** The only address that it listens on: other machines do not reach it. */
+/** The only address on which the workspace listens. Other machines cannot reach it. */
 const HOST = "127.0.0.1";
 const MAX_URL_LENGTH = 16 * 1024;
 
 /**
- * Starts the workspace over a lake: a page, and the server of its requests. It only reads, except that it saves notebooks, and runs
- * pipelines where it has a service.
+ * Starts the workspace over a lake: a page, and a server for the page's requests. It only reads the lake, but it saves
+ * notebooks and, where a service is given, runs pipelines.
  *
- * @throws {BarlakeError} where the page was not built, or where it cannot listen on the port.
+ * @throws {BarlakeError} where the page was not built, or the workspace cannot listen on the port.
  */
 export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {}): Promise<Workspace> {
   const clock = options.clock ?? lake.clock;
@@ -104,7 +104,7 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
   };
 }
 
-/** Listens on the port, or on the preferred one, or where that fails on a free one. @returns the port. */
+/** Listens on the given port, or on the preferred one, or, if that fails, on any free one. @returns the port. */
 async function listen(
   app: FastifyInstance,
   { port, preferredPort = 0 }: Pick<WorkspaceOptions, "port" | "preferredPort">,
@@ -133,7 +133,7 @@ async function makeApp(
   const app = fastify({
     forceCloseConnections: true,
     requestIdHeader: false,
-    // A symbol of a row that was set aside can be any text.
+    // In rows that were set aside, a symbol can be any text.
     routerOptions: { maxParamLength: MAX_URL_LENGTH },
     http: { maxHeaderSize: 2 * MAX_URL_LENGTH },
   });

@@ -6,20 +6,20 @@ import type { RunPlace } from "./runs/run-place.js";
 import type { LakeStates } from "./session/lake-states.js";
 import type { SessionReaders } from "./session/session-readers.js";
 
-/** What the routes of a workspace share. */
+/** The parts of a workspace that its routes share. */
 export interface WorkspaceParts {
   readonly lake: Lake;
-  /** The lake as the user named it, for commands that the page shows. */
+  /** The location of the lake as the user named it, for commands that the page shows. */
   readonly location: string;
   readonly states: LakeStates;
   readonly readers: SessionReaders;
   readonly results: StoredResults;
-  /** Bars of charts; undefined: only the sessions have them. */
+  /** Reads bars of charts from segments; undefined: bars are read through sessions. */
   readonly segments: SegmentBars | undefined;
   readonly clock: Clock;
-  /** Folder of the user's notebooks; undefined: only those that come with barlake. */
+  /** Folder of the user's notebooks; undefined: there are only those that come with barlake. */
   readonly notebooks: string | undefined;
-  /** Folder of the user's pipelines, as `pipelineFiles` takes it. */
+  /** Folder of the user's pipelines, as the parameter of `pipelineFiles`. */
   readonly pipelines: string | undefined;
   /** Where runs that are started from the page get their key. */
   readonly runPlace: RunPlace;

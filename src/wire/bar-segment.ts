@@ -1,7 +1,7 @@
 import type { Region } from "../market/regions.js";
 import type { KlineColumns } from "./kline-columns.js";
 
-/** Columns of bars, and their source. */
+/** Bars as columns, and their source. */
 export interface DeliveredBars {
   readonly columns: KlineColumns;
   /** The source of the bars, as rejects name it. */
@@ -13,9 +13,9 @@ export interface BarSegment extends DeliveredBars {
   readonly symbol: string;
   /** Undefined where the symbol's exchange is unknown. */
   readonly region: Region | undefined;
-  /** First row. */
+  /** The first row. */
   readonly start: number;
-  /** Row after the last. */
+  /** The row after the last one. */
   readonly end: number;
   /** Whether all bars are final; if false, none is. */
   readonly isFinal: boolean;

@@ -3,7 +3,9 @@ export const ENDPOINT_GROUPS = ["klines", "intraday", "quotes", "reference", "fi
 /** A group of endpoints that share a permission and a quota. */
 export type EndpointGroup = (typeof ENDPOINT_GROUPS)[number];
 
-/** Codes of a 403 by which clients of the public service recognize what a key's plan lacks, and their meanings. */
+/**
+ * Codes of a 403 with which clients of the public service recognise what the plan of a key lacks, and their meanings.
+ */
 export const PERMISSION_CODES = {
   NO_KLINE_BATCH_PERMISSION: "the key may not ask for K-lines of several symbols at once",
   NO_INTRADAY_PERMISSION: "the key may not ask for intraday K-lines",
@@ -13,7 +15,7 @@ export const PERMISSION_CODES = {
   NO_DEPTH_PERMISSION: "the key may not ask for order books",
   FREE_TIER_RESTRICTED: "the key's free tier does not include this",
 } as const;
-/** The code of a 403 that names what a key may not do; {@link PERMISSION_CODES} explains each. */
+/** The code of a 403 that names what a key may not do; {@link PERMISSION_CODES} explains the codes. */
 export type PermissionCode = keyof typeof PERMISSION_CODES;
 
 /** One endpoint of the interface. `:name` in a path is a parameter. */
@@ -26,8 +28,8 @@ export interface Endpoint {
 }
 
 /**
- * Every endpoint, as data for both client and service. `intradayBatch`, `klines`, `exFactors`, `quotesOf`,
- * `universe`, `income`, `metrics` and `shares` are extensions: a service may lack them.
+ * Every endpoint, as data for both client and service. `intradayBatch`, `klines`, `exFactors`, `quotesOf`, `universe`,
+ * `income`, `metrics` and `shares` are extensions, which a service may lack.
  */
 export const ENDPOINTS = {
   intraday: {
@@ -107,13 +109,16 @@ export const ENDPOINTS = {
 /** The name of an endpoint in {@link ENDPOINTS}. */
 export type EndpointName = keyof typeof ENDPOINTS;
 
-/** Order books, which a lake does not have: the service refuses them as a plan without them does. */
+/**
+ * Paths of order books, which a lake does not have. The service refuses them, as it does for a plan without order
+ * books.
+ */
 export const DEPTH_PATHS = ["/v1/depth", "/v1/depth/batch"] as const;
 
 /** Request header that carries the API key. */
 export const API_KEY_HEADER = "x-api-key";
 
-/** Bounds of the interface. */
+/** Limits of the interface. */
 export const LIMITS = {
   /** Bars per symbol that `klines/batch` returns if no `count` is sent. */
   defaultCount: 100,
@@ -127,7 +132,7 @@ export const LIMITS = {
   universesPerRequest: 100,
 } as const;
 
-/** Fills the `:name` parameters of a path. */
+/** The path of an endpoint with its `:name` parameters filled in. */
 export function pathOf(endpoint: Endpoint, parameters: Readonly<Record<string, string>> = {}): string {
   return endpoint.path.replaceAll(/:([a-z]+)/g, (_, name: string) =>
     encodeURIComponent(parameters[name] ?? ""),

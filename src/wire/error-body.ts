@@ -37,7 +37,7 @@ export const errorBody = z.looseObject({
   details: z.unknown().optional(),
 });
 
-/** Reads an error body; undefined where the text is not one (a proxy's HTML, say). */
+/** Reads an error body; undefined where the text is not an error body, for example the HTML of a proxy. */
 export function parseErrorBody(text: string): ErrorBody | undefined {
   try {
     return errorBody.parse(JSON.parse(text));
@@ -46,16 +46,19 @@ export function parseErrorBody(text: string): ErrorBody | undefined {
   }
 }
 
-/** Longest wait that is accepted from a service. */
+/** Longest wait that is accepted from a service, in milliseconds. */
 const MAX_WAIT_MS = 15 * 60_000;
 
-/** A wait in seconds in a message; other numbers of seconds are the period of a limit. */
+/** A number of seconds to wait in a message. Other numbers of seconds are the period of a limit. */
 const SECONDS = /\b(?:in|after|wait(?: for)?)\s+(\d+(?:\.\d+)?)\s*(?:s|secs?|seconds?)\b/i;
 
 /**
- * The milliseconds to wait after a 429: the wait in the message text (`39351ms`), which is the most exact, else the
- * header `Retry-After` (seconds or an HTTP date), else the message's seconds (`retry in 2 seconds`). 0 and invalid
- * values are ignored.
+ * The milliseconds to wait after a 429: the milliseconds in the message (`39351ms`), which are the most exact, else the
+ * header `Retry-After` (seconds or an HTTP date), else the seconds in the message (`retry in 2 seconds`). Waits of 0
+ * and invalid values are ignored.
+ *
+ * @param now epoch milliseconds.
+ * @returns undefined where no wait is stated.
  */
 export function retryAfterMs(message: string, header: string | undefined, now: number): number | undefined {
   const stated = Number(/(\d+(?:\.\d+)?)\s*ms\b/.exec(message)?.[1] ?? 0);

@@ -1,7 +1,7 @@
 import { INSTRUMENT_EXT } from "../schema/reference.js";
 import type { Instrument } from "./resources.js";
 
-/** An instrument as a row: known members of `ext` as separate columns, the others as JSON text. */
+/** An instrument as a row: known members of `ext` as separate columns, other members as JSON text. */
 export function instrumentRow({
   symbol,
   code,

@@ -1,8 +1,8 @@
 import { KLINE_COLUMNS } from "../schema/bars.js";
 
 /**
- * Values of a numeric column in Arrow's layout; `validity` has one bit per row (1 = present), and is undefined if all
- * values are present. Columns of only nulls may share memory.
+ * Values of a numeric column in Arrow's layout. `validity` has one bit for each row (1 = present), and is undefined if
+ * all values are present. Columns that contain only nulls may share memory.
  */
 export interface NumberColumn {
   readonly values: Float64Array;
@@ -15,7 +15,7 @@ export interface NumberColumn {
  */
 export interface KlineColumns {
   readonly rows: number;
-  /** The dictionary of {@link symbolIndex}; a symbol without bars may be in it. */
+  /** The symbols to which {@link symbolIndex} refers; symbols without bars may be among them. */
   readonly symbols: readonly string[];
   readonly symbolIndex: Int32Array;
   /** Epoch milliseconds. */

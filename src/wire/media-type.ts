@@ -1,15 +1,15 @@
-/** The form that every service of the interface writes. */
+/** The media type of JSON, which every service of the interface can write. */
 export const JSON_TYPE = "application/json";
 
 /** Media type of an Arrow IPC stream. */
 export const ARROW_STREAM = "application/vnd.apache.arrow.stream";
 
-/** The forms in which a service can write tables. */
+/** The formats in which a service can write tables. */
 export type BodyFormat = "json" | "arrow";
 
 /**
- * The form that an `accept` header asks for (RFC 9110). Arrow must be named: `*` means JSON. Where both are named
- * with the same weight, it is Arrow; a header that permits neither gets JSON.
+ * The format that an `accept` header requests (RFC 9110). Arrow must be named: `*` means JSON. If both are named with
+ * the same weight, it is Arrow. A header that permits neither gets JSON.
  */
 export function acceptedFormat(header: string | undefined): BodyFormat {
   const weights = new Map<string, number>();
@@ -23,8 +23,9 @@ export function acceptedFormat(header: string | undefined): BodyFormat {
 }
 
 /**
- * Value of a `link` header (RFC 8288) with which a service says that it also writes this response as an Arrow stream.
- * A client that has seen it may ask for one; another service of the interface might refuse a form that it does not know.
+ * The value of a `link` header (RFC 8288) with which a service states that it can also write this response as an Arrow
+ * stream. A client requests a stream only after it has seen this header, since another service of the interface might
+ * refuse an unknown format.
  */
 export const ARROW_LINK = `<>; rel="alternate"; type="${ARROW_STREAM}"`;
 
@@ -33,7 +34,7 @@ export function offersArrow(link: string | undefined): boolean {
   return (link ?? "").split(/,\s*(?=<)/).includes(ARROW_LINK);
 }
 
-/** Value of an `accept` header that asks for an Arrow stream, and takes JSON. */
+/** The value of an `accept` header that requests an Arrow stream, and also accepts JSON. */
 export const ARROW_OR_JSON = `${ARROW_STREAM}, ${JSON_TYPE};q=0.9`;
 
 /** Whether a `content-type` header names an Arrow IPC stream; its parameters do not matter. */

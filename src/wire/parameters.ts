@@ -4,7 +4,7 @@ import { splitList } from "../market/symbol.js";
 import { LIMITS } from "./endpoints.js";
 import type { ErrorCode } from "./error-body.js";
 
-/** A request's parameters broke a rule of the interface. */
+/** The error for parameters of a request that break a rule of the interface. */
 export class ParameterError extends Error {
   readonly code: ErrorCode;
 
@@ -21,7 +21,10 @@ const integerText = z
   .transform(Number)
   .refine(Number.isSafeInteger, "is out of range");
 
-/** An optional integer of a query; "null" and "" count as not sent, because the interface says "integer or null". */
+/**
+ * An optional integer in a query. "null" and "" count as not sent, because the interface defines it as "integer or
+ * null".
+ */
 const optionalInteger = z
   .string()
   .optional()
@@ -31,7 +34,7 @@ const optionalInteger = z
 /** The largest distance from 1970 that a JavaScript date represents, in milliseconds. */
 const MAX_TIME_MS = 8_640_000_000_000_000;
 
-/** An optional int64 of epoch milliseconds, clamped to the range of dates: there are no bars outside. */
+/** An optional int64 of epoch milliseconds. It is clamped to the range of dates, outside of which there are no bars. */
 const optionalTime = (doc: string) =>
   z
     .string()
@@ -94,7 +97,7 @@ const period = (fallback: Period) =>
 
 const MINUTE_PERIODS = PERIODS.filter((text) => basePeriod(text) === "1m");
 
-/** The intraday endpoints return minutes: they reject periods of days. */
+/** The period of the intraday endpoints. They return minutes, and reject periods of days. */
 const minutePeriod = period("1m")
   .refine((text) => basePeriod(text) === "1m", {
     error: `is not one of ${MINUTE_PERIODS.join(", ")}`,
@@ -126,7 +129,7 @@ const nameList = (doc: string) =>
     .transform((items) => [...new Set(items)])
     .meta({ description: `${doc}.` });
 
-/** Names in a body, at least one. */
+/** A list of names in a body, with at least one name. */
 const names = (doc: string) =>
   nameList(doc)
     .refine((items) => items.length > 0, "is required")
@@ -191,7 +194,7 @@ export const PARAMETERS = {
     .meta({
       anyOf: ["symbols", "universes"].map((name) => ({
         required: [name],
-        // Generators of clients read each alternative for itself: without the type the member would be untyped.
+        // Generators of clients read each alternative separately. Without the type, the member would have no type.
         properties: { [name]: { type: "array", items: { type: "string" }, minItems: 1 } },
       })),
     }),
@@ -222,7 +225,7 @@ export const PARAMETERS = {
 /**
  * Checks a request's query or body.
  *
- * @throws {ParameterError} naming the first parameter that breaks a rule, and the rule.
+ * @throws {ParameterError} that names the first parameter that breaks a rule, and the rule.
  */
 export function parseParameters<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const result = schema.safeParse(input ?? {});
@@ -239,7 +242,7 @@ export function parseParameters<S extends z.ZodType>(schema: S, input: unknown):
   throw new ParameterError(declared ?? "INVALID_PARAMETER", `${name} ${issue?.message ?? "is not valid"}`);
 }
 
-/** Whether a query has a list of values where one is expected. */
+/** Whether a query has a list of values for a parameter that may occur only once. */
 function isRepeated(input: unknown, path: readonly PropertyKey[]): boolean {
   const [name = ""] = path;
   return (

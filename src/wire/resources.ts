@@ -9,7 +9,7 @@ import {
   statementFieldsOf,
 } from "../schema/statements.js";
 
-/** An extension object, discriminated by `type`; unknown members and variants remain unchanged. */
+/** An extension object, whose form depends on `type`. Unknown members and variants remain unchanged. */
 const ext = z.looseObject({ type: z.string().optional() });
 
 export const instrument = z.looseObject({
@@ -90,7 +90,7 @@ export const compactKlines = z.strictObject({
   settlement_price: z.array(nullable).optional(),
 });
 
-/** The state of a quote's market, by the clock of its exchange. */
+/** The state of the market of a quote, by the clock of its exchange. */
 const QUOTE_SESSIONS = ["pre_market", "regular", "lunch_break", "after_hours", "closed", "halted"] as const;
 
 export const quote = z.object({
@@ -114,10 +114,10 @@ export const quote = z.object({
     name: z.string().optional(),
   }),
 });
-/** A quote; a ratio whose inputs are not known is left out. */
+/** A quote. A ratio is left out if its inputs are not known. */
 export type Quote = z.infer<typeof quote>;
 
-/** A quote as the client accepts it: services give further members, or leave out `region`, `session` and `ext`. */
+/** A quote as the client accepts it. Services may add members, or leave out `region`, `session` and `ext`. */
 export const receivedQuote = z.looseObject({
   ...quote.shape,
   region: z.string().nullish(),
@@ -149,9 +149,12 @@ export const symbolRecord = z.looseObject({
 /** A symbol with its code, exchange and region. */
 export type SymbolRecord = z.infer<typeof symbolRecord>;
 
-/** The ratio of one ex-event: the close of the bar before, divided by the exchange's previous close. */
+/** The ratio of one ex-event: the previous bar's close, divided by the previous close that the exchange states. */
 export const exFactor = z.strictObject({ timestamp: epochMs, ex_factor: z.number() });
 
-/** Envelopes of responses with records. Elements are checked one by one, so that a bad one does not reject the rest. */
+/**
+ * Envelopes of responses with records. Elements are validated one by one, so that an invalid one does not reject the
+ * others.
+ */
 export const listEnvelope = z.looseObject({ data: z.array(z.unknown()) });
 export const mapEnvelope = z.looseObject({ data: z.record(z.string(), z.unknown()) });

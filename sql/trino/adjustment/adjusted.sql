@@ -1,9 +1,10 @@
--- Bars of any period and adjustment, as the service returns them: adjusted first, aggregated after. See
--- sql/views/adjustment/adjusted.sql, whose parameters are columns here: ask for one of each, else every bar comes 50 times.
+-- Bars of any period and adjustment, as the service returns them: first adjusted, then aggregated. See
+-- sql/views/adjustment/adjusted.sql, whose parameters are columns here: a query should select one value of each,
+-- otherwise every bar is returned 50 times.
 --   SELECT * FROM adjusted WHERE period = '1d' AND adjustment = 'forward'
--- Grain: one row a period, adjustment, symbol and bar. Inputs: raw.bars_1m, raw.bars_1d, adjustment_steps.
--- Conditions on symbol and region reach the files for every period; those on trade_date for minutes and days, while weeks
--- and longer are made of whole spans first.
+-- Grain: one row for each period, adjustment, symbol and bar. Inputs: raw.bars_1m, raw.bars_1d, adjustment_steps.
+-- Conditions on symbol and region reach the files for every period; those on trade_date only for minutes and days,
+-- because weeks and longer periods are first aggregated from whole spans.
 CREATE OR REPLACE VIEW adjusted AS
 WITH adjustments (adjustment) AS (
   VALUES 'none', 'forward', 'backward', 'forward_additive', 'backward_additive'
@@ -31,8 +32,8 @@ landed AS (
   UNION ALL
   SELECT '1d', * FROM days
 ),
--- What aggregates are made of: bars with the span that each belongs to. Of minutes that is the end of the session's bar,
--- of days the beginning of the week, month, quarter or year.
+-- The bars that are aggregated, each with the span that it belongs to. For minutes it is the end of the session's bar,
+-- for days the beginning of the week, month, quarter or year.
 spans AS (
   SELECT p.period, m.*,
     CAST(from_unixtime_nanos(1000000 * (local_midnight(m.trade_date, m.region) + session_bar_end(m.region,

@@ -1,5 +1,6 @@
--- Days on which an exchange restated the previous close: a dividend, a split, a rights issue. See sql/views/adjustment/ex_events.sql.
--- Grain: one row a symbol and ex-date. Inputs: raw.bars_1d, unknown_spans.
+-- Days on which an exchange restated the previous close: a dividend, a split, a rights issue. See
+-- sql/views/adjustment/ex_events.sql.
+-- Grain: one row for each symbol and ex-date. Inputs: raw.bars_1d, unknown_spans.
 CREATE OR REPLACE VIEW ex_events AS
 SELECT
   symbol,

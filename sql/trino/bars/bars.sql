@@ -1,6 +1,7 @@
--- Bars of any period, unadjusted, as the service returns them. See sql/views/bars/bars.sql, whose parameter is a column here:
+-- Bars of any period, unadjusted, as the service returns them. See sql/views/bars/bars.sql, whose parameter is a column
+-- here:
 --   SELECT * FROM bars WHERE period = '5m'
--- Grain: one row a period, symbol and bar. Inputs: adjusted.
+-- Grain: one row for each period, symbol and bar. Inputs: adjusted.
 CREATE OR REPLACE VIEW bars AS
 SELECT period, symbol, trade_date, "timestamp", open, high, low, close, volume, amount, prev_close, open_interest,
   settlement_price, lot, shares, landed_bars, is_final, region,

@@ -1,5 +1,5 @@
--- Daily bars, unadjusted, with what follows from each bar alone.
--- Grain: one row a symbol and trading date. Inputs: raw.bars_1d. Same rows: sql/views/bars/bars_1d.sql.
+-- Daily bars, unadjusted, with columns that are computed from each bar alone.
+-- Grain: one row for each symbol and trading date. Inputs: raw.bars_1d. Same rows: sql/views/bars/bars_1d.sql.
 CREATE OR REPLACE VIEW bars_1d AS
 SELECT
   symbol,

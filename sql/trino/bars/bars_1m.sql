@@ -1,5 +1,5 @@
--- One-minute bars, unadjusted, with what follows from each bar alone.
--- Grain: one row a symbol and minute. Inputs: raw.bars_1m. Same rows: sql/views/bars/bars_1m.sql.
+-- One-minute bars, unadjusted, with columns that are computed from each bar alone.
+-- Grain: one row for each symbol and minute. Inputs: raw.bars_1m. Same rows: sql/views/bars/bars_1m.sql.
 CREATE OR REPLACE VIEW bars_1m AS
 SELECT
   symbol,

@@ -1,6 +1,6 @@
 -- Whether and how each instrument could be traded on each session: suspended, at a limit, turnover. See
--- sql/views/bars/daily_status.sql for which limit holds.
--- Grain: one row a symbol and session. Inputs: raw.bars_1d, raw.trading_days, instrument_versions.
+-- sql/views/bars/daily_status.sql for the limit that applies.
+-- Grain: one row for each symbol and session. Inputs: raw.bars_1d, raw.trading_days, instrument_versions.
 -- Conditions on symbol and trade_date reach the files of the bars.
 CREATE OR REPLACE VIEW daily_status AS
 WITH days AS (
@@ -13,7 +13,7 @@ WITH days AS (
   LEFT JOIN (SELECT DISTINCT symbol, trade_date FROM raw.bars_1d) AS b ON b.symbol = s.symbol AND b.trade_date = d.trade_date
   WHERE b.symbol IS NULL
 ),
--- The newest version that had begun holds, even where it has ended: a bar after a delisting.
+-- The newest version that had begun is used, even if it has ended, for a bar after a delisting.
 versions AS (
   SELECT *, lead(from_date) OVER (PARTITION BY symbol ORDER BY from_date) AS next_from
   FROM instrument_versions

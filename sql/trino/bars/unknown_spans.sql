@@ -1,5 +1,6 @@
--- Stretches of days of which the lake does not know whether a region traded. See sql/views/bars/unknown_spans.sql.
--- Grain: one row a region and stretch. Inputs: raw.trading_days.
+-- Stretches of days on which a region may or may not have traded, as far as the lake knows. See
+-- sql/views/bars/unknown_spans.sql.
+-- Grain: one row for each region and stretch. Inputs: raw.trading_days.
 CREATE OR REPLACE VIEW unknown_spans AS
 SELECT region, trade_date AS after_date, next_date AS before_date
 FROM (

@@ -1,6 +1,7 @@
 -- Each daily bar with the instrument's metadata and the newest statements that had been announced by that date. See
--- sql/views/fundamentals/daily_fundamentals.sql for which statement that is.
--- Grain: one row a symbol and trading date. Inputs: bars_1d, instruments, raw.balance_sheet, raw.cash_flow, raw.income.
+-- sql/views/fundamentals/daily_fundamentals.sql for the choice of the statement.
+-- Grain: one row for each symbol and trading date. Inputs: bars_1d, instruments, raw.balance_sheet, raw.cash_flow,
+-- raw.income.
 -- Units: prices, amounts and statement items in the instrument's currency, as delivered; shares in shares.
 CREATE OR REPLACE VIEW daily_fundamentals AS
 SELECT

@@ -1,5 +1,6 @@
--- Each daily bar with the ratios and shares that its company had reported by that date. See sql/views/fundamentals/daily_metrics.sql.
--- Grain: one row a symbol and trading date. Inputs: raw.bars_1d, raw.metrics, raw.shares.
+-- Each daily bar with the ratios and shares that its company had reported by that date. See
+-- sql/views/fundamentals/daily_metrics.sql.
+-- Grain: one row for each symbol and trading date. Inputs: raw.bars_1d, raw.metrics, raw.shares.
 CREATE OR REPLACE VIEW daily_metrics AS
 SELECT
   b.symbol,

@@ -1,8 +1,9 @@
--- Each daily bar with its company's value and ratios, made of nothing that was not known at the end of the day. See
+-- Each daily bar with its company's value and ratios, computed only from data that was known at the end of the day. See
 -- sql/views/fundamentals/daily_valuation.sql.
--- Grain: one row a symbol and trading date. Inputs: raw.bars_1d, balance_sheet_history, cash_flow_history,
+-- Grain: one row for each symbol and trading date. Inputs: raw.bars_1d, balance_sheet_history, cash_flow_history,
 -- income_history, instrument_versions. Conditions on symbol and trade_date reach the files of the bars.
--- Units: currency of the listing for prices, of the statement for its items: they must be one for the ratios to hold.
+-- Units: currency of the listing for prices, of the statement for its items. The ratios are valid only if both are the
+-- same currency.
 CREATE OR REPLACE VIEW daily_valuation AS
 WITH newest_balance_sheet AS (
   SELECT *, lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from) AS known_to
@@ -28,7 +29,7 @@ newest_income AS (
   )
   WHERE "month" = newest
 ),
--- The newest version that had begun holds, even where it has ended: a bar after a delisting.
+-- The newest version that had begun is used, even if it has ended, for a bar after a delisting.
 versions AS (
   SELECT *, lead(from_date) OVER (PARTITION BY symbol ORDER BY from_date) AS next_from
   FROM instrument_versions

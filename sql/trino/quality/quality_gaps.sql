@@ -1,6 +1,7 @@
 -- Sessions, and minutes within sessions, that are missing between a symbol's first bar and its last. See
 -- sql/views/quality/quality_gaps.sql.
--- Grain: one row a table, symbol and unbroken stretch of like days. Inputs: raw.bars_1d, raw.bars_1m, raw.trading_days.
+-- Grain: one row for each table, symbol and unbroken stretch of days with the same gap. Inputs: raw.bars_1d,
+-- raw.bars_1m, raw.trading_days.
 CREATE OR REPLACE VIEW quality_gaps AS
 WITH sessions AS (
   SELECT region, trade_date, row_number() OVER (PARTITION BY region ORDER BY trade_date) AS nth
@@ -14,7 +15,7 @@ days AS (
     CASE WHEN region IN ('CN', 'HK')
       THEN greatest(0, session_minutes(region) - count(*) FILTER (WHERE is_session_minute(region, local_time))) ELSE 0 END
   FROM (
-    -- The offset of both exchanges has been eight hours since they have had minute bars.
+    -- The offset of both exchanges from UTC has been eight hours for as long as they have had minute bars.
     SELECT symbol, region, trade_date, CAST(("timestamp" AT TIME ZONE 'UTC') + INTERVAL '8' HOUR AS TIME(3)) AS local_time
     FROM raw.bars_1m
   )

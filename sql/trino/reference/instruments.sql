@@ -1,5 +1,6 @@
 -- Current instrument metadata.
--- Grain: one row a symbol. Inputs: raw.instruments (every version ever seen). Same rows: sql/views/reference/instruments.sql.
+-- Grain: one row for each symbol. Inputs: raw.instruments (every version ever seen). Same rows:
+-- sql/views/reference/instruments.sql.
 CREATE OR REPLACE VIEW instruments AS
 SELECT symbol, code, "exchange", name, "type", ext_type, float_shares, total_shares, limit_up, limit_down, tick_size,
   lot_size, listing_date, name_en, ext_other, region, valid_from AS known_since

@@ -1,6 +1,6 @@
--- Balance sheets as they were known from each date on, with ratios and changes that use no version that was not known yet.
+-- Balance sheets as they were known from each date on, with ratios and changes that use only versions known by then.
 -- See sql/views/statements/balance_sheet_history.sql.
--- Grain: one row a symbol, period and date on which something of it became known. Inputs: raw.balance_sheet.
+-- Grain: one row for each symbol, period and date on which a part of it became known. Inputs: raw.balance_sheet.
 -- Units: items in the currency of the statement, as reported; ratios as plain numbers.
 CREATE OR REPLACE VIEW balance_sheet_history AS
 WITH versions AS (
@@ -17,7 +17,8 @@ WITH versions AS (
     )) AS item
   FROM raw.balance_sheet
 ),
--- Each version with the periods that it has a part in, and which: 0 the period itself, else so many months before it.
+-- Each version with the periods whose rows use it, and its role there: 0 the period itself, else the number of months
+-- before it.
 parts AS (
   SELECT v.symbol, v.region, v.first_seen_at, v.known_from, v.item, part.role,
     last_day_of_month(date_add('month', part.months, v."month")) AS "month"

@@ -1,6 +1,6 @@
--- Cash flow statements as they were known from each date on, with quarters, twelve months and changes that use no version
--- that was not known yet. See sql/views/statements/cash_flow_history.sql for what cumulates.
--- Grain: one row a symbol, period and date on which something of it became known. Inputs: raw.cash_flow.
+-- Cash flow statements as they were known from each date on, with quarters, twelve months and changes that use only
+-- versions known by then. See sql/views/statements/cash_flow_history.sql for which flows are cumulated.
+-- Grain: one row for each symbol, period and date on which a part of it became known. Inputs: raw.cash_flow.
 -- Units: items in the currency of the statement, as reported; ratios as plain numbers.
 CREATE OR REPLACE VIEW cash_flow_history AS
 WITH versions AS (
@@ -14,8 +14,8 @@ WITH versions AS (
     )) AS item
   FROM raw.cash_flow
 ),
--- Each version with the periods that it has a part in, and which: 0 the period itself, else so many months before it,
--- -1 the fiscal year before it.
+-- Each version with the periods whose rows use it, and its role there: 0 the period itself, -1 the fiscal year before
+-- it, else the number of months before it.
 parts AS (
   SELECT v.symbol, v.region, v.first_seen_at, v.known_from, v.item, part.role,
     last_day_of_month(date_add('month', part.months, v."month")) AS "month"

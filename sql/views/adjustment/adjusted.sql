@@ -1,11 +1,12 @@
--- Bars of any period and adjustment, as the service returns them: adjusted first, aggregated after. Minutes aggregate
--- within the parts of the session (session_bar_end), days by calendar week, month, quarter and year.
--- With as_of, nothing later is seen: neither bars nor ex-events, so that forward prices are those of that day's charts.
--- Without as_of, only the part for the period is planned, which takes a third of the time: query() takes its text from the
--- constants and parameters of the call. An as_of may also be a subquery, of which no text can be made.
--- Grain: one row a symbol and bar. Inputs: raw.bars_1m, raw.bars_1d, priced_bars, adjusted_landed, adjusted_minutes, adjusted_days.
--- Conditions on symbol reach the files for every period; those on trade_date for minutes and days, while weeks and longer
--- are made of whole spans first.
+-- Bars of any period and adjustment, as the service returns them: first adjusted, then aggregated. Minutes aggregate
+-- within the parts of the session (session_bar_end), days by calendar week, month, quarter and year. With as_of, later
+-- bars and ex-events are ignored, so that forward prices are those of that day's charts. Without as_of, only the part
+-- for the period is planned, which takes a third of the time: query() makes its text from the constants and parameters
+-- of the call. With as_of this is not possible, because an as_of may be a subquery, which has no text.
+-- Grain: one row for each symbol and bar. Inputs: raw.bars_1m, raw.bars_1d, priced_bars, adjusted_landed,
+-- adjusted_minutes, adjusted_days.
+-- Conditions on symbol reach the files for every period; those on trade_date only for minutes and days, because weeks
+-- and longer periods are first aggregated from whole spans.
 CREATE OR REPLACE MACRO adjusted(period, adjustment) AS TABLE (
   FROM query(
     coalesce(

@@ -1,5 +1,5 @@
--- Bars of calendar weeks, months, quarters and years with adjusted prices, made of days.
--- Grain: one row a symbol and bar. Inputs: the named relation.
+-- Bars of calendar weeks, months, quarters and years with adjusted prices, aggregated from days.
+-- Grain: one row for each symbol and bar. Inputs: the named relation.
 CREATE OR REPLACE MACRO adjusted_days(priced, period) AS TABLE
 SELECT symbol, max(trade_date) AS trade_date, max("timestamp") AS "timestamp",
   arg_min(open, "timestamp") AS open, max(high) AS high, min(low) AS low, arg_max(close, "timestamp") AS close,

@@ -1,5 +1,5 @@
 -- Bars of a landed period with adjusted prices: adjusted('1m', ...) and adjusted('1d', ...).
--- Grain: one row a symbol and bar. Inputs: the named relation.
+-- Grain: one row for each symbol and bar. Inputs: the named relation.
 CREATE OR REPLACE MACRO adjusted_landed(priced) AS TABLE
 SELECT symbol, trade_date, "timestamp", open, high, low, close,
   CASE WHEN lot = unit THEN volume ELSE units_of(shares, unit) END AS volume,

@@ -1,5 +1,6 @@
--- Bars of 5 to 60 minutes with adjusted prices, made of minutes within the parts of the session (session_bar_end).
--- Grain: one row a symbol and bar. Inputs: the named relation.
+-- Bars of 5 to 60 minutes with adjusted prices, aggregated from minutes within the parts of the session
+-- (session_bar_end).
+-- Grain: one row for each symbol and bar. Inputs: the named relation.
 CREATE OR REPLACE MACRO adjusted_minutes(priced, period) AS TABLE
 SELECT symbol, trade_date, make_timestamptz(label * 1000) AS "timestamp",
   arg_min(open, "timestamp") AS open, max(high) AS high, min(low) AS low, arg_max(close, "timestamp") AS close,

@@ -1,9 +1,9 @@
--- Days on which an exchange restated the previous close: a dividend, a split, a rights issue. A bar's prev_close that
--- differs from the close of the bar before, by more than binary fractions do, shows one. A day without trades counts
--- as a bar with its close; a close of 0 says nothing. Nor does a close before a hole in the lake's history: where three weeks
--- between the two bars are unknown to the calendar (unknown_spans), the bar before need not be that of the session before.
--- After a suspension it is: the calendar knows the sessions in between.
--- Grain: one row a symbol and ex-date. Inputs: raw.bars_1d, unknown_spans, is_ex_event, is_unknown_stretch.
+-- Days on which an exchange restated the previous close: a dividend, a split, a rights issue. The bar of such a day has
+-- a prev_close that differs from the close of the bar before by more than a rounding error. A bar of a day without
+-- trades counts, too. A close of 0 shows nothing, and neither does a close before a gap in the lake's history: if three
+-- weeks between the two bars are unknown to the calendar (unknown_spans), the bar before may not be that of the
+-- previous session. A suspension is no such gap, because the calendar knows the sessions in between.
+-- Grain: one row for each symbol and ex-date. Inputs: raw.bars_1d, unknown_spans, is_ex_event, is_unknown_stretch.
 CREATE OR REPLACE VIEW ex_events AS
 SELECT
   symbol,

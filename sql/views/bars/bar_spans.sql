@@ -1,5 +1,5 @@
 -- First and last daily bar of each symbol.
--- Grain: one row a symbol. Inputs: raw.bars_1d.
+-- Grain: one row for each symbol. Inputs: raw.bars_1d.
 CREATE OR REPLACE VIEW bar_spans AS
 SELECT
   symbol,

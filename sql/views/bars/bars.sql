@@ -1,5 +1,5 @@
 -- Bars of any period, unadjusted, as the service returns them; minutes are anchored to the parts of the session.
--- Grain: one row a symbol and bar. Inputs: adjusted.
+-- Grain: one row for each symbol and bar. Inputs: adjusted.
 CREATE OR REPLACE MACRO bars(period) AS TABLE (
   SELECT *, CASE WHEN shares > 0 AND amount > 0 THEN amount / shares END AS vwap
   FROM adjusted(period, 'none')

@@ -1,9 +1,9 @@
--- Whether and how each instrument could be traded on each session: suspended, at a limit, turnover.
--- A session since an instrument's first bar on which it has none is a suspended one, as long as it was not known to be
--- delisted. The limit is the one that the day's own snapshot of the metadata states, else the rule of the Chinese exchanges
--- applied to prev_close, but for the ten days from a listing, in which other rules hold.
--- Grain: one row a symbol and session. Inputs: raw.bars_1d, raw.trading_days, instrument_versions, limit_percent, limits_from,
--- price_decimals.
+-- Whether and how each instrument could be traded on each session: suspended, at a limit, turnover. A session after an
+-- instrument's first bar on which it has no bar counts as suspended, unless the instrument was known to be delisted.
+-- The limit is the one in the metadata's snapshot of that day, else the rule of the Chinese exchanges applied to
+-- prev_close, except in the ten days after a listing, in which other rules apply.
+-- Grain: one row for each symbol and session. Inputs: raw.bars_1d, raw.trading_days, instrument_versions,
+-- limit_percent, limits_from, price_decimals.
 -- Conditions on symbol and trade_date reach the files of the bars.
 CREATE OR REPLACE VIEW daily_status AS
 WITH days AS NOT MATERIALIZED (

@@ -1,5 +1,5 @@
 -- Landed bars with adjusted prices, up to a date.
--- Grain: one row a symbol and landed bar. Inputs: unadjusted_bars, adjustment_steps.
+-- Grain: one row for each symbol and landed bar. Inputs: unadjusted_bars, adjustment_steps.
 CREATE OR REPLACE MACRO priced_bars(bars, is_part, adjustment, as_of) AS TABLE
 SELECT
   landed.symbol,

@@ -1,7 +1,8 @@
--- Daily returns, free of ex-dates: against the previous close as the exchange states it, else against the last close.
--- The returns of a day without trades are 0, their overnight and intraday parts null.
--- Grain: one row a symbol and trading date. Inputs: raw.bars_1d.
--- Conditions on symbol reach the files; one on trade_date does not, since the bar before may be any time earlier.
+-- Daily returns without the effect of ex-dates: relative to the previous close that the exchange states, else to the
+-- last close. The return of a day without trades is 0; its overnight and intraday parts are null.
+-- Grain: one row for each symbol and trading date. Inputs: raw.bars_1d.
+-- Conditions on symbol reach the files; conditions on trade_date do not, because the bar before may be at any earlier
+-- time.
 CREATE OR REPLACE VIEW returns AS
 SELECT
   symbol,

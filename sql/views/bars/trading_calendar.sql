@@ -1,5 +1,5 @@
 -- The days on which a region traded, each with the session before and after it.
--- Grain: one row a region and trading date. Inputs: raw.trading_days.
+-- Grain: one row for each region and trading date. Inputs: raw.trading_days.
 CREATE OR REPLACE VIEW trading_calendar AS
 SELECT
   region,

@@ -1,6 +1,6 @@
--- Landed bars as they become bars of any period. In an aggregate the close of a bar without trades replaces prices that its
--- feed set to 0 (stated_price).
--- Grain: one row a symbol and landed bar. Inputs: the named table.
+-- Landed bars in the form from which bars of any period are made. For aggregates, prices that a feed set to 0 in a bar
+-- without trades are replaced by the bar's close (stated_price).
+-- Grain: one row for each symbol and landed bar. Inputs: the named table.
 CREATE OR REPLACE MACRO unadjusted_bars(bars, is_part) AS TABLE
 SELECT
   symbol,

@@ -1,6 +1,6 @@
--- Stretches of days of which the lake does not know whether a region traded: before its first known trading day, after the
--- newest, and gaps between two of them that no holiday explains.
--- Grain: one row a region and stretch. Inputs: raw.trading_days, is_unknown_stretch.
+-- Stretches of days on which a region may or may not have traded, as far as the lake knows: before its first known
+-- trading day, after the newest one, and in gaps that are too long for a holiday.
+-- Grain: one row for each region and stretch. Inputs: raw.trading_days, is_unknown_stretch.
 CREATE OR REPLACE VIEW unknown_spans AS
 SELECT region, after_date, before_date
 FROM (

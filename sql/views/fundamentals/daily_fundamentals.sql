@@ -1,8 +1,9 @@
--- Each daily bar with the instrument's metadata and the newest statements that had been announced by that date.
--- Among the statements announced by then: the greatest period_end, then the newest announcement of it. A late
--- restatement of an old quarter therefore never takes the place of a newer quarter.
--- A statement without an announcement date counts as announced on the day, at the exchange, that this lake first saw it.
--- Grain: one row a symbol and trading date. Inputs: bars_1d, instruments, raw.balance_sheet, raw.cash_flow, raw.income.
+-- Each daily bar with the instrument's metadata and the newest statements that had been announced by that date. Of the
+-- statements announced by then, the one with the greatest period_end is used, in its newest announcement. A late
+-- restatement of an old quarter therefore never replaces a newer quarter. A statement without an announcement date
+-- counts as announced on the day (in the exchange's zone) on which this lake first saw it.
+-- Grain: one row for each symbol and trading date. Inputs: bars_1d, instruments, raw.balance_sheet, raw.cash_flow,
+-- raw.income.
 -- Units: prices, amounts and statement items in the instrument's currency, as delivered; shares in shares.
 CREATE OR REPLACE VIEW daily_fundamentals AS
 SELECT

@@ -1,7 +1,7 @@
--- Each daily bar with what its company itself reported of its ratios and shares, as known at the end of the day: which period
--- and version that is, daily_fundamentals says. The ratios are those of the source, however it computes them: daily_valuation
--- has ratios that are computed here, of twelve months and of the day's price.
--- Grain: one row a symbol and trading date. Inputs: raw.bars_1d, raw.metrics, raw.shares.
+-- Each daily bar with the ratios and shares that its company reported, as known at the end of the day; the period and
+-- version are chosen as in daily_fundamentals. The ratios are computed by the source. daily_valuation has ratios that
+-- are computed here, from twelve months and the day's price.
+-- Grain: one row for each symbol and trading date. Inputs: raw.bars_1d, raw.metrics, raw.shares.
 -- Conditions on symbol and trade_date reach the files of the bars.
 CREATE OR REPLACE VIEW daily_metrics AS
 SELECT

@@ -1,8 +1,10 @@
--- Each daily bar with its company's value and ratios, made of nothing that was not known at the end of the day: the newest
--- reporting period known by then, in its newest version known by then, and the shares of the metadata of that day.
--- Grain: one row a symbol and trading date. Inputs: raw.bars_1d, balance_sheet_history, cash_flow_history,
+-- Each daily bar with its company's value and ratios, computed only from data that was known at the end of the day: the
+-- newest reporting period known by then, in its newest version known by then, and the numbers of shares in that day's
+-- metadata.
+-- Grain: one row for each symbol and trading date. Inputs: raw.bars_1d, balance_sheet_history, cash_flow_history,
 -- income_history, instrument_versions. Conditions on symbol and trade_date reach the files of the bars.
--- Units: currency of the listing for prices, of the statement for its items: they must be one for the ratios to hold.
+-- Units: currency of the listing for prices, of the statement for its items. The ratios are valid only if both are the
+-- same currency.
 CREATE OR REPLACE VIEW daily_valuation AS
 WITH newest_balance_sheet AS NOT MATERIALIZED (
   SELECT *

@@ -1,5 +1,7 @@
--- The versions of metrics that were the newest known at some time, from when until when: see known_statements.
--- Grain: one row a symbol and date from which another version was the newest known. Inputs: raw.metrics, known_statements.
+-- The versions of metrics that were the newest known ones at some time, with the dates between which they were: see
+-- known_statements.
+-- Grain: one row for each symbol and date from which another version was the newest known one. Inputs: raw.metrics,
+-- known_statements.
 CREATE OR REPLACE VIEW raw.known_metrics AS FROM known_statements('raw.metrics');
 
 COMMENT ON VIEW raw.known_metrics IS 'Versions of metrics that were the newest known at some time. One row a symbol and date from which another version was the newest known.';

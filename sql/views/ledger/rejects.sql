@@ -1,5 +1,5 @@
--- What was delivered and set aside, with its source and reason.
--- Grain: one row a defect. Inputs: raw.rejects.
+-- Rows that were delivered and set aside, with source and reason.
+-- Grain: one row for each defect. Inputs: raw.rejects.
 CREATE OR REPLACE VIEW rejects AS
 SELECT * FROM raw.rejects;
 

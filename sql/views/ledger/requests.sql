@@ -1,5 +1,5 @@
--- The ledger of what was asked of a service.
--- Grain: one row a request. Inputs: raw.requests.
+-- The ledger of the requests to a service.
+-- Grain: one row for each request. Inputs: raw.requests.
 CREATE OR REPLACE VIEW requests AS
 SELECT * FROM raw.requests;
 

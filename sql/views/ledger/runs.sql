@@ -1,5 +1,5 @@
--- Runs of pipelines, newest first when ordered by run_id descending.
--- Grain: one row a run. Inputs: raw.runs.
+-- Runs of pipelines. ORDER BY run_id DESC returns the newest first.
+-- Grain: one row for each run. Inputs: raw.runs.
 CREATE OR REPLACE VIEW runs AS
 SELECT *, finished_at - started_at AS took
 FROM raw.runs;

@@ -1,6 +1,7 @@
--- Bars that say one thing twice: two daily bars of one trading date, under two labels, and a daily bar with volume whose
--- prices, volume and amount are all those of the day before.
--- Grain: one row a symbol, trading date and rule. Inputs: raw.bars_1d. No two rows have the same key: landing replaces the earlier row.
+-- Daily bars that are repeated: two bars of one trading date with different labels, and a bar with volume whose prices,
+-- volume and amount all equal those of the day before.
+-- Grain: one row for each symbol, trading date and rule. Inputs: raw.bars_1d, in which no two rows have the same key,
+-- because a landing replaces the earlier row.
 CREATE OR REPLACE VIEW quality_duplicates AS
 SELECT symbol, trade_date, 'two bars on a date' AS rule, count(*) AS bars, min(close) AS close, region
 FROM raw.bars_1d

@@ -1,7 +1,8 @@
--- Sessions, and minutes within sessions, that are missing between a symbol's first bar and its last. Daily: sessions without
--- a bar, as a suspension or a fault of the source leaves them. Minutes: sessions without any, and in CN and HK, whose feeds
--- also contain minutes without trades, days with fewer minutes than the session has.
--- Grain: one row a table, symbol and unbroken stretch of like days. Inputs: raw.bars_1d, raw.bars_1m, raw.trading_days.
+-- Sessions, and minutes within sessions, that are missing between a symbol's first bar and its last. Daily bars:
+-- sessions without a bar, because of a suspension or a fault of the source. Minute bars: sessions without any bar and,
+-- in CN and HK, whose feeds also contain minutes without trades, days with fewer minutes than the session has.
+-- Grain: one row for each table, symbol and unbroken stretch of days with the same gap. Inputs: raw.bars_1d,
+-- raw.bars_1m, raw.trading_days.
 CREATE OR REPLACE VIEW quality_gaps AS
 WITH sessions AS NOT MATERIALIZED (
   SELECT region, trade_date, row_number() OVER (PARTITION BY region ORDER BY trade_date) AS nth
@@ -15,7 +16,7 @@ days AS NOT MATERIALIZED (
     CASE WHEN region IN ('CN', 'HK')
       THEN greatest(0, session_minutes(region) - count(*) FILTER (is_session_minute(region, local_time))) ELSE 0 END
   FROM (
-    -- The offset of both exchanges has been eight hours since they have had minute bars.
+    -- The offset of both exchanges from UTC has been eight hours for as long as they have had minute bars.
     SELECT symbol, region, trade_date, CAST(timezone('UTC', "timestamp") + INTERVAL 8 HOUR AS TIME) AS local_time
     FROM raw.bars_1m
   )

@@ -1,6 +1,6 @@
--- Bars whose prices contradict one another. A bar without trades whose open, high and low are all 0 says "none", and is not
--- one of them.
--- Grain: one row a bar and rule that it breaks. Inputs: raw.bars_1d, raw.bars_1m.
+-- Bars whose prices contradict one another. A bar without trades whose open, high and low are all 0 is not one of them,
+-- because 0 means that there is no price.
+-- Grain: one row for each bar and rule that it breaks. Inputs: raw.bars_1d, raw.bars_1m.
 CREATE OR REPLACE VIEW quality_ohlc AS
 WITH bars AS NOT MATERIALIZED (
   SELECT 'bars_1d' AS dataset, symbol, trade_date, "timestamp", open, high, low, close, volume, amount, region
@@ -20,7 +20,7 @@ judged AS NOT MATERIALIZED (
       CASE WHEN volume = 0 AND amount > 0 THEN 'amount without volume' END
     ], lambda rule: rule IS NOT NULL) AS rules
   FROM bars
-  -- Most bars are sound, and are left out before any list is made: a bar remains where a comparison is unknown.
+  -- Most bars are sound, and are left out before a list is made. A bar remains if a comparison is unknown.
   WHERE (
     low > 0 AND low <= open AND low <= close AND high >= open AND high >= close AND high < 1e300
     AND volume > 0 AND amount >= 0

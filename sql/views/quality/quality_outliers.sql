@@ -1,11 +1,12 @@
--- Days whose return is out of all proportion to the 60 bars before: more than 8 times their mean absolute log return, and
--- more than 15 percent. A split that the source does not state is one, as is a wrong price.
--- Grain: one row a symbol and trading date. Inputs: returns. Looks back only.
+-- Days whose return is extremely large compared with the 60 bars before: more than 8 times their mean absolute log
+-- return, and more than 15 percent. Reasons are a split that the source does not state, or a wrong price.
+-- Grain: one row for each symbol and trading date. Inputs: returns. Only earlier bars are used.
 CREATE OR REPLACE VIEW quality_outliers AS
 SELECT symbol, trade_date, base, close, simple_return, usual_return, abs(log_return) / usual_return AS times, region
 FROM (
   SELECT *,
-    -- A sum of whole numbers: one of binary fractions would depend on the order that the engine adds them in.
+    -- A sum of whole numbers is used, because a sum of binary fractions would depend on the order in which the engine
+    -- adds them.
     sum(CAST(round(abs(log_return) * 1e12) AS BIGINT)) OVER before / 1e12 / count(log_return) OVER before AS usual_return,
     count(log_return) OVER before AS bars_before
   FROM returns

@@ -1,6 +1,6 @@
--- Stretches of five daily bars or more with one and the same open, high, low and close. With volume, a source repeats itself;
--- without, the instrument was suspended, or holidays were filled up.
--- Grain: one row a symbol and stretch. Inputs: raw.bars_1d.
+-- Stretches of five or more daily bars with the same open, high, low and close. With volume, the source has repeated a
+-- bar; without volume, the instrument was suspended, or the source fills holidays.
+-- Grain: one row for each symbol and stretch. Inputs: raw.bars_1d.
 CREATE OR REPLACE VIEW quality_stale AS
 SELECT symbol, min(trade_date) AS first_date, max(trade_date) AS last_date, count(*) AS bars,
   count(*) FILTER (volume > 0) AS traded, min(close) AS close, region

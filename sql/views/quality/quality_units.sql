@@ -1,6 +1,7 @@
--- Bars whose amount and volume do not fit their prices: amount / (volume x lot) lies outside of low to high, however volume
--- and amount were rounded. A ratio near 100 or 0.01 shows volume in another unit, one near 1000 or 10000 an amount in another unit.
--- Grain: one row a bar. Inputs: raw.bars_1d, raw.bars_1m.
+-- Bars whose amount and volume do not fit their prices: amount / (volume x lot) is not between low and high, even if
+-- the rounding of volume and amount is considered. A ratio near 100 or 0.01 shows volume in another unit, one near 1000
+-- or 10000 an amount in another unit.
+-- Grain: one row for each bar. Inputs: raw.bars_1d, raw.bars_1m.
 CREATE OR REPLACE VIEW quality_units AS
 WITH bars AS NOT MATERIALIZED (
   SELECT 'bars_1d' AS dataset, symbol, trade_date, "timestamp", low, high, close, volume, lot, amount, region,

@@ -1,5 +1,5 @@
 -- Current exchanges, with the number of instruments on each.
--- Grain: one row an exchange. Inputs: raw.exchanges (every version ever seen).
+-- Grain: one row for each exchange. Inputs: raw.exchanges (every version ever seen).
 CREATE OR REPLACE VIEW exchanges AS
 SELECT exchange, region, "count", valid_from AS known_since
 FROM raw.exchanges

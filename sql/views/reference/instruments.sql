@@ -1,5 +1,5 @@
 -- Current instrument metadata.
--- Grain: one row a symbol. Inputs: raw.instruments (every version ever seen).
+-- Grain: one row for each symbol. Inputs: raw.instruments (every version ever seen).
 CREATE OR REPLACE VIEW instruments AS
 SELECT * EXCLUDE (valid_from, valid_to), valid_from AS known_since
 FROM raw.instruments

@@ -1,6 +1,6 @@
--- Instruments as they were known at the end of a date, delisted ones included: research free of survivorship bias from
--- the first snapshot on.
--- Grain: one row a symbol. Inputs: instrument_versions.
+-- Instruments as they were known at the end of a date, including instruments that were delisted later, so that research
+-- has no survivorship bias from the first snapshot on.
+-- Grain: one row for each symbol. Inputs: instrument_versions.
 CREATE OR REPLACE MACRO instruments_asof(as_of) AS TABLE
 SELECT *
 FROM instrument_versions

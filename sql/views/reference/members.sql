@@ -1,6 +1,6 @@
 -- Members of a universe as they were known at the end of a date. Before the first snapshot of the universe, its members
--- are assumed to have been those of that snapshot: who had left until then is not known.
--- Grain: one row a symbol. Inputs: raw.universe_members.
+-- are assumed to be those of that snapshot; members that had left before it are not known.
+-- Grain: one row for each symbol. Inputs: raw.universe_members.
 CREATE OR REPLACE MACRO members(universe, as_of := NULL) AS TABLE
 SELECT symbol, CASE WHEN seen_from <= day THEN 'observed' ELSE 'assumed' END AS known, seen_from, seen_to, region
 FROM (

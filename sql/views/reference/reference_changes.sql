@@ -1,7 +1,8 @@
--- What changed from one snapshot of reference data or statements to a later one, and when this lake saw it.
--- Grain: one row a change; of a restatement one row a field that differs. Inputs: raw.instruments, raw.universes,
--- raw.universe_members, raw.balance_sheet, raw.cash_flow, raw.income, raw.metrics, raw.shares (every version ever seen).
--- What the first snapshot brought is no change. Metadata that changes daily (limits, shares) is left to the raw tables.
+-- Changes from one snapshot of reference data or statements to a later one, and when this lake saw them.
+-- Grain: one row for each change; for a restatement one row for each field that differs. Inputs: raw.instruments,
+-- raw.universes, raw.universe_members, raw.balance_sheet, raw.cash_flow, raw.income, raw.metrics, raw.shares (every
+-- version ever seen). The content of the first snapshot is not a change. Metadata that changes daily (limits, shares)
+-- is left to the raw tables.
 CREATE OR REPLACE VIEW reference_changes AS
 WITH instrument_versions AS (
   SELECT symbol, region, name, valid_from, valid_to,

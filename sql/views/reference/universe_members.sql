@@ -1,5 +1,5 @@
 -- Current members of universes.
--- Grain: one row a universe and symbol. Inputs: raw.universe_members (every spell of membership ever seen).
+-- Grain: one row for each universe and symbol. Inputs: raw.universe_members (every period of membership ever seen).
 CREATE OR REPLACE VIEW universe_members AS
 SELECT id, symbol, region, valid_from AS known_since
 FROM raw.universe_members

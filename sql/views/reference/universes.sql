@@ -1,5 +1,5 @@
 -- Current universes.
--- Grain: one row a universe. Inputs: raw.universes (every version ever seen).
+-- Grain: one row for each universe. Inputs: raw.universes (every version ever seen).
 CREATE OR REPLACE VIEW universes AS
 SELECT * EXCLUDE (valid_from, valid_to), valid_from AS known_since
 FROM raw.universes

@@ -1,5 +1,6 @@
--- A price, adjusted by the value of its day's stretch. A price of 0 is a feed's way to say "none", and stays so.
--- Grain: one value a price. Inputs: a value of adjustment_steps, null where there is none.
+-- A price, adjusted by the value of its day's stretch. A price of 0, which means that there is no price, is not
+-- changed.
+-- Grain: one value for each price. Inputs: a value of adjustment_steps, null where there is none.
 -- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO adjusted_price(price, adjustment, step) AS
   CASE

@@ -1,6 +1,6 @@
--- Whether the exchange restated the previous close: it differs from the close of the bar before by more than binary
--- fractions do.
--- Grain: one value a bar. Inputs: last_close, prev_close.
+-- Whether the exchange restated the previous close: it differs from the close of the bar before by more than a rounding
+-- error.
+-- Grain: one value for each bar. Inputs: last_close, prev_close.
 -- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO is_ex_event(last_close, prev_close) AS
   prev_close > 0 AND last_close > 0 AND isfinite(last_close / prev_close) AND abs(last_close / prev_close - 1) >= 1e-9;

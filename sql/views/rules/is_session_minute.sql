@@ -1,6 +1,6 @@
 -- Whether a bar that ends at a time of day is one of the regular session's minutes. The bar of the opening auction is
--- none.
--- Grain: one value a minute bar. Inputs: region, local_time.
+-- not one of them.
+-- Grain: one value for each minute bar. Inputs: region, local_time.
 -- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO is_session_minute(region, local_time) AS
   CASE region

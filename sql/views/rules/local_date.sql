@@ -1,5 +1,5 @@
--- The local date of the exchange at an instant; the zone of the client does not matter.
--- Grain: one value an instant. Inputs: an instant and a region.
+-- The local date of the exchange at an instant, independent of the zone of the client.
+-- Grain: one value for each instant. Inputs: an instant and a region.
 -- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO local_date(instant, region) AS
   CASE region

@@ -1,7 +1,7 @@
--- The instant that the local times of a trading date count from: noon in the exchange's zone less twelve hours, which
--- holds in all trading hours, even on the day of a change of clocks. Mainland China and Hong Kong have changed none since
--- 1992, so that no zone's table is asked there: it takes longer than all else that is done with a bar.
--- Grain: one value a date. Inputs: a trading date and a region.
+-- The instant from which the local times of a trading date are counted: noon in the exchange's zone minus twelve hours,
+-- which is right in all trading hours, even on a day on which clocks change. Mainland China and Hong Kong have not
+-- changed their clocks since 1992, so no zone is looked up there: this would take longer than all other work for a bar.
+-- Grain: one value for each date. Inputs: a trading date and a region.
 -- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO local_midnight(trade_date, region) AS
   CASE

@@ -1,5 +1,5 @@
 -- Shares in one unit of the volume in which a region's bars are served.
--- Grain: one value a region. Inputs: region.
+-- Grain: one value for each region. Inputs: region.
 -- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO region_lot(region) AS
   CASE region

@@ -1,8 +1,8 @@
--- The end of the session's bar that a minute bar belongs to. Each part of the session has a separate grid, anchored at
--- its opening, and its last bar ends with it: an hour of the Chinese morning ends at 10:30 and 11:30. The opening
--- auction's bar, labelled with the opening itself (CN, HK), goes into the first bar. A minute before a part, or after the
--- last one, goes to the bar whose end on that grid covers it.
--- Grain: one value a minute bar. Inputs: its region, its own label and the length of the bars, both in milliseconds.
+-- The end of the session's bar to which a minute bar belongs. Each part of the session has a separate grid, anchored at
+-- its opening, and its last bar ends with it: hours of the Chinese morning end at 10:30 and 11:30. The opening
+-- auction's bar, labelled with the opening itself (CN, HK), belongs to the first bar. A minute before a part, or after
+-- the last one, belongs to the bar on that grid that contains it.
+-- Grain: one value for each minute bar. Inputs: its region, its label and the length of the bars, both in milliseconds.
 -- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO session_bar_end(region, local_ms, step_ms) AS
   CASE region

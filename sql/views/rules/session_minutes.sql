@@ -1,5 +1,5 @@
--- How many one-minute bars a region's regular session has. The bar of the opening auction is not counted.
--- Grain: one value a region. Inputs: region.
+-- The number of one-minute bars in a region's regular session. The bar of the opening auction is not counted.
+-- Grain: one value for each region. Inputs: region.
 -- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO session_minutes(region) AS
   CASE region

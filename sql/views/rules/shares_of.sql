@@ -1,5 +1,6 @@
--- The shares of a volume. More than an int64 has become its largest value, so that one such bar fails no query.
--- Grain: one value a volume. Inputs: volume, lot.
+-- The number of shares of a volume. A number that is too large for an int64 becomes the largest int64, so that such a
+-- bar does not make a query fail.
+-- Grain: one value for each volume. Inputs: volume, lot.
 -- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO shares_of(volume, lot) AS
   CASE

@@ -1,6 +1,6 @@
--- The price of a bar as an aggregate takes it: some feeds set open, high and low of a bar without trades to 0, and its
--- close replaces them. It takes unadjusted prices: an additive adjustment can make a price 0.
--- Grain: one value a price. Inputs: price, close.
+-- The price of a bar for aggregates. Some feeds set open, high and low of a bar without trades to 0; they are replaced
+-- by its close. The price must be unadjusted, because an additive adjustment can make a price 0.
+-- Grain: one value for each price. Inputs: price, close.
 -- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO stated_price(price, close) AS
   CASE

@@ -1,5 +1,5 @@
 -- Balance sheets, the newest version of each period.
--- Grain: one row a symbol and reporting period. Inputs: raw.balance_sheet (every version ever seen).
+-- Grain: one row for each symbol and reporting period. Inputs: raw.balance_sheet (every version ever seen).
 CREATE OR REPLACE VIEW balance_sheet AS
 SELECT *
 FROM raw.balance_sheet

@@ -1,6 +1,7 @@
--- Balance sheets as they were known from each date on, with ratios and changes that use no version that was not known yet.
--- A version changes the rows of its own period, and those of the periods a quarter and a year later that compare with it.
--- Grain: one row a symbol, period and date on which something of it became known. Inputs: raw.balance_sheet.
+-- Balance sheets as they were known from each date on, with ratios and changes that use only versions known by then. A
+-- version changes the rows of its period, and those of the periods a quarter and a year later, which are compared with
+-- it.
+-- Grain: one row for each symbol, period and date on which a part of it became known. Inputs: raw.balance_sheet.
 -- Units: items in the currency of the statement, as reported; ratios as plain numbers.
 CREATE OR REPLACE VIEW balance_sheet_history AS
 WITH versions AS NOT MATERIALIZED (
@@ -25,7 +26,8 @@ WITH versions AS NOT MATERIALIZED (
   ) AS item
   FROM raw.balance_sheet
 ),
--- Each version with the periods whose rows use it, and its role there: 0 the period itself, else the number of months before it.
+-- Each version with the periods whose rows use it, and its role there: 0 the period itself, else the number of months
+-- before it.
 parts AS NOT MATERIALIZED (
   SELECT symbol, region, first_seen_at, known_from, item, part.role AS role,
     last_day(month + to_months(part.months)) AS month

@@ -1,5 +1,5 @@
 -- Cash flow statements, the newest version of each period.
--- Grain: one row a symbol and reporting period. Inputs: raw.cash_flow (every version ever seen).
+-- Grain: one row for each symbol and reporting period. Inputs: raw.cash_flow (every version ever seen).
 CREATE OR REPLACE VIEW cash_flow AS
 SELECT *
 FROM raw.cash_flow

@@ -1,8 +1,8 @@
--- Cash flow statements as they were known from each date on, with quarters, twelve months and changes that use no version
--- that was not known yet. Reports cumulate from the first of January, as Chinese law has it and as the service delivers
--- those of Hong Kong (half-years) and the United States. A company whose fiscal year ends in another month has flows here
--- that cannot be cut at January: of those only the items as reported hold.
--- Grain: one row a symbol, period and date on which something of it became known. Inputs: raw.cash_flow.
+-- Cash flow statements as they were known from each date on, with quarters, twelve months and changes that use only
+-- versions known by then. Flows in reports are cumulated from 1 January, as Chinese law requires and as the service
+-- delivers those of Hong Kong (half-years) and the United States. If the fiscal year of a company ends in another
+-- month, only its items as reported are valid, because its flows cannot be divided at January.
+-- Grain: one row for each symbol, period and date on which a part of it became known. Inputs: raw.cash_flow.
 -- Units: items in the currency of the statement, as reported; ratios as plain numbers.
 CREATE OR REPLACE VIEW cash_flow_history AS
 WITH versions AS NOT MATERIALIZED (
@@ -18,7 +18,8 @@ WITH versions AS NOT MATERIALIZED (
   ) AS item
   FROM raw.cash_flow
 ),
--- Each version with the periods whose rows use it, and its role there: 0 the period itself, -1 the fiscal year before it, else the number of months before it.
+-- Each version with the periods whose rows use it, and its role there: 0 the period itself, -1 the fiscal year before
+-- it, else the number of months before it.
 parts AS NOT MATERIALIZED (
   SELECT symbol, region, first_seen_at, known_from, item, part.role AS role,
     last_day(month + to_months(part.months)) AS month

@@ -1,5 +1,5 @@
 -- Income statements, the newest version of each period.
--- Grain: one row a symbol and reporting period. Inputs: raw.income (every version ever seen).
+-- Grain: one row for each symbol and reporting period. Inputs: raw.income (every version ever seen).
 CREATE OR REPLACE VIEW income AS
 SELECT *
 FROM raw.income

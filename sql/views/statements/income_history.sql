@@ -1,10 +1,10 @@
--- Income statements as they were known from each date on, with twelve months, margins and growth that use no version that was
--- not known yet. Reports cumulate from the first of January, as Chinese law has it. Of other regions the fiscal year is taken
--- to be the calendar year only where the revenues that were known show it: none of the year before this period is larger, and
--- the last December's is larger than both this period's and that of a year before. Of a December the revenue of March must
--- be known, or, of reports of half-years, that of June: otherwise the start of the fiscal year may be what is not known.
--- Where it is not shown, the twelve months are null.
--- Grain: one row a symbol, period and date on which something of it became known. Inputs: raw.income.
+-- Income statements as they were known from each date on, with twelve months, margins and growth that use only versions
+-- known by then. Flows in reports are cumulated from 1 January, as Chinese law requires. In other regions the fiscal
+-- year counts as the calendar year only if the known revenues show it: no revenue in the year before this period is
+-- larger, and the last December's is larger than both this period's and that of a year before. For a December, the
+-- revenue of March must be known, or, for half-yearly reports, that of June; otherwise the start of the fiscal year may
+-- be unknown. If the revenues do not show it, the twelve months are null.
+-- Grain: one row for each symbol, period and date on which a part of it became known. Inputs: raw.income.
 -- Units: items in the currency of the statement, as reported; ratios as plain numbers.
 CREATE OR REPLACE VIEW income_history AS
 WITH versions AS NOT MATERIALIZED (
@@ -24,7 +24,8 @@ WITH versions AS NOT MATERIALIZED (
   ) AS item
   FROM raw.income
 ),
--- Each version with the periods whose rows use it, and its role there: 0 the period itself, -1 the fiscal year before it, else the number of months before it.
+-- Each version with the periods whose rows use it, and its role there: 0 the period itself, -1 the fiscal year before
+-- it, else the number of months before it.
 parts AS NOT MATERIALIZED (
   SELECT symbol, region, first_seen_at, known_from, item, part.role AS role,
     last_day(month + to_months(part.months)) AS month
@@ -35,7 +36,8 @@ parts AS NOT MATERIALIZED (
     FROM versions
   )
 ),
--- Structures of other periods have only the items that are used: a window over structures of all items takes nearly twice as long.
+-- Structures of other periods have only the items that are used: a window over structures of all items takes nearly
+-- twice as long.
 states AS NOT MATERIALIZED (
   SELECT symbol, region, month, known_from,
     last_value(CASE WHEN role = 0 THEN item END IGNORE NULLS) OVER states AS this,

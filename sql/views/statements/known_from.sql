@@ -1,6 +1,6 @@
--- The date from which a version of a statement counts as known: its announcement; without one, the date at the exchange
--- on which this lake first saw it.
--- Grain: one value a version. Inputs: announce_date, first_seen_at and region of raw.balance_sheet or raw.cash_flow.
+-- The date from which a version of a statement counts as known: the date of its announcement; without one, the date (in
+-- the exchange's zone) on which this lake first saw it.
+-- Grain: one value for each version. Inputs: announce_date, first_seen_at and region of a table of statements.
 CREATE OR REPLACE MACRO known_from(announce_date, first_seen_at, region) AS
   coalesce(announce_date, local_date(first_seen_at, region));
 

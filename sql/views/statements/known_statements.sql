@@ -1,7 +1,8 @@
--- The versions of a table of statements that were the newest known at some time, from when until when. Among the statements known
--- on a day: the greatest period_end, then the version of it that was known last. A late restatement of an old quarter therefore
--- never takes the place of a newer quarter.
--- Grain: one row a symbol and date from which another version was the newest known. Inputs: the named table, known_from.
+-- The versions of a table of statements that were the newest known ones at some time, with the dates between which they
+-- were. Of the statements known on a day, the newest is the one with the greatest period_end, in the version that
+-- became known last. A late restatement of an old quarter therefore never replaces a newer quarter.
+-- Grain: one row for each symbol and date from which another version was the newest known one. Inputs: the named table,
+-- known_from.
 CREATE OR REPLACE MACRO known_statements(statements) AS TABLE
 SELECT *, coalesce(lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from), DATE '9999-12-31') AS known_to
 FROM (

@@ -1,5 +1,5 @@
 -- Key figures of reporting periods, the newest version of each period.
--- Grain: one row a symbol and reporting period. Inputs: raw.metrics (every version ever seen).
+-- Grain: one row for each symbol and reporting period. Inputs: raw.metrics (every version ever seen).
 CREATE OR REPLACE VIEW metrics AS
 SELECT *
 FROM raw.metrics

@@ -1,5 +1,5 @@
--- A change relative to the size of what it started from: of a loss that halves, +0.5.
--- Grain: one value a pair. Inputs: two values of one unit.
+-- A change relative to the absolute value before it: for a loss that halves, it is +0.5.
+-- Grain: one value for each pair. Inputs: two values in the same unit.
 CREATE OR REPLACE MACRO relative_change(now, before) AS
   CASE WHEN before <> 0 THEN (now - before) / abs(before) END;
 

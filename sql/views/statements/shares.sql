@@ -1,7 +1,7 @@
--- Numbers of shares: the newest version of each period that is reported; of a symbol without any, the numbers of its
--- instrument's snapshots, one row for each snapshot whose numbers differ from those before.
--- Grain: one row a symbol and period; of a derived row the period is the day, at the exchange, on which this lake saw the
--- snapshot. Inputs: raw.shares (every version ever seen), raw.instruments.
+-- Numbers of shares: the newest version of each reported period. For a symbol without reported numbers: those in the
+-- snapshots of its instrument, one row for each snapshot whose numbers differ from those before.
+-- Grain: one row for each symbol and period; the period of a row from a snapshot is the day (in the exchange's zone) on
+-- which this lake saw the snapshot. Inputs: raw.shares (every version ever seen), raw.instruments.
 -- Units: shares.
 CREATE OR REPLACE VIEW shares AS
 WITH days AS NOT MATERIALIZED (

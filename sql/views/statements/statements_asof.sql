@@ -1,6 +1,6 @@
--- Statements as they were known at the end of a date: of each period the newest version known by then, with the ratios,
--- quarters, twelve months and changes that follow from what was known.
--- Grain: one row a symbol and month of reporting. Inputs: balance_sheet_history, cash_flow_history,
+-- Statements as they were known at the end of a date: for each period the newest version known by then, with ratios,
+-- quarters, twelve months and changes that are computed only from known versions.
+-- Grain: one row for each symbol and month of reporting. Inputs: balance_sheet_history, cash_flow_history,
 -- income_history.
 CREATE OR REPLACE MACRO statements_asof(as_of := NULL) AS TABLE
 SELECT

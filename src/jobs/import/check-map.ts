@@ -4,7 +4,7 @@ import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { UNIVERSES } from "../../schema/reference.js";
 
-/** Valid names of extra statement fields: a table of statements gets a column for each. */
+/** Valid names of extra statement fields. A table of statements gets a column for each field. */
 const FIELD = /^[A-Za-z_]\w{0,62}$/;
 
 /**
@@ -23,7 +23,7 @@ export function checkMap(table: TableSchema, map: Readonly<Record<string, string
   }
 }
 
-/** Columns that a file may give. */
+/** The columns of a table for which a file may have values. */
 function targetsOf(table: TableSchema): string[] {
   if (table.name.startsWith("bars_")) return ["symbol", "timestamp", ...KLINE_COLUMNS.map((c) => c.name)];
   const own = table.columns.map((c) => c.name).filter((name) => !name.startsWith("valid_"));

@@ -6,12 +6,12 @@ import { createGunzip } from "node:zlib";
 import { BarlakeError, messageOf } from "../../core/errors.js";
 
 const ZSTD_MAGIC = 0xfd2fb528;
-/** Frames without data: 16 magic numbers. */
+/** The first of the 16 magic numbers of frames without data. */
 const SKIPPABLE = 0x184d2a50;
-/** Bytes of a frame's content size and dictionary id, by their flags. */
+/** Bytes of a frame's content size and of its dictionary id, by the flags in its header. */
 const CONTENT_SIZE_BYTES = [0, 2, 4, 8];
 const DICTIONARY_BYTES = [0, 1, 2, 4];
-/** A block of one repeated byte. */
+/** The type of a block that repeats one byte. */
 const RLE_BLOCK = 1;
 
 /**

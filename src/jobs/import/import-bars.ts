@@ -11,14 +11,14 @@ import type { ImportOptions } from "./import-options.js";
 import { rowSymbolSql } from "./row-symbol.js";
 import { findColumn, type Source, textSql } from "./source.js";
 
-/** A start label is moved by this to the end of its minute. */
+/** The amount by which a start label is moved to the end of its minute. */
 const MINUTE = "INTERVAL 1 MINUTE";
 
 /**
- * Reads one file of bars into the staged ones; rows that are not bars go to the rejects, with their line.
+ * Reads one file of bars into the staged rows. Rows that are not bars go to the rejects, with their line.
  *
- * @returns remarks on the file for the user.
- * @throws {UsageError} when the file lacks a column that a bar must have.
+ * @returns remarks about the file for the user.
+ * @throws {UsageError} where the file lacks a column that a bar must have.
  */
 export async function readBars(
   session: Session,
@@ -70,7 +70,10 @@ export async function readBars(
   return await remarks(session, bars, source, column("amount") !== undefined, options);
 }
 
-/** Epoch milliseconds, a date, or a date and time; values without an offset are read in the exchange's zone. */
+/**
+ * SQL of an instant: from epoch milliseconds, a date, or a date and time. Values without an offset are in the
+ * exchange's zone.
+ */
 function instantSql(text: string, region: string): string {
   const local = (value: string): string =>
     perRegion(region, ({ zone }) => `(${value}) AT TIME ZONE ${literal(zone)}`);
@@ -89,7 +92,7 @@ function numberSql(name: string, integer: boolean): string {
     WHEN ${whole} THEN TRY_CAST(TRY_CAST(${text} AS DOUBLE) AS BIGINT) END`;
 }
 
-/** Why a row is not a bar: the rule and the reason, or null. */
+/** SQL of the rule and the reason why a row is not a bar; null where it is one. */
 function ruleSql(names: readonly string[]): string {
   const tests = [
     `WHEN symbol IS NULL THEN ['bad_symbol', 'the symbol is empty']`,

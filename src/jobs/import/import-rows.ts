@@ -17,7 +17,7 @@ import type { ImportOptions } from "./import-options.js";
 import { columnSymbolSql } from "./row-symbol.js";
 import { dateSql, findColumn, type Source, textSql } from "./source.js";
 
-/** Reads one file of instruments into the staged ones; code, exchange and region follow from the symbol. */
+/** Reads one file of instruments into the staged rows. Code, exchange and region are derived from the symbol. */
 export async function readInstruments(
   session: Session,
   table: TableSchema,
@@ -68,7 +68,8 @@ export async function readInstruments(
 }
 
 /**
- * The variant of `ext` that a service would give an instrument of the symbol's region, if the file has a member of it.
+ * SQL of the variant of `ext` that a service would use for an instrument of the symbol's region; null where the file
+ * has no member of it.
  */
 function extTypeSql(column: (name: string) => string | undefined): string {
   const members = INSTRUMENT_EXT.flatMap(({ name }) => column(name) ?? []).map(textSql);
@@ -76,7 +77,7 @@ function extTypeSql(column: (name: string) => string | undefined): string {
   return `CASE WHEN coalesce(${members.join(", ")}) IS NOT NULL THEN lower(${regionSql("symbol")}) || '_equity' END`;
 }
 
-/** Reads one file of statements: every numeric column lands, under its own or its mapped name. */
+/** Reads one file of statements. Every numeric column lands, under its name or the mapped one. */
 export async function readStatements(
   session: Session,
   table: TableSchema,
@@ -120,7 +121,7 @@ export async function readStatements(
   return dropped.length > 0 ? [`${source.path}: columns that are not numbers: ${dropped.join(", ")}`] : [];
 }
 
-/** Reads one file of universes: `symbols` as a list, or a `symbol` in each row. */
+/** Reads one file of universes: `symbols` is a list, or each row has a `symbol`. */
 export async function readUniverses(
   session: Session,
   source: Source,

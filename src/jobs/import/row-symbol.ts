@@ -13,8 +13,8 @@ const SUFFIX = `\\.(${EXCHANGES.join("|")})$`;
 type SymbolOptions = Pick<ImportOptions, "symbol" | "exchange">;
 
 /**
- * The symbol that each row gives in a column, as services write it: `AAPL` becomes `AAPL.US` where the exchange is given
- * as US. SQL; null where the row has none.
+ * SQL of the symbol in a column, as services write it: `AAPL` becomes `AAPL.US` where the exchange option is US. Null
+ * where the row has no symbol.
  */
 export function columnSymbolSql(text: string, { exchange }: SymbolOptions): string {
   if (exchange === undefined) return canonicalSymbolSql(text);
@@ -23,7 +23,7 @@ export function columnSymbolSql(text: string, { exchange }: SymbolOptions): stri
 }
 
 /**
- * The symbol of a row: the given one of all rows, else that of its column, else that of the file's name. SQL.
+ * SQL of the symbol of a row: the option for all rows, else the one in its column, else the one in the file's name.
  *
  * @throws {UsageError} where a file has none of these.
  */
@@ -40,9 +40,9 @@ export function rowSymbolSql(source: Source, column: string | undefined, options
 }
 
 /**
- * Checks what was given for the symbols of files.
+ * Checks the options about the symbols of files.
  *
- * @throws {UsageError} for an unknown exchange, a symbol that is none, and one symbol for several files.
+ * @throws {UsageError} for an unknown exchange, a text that is not a symbol, and one symbol for several files.
  */
 export function checkSymbolOptions({ symbol, exchange }: SymbolOptions, files: readonly string[]): void {
   if (exchange !== undefined && !EXCHANGES.includes(exchange)) {

@@ -33,9 +33,9 @@ export type ImportTable = (typeof IMPORTABLE)[number];
 
 /** The result of an import. */
 export interface ImportReport {
-  /** The run of the ledger, under which rejects are listed. */
+  /** The id of the run in the ledger, under which its rejects are listed. */
   readonly runId: string;
-  /** Files that were read. */
+  /** Number of files that were read. */
   readonly files: number;
   readonly landed: readonly LandReport[];
   /** Rows that were set aside, by rule and reason. */
@@ -44,7 +44,7 @@ export interface ImportReport {
   readonly remarks: readonly string[];
 }
 
-/** An import whose rows have landed, wholly or in part, and that failed after that. */
+/** The error of an import that failed after its rows had landed, completely or in part. */
 export class UnfinishedImport extends LakeError {
   /** What has landed. */
   readonly report: ImportReport;
@@ -61,7 +61,7 @@ interface Import {
   readonly session: Session;
   readonly table: TableSchema;
   readonly rejects: Rejects;
-  /** The rows of all files that are to land. */
+  /** The rows to land, from all files. */
   readonly staged: TempTable;
   /** The members of universes, where these are imported. */
   readonly members: TempTable;
@@ -69,13 +69,13 @@ interface Import {
 
 /**
  * Imports files of one kind into a table, in one commit. Rows that break the schema are stored in `rejects/` with file,
- * line and reason; a file that cannot be read is set aside as a whole; the rest lands. Rows that an earlier import set
- * aside (same file, line and reason) are counted, but not stored again.
+ * line and reason; a file that cannot be read is set aside as a whole; all other rows land. Rows that an earlier import
+ * set aside (same file, line and reason) are counted, but not stored again.
  *
  * @param onFile called after each file, for a progress bar.
- * @throws {UsageError} for a map to an unknown column or an impossible symbol, and when the only file lacks a column that the table needs;
- *   {@link BarlakeError} when a compressed file is truncated; {@link UnfinishedImport} when an error followed a landing; the
- *   signal's reason once it aborts, when nothing has landed.
+ * @throws {UsageError} for a map to an unknown column or an impossible symbol, and when the only file lacks a column
+ *   that the table needs; {@link BarlakeError} when a compressed file is truncated; {@link UnfinishedImport} when an
+ *   error followed a landing; the signal's reason if it aborts before anything has landed.
  */
 export async function runImport(
   lake: Lake,
@@ -104,7 +104,7 @@ export async function runImport(
       await using source = await openSource(session, path, name, rejects);
       remarks.push(...(await readFile(work, source, options)));
     } catch (error) {
-      // The statement that an interrupt ended says nothing about the file.
+      // If the user's interrupt ended the statement, its error is not about the file.
       options.signal?.throwIfAborted();
       if (error instanceof BarlakeError && !(error instanceof QueryError) && files.length === 1) throw error;
       await rejectFile(rejects, name, path, error);
@@ -155,7 +155,7 @@ async function readFile(
   return readStatements(session, table, source, staged.name, options);
 }
 
-/** Lands the staged rows. It yields after each table, so that a later error does not hide what has landed. */
+/** Lands the staged rows. It yields after each table, so that a later error does not hide what has already landed. */
 async function* land(
   { session, table, rejects, staged, members }: Import,
   lake: Lake,

@@ -7,10 +7,10 @@ import { TempTable } from "../../db/session/temp-table.js";
 import type { Rejects } from "../../lake/land/rejects.js";
 import { expectWhole } from "./check-text-file.js";
 
-/** A user's file, as DuckDB sees it. Its end drops the temporary tables of a CSV file. */
+/** A user's file, as DuckDB reads it. Disposing of it drops the temporary tables of a CSV file. */
 export interface Source extends AsyncDisposable {
   readonly path: string;
-  /** A SELECT of the file's columns, and `line`: the line in a CSV file, the row (from 1) in others. */
+  /** A SELECT of the file's columns, and of `line`: the line in a CSV file, the row number (from 1) in other files. */
   readonly sql: string;
   readonly columns: readonly string[];
 }
@@ -76,9 +76,9 @@ interface CsvTables {
   readonly rows: TempTable;
   /** Malformed lines; DuckDB creates it. */
   readonly errors: TempTable;
-  /** What was read; DuckDB creates it. */
+  /** Facts about the read; DuckDB creates it. */
   readonly scans: TempTable;
-  /** The lines after which the numbers of the other rows are one too low for each malformed line. */
+  /** The lines of malformed rows: after each of them, the numbers of the other rows are one too low. */
   readonly shifts: TempTable;
 }
 
@@ -97,13 +97,14 @@ async function dropAll(tables: CsvTables): Promise<void> {
 
 const LINE = "__line";
 
-/** Escapes a path, so that DuckDB reads this one file and not a pattern. */
+/** Escapes a path, so that DuckDB reads this one file, and does not treat the path as a pattern. */
 function exactPath(path: string): string {
   return path.replaceAll(/[*?[]/g, "[$&]");
 }
 
 /**
- * Moves the lines that the CSV reader refused to the rejects. @returns the SQL of the true line number of the others.
+ * Adds the lines that the CSV reader rejected to the rejects. @returns the SQL of the true line number of the other
+ * rows.
  */
 async function rejectMalformed(
   session: Session,
@@ -136,11 +137,7 @@ async function describe(session: Session, path: string, sql: string, line: strin
   };
 }
 
-/**
- * The file's column for a column of the lake: the mapped one, else one of the same name or a usual alias.
- *
- * @throws {UsageError} when a mapped column is not in the file.
- */
+/** The file's column for a column of the lake: the mapped column, else one with the same name or a usual alias. */
 export function findColumn(
   source: Source,
   name: string,
@@ -160,25 +157,25 @@ export function findColumn(
   return undefined;
 }
 
-/** The text of a column, trimmed, null where empty; null for a column that the file does not have. */
+/** SQL of the trimmed text of a column; null where it is empty, and for a column that the file does not have. */
 export function textSql(column: string | undefined): string {
   return column === undefined
     ? "CAST(NULL AS VARCHAR)"
     : `nullif(trim(CAST(${ident(column)} AS VARCHAR)), '')`;
 }
 
-/** A date written as YYYY-MM-DD or YYYYMMDD; null for other text. */
+/** SQL of a date from a text in the form YYYY-MM-DD or YYYYMMDD; null for any other text. */
 export function dateSql(text: string): string {
   return `CASE WHEN regexp_full_match(${text}, '\\d{8}') THEN CAST(try_strptime(${text}, '%Y%m%d') AS DATE)
     ELSE TRY_CAST(${text} AS DATE) END`;
 }
 
-/** The file's name without folder and endings: where it is a symbol, all rows are of that symbol. */
+/** The file's name without folder and extensions. If it is a symbol, all rows are of that symbol. */
 export function stemOf(path: string): string {
   return basename(path).replace(FORMATS, "");
 }
 
-/** Sets a whole file aside. */
+/** Adds a whole file to the rejects. */
 export async function rejectFile(
   rejects: Rejects,
   dataset: string,

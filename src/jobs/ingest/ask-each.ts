@@ -6,8 +6,9 @@ import type { RequestSender } from "../run/request/request-sender.js";
 export const CONCURRENCY = 4;
 
 /**
- * Runs several requests at once. After the first error nothing more is sent. Requests in flight are awaited, because
- * they are paid for: their responses are stored while the run still owns them. Then the error is thrown.
+ * Sends several requests at the same time. After the first error no further request is sent. Requests in flight are
+ * awaited, because they are paid for: their responses are stored while the run still has their leases. Then the error
+ * is thrown.
  */
 export async function askEach<T>(
   requests: Pick<RequestSender, "stop">,

@@ -10,12 +10,12 @@ import { instantOf, localDate } from "../../market/zone.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../schema/reference.js";
 
 /**
- * The symbols of a run by region: the named ones, or members of universes, or the lake's instruments.
+ * The symbols of a run by region: the named symbols, or the members of universes, or the lake's instruments.
  *
  * @param types types of the lake's instruments.
- * @param options.withFormer whether instruments that left the lists and members that left the universes are included:
- *   the time until then may not have been requested.
- * @param options.extra symbols of any type, used where the lake knows them as instruments and no others were
+ * @param options.withFormer whether to include instruments that left the lists and members that left the universes: the
+ *   time before they left may not have been requested yet.
+ * @param options.extra symbols of any type that are added if the lake knows them as instruments and no others were
  *   named.
  */
 export async function chooseSymbols(
@@ -74,7 +74,7 @@ export async function chooseSymbols(
   );
 }
 
-/** @throws {UsageError} for a text that is no symbol, and for an exchange that is not known. */
+/** Parses a symbol. @throws {UsageError} for a text that is not a symbol, and for an unknown exchange. */
 function knownSymbol(text: string): string {
   const symbol = parseSymbol(text);
   if (regionOf(symbol) !== undefined) return symbol;
@@ -96,8 +96,8 @@ function byRegion(symbols: readonly string[], regions: readonly Region[]): Map<R
 }
 
 /**
- * When members left the universes, as epoch milliseconds: the end of the day of the first snapshot without them. Members
- * of any of the universes have not left.
+ * When members left the universes, in epoch milliseconds: the end of the day of the first snapshot without them. A
+ * symbol that is still a member of one of the universes is not included.
  */
 export async function leavingTimes(
   session: Session,
@@ -118,7 +118,7 @@ export async function leavingTimes(
   );
 }
 
-/** End of the day of a time, in a region. Epoch milliseconds. */
+/** The end, in epoch milliseconds, of the day in a region that contains an instant. */
 export function endOfDay(at: number, region: Region): number {
   const { zone } = REGIONS[region];
   return instantOf(addDays(localDate(at, zone), 1), zone);

@@ -34,8 +34,8 @@ import {
 import { leaseInTurn } from "./request-sharing.js";
 
 /**
- * Takes a dated snapshot of exchanges, instruments, universes and members, where the last one is old enough. Each
- * response lands separately: the next run requests only what failed or was not requested.
+ * Takes a dated snapshot of exchanges, instruments, universes and members, if the last one is old enough. Each response
+ * lands separately, so that the next run requests only what failed or was not requested.
  */
 export async function ingestReference(run: Run, refreshHours: number): Promise<void> {
   const lease = await leaseInTurn(run, { dataset: INSTRUMENTS.name, symbols: [] });
@@ -113,7 +113,7 @@ async function ingestUniverses(run: Run, oldest: number): Promise<void> {
   }
 }
 
-/** Why a universe may have members that did not come; undefined where the response seems complete. */
+/** Why a response about a universe may lack members; undefined where it seems complete. */
 async function faultOfMembers(
   run: Run,
   id: string,
@@ -132,7 +132,10 @@ async function faultOfMembers(
   });
 }
 
-/** Why a list may lack elements. @param where a condition on the current rows that the list is about. */
+/**
+ * Why a list may lack elements; undefined where it seems complete. @param where a condition on the current rows of the
+ * list.
+ */
 async function faultOf(
   run: Run,
   table: TableSchema,
@@ -156,7 +159,7 @@ async function currentRows<T>(run: Run, table: TableSchema, where = "true"): Pro
 }
 
 /**
- * Requests a list and lands it, where the last one is old enough. @returns the current list; nothing where the request
+ * Requests a list and lands it, if the last one is old enough. @returns the current list; undefined where the request
  * failed.
  */
 async function ingestList<T extends Readonly<Record<string, unknown>>>(
@@ -182,7 +185,7 @@ async function ingestList<T extends Readonly<Record<string, unknown>>>(
   return currentRows(run, table);
 }
 
-/** A function that says whether the last response about an id is too old; the id "" means the whole list. */
+/** Makes a function that returns whether the last response about an id is too old. The id "" means the whole list. */
 async function dueSince(
   run: Run,
   table: TableSchema,
@@ -194,19 +197,19 @@ async function dueSince(
   return (subject) => (answered.get(subject) ?? 0) <= oldest;
 }
 
-/** What a snapshot is about. */
+/** The parts that a snapshot consists of. */
 interface SnapshotParts {
-  /** The column that names its parts; undefined where the snapshot is of the whole table. */
+  /** The column that names the parts; undefined where the snapshot is of the whole table. */
   readonly subject: string | undefined;
-  /** The parts that came. */
+  /** The parts that were received. */
   readonly whole: readonly string[];
-  /** Why parts may lack rows. */
+  /** Why parts may lack rows, by part. */
   readonly faults: ReadonlyMap<string, string>;
 }
 
 /**
- * Lands one snapshot and its ledger rows. Current rows of its parts that are not in it end; of a part that may lack rows
- * none ends, and the next run requests it again.
+ * Lands one snapshot and its ledger rows. Current rows of its parts that the snapshot does not contain end. In a part
+ * that may lack rows no row ends, and the next run requests the part again.
  */
 async function land(
   run: Run,

@@ -7,7 +7,7 @@ import type { LandOptions, LandReport } from "../../lake/land/upsert.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
 
-/** Lands the exchanges, counted from the lake's current instruments: for lakes without a service. */
+/** Lands the exchanges with counts of the lake's current instruments, for lakes that are filled without a service. */
 export async function landExchangeCounts(
   session: Session,
   lake: Lake,

@@ -5,7 +5,7 @@ import type { DecodedRecords } from "../../wire/decode/decode-records.js";
 import type { UniverseDetail } from "../../wire/resources.js";
 import type { Received } from "../run/request/request-records.js";
 
-/** The ledger's facts of a decoded response of rows, and the values themselves. */
+/** The facts for the ledger about a decoded response, and its values. */
 export function receivedRecords<T>(
   { entries, issues, count, bytes }: DecodedRecords<T>,
   asked: readonly string[] = [],
@@ -23,7 +23,7 @@ export function receivedRecords<T>(
   };
 }
 
-/** Whether an element of a list is an instrument of its exchange; adds an issue where it is not. */
+/** Whether an element of an exchange's list is an instrument of that exchange. If not, an issue is added. */
 export function isInstrumentOf(exchange: string, symbol: string, issues: IssueLog): boolean {
   if (isSymbol(symbol) && exchangeOf(symbol) === exchange) return true;
   if (!isSymbol(symbol)) issues.add(notASymbol(symbol, `instruments of ${exchange}`));
@@ -31,7 +31,7 @@ export function isInstrumentOf(exchange: string, symbol: string, issues: IssueLo
   return false;
 }
 
-/** Adds an issue for each repeat of an instrument with the same content. @returns their number. */
+/** Adds an issue for each repeated instrument with the same content. @returns the number of repeats. */
 export function noteRepeats(
   exchange: string,
   entries: readonly (readonly [string, { readonly symbol: string }])[],
@@ -52,7 +52,7 @@ export function noteRepeats(
   return repeats;
 }
 
-/** The requested universes of a response; a member that is not a symbol is an issue, and does not land. */
+/** The requested universes in a response. A member that is not a symbol becomes an issue, and does not land. */
 export function receivedMembers(decoded: DecodedRecords<UniverseDetail>, ids: readonly string[]) {
   const entries = decoded.entries.filter(([key, { id }]) => {
     const isAsked = key === id && ids.includes(id);
@@ -71,7 +71,7 @@ export function receivedMembers(decoded: DecodedRecords<UniverseDetail>, ids: re
   return receivedRecords({ ...decoded, entries }, ids);
 }
 
-/** A row for each member of a universe whose symbol is well-formed. */
+/** A row for each member of a universe whose symbol is valid. */
 export function memberRows({ id, region, symbols }: UniverseDetail): Record<string, unknown>[] {
   return [...new Set(symbols.filter(isSymbol))].map((symbol) => ({ id, symbol, region }));
 }
@@ -81,7 +81,7 @@ function notASymbol(text: string, where: string): Issue {
   return { rule: "bad_symbol", message, symbol: text.slice(0, MAX_SYMBOL_LENGTH), rejected: 1 };
 }
 
-/** A text of a response as a message shows it. */
+/** A text of a response in the form in which messages show it. */
 function shown(text: string): string {
   return JSON.stringify(text.slice(0, 64));
 }

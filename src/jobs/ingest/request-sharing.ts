@@ -21,7 +21,7 @@ export class RequestSharing {
   readonly #demand: BarsDemand;
   readonly #facts: PlanFacts;
   #readUpTo: number;
-  /** Reads of the ledger, one after another. */
+  /** The end of the last read of the ledger; reads run one after the other. */
   #reading: Promise<void> = Promise.resolve();
   /** Whether another run has landed a part of the demand since the last plan. */
   #hasNews = false;
@@ -37,7 +37,7 @@ export class RequestSharing {
     this.#readUpTo = readUpTo;
   }
 
-  /** Reads the facts of a plan. What other runs land after this call counts as new. */
+  /** Reads the facts of a plan. Data that other runs land after this call counts as new. */
   static async open(
     run: Run,
     demand: BarsDemand,
@@ -52,12 +52,12 @@ export class RequestSharing {
     return this.#isElsewhere;
   }
 
-  /** Whether the last plan is stale: another run has landed something since, and the facts include it. */
+  /** Whether the last plan is out of date: another run has landed something since, and the facts include it. */
   get hasNews(): boolean {
     return this.#hasNews;
   }
 
-  /** Reports that a plan was made from the current facts. */
+  /** Records that a plan was made from the current facts. */
   planned(): void {
     this.#hasNews = false;
     this.#isElsewhere = false;
@@ -66,7 +66,8 @@ export class RequestSharing {
   /**
    * Leases a unit of the plan, and checks whether another run has just landed a part of the demand.
    *
-   * @returns undefined where it must not be requested now: another run requests a part of it, or the plan is stale.
+   * @returns undefined where the unit must not be requested now: another run requests a part of it, or the plan is
+   *   stale.
    */
   async lease(dataset: string, { symbols, window }: RequestUnit): Promise<Lease | undefined> {
     const lease = await this.#run.leases.take({ dataset, symbols, window });
@@ -85,7 +86,7 @@ export class RequestSharing {
     this.#leases.push(lease);
   }
 
-  /** All retained leases as one, for a request about several units. */
+  /** All retained leases as one lease, for a request about several units. */
   get retained(): Lease {
     const leases = [...this.#leases];
     const all: Lease = {
@@ -122,7 +123,7 @@ export class RequestSharing {
     return reading;
   }
 
-  /** Reads the ledger again where other runs have landed in it since. */
+  /** Reads the ledger again if other runs have landed in it since. */
   async #readLedger(): Promise<void> {
     const run = this.#run;
     const version = await ledgerVersion(run.context.lake);
@@ -131,7 +132,7 @@ export class RequestSharing {
     if (isNew) {
       const before = this.#covered();
       const { covered } = await run.exclusive(() => readPlanFacts(marketParts(run.context), this.#demand));
-      // Windows that this run counts as requested remain so: they may have failed, or wait to be landed.
+      // Windows that this run counts as requested remain covered: their requests may have failed, or not landed yet.
       for (const [symbol, windows] of covered) {
         const known = this.#facts.covered.get(symbol) ?? [];
         this.#facts.covered.set(symbol, unionRanges([...known, ...windows]));
@@ -141,7 +142,7 @@ export class RequestSharing {
     this.#readUpTo = version;
   }
 
-  /** Covered milliseconds of the requested symbols: the sum grows with what another run lands of them. */
+  /** The sum of the covered milliseconds of the requested symbols. It grows when another run lands some of them. */
   #covered(): number {
     let sum = 0;
     for (const symbol of [...this.#demand.symbols.values()].flat())
@@ -150,7 +151,7 @@ export class RequestSharing {
   }
 }
 
-/** The parts of a run, with the clock that decides which bars are final. */
+/** The parts of a run for reading a plan's facts, with the clock that decides which bars are final. */
 function marketParts({ session, lake, marketClock }: RunContext): Parameters<typeof readPlanFacts>[0] {
   return { session, lake, clock: marketClock };
 }

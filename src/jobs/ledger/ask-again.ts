@@ -18,15 +18,16 @@ export interface AskAgainOptions {
   readonly runId: string;
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Records nothing. */
+  /** Whether nothing is recorded. */
   readonly dryRun: boolean;
 }
 
 /**
- * Records in the ledger that the contents of lost files are requested again: of bars, every requested symbol that a
- * file can contain, over the file's time; of other tables, everything. Earlier responses no longer count for it.
+ * Records in the ledger that the contents of lost files are requested again. For bars, these are all requested symbols
+ * that a file can contain, in the time range of the file; for other tables, everything. Earlier responses no longer
+ * count for this data.
  *
- * @returns the symbols that are requested again, by file.
+ * @returns the number of symbols that are requested again, by file.
  */
 export async function askAgain(
   session: Session,
@@ -36,7 +37,7 @@ export async function askAgain(
   { runId, now, dryRun }: AskAgainOptions,
 ): Promise<Map<LostFile, number>> {
   const counts = new Map<LostFile, number>();
-  // Without its rows in the ledger a request is not covered anyway, and the report of a run cannot be requested.
+  // A request without ledger rows is not covered anyway, and reports of runs cannot be requested.
   if (lost.length === 0 || table === REQUESTS || table === RUNS) return counts;
   if (!dryRun) await datedBeforeNow(session, lake, table.name, { runId, now });
   const isBars = table === BARS_1D || table === BARS_1M;
@@ -71,8 +72,8 @@ export async function askAgain(
 }
 
 /**
- * Corrects the times of requests that a clock ahead has dated now or later: they were sent before now, and in their
- * order. Otherwise their responses would count as newer than the loss.
+ * Corrects the times of requests that a clock which was ahead has dated now or later: they become earlier than now, in
+ * the same order. Otherwise their responses would count as newer than the loss.
  */
 async function datedBeforeNow(
   session: Session,

@@ -7,18 +7,25 @@ import { REQUESTS } from "../../schema/requests.js";
 import { ledgerSql } from "./ledger-sql.js";
 
 /**
- * The windows of a dataset in one version of the ledger. Every night requests the same lists of symbols, so the windows are
- * those of lists: with a row for each symbol and night, reading a year of them was most of the work of a plan. A symbol has
- * a separate row only where a response says something else about it than about the rest of its list.
+ * The requested windows of a dataset in one version of the ledger. Every night requests the same lists of symbols, so
+ * windows are stored by list. With a row for each symbol and night, reading a year of them took most of the time of a
+ * plan. A symbol has separate rows only where a response shows something about it that is not true of the rest of its
+ * list.
  */
 export class AskedWindows implements AsyncDisposable {
-  /** The lists: their number, `list`, and `symbols`. */
+  /** One row for each list: its number `list`, and `symbols`. */
   readonly lists: TempTable;
-  /** A row for each request of a list: `list`, the window from `s` to `e`, `asked_at`, `is_lost`, `is_absent`. */
+  /** One row for each request of a list: `list`, the window from `s` to `e`, `asked_at`, `is_lost`, `is_absent`. */
   readonly ofLists: TempTable;
-  /** The same of some symbols, with `symbol` instead of `list`, and `hole`: why the symbol lacks bars, null where it does not. */
+  /**
+   * The same for single symbols, with `symbol` instead of `list`, and `hole`: the reason why the symbol lacks bars, or
+   * null.
+   */
   readonly ofSymbols: TempTable;
-  /** Whether bars of a window were lost; or may be absent for a reason that passes. Of no other symbol than those of {@link ofSymbols}. */
+  /**
+   * Whether bars of a window were lost (`hasLosses`), or may be absent for a reason that can pass (`hasHoles`). This
+   * can be true only of symbols in {@link ofSymbols}.
+   */
   readonly hasLosses: boolean;
   readonly hasHoles: boolean;
   readonly hasResponses: boolean;
@@ -69,7 +76,8 @@ async function fill(
   { lists, ofLists, ofSymbols }: Pick<AskedWindows, "lists" | "ofLists" | "ofSymbols">,
 ): Promise<Pick<AskedWindows, "version" | "hasResponses" | "hasLosses" | "hasHoles">> {
   const ledger = await lake.snapshot(REQUESTS);
-  // As leavesHole says. Ledgers from before reasons were recorded: a response without any bar explained nothing.
+  // As `leavesHole` defines it. In ledgers without reasons, which earlier versions wrote, a response without any bar
+  // explained nothing.
   await lists.fill(
     `SELECT row_number() OVER () AS list, symbols, windows FROM (
        SELECT symbols, list({s: window_start, e: least(window_end, final_end), asked_at: asked_at, is_lost: status = 'lost',
@@ -81,7 +89,7 @@ async function fill(
        GROUP BY symbols)`,
     [dataset],
   );
-  // A list all of whose symbols are absent is one in which they do not differ.
+  // If all symbols of a list are absent, they do not differ, so the row of the list suffices.
   await ofLists.fill(
     `SELECT list, "window".*, list_has_all("window".absent, symbols) AS is_absent
      FROM (SELECT list, symbols, unnest(windows) AS "window" FROM ${lists.name})`,

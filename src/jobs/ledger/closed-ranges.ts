@@ -3,7 +3,10 @@ import { CALENDAR_SYMBOLS, FEWEST_SYMBOLS } from "../../lake/land/trading-days.j
 import type { Region } from "../../market/regions.js";
 import { isExplained, type Page, type PossibleGap, type Verdict } from "../../plan/absence/older-bars.js";
 
-/** Ranges in which a region did not trade, as requests for older bars have shown. It is a class because it learns. */
+/**
+ * Ranges in which a region did not trade, as follow-up requests for older bars have shown. It is a class because it
+ * learns.
+ */
 export class ClosedRanges {
   readonly #ranges: Record<Region, TimeRange[]> = { CN: [], HK: [], US: [] };
 

@@ -5,7 +5,7 @@ import type { EarlierStatements } from "../../plan/absence/absent-statements.js"
 import type { TableSchema } from "../../schema/column.js";
 import { ledgerSql } from "./ledger-sql.js";
 
-/** Reads what the lake has of a table of statements, and which symbols earlier responses lacked. */
+/** Reads which statements of a table the lake has, and which symbols were absent in earlier responses. */
 export async function readEarlierStatements(
   session: Session,
   lake: Lake,

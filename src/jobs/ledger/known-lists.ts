@@ -7,12 +7,12 @@ import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../schema/reference.js";
 
 /**
- * A list of symbols, and since when the lake knows it: what left the list before its first snapshot is not in the lake,
- * and no run requests it.
+ * A list of symbols, and since when the lake knows it. Symbols that left the list before the lake's first snapshot are
+ * not in the lake, and no run requests them.
  */
 export interface KnownList {
   readonly dataset: "instruments" | "universe_members";
-  /** Exchange suffix of instruments; id of a universe. */
+  /** The exchange suffix, for instruments; the id of a universe, for members. */
   readonly list: string;
   readonly region: string;
   /** Date of the first snapshot, in the region's zone. */
@@ -21,7 +21,7 @@ export interface KnownList {
   readonly firstSeenAt: number;
 }
 
-/** Which lists are read: of all, or of some regions or ids. */
+/** The choice of lists: all, or those of some regions or ids. */
 export interface ListChoice {
   /** `instruments` or `universe_members`. */
   readonly table: TableSchema;

@@ -11,15 +11,15 @@ import { type Coverage, type CoverageFacts, measureCoverage } from "../../plan/c
 import { barsTable, type PlanFacts, readPlanFacts } from "../ingest/bars/bars-demand.js";
 import { askedSymbols } from "./ledger.js";
 
-/** How much of a region's bars of one table has a response. */
+/** How much of a region's bars in one table is covered by responses. */
 export interface TableCoverage extends Coverage {
   readonly dataset: string;
   readonly region: Region;
-  /** Symbols with empty windows that have no certain explanation, by reason: they count as gaps. */
+  /** Number of symbols with empty windows without a certain explanation, by reason. These windows count as gaps. */
   readonly open: readonly { readonly reason: AbsenceReason; readonly symbols: number }[];
 }
 
-/** Where coverage is read. */
+/** The parts with which coverage is read. */
 interface LakeParts {
   readonly session: Session;
   readonly lake: Lake;
@@ -44,7 +44,9 @@ export async function lakeCoverage(parts: LakeParts): Promise<TableCoverage[]> {
   return found;
 }
 
-/** What was requested of a period's bars, by region: the symbols, the first time, and the windows with a response. */
+/**
+ * What was requested of a period's bars, by region: the symbols, the earliest time, and the windows with a response.
+ */
 export async function coverageFacts(
   { session, lake, clock }: LakeParts,
   period: LandedPeriod,

@@ -19,7 +19,7 @@ export interface LandedBars {
   readonly last: string;
 }
 
-/** What the log says about the bars of a file. */
+/** Facts from the log about the bars of a file. */
 interface StatedBars {
   readonly region: Region;
   readonly bars: number;
@@ -27,8 +27,8 @@ interface StatedBars {
 }
 
 /**
- * The bars of each region in a table. Numbers and dates are those of the log: of the files only the column `symbol` is read. Where
- * the log lacks them for a file, the table is queried.
+ * The bars of each region in a table. Numbers and dates come from the log; of the files only the column `symbol` is
+ * read. If the log lacks them for a file, the table is queried.
  */
 export async function landedBars(session: Session, lake: Lake, snapshot: Snapshot): Promise<LandedBars[]> {
   const files = [...snapshot.files.values()];
@@ -77,7 +77,7 @@ async function symbolsOf(
   const read: DataFile[] = [];
   for (const file of snapshot.files.values()) {
     const bounds = statedBounds(file, "symbol");
-    // Of a file with one symbol the log says which.
+    // If a file has only one symbol, the log names it.
     if (bounds !== undefined && bounds.min === bounds.max) add(file.partitionValues.region ?? "", bounds.min);
     else read.push(file);
   }

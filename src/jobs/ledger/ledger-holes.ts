@@ -1,14 +1,14 @@
 import { subtractRanges, type TimeRange } from "../../core/time.js";
 import { type AbsenceReason, waitAfter } from "../../plan/absence/absence.js";
 
-/** A window in which a symbol lacks bars for a reason that may pass, without a later response that closes it. */
+/** A window in which a symbol lacks bars for a reason that may pass, and which no later response has closed. */
 export interface Hole {
   readonly symbol: string;
   readonly window: TimeRange;
   readonly reason: AbsenceReason;
-  /** Consecutive runs that found nothing. */
+  /** Number of consecutive runs that found nothing. */
   readonly tries: number;
-  /** When the last of them sent its request, and when the next is due; epoch milliseconds. */
+  /** When the last of these runs sent its request, and when the next request is due; epoch milliseconds. */
   readonly askedAt: number;
   readonly dueAt: number;
 }
@@ -16,7 +16,7 @@ export interface Hole {
 /** Holes by symbol. */
 export type HolesBySymbol = ReadonlyMap<string, readonly Hole[]>;
 
-/** What a response says about a window of a symbol. */
+/** What a response shows about a window of a symbol. */
 export interface JudgedWindow {
   readonly symbol: string;
   readonly start: number;
@@ -27,9 +27,9 @@ export interface JudgedWindow {
 }
 
 /**
- * The holes that responses leave, by symbol: a later response about the same time closes a hole.
+ * The holes that responses leave, by symbol. A later response about the same time closes a hole.
  *
- * @param judged by symbol and request time; of one response, the windows with a reason come first.
+ * @param judged ordered by symbol and request time; for each response, the windows with a reason come first.
  */
 export function holesOf(judged: readonly JudgedWindow[]): HolesBySymbol {
   const holes = new Map<string, Hole[]>();
@@ -43,7 +43,7 @@ function afterResponse(
   { symbol, start, end, askedAt, reason }: JudgedWindow,
 ): Hole[] {
   const range = { start, end };
-  // A response's holes are recorded with its settled windows, and have the same request time.
+  // The holes of a response are recorded with its settled windows, and have the same request time.
   const left = holes.flatMap((hole) =>
     hole.askedAt === askedAt
       ? [hole]
@@ -60,7 +60,7 @@ function afterResponse(
   ];
 }
 
-/** Takes holes out of covered windows. @param isOpen whether a hole counts. */
+/** Removes holes from covered windows. @param isOpen whether a hole counts. */
 export function withoutHoles(
   covered: Map<string, TimeRange[]>,
   holes: HolesBySymbol,

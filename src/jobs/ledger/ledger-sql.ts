@@ -4,17 +4,17 @@ import type { Lake } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { REQUESTS } from "../../schema/requests.js";
 
-/** The query of all rows of the ledger. @param version @default the newest */
+/** The query of all rows of the ledger. @param version the version to read. @default the newest */
 export async function ledgerSql(session: Session, lake: Lake, version?: Snapshot): Promise<string> {
   return parquetRelation(session, lake.filesOf(version ?? (await lake.snapshot(REQUESTS))));
 }
 
-/** The newest version of the ledger. */
+/** The number of the newest version of the ledger. */
 export async function ledgerVersion(lake: Lake): Promise<number> {
   return (await lake.snapshot(REQUESTS)).version;
 }
 
-/** The instant of a parameter, or a number, in epoch milliseconds. */
+/** SQL of an instant. @param epochMs epoch milliseconds: a number, or the name of a parameter. */
 export function instantSql(epochMs: string | number): string {
   return `make_timestamptz((${epochMs} * 1000)::BIGINT)`;
 }

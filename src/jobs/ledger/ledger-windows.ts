@@ -13,7 +13,7 @@ import { instantSql, ledgerVersion } from "./ledger-sql.js";
 /** Windows by symbol; those of a symbol are sorted and disjoint. */
 type WindowsBySymbol = ReadonlyMap<string, readonly TimeRange[]>;
 
-/** What one version of the ledger says about the windows of a dataset. */
+/** The windows of a dataset in one version of the ledger. */
 export interface LedgerWindows {
   readonly dataset: string;
   /** The version of the ledger. */
@@ -23,7 +23,7 @@ export interface LedgerWindows {
    * service may have bars later.
    */
   readonly answered: WindowsBySymbol;
-  /** Those of recent requests only. */
+  /** The same windows, from recent requests only. */
   readonly recent: WindowsBySymbol;
   readonly holes: HolesBySymbol;
 }
@@ -32,11 +32,11 @@ export interface LedgerWindows {
 interface ReadOptions {
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Since when a request is recent; epoch milliseconds. @default none is */
+  /** Requests at or after this time are recent; epoch milliseconds. @default no request is recent */
   readonly recentSince?: number | undefined;
 }
 
-/** Reads what the ledger says about the windows of a dataset. */
+/** Reads the windows of a dataset from the ledger. */
 export async function readLedgerWindows(
   session: Session,
   lake: Lake,
@@ -55,11 +55,11 @@ export async function readLedgerWindows(
 export interface CoverageRules {
   /** Epoch milliseconds. */
   readonly now: number;
-  /** The time from here on is covered by recent requests only; epoch milliseconds. @default all requests count */
+  /** Only recent requests cover time from here on; epoch milliseconds. @default all requests count */
   readonly recheckSince?: Readonly<Record<Region, number>> | undefined;
   /**
-   * Which empty windows without a certain explanation do not count: those that are due to be requested again, or all.
-   * @default due
+   * Which empty windows without a certain explanation are not covered: those that are due to be requested again, or
+   * all. @default due
    */
   readonly openHoles?: "due" | "all" | undefined;
 }
@@ -70,7 +70,8 @@ export function coveredWindows(
   { now, recheckSince, openHoles = "due" }: CoverageRules,
 ): Map<string, TimeRange[]> {
   const covered = new Map<string, TimeRange[]>();
-  // Symbols of one list share its windows, and follow one another: the windows that were joined for one symbol are valid for the next.
+  // Symbols of one list share its windows and follow one another, so the joined windows of one symbol can be used for
+  // the next.
   let last: { windows: unknown; again: unknown; since: number; joined: readonly TimeRange[] } | undefined;
   for (const [symbol, windows] of answered) {
     const region = recheckSince && regionOf(symbol);
@@ -91,11 +92,11 @@ export function coveredWindows(
 }
 
 /**
- * The holes in a dataset's requests now.
+ * The current holes in a dataset's requests.
  *
- * @param known what an earlier read of the ledger gave.
- * @param leavesNone whether a version of the ledger added records that leave no hole, as far as that is known: with
- *   such records alone, and no hole before, there is none.
+ * @param known an earlier result of reading the ledger.
+ * @param leavesNone whether a version of the ledger is known to have added only records that leave no hole. If all
+ *   later versions are such, and there was no hole before, there is none now.
  */
 export async function holesNow(
   session: Session,
@@ -111,25 +112,28 @@ export async function holesNow(
   return asked.hasHoles ? await holesIn(session, asked.ofSymbols) : new Map();
 }
 
-/** Whether a record says that symbols lack bars in its window for a reason that may pass. */
+/** Whether a record means that symbols lack bars in its window for a reason that may pass. */
 export function leavesHole({ reason, status, absent }: RequestRecord): boolean {
   if (reason === undefined) return status === "empty" && absent.length > 0;
   return (ASKED_AGAIN_SOON as readonly string[]).includes(reason);
 }
 
-/** Windows that can be changed: of all requests, and of recent ones. */
+/** Maps of windows that can be changed: from all requests, and from recent ones. */
 interface Answered {
   readonly answered: Map<string, TimeRange[]>;
   readonly recent: Map<string, TimeRange[]>;
 }
 
-/** The rows of responses that count. */
+/** SQL of the rows of responses that count. */
 function countingSql({ name }: TempTable, { now }: ReadOptions): string {
   return `SELECT * FROM ${name}
     WHERE NOT is_lost AND (asked_at >= ${instantSql(now - REVISIT_DAYS * DAY_MS)} OR NOT is_absent)`;
 }
 
-/** Adds the windows of every symbol: those of its rows where it has some, else those of the lists that it is in. */
+/**
+ * Adds the windows of every symbol: those of its separate rows where it has any, else those of the lists that contain
+ * it.
+ */
 async function addAnswered(
   session: Session,
   { lists, ofLists, ofSymbols }: AskedWindows,
@@ -197,7 +201,7 @@ async function answeredBy<Key>(
   return found;
 }
 
-/** For symbols with a loss, subtracts from each window the ranges that were lost after its request. */
+/** For symbols with a loss, subtracts from each window the ranges that were lost after the window was requested. */
 async function subtractLosses(
   session: Session,
   asked: TempTable,
@@ -235,7 +239,7 @@ async function subtractLosses(
 
 /** The holes among requested windows: a later response about the same time closes a hole. */
 async function holesIn(session: Session, asked: TempTable): Promise<HolesBySymbol> {
-  // Only responses that overlap an earlier hole matter, and these are few.
+  // Only responses that overlap an earlier hole matter, which are few.
   return holesOf(
     await session.json<JudgedWindow>(
       `WITH answered AS (

@@ -9,7 +9,7 @@ import type { AbsenceReason } from "../../plan/absence/absence.js";
 import { REQUESTS, type RequestStatus } from "../../schema/requests.js";
 import { instantSql, ledgerSql } from "./ledger-sql.js";
 
-/** One row of the ledger: a request and its result. Times in epoch milliseconds. */
+/** One row of the ledger: a request and its result. Times are in epoch milliseconds. */
 export interface RequestRecord {
   readonly runId: string;
   readonly pipeline: string;
@@ -19,7 +19,7 @@ export interface RequestRecord {
   readonly symbols: readonly string[];
   /** Undefined for a snapshot. */
   readonly window?: TimeRange | undefined;
-  /** End of the final bars at the time of the request; undefined where this does not apply. */
+  /** End of the final bars at the time of the request; undefined for data that does not become final. */
   readonly finalEnd?: number | undefined;
   readonly askedAt: number;
   readonly status: RequestStatus;
@@ -33,7 +33,7 @@ export interface RequestRecord {
   readonly reason?: string | undefined;
 }
 
-/** Lands records in the ledger. @returns the ledger version with them; undefined where there are none. */
+/** Lands records in the ledger. @returns the version of the ledger with the records; undefined where there are none. */
 export async function landRequests(
   session: Session,
   lake: Lake,
@@ -85,7 +85,7 @@ export async function askedSymbols(
 
 /**
  * When each symbol (or universe, or exchange) last had a response of an endpoint as a snapshot, in epoch milliseconds;
- * "" is for the requests that name none. Responses from before a loss in the dataset do not count.
+ * "" is the key for requests that name none. Responses from before a loss in the dataset do not count.
  */
 export async function lastResponses(
   session: Session,

@@ -7,7 +7,7 @@ import { rowsBetween, symbolSpans } from "../../plan/absence/window-beginning.js
 import type { TableSchema } from "../../schema/column.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
 
-/** Bars of a symbol in a window that the lake has and the service no longer has. */
+/** Bars of a symbol in a window that the lake has and the service no longer returns. */
 export interface GoneBars {
   readonly symbol: string;
   readonly window: TimeRange;
@@ -15,12 +15,12 @@ export interface GoneBars {
 }
 
 /**
- * The number of bars of a symbol in each window with a full response. Where the lake has more bars, the service has
+ * The number of bars of a symbol in each window with a full response. If the lake has more bars, the service has
  * withdrawn some. The windows of one symbol do not overlap.
  */
 export class RecentWindows {
   readonly #since: number;
-  /** By symbol and window: the last response counts. */
+  /** The number of bars by symbol and window; the last response counts. */
   readonly #windows = new Map<
     string,
     { readonly symbol: string; readonly window: TimeRange; bars: number }
@@ -50,7 +50,7 @@ export class RecentWindows {
     }
   }
 
-  /** Compares with the lake, once the responses have landed. */
+  /** Compares the numbers with the lake, after the responses have landed. */
   async gone(session: Session, lake: Lake, table: TableSchema): Promise<GoneBars[]> {
     const windows = [...this.#windows.values()];
     if (windows.length === 0) return [];

@@ -15,27 +15,30 @@ export interface AskedWindow {
   readonly symbols: readonly string[];
   readonly window: TimeRange;
   /**
-   * Another symbol that should have bars in the window: if they come, the absence of the symbols counts. @default none
+   * Another symbol, which should have bars in the window. If its bars are received, the absence of the requested
+   * symbols counts. @default none
    */
   readonly control?: string | undefined;
 }
 
-/** All bars that a service has of a window now. */
+/** All bars in a window that a service has now. */
 export interface WholeWindow {
   readonly responses: readonly DecodedKlines[];
   /** Symbols with unusable columns in a response: nothing is known about their bars. */
   readonly unusable: ReadonlySet<string>;
 }
 
-/** Most requests for a symbol that a response lacks, or that a response gives without a bar of an earlier response. */
+/**
+ * Most requests for a symbol that a response lacks, or that a response contains without a bar of an earlier response.
+ */
 const MOST_TRIES = 2;
 
 /**
- * Requests everything that a service has of a window, as an ingest does: where the lake has older bars than those that
- * came, the response may be cut, and the older bars are requested; an absent symbol is requested a second time. Its
- * absence counts as an ingest judges it: a response without any bar of a requested symbol shows nothing.
+ * Requests everything that a service has of a window, as an ingest does. If the lake has older bars than those
+ * received, the response may be cut, and the older bars are requested. An absent symbol is requested a second time. Its
+ * absence is judged as in an ingest: a response without any bar of a requested symbol shows nothing.
  *
- * @param oldestKnown the oldest bar that the lake has of each symbol in the window; epoch milliseconds.
+ * @param oldestKnown the oldest bar of each symbol in the window that the lake has; epoch milliseconds.
  * @throws {ServiceError}, {@link TransportError} or {@link WireError} where a request fails, or where responses are not
  *   about the window, or do not show whether a symbol has bars.
  */
@@ -80,7 +83,8 @@ export async function askWindowAgain(
       if (known === undefined || unusable.has(symbol)) continue;
       const bars = came.get(symbol);
       const isPage = part.end < window.end;
-      // A page ends with a bar that came before: a response without it is not about the symbol.
+      // A page must end with the bar that was received before it. Otherwise the response does not show the symbol's
+      // bars.
       if (bars === undefined || !shown.has(symbol) || (isPage && bars.newest < part.end - 1)) {
         const made = (tries.get(symbol) ?? 0) + 1;
         tries.set(symbol, made);
@@ -101,7 +105,9 @@ export async function askWindowAgain(
   return { responses, unusable };
 }
 
-/** The symbols about which a response shows something: those that came with bars of the window, or count as absent. */
+/**
+ * The symbols about which a response shows something: those with bars in the window, and those that count as absent.
+ */
 function shownBy({ columns, issues, received, absent }: DecodedKlines): Set<string> {
   const hasRule = (...rules: readonly string[]) => issues.counts.filter(({ rule }) => rules.includes(rule));
   const strayed = new Set(hasRule("outside_window").map(({ symbol }) => symbol));

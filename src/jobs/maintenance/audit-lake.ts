@@ -13,7 +13,7 @@ import { openReader } from "../../lake/open-reader.js";
 const AUDITS = fileURLToPath(new URL("../../../sql/audits", import.meta.url));
 const EXAMPLES = 3;
 
-/** A query over a lake's views that returns offending rows, and must return none. */
+/** A query over a lake's views that returns wrong rows. It should return none. */
 export interface Audit {
   readonly name: string;
   readonly severity: Severity;
@@ -36,7 +36,7 @@ export interface AuditReport {
   readonly audits: number;
   /** Audits that returned rows, by severity, then name. */
   readonly findings: readonly AuditFinding[];
-  /** One error for each reason why audits failed; it names them. */
+  /** One error for each reason why audits failed; the error names the audits. */
   readonly errors: readonly BarlakeError[];
 }
 
@@ -63,8 +63,8 @@ function readAudit(path: string): Audit {
 }
 
 /**
- * Runs audits over a lake's views, one after another. An audit that fails leaves the others as they are; audits that did
- * not begin before the signal are left out.
+ * Runs audits over a lake's views, one after another. An audit that fails does not affect the others. Audits that had
+ * not begun when the signal aborted are left out.
  */
 export async function auditLake(
   lake: Lake,

@@ -10,15 +10,15 @@ import type { TableSchema } from "../../schema/column.js";
 export interface CheckReport {
   /** Tables that have a log or findings. */
   readonly tables: readonly Omit<TableCheck, "findings">[];
-  /** By table, in the order in which they were found. */
+  /** In the order of the tables, and for each table in the order in which they were found. */
   readonly findings: readonly Finding[];
-  /** Errors that ended the check of a table: its findings up to there are lost. */
+  /** Errors that ended the check of a table. The findings about that table are lost. */
   readonly errors: readonly BarlakeError[];
 }
 
 /**
- * Checks the stored files of a lake's tables, one after another. A table whose check fails leaves the others as they
- * are; tables not reached before the signal are left out.
+ * Checks the stored files of a lake's tables, one after another. A check that fails does not affect the other tables.
+ * Tables that were not reached when the signal aborted are left out.
  */
 export async function checkLake(
   lake: Lake,
@@ -53,7 +53,7 @@ function errorOf(subject: string, cause: unknown): BarlakeError {
   return new BarlakeError(`${subject}: ${messageOf(cause)}`, { hint, cause });
 }
 
-/** Files in staging: a command is running, or was stopped. */
+/** Findings for unfinished files: a command is running, or was stopped. */
 async function stagedLeftovers(lake: Lake): Promise<Finding[]> {
   const staged = await lake.work.unfinished();
   const bytes = staged.reduce((sum, { size }) => sum + size, 0);

@@ -14,7 +14,7 @@ import { isServiceFault } from "../run/request/request-records.js";
 import { type AskedWindow, askWindowAgain } from "./ask-window-again.js";
 import { compareWindow, oldestInLake } from "./compare-window.js";
 
-/** Size of the sample: a part of the requests in the ledger, or a number of requests. */
+/** Size of the sample: a fraction of the requests in the ledger, or a number of requests. */
 export type SampleSize = { readonly part: number } | { readonly requests: number };
 
 /** How a bar of the service differs from the lake's. */
@@ -28,14 +28,14 @@ export interface DeviatingBar {
   readonly timestamp: string;
   /** `changed`: both have it; `gone`: only the lake; `new`: only the service. */
   readonly kind: Deviation;
-  /** Columns that differ, with the values of the lake and of the service. */
+  /** Columns that differ, with their values in the lake and at the service. */
   readonly values: readonly { readonly column: string; readonly lake: string; readonly service: string }[];
 }
 
 /** The result of requesting a random sample of a table's bars again. */
 export interface TableSample {
   readonly table: string;
-  /** Requests in the ledger that have a response. */
+  /** Number of requests in the ledger that have a response. */
   readonly answered: number;
   readonly asked: number;
   /** Bars that the lake or the service has in the sampled windows. */
@@ -45,7 +45,7 @@ export interface TableSample {
 
 export interface SampleReport {
   readonly tables: readonly TableSample[];
-  /** The first of each request. */
+  /** The first deviating bars of each request. */
   readonly deviations: readonly DeviatingBar[];
   readonly failures: readonly string[];
 }
@@ -58,7 +58,7 @@ export interface SampleEnvironment {
   readonly onProgress?: (progress: { done: number; total: number; rows: number; doing: string }) => void;
 }
 
-/** Deviating bars that are reported one by one for each request. */
+/** Most deviating bars that are reported individually for each request. */
 const SHOWN_A_REQUEST = 20;
 const PERIODS: readonly (readonly [LandedPeriod, TableSchema])[] = [
   ["1d", BARS_1D],
@@ -71,8 +71,8 @@ interface SampledRequest extends AskedWindow {
 }
 
 /**
- * Requests a random sample of the final bars of earlier requests again, and compares the responses with the lake: a
- * service does not report that it corrects its past. Changes nothing.
+ * Requests a random sample of the final bars of earlier requests again, and compares the responses with the lake,
+ * because a service does not report corrections of past bars. It changes nothing.
  */
 export async function checkSample(environment: SampleEnvironment, size: SampleSize): Promise<SampleReport> {
   const { session: reader } = await openReader(environment.lake);
@@ -80,7 +80,7 @@ export async function checkSample(environment: SampleEnvironment, size: SampleSi
   const tables: TableSample[] = [];
   const deviations: DeviatingBar[] = [];
   const failures: string[] = [];
-  // The bars that were compared so far.
+  // The bars that have been compared so far.
   await using seen = new TempTable(session, "seen_bars");
   await seen.define('"table" VARCHAR, symbol VARCHAR, timestamp TIMESTAMPTZ');
   const samples: { readonly requests: SampledRequest[]; readonly sample: TableSample }[] = [];
@@ -157,7 +157,7 @@ async function compareRequest(
   const whole = await askWindowAgain(client, request, known, signal);
   await using sampled = new TempTable(session, "sampled_bars");
   await compareWindow(session, sampled, table, request, whole, clock.now());
-  // Requests overlap, mostly those of a lookback: a bar counts once.
+  // Requests overlap, mostly those of a lookback. A bar is counted only once.
   const key = `"table" = ${literal(table.name)} AND seen.symbol = ${sampled.name}.symbol AND seen.timestamp = ${sampled.name}.timestamp`;
   await session.run(`DELETE FROM ${sampled.name} WHERE EXISTS (FROM ${seen.name} seen WHERE ${key})`);
   await session.run(

@@ -13,7 +13,7 @@ import { RUNS } from "../../schema/runs.js";
 import { TABLES } from "../../schema/tables.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 
-/** Tables that a lake fills itself: no service gives them. */
+/** Tables that a lake fills itself; no service delivers them. */
 const GROWN_BY_ITSELF = new Set([REQUESTS, RUNS, TRADING_DAYS].map(({ name }) => name));
 
 /** How two lakes differ in one table. */
@@ -25,7 +25,7 @@ export interface TableComparison {
   readonly onlyRight: number;
 }
 
-/** Columns that say when a lake learned something, not what it learned. */
+/** Columns that state when a lake learned something. They differ between lakes with the same content. */
 const OWN_TO_A_LAKE = new Set([
   "valid_from",
   "valid_to",
@@ -37,8 +37,9 @@ const OWN_TO_A_LAKE = new Set([
 ]);
 
 /**
- * Compares the contents of two lakes, table by table: every bar, each bit of each double, volumes in the region's unit;
- * and the current rows of dated tables, without those that a service derived. The service's responses contain no more than that.
+ * Compares the contents of two lakes, table by table: every bar with each bit of each double, and volumes in the
+ * region's unit; and the current rows of dated tables, without rows that a service derived. A service's responses
+ * contain no more than this.
  */
 export async function compareLakes(left: Lake, right: Lake): Promise<TableComparison[]> {
   using session = await Session.open({
@@ -83,7 +84,7 @@ function contentSql(table: TableSchema, columns: readonly string[], rows: string
         : ident(name),
     );
   const has = (name: string): boolean => table.columns.some((column) => column.name === name);
-  // A service derives rows when it is asked: the lake that it serves does not have them.
+  // A service derives rows when they are requested; the lake that it serves does not have them.
   const conditions = [
     ...(has("valid_to") ? ["valid_to IS NULL"] : []),
     ...(has("derived_from") ? ["derived_from IS NULL"] : []),

@@ -27,11 +27,11 @@ export async function oldestInLake(
 }
 
 /**
- * Compares a service's bars of a window by key with the bars that the lake would land; symbols with
- * unusable columns are left out. Where bars of a symbol were set aside, none of the symbol counts as gone:
- * the service has these bars, but in a bad state.
+ * Compares a service's bars in a window with the bars of the lake, by key, in the form in which they would land.
+ * Symbols with unusable columns are left out. If bars of a symbol were set aside, no bar of the symbol counts as gone:
+ * the service has these bars, but in a wrong form.
  *
- * @param compared receives the bars: `symbol`, `timestamp`, `kind` (null where both are alike) and `values`.
+ * @param compared receives the bars: `symbol`, `timestamp`, `kind` (null where both bars are equal) and `values`.
  * @param now epoch milliseconds.
  */
 export async function compareWindow(

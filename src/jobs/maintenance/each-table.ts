@@ -11,8 +11,8 @@ export interface TableReports<Report> {
 }
 
 /**
- * Works on tables one after another. An error ends the work on its table and leaves the others as they are. Tables not
- * reached before the signal are left out, and so are those for which the work has no report.
+ * Works on tables one after another. An error ends the work on its table and does not affect the others. Tables that
+ * were not reached when the signal aborted, and tables for which the work returns no report, are left out.
  */
 export async function eachTable<Report>(
   tables: Iterable<TableSchema>,
@@ -33,7 +33,7 @@ export async function eachTable<Report>(
   return { reports, errors };
 }
 
-/** Creates the views again if a table was changed. Where that fails, its error is the last of the result. */
+/** Creates the views again if a table was changed. If that fails, its error is the last error of the result. */
 export async function publishAfter<Report>(
   lake: Lake,
   { reports, errors }: TableReports<Report>,

@@ -7,15 +7,16 @@ import type { TableSchema } from "../../schema/column.js";
 import { eachTable, publishAfter, type TableReports } from "./each-table.js";
 
 /**
- * Most memory that DuckDB may use, in megabytes: a larger sort spills. Without this limit a sort takes as much as the rows of
- * a group of files; the files are the same. DuckDB needs about 125 MB for each of its threads.
+ * Most memory that DuckDB may use, in megabytes. A larger sort spills to disk. Without this limit a sort takes as much
+ * memory as the rows of a group of files; the resulting files are the same. DuckDB needs about 125 MB for each of its
+ * threads.
  */
 const MEMORY_MB = Math.min(4096, Math.max(512, 128 * availableParallelism()));
 
 /**
  * Compacts tables of a lake one after another, and creates the views again where files changed. Tables without a
- * commit, and tables not reached before the signal, have no report. A table whose log cannot be read, or whose files and
- * log disagree, is an error of the result; the others are compacted.
+ * commit, and tables that were not reached when the signal aborted, have no report. A table whose log cannot be read,
+ * or whose files do not agree with the log, is an error of the result; the others are compacted.
  */
 export async function optimizeLake(
   lake: Lake,

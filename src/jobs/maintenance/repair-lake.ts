@@ -24,9 +24,9 @@ const OUTDATED: CopiedRows = { rows: 0, refused: "rows were withdrawn since the 
 export interface RepairOptions {
   /** Identifies the repair, for the log and the ledger. */
   readonly runId: string;
-  /** A copy of the lake, the source for lost files or their rows. @default none */
+  /** A copy of the lake, from which lost files or their rows are taken. @default none */
   readonly from?: Lake;
-  /** Whether losses are only reported, and nothing changes. @default false */
+  /** Whether losses are only reported, without any change. @default false */
   readonly dryRun?: boolean;
   /** Ends the work after the table that is being repaired. */
   readonly signal?: AbortSignal;
@@ -37,22 +37,22 @@ export interface RepairOptions {
 /** A lost file, and what was done about it. */
 export interface RepairedFile extends LostFile {
   /**
-   * `restored`: the copy has the same file. `copied`: it was removed from the log, and the copy's rows landed instead.
-   * `removed`: it was removed from the log. `found`: nothing was done.
+   * `restored`: the copy had the same file, which was copied. `copied`: the file was removed from the log, and rows of
+   * the copy landed instead. `removed`: the file was removed from the log. `found`: nothing was done.
    */
   readonly outcome: "restored" | "copied" | "removed" | "found";
-  /** Rows of the copy that landed instead. */
+  /** Number of rows of the copy that landed instead. */
   readonly copiedRows: number;
-  /** Why nothing was taken from the copy, although it has rows; undefined where its rows were taken. */
+  /** Why no rows were taken from the copy, although it has rows; undefined where its rows were taken. */
   readonly notCopied?: string | undefined;
-  /** Symbols that are requested again; 0 where the contents never came from a service. */
+  /** Number of symbols that are requested again; 0 where the contents did not come from a service. */
   readonly symbolsAskedAgain: number;
 }
 
 /** The result of a table's repair. */
 export interface RepairReport {
   readonly table: string;
-  /** Live files that were checked. */
+  /** Number of live files that were checked. */
   readonly checked: number;
   readonly files: readonly RepairedFile[];
   /** The table's version afterwards. */
@@ -61,11 +61,11 @@ export interface RepairReport {
 
 /**
  * Repairs tables whose files are missing or damaged. Every file is compared with the hash in its name. A lost file is
- * taken from a copy of the lake that has it; otherwise a commit removes it from the log, and the ledger says that its
- * contents are requested again. Where the copy has the rows in other files, these land at once, and are still requested
- * again: the copy may be older than the loss. From a copy that may have withdrawn rows nothing lands. The damaged file
- * remains until a vacuum. A table that cannot be repaired, because its log cannot be read for example, is an error of the
- * result; the others are repaired.
+ * taken from a copy of the lake that has it; otherwise a commit removes it from the log, and the ledger records that
+ * its contents are requested again. If the copy has the rows in other files, these land at once, and are still
+ * requested again, because the copy may be older than the lost file. If the copy may have rows that were withdrawn
+ * since, nothing is taken from it. The damaged file remains until a vacuum. A table that cannot be repaired, because
+ * its log cannot be read for example, is an error of the result; the others are repaired.
  */
 export async function repairLake(
   lake: Lake,
@@ -73,7 +73,7 @@ export async function repairLake(
   options: RepairOptions,
   clock: Pick<Clock, "now">,
 ): Promise<TableReports<RepairReport>> {
-  // The ledger comes first: the other tables need it.
+  // The ledger is repaired first, because the repair of the other tables reads it.
   const ordered = [...tables.filter((one) => one === REQUESTS), ...tables.filter((one) => one !== REQUESTS)];
   const repaired = await eachTable(ordered, options.signal, async (table) => {
     const snapshot = await lake.snapshot(table);
@@ -104,7 +104,7 @@ async function repairTable(
     if (await restoreFile(lake, from as Lake, snapshot, one.file)) restored.add(one);
   const removed = lost.filter((one) => !restored.has(one));
   const now = clock.now();
-  // The ledger comes first: if the process ends here, contents that are not lost are requested again. In the other
+  // The ledger is changed first. If the process ends here, contents that are not lost are requested again. In the other
   // order, lost contents would count as landed.
   const asked = await askAgain(session, lake, table, removed, { runId, now, dryRun });
   if (!dryRun && removed.length > 0) await takeOut(lake, snapshot, removed, runId, now);
@@ -127,7 +127,7 @@ async function repairTable(
   return { table: table.name, checked: snapshot.files.size, files, version };
 }
 
-/** How many rows of a file's partition were lost, and have not been copied yet; undefined where that is not known. */
+/** How many rows of a file's partition were lost and have not been copied yet; undefined where this is not known. */
 function lostRows(
   removed: readonly LostFile[],
   { file }: LostFile,

@@ -13,22 +13,28 @@ import { TABLES } from "../../schema/tables.js";
 export interface ScrubOptions {
   /** Ends the work after the file that is being read. */
   readonly signal?: AbortSignal;
-  /** Called before each file is read. `total` counts all files that are due; most nights read a part of them. */
+  /**
+   * Called before each file is read. `total` is the number of all files that are due; most nights read only a part of
+   * them.
+   */
   readonly onProgress?: (progress: { table: string; file: string; done: number; total: number }) => void;
 }
 
-/** What was read of a lake, and the faults found. */
+/** What was read of a lake, and the faults that were found. */
 export interface ScrubReport {
-  /** Files and bytes that were read. */
+  /** Number of files and bytes that were read. */
   readonly files: number;
   readonly bytes: number;
   /** Files that are missing or differ from what was written, and tables that cannot be read: one sentence each. */
   readonly damaged: readonly string[];
-  /** The oldest verification of a file, in epoch milliseconds; undefined for an empty lake. */
+  /**
+   * The time of the verification of the file that was verified longest ago, in epoch milliseconds; undefined for an
+   * empty lake.
+   */
   readonly verifiedSince: number | undefined;
 }
 
-/** The file of a lake with the time at which a part was last read. */
+/** The path of the file that states when a part of the lake was last read. */
 const LAST = "verified/last-scrub.json";
 const lastScrub = z.object({ at: z.iso.datetime() });
 
@@ -39,13 +45,13 @@ export interface DailyScrub {
   run(signal: AbortSignal): Promise<ScrubReport>;
 }
 
-/** Verifies a lake day by day. After a failure, the next part is due in an hour. */
+/** Verifies a lake in daily parts. After a failure, the next part is due in an hour. */
 export function dailyScrub(lake: Lake, clock: Pick<Clock, "now">): DailyScrub {
   let notBefore = 0;
   return {
     async dueAt() {
       const now = clock.now();
-      // A later time was set with a clock that was ahead.
+      // A later time was set while the clock was ahead.
       const retryAt = notBefore > now + HOUR_MS ? 0 : notBefore;
       return Math.max(retryAt, await scrubDueAt(lake, now));
     },
@@ -61,15 +67,15 @@ interface LakeFile extends ScrubbableFile {
   readonly file: DataFile;
 }
 
-/** When the next part of a lake is due to be read, in epoch milliseconds: a day after the last. */
+/** When the next part of a lake is due, in epoch milliseconds: a day after the last one. */
 async function scrubDueAt({ storage }: Lake, now: number): Promise<number> {
   const last = await readLast(storage, now);
   return last === undefined ? 0 : last + DAY_MS;
 }
 
 /**
- * Reads the part of a lake that was verified longest ago, and compares each file with the hash in its name. Run once a
- * day, it reads every file every four weeks.
+ * Reads the part of a lake that was verified longest ago, and compares each file with the hash in its name. If it runs
+ * once a day, every file is read within four weeks.
  */
 export async function scrubLake(
   lake: Lake,
@@ -100,7 +106,7 @@ export async function scrubLake(
     if (!signal?.aborted && all.length > 0)
       await lake.storage.put(LAST, `${JSON.stringify({ at: new Date(now).toISOString() })}\n`);
   } catch (error) {
-    // Damage that was found is reported, also where the record cannot be written: a full disk, for example.
+    // Damage is reported even if the record cannot be written, for example because the disk is full.
     if (damaged.length === 0) throw error;
   }
   const read = new Set([...sound.values()].flat());
@@ -129,7 +135,7 @@ function oldest(all: readonly LakeFile[], read: ReadonlySet<DataFile>, now: numb
   return all.reduce((least, { file, verifiedAt }) => Math.min(least, read.has(file) ? now : verifiedAt), now);
 }
 
-/** When a part was last read; undefined where it is unknown, or later than now: the clock was ahead. */
+/** When a part was last read; undefined where this is unknown, or is later than now because the clock was ahead. */
 async function readLast(storage: Lake["storage"], now: number): Promise<number | undefined> {
   try {
     const text = await storage.readText(LAST);

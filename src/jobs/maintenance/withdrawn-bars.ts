@@ -12,7 +12,7 @@ import { type AskedWindow, askWindowAgain } from "./ask-window-again.js";
 import type { SampleEnvironment } from "./check-sample.js";
 import { compareWindow, oldestInLake } from "./compare-window.js";
 
-/** Bars of one symbol that a service no longer has. */
+/** Bars of one symbol that a service no longer returns. */
 export interface WithdrawnBars {
   readonly symbol: string;
   readonly bars: number;
@@ -21,19 +21,20 @@ export interface WithdrawnBars {
   readonly last: string;
 }
 
-/** The bars of a window that a service no longer has, and what was done about them. */
+/** The bars in a window that a service no longer returns, and what was done about them. */
 export interface WithdrawnReport {
   readonly table: string;
-  /** Bars that the lake and the service both have in the window. */
+  /** Number of bars in the window that both the lake and the service have. */
   readonly bars: number;
-  /** By symbol. */
+  /** The withdrawn bars, by symbol. */
   readonly withdrawn: readonly WithdrawnBars[];
   /** Undefined where the withdrawal was not accepted. */
   readonly accepted: WithdrawReport | undefined;
 }
 
 /**
- * Finds final bars of a lake that a service no longer has: it is requested twice, and bars missing both times count.
+ * Finds final bars of a lake that a service no longer returns. They are requested twice; only bars that are missing
+ * both times count.
  *
  * @param accept whether these bars are removed from the table's current version. Older versions still have them.
  * @throws {ServiceError}, {@link TransportError} or {@link WireError} where a request fails.

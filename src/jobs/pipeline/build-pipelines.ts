@@ -4,7 +4,7 @@ import { definePipeline, type PipelineDefinition } from "./definition.js";
 import { importDefinition } from "./import-definition.js";
 import { ownPipelines } from "./load-pipeline.js";
 
-/** A part of the build: writes the definitions of the pipelines that come with barlake. */
+/** A step of the build: writes the definitions of the pipelines that come with barlake. */
 const built: Record<string, BuiltPipeline> = {};
 for (const [name, file] of await ownPipelines()) {
   const definition = definePipeline((await importDefinition("pipeline", file)) as PipelineDefinition);

@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { PipelineDefinition } from "./definition.js";
 
-/** Where the build puts the definitions of the pipelines that come with barlake. */
+/** Where the build writes the definitions of the pipelines that come with barlake. */
 export const BUILT_PIPELINES = new URL("own-pipelines.json", import.meta.url);
 
 /** The definition that a file had when barlake was built. */
 export interface BuiltPipeline {
-  /** The hash of the file's text: where the file was changed since the build, the file is loaded instead. */
+  /** The hash of the file's text. If the file was changed since the build, the file is loaded instead. */
   readonly sha256: string;
   readonly definition: PipelineDefinition;
 }
@@ -20,10 +20,10 @@ export async function hashOfFile(file: string): Promise<string> {
 }
 
 /**
- * The definition of a pipeline that comes with barlake, as the build has evaluated it: importing its file loads TypeScript,
- * and the whole package that the file imports, which is more than half of the start of a run.
+ * The definition of a pipeline that comes with barlake, as evaluated by the build. Importing its file would load a
+ * TypeScript compiler and the whole package, which takes more than half of the start time of a run.
  *
- * @returns undefined where the file is not as it was then, or the program runs without a build.
+ * @returns undefined where the file was changed since the build, or the program runs without a build.
  */
 export async function builtPipeline(name: string, file: string): Promise<PipelineDefinition | undefined> {
   try {

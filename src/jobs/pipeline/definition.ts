@@ -25,9 +25,11 @@ const cronRule = z
       const message = cronFault(text);
       if (message !== undefined) context.addIssue({ code: "custom", message });
     }),
-    /** The region in whose zone the expression is read. @default UTC */
+    /** The region in whose zone the expression is evaluated. @default UTC */
     region: region.optional(),
-    /** `trading`: only the days of the expression on which the region has a session. @default "daily" */
+    /**
+     * `trading`: only days of the expression on which the region has a session. `daily`: all of them. @default "daily"
+     */
     days: days.default("daily"),
   })
   .refine((rule) => rule.days === "daily" || rule.region !== undefined, {
@@ -38,9 +40,9 @@ const cronRule = z
 const positive = z.number().positive("must be above 0");
 const SHARE = "must be above 0 and at most 1";
 const quota = z.strictObject({
-  /** Requests a minute of each endpoint group that the pipeline may send. @default learned from the service */
+  /** Requests per minute of each endpoint group that the pipeline may send. @default learned from the service */
   requestsPerMinute: positive.optional(),
-  /** Part of the key's quota that the pipeline uses, above 0 and at most 1. @default 1 */
+  /** Fraction of the key's quota that the pipeline uses, above 0 and at most 1. @default 1 */
   share: z.number().gt(0, SHARE).max(1, SHARE).optional(),
 });
 
@@ -53,7 +55,7 @@ const notify = z.strictObject({
    * it.
    */
   webhook: z.string().refine(isWebhook, "must be env:NAME, or an http or https address"),
-  /** Run results that are reported; so is a complete run after one of them. */
+  /** Run results that are reported. A complete run after one of them is reported, too. */
   on: z.array(z.enum(["complete", "partial", "failed", "refused"])).default([...NOTIFIED_STATUSES]),
 });
 
@@ -76,7 +78,7 @@ const which = {
   symbols: z.array(z.string().refine(isSymbol, "must be of the form CODE.EXCHANGE")).min(1).optional(),
   /** Ids of universes whose current members are requested. */
   universes: z.array(z.string().min(1)).min(1).optional(),
-  /** Where neither symbols nor universes are named: regions whose instruments are requested. @default all */
+  /** Regions whose instruments are requested, if neither symbols nor universes are named. @default all */
   regions: z.array(region).min(1).default(["CN", "HK", "US"]),
 };
 const isOneWay = (pipeline: { symbols?: unknown; universes?: unknown }): boolean =>
@@ -96,16 +98,19 @@ const pipeline = z.discriminatedUnion("kind", [
       ...which,
       kind: z.literal("bars"),
       period: z.enum(["1d", "1m"]),
-      /** First date of the window, of each exchange's own calendar, or days before today, such as `-365d`. */
+      /** First date of the window, in each exchange's zone, or a number of days before today, as in `-365d`. */
       from: fromDate,
-      /** Date after the last one. @default everything so far */
+      /** The date after the last requested date. @default everything up to now */
       to: date.optional(),
-      /** Recent days that each run requests again, such as `3d`: values that the service has changed are replaced. */
+      /**
+       * Recent days that each run requests again, as in `3d`, so that values which the service has changed are
+       * replaced.
+       */
       lookback: z
         .string()
         .regex(/^\d{1,4}d$/, "must be a number of days such as 3d")
         .optional(),
-      /** Where neither symbols nor universes are named: types of instruments that are requested. */
+      /** Types of instruments that are requested, if neither symbols nor universes are named. */
       types: z.array(z.string()).min(1).default(["stock", "etf"]),
     })
     .refine(isOneWay, ONE_WAY)

@@ -7,7 +7,7 @@ import { messageOf, UsageError } from "../../core/errors.js";
 /**
  * Imports the default export of a user's TypeScript or JavaScript file.
  *
- * @param kind what the file defines, for error messages.
+ * @param kind the kind of thing that the file defines, for error messages.
  * @throws {UsageError} when the file does not exist, cannot be loaded, or has no default export.
  */
 export async function importDefinition(kind: string, file: string): Promise<unknown> {
@@ -27,14 +27,15 @@ export async function importDefinition(kind: string, file: string): Promise<unkn
   return definition;
 }
 
-/** The index of this package, where it runs compiled. */
+/** The URL of this package's index, where it runs compiled. */
 const OWN_INDEX = new URL("../../index.js", import.meta.url).href;
-/** The index of the modules that run: `src/cli/bundle.js` puts that of the bundle here. */
+/** The URL of the index of the running modules. `src/cli/bundle.js` replaces it with that of the bundle. */
 const RUNNING_INDEX = OWN_INDEX;
 
 /**
- * A hook of Node's loader: where a file's `barlake` is this very package, it gets the modules that run already. Else the
- * whole package is transformed and loaded a second time, two seconds of processor time for each command.
+ * A hook of Node's module loader. If a file imports this same package as `barlake`, it gets the modules that already
+ * run. Otherwise the whole package would be compiled and loaded a second time, which takes two seconds of processor
+ * time for each command.
  */
 const SAME_INSTANCE = `let indexes;
 export function initialize(given) { indexes = given; }
@@ -51,7 +52,7 @@ async function importTypeScript(file: string): Promise<unknown> {
   return (await typeScript).import(pathToFileURL(file).href, import.meta.url);
 }
 
-/** Loads what imports TypeScript: only definitions need it. */
+/** Loads the compiler that imports TypeScript. Only definitions need it. */
 async function loadTypeScript(): Promise<NamespacedUnregister> {
   const [commonJs, modules] = await Promise.all([import("tsx/cjs/api"), import("tsx/esm/api")]);
   const scope = { namespace: "definitions" };
@@ -63,12 +64,14 @@ async function loadTypeScript(): Promise<NamespacedUnregister> {
   return registered;
 }
 
-/** A file may have its own instance of this package, whose errors are of another class of the same name. */
+/**
+ * Converts an error to this package's class: a file may have another instance of the package, with a separate class.
+ */
 function asOurs(error: Error & { readonly hint?: string }): UsageError {
   return new UsageError(error.message, { cause: error, hint: error.hint });
 }
 
-/** In a file loaded as CommonJS, as outside a package of ES modules, the default export is one level deeper. */
+/** The default export of a module. In a file that is loaded as CommonJS, it is one level deeper. */
 function unwrap(exported: unknown): unknown {
   const isModule = typeof exported === "object" && exported !== null && "__esModule" in exported;
   return isModule ? (exported as { default?: unknown }).default : exported;

@@ -17,7 +17,7 @@ const ENDING = /(?<!\.d)\.[cm]?[jt]s$/;
  * Pipeline files by name: those that come with barlake, and those in the user's folder, which replace those of the same
  * name.
  *
- * @param users the user's folder. @default `pipelines` of the working directory, if it is there
+ * @param users the user's folder. @default `pipelines` in the working directory, if it exists
  * @throws {UsageError} when a folder that was named does not exist.
  */
 export async function pipelineFiles(users?: string): Promise<Map<string, string>> {
@@ -42,7 +42,7 @@ function filesByName(folder: string, names: readonly string[]): Map<string, stri
 /**
  * Loads a pipeline by its name, or from the path of a TypeScript or JavaScript file.
  *
- * @param users the folder of the user's pipelines, as {@link pipelineFiles} takes it.
+ * @param users the folder of the user's pipelines, as in {@link pipelineFiles}.
  * @throws {UsageError} when it does not exist, or when its definition breaks a rule.
  */
 export async function loadPipeline(nameOrPath: string, users?: string): Promise<Pipeline> {

@@ -8,7 +8,7 @@ interface Fault {
   readonly rule: string;
 }
 
-/** Fields whose value may be a secret and is not shown. */
+/** Fields whose value may be a secret, and is therefore not shown. */
 const SECRET = new Set<PropertyKey>(["webhook"]);
 
 /** Each broken rule in words: the field, the rule, and the wrong value. */
@@ -38,11 +38,11 @@ function ruleOf(issue: ZodIssue): string {
   return issue.message.replace(/^[A-Z]/, (letter) => letter.toLowerCase());
 }
 
-/** Costs more than all other faults of a form together. */
+/** A cost that is larger than that of all other faults of a form together. */
 const WRONG_TYPE = 100;
 
 /**
- * The faults of the form that was probably meant: the one with the fewest faults, and if possible of the right type.
+ * The faults of the form that was probably meant: the form with the fewest faults, if possible one of the right type.
  */
 function closest(branches: readonly Fault[][]): Fault[] {
   const cost = (faults: readonly Fault[]): number =>

@@ -16,7 +16,7 @@ export interface Leftovers {
   /** Symbols without any bars in a response. */
   readonly absent: AbsentSymbols;
   readonly recent: RecentWindows;
-  /** Windows with a full response that settled them, by symbol. */
+  /** Windows that a full response has settled, by symbol. */
   readonly answered: ReadonlyMap<string, readonly TimeRange[]>;
 }
 
@@ -30,7 +30,7 @@ export async function explainLeftovers(run: Run, demand: BarsDemand, leftovers: 
   await noteHoles(run, demand, leftovers);
 }
 
-/** Records once in the ledger what is absent, and why: other runs then see that it was requested. */
+/** Records absences and their reasons in the ledger, once. Other runs then see that the windows were requested. */
 export async function enterAbsences(
   run: Run,
   { period }: BarsDemand,
@@ -59,7 +59,7 @@ async function noteWithdrawn(run: Run, { table, recent }: Leftovers): Promise<vo
 }
 
 /**
- * Reports the windows of a demand that are unexplained, or have bars that were set aside, from this run or an earlier
+ * Reports the windows of a demand that are unexplained, or have bars that were set aside, in this run or an earlier
  * one.
  */
 async function noteHoles(run: Run, demand: BarsDemand, { table, facts }: Leftovers): Promise<void> {
@@ -72,7 +72,7 @@ async function noteHoles(run: Run, demand: BarsDemand, { table, facts }: Leftove
     for (const symbol of symbols) {
       for (const { reason, window } of holes.get(symbol) ?? []) {
         if (!INCOMPLETE.has(reason)) continue;
-        // A day that is now known to be a holiday, or before the listing, is no longer requested.
+        // A day that is now known to be a holiday, or to be before the listing, is no longer requested.
         const since = Math.max(start, window.start, facts.listedAt.get(symbol) ?? start);
         const asked = { start: since, end: Math.min(end, window.end) };
         if (facts.calendars.get(region)?.daysIn(asked, facts.now).length === 0) continue;

@@ -10,14 +10,14 @@ import type { Region } from "../../market/regions.js";
 import { finalEnd } from "../../market/sessions.js";
 import type { RequestSizeLimits } from "./request/request-size-limits.js";
 
-/** Smaller shifts are ordinary adjustments of the clock, not a set clock. */
+/** Shifts below this number of milliseconds are ordinary adjustments of the clock: it was not set. */
 const CLOCK_SET_MS = 5000;
 
 /** The parts that a run is given. */
 export interface RunParts {
   readonly lake: Lake;
   readonly session: Session;
-  /** What the run sets aside. */
+  /** Receives what the run sets aside. */
   readonly rejects: Rejects;
   readonly client: ServiceClient;
   readonly clock: Clock;
@@ -28,24 +28,21 @@ export interface RunParts {
   /** Limits that the service has shown. */
   readonly limits: RequestSizeLimits;
   readonly freeBytes: FreeBytes;
-  /** The right to ask and to land, where runs on other machines may have it. @default not needed */
+  /** The right to request and to land, which runs on other machines may have. @default no right is needed */
   readonly fence?: Fence | undefined;
-  /** By how many milliseconds this machine's clock is ahead of the service's. @default 0 */
+  /** By how many milliseconds this machine's clock is ahead of the service's clock. @default 0 */
   readonly clockAheadMs?: number | undefined;
 }
 
-/** What does not change during a run. */
+/** The parts and facts that do not change during a run. */
 export interface RunContext extends RunParts {
-  /** The earlier of this machine's time and the service's: the run counts nothing as past that is later. */
+  /** The earlier of this machine's time and the service's time. For the run, nothing after it has happened yet. */
   readonly marketClock: Pick<Clock, "now">;
   /** Epoch milliseconds. */
   readonly startedAt: number;
-  /** When the run began, on the monotonic clock. */
+  /** The time of the monotonic clock when the run began, in milliseconds. */
   readonly startedTicks: number;
-  /**
-   * Ends of the final bars when the run began, by region; bars that become final later are requested again by the next
-   * run.
-   */
+  /** End of the final bars by region when the run began. Bars that become final later are requested by the next run. */
   readonly finalEnds: Readonly<Record<Region, number>>;
 }
 
@@ -63,7 +60,7 @@ export function runContext(parts: RunParts): RunContext {
   };
 }
 
-/** Options for a landing now. */
+/** The options of a landing at the current time. */
 export function landOptions({
   runId,
   clock,
@@ -72,12 +69,12 @@ export function landOptions({
   return { operation: "INGEST", runId, now: clock.now(), fence };
 }
 
-/** Duration of a run so far in milliseconds; setting the machine's clock does not change it. */
+/** Duration of a run so far, in milliseconds. Setting the machine's clock does not change it. */
 export function elapsedMs({ clock, startedTicks }: Pick<RunContext, "clock" | "startedTicks">): number {
   return ticksOf(clock) - startedTicks;
 }
 
-/** By how much the machine's clock was set during a run, in milliseconds; undefined: it was not set. */
+/** By how many milliseconds the machine's clock was set during a run; undefined where it was not set. */
 export function clockShiftMs(
   context: Pick<RunContext, "clock" | "startedAt" | "startedTicks">,
 ): number | undefined {

@@ -10,10 +10,10 @@ import type { Failure, Purpose, Received } from "./request/request-records.js";
 /** Requests of a run, by their result. */
 export interface RequestCounts {
   readonly sent: number;
-  /** Responses with rows, and responses without any. */
+  /** Responses with rows, and responses without rows. */
   readonly answered: number;
   readonly empty: number;
-  /** The service refused them; they failed on the way, or the response was not valid. */
+  /** `refused`: the service refused the request. `failed`: the request failed, or its response was not valid. */
   readonly refused: number;
   readonly failed: number;
 }
@@ -21,11 +21,11 @@ export interface RequestCounts {
 /** What a run has done so far. */
 export interface RunFacts {
   readonly requests: RequestCounts;
-  /** Refused requests that were sent again in another way: they are not failures. */
+  /** Number of refused requests that were sent again in another way; they are not failures. */
   readonly healed: number;
   readonly rows: number;
   readonly bytes: number;
-  /** One for each landing. */
+  /** The reports of all landings. */
   readonly landed: readonly LandReport[];
   readonly failures: readonly Failure[];
   /** Requested and returned symbols, by table. */
@@ -35,17 +35,20 @@ export interface RunFacts {
   readonly rejected: readonly RejectCount[];
   /** What the run's snapshots have changed. */
   readonly changes: readonly ReferenceChange[];
-  /** The lists that the run's symbols come from, and since when the lake knows them. */
+  /** The lists that the run's symbols come from, and since when the lake knows each list. */
   readonly lists: readonly RunList[];
-  /** Datasets that the key does not permit, and why. */
+  /** Datasets that the key does not permit, with the reason. */
   readonly forbidden: ReadonlyMap<string, string>;
-  /** Datasets that the service does not offer to the key while it offers others like them, and why: no failures. */
+  /**
+   * Datasets that the service does not offer to the key, although it offers similar ones, with the reason. They are not
+   * failures.
+   */
   readonly notOffered: ReadonlyMap<string, string>;
-  /** Why the run sends no more requests; undefined while it does. */
+  /** Why the run sends no more requests; undefined while it sends requests. */
   readonly stopped: string | undefined;
 }
 
-/** Accumulates what a run does; only {@link facts} reads it as a whole. */
+/** Accumulates what a run does; {@link facts} returns all of it. */
 export class RunLog {
   /** What was requested of each table, and what is absent. */
   readonly completeness = new Completeness();
@@ -92,17 +95,17 @@ export class RunLog {
     this.failure(failure);
   }
 
-  /** Adds a failure that is not, or not only, that of a request. */
+  /** Adds a failure that is not, or not only, the failure of a request. */
   failure(failure: Failure): void {
     this.#failures.push(failure);
   }
 
-  /** Notes that the run sends no more requests; the first reason counts. */
+  /** Records that the run sends no more requests. Only the first reason is stored. */
   stop(reason: string): void {
     this.#stopped ??= reason;
   }
 
-  /** Stops the run where the lake cannot be written: every further response would be lost as well. */
+  /** Stops the run if an error shows that the lake cannot be written: every further response would be lost, too. */
   stopIfUnwritable(error: unknown): void {
     if (error instanceof LakeError) this.stop(messageOf(error));
   }
@@ -113,8 +116,8 @@ export class RunLog {
   }
 
   /**
-   * Notes that the service does not offer a dataset to the key, and that this is no failure of the run: the refusals of
-   * its requests no longer count as failures.
+   * Records that the service does not offer a dataset to the key, and that this is not a failure of the run. Refusals
+   * of its requests no longer count as failures.
    */
   notOffered(dataset: string, reason: string): void {
     this.#notOffered.set(dataset, reason);
@@ -148,7 +151,7 @@ export class RunLog {
     this.#lists = lists;
   }
 
-  /** Everything so far. */
+  /** Everything that was accumulated so far. */
   facts(): RunFacts {
     return {
       requests: { ...this.#requests },

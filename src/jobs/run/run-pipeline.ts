@@ -41,9 +41,9 @@ export type { RunReport };
 
 /** The caller's options, in addition to the pipeline's definition. */
 export interface RunOptions {
-  /** First date, instead of the pipeline's own. */
+  /** First date, instead of the date in the pipeline. */
   readonly from?: string | undefined;
-  /** Date after the last one. @default everything so far */
+  /** The date after the last requested date. @default everything up to now */
   readonly to?: string | undefined;
   /** Symbols, instead of the lake's instruments. */
   readonly symbols?: readonly string[] | undefined;
@@ -51,44 +51,44 @@ export interface RunOptions {
    * Ids of universes. Bars and statements are requested of their members, intraday bars of each universe as a whole.
    */
   readonly universes?: readonly string[] | undefined;
-  /** Regions, instead of the pipeline's own. */
+  /** Regions, instead of the regions in the pipeline. */
   readonly regions?: readonly Region[] | undefined;
-  /** Last days that are requested again, instead of the pipeline's own. */
+  /** Number of last trading days that are requested again, instead of the number in the pipeline. */
   readonly lookbackDays?: number | undefined;
   /**
-   * Whether only gaps are filled: what earlier requests left open, for the symbols of these requests. @default false
+   * Whether only gaps are filled: windows that earlier requests left open, for their symbols. @default false
    */
   readonly repair?: boolean | undefined;
 }
 
-/** What a run works with: the lake, the client of the service, the clock. */
+/** What a run needs: the lake, the client of the service, the clock. */
 export interface RunEnvironment {
   readonly lake: Lake;
   readonly client: ServiceClient;
-  /** Known limits of the service, and where the run records what it learns. @default none, not recorded */
+  /** Known limits of the service, and a function that records learned limits. @default none known, none recorded */
   readonly limits?: Pick<LimitsStore, "limits" | "learn">;
   readonly clock: Clock;
-  /** Ends the run after the current work. */
+  /** Ends the run after the current step. */
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
   /**
-   * Whether a run waits for another run, maybe on another machine, that requests the same, where the work cannot be
-   * shared. It does not wait for a key that another process uses. @default false: it throws
+   * Whether a run waits for another run, possibly on another machine, that requests the same data, where the work
+   * cannot be shared. It does not wait for a key that another process uses. @default false: it throws
    */
   readonly waits?: boolean;
-  /** Gives the free bytes of the lake's disk. @default those of its file system */
+  /** Returns the free bytes of the lake's disk. @default asks the file system */
   readonly freeBytes?: FreeBytes;
 }
 
-/** A run whose clock is ahead begins again; it does so more than once only if responses give different times. */
+/** Most starts of a run. It starts again if its clock is ahead: once, unless responses state different times. */
 const MOST_STARTS = 3;
 
 /**
- * Runs a pipeline: requests what the ledger does not have, lands it, and creates the views again. Where this machine's
- * clock is ahead of the service's by up to a day, the run begins again and uses the service's time.
+ * Runs a pipeline: requests the data that the ledger does not record, lands it, and creates the views again. Where this
+ * machine's clock is ahead of the service's by up to a day, the run begins again and uses the service's time.
  *
- * @throws {UsageError} for a pipeline that lacks what it needs (instruments, for example); {@link LakeError} for a
- *   broken lake.
+ * @throws {UsageError} where the lake lacks data that the pipeline needs, for example instruments; {@link LakeError}
+ *   for a broken lake.
  */
 export async function runPipeline(
   pipeline: Pipeline,
@@ -119,7 +119,7 @@ async function runOnce(
   try {
     return await runLeased(pipeline, options, environment, { runId, signal, clockAheadMs, fence: lease });
   } finally {
-    // The lease of a run that ended may remain until it is stale.
+    // If the release fails, the lease remains until it expires.
     await lease?.release().catch(() => {});
   }
 }
@@ -183,7 +183,7 @@ async function runLeased(
   return { report: report(), failed };
 }
 
-/** Leases what a run requests. @throws {RunInUseError} where another run has a part of it. */
+/** Leases what a run requests. @throws {RunInUseError} where another run has leased a part of it. */
 function leaseOf(
   pipeline: Pipeline,
   options: RunOptions,
@@ -220,7 +220,7 @@ export function newRunId(now: number): string {
   return `${format(new TZDate(now, "UTC"), "yyyyMMdd'T'HHmmss'Z'")}-${randomBytes(3).toString("hex")}`;
 }
 
-/** The demand: the caller's options, or else the pipeline's values. */
+/** The demand: the caller's options, else the values of the pipeline. */
 function demandOf(pipeline: Pipeline, options: RunOptions): RunOptions {
   const { symbols, universes } =
     "symbols" in pipeline ? pipeline : { symbols: undefined, universes: undefined };
@@ -251,7 +251,7 @@ async function execute(run: Run, pipeline: Pipeline, options: RunOptions): Promi
   }
 }
 
-/** The demands of a pipeline of bars: one; or, to repair, one for each region. */
+/** The demands of a pipeline of bars: one, or, to repair, one for each region. */
 async function barsDemands(
   parts: Pick<RunContext, "session" | "lake" | "clock">,
   pipeline: Pipeline & { readonly kind: "bars" },
@@ -267,7 +267,7 @@ async function barsDemands(
     const symbols = await chooseSymbols(parts.session, parts.lake, regions, types, choice);
     const lookbackDays = options.lookbackDays ?? lookback;
     const from = options.from ?? pipeline.from;
-    // A named symbol is requested also where it is in no list.
+    // A named symbol is requested even if no list contains it.
     const endsAtDelisting = named === undefined;
     const leavingAt =
       named === undefined && universes ? await leavingTimes(parts.session, parts.lake, universes) : undefined;

@@ -6,14 +6,14 @@ import { REQUESTS } from "../../schema/requests.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 import type { Pipeline } from "../pipeline/definition.js";
 
-/** What the caller requests instead of the symbols and times of the pipeline. */
+/** The symbols and times that the caller requests instead of those of the pipeline. */
 interface Demand {
   readonly symbols?: readonly string[] | undefined;
   readonly universes?: readonly string[] | undefined;
   readonly regions?: readonly string[] | undefined;
 }
 
-/** What a run of a pipeline requests, and the tables that it lands in, apart from the record of the run. */
+/** What a run of a pipeline requests, and the tables in which it lands, except the tables about runs. */
 export function runSubject(pipeline: Pipeline, options: Demand): Omit<RunSubject, "runId"> {
   const subject = { pipeline: pipeline.name, regions: regionsOf(pipeline, options) };
   switch (pipeline.kind) {
@@ -34,7 +34,7 @@ export function runSubject(pipeline: Pipeline, options: Demand): Omit<RunSubject
   }
 }
 
-/** The regions that a run asks for; undefined where it may be all. */
+/** The regions that a run requests; undefined where it may be all regions. */
 function regionsOf(pipeline: Pipeline, options: Demand): readonly string[] | undefined {
   if (pipeline.kind !== "bars" && pipeline.kind !== "statements") return undefined;
   const { symbols, universes } = options.symbols || options.universes ? options : pipeline;

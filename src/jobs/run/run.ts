@@ -17,9 +17,9 @@ export interface Run {
   readonly progress: RunProgress;
   /** Responses on disk that have not landed yet. */
   readonly responses: ResponseSpool;
-  /** Leases of requests that, of all runs on the lake, only this run may send. */
+  /** Leases of requests. Of all runs on the lake, only this run may send them. */
   readonly leases: RequestLeases;
-  /** Column buffers for K-line responses, used again by later responses. */
+  /** Column buffers for K-line responses, which later responses use again. */
   readonly buffers: KlineBufferPool;
   /** Runs work on the session, one after another: a connection takes one statement at a time. */
   readonly exclusive: <T>(work: () => Promise<T>) => Promise<T>;
@@ -44,7 +44,10 @@ export function openRun(parts: RunParts, onProgress: (progress: Progress) => voi
   };
 }
 
-/** Closes the spool and the leases. Otherwise, in a long process such as a schedule, the run would count as alive. */
+/**
+ * Closes the spool and the leases. Otherwise, in a process that continues, such as a schedule, the run would count as
+ * alive.
+ */
 export function closeRun({ responses, leases }: Run): Promise<void> {
   return releaseAll(
     () => responses.close(),
@@ -52,7 +55,7 @@ export function closeRun({ responses, leases }: Run): Promise<void> {
   );
 }
 
-/** Makes a queue: each work starts when the one before has ended, also if that one failed. */
+/** Makes a queue: each work starts when the previous work has ended, even if it failed. */
 function oneAfterAnother(): Run["exclusive"] {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {

@@ -11,11 +11,11 @@ import type { Leading } from "./leading.js";
 
 /** Folder of the leases, in the lake's storage: all machines see them. */
 const FOLDER = "leases/schedule";
-/** A schedule that was silent for this time no longer leads. */
+/** A schedule that has not renewed its lease for this time, in milliseconds, no longer leads. */
 const STALE_MS = 30_000;
 /** Longest pause before a schedule on standby reads the leases again, in milliseconds. */
 const CHECK_MS = 5000;
-/** The same while another schedule is about to lead one of the same pipelines. */
+/** The same pause while another schedule is about to lead one of the same pipelines. */
 const WAIT_MS = 500;
 
 const contentShape = z.object({
@@ -35,32 +35,32 @@ export interface LeadershipOptions {
   readonly clock: Clock;
   /** Ends the wait for other schedules. */
   readonly signal: AbortSignal;
-  /** Called with pipelines that no other schedule leads: this one leads them once it has resolved. */
+  /** Called with pipelines that no other schedule leads. This schedule leads them once the promise resolves. */
   readonly onLead: (pipelines: readonly string[]) => Promise<void>;
-  /** Called with pipelines that another schedule leads, and its name; not again until that changes. */
+  /** Called with pipelines that another schedule leads, and the name of that schedule; again only after a change. */
   readonly onStandby: (pipelines: readonly string[], leader: string) => void;
-  /** Called with pipelines of which the lead was lost: for another schedule this one had ended. */
+  /** Called with pipelines that this schedule no longer leads, because another schedule considered it ended. */
   readonly onLost: (pipelines: readonly string[]) => void;
-  /** Called when the leases cannot be read, and not again until they could be. */
+  /** Called when the leases cannot be read; not called again until they could be read in between. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** A lease of some pipelines. A schedule has several leases where its pipelines became free one after the other. */
+/** A lease of some pipelines. A schedule has several leases if its pipelines became free one after the other. */
 interface Lead {
   readonly pipelines: readonly string[];
   readonly lease: OwnLease;
 }
 
 /**
- * Which of its pipelines a schedule leads, of all schedules that use the lake, on any machine: each pipeline has one
- * leader. It leads none before `leadFree` was called; it must be closed. It is a class because it owns leases.
+ * Decides which of its pipelines a schedule leads. Of all schedules that use the lake, on any machine, one leads each
+ * pipeline. It leads none before `leadFree` is called, and must be closed. It is a class because it owns leases.
  */
 export class Leadership implements Leading {
   readonly #leases: Leases<Content>;
   readonly #pipelines: readonly string[];
   readonly #options: LeadershipOptions;
   readonly #leads = new Set<Lead>();
-  /** The schedules that lead other pipelines, by pipeline, as they were last seen. */
+  /** The names of the other schedules that lead pipelines, by pipeline, when the leases were last read. */
   #leaders: ReadonlyMap<string, string> = new Map();
   #changed = new AbortController();
   readonly #closing = new AbortController();
@@ -73,9 +73,9 @@ export class Leadership implements Leading {
   }
 
   /**
-   * Leads the pipelines that no other schedule leads, and reports the others.
+   * Leads the pipelines that no other schedule leads, and reports the other pipelines.
    *
-   * @throws where the lake cannot be reached, what `onLead` throws, and the signal's reason once it aborts.
+   * @throws where the lake cannot be reached; what `onLead` throws; the signal's reason once it aborts.
    */
   async leadFree(): Promise<void> {
     for (let isDone = false; !isDone; ) {
@@ -89,7 +89,7 @@ export class Leadership implements Leading {
     }
   }
 
-  /** Calls `leadFree` repeatedly from now on, for pipelines that become free, until it is closed. */
+  /** Starts to call `leadFree` repeatedly, for pipelines that become free, until the leadership is closed. */
   watch(): void {
     this.#watching ??= this.#watch();
   }
@@ -98,12 +98,18 @@ export class Leadership implements Leading {
     return this.#leadOf(pipeline) !== undefined;
   }
 
-  /** The schedule that leads a pipeline, and since when; undefined where this one leads, or that is not known. */
+  /**
+   * The name of the schedule that leads a pipeline, and since when; undefined where this one leads it, or none is
+   * known.
+   */
   leaderOf(pipeline: string): string | undefined {
     return this.leads(pipeline) ? undefined : this.#leaders.get(pipeline);
   }
 
-  /** Aborts when the lead of a pipeline is found lost. It has aborted already where this schedule does not lead it. */
+  /**
+   * A signal that aborts when the lead of a pipeline is found to be lost. It is already aborted if this schedule does
+   * not lead the pipeline.
+   */
   lostOf(pipeline: string): AbortSignal {
     return this.#leadOf(pipeline)?.lease.lost ?? AbortSignal.abort();
   }
@@ -117,7 +123,7 @@ export class Leadership implements Leading {
     return this.#changed.signal;
   }
 
-  /** Leads nothing from now on: others may. */
+  /** Gives up all leads, so that other schedules may lead the pipelines. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#watching;
@@ -144,7 +150,7 @@ export class Leadership implements Leading {
     }
   }
 
-  /** @returns false where another schedule was faster with one of the pipelines. */
+  /** Leads pipelines. @returns false where another schedule took one of them first. */
   async #lead(pipelines: readonly string[]): Promise<boolean> {
     const { signal, onLead } = this.#options;
     const lease = await this.#acquire(pipelines, AbortSignal.any([signal, this.#closing.signal]));
@@ -218,7 +224,7 @@ export class Leadership implements Leading {
   }
 }
 
-/** The schedules that lead pipelines of a lake, on any machine: the name of each, by pipeline. It changes nothing. */
+/** The names of the schedules that lead pipelines of a lake, on any machine, by pipeline. It changes nothing. */
 export async function scheduleLeaders({
   storage,
 }: Pick<Lake, "storage">): Promise<ReadonlyMap<string, string>> {
@@ -230,7 +236,7 @@ export async function scheduleLeaders({
   );
 }
 
-/** Another schedule leads one of the pipelines now. */
+/** The error where another schedule has taken one of the pipelines. */
 class Taken extends Error {}
 
 function overlap(one: readonly string[], other: readonly string[]): boolean {

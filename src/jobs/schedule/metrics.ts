@@ -12,9 +12,9 @@ import { complaintOf, type PipelineState } from "./pipeline-state.js";
 export interface ScheduleMetrics {
   /** Counts a run that ended. */
   count(outcome: RunOutcome): void;
-  /** Counts the findings of a verification of a part of the lake. */
+  /** Counts the findings of the verification of a part of the lake. */
   countScrub(report: ScrubReport): void;
-  /** Files that the last verification found damaged. */
+  /** The number of files that the last verification found damaged. */
   damagedFiles(): number;
   /** Counts a notice that could not be sent. */
   countLostNotice(): void;
@@ -37,7 +37,7 @@ export function scheduleMetrics(
   processMetrics();
   const counter = <Name extends string>(name: string, help: string, ...labelNames: Name[]): Counter<Name> =>
     new Counter({ name, help, labelNames, registers });
-  /** Only the schedule that leads a pipeline knows how it is. */
+  /** Only the schedule that leads a pipeline knows its state. */
   const ledStates = (): PipelineState[] => states.filter(({ pipeline }) => leading.leads(pipeline.name));
   /** A gauge with a value for each led pipeline that has one. */
   const gauge = (name: string, help: string, valueOf: (state: PipelineState) => number | undefined): void => {

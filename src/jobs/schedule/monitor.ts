@@ -14,7 +14,7 @@ export interface MonitorOptions {
   readonly clock: Pick<Clock, "now">;
   readonly isTradingDay: IsTradingDay;
   readonly metrics: ScheduleMetrics;
-  /** Which pipelines this schedule leads. @default all */
+  /** The pipelines that this schedule leads. @default all */
   readonly leading?: Pick<Leading, "leads" | "leaderOf">;
 }
 
@@ -24,17 +24,17 @@ export interface Monitor {
   close(): Promise<void>;
 }
 
-/** How a pipeline is, as `/healthz` reports it. */
+/** The health of a pipeline, as `/healthz` reports it. */
 type PipelineHealth =
-  /** @param reason why it is not well. */
+  /** @param reason why it is not healthy; absent where it is healthy. */
   | { readonly pipeline: string; readonly role: "leading"; readonly reason?: string }
-  /** @param leader the schedule that leads it; absent where that is not known. */
+  /** @param leader the name of the schedule that leads it; absent where it is not known. */
   | { readonly pipeline: string; readonly role: "standby"; readonly leader?: string };
 
 /**
- * Serves `GET /metrics` for Prometheus, and `GET /healthz`: 200 while every pipeline that this schedule leads is well
- * and no damaged file was found in the lake, else 503. It names each pipeline with who leads it, and the reason why it is
- * not well.
+ * Serves `GET /metrics` for Prometheus, and `GET /healthz`. The latter responds with 200 while every pipeline that this
+ * schedule leads is healthy and no damaged file was found in the lake, else with 503. It names each pipeline, which
+ * schedule leads it, and why it is not healthy.
  *
  * @throws {BarlakeError} where it cannot listen on the address.
  */

@@ -7,14 +7,14 @@ import type { LastRun } from "../run/report/run-history.js";
 /** The state of a scheduled pipeline; times in epoch milliseconds. */
 export interface PipelineState {
   readonly pipeline: Pipeline;
-  /** Due times before this one were run, or are skipped. */
+  /** Due times before this one have been served, or are skipped. */
   servedUntil: number;
   running: boolean;
-  /** The last run; undefined where it never ran. */
+  /** The last run; undefined where the pipeline never ran. */
   last: LastRun | undefined;
 }
 
-/** How due times that passed while no schedule was running are handled. */
+/** How due times are handled that passed while no schedule was running. */
 export interface CatchUp {
   /** Whether a pipeline that missed its time runs at once. */
   readonly missed: boolean;
@@ -22,12 +22,12 @@ export interface CatchUp {
   readonly neverRun: boolean;
 }
 
-/** Older due times are dropped. */
+/** Due times that are older than this, in milliseconds, are dropped. */
 const CATCH_UP_MS = DAY_MS;
-/** A pipeline that is overdue for longer than this is not well. */
+/** A pipeline that is overdue for longer than this, in milliseconds, is not healthy. */
 const OVERDUE_MS = HOUR_MS;
 
-/** The states that a schedule begins with. */
+/** The states with which a schedule begins. */
 export function initialStates(
   pipelines: readonly Pipeline[],
   lastRuns: ReadonlyMap<string, LastRun>,
@@ -43,9 +43,9 @@ export function initialStates(
 }
 
 /**
- * Brings the states up to date with runs of other machines, before this one leads.
+ * Updates the states with runs of other machines, before this schedule leads.
  *
- * @param standbySince epoch milliseconds: pipelines that became due since then were not missed: nobody led them.
+ * @param standbySince epoch milliseconds. Pipelines that became due after it were not missed: no schedule led them.
  */
 export function catchUpWith(
   states: readonly PipelineState[],
@@ -69,8 +69,8 @@ export function catchUpWith(
 }
 
 /**
- * The end (exclusive) of the due times that the last run covers; an interrupted run covers none. Undefined where there
- * was no run.
+ * The end (exclusive, epoch milliseconds) of the due times that the last run covers; 0 for an interrupted run, which
+ * covers none. Undefined where there was no run.
  */
 function servedBefore(last: LastRun | undefined): number | undefined {
   if (last === undefined) return undefined;
@@ -83,8 +83,8 @@ export function dueAt(state: PipelineState, isTradingDay: IsTradingDay): number 
 }
 
 /**
- * The pipelines that are due, in the order in which they run: that of their due times, but reference data first,
- * because the others choose their instruments from it.
+ * The pipelines that are due, in the order in which they run: by due time, but reference data first, because the other
+ * pipelines choose their instruments from it.
  */
 export function dueStates(
   states: readonly PipelineState[],
@@ -102,7 +102,7 @@ function rank({ pipeline }: PipelineState): number {
   return pipeline.kind === "reference" ? 0 : 1;
 }
 
-/** Why a pipeline is not well; undefined where it is. */
+/** Why a pipeline is not healthy; undefined where it is healthy. */
 export function complaintOf(
   state: PipelineState,
   now: number,

@@ -10,7 +10,7 @@ import { dueAt, dueStates, type PipelineState } from "./pipeline-state.js";
 
 /** Events of a schedule; times in epoch milliseconds. */
 export type ScheduleEvent =
-  /** Nothing is due: when each pipeline is next due, soonest first. */
+  /** No pipeline is due. `next`: when each pipeline is due next, the soonest first. */
   | { readonly kind: "waiting"; readonly next: readonly { readonly pipeline: string; readonly at: number }[] }
   | { readonly kind: "started"; readonly pipeline: string; readonly dueAt: number }
   | {
@@ -22,7 +22,7 @@ export type ScheduleEvent =
       /** The error that the run threw, if any. */
       readonly error?: unknown;
     }
-  /** A part of the lake was read, and compared with what was written. */
+  /** A part of the lake was read and verified. */
   | { readonly kind: "scrubbed"; readonly report: ScrubReport }
   | { readonly kind: "scrub failed"; readonly error: unknown };
 
@@ -35,22 +35,22 @@ export interface ScheduleEnvironment {
   readonly leading?: Leading;
   /** Runs a pipeline; an error ends only that run. */
   readonly run: (pipeline: Pipeline) => Promise<RunReport>;
-  /** Runs once a day, when no pipeline is due. @default none */
+  /** Verifies a part of the lake once a day, when no pipeline is due. @default none */
   readonly scrub?: DailyScrub | undefined;
-  /** Called with each event; the schedule continues once it has resolved. */
+  /** Called with each event. The schedule continues once its promise has resolved. */
   readonly onEvent: (event: ScheduleEvent) => void | Promise<void>;
 }
 
-/** Longest sleep: after a suspension, or a change of the clock, due pipelines are found soon. */
+/** Longest sleep, in milliseconds, so that due pipelines are found soon after a suspension or a change of the clock. */
 const LONGEST_SLEEP_MS = MINUTE_MS;
-/** Pause of a schedule that cannot find out whether it still leads a pipeline that is due. */
+/** Pause, in milliseconds, if the schedule cannot find out whether it still leads a pipeline that is due. */
 const ASK_AGAIN_MS = 5000;
 
 /**
- * Runs the pipelines that this schedule leads at their times until the signal aborts. One runs after another, because they share a key; a pipeline
- * that became due several times in between runs once.
+ * Runs the pipelines that this schedule leads at their times, until the signal aborts. They run one after another,
+ * because they share a key. A pipeline that became due several times in between runs once.
  *
- * @param states changed as runs begin and end, for monitoring.
+ * @param states the states of the pipelines; they are updated when runs begin and end, for monitoring.
  */
 export async function runSchedule(
   states: readonly PipelineState[],
@@ -81,8 +81,8 @@ function ledOf(states: readonly PipelineState[], leading: Leading): PipelineStat
 }
 
 /**
- * Sleeps until a time (epoch milliseconds). No due time changes before: only a run, its event, and a
- * change of leadership change due times. Where the clock is set back it returns at once.
+ * Sleeps until a time (epoch milliseconds). Due times do not change during the sleep: only a run, its event, or a
+ * change of leadership changes them. If the clock is set back, it returns at once.
  */
 async function sleepUntil(at: number, clock: Clock, signal: AbortSignal): Promise<void> {
   let [before, now] = [Number.NEGATIVE_INFINITY, clock.now()];
@@ -92,7 +92,7 @@ async function sleepUntil(at: number, clock: Clock, signal: AbortSignal): Promis
   }
 }
 
-/** Runs what is due now, each pipeline once. @returns how they ended. */
+/** Runs all pipelines that are due now, each once. @returns how the runs ended. */
 export async function runDue(
   states: readonly PipelineState[],
   environment: ScheduleEnvironment,
@@ -107,7 +107,7 @@ export async function runDue(
   return outcomes;
 }
 
-/** Verifies a part of the lake, if that is due, and this schedule leads a pipeline. @returns when the next part is due. */
+/** Verifies a part of the lake, if it is due and this schedule leads a pipeline. @returns when the next part is due. */
 async function scrubWhenDue(
   [led]: readonly PipelineState[],
   { scrub, clock, signal, onEvent, leading = LEADS_ALL }: ScheduleEnvironment,
@@ -125,7 +125,7 @@ async function scrubWhenDue(
   }
 }
 
-/** When each pipeline is next due, soonest first; those that never are again are left out. */
+/** When each pipeline is due next, the soonest first. Pipelines that are never due again are left out. */
 function nextRuns(
   states: readonly PipelineState[],
   isTradingDay: IsTradingDay,

@@ -7,9 +7,11 @@ import type { RequestRecord } from "../ledger/ledger.js";
 import { responsesSince } from "../ledger/ledger.js";
 import type { RunContext } from "../run/run-context.js";
 
-/** Landed responses to later requests: where they overlap an older response, the older one is out of date. */
+/** Landed responses to later requests. Where they overlap an older response, the older response is out of date. */
 export interface LaterResponses {
-  /** Whether a later response covers a time of a symbol, with or without a bar. @param timestamp epoch milliseconds. */
+  /**
+   * Whether a later response covers an instant of a symbol, with or without a bar. @param timestamp epoch milliseconds.
+   */
   covers(symbol: string, timestamp: number): boolean;
   /** Whether a later response was about the symbol. */
   hasSymbol(symbol: string): boolean;
@@ -37,7 +39,7 @@ export async function laterResponses(
   return {
     covers: (symbol, timestamp) =>
       (windows.get(symbol) ?? []).some(({ start, end }) => timestamp >= start && timestamp < end) ||
-      // A snapshot of a universe has the bars of its day.
+      // A snapshot of a universe contains the bars of its day.
       snapshots.some((at) => isInDayOf(at, symbol, timestamp)),
     hasSymbol: (symbol) => later.some((one) => one.symbol === symbol),
   };

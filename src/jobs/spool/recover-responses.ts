@@ -17,9 +17,10 @@ import type { Run } from "../run/run.js";
 import { laterResponses } from "./later-responses.js";
 
 /**
- * Lands the responses that ended runs had received but not landed: they were paid for. Rows that later responses have
- * replaced are left out. A damaged response is set aside and reported as a failure: the ledger does not have it, so
- * it is requested again. A response that cannot be landed for another reason remains on disk, and is reported, too.
+ * Lands the responses that ended runs received but did not land, because they were paid for. Rows that later responses
+ * have replaced are left out. A damaged response is set aside and reported as a failure. The ledger does not record it,
+ * so its data is requested again. A response that cannot be landed for another reason remains on disk, and is also
+ * reported.
  */
 export async function recoverResponses(run: Run): Promise<void> {
   const { lake, runId, clock } = run.context;
@@ -61,7 +62,7 @@ async function recoverStore(run: Run, store: ResponseSpool): Promise<void> {
   await recoverBars(run, store, group);
 }
 
-/** Reads a response, or sets it aside if it is not readable. */
+/** Reads a response, or sets it aside if it cannot be read. */
 async function readable(
   run: Run,
   store: ResponseSpool,
@@ -81,7 +82,7 @@ function isBarsNote(note: unknown): note is BarsNote {
   return typeof note === "object" && note !== null && "finalEnds" in note;
 }
 
-/** Arrow is loaded with the first response: few runs find any. */
+/** The bars of a response. Arrow is loaded on demand, because few runs find any responses. */
 async function barsOf(id: string, note: BarsNote, body: SpooledResponse["body"]): Promise<RecoveredBars> {
   const { klinesFromIpc } = await import("../../arrow/kline-ipc.js");
   const { source, entry } = note;

@@ -7,15 +7,15 @@ export const CODECS = ["lz4", "snappy", "zstd"] as const;
 export type Codec = (typeof CODECS)[number];
 
 /**
- * The codec of a table without a choice. Reading it takes less time than reading zstd, and 16 to 33 % more than reading LZ4; its files
- * are a fifth larger than those of zstd.
+ * The codec of a table whose configuration names none. Reading it takes less time than reading zstd, and 16 to 33 %
+ * more than reading LZ4; its files are a fifth larger than those of zstd.
  */
 const DEFAULT_CODEC: Codec = "snappy";
 
-/** The key of the codec, in a table's configuration and among the tags of a file. */
+/** The key of the codec in a table's configuration and among the tags of a file. */
 export const CODEC_KEY = "barlake.codec";
 
-/** The codec of files before the log had it. */
+/** The codec of compacted files without a codec among their tags, which an earlier version wrote. */
 const EARLIER_CODEC: Codec = "lz4";
 
 /** DuckDB's options for the codec of a compacted file. */
@@ -26,8 +26,9 @@ export const CODEC_SQL: Readonly<Record<Codec, string>> = {
 };
 
 /**
- * DuckDB's options for a landed file. It is soon compacted: its prices are plain numbers, which zstd makes as small as a
- * dictionary does. Compacted files remain and are read often: they have dictionaries, and the codec of their table.
+ * DuckDB's options for a landed file. Such a file is soon compacted, and zstd makes plain prices as small as a
+ * dictionary does, so its prices have no dictionary. Compacted files remain and are read often: they have dictionaries,
+ * and the codec of their table.
  */
 export const LANDED_SQL = "COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 4096";
 

@@ -7,7 +7,7 @@ export interface ContentHash {
   readonly bytes: number;
 }
 
-/** Reads a file to its end. @throws what reading throws. */
+/** Reads a file to its end, and returns the hash and size of its content. @throws what reading throws. */
 export async function contentHash(pieces: AsyncIterable<Uint8Array>): Promise<ContentHash> {
   const hash = createHash("sha256");
   let bytes = 0;

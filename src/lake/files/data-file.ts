@@ -13,7 +13,7 @@ import { contentHash } from "./content-hash.js";
 import { FOOTER_TAG, footerDigest } from "./footer-digest.js";
 import { orderRowGroups } from "./order-row-groups.js";
 
-/** Rows of a row group, a whole number of DuckDB's vectors: a symbol's month of minute bars is in one or two groups. */
+/** Rows of a row group, a multiple of DuckDB's vector size. A symbol's month of minute bars is in one or two groups. */
 export const ROW_GROUP_ROWS = 122_880;
 
 /** The first letter of a file's name, by the purpose of the file. */
@@ -30,7 +30,7 @@ export interface DataFileOptions {
   /** Epoch milliseconds. */
   readonly now: number;
   /**
-   * Whether the rows come from a scan in the table's order, {@link ROW_GROUP_ROWS} at a time: they are not sorted
+   * Whether the rows come from a scan in the table's order, {@link ROW_GROUP_ROWS} at a time. They are then not sorted
    * again, and several threads read them within {@link Session.inAnyOrder}. @default false
    */
   readonly inOrder?: boolean;
@@ -42,10 +42,11 @@ interface CopyStats {
 }
 
 /**
- * Writes the rows of a query as one sorted, compressed Parquet file of the table, durably.
- * Readers do not see it until a commit adds it.
+ * Writes the rows of a query as one sorted, compressed Parquet file of the table, durably. Readers do not see the file
+ * until a commit adds it.
  *
- * @param rowsSql a SELECT of all the table's columns, of one partition only.
+ * @param rowsSql a SELECT of all the table's columns; its rows are of one partition.
+ * @throws {LakeError} where the file cannot be written.
  */
 export async function writeDataFile(
   session: Session,
@@ -92,7 +93,7 @@ export async function writeDataFile(
   }
 }
 
-/** Copies rows to a file. Files are sorted, so the bounds of a row group are more useful than a Bloom filter. */
+/** Copies rows to a file. The rows are sorted, so the bounds of row groups are more useful than Bloom filters. */
 async function copy(session: Session, select: string, file: string, encoding: string): Promise<CopyStats> {
   const [written] = await session.json<CopyStats>(
     `COPY (${select}) TO ${literal(file)} (FORMAT parquet, ${encoding}, ROW_GROUP_SIZE ${ROW_GROUP_ROWS}, WRITE_BLOOM_FILTER false, RETURN_STATS)`,
@@ -154,7 +155,10 @@ function fileStats(written: CopyStats, columns: readonly Column[], requested: re
   return { numRecords: Number(written.count), minValues, maxValues, nullCount };
 }
 
-/** The protocol writes a timestamp with milliseconds and a zone; all the lake's timestamps are whole milliseconds. */
+/**
+ * A statistic in the protocol's form: timestamps have milliseconds and a zone. All timestamps of the lake are whole
+ * milliseconds.
+ */
 function statText(type: ColumnType, text: string): string {
   return type === "timestamp" ? new Date(text.replace(" ", "T").replace(/\+00$/, "Z")).toISOString() : text;
 }

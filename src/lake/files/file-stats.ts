@@ -7,8 +7,8 @@ const OWN_INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 
 /**
- * The statistics of a data file, with instants in a form that can be compared: other writers may write an instant
- * without milliseconds, with microseconds, or with an offset from UTC.
+ * The statistics of a data file, with instants in the lake's form, whose texts sort as the instants do. Other writers
+ * may write an instant without milliseconds, with microseconds, or with an offset from UTC.
  *
  * @param text JSON of a file's `stats`.
  */

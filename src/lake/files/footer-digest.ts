@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ByteRange } from "../storage/storage.js";
 
-/** Bytes after the footer of a Parquet file: the footer's length, and four letters. */
+/** Bytes after the footer of a Parquet file: the footer's length (4 bytes), and the letters `PAR1`. */
 export const TRAILER_BYTES = 8;
 
 /** The name of the digest among a file's tags in the log. */
@@ -10,7 +10,10 @@ export const FOOTER_TAG = "barlake.footer";
 /** Reads a range of the bytes of one file. */
 type ReadRange<T> = (range: ByteRange) => Promise<T>;
 
-/** The length of a Parquet file's footer with its trailer, and the first 64 bits of its SHA-256: `1234-0123456789abcdef`. */
+/**
+ * A digest of a Parquet file's footer: its length in bytes with the trailer, and the first 64 bits of its SHA-256, as
+ * in `1234-0123456789abcdef`.
+ */
 export async function footerDigest(read: ReadRange<Buffer>): Promise<string> {
   return digestOf(await readFooter(read));
 }
@@ -21,7 +24,9 @@ export async function readFooter(read: ReadRange<Buffer>): Promise<Buffer> {
   return read({ last: trailer.readUInt32LE(0) + TRAILER_BYTES });
 }
 
-/** Whether a file ends with the footer of a digest; undefined where there is no file. @throws where it cannot be read. */
+/**
+ * Whether a file's footer matches a digest; undefined where the file does not exist. @throws where it cannot be read.
+ */
 export async function hasFooter(
   read: ReadRange<Buffer | undefined>,
   digest: string,

@@ -16,15 +16,15 @@ interface RowGroup {
 }
 
 /**
- * Puts the sorted row groups of an unfinished local file in the table's order. The groups are not moved: only the footer, which gives
- * readers their order, is rewritten with the same length. The session may have cached the old footer, so it should read
- * the file under another name.
+ * Puts the sorted row groups of an unfinished local file in the table's order. The groups are not moved. Only the
+ * footer, which defines their order for readers, is rewritten, with the same length. The session may have cached the
+ * old footer, so it should read the file under another name.
  *
- * @returns whether the file is sorted now. It is not where row groups overlap, or lack statistics.
+ * @returns whether the file is sorted now. It is not sorted where row groups overlap, or lack statistics.
  */
 export async function orderRowGroups(session: Session, file: string, table: TableSchema): Promise<boolean> {
   const footer = await readFooter((range) => readRangeOf(file, range));
-  // The rows of one group are in the order of the scan.
+  // The rows within one group have the order of the scan.
   if (listElements(footer, ROW_GROUPS).length <= 1) return true;
   const groups = await groupsInOrder(session, file, table);
   if (groups.some((group, i) => i > 0 && !precedes(groups[i - 1] as RowGroup, group))) return false;

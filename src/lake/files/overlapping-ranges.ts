@@ -8,15 +8,16 @@ import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { verifyContent } from "./verify/verify-content.js";
 
 /**
- * The live files whose rows must be compared with staged rows, verified. A file's own range spans all its symbols, so it
- * also overlaps a new symbol between them, or the next days of each, where no key is shared. Here the ranges of each
- * symbol are compared.
+ * The live files whose rows must be compared with staged rows; they are verified. The range of a whole file spans all
+ * its symbols, so it also overlaps rows that share no key with it: those of a new symbol between them, or of the next
+ * days. This function therefore compares the ranges of each symbol.
  *
- * A session reads the ranges of a file once, right after it has verified the file: a data file never changes. So each of
- * many landings in a partition reads only the files that are new to its session.
+ * A session reads the ranges of a file once, right after it has verified the file: a data file never changes. Each of
+ * many landings in a partition therefore reads only the files that are new to its session.
  *
- * @param live the files whose own ranges overlap the staged rows.
- * @returns all of `live` for tables whose key does not have exactly two columns: a subject, and its place in an order.
+ * @param live the files whose whole ranges overlap the staged rows.
+ * @returns all of `live` for tables whose key does not have exactly two columns: a subject, and its position in an
+ *   order.
  * @throws {LakeError} for a file that is damaged.
  */
 export async function filesToCompare(
@@ -34,7 +35,7 @@ export async function filesToCompare(
   return rangesOf(session, base).overlapping(lake, base, live, staged);
 }
 
-/** Most ranges that a session stores of a table: some 40 bytes each. If there are more, all are read again. */
+/** Most ranges that a session stores for one table, at about 40 bytes each. If there are more, all are read again. */
 const MOST_RANGES = 2_000_000;
 
 /** The ranges that each session has read, by table. */
@@ -52,7 +53,7 @@ function rangesOf(session: Session, { table: { name } }: Snapshot): FileRanges {
 class FileRanges {
   readonly #session: Session;
   readonly #stored: TempTable;
-  /** The number of each file whose ranges are stored. */
+  /** The number that identifies a file in the temporary table, for each file whose ranges are stored. */
   readonly #numbers = new Map<DataFile, number>();
   #lastNumber = 0;
   #turn: Promise<unknown> = Promise.resolve();
@@ -62,7 +63,7 @@ class FileRanges {
     this.#stored = new TempTable(session, "file_ranges");
   }
 
-  /** As {@link filesToCompare}. One call at a time uses the temporary table. */
+  /** As {@link filesToCompare}. Calls run one at a time, because they share the temporary table. */
   overlapping(
     lake: Lake,
     base: Snapshot,

@@ -27,23 +27,26 @@ export function statedBounds({ stats }: DataFile, column: string): TextBounds | 
   return min === undefined || max === undefined ? undefined : { min, max };
 }
 
-/** The range of a column of instants in a file's statistics; undefined where they do not have it. */
+/**
+ * The range of a timestamp column in a file's statistics, in epoch milliseconds, `end` exclusive; undefined where they
+ * do not state it.
+ */
 export function statedTimes(file: DataFile, column: string): TimeRange | undefined {
   const bounds = statedBounds(file, column);
   if (bounds === undefined) return undefined;
-  // Other writers truncate a maximum to whole milliseconds: with one millisecond added it is later than all rows.
+  // Other writers truncate a maximum to whole milliseconds. One millisecond is added, so that `end` is after all rows.
   const [start, end] = [Date.parse(bounds.min), Date.parse(bounds.max) + 1];
   return Number.isNaN(start) || Number.isNaN(end) ? undefined : { start, end };
 }
 
-/** The dates that a file's partition permits for its rows: from `first` up to `next`. */
+/** The dates that a file's partition permits for its rows: from `first`, inclusive, to `next`, exclusive. */
 interface PartitionDates {
   readonly first: TradingDate;
   /** Exclusive. */
   readonly next: TradingDate;
 }
 
-/** The dates of a file's partition; undefined where its value is null or in another writer's form. */
+/** The dates of a file's partition; undefined where the partition's value is null or in another writer's form. */
 export function partitionDates(
   { partition, unit }: Pick<PartitionSpan, "partition" | "unit">,
   { partitionValues }: DataFile,
@@ -59,17 +62,17 @@ export function partitionDates(
       return { first: parseTradingDate(`${value}-01-01`), next: parseTradingDate(`${next}-01-01`) };
     }
   } catch {
-    // A value such as 2024-13-01, or the year 9999, which has no next one.
+    // The value is not a date, such as 2024-13-01, or is the year 9999, after which there is no next one.
   }
   return undefined;
 }
 
 /**
- * The dates between which all rows of a file are: those of its partition. Another program may have written rows of other
- * dates, or without one: of its files only what their statistics show counts.
+ * The range of dates of all rows of a file: that of its partition. Another program may have written rows with other
+ * dates, or with none, so for its files only the statistics count.
  *
- * @param dates those of the partition, for callers with many files of one.
- * @returns undefined where it is not known.
+ * @param dates the partition's dates, for callers with many files of one partition.
+ * @returns undefined where the range is not known.
  */
 export function rowDates(
   span: PartitionSpan,
@@ -90,8 +93,8 @@ export function rowDates(
 const RANGES = new WeakMap<DataFile, TimeRange>();
 
 /**
- * The range of timestamps that a file of bars can have, from the statistics, else from the partition; unbounded where
- * both are missing. `end` is exclusive.
+ * The range of timestamps that a file of bars can have, in epoch milliseconds with `end` exclusive: from the
+ * statistics, else from the partition; unbounded where both are missing.
  */
 export function fileRange(file: DataFile): TimeRange {
   const known = RANGES.get(file);
@@ -122,7 +125,7 @@ export interface FileDemand {
   readonly range?: TimeRange;
 }
 
-/** The files that could contain a row of a demand. */
+/** The files that could contain a row of at least one demand. */
 export function selectFiles(files: Iterable<DataFile>, demands: readonly FileDemand[]): DataFile[] {
   return [...files].filter((file) => demands.some((demand) => couldHold(file, demand)));
 }
@@ -151,7 +154,10 @@ export function overlappingFiles(files: Iterable<DataFile>, staged: StagedRows):
   return found;
 }
 
-/** What a file must have in common with staged rows, made once for all files: a table may have very many. */
+/**
+ * The values and bounds of staged rows with which files are compared. They are computed once: a table may have very
+ * many files.
+ */
 interface StagedBounds {
   readonly values: readonly (readonly [name: string, value: string])[];
   readonly ranges: readonly { readonly name: string; readonly min: string; readonly max: string }[];

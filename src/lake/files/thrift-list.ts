@@ -50,7 +50,7 @@ function listHeader(cursor: Cursor): { size: number; type: number } {
   return { size, type: header & 15 };
 }
 
-/** In a list a boolean is one byte; in a struct its value is in the field's header. */
+/** Skips an element of a list. There a boolean takes one byte; in a struct its value is in the field's header. */
 function skipElement(cursor: Cursor, type: number): void {
   if (type === 1 || type === 2) cursor.at += 1;
   else skip(cursor, type);
@@ -113,7 +113,7 @@ function byteAt(cursor: Cursor): number {
   return byte;
 }
 
-/** For sizes and field ids only: they are below 2^53. */
+/** Reads a variable-length number. It is used only for sizes and field ids, which are below 2^53. */
 function varint(cursor: Cursor): number {
   let value = 0;
   for (let factor = 1; ; factor *= 128) {

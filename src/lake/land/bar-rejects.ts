@@ -22,7 +22,7 @@ const RULES: readonly (readonly [rule: IssueRule, breaks: string, reason: string
   ["high_below_low", "high < low", "'high ' || high || ' is below low ' || low"],
 ];
 
-/** SQL of the rule that a bar breaks, or null. It needs the columns of a bar, and its region. */
+/** SQL of the name of the first rule that a bar breaks, or null. It uses the columns of a bar, and its region. */
 export const BROKEN_RULE = `CASE ${RULES.map(([name, breaks]) => `WHEN ${breaks} THEN ${literal(name)}`).join(" ")} END`;
 
 /**
@@ -36,7 +36,7 @@ export async function rejectBroken(rejects: Rejects, table: TableSchema, from: s
 }
 
 /**
- * Adds bars to the rejects that have the same key as an earlier bar of the same delivery.
+ * Adds to the rejects the bars that have the same key as an earlier bar of the same delivery.
  *
  * @param from a table expression: the columns of a bar, `source`, `line`.
  */

@@ -7,10 +7,10 @@ import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { rowsOf, type StagedColumns, type StagedRows, stagedTable } from "./staged-rows.js";
 
-/** Most updated rows that a report shows. */
+/** Most updated rows that a report shows as examples. */
 const SAMPLE_ROWS = 5;
 
-/** A row that a landing replaced. Values as text; null where there was none. */
+/** A row that a landing replaced. Values are texts; null where there was no value. */
 export interface RowChange {
   readonly key: Readonly<Record<string, string>>;
   /** The columns that differ, by name. */
@@ -18,14 +18,14 @@ export interface RowChange {
 }
 
 /**
- * Rows that a landing writes: `new`, all staged rows, none of whose keys the table has; or `differing`, a table of the
- * staged rows that are new or have other content, whose `live_file` is the file of the older row.
+ * The rows that a landing writes. `new`: all staged rows, as the table has none of their keys. `differing`: the staged
+ * rows that are new or have other content, as a table whose column `live_file` names the file of the older row.
  */
 export interface ChangedRows extends StagedRows {
   readonly kind: "new" | "differing";
 }
 
-/** Staged rows that differ from the table, and how many of each kind. */
+/** The staged rows that differ from the table, and the numbers of new, updated and unchanged rows. */
 export interface Changes {
   readonly rows: ChangedRows;
   readonly inserted: number;
@@ -40,7 +40,7 @@ export interface Changes {
  *
  * @param live the live files that could contain one of the keys, verified.
  * @param columns the table's columns once the rows have landed.
- * @param differing receives the rows that differ, where some could.
+ * @param differing the temporary table for rows that differ; it is filled only if there are files in `live`.
  */
 export async function findChanges(
   session: Session,
@@ -97,7 +97,7 @@ export function selectAs(columns: readonly Column[], present: StagedColumns, fro
   return `SELECT ${list.join(", ")} FROM ${from}`;
 }
 
-/** The condition that a row of `a` and one of `b` have the same key. */
+/** The SQL condition that a row of `a` and a row of `b` have the same key. */
 export function sameKey(table: TableSchema, a: string, b: string): string {
   return table.key
     .map((name) => `${a}.${ident(name)} IS NOT DISTINCT FROM ${b}.${ident(name)}`)

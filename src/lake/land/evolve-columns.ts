@@ -3,7 +3,7 @@ import { type Column, type ColumnType, DUCKDB_TYPE } from "../../schema/column.j
 import type { Snapshot } from "../log/snapshot.js";
 import type { StagedColumns } from "./staged-rows.js";
 
-/** Column types by the DuckDB type that a delivery's column has. */
+/** The lake's column type for each DuckDB type of a delivered column. */
 const TYPE_OF: Readonly<Record<string, ColumnType>> = {
   ...(Object.fromEntries(Object.entries(DUCKDB_TYPE).map(([type, sql]) => [sql, type])) as Record<
     string,

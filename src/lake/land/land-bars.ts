@@ -14,7 +14,7 @@ import { type LandOptions, type LandReport, upsert } from "./upsert.js";
 
 /** Options of a landing of bars. */
 export interface LandBarsOptions extends LandOptions {
-  /** Bars labelled before this instant (epoch ms) are final, by region. */
+  /** By region: bars labelled before this instant (epoch ms) are final. */
   readonly finalEnd: Readonly<Record<Region, number>>;
   /** Receives the bars that are set aside. */
   readonly rejects: Rejects;
@@ -41,9 +41,12 @@ const QUARTER_US = 15 * MINUTE_MS * 1000;
 const QUARTER = `CAST(floor(epoch_us(timestamp) / ${QUARTER_US}) AS BIGINT)`;
 
 /**
- * Lands staged bars: derives region, trade date and finality, sets aside what breaks a rule, and merges the rest.
+ * Lands staged bars: derives region, trade date and finality, adds bars that break a rule to the rejects, and merges
+ * the rest.
  *
- * @param staged a table made by {@link stageBars}; it is dropped, so that the bars are not in memory twice.
+ * @param staged a table made by {@link stageBars}; it is dropped during the landing, so that the bars are not in memory
+ *   twice.
+ * @throws {LakeError} as `upsert` does.
  */
 export async function landBars(
   session: Session,
@@ -74,8 +77,8 @@ export async function landBars(
 }
 
 /**
- * SQL of the trade date of each quarter of an hour in the bars. Conversion of a time is slow, and a zone's offset changes
- * only at quarters of an hour, so each quarter is converted once.
+ * SQL of the trade date of each quarter of an hour in the bars. Converting a time to a zone is slow, and a zone's
+ * offset changes only at quarters of an hour, so each quarter is converted once.
  */
 function localDatesSql(staged: string): string {
   return `SELECT region, quarter, ${tradeDateSql(`make_timestamptz(quarter * ${QUARTER_US})`, "region")} AS trade_date
@@ -95,8 +98,9 @@ async function setAsideBroken(
 }
 
 /**
- * Uses the first of the bars with the same key in one delivery. Of the others it sets aside those that have the source
- * of the first, or other values; the rest are removed: `mergeRepeats` does the same for decoded columns.
+ * Of the bars with the same key in one delivery, uses the first. Of the others, those from the same source as the
+ * first, and those with other values, go to the rejects; the rest are removed. `mergeRepeats` does the same for decoded
+ * columns.
  *
  * @returns the number of bars that are equal to a used bar of another source.
  */

@@ -17,9 +17,9 @@ import type { StagedPartition } from "./staged-rows.js";
 import { type LandReport, upsert } from "./upsert.js";
 
 /**
- * Lands decoded bars directly from their columns, as {@link landBars} lands those of a table: sets aside what breaks a
- * rule, and merges the rest. Volumes are in the region's unit, as a service delivers them. A bar that two deliveries have
- * with the same values counts as unchanged the second time.
+ * Lands decoded bars directly from their columns, as {@link landBars} lands those of a table: adds bars that break a
+ * rule to the rejects, and merges the rest. Volumes are in the region's unit, as a service delivers them. A bar that is
+ * in two deliveries with the same values counts as unchanged the second time.
  *
  * @param deliveries in the order in which they arrived; their buffers must not change until the promise resolves.
  */
@@ -58,8 +58,8 @@ export async function landKlines(
 }
 
 /**
- * Sets aside the bars that break a rule, and lands nothing: for deliveries that have landed already, whose broken bars
- * may not have been recorded.
+ * Adds the bars that break a rule to the rejects, and lands nothing. It is for deliveries that have landed already,
+ * whose broken bars may not have been recorded.
  */
 export async function setAsideBroken(
   session: Session,
@@ -136,7 +136,9 @@ function stagedPartition(table: TableSchema, partition: BarPartition, scan: stri
   };
 }
 
-/** SQL of the columns that have one value in all of a partition: DuckDB need not read it for each bar. */
+/**
+ * SQL of the columns that have the same value in a whole partition, by name: DuckDB need not read them for each bar.
+ */
 function constantsOf({ region, segments }: BarPartition): Map<string, string> {
   const constants = new Map([["lot", String(REGIONS[region].lot)]]);
   const [isFinal, isOther] = new Set(segments.map((segment) => segment.isFinal));

@@ -12,7 +12,7 @@ import type { Rejects } from "./rejects.js";
 import { stagedColumns } from "./staged-rows.js";
 import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
 
-/** Additional columns of staged statements, with names that no field can have. */
+/** Names of additional columns of staged statements. No field can have such a name. */
 const RULE = '"its rule"';
 const OCCURRENCE = '"its occurrence"';
 
@@ -21,7 +21,7 @@ const OCCURRENCE = '"its occurrence"';
  * period and announcement. A row with the same content changes nothing.
  *
  * @throws {LakeError} for a column whose type differs from the table's.
- * @param options.rejects receives the statements that are set aside.
+ * @param options.rejects receives the statements that break a rule.
  * @param staged a temporary table with symbol, period_end, announce_date, source, line and numeric fields by name.
  */
 export async function landStatements(

@@ -13,8 +13,8 @@ import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
  *
  * @param staged a temporary table with the table's columns except `valid_from` and `valid_to`, one row for each
  *   subject.
- * @param options.complete a condition on the table's columns: current rows that meet it and are not in the snapshot
- *   end too (delisted, or left a universe). Without it, absence means nothing.
+ * @param options.complete a condition on the table's columns: current rows that meet it and are not in the snapshot end
+ *   too (delisted, or left a universe). Without it, no version ends because its subject is absent.
  */
 export async function landVersions(
   session: Session,

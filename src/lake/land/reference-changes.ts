@@ -17,9 +17,9 @@ export interface ReferenceChange {
   readonly dataset: string;
   /** What happened, in the terms of the view `reference_changes`. */
   readonly change: string;
-  /** How many symbols changed, or how many universes where the change is about these. */
+  /** How many symbols changed, or how many universes where the change is about universes. */
   readonly subjects: number;
-  /** The first of them, with old and new values where there are any. */
+  /** The first of these changes, with old and new values where there are any. */
   readonly examples: readonly string[];
 }
 

@@ -5,7 +5,7 @@ import { TempTable } from "../../db/session/temp-table.js";
 import type { Lake } from "../lake.js";
 import type { LakePlaces } from "../local/work-folder.js";
 
-/** The folder of the lake for rejects. */
+/** The folder of the lake for rejects, relative to the lake. */
 export const REJECTS_FOLDER = "rejects";
 
 /** Columns of the rejects: what was set aside, where it came from, and why. */
@@ -28,7 +28,7 @@ export interface RejectCount {
   readonly reason: string;
   readonly source: string;
   readonly line: number | null;
-  /** How many bars or records were set aside; 0 where it is only a remark. */
+  /** How many bars or records were set aside; 0 for a remark about rows that landed. */
   readonly rows: number;
 }
 
@@ -46,13 +46,13 @@ export function isLoss({ rule, rows }: Pick<RejectCount, "rule" | "rows">): bool
   return rows > 0 && !NOTHING_LOST.has(rule);
 }
 
-/** A row of a table of rejects, before it has a run and a dataset, as DuckDB reads it from JSON. */
+/** DuckDB's type for the issues of a response as JSON: rows of the rejects without their run and dataset. */
 const ISSUE_ROWS =
   '[{"source":"VARCHAR","symbol":"VARCHAR","line":"BIGINT","rule":"VARCHAR","reason":"VARCHAR","bars":"BIGINT","row":"VARCHAR"}]';
 
 /**
- * What a run sets aside, with the reasons. Rows are collected in a temporary table of the run's session; {@link save}
- * writes them to the lake.
+ * What a run sets aside, with the reasons. The rows are collected in a temporary table of the run's session;
+ * {@link save} writes them to the lake.
  */
 export class Rejects implements AsyncDisposable {
   readonly #session: Session;
@@ -60,7 +60,7 @@ export class Rejects implements AsyncDisposable {
   readonly #table: TempTable;
   #created: Promise<void> | undefined;
 
-  /** Creates nothing yet. @param runId names the file of the rejects in the lake. */
+  /** Creates no table yet. @param runId names the file of the rejects in the lake. */
   constructor(session: Session, runId: string) {
     this.#session = session;
     this.#runId = runId;
@@ -96,10 +96,10 @@ export class Rejects implements AsyncDisposable {
   }
 
   /**
-   * Writes the rows to `rejects/` in the lake, if there are any, and empties the table. Returns their counts, most
-   * frequent first.
+   * Writes the rows to `rejects/` in the lake, if there are any, and empties the table.
    *
    * @param options.isNew whether to write only rows that are not among the lake's rejects yet. @default false
+   * @returns the number of rows by reason, the most frequent first.
    */
   async save(lake: Lake, { isNew = false }: { readonly isNew?: boolean } = {}): Promise<RejectCount[]> {
     if (this.#created === undefined) return [];
@@ -154,8 +154,8 @@ async function writeRejects(
 }
 
 /**
- * Deletes from a table the rows that are already among the lake's rejects: the same row of the same source, for the same
- * reason.
+ * Deletes from a table the rows that are already among the lake's rejects: the same row of the same source, for the
+ * same reason.
  */
 async function deleteSaved(session: Session, lake: Lake, table: string): Promise<void> {
   const names = Object.keys(COLUMNS).filter((name) => name !== "run_id");
@@ -166,7 +166,7 @@ async function deleteSaved(session: Session, lake: Lake, table: string): Promise
   );
 }
 
-/** A query of all rejects of a lake; it has no rows where there are none. */
+/** A query of all rejects of a lake; it has no rows where the lake has no rejects. */
 export async function rejectsSql(lake: Lake): Promise<string> {
   const names = (await lake.storage.list(REJECTS_FOLDER)).filter((name) => name.endsWith(".ndjson"));
   const types = Object.entries(COLUMNS).map(([name, type]) => `${literal(name)}: ${literal(type)}`);

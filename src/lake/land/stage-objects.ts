@@ -2,14 +2,14 @@ import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { type Column, DUCKDB_TYPE } from "../../schema/column.js";
 
-/** Most rows in one JSON text: bounds its length for a large snapshot. */
+/** Most rows in one JSON text, to limit its length for a large snapshot. */
 const ROWS_A_STATEMENT = 2000;
 
 /**
  * Puts row-like values (instruments, statements, requests; not bars) into a new temporary table.
  *
- * Values by column name: numbers, strings, booleans, arrays of strings; a timestamp as epoch milliseconds, a date as
- * `YYYY-MM-DD`. A missing value becomes null.
+ * Each object has values by column name: numbers, strings, booleans, arrays of strings; a timestamp as epoch
+ * milliseconds, a date as `YYYY-MM-DD`. A missing value becomes null.
  */
 export async function stageObjects(
   session: Session,

@@ -7,7 +7,7 @@ export interface StagedPartition {
   /** The partition's values, in the text form of the log. */
   readonly values: Readonly<Record<string, string>>;
   readonly rows: number;
-  /** Least value of each key column that has statistics in the log, in the text form of these. */
+  /** Least value of each key column that has statistics in the log, in the text form of the log. */
   readonly min: Readonly<Record<string, string>>;
   /** Greatest values of the same columns. */
   readonly max: Readonly<Record<string, string>>;
@@ -25,7 +25,10 @@ export interface StagedRows {
   readonly columns: StagedColumns;
   /** All rows as a table expression. */
   readonly from: string;
-  /** A subset of the rows with at least the first and the last key for each value of the key's first column. */
+  /**
+   * A table expression: a subset of the rows with at least the first and the last key of each value of the key's first
+   * column.
+   */
   readonly bounds: string;
   readonly partitions: readonly StagedPartition[];
 }
@@ -44,7 +47,7 @@ export async function stagedColumns(session: Session, name: string): Promise<Sta
 }
 
 /**
- * The rows of a temporary table as staged rows; the partitions are ascending.
+ * The rows of a temporary table as staged rows, with the partitions in ascending order.
  *
  * @param columns the columns of the temporary table.
  */
@@ -81,7 +84,7 @@ export async function stagedTable(
   return { columns, from: ident(name), bounds: ident(name), partitions };
 }
 
-/** SQL of a minimum or maximum in the text form of the log's statistics: the texts sort as the values do. */
+/** SQL of a minimum or maximum in the text form of the log's statistics. These texts sort as the values do. */
 export function statSql(table: TableSchema, name: string, side: "min" | "max"): string {
   const value = `${side}(${ident(name)})`;
   return columnOf(table, name).type === "timestamp"

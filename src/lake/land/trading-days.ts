@@ -13,13 +13,13 @@ import type { Lake } from "../lake.js";
 import type { DataFile } from "../log/snapshot.js";
 import { type LandOptions, type LandReport, upsert } from "./upsert.js";
 
-/** Symbols with a daily bar on every day on which their region trades: an index, or an ETF that never pauses. */
+/** Symbols with a daily bar on every trading day of their region: an index, or an ETF that is never suspended. */
 export const CALENDAR_SYMBOLS: Readonly<Record<Region, readonly string[]>> = {
   CN: ["000001.SH"],
   HK: ["HSI.HK"],
   US: ["SPY.US"],
 };
-/** Fewest symbols whose bars together show on which days a region traded. */
+/** Fewest symbols from whose bars a region's trading days may be derived. */
 export const FEWEST_SYMBOLS = 10;
 
 /** The trading days that the lake knows, by region, ascending. */
@@ -37,9 +37,9 @@ const CLOCK_MARGIN_MS = 2 * DAY_MS;
 const NEIGHBOUR_MS = 30 * DAY_MS;
 
 /**
- * Lands the trading days that follow from the lake's daily bars: those of the region's index and, outside of the span
- * of its bars, those on which at least half of the symbols traded. Only symbols between their first and last bar count.
- * Within the span, a day without a bar of the index is a trading day where at least half as many symbols traded as on
+ * Lands the trading days that follow from the lake's daily bars: the days of the region's index and, outside the span
+ * of the index, the days on which at least half of the symbols traded. A symbol counts only between its first and last
+ * bar. Within the span, a day without a bar of the index is a trading day where at least half as many symbols traded as on
  * the trading day before or after it: the service may lack a bar of its index. Days that are not final yet are left out.
  */
 export async function landTradingDays(
@@ -73,7 +73,7 @@ export async function landTradingDays(
   return await upsert(session, lake, TRADING_DAYS, days.name, options);
 }
 
-/** From the first to the last bar of a region's index. */
+/** The span from the first to the last bar of a region's index. */
 interface IndexSpan {
   readonly region: Region;
   readonly first: TradingDate;
@@ -81,8 +81,8 @@ interface IndexSpan {
 }
 
 /**
- * The files of the regions that have bars outside of the span of their index, as far as the log says. A lake whose
- * index has all days has none: its bars, millions, are not read for the days that its index shows.
+ * The files of the regions that have bars outside the span of their index, according to the log. Where the index covers
+ * all days there are none, so that millions of bars need not be read.
  */
 function filesOfOpenRegions(files: readonly DataFile[], spans: readonly IndexSpan[]): readonly DataFile[] {
   const spanOf = new Map<string, IndexSpan>(spans.map((span) => [span.region, span]));
@@ -98,7 +98,7 @@ function filesOfOpenRegions(files: readonly DataFile[], spans: readonly IndexSpa
   return files.filter((file) => open.has(regionIn(file)));
 }
 
-/** Adds the days on which most symbols traded, outside of the span of the index, to those of the index. */
+/** SQL that adds to the days of the index the days outside its span on which most symbols traded. */
 function majoritySql(days: string, traded: string): string {
   return `INSERT INTO ${days}
     WITH index_spans AS (SELECT region, min(trade_date) AS first, max(trade_date) AS last FROM ${days} GROUP BY region),
@@ -159,7 +159,7 @@ function holesSql(days: string, missing: readonly MissingDay[], traded: string):
     WHERE 2 * c.symbols >= least(coalesce(b.symbols, a.symbols, 0), coalesce(a.symbols, b.symbols, 0))`;
 }
 
-/** The symbols whose bars show the trading days of some regions, as a list for IN. */
+/** The symbols whose bars show the trading days of the given regions, as a list for IN. */
 function indexes(regions: readonly Region[]): string {
   return `(${regions.flatMap((region) => CALENDAR_SYMBOLS[region].map(literal)).join(", ")})`;
 }

@@ -27,7 +27,7 @@ export interface LandReport {
   readonly updated: number;
   /** Rows that the table already had with the same content. */
   readonly unchanged: number;
-  /** The first of the updated rows, with their old and new values. */
+  /** The first of the updated rows, with their old and new values, as examples. */
   readonly sample: readonly RowChange[];
   readonly filesAdded: number;
   /** The table's version afterwards; the same as before where nothing changed. */
@@ -35,33 +35,33 @@ export interface LandReport {
 }
 
 export interface LandOptions {
-  /** What is done, for the log: IMPORT, INGEST, SIMULATE, REPAIR. */
+  /** The kind of work, for the log: IMPORT, INGEST, SIMULATE, REPAIR. */
   readonly operation: string;
   /** Identifies the run, for the log. */
   readonly runId: string;
   /** Epoch milliseconds. */
   readonly now: number;
   /**
-   * Identities of the responses that the rows came from: each lands once, also after repeated attempts.
+   * Identities of the responses that the rows came from. Each response lands only once, even after repeated attempts.
    * @default none
    */
   readonly responses?: readonly string[];
-  /** The right to commit. @default it needs none */
+  /** The right to commit. @default no right is needed */
   readonly fence?: Fence | undefined;
 }
 
-/** Most attempts at a landing while other writers change the rows that it was compared with. */
+/** Most attempts at a landing, if other writers change the rows that it was compared with. */
 const MAX_TRIES = 40;
 /**
- * Longest wait before a landing is compared again. Waits are random, so that two writers do not collide again and
- * again.
+ * Longest wait, in milliseconds, before a landing is compared again. Waits are random, so that two writers do not
+ * collide repeatedly.
  */
 const MAX_WAIT_MS = 250;
 
 /**
- * Lands staged rows, or those of a temporary table, in a lake table, in one commit: a row with a new key is inserted,
- * one with a known key replaces the older row where the content differs, and an unchanged row is not written. The keys
- * must be unique.
+ * Lands staged rows, or the rows of a temporary table, in a lake table, in one commit: a row with a new key is
+ * inserted, a row with a known key replaces the older row if the content differs, and an unchanged row is not written.
+ * The keys of the staged rows must be unique.
  *
  * Inserts are written as new files; a live file is rewritten only if one of its rows changed. Columns that the staged
  * rows lack become null; columns that an open table does not have yet are added to it. Commits that other writers make
@@ -83,8 +83,8 @@ export async function upsert(
 }
 
 /**
- * Lands rows that depend on the table's content, as {@link upsert} does; they are made again whenever another writer
- * has changed the table.
+ * Lands rows that depend on the table's content, as {@link upsert} does; the rows are computed again whenever another
+ * writer has changed the table.
  *
  * @param make fills a temporary table with the rows for a version of the table, and returns its name.
  */
@@ -111,7 +111,7 @@ async function stagedRows(session: Session, table: TableSchema, name: string): P
   return stagedTable(session, table, name, await stagedColumns(session, name));
 }
 
-/** Lands on the newest version, and repeats that while other writers change what the rows were compared with. */
+/** Lands on the newest version, and tries again as long as other writers change what the rows were compared with. */
 async function retried(
   lake: Lake,
   table: TableSchema,
@@ -126,7 +126,7 @@ async function retried(
   }
 }
 
-/** Rows that were compared with live files of a version. */
+/** Rows that were compared with the live files of one version. */
 interface Landing {
   readonly base: Snapshot;
   readonly staged: StagedRows;
@@ -136,7 +136,10 @@ interface Landing {
 /** Whether commits since the base version could change the result of a landing's comparison. */
 type IsTouched = (landing: Landing, newest: Snapshot) => boolean;
 
-/** @returns undefined where another writer has changed what the rows were compared with: then nothing was committed. */
+/**
+ * Makes one attempt. @returns undefined where another writer has changed what the rows were compared with: then nothing
+ * was committed.
+ */
 async function landOn(
   session: Session,
   lake: Lake,
@@ -181,8 +184,8 @@ async function landOn(
 }
 
 /**
- * Deletes the files of a commit that was not made. Files that the log names nevertheless remain: a store may have made a commit
- * that seemed to fail.
+ * Deletes the files of a commit that was not made. Files that the log names are not deleted: a store may have made a
+ * commit that seemed to fail.
  */
 export async function deleteUncommitted(
   lake: Lake,
@@ -198,7 +201,7 @@ export async function deleteUncommitted(
   );
 }
 
-/** Whether a file that could contain a key of the rows was removed or added since. */
+/** Whether, since the comparison, a file that could contain a key of the rows was removed or added. */
 function overlapsKeys({ base, staged, compared }: Landing, newest: Snapshot): boolean {
   if (compared.some(({ path }) => !newest.files.has(path))) return true;
   const added = [...newest.files.values()].filter(({ path }) => !base.files.has(path));

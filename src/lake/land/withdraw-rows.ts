@@ -18,11 +18,12 @@ export interface WithdrawReport {
   readonly version: number;
 }
 
-/** Most attempts at a withdrawal while other writers replace the files. */
+/** Most attempts at a withdrawal, if other writers replace the files. */
 const MAX_TRIES = 10;
 
 /**
- * Removes rows from a table's current version, in one commit. Older versions still have them, as their files remain.
+ * Removes rows from a table's current version, in one commit. Older versions still have the rows, because their files
+ * remain.
  *
  * @param keys a temporary table with the table's key columns.
  * @throws {LakeError} for a live file that is damaged.
@@ -43,7 +44,9 @@ export async function withdrawRows(
   }
 }
 
-/** @returns undefined where another writer has replaced one of the files: then nothing was committed. */
+/**
+ * Makes one attempt. @returns undefined where another writer has replaced one of the files: then nothing was committed.
+ */
 async function withdrawFrom(
   session: Session,
   lake: Lake,

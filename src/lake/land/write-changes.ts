@@ -7,15 +7,15 @@ import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { type ChangedRows, sameKey, selectAs } from "./changes.js";
 import type { StagedPartition } from "./staged-rows.js";
 
-/** Files that a landing adds to a table, and the files that they replace. */
+/** Files that a landing adds to a table, and the files that these replace. */
 export interface WrittenChanges {
   readonly adds: readonly AddFile[];
   readonly removed: readonly DataFile[];
 }
 
 /**
- * Writes changed rows as one file for each partition, together with all other rows of the live files that have an older
- * row. Nothing is committed.
+ * Writes changed rows as one file for each partition, together with all other rows of the live files that contain an
+ * older row. Nothing is committed.
  *
  * @param now epoch milliseconds.
  */
@@ -27,7 +27,7 @@ export async function writeChanges(
   now: number,
 ): Promise<WrittenChanges> {
   const { partitions } = changes;
-  // Only the files of replaced rows are searched for: a table may have very many.
+  // Only files with replaced rows are looked up by URL: a table may have very many files.
   const byUrl =
     changes.kind === "differing"
       ? new Map([...next.files.values()].map((file) => [lake.urlOf(next, file), file]))
@@ -60,8 +60,9 @@ export async function writeChanges(
 }
 
 /**
- * Writes partitions that are scans, which sibling sessions can read too, two at a time: while the last rows of one are
- * compressed, and its file is hashed and made durable, the next one uses the cores. All writes end before it throws.
+ * Writes partitions that are scans, which sibling sessions can read too, two at a time. While the last rows of one are
+ * compressed, and its file is hashed and made durable, the next one uses the cores. All writes have ended before an
+ * error is thrown.
  */
 async function twoAtATime(
   session: Session,
@@ -83,7 +84,7 @@ async function twoAtATime(
 }
 
 /**
- * The rows of live files, in which changed rows replace the older ones.
+ * SQL of the rows of live files, in which changed rows replace the older ones.
  *
  * @param rows.changed a SELECT of the changed rows of the files' partition.
  * @param rows.keys a table expression with the keys of all changed rows.

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { LakeError } from "../../core/errors.js";
 import { writeFaultOf } from "../../db/file-fault.js";
 
-/** Runs a write; where it fails because of the disk, the error says why. @throws {LakeError} */
+/** Runs a write. @throws {LakeError} with the reason, where it fails because of the disk. */
 export async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
   try {
     return await write();
@@ -14,7 +14,7 @@ export async function writing<T>(path: string, write: () => Promise<T>): Promise
   }
 }
 
-/** Writes a text durably to a new file of a folder, runs `use` with it and deletes it afterwards. */
+/** Writes a text durably to a new file in a folder, runs `use` with its path and deletes it afterwards. */
 export async function withStagedText<T>(
   folder: string,
   text: string,
@@ -43,7 +43,7 @@ export async function linkNew(root: string, file: string, target: string): Promi
   return true;
 }
 
-/** Makes a folder and those above it up to the root, each recorded durably in its parent. */
+/** Makes a folder and the missing folders above it, up to the root. Each is recorded durably in its parent. */
 export async function makeFolders(root: string, folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true });
   if (first === undefined) return;
@@ -62,7 +62,7 @@ export async function syncFile(path: string): Promise<void> {
   }
 }
 
-/** Makes a folder's entries durable. Windows has no such call, and does not open folders. */
+/** Makes a folder's entries durable. It does nothing on Windows, which does not open folders. */
 export async function syncFolder(path: string): Promise<void> {
   if (process.platform === "win32") return;
   const folder = await open(path, "r");

@@ -6,7 +6,7 @@ import { LakeError } from "../../core/errors.js";
 /** Free bytes for this user on a folder's file system; undefined where unknown. */
 export type FreeBytes = (folder: string) => Promise<number | undefined>;
 
-/** Asks the file system in which a folder is or will be. */
+/** Reads the free bytes of the file system on which a folder is, or will be created. */
 export const freeBytesOf: FreeBytes = async (folder) => {
   if (!existsSync(folder) && dirname(folder) !== folder) return freeBytesOf(dirname(folder));
   try {
@@ -18,16 +18,16 @@ export const freeBytesOf: FreeBytes = async (folder) => {
   }
 };
 
-/** Space that must be free in addition to the response: for the log, the records and the views. */
+/** Bytes that must be free in addition to the response: for the log, the records and the views. */
 const RESERVE_BYTES = 4_000_000;
-/** Bytes of a bar in the spool until it lands, and in its data file. */
+/** Bytes that a bar takes in the spool until it lands, together with those in its data file. */
 const BYTES_A_BAR = 100;
 
 /**
  * Makes sure that the disk has space for a response, before it is requested and paid for.
  *
  * @param bars most bars that the response may have; 0 for a small response.
- * @throws {LakeError} where the space is not enough.
+ * @throws {LakeError} where there is not enough space.
  */
 export async function expectSpace(folder: string, bars: number, freeBytes: FreeBytes): Promise<void> {
   const free = await freeBytes(folder);

@@ -5,8 +5,8 @@ import type { Storage } from "../storage/storage.js";
 import { writing } from "./durable-file.js";
 
 /**
- * Runs `use` with local paths of stored files: those of the storage itself where it is on this machine, else of temporary
- * copies. One request copies a small file; DuckDB would need several to read it where it is.
+ * Runs `use` with local paths of stored files: their own paths if the storage is on this machine, else those of
+ * temporary copies. One request copies a small file, while DuckDB would need several to read it in the store.
  *
  * @throws where a file does not exist.
  */

@@ -26,7 +26,10 @@ async function* piecesOf(file: FileHandle): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Reads a range of a file's bytes; fewer, or none, where it is shorter. @throws the system's error. */
+/**
+ * Reads a range of a file's bytes. The result is shorter, or empty, where the file ends before. @throws the system's
+ * error.
+ */
 export async function readRangeOf(path: string, range: ByteRange): Promise<Buffer> {
   const file = await open(path, "r");
   try {
@@ -41,7 +44,7 @@ export async function readRangeOf(path: string, range: ByteRange): Promise<Buffe
   }
 }
 
-/** Writes bytes over those at a position of a file. */
+/** Overwrites the bytes at a position of a file. */
 export async function overwrite(path: string, bytes: Uint8Array, position: number): Promise<void> {
   const file = await open(path, "r+");
   try {

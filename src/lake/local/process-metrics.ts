@@ -10,7 +10,7 @@ export function withProcessMetrics(registry: Registry): Promise<string> {
   return Registry.merge([processMetrics(), registry]).metrics();
 }
 
-/** Starts to collect the metrics of this process, unless that has been done. */
+/** The metrics of this process. The first call starts to collect them. */
 export function processMetrics(): Registry {
   if (ofProcess === undefined) {
     ofProcess = new Registry();

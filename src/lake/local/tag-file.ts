@@ -4,7 +4,10 @@ import { dirname } from "node:path";
 /** Most lines of a file of tags; the older half is dropped where there are more. */
 const MAX_LINES = 200_000;
 
-/** Tags of files by path, which the processes of this machine share. Tags that are lost are read from the storage again. */
+/**
+ * Tags of files by path, shared by the processes of this machine. Lost tags do no harm: they are read from the storage
+ * again.
+ */
 export class TagFile {
   readonly #path: string;
   #known: Promise<Map<string, string>> | undefined;
@@ -14,7 +17,7 @@ export class TagFile {
     this.#path = path;
   }
 
-  /** The tags that were there when they were first read, and those that this process added. */
+  /** The tags that the file had when this process first read it, and those that this process has added since. */
   known(): Promise<Map<string, string>> {
     this.#known ??= this.#read();
     return this.#known;
@@ -23,7 +26,7 @@ export class TagFile {
   async add(path: string, tag: string): Promise<void> {
     (await this.known()).set(path, tag);
     await mkdir(dirname(this.#path), { recursive: true });
-    // A short text that is appended is not mixed with those of other processes.
+    // A short text that is appended in one write is not mixed with the texts of other processes.
     await appendFile(this.#path, `${JSON.stringify([path, tag])}\n`);
   }
 

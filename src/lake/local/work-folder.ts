@@ -7,13 +7,13 @@ import type { Storage, StoredFile } from "../storage/storage.js";
 import { writing } from "./durable-file.js";
 import { filesUnder } from "./local-files.js";
 
-/** Folder of unfinished files, outside every table. */
+/** Name of the folder for unfinished files, outside every table. */
 export const STAGING = ".staging";
 
 /**
- * A folder on a disk of this machine, for what is not, or not yet, part of a lake: files that are being written, spilled
- * data, received responses (`spool/`), leases of runs (`leases/`), and `lake.duckdb`. For a lake in a folder it is the
- * same folder, so that a finished file becomes a file of the lake by a link.
+ * A folder on a disk of this machine, for data that is not, or not yet, part of a lake: files that are being written,
+ * spilled data, received responses (`spool/`), leases of runs (`leases/`), and `lake.duckdb`. For a lake in a folder it
+ * is the lake's folder, so that a finished file becomes a file of the lake by a link.
  */
 export interface WorkFolder {
   /** Absolute path. */
@@ -22,17 +22,22 @@ export interface WorkFolder {
   readonly staging: string;
   /** The database of views that any DuckDB client of this machine can open. */
   readonly databaseFile: string;
-  /** A new path for a file that is about to be written. Its writer calls {@link discard} at the end. */
+  /** Returns a new path for a file that is about to be written. Its writer calls {@link discard} at the end. */
   newFile(extension: string): Promise<string>;
-  /** Writes pieces to a file, not durably. */
+  /** Writes pieces to a file; the content need not be durable. */
   write(path: string, pieces: Iterable<string> | AsyncIterable<Uint8Array>): Promise<void>;
   /** Deletes an unfinished file, if it exists. */
   discard(path: string): Promise<void>;
-  /** Unfinished files; those of killed processes remain until they are deleted. Paths are relative to {@link staging}. */
+  /**
+   * Lists the unfinished files. Those of killed processes remain until they are deleted. Paths are relative to
+   * {@link staging}.
+   */
   unfinished(): Promise<StoredFile[]>;
   /** Deletes one of the {@link unfinished} files. */
   deleteUnfinished(path: string): Promise<void>;
-  /** The current time by its file system, in epoch milliseconds; undefined where there is no folder. */
+  /**
+   * The current time by the clock of its file system, in epoch milliseconds; undefined where the folder does not exist.
+   */
   time(): Promise<number | undefined>;
 }
 
@@ -42,7 +47,10 @@ export interface LakePlaces {
   readonly work: WorkFolder;
 }
 
-/** Where a session spills: in the work folder, else, if that is absent or read-only, where it does by default. */
+/**
+ * Options that make a session spill into the work folder; empty where that folder is absent or read-only, so that the
+ * session spills into its default folder.
+ */
 export function spillOptions({ path, staging }: WorkFolder): { readonly spillUnder?: string } {
   try {
     accessSync(path, constants.W_OK);

@@ -13,9 +13,9 @@ import { addActionOf, type Commit, type Snapshot } from "./snapshot.js";
 /** Commits between two checkpoints. */
 export const CHECKPOINT_INTERVAL = 50;
 
-/** How long checkpoints contain removed files and landed responses; the commits of the log contain them for ever. */
+/** How long checkpoints list removed files and landed responses. The commits of the log have them for ever. */
 const RETENTION_MS = 7 * DAY_MS;
-/** Most actions in one JSON text: bounds its length. */
+/** Most actions in one JSON text, to limit its length. */
 const BLOCK_ROWS = 5000;
 
 /** The columns of a checkpoint as the protocol defines them, one for each kind of action. */
@@ -31,7 +31,7 @@ const COLUMNS = {
 
 /**
  * Writes a table's state at a version as one Parquet file, so that readers need not read all earlier commits. The log
- * is complete without it: where it cannot be written, nothing is lost.
+ * is complete without it, so nothing is lost where it cannot be written.
  *
  * @param now epoch milliseconds; files removed and responses landed long before are left out.
  */
@@ -90,7 +90,7 @@ export async function readCheckpoint(
 async function allActionsIn(session: Session, files: string): Promise<Action[]> {
   const found: Action[][] = [];
   for (const kind of await kindsIn(session, files)) found.push(await actionsIn(session, files, kind));
-  // A kind can have more actions than a call takes arguments.
+  // An argument list would be too short for all actions of a kind, so `flat` joins the blocks.
   return found.flat();
 }
 

@@ -17,7 +17,7 @@ export function removeAction(
 ): Action {
   return {
     remove: {
-      // The exact text of the add action: a path can be encoded in several ways, and readers compare the texts.
+      // The exact text of the add action is used: a path can be encoded in several ways, and readers compare the texts.
       path: addActionOf(file).path,
       deletionTimestamp: options.now,
       dataChange: options.dataChange,

@@ -10,17 +10,17 @@ import { commitFile, hasAllBehind, listLog } from "./log-files.js";
 import { readLog } from "./read-log.js";
 import { Draft, decodePath, emptySnapshot, type Snapshot } from "./snapshot.js";
 
-/** Attempts at one commit while other writers take the versions: each costs a millisecond. */
+/** Most attempts at one commit, if other writers take the versions. Each attempt takes about a millisecond. */
 const MAX_TRIES = 1000;
 
-/** A commit that may follow commits of other writers. */
+/** Actions to commit, if the commits of other writers permit it. */
 export interface PendingCommit {
   readonly actions: readonly Action[];
   /** Whether the actions, which were made for an older version, may also follow a newer one. */
   readonly stillHolds: (newest: Snapshot) => boolean;
   /** Epoch milliseconds. */
   readonly now: number;
-  /** The right to commit, which is confirmed before each attempt. @default it needs none */
+  /** The right to commit, which is confirmed before each attempt. @default no right is needed */
   readonly fence?: Fence | undefined;
 }
 
@@ -59,11 +59,12 @@ export function tooManyWriters({ table }: Snapshot, times: number): CommitConfli
 }
 
 /**
- * Commits actions as the version after `base`, at a time that is not before its own, and writes a checkpoint every {@link CHECKPOINT_INTERVAL} commits.
+ * Commits actions as the version after `base`, dated no earlier than `base`, and writes a checkpoint every
+ * {@link CHECKPOINT_INTERVAL} commits.
  *
  * @param now epoch milliseconds.
- * @returns the table afterwards, or undefined when another writer has taken that version: then nothing was committed.
- * @throws {LakeError} for a table whose own rules forbid the commit, or cannot be checked by this version.
+ * @returns the table afterwards, or undefined where another writer has taken that version: then nothing was committed.
+ * @throws {LakeError} for a table whose own rules forbid the commit, or have a form that this version cannot check.
  */
 export async function commit(
   places: LakePlaces,
@@ -90,8 +91,8 @@ export async function commit(
 }
 
 /**
- * The actions of a commit, dated no earlier than the commit before: the clocks of machines differ, and what was read as of a
- * time must not change with a later commit or checkpoint.
+ * The actions of a commit, dated no earlier than the commit before. The clocks of machines differ, and a later commit
+ * or checkpoint must not change what is read as of an earlier time.
  */
 function inOrderOfTime({ committedAt }: Snapshot, actions: readonly Action[]): readonly Action[] {
   return actions.map((action) => {

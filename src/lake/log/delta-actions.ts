@@ -1,4 +1,7 @@
-/** Actions of the Delta transaction log, as PROTOCOL.md of delta-io/delta names them. */
+/**
+ * Adds a data file to the list of live files (Delta Lake's `add`). This file names the actions of the Delta transaction
+ * log as PROTOCOL.md of delta-io/delta does.
+ */
 export interface AddFile {
   /** Relative to the table, URL-encoded. */
   readonly path: string;
@@ -10,7 +13,7 @@ export interface AddFile {
   readonly stats?: string | null;
   /** Facts of a writer about the file, by name. */
   readonly tags?: Readonly<Record<string, string>> | null;
-  /** Marks deleted rows of the file: a feature of newer tables. */
+  /** Marks rows of the file as deleted: a feature of newer tables that this program does not support. */
   readonly deletionVector?: unknown;
 }
 

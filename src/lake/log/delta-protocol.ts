@@ -1,7 +1,7 @@
 import { LakeError } from "../../core/errors.js";
 import { type Action, type MetaData, PROTOCOL, type Protocol } from "./delta-actions.js";
 
-/** Refuses a table that needs protocol versions or features that this program does not support. @throws {LakeError} */
+/** Checks that a table needs only protocol versions and features that this program supports. @throws {LakeError} */
 export function checkProtocol(table: string, protocol: Protocol): void {
   const { minReaderVersion: reader, minWriterVersion: writer } = protocol;
   const features = [...new Set([...(protocol.readerFeatures ?? []), ...(protocol.writerFeatures ?? [])])];
@@ -14,13 +14,17 @@ export function checkProtocol(table: string, protocol: Protocol): void {
   );
 }
 
-/** Refuses a table whose files are not Parquet. @throws {LakeError} */
+/** Checks that a table's files are Parquet. @throws {LakeError} */
 export function checkMetaData(table: string, { format }: MetaData): void {
   if (format.provider === "parquet") return;
   throw new LakeError(`table ${table}: its files are ${JSON.stringify(format.provider)}, not parquet`);
 }
 
-/** Refuses a commit that breaks a rule of the table, or where a rule cannot be checked here. @throws {LakeError} */
+/**
+ * Rejects a commit that breaks a rule of the table, or a table with a rule that cannot be checked here.
+ *
+ * @throws {LakeError}
+ */
 export function checkWritable(
   table: string,
   metaData: MetaData | undefined,

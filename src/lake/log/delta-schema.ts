@@ -48,7 +48,10 @@ export function columnsOfSchema(table: string, text: string): Column[] {
   });
 }
 
-/** Other writers may declare that a list can contain nulls; that makes no difference to readers. */
+/**
+ * A type as the lake writes it. Other writers may declare that a list can contain nulls; this makes no difference to
+ * readers.
+ */
 function normalised(type: unknown): unknown {
   if (typeof type !== "object" || type === null) return type;
   const { elementType } = type as { elementType?: unknown };

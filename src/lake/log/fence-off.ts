@@ -10,7 +10,7 @@ import type { Snapshot } from "./snapshot.js";
  * Prevents all later commits of a former holder to a table.
  *
  * @param now epoch milliseconds.
- * @throws {LakeError} where that cannot be committed.
+ * @throws {LakeError} where the commit that does this cannot be made.
  */
 export async function fenceOff(
   lake: Lake,

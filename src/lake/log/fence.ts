@@ -2,9 +2,10 @@ import { LakeError } from "../../core/errors.js";
 import type { Snapshot } from "./snapshot.js";
 
 /**
- * The right of a process to commit. A process that was paused may have lost it without noticing, and may be in the middle
- * of a commit: so the process that takes the right over first commits the id of the former holder to each table. A commit of the
- * former holder either comes before that, and the new holder sees it, or finds its id in the log, and is not made.
+ * The right of a process to commit. A process that was paused may have lost it without noticing, even in the middle of
+ * a commit. So the process that takes the right over first commits the id of the former holder to each table. A commit
+ * of the former holder then either comes before that commit, and the new holder sees it; or the former holder finds its
+ * id in the log and does not commit.
  */
 export interface Fence {
   /** Identifies the holder's lease. */
@@ -22,10 +23,13 @@ export class FencedError extends LakeError {
   }
 }
 
-/** The transaction in the log of a table that prevents commits of a former holder. */
+/** The name of the transaction in a table's log that prevents commits of a former holder. */
 export const fenceName = (id: string): string => `fenced/${id}`;
 
-/** Confirms the right to commit after a version. @throws {LakeError} where it is lost. */
+/**
+ * Makes sure that a version does not exclude a holder, and that the holder still has its lease. @throws {LakeError}
+ * where the right is lost.
+ */
 export async function expectUnfenced(base: Snapshot, fence: Fence): Promise<void> {
   if (base.txns.has(fenceName(fence.id))) throw new FencedError(`table ${base.table.name}`);
   await fence.confirm();

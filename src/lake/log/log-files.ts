@@ -7,7 +7,7 @@ export interface LogFiles {
   readonly commits: readonly number[];
   /** Checkpoints with all their parts, ascending. */
   readonly checkpoints: readonly CheckpointFiles[];
-  /** The newest version of a commit or checkpoint, including incomplete checkpoints; -1 where there is none. */
+  /** The newest version of a commit or checkpoint, including incomplete checkpoints; -1 where there is neither. */
   readonly newest: number;
 }
 
@@ -18,7 +18,7 @@ export interface CheckpointFiles {
   readonly paths: readonly string[];
 }
 
-/** What to do about a file that is damaged or gone. */
+/** What to do about a log file that is damaged or missing. */
 export const RESTORE_HINT = "restore it from a backup; barlake check --deep shows what else is damaged";
 
 const COMMIT = /^(\d{20})\.json$/;
@@ -27,22 +27,22 @@ const CHECKPOINT = /^(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet$/;
 const folderOf = (table: string): string => `${table}/_delta_log`;
 const digits = (version: number): string => String(version).padStart(20, "0");
 
-/** Where a commit lies in the lake. */
+/** The path of a commit's file, relative to the lake. */
 export function commitFile(table: string, version: number): string {
   return `${folderOf(table)}/${digits(version)}.json`;
 }
 
-/** Where a checkpoint lies in the lake. */
+/** The path of a checkpoint's file, relative to the lake. */
 export function checkpointFile(table: string, version: number): string {
   return `${folderOf(table)}/${digits(version)}.checkpoint.parquet`;
 }
 
-/** The path of the file that names a table's newest checkpoint. */
+/** The path of the file that names a table's newest checkpoint, relative to the lake. */
 export function lastCheckpointFile(table: string): string {
   return `${folderOf(table)}/_last_checkpoint`;
 }
 
-/** Cached results by list of names: a storage returns the same list object while the folder is unchanged. */
+/** Cached results by list of names. A storage returns the same list object while the folder is unchanged. */
 const KNOWN_LISTS = new WeakMap<readonly string[], LogFiles>();
 
 /**
@@ -62,7 +62,7 @@ export async function listLog(storage: Storage, table: string, since = 0): Promi
   return log;
 }
 
-/** Whether every commit after `version` up to the newest version is there. */
+/** Whether every commit after `version`, up to the newest version, exists. */
 export function hasAllBehind({ commits, newest }: LogFiles, version: number): boolean {
   if (version >= newest) return version === newest;
   const first = commits.indexOf(version + 1);
@@ -83,7 +83,7 @@ function checkpointsIn(table: string, names: readonly string[]): CheckpointFiles
   return [...found.values()].filter(({ parts, paths }) => paths.length === parts);
 }
 
-/** An entry of a log is missing: the log has a hole, or another program deleted the entry since the log was listed. */
+/** The error for a missing entry: the log has a gap, or another program deleted the entry after the log was listed. */
 export class MissingEntry extends LakeError {
   constructor(table: string, version: number) {
     super(`table ${table}: ${commitFile(table, version)} is missing`, { hint: RESTORE_HINT });

@@ -3,8 +3,8 @@ import type { Action } from "./delta-actions.js";
 /**
  * Reads the text of a log entry: one action in each line.
  *
- * No writer makes an entry without an action: it is the remains of an entry after a crash of the machine. If it were
- * read as "nothing changed", an older state would appear as the newest.
+ * An entry without an action is an error. No writer makes one: it is what remains of an entry after a crash of the
+ * machine. If it were read as "nothing changed", an older state would appear as the newest.
  *
  * @throws {Error} that says what is wrong with the text; the message does not name the file.
  */

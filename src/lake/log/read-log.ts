@@ -17,10 +17,10 @@ import { type Commit, commitTime, Draft, emptySnapshot, type Snapshot } from "./
 export interface LogRange {
   /** The newest version to read. @default the newest there is */
   readonly version?: number | undefined;
-  /** Only what was committed by then, in epoch milliseconds. */
+  /** Reads only what was committed at or before this time, in epoch milliseconds. */
   readonly asOf?: number | undefined;
   /**
-   * Reads every commit instead of a checkpoint, which is faster but leaves out files removed long ago.
+   * Reads every commit. Reading from a checkpoint is faster, but a checkpoint leaves out files removed long ago.
    * @default false
    */
   readonly whole?: boolean;
@@ -50,7 +50,7 @@ export async function readLog(storage: Storage, known: Snapshot, range: LogRange
 
 async function readListed(storage: Storage, known: Snapshot, range: LogRange): Promise<Snapshot> {
   const { name } = known.table;
-  // This is read before the log is listed. So the version that it names existed already, and the list must contain it.
+  // The file is read before the log is listed: the version that it names existed already, so the list must contain it.
   const named = known.version < 0 ? await lastCheckpointVersion(storage, name) : -1;
   const since = Math.max(known.version, named);
   const isNewest = range.version === undefined && range.asOf === undefined && range.whole !== true;
@@ -59,7 +59,7 @@ async function readListed(storage: Storage, known: Snapshot, range: LogRange): P
     try {
       if (end.newest >= since) return await readEntries(storage, known, range, end, named);
     } catch (error) {
-      // What is before may be needed: another checkpoint, for example.
+      // The entries before `since` may be needed, for example another checkpoint.
       if (!(error instanceof LakeError)) throw error;
     }
   }
@@ -114,7 +114,7 @@ export async function* commitsUpTo(
   for (let version = start; version <= end; version++) {
     while (reads.length < READ_AHEAD && version + reads.length <= end) {
       const read = readCommit(storage, table, version + reads.length);
-      // Only the first error is thrown, in the order of the versions.
+      // All failures are handled here, but only the first one, in the order of the versions, is thrown.
       read.catch(() => {});
       reads.push(read);
     }
@@ -191,7 +191,7 @@ export async function readCommit(
       cause,
     });
   const text = await storage.readText(path).catch((error: unknown) => {
-    // That of a store says what to do itself.
+    // The error of a store already has a hint.
     const isFault =
       !(error instanceof BarlakeError) && typeof (error as NodeJS.ErrnoException).code === "string";
     throw isFault ? unreadable(error) : error;

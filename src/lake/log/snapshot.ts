@@ -13,9 +13,12 @@ export interface DataFile {
   readonly size: number;
   /** When it was written, in epoch milliseconds. */
   readonly writtenAt: number;
-  /** The log's statistics of the rows; undefined where there are none. The getter throws where they are damaged. */
+  /**
+   * The log's statistics of the rows; undefined where there are none. Reading this member throws where they are
+   * damaged.
+   */
   readonly stats: FileStats | undefined;
-  /** Facts of the writer about the file, by name. */
+  /** Facts about the file from its writer, by name. */
   readonly tags?: Readonly<Record<string, string>>;
 }
 
@@ -24,19 +27,21 @@ export interface Snapshot {
   readonly table: TableSchema;
   /** -1 where the table has no commit yet. */
   readonly version: number;
-  /** The newest version whose rows or columns may differ from those of the version before: compaction changes neither. */
+  /**
+   * The newest version whose rows or columns may differ from those of the version before. Compaction changes neither.
+   */
   readonly dataVersion: number;
   /** The table's columns, including those that deliveries added to the declared ones. */
   readonly columns: readonly Column[];
   /** Live files, by path. */
   readonly files: ReadonlyMap<string, DataFile>;
-  /** Removed files, by path: older versions still have them. A checkpoint leaves out the oldest. */
+  /** Removed files, by path: older versions still have them. A checkpoint leaves out files removed long ago. */
   readonly removed: ReadonlyMap<string, RemoveFile>;
   readonly protocol: Protocol | undefined;
   readonly metaData: MetaData | undefined;
   /** Landed responses, by identity. */
   readonly txns: ReadonlyMap<string, Txn>;
-  /** Epoch milliseconds of the newest commit; undefined where it does not say. */
+  /** Time of the newest commit in epoch milliseconds; undefined where the commit does not state it. */
   readonly committedAt: number | undefined;
 }
 
@@ -91,7 +96,8 @@ export class Draft {
   /** Applies a commit. @throws {LakeError} for features that this version does not support. */
   apply({ version, actions }: Commit): void {
     for (const action of actions) this.#act(action);
-    // A checkpoint, with which a log may begin, says of no file that it changed data.
+    // The first version always counts: the files of a checkpoint, with which a log may begin, are not marked as changed
+    // data.
     if (this.#version < 0 || actions.some(changesData)) this.#dataVersion = version;
     this.#version = version;
     this.#committedAt = commitTime({ version, actions });
@@ -142,12 +148,12 @@ function changesData(action: Action): boolean {
   return "metaData" in action;
 }
 
-/** Other writers may not say it. */
+/** Whether a file action changes data. Other writers may leave out `dataChange`, which then counts as true. */
 function isChange({ dataChange }: Partial<Pick<AddFile, "dataChange">>): boolean {
   return dataChange !== false;
 }
 
-/** When a commit was made, in epoch milliseconds; undefined where it does not say. */
+/** When a commit was made, in epoch milliseconds; undefined where it does not state it. */
 export function commitTime({ actions }: Commit): number | undefined {
   const info = actions.find((action) => "commitInfo" in action);
   return info?.commitInfo.timestamp;
@@ -162,7 +168,7 @@ export function dataFileOf(table: TableSchema, add: AddFile): DataFile {
   );
 }
 
-/** The add action of a live file, as it is in the log. */
+/** The add action of a live file, as written in the log. */
 export function addActionOf(file: DataFile): AddFile {
   if (file instanceof LoggedFile) return file.add;
   throw new TypeError(`${file.path} is not from a log`);

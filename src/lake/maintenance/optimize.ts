@@ -14,7 +14,7 @@ import type { Snapshot } from "../log/snapshot.js";
 import { candidatesOf, type Replacement, rewritePartition } from "./rewrite-partition.js";
 import { setCodec } from "./set-codec.js";
 
-/** Largest size of a data file, unless one symbol alone is larger: 128 MB. */
+/** Largest size of a data file, in bytes, unless the rows of one symbol alone are larger: 128 MB. */
 export const TARGET_BYTES = 128_000_000;
 
 export interface OptimizeOptions {
@@ -32,12 +32,12 @@ export interface OptimizeOptions {
   readonly onProgress?: (progress: OptimizeProgress) => void;
 }
 
-/** Progress of the compaction of a table. */
+/** The progress of the compaction of a table. */
 export interface OptimizeProgress {
   readonly table: string;
   /** The next partition: `region=CN/year=2026`. */
   readonly partition: string;
-  /** Partitions that are done, of the `total` that need compaction. */
+  /** Number of finished partitions, of the `total` that need compaction. */
   readonly done: number;
   readonly total: number;
 }
@@ -47,7 +47,7 @@ export interface OptimizeReport {
   readonly table: string;
   /** The codec of the table's compacted files. */
   readonly codec: Codec;
-  /** Compacted files that have another codec; only {@link OptimizeOptions.rewrite} changes them. */
+  /** Numbers of compacted files that have another codec. Only {@link OptimizeOptions.rewrite} changes them. */
   readonly otherCodecs: Readonly<Partial<Record<Codec, number>>>;
   /** Partitions that were compacted, each in its own commit. */
   readonly partitions: number;
@@ -64,8 +64,8 @@ export interface OptimizeReport {
 /** Most attempts at a partition while other writers replace its files. */
 const MAX_TRIES = 4;
 /**
- * Longest wait before a partition is tried again. Waits are random, so that two writers do not collide again and
- * again.
+ * Longest wait, in milliseconds, before a partition is tried again. Waits are random, so that two writers do not
+ * collide repeatedly.
  */
 const MAX_WAIT_MS = 500;
 
@@ -73,8 +73,8 @@ type Outcome = "compacted" | "settled" | "skipped";
 
 /**
  * Compacts a table: in each partition, many files become few large ones, sorted, with each symbol in one file. The rows
- * do not change, and older versions still have their files. A partition is one commit, so a run that was stopped has
- * finished some partitions; where nothing is left to do, nothing is committed.
+ * do not change, and older versions still have their files. A partition is one commit, so a run that is stopped leaves
+ * whole partitions; where nothing is left to do, nothing is committed.
  *
  * Other writers may work at the same time: what they append remains, and a partition whose files they replace is tried
  * again.
@@ -152,7 +152,7 @@ async function compactPartition(
   }
 }
 
-/** @returns false when other writers have replaced one of the files: nothing was committed. */
+/** Commits a replacement. @returns false where other writers have replaced one of the files: nothing was committed. */
 async function commitReplacement(
   lake: Lake,
   base: Snapshot,

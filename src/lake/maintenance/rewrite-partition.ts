@@ -22,7 +22,7 @@ export interface Replacement {
   readonly added: readonly AddFile[];
 }
 
-/** Which files a compaction takes. */
+/** Which files a compaction may take. */
 export interface CandidateOptions {
   /** Only files of this partition. @default of all partitions */
   readonly partition?: string;
@@ -34,7 +34,7 @@ export interface CandidateOptions {
 export function candidatesOf(snapshot: Snapshot, { partition, rewrite }: CandidateOptions): Candidate[] {
   const found: Candidate[] = [];
   for (const file of snapshot.files.values()) {
-    // The lake writes no partition with a null value: such a file is another writer's, and is not touched.
+    // The lake writes no partition with a null value. Such a file belongs to another writer, and is not changed.
     if (Object.values(file.partitionValues).includes(null)) continue;
     const candidate = candidateOf(snapshot, file, rewrite);
     if (partition === undefined || candidate.partition === partition) found.push(candidate);
@@ -43,8 +43,8 @@ export function candidatesOf(snapshot: Snapshot, { partition, rewrite }: Candida
 }
 
 /**
- * Rewrites the files of one partition as fewer, larger ones. It repeats this until a plan finds nothing left to do, as
- * the size of a file is known only after it is written. Nothing is committed.
+ * Rewrites the files of one partition as fewer, larger ones. The rewrite is repeated until a plan finds nothing left to
+ * do, because the size of a file is known only after it is written. Nothing is committed.
  *
  * @returns undefined where there is nothing to do.
  * @throws {LakeError} when a live file is damaged, or the new files do not have as many rows. Then the new files are
@@ -93,7 +93,7 @@ export async function rewritePartition(
   }
 }
 
-/** Deletes intermediate files: those that this rewrite wrote, and then rewrote itself. */
+/** Deletes intermediate files: those that this rewrite has written, and then replaced. */
 async function deleteReplaced(
   lake: Lake,
   table: TableSchema,
@@ -122,7 +122,7 @@ function candidateOf(snapshot: Snapshot, file: DataFile, rewrite: boolean): Cand
   return { file, partition, bytes: file.size * growth, isCompact, range };
 }
 
-/** Queries of the rows of each output, split between values of the first sort column. */
+/** Queries of the rows of each output file. The boundaries between outputs are values of the first sort column. */
 async function outputsOf(
   session: Session,
   lake: Lake,
@@ -175,7 +175,7 @@ async function checkRows(
   );
 }
 
-/** The number of rows by the log's statistics; files without statistics are counted. */
+/** The number of rows by the log's statistics. The rows of files without statistics are counted by reading. */
 async function rowsOf(
   session: Session,
   lake: Lake,

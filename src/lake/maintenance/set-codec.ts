@@ -5,7 +5,7 @@ import type { Lake } from "../lake.js";
 import { commitWithRetries, tooManyWriters } from "../log/commit.js";
 import { commitInfoAction } from "../log/commit-actions.js";
 
-/** Most attempts while other writers change the table's columns or configuration. */
+/** Most attempts, if other writers change the table's columns or configuration. */
 const MAX_TRIES = 40;
 
 /**

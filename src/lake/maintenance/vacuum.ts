@@ -11,7 +11,7 @@ const WRITING_MS = DAY_MS;
 
 /** Which files may be deleted. */
 export interface VacuumOptions {
-  /** Versions that were the newest at some time within this period before now remain readable. */
+  /** Versions that were the newest at any time within this period before `now` remain readable; in milliseconds. */
   readonly retentionMs: number;
   /** Epoch milliseconds, from {@link vacuumTime}. */
   readonly now: number;
@@ -30,7 +30,8 @@ export interface VacuumReport {
 
 /**
  * The current time for a vacuum, in epoch milliseconds: the earlier of this machine's time and the storage's, which
- * dates the files. With a clock that is a day ahead, a file that a writer is about to commit would count as abandoned.
+ * dates the files. With a clock that is a day ahead, a new file that a writer is about to commit would count as
+ * abandoned.
  */
 export async function vacuumTime({ storage, work }: LakePlaces, clock: Pick<Clock, "now">): Promise<number> {
   const times = [await storage.time(), await work.time()];
@@ -44,7 +45,7 @@ export async function vacuumTime({ storage, work }: LakePlaces, clock: Pick<Cloc
  * Versions that were replaced before the retention began can be listed afterwards, but no longer read.
  */
 export async function vacuum(lake: Lake, table: TableSchema, options: VacuumOptions): Promise<VacuumReport> {
-  // Listed before the log is read: a file that is committed in between is then found live.
+  // Listed before the log is read: a file that is committed in between then counts as live.
   const stored = await lake.storage.walk(table.name);
   const snapshot = await lake.wholeSnapshot(table);
   const data = stored.filter(({ path }) => isDataFile(path));

@@ -9,10 +9,10 @@ import type { Storage } from "../storage/storage.js";
 
 /** Folder of the lake for the leases of its runs, one file for each lease. */
 const FOLDER = "leases";
-/** A run without a renewal of its leases for this time counts as ended. */
+/** A run that has not renewed its leases for this time, in milliseconds, counts as ended. */
 export const STALE_RUN_MS = 60_000;
 
-/** What a request asks for. */
+/** The data that a request is for. */
 export interface Subject {
   readonly dataset: string;
   /** Symbols, universes or exchanges; empty for the dataset as a whole. */
@@ -32,23 +32,25 @@ type Content = z.infer<typeof contentShape>;
 
 /** The exclusive right to request something, until the response has landed. */
 export interface Lease {
-  /** Adds a user of the lease, who must release it too. */
+  /** Adds a user of the lease, who must also release it. */
   retain(): Lease;
-  /** Ends one use. After the last one other runs may make the request. */
+  /** Ends one use. After the last use other runs may make the request. */
   release(): Promise<void>;
 }
 
-/** The lease of what no other run can request. */
+/** A lease without effect, for requests that no other run can make. */
 const UNLEASED: Lease = { retain: () => UNLEASED, release: async () => {} };
 
-/** A lake, as far as leases need it. */
+/** The parts of a lake that leases need. */
 interface LeasedLake {
   readonly storage: Storage;
-  /** Whether the run has leased all that it requests (`takeRun`): then requests need no lease. @default false */
+  /** Whether `takeRun` has leased all that the run requests: its requests then need no lease. @default false */
   readonly isShared?: boolean;
 }
 
-/** Prevents several runs on one lake from requesting the same data at the same time, as each request is paid for. */
+/**
+ * Prevents several runs on one lake from requesting the same data at the same time, because each request costs money.
+ */
 export class RequestLeases {
   readonly #runId: string;
   readonly #isNeeded: boolean;
@@ -79,7 +81,7 @@ export class RequestLeases {
       ...(window && { window: { start: window.start, end: window.end } }),
     };
     const conflicts = (other: Content): boolean => other.runId !== this.#runId && overlap(content, other);
-    // The request may be in flight when another run considers this one ended: its lease is then created again.
+    // If another run considered this one ended while the request was in flight, the lease is created again.
     const own = await this.#leases.tryTake(content, conflicts, { isRestored: true });
     if (own === undefined) return undefined;
     let uses = 1;

@@ -14,7 +14,9 @@ import { syncFolder, writing } from "../local/durable-file.js";
 import type { LakePlaces, WorkFolder } from "../local/work-folder.js";
 import { STALE_RUN_MS } from "./request-leases.js";
 
-/** Folder of responses that were received and have not landed yet, one folder for each run; and its former name. */
+/**
+ * Folder of responses that were received and have not landed yet, with one folder for each run; and its former name.
+ */
 const FOLDER = "spool";
 const EARLIER_FOLDER = "answers";
 const NOTE = ".json";
@@ -31,7 +33,7 @@ export interface SpooledResponse {
   readonly body: Uint8Array | undefined;
 }
 
-/** The content of a note's file: the note, and the size and checksum of the complete body. */
+/** The content of the file of a note: the note, and the size and checksum of the complete body. */
 const noteFile = z.object({
   note: z.unknown(),
   body: z.object({ bytes: z.int(), crc32: z.int() }).optional(),
@@ -39,8 +41,8 @@ const noteFile = z.object({
 type NoteFile = z.infer<typeof noteFile>;
 
 /**
- * Stores a run's responses on disk from their arrival until they have landed, so that nothing that was paid for is
- * requested twice. A response is stored completely or not at all.
+ * Stores a run's responses on disk from their arrival until they have landed, so that no response that was paid for is
+ * requested again. A response is stored completely or not at all.
  */
 export class ResponseSpool {
   readonly #work: WorkFolder;
@@ -92,7 +94,7 @@ export class ResponseSpool {
         stores.push(taken);
       } catch (error) {
         if (isMissing(error)) continue;
-        // Otherwise this process would still have their leases: no later run could take them over.
+        // Otherwise this process would still have the leases, and no later run could take the folders over.
         for (const store of stores) await store.close().catch(() => undefined);
         throw error;
       }
@@ -176,7 +178,7 @@ export class ResponseSpool {
     return this.#owned;
   }
 
-  /** A folder without an owner counts as abandoned, so a new folder appears together with the lease of its owner. */
+  /** Creates the folder together with the lease of its owner, because a folder without an owner counts as abandoned. */
   async #own(): Promise<void> {
     this.#isOwner = false;
     if (existsSync(this.#folder)) await this.#lease.add(thisProcess(), { id: OWNER });
@@ -191,7 +193,7 @@ export class ResponseSpool {
   }
 }
 
-/** The leases of a folder: the one of its owner. */
+/** The leases of a run's folder; the only one is that of its owner. */
 function leaseOf(folder: string, { staging }: WorkFolder, clock: Clock): Leases<Owner> {
   const kind = { content: ownerShape, ownerOf: (owner: Owner) => owner, staleMs: STALE_RUN_MS };
   return new Leases(folderLeases(folder, { timeFolder: staging }), kind, clock);
@@ -223,7 +225,7 @@ async function writeDurably(
   return written;
 }
 
-/** Pieces that are smaller are joined: an Arrow file begins and ends with dozens of a few bytes. */
+/** Smaller pieces are joined, because an Arrow file begins and ends with dozens of pieces of a few bytes. */
 const LEAST_PIECE = 65_536;
 
 /** Joins small pieces with those that follow; larger ones are not copied. */

@@ -25,24 +25,24 @@ const contentShape = z.object({
 });
 type Content = z.infer<typeof contentShape>;
 
-/** What a run asks for, and where it lands it. */
+/** What a run requests, and the tables in which it lands the data. */
 export interface RunSubject {
   readonly runId: string;
   readonly pipeline: string;
   /** The kinds of data that it requests. */
   readonly asks: readonly string[];
-  /** @default all */
+  /** The regions whose data it requests. @default all */
   readonly regions?: readonly string[] | undefined;
   /** Names of the tables that it lands in. */
   readonly tables: readonly string[];
 }
 
-/** The exclusive right of a run to ask for its subject, and to land it. */
+/** The exclusive right of a run to request its subject, and to land it. */
 export interface RunLease extends Fence {
   release(): Promise<void>;
 }
 
-/** Another run, maybe on another machine, asks for the same. */
+/** The error where another run, possibly on another machine, has leased a part of the same subject. */
 class RunInUseError extends UsageError {}
 
 export interface RunLeaseOptions {
@@ -51,16 +51,17 @@ export interface RunLeaseOptions {
   readonly waits?: boolean | undefined;
   /** Ends the wait. */
   readonly signal?: AbortSignal | undefined;
-  /** Called while it waits, with the holders in words. */
+  /** Called while the run waits, with a description of the runs that have the leases. */
   readonly onWait?: (holders: string) => void;
 }
 
 /**
- * Leases what a run requests: no other run on the lake, on any machine, then has a part of it. The lease of a run whose
- * machine has failed ends a minute after its last renewal. Before it is removed, that run is fenced off from the tables.
+ * Leases the subject of a run, so that no other run on the lake, on any machine, can lease a part of it. The lease of a
+ * run whose machine has failed ends a minute after its last renewal. Before that lease is removed, its run is prevented
+ * from committing to the tables.
  *
- * @throws {RunInUseError} where another run has a part of it and this one does not wait; the signal's reason once it
- *   aborts.
+ * @throws {RunInUseError} where another run has leased a part of it and this one does not wait; the signal's reason
+ *   once it aborts.
  */
 export async function takeRun(
   lake: Lake,
@@ -112,7 +113,7 @@ export async function takeRun(
 /** How often a run that waits reads the leases of others, in milliseconds. */
 const WAIT_MS = 5000;
 
-/** The runs of a shared lake that have their leases, on any machine, by id. It changes nothing. */
+/** The runs of a shared lake that have leases, on any machine, by id. It changes nothing. */
 export async function leasedRuns({
   storage,
 }: Pick<Lake, "storage">): Promise<ReadonlyMap<string, Owner & { readonly pipeline: string }>> {

@@ -18,9 +18,7 @@ export interface ServiceLimits {
   readonly symbolsPerRequest: Readonly<Partial<Record<EndpointGroup, number>>>;
   /** Most bars of one symbol in one K-line response, by period; it depends on the key. */
   readonly rowCap: Readonly<Partial<Record<Period, number>>>;
-  /**
-   * Tables that the service does not offer to the key, with the status of the refusal; by name of the table. @default none
-   */
+  /** Tables that the service does not offer to the key, by name, with the HTTP status of the refusal. @default none */
   readonly refusedTables?: Readonly<Record<string, number>>;
 }
 
@@ -79,7 +77,7 @@ const MAX_AGE_DAYS: Readonly<Record<keyof ServiceLimits, number>> = {
   refusedTables: 7,
 };
 
-/** The group of endpoints whose caps are learned. */
+/** The group of endpoints for which row caps are learned. */
 const CAPPED: EndpointGroup = "klines";
 
 const learnedValue = z.object({ value: z.int().positive(), learnedAt: z.iso.datetime() });
@@ -133,7 +131,7 @@ function capsOf(keyId: string, caps: LimitsFile["rowCap"]): ServiceLimits["rowCa
   return Object.fromEntries(own);
 }
 
-/** The tables in the file that are refused to a key: their names there begin with the key's. */
+/** The tables that the service refuses to a key. In the file, their names have the key's id as a prefix. */
 function refusedTablesOf(keyId: string, tables: LimitsFile["refusedTables"]): Record<string, number> {
   const own = Object.entries(tables).filter(([name]) => name.startsWith(`${keyId}/`));
   return Object.fromEntries(own.map(([name, { value }]) => [name.slice(keyId.length + 1), value]));
@@ -153,8 +151,8 @@ function loweredCaps(
 }
 
 /**
- * Adds learned limits of a service to those in the lake. Processes that do so at the same time, on any machine, do
- * it one after the other, so that none overwrites what another one has learned.
+ * Adds learned limits of a service to those in the lake. Processes on any machine take turns, so that none overwrites
+ * what another one has learned.
  *
  * @param learned whole numbers above 0.
  * @param now epoch milliseconds.
@@ -173,7 +171,7 @@ export async function saveServiceLimits(
   await releaseAfter(save, () => turn.release());
 }
 
-/** The content of the file with what was learned now. */
+/** The content of the file with the newly learned limits. */
 function merged(before: LimitsFile, keyId: string, learned: Partial<ServiceLimits>, now: number): LimitsFile {
   const known = freshOf(before, now);
   const learnedAt = new Date(now).toISOString();
@@ -204,7 +202,7 @@ const TURN: LeaseKind<Turn> = {
   staleMs: 30_000,
 };
 
-/** Waits until no other process changes the limits. */
+/** Waits until no other process changes the limits, and leases them. */
 async function turnToSave(storage: Storage): Promise<OwnLease> {
   const content = { ...thisProcess(), since: systemClock.now(), id: randomUUID() };
   const rule: AcquireRule<Turn> = {

@@ -6,7 +6,7 @@ import { isRegion, type Region } from "../../market/regions.js";
 import type { IsUnknownBetween } from "../../market/trading-calendar.js";
 import type { Bars } from "./read-bars.js";
 
-/** The stored columns that ex-events follow from. */
+/** The stored columns from which ex-events are derived. */
 export const EX_EVENT_COLUMNS: ReadonlySet<string> = new Set(["trade_date", "close", "prev_close"]);
 
 /** The columns that an adjustment changes. */
@@ -16,7 +16,8 @@ const PRICES = ["open", "high", "low", "close", "prev_close", "settlement_price"
  * Derives ex-events from all daily bars of symbols, as the view `ex_events` does.
  *
  * @param isUnknownBetween the calendar of each region.
- * @returns events by symbol, ascending by day; undefined where a symbol has two bars of one day, as their order is not stated.
+ * @returns events by symbol, ascending by day; undefined where a symbol has two bars of one day, because their order is
+ *   not defined.
  */
 export function exEventsOf(
   bars: Bars,
@@ -101,7 +102,7 @@ function adjustRows(
     const price = values[row] as number;
     if (adjustment === "forward") values[row] = price / value;
     else if (adjustment === "backward") values[row] = price * value;
-    // A price of 0 says that there is none.
+    // A price of 0 means that there is no price.
     else if (price !== 0) values[row] = price + value;
   }
 }

@@ -8,8 +8,8 @@ import type { Bars } from "./read-bars.js";
 import { viewColumn } from "./view-bars.js";
 
 /**
- * The columns of the macro `adjusted` for landed periods, in their order, and the stored columns that each is made of. A
- * test compares all of them with the macro's.
+ * The columns of the macro `adjusted` for landed periods, in their order, and the stored columns that each is computed
+ * from. A test compares all of them with the macro's.
  */
 const COLUMNS: Readonly<Record<string, readonly string[]>> = {
   symbol: [],
@@ -34,7 +34,10 @@ const COLUMNS: Readonly<Record<string, readonly string[]>> = {
 /** The names of the columns of adjusted bars, in their order. */
 export const ADJUSTED_COLUMNS: readonly string[] = Object.keys(COLUMNS);
 
-/** The stored columns that columns of adjusted bars are made of; the day of each bar chooses its adjustment. */
+/**
+ * The stored columns that columns of adjusted bars are computed from. The trade date is always included: it selects the
+ * adjustment of a bar.
+ */
 export function storedForAdjusted(names: readonly string[]): ReadonlySet<string> {
   return new Set(["trade_date", ...names.flatMap((name) => COLUMNS[name] ?? [])]);
 }
@@ -67,7 +70,7 @@ function columnOf(table: TableSchema, bars: Bars, name: string): FlatColumn | un
   return values && { name, kind: "int64", values };
 }
 
-/** Shares in a unit of volume, of each row's region. */
+/** The number of shares in one unit of volume, by row: it depends on the row's region. */
 function unitsIn({ runs, rows }: Bars): Int32Array {
   const units = new Int32Array(rows);
   let at = 0;
@@ -78,7 +81,7 @@ function unitsIn({ runs, rows }: Bars): Int32Array {
   return units;
 }
 
-/** Volumes in the unit of each row's region. */
+/** Volumes in the unit of each row's region; undefined where one is too large for a double. */
 function volumesOf(bars: Bars): BigInt64Array | undefined {
   const memoryOf = (name: string): ArrayBuffer => bars.columns.get(name)?.buffer as ArrayBuffer;
   const volumes = new BigInt64Array(memoryOf("volume").slice(0, bars.rows * 8));

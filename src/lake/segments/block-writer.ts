@@ -12,7 +12,7 @@ export const BLOCK_SHAPE: Readonly<Record<string, FixedType>> = Object.fromEntri
   ]),
 );
 
-/** The first and last bar of a block. */
+/** Times and days of the first and last bar of a block. */
 export interface BlockEnds {
   readonly firstTime: number;
   readonly lastTime: number;
@@ -26,13 +26,13 @@ export interface WrittenBlock extends BlockEnds {
   readonly checksum: number;
 }
 
-/** The values of a column in DuckDB's memory, as bytes. */
+/** A column of a chunk: its values in DuckDB's memory, as bytes. */
 interface ChunkColumn {
   readonly bytes: Uint8Array;
   readonly validity: Uint8Array | undefined;
 }
 
-/** Why a data file's bars cannot be read from a segment: they are read from the data file. */
+/** The error for a data file from which no segment can be made. Its bars are read from the data file. */
 export class NotSegmentable extends Error {
   override readonly name = "NotSegmentable";
 }
@@ -46,9 +46,9 @@ const [TIME, DAY, VOLUME, LOT] = ["timestamp", "trade_date", "volume", "lot"].ma
 ];
 
 /**
- * Collects the rows of one symbol after the other, and makes a block of each. It refuses rows of which a segment's
- * reader assumes something else: bars that do not ascend, a null in a required column, a product of volume and lot that is
- * not exact as a double. A class because it owns the memory of the block.
+ * Collects rows, symbol by symbol, and makes a block for each symbol. It rejects rows that a reader of segments does
+ * not expect: bars that do not ascend, a null in a required column, a product of volume and lot that is not exact as a
+ * double. A class because it owns the memory of the block.
  */
 export class BlockWriter {
   readonly #nullable: readonly boolean[];
@@ -58,7 +58,7 @@ export class BlockWriter {
   readonly #encoded: Uint8Array;
   #rows = 0;
 
-  /** @param most rows of a block. @param nullable the names of columns that may have nulls. */
+  /** @param most largest number of rows of a block. @param nullable the names of columns that may have nulls. */
   constructor(most: number, nullable: ReadonlySet<string>) {
     this.#nullable = BLOCK_COLUMNS.map(({ name }) => nullable.has(name));
     this.#bytes = BLOCK_COLUMNS.map(({ width }) => new Uint8Array(most * width));
@@ -72,7 +72,10 @@ export class BlockWriter {
     return this.#rows;
   }
 
-  /** Adds rows of a chunk of the query, which has the columns of {@link BLOCK_SHAPE}. */
+  /**
+   * Adds rows of a chunk of the query. @param chunk the columns of {@link BLOCK_SHAPE}. @param from the first of the
+   * rows.
+   */
   add(chunk: readonly ChunkColumn[], from: number, count: number): void {
     for (const [index, { bytes, validity }] of chunk.entries()) {
       const { width } = BLOCK_COLUMNS[index] as BlockColumn;

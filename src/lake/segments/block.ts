@@ -5,8 +5,9 @@ import { BARS_1D } from "../../schema/bars.js";
 import type { Column, ColumnType } from "../../schema/column.js";
 
 /**
- * A block: all bars of one symbol in one data file, each column's values one after the other, so that one read of a file
- * brings them all. A code a column comes first; a column whose values are all equal, or all null, takes 8 bytes or none.
+ * A block: all bars of one symbol in one data file, column by column, so that one read of a file returns them all. It
+ * begins with one byte for each column, the code of its form. A column whose values are all equal takes 8 bytes, one
+ * whose values are all null takes none.
  */
 
 /** A column of a block, and the width of its values in bytes. */
@@ -32,26 +33,30 @@ export const BLOCK_COLUMNS: readonly BlockColumn[] = BARS_1D.columns
 
 const indexOf = (name: string): number => BLOCK_COLUMNS.findIndex((column) => column.name === name);
 
-/** The columns by which rows are chosen: trading dates in days since 1970-01-01, and instants in epoch microseconds. */
+/**
+ * The columns by which rows are selected: trading dates in days since 1970-01-01, and instants in epoch microseconds.
+ */
 export const CHOOSE_BY = { day: indexOf("trade_date"), time: indexOf("timestamp") } as const;
 
-/** How the values of a column are written. */
+/**
+ * How the values of a column are written. `someNull`: the values, then a bit for each row that says whether it has one.
+ */
 const CODE = { plain: 0, constant: 1, allNull: 2, someNull: 3 } as const;
-/** One code a column, up to a whole number of 8 bytes. */
+/** Bytes of the codes of all columns, padded to a multiple of 8. */
 const HEADER_BYTES = Math.ceil(BLOCK_COLUMNS.length / 8) * 8;
 
 const padded = (bytes: number): number => Math.ceil(bytes / 8) * 8;
 
-/** Most bytes of a block with so many rows. */
+/** The largest size in bytes of a block with this number of rows. */
 export function mostBytes(rows: number): number {
   const valueBytes = BLOCK_COLUMNS.reduce((sum, { width }) => sum + padded(rows * width), 0);
   return HEADER_BYTES + valueBytes + BLOCK_COLUMNS.length * (padded(Math.ceil(rows / 8)) + 8);
 }
 
-/** A column's values while a block is collected: bytes of as many values as there are rows, and which are present. */
+/** The values of a column while a block is collected: their bytes, and which rows have a value. */
 export interface ColumnValues {
   readonly bytes: Uint8Array;
-  /** Bits that are all 1 where `hasNulls` is false. */
+  /** One bit for each row, 1 where the row has a value; all bits are 1 where `hasNulls` is false. */
   readonly validity: Uint8Array;
   readonly hasNulls: boolean;
 }
@@ -90,7 +95,7 @@ function isConstant(values: Uint8Array, width: 4 | 8): boolean {
   return true;
 }
 
-/** Where the values of each column of a block begin; its end where the block is not as it should be. */
+/** Where the values of each column begin in a block, in bytes, followed by the length that the block should have. */
 export function columnOffsets(block: Uint8Array, rows: number): readonly number[] {
   const offsets: number[] = [];
   let at = HEADER_BYTES;
@@ -104,15 +109,15 @@ export function columnOffsets(block: Uint8Array, rows: number): readonly number[
   return [...offsets, at];
 }
 
-/** The rows of a result's column, into which the values of blocks are copied. A class because it owns growing bits. */
+/** A column of a result, into which the values of blocks are copied. A class because it owns growing bits. */
 export class TargetColumn {
   readonly #words: BigInt64Array | Int32Array;
   readonly #bytes: Uint8Array;
   readonly #rows: number;
-  /** Of the column in {@link BLOCK_COLUMNS}. */
+  /** The index of the column in {@link BLOCK_COLUMNS}. */
   readonly index: number;
   readonly #width: number;
-  /** Which rows have a value; undefined where all have one. */
+  /** One bit for each row, 1 where the row has a value; undefined where all rows have one. */
   validity: Uint8Array | undefined;
 
   /** @param rows most rows of the result. */
@@ -120,7 +125,7 @@ export class TargetColumn {
     this.index = index;
     this.#width = (BLOCK_COLUMNS[index] as BlockColumn).width;
     this.#rows = rows;
-    // The memory is not cleared: blocks overwrite all rows of the result. It is not of Buffer's pool.
+    // The memory is not cleared, because blocks overwrite all rows of the result. It does not come from Buffer's pool.
     const { buffer } = Buffer.allocUnsafeSlow(rows * this.#width);
     this.#words = this.#width === 8 ? new BigInt64Array(buffer) : new Int32Array(buffer);
     this.#bytes = new Uint8Array(buffer);
@@ -135,7 +140,8 @@ export class TargetColumn {
    * Copies rows of a block.
    *
    * @param offset where the column's values begin in the block.
-   * @param total rows of the block. @param from the first one that is copied. @param at the first row of the result.
+   * @param total rows of the block. @param from the first row of the block that is copied.
+   * @param at the row of the result that the first copied row becomes.
    */
   take(
     block: Uint8Array,
@@ -168,7 +174,7 @@ export class TargetColumn {
   }
 }
 
-/** The first row of a block whose day or instant is not before a bound. */
+/** The first row of a block whose day or instant is not before a bound; the number of rows if there is none. */
 export function firstRowFrom(
   block: Uint8Array,
   offset: number,

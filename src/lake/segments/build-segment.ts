@@ -16,7 +16,7 @@ import { encodeIndex, type SegmentIndex } from "./segment-file.js";
 /** Bytes of blocks that are written together. */
 const PIECE_BYTES = 4 * 2 ** 20;
 
-/** The name of a data file in the index of its segment: of the file in the lake. */
+/** The identity of a data file in the index of its segment: the path of the file in the lake. */
 export function identityOf({ table }: Snapshot, { path }: DataFile): string {
   return `${table.name}/${path}`;
 }
@@ -28,13 +28,13 @@ interface SymbolRows {
 }
 
 /**
- * Writes the segment of a data file, durably. The file is verified before. In memory are the bars of one symbol, and what
- * DuckDB reads.
+ * Writes the segment of a data file, durably. The file is verified first. Memory contains the bars of one symbol at a
+ * time, and what DuckDB reads.
  *
- * @param target a new file of the machine; what is there after an error is no segment.
- * @param signal ends it, with its reason.
- * @throws {NotSegmentable} where the reader could not give the rows as the view does; {@link LakeError} where the file is
- *   damaged.
+ * @param target the path of a new file on this machine; after an error its content is not a segment.
+ * @param signal stops the work; the signal's reason is thrown.
+ * @throws {NotSegmentable} where a reader of the segment could not return the same rows as the view; {@link LakeError}
+ *   where the file is damaged.
  */
 export async function buildSegment(
   session: Session,
@@ -46,7 +46,8 @@ export async function buildSegment(
 ): Promise<void> {
   signal.throwIfAborted();
   using _ = interruptOn(session, signal);
-  // Also where a read of this process has verified it: a segment outlives what has damaged the file since.
+  // The file is verified even if this process did so before: it may be damaged since, and a segment would preserve the
+  // damage.
   await verifyContent(lake, snapshot, [file]);
   const url = lake.urlOf(snapshot, file);
   const symbols = await symbolsOf(session, url, file);
@@ -94,7 +95,7 @@ function blocksSql(url: string): string {
   return `SELECT ${columns.join(", ")} FROM ${relationOf(url)}`;
 }
 
-/** What a segment is made of. */
+/** What a segment is made from. */
 interface SegmentSource {
   readonly url: string;
   readonly snapshot: Snapshot;

@@ -15,9 +15,9 @@ export interface BarsRange {
 
 /** Which bars of a table are read. */
 export interface BarsDemand {
-  /** Without repeats; the result has their order. */
+  /** The symbols, without repeats. The result is in their order. */
   readonly symbols: readonly string[];
-  /** What the ranges are of. */
+  /** Whether the ranges are of trading dates or of instants. */
   readonly by: "day" | "time";
   readonly rangeOf: (symbol: string) => BarsRange;
   /** Names of stored columns. */
@@ -33,17 +33,17 @@ export interface BarsRun {
   readonly rows: number;
 }
 
-/** Bars by symbol, in the order of the demand, and time. */
+/** Bars in the order of the demand's symbols and, for each symbol, of time. */
 export interface Bars {
   readonly rows: number;
   readonly runs: readonly BarsRun[];
-  /** The columns that were asked for, with space for `rows` values or more. */
+  /** The requested columns, with space for `rows` values or more. */
   readonly columns: ReadonlyMap<string, TargetColumn>;
 }
 
 /**
- * The bars of a demand, or the data files without which they cannot be read: those that have no segment yet, newest first. Both
- * are absent where the rows can be had only through the view.
+ * The bars of a demand, or the data files whose segments are missing for it, newest first. Both are absent where only
+ * the view can return the rows.
  */
 export interface FoundBars {
   readonly bars?: Bars;
@@ -52,7 +52,7 @@ export interface FoundBars {
   readonly isPartial?: boolean;
 }
 
-/** A block that is read. */
+/** A block to read. */
 interface Part {
   readonly symbol: string;
   readonly region: string;
@@ -64,9 +64,11 @@ interface Part {
 
 const DAY_US = DAY_MS * 1000;
 
-/** Most rows of a result: it is one record batch. DuckDB gives larger ones in many, and reads them with all cores. */
+/**
+ * Most rows of a result, which is one record batch. DuckDB returns larger results in many batches, and uses all cores.
+ */
 const MOST_ROWS = 2 ** 24;
-/** Bytes that are read before the event loop can run other work: half a millisecond. */
+/** Bytes that are read before the event loop can run other work; reading them takes half a millisecond. */
 const TURN_BYTES = 2 ** 20;
 
 /** Reads bars of one version of a table from its segments. */
@@ -99,7 +101,7 @@ interface FoundParts {
   readonly isPartial: boolean;
 }
 
-/** Finds the blocks of a demand; undefined where they are in more segments than may be open. */
+/** Finds the blocks of a demand; undefined where they are in more segments than may be open at the same time. */
 function findParts(
   cache: SegmentCache,
   snapshot: Snapshot,
@@ -132,7 +134,9 @@ function findParts(
   return { parts, missing: missing.reverse(), isPartial: missing.length < segments.size };
 }
 
-/** The trading dates that instants can belong to: a date differs from its UTC date by at most a day. */
+/**
+ * The trading dates to which instants in a range can belong: a trading date differs from the UTC date by at most a day.
+ */
 function daysAround({ from, to }: BarsRange): BarsRange {
   return { from: Math.floor(from / DAY_US) - 1, to: Math.ceil(to / DAY_US) + 1 };
 }
@@ -148,12 +152,15 @@ function firstTime({ segment, entry }: Part): number {
   return segment.index.firstTimes[entry] as number;
 }
 
-/** Rows of blocks, also those that are not within the dates of a demand. */
+/** The number of rows of blocks, including rows that are not in the range of a demand. */
 function rowsOf(parts: readonly Part[]): number {
   return parts.reduce((sum, { segment, entry }) => sum + (segment.index.rows[entry] as number), 0);
 }
 
-/** Whether the blocks of each symbol follow one another. Files that were landed late may lie between others: DuckDB sorts their rows. */
+/**
+ * Whether the blocks of each symbol do not overlap in time. Where files that landed late overlap others, DuckDB must
+ * sort the rows.
+ */
 function isInOrder(parts: readonly Part[]): boolean {
   return parts.every((part, at) => {
     const before = parts[at - 1];
@@ -166,7 +173,7 @@ function isInOrder(parts: readonly Part[]): boolean {
   });
 }
 
-/** The block of a data file is damaged. */
+/** The error for a damaged block, with the data file that it was made from. */
 class DamagedPart extends Error {
   readonly file: DataFile;
 
@@ -218,7 +225,7 @@ function isSystemError(error: unknown): boolean {
   return typeof (error as NodeJS.ErrnoException).code === "string";
 }
 
-/** The rows of a block that are within its range. */
+/** The rows of a block that are in the demand's range of its symbol. */
 function rowsWithin(
   part: Part,
   block: Uint8Array,

@@ -6,13 +6,13 @@ import { buildSegment, identityOf } from "./build-segment.js";
 import { DamagedSegment, ForeignSegment, SegmentFile } from "./segment-file.js";
 import { type SegmentFolder, type SegmentPlace, segmentFolder } from "./segment-folder.js";
 
-/** Most segments that are open: each has a file descriptor and its index. */
+/** Most segments that are open at the same time. Each has a file descriptor, and its index in memory. */
 const MOST_OPEN = 512;
-/** Estimated bytes of a bar in a segment, and in a data file of a bar. */
+/** Estimated bytes of a bar in a segment, and of a bar in a data file. */
 const BAR_BYTES = 72;
 const STORED_BAR_BYTES = 14;
 
-/** Pause before each segment that nobody waits for: a process that has nothing else to do can end during it. */
+/** Pause in milliseconds before a segment that no caller waits for. A process without other work can end during it. */
 const PAUSE_MS = 20;
 
 /** A segment to build. */
@@ -23,11 +23,11 @@ interface Order {
 
 /**
  * Segments of a lake's bars on this machine: the bars of data files in a form from which those of a symbol are read in
- * microseconds. It is a cache: it never has anything that the data files do not have, and may be deleted at any time.
- * If something is wrong with a segment, the bars are read from the data file, and the segment is built again.
+ * microseconds. It is a cache: all its data is also in the data files, and it may be deleted at any time. If something
+ * is wrong with a segment, the bars are read from the data file, and the segment is built again.
  *
  * A segment belongs to one data file, which never changes: so no segment becomes stale, versions of a table share the
- * segments of the files that they share, and a commit needs only those of the files that it adds.
+ * segments of the files that they share, and a commit needs new segments only for the files that it adds.
  *
  * It is a class because it owns open files and a session.
  */
@@ -35,14 +35,14 @@ export class SegmentCache implements AsyncDisposable {
   readonly #lake: Lake;
   readonly #folder: SegmentFolder;
   readonly #mostOpen: number;
-  /** By path; the least recently used first. */
+  /** Open segments by path, the least recently used first. */
   readonly #open = new Map<string, SegmentFile>();
-  /** Reads that run, and segments that were dropped while they did: one of them may be about to be read. */
+  /** The number of reads that run, and the segments that were dropped during them: a read may still use one. */
   #reads = 0;
   readonly #dropped: SegmentFile[] = [];
   /**
-   * Paths of segments that this process does not try to build again: they cannot be built, there is not enough space, or
-   * another user has one there.
+   * Paths of segments that this process does not try to build again: they cannot be built, there is not enough space,
+   * or another user has one there.
    */
   readonly #refused = new Set<string>();
   /** Segments to build, by path. */
@@ -50,7 +50,7 @@ export class SegmentCache implements AsyncDisposable {
   readonly #stop = new AbortController();
   #building: Promise<void> | undefined;
   #pause: NodeJS.Timeout | undefined;
-  /** Callers that wait for what is built. */
+  /** The number of callers that wait for segments to be built. */
   #waiting = 0;
 
   /** @param mostOpen segments that remain open between reads, and that one read may need. */
@@ -65,7 +65,7 @@ export class SegmentCache implements AsyncDisposable {
     return this.#building === undefined;
   }
 
-  /** Most segments that one read may need: those of more files are read through the view. */
+  /** Most segments that one read may need. If a read needs more, the bars are read through the view. */
   get mostOpen(): number {
     return this.#mostOpen;
   }
@@ -81,7 +81,10 @@ export class SegmentCache implements AsyncDisposable {
     };
   }
 
-  /** The segment of a data file; undefined where there is none that can be used. Call it within a read. */
+  /**
+   * The segment of a data file; undefined where there is none that can be used. Call it between the begin and end of a
+   * read.
+   */
   find(snapshot: Snapshot, file: DataFile): SegmentFile | undefined {
     const path = this.#folder.pathOf(snapshot, file);
     const known = this.#open.get(path);
@@ -96,7 +99,7 @@ export class SegmentCache implements AsyncDisposable {
       if (opened !== undefined) this.#add(path, opened);
       return opened;
     } catch (error) {
-      // What the system cannot open now, it may open later.
+      // Other errors may be temporary: the system may be able to open the segment later.
       if (error instanceof DamagedSegment) this.#remove(path);
       if (error instanceof ForeignSegment) this.#refused.add(path);
       return undefined;
@@ -109,8 +112,8 @@ export class SegmentCache implements AsyncDisposable {
   }
 
   /**
-   * Builds the segments of data files in the background, one after the other. A process that has nothing else to do ends
-   * after the one that is being built.
+   * Builds the segments of data files in the background, one after the other. A process without other work ends after
+   * the segment that is being built.
    */
   order(snapshot: Snapshot, files: readonly DataFile[]): void {
     if (this.#stop.signal.aborted) return;
@@ -178,7 +181,7 @@ export class SegmentCache implements AsyncDisposable {
             session ??= await this.#openSession();
             await this.#buildOne(session, path, order);
           } catch {
-            // The bars are read from the data file; where that is damaged, its reader reports it.
+            // The bars are then read from the data file. If that is damaged, its reader reports the damage.
             this.#refused.add(path);
             session?.close();
             session = undefined;
@@ -217,7 +220,9 @@ export class SegmentCache implements AsyncDisposable {
     return session;
   }
 
-  /** Gives other work time to run. Where nothing waits for segments, and there is no other work, the process ends here. */
+  /**
+   * Gives other work time to run. If no caller waits for segments and there is no other work, the process ends here.
+   */
   #breathe(): Promise<void> {
     return new Promise((resolve) => {
       const isWaitedFor = this.#waiting > 0 || this.#stop.signal.aborted;

@@ -4,13 +4,14 @@ import { lowerBound } from "../../core/lower-bound.js";
 import { BLOCK_COLUMNS, type BlockColumn } from "./block.js";
 
 /**
- * A segment: the bars of one data file as blocks, one a symbol, then the index of the blocks, then a trailer. It is read with
- * synchronous system calls: they take 5 microseconds from the page cache, and those of the thread pool 50.
+ * A segment: the bars of one data file as blocks, one for each symbol, then the index of the blocks, then a trailer. It
+ * is read with synchronous system calls. They take 5 microseconds from the page cache; calls through the thread pool
+ * take 50.
  */
 
-/** The index of a segment: entry by entry the symbols, ascending, and their blocks. */
+/** The index of a segment. Its arrays have one entry for each symbol, in ascending order of the symbols. */
 export interface SegmentIndex {
-  /** The data file that the segment was made of, relative to the lake. */
+  /** The data file that the segment was made from, relative to the lake. */
   readonly identity: string;
   readonly symbols: readonly string[];
   readonly rows: Uint32Array;
@@ -26,23 +27,29 @@ export interface SegmentIndex {
   readonly lastDays: Int32Array;
 }
 
-/** The form of a segment apart from its columns, and the byte order of the machine. Another form has another number. */
+/**
+ * Identifies the format of a segment, apart from its columns, and the byte order of the machine. Another format has
+ * another number.
+ */
 const FORM = 0xba71a5e1;
 const MAGIC = magicOf(BLOCK_COLUMNS);
 
-/** The number that identifies segments whose blocks have these columns, in this order: those with others are never read. */
+/**
+ * The number that identifies segments whose blocks have these columns, in this order. Segments with another number are
+ * never read.
+ */
 export function magicOf(columns: readonly BlockColumn[]): number {
   const text = columns.map(({ name, type, width }) => `${name} ${type} ${width}`).join("\n");
   return (FORM ^ crc32(text)) >>> 0;
 }
 
 /**
- * The words of a trailer: magic, CRC-32 of the index, symbols, bytes of the identity, bytes of the symbols' texts; and the
- * CRC-32 of these words.
+ * The words of a trailer: magic, CRC-32 of the index, number of symbols, bytes of the identity, bytes of the symbols'
+ * texts, and the CRC-32 of the words before it.
  */
 const TRAILER_WORDS = 6;
 const TRAILER_BYTES = TRAILER_WORDS * 4;
-/** The permission of a file's group, and of all users, to write it. */
+/** The permissions with which a file's group, or all users, may write to it. */
 const OTHERS_WRITE = 0o022;
 
 const padded = (bytes: number): number => Math.ceil(bytes / 8) * 8;
@@ -64,12 +71,12 @@ export function encodeIndex(index: SegmentIndex): Uint8Array {
   return bytes;
 }
 
-/** The checksum of the words of a trailer before it. */
+/** The checksum of the words of a trailer that precede it. */
 function checksumOf(trailer: Uint8Array): number {
   return crc32(trailer.subarray(0, TRAILER_BYTES - 4));
 }
 
-/** The arrays of an index, those of 8 bytes a value first. */
+/** The arrays of an index. Arrays whose values have 8 bytes come first. */
 const ARRAYS = [
   "offsets",
   "firstTimes",
@@ -82,7 +89,7 @@ const ARRAYS = [
 ] as const;
 
 interface IndexLayout {
-  /** Where the arrays begin, and where the index ends. */
+  /** Where the arrays begin, and where the index ends, in bytes from the start of the index. */
   readonly arrays: number;
   readonly end: number;
 }
@@ -119,17 +126,25 @@ function arraysAt(
   };
 }
 
-/** A segment is not what was written. Its rows are read from the data file, and it is built again. */
+/**
+ * The error for a segment that is not what was written. Its rows are read from the data file, and it is built again.
+ */
 export class DamagedSegment extends Error {
   override readonly name = "DamagedSegment";
 }
 
-/** A segment belongs to another user of this machine, who could have written anything into it. It is neither used nor deleted. */
+/**
+ * The error for a segment that belongs to another user of this machine, who could have written any content. It is
+ * neither used nor deleted.
+ */
 export class ForeignSegment extends Error {
   override readonly name = "ForeignSegment";
 }
 
-/** @throws {ForeignSegment} for a file of another user. @throws {DamagedSegment} for one that other users may write. */
+/**
+ * Checks the owner of a file. @throws {ForeignSegment} for a file of another user. @throws {DamagedSegment} for a file
+ * that other users may write.
+ */
 function expectOwn(descriptor: number, identity: string): void {
   const { uid, mode } = fstatSync(descriptor);
   const own = process.getuid?.();
@@ -138,7 +153,7 @@ function expectOwn(descriptor: number, identity: string): void {
   if ((mode & OTHERS_WRITE) !== 0) throw new DamagedSegment(`${identity}: others may write its segment`);
 }
 
-/** The memory that blocks are read into, one after the other, of all segments. */
+/** The memory into which all segments read their blocks, one block at a time. */
 let scratch = new Uint8Array(2 ** 16);
 
 /** An open segment. A class because it owns a file descriptor. */
@@ -155,8 +170,9 @@ export class SegmentFile implements Disposable {
   /**
    * Opens the segment of a data file.
    *
-   * @returns undefined where there is none. @throws {DamagedSegment} where it is not one of this data file, or others may
-   *   write it; {ForeignSegment} where it is another user's; what the system throws.
+   * @returns undefined where there is none.
+   * @throws {DamagedSegment} where the file is not a segment of this data file, or other users may write it;
+   *   {ForeignSegment} where it belongs to another user; errors of the system.
    */
   static open(path: string, identity: string): SegmentFile | undefined {
     let descriptor: number;
@@ -183,10 +199,10 @@ export class SegmentFile implements Disposable {
   }
 
   /**
-   * Reads the block of an entry, and compares it with its checksum.
+   * Reads the block of an entry, and verifies its checksum.
    *
    * @returns bytes that are valid until the next block, of any segment, is read.
-   * @throws {DamagedSegment} where they differ; what the system throws.
+   * @throws {DamagedSegment} where the checksum differs; errors of the system.
    */
   read(entry: number): Uint8Array {
     const length = this.index.lengths[entry] as number;

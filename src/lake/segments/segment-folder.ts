@@ -7,53 +7,59 @@ import { syncFolder } from "../local/durable-file.js";
 import { filesUnder } from "../local/local-files.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 
-/** Where segments are, and how many bytes of them there may be. */
+/** Where segments are, and how much space they may take. */
 export interface SegmentPlace {
   /** The folder of the segments of all lakes of this user. */
   readonly root: string;
   /** The folder of the segments of this lake, within the root. */
   readonly folder: string;
-  /** Bytes of all segments and copies in the root. @default 4 GiB */
+  /** Most bytes of all segments and copies in the root. @default 4 GiB */
   readonly maxBytes?: number | undefined;
-  /** Daily bars from which on a copy for SQL pays. @default 200,000 */
+  /** Least number of daily bars for which a copy for SQL is built. @default 200,000 */
   readonly copyFrom?: number | undefined;
 }
 
 const DEFAULT_BYTES = 4 * 2 ** 30;
-/** A segment that was opened within this time is not deleted: otherwise two alternating reads would each delete what the other needs. */
+/**
+ * A segment that was opened within this time is not deleted: otherwise two alternating reads would each delete what the
+ * other needs.
+ */
 export const IN_USE_MS = 3_600_000;
-/** A file that was begun and not finished within this time is left over from a killed process. */
+/** An unfinished file that is older than this, in milliseconds, was left by a killed process. */
 const WRITING_MS = 3_600_000;
 const UNFINISHED = ".partial";
 /**
- * Paths in the root: the folder of a lake; for segments that of a table, and the name of a data file of this program; for
- * copies their hash. DuckDB has a log next to the copy that it writes.
+ * Paths of own files in the root: the folder of a lake; then, for a segment, the folder of a table and the name of a
+ * data file of this program; for a copy for SQL, its hash. While DuckDB writes a copy, its log is next to it.
  */
 const OWN_PATH =
   /^[^/]+-[0-9a-f]{12}\/(bars_1[dm]\/[pc]-[0-9a-f]{16}-[0-9a-f]{8}\.bars|sql\/[0-9a-f]{32}\.duckdb)(\.[0-9a-f-]{36}\.partial(\.wal)?)?$/;
 
 /**
- * Finished segments, a file each. Processes share it without locks: a segment gets its name when it is whole, and
- * processes that write the same one write the same content.
+ * Finished segments, one file each. Processes share the folder without locks: a segment gets its name when it is
+ * complete, and processes that write the same segment write the same content.
  */
 export interface SegmentFolder {
   /** The path of the segment of a data file. */
   pathOf(snapshot: Snapshot, file: DataFile): string;
   /**
-   * Frees space for so many bytes: deletes the segments that were not opened for the longest time.
+   * Frees space for this number of bytes: deletes the segments that were not opened for the longest time.
    *
-   * @returns false where there is not enough space without deleting segments that are in use.
+   * @returns false where there is not enough space unless segments in use are deleted.
    */
   freeSpaceFor(bytes: number): Promise<boolean>;
-  /** Runs `write` with the path of a new file, and gives the file, which is durable then, its name. */
+  /**
+   * Runs `write` with the path of a new file, and then gives the file the name `path`, durably. `write` must make the
+   * content durable.
+   */
   add(path: string, write: (unfinished: string) => Promise<void>): Promise<void>;
-  /** Notes that a segment was opened. */
+  /** Records that a segment was opened. */
   noteUse(path: string): Promise<void>;
-  /** Deletes a segment, if it exists, and if this process may. */
+  /** Deletes a segment, if it exists and this process has the permission. */
   remove(path: string): void;
 }
 
-/** @param clock compares the times of uses. */
+/** The folder of segments at a place. @param clock the time with which the times of uses are compared. */
 export function segmentFolder(place: SegmentPlace, clock: Pick<Clock, "now">): SegmentFolder {
   const { root, folder, maxBytes = DEFAULT_BYTES } = place;
   const paths = new WeakMap<DataFile, string>();
@@ -61,11 +67,12 @@ export function segmentFolder(place: SegmentPlace, clock: Pick<Clock, "now">): S
     try {
       rmSync(path, { force: true });
     } catch {
-      // A folder of another user, or a disk that cannot be written: its files are neither used nor deleted.
+      // The folder may belong to another user, or the disk may be read-only: such files are neither used nor deleted.
     }
   };
   return {
-    // A data file's name is never used again: it has the hash of its content, and random letters.
+    // Paths can be cached, as the name of a data file is never used again: it has the hash of its content, and random
+    // letters.
     pathOf({ table }, file) {
       const known = paths.get(file);
       if (known !== undefined) return known;
@@ -91,7 +98,7 @@ export function segmentFolder(place: SegmentPlace, clock: Pick<Clock, "now">): S
       return total <= maxBytes;
     },
     async add(path, write) {
-      // The lake may be readable by its user only: so are its copies.
+      // The lake may be readable by its user only, so the folder of its segments is, too.
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
       const unfinished = `${path}.${randomUUID()}${UNFINISHED}`;
       try {

@@ -8,7 +8,7 @@ import { isInItsFolder } from "../files/partition-folder.js";
 import { partitionDates, statedBounds } from "../files/prune.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 
-/** A data file, and the days that its partition permits. */
+/** A data file, and the days that its partition permits for its bars. */
 export interface PlannedFile {
   readonly file: DataFile;
   /** Days since 1970-01-01; `nextDay` is exclusive. */
@@ -16,18 +16,20 @@ export interface PlannedFile {
   readonly nextDay: number;
   /** The first day as the partition states it: a year, or the first day of a month. */
   readonly partition: number;
-  /** The symbols between which all of the file are; undefined where the log does not say. */
+  /** The least and the greatest symbol of the file; undefined where the log does not state them. */
   readonly symbols: { readonly min: string; readonly max: string } | undefined;
 }
 
-/** The files of a table of bars by region, in the order of their partitions. */
+/** The files of a table of bars by region, each list in the order of the partitions. */
 export type SegmentPlan = ReadonlyMap<Region, readonly PlannedFile[]>;
 
 const PLANS = new WeakMap<Snapshot, { readonly plan: SegmentPlan | undefined }>();
 
 /**
- * The files of a version of a table of bars; undefined where its rows can be had only through the view: for other tables,
- * for columns that another version of this program or another program has added, and for files of other programs.
+ * Plans how bars of a version of a table are read from segments.
+ *
+ * @returns undefined where only the view can return the rows: for tables without bars, for columns that another program
+ *   or another version of this one has added, and for files of other programs.
  */
 export function segmentPlan(snapshot: Snapshot): SegmentPlan | undefined {
   const known = PLANS.get(snapshot);
@@ -53,7 +55,8 @@ function planOf({ table, columns, files }: Snapshot): SegmentPlan | undefined {
     if (dates === undefined || !isRegion(region)) return undefined;
     if (hashInName(file.path) === undefined || !isInItsFolder(table, file)) return undefined;
     const symbols = statedBounds(file, "symbol");
-    // The bars of a symbol are searched for in the files of its region only: the view would find them in any file.
+    // Bars of a symbol are searched for only in the files of the symbol's region, while the view finds them in any
+    // file.
     if (symbols && !(isOfRegion(symbols.min, region) && isOfRegion(symbols.max, region))) return undefined;
     const [firstDay, nextDay] = [epochDay(dates.first), epochDay(dates.next)];
     const partition = span.unit === "year" ? Number(dates.first.slice(0, 4)) : firstDay;

@@ -5,15 +5,21 @@ import { SegmentCache } from "./segment-cache.js";
 import type { SegmentPlace } from "./segment-folder.js";
 import { segmentPlan } from "./segment-plan.js";
 
-/** If the missing segments have fewer rows in total, as those of the newest commit, they are built while the read waits. */
+/**
+ * If the missing segments have fewer rows than this in total, as those of the newest commit may, they are built while
+ * the read waits.
+ */
 const ROWS_AT_ONCE = 20_000;
-/** The segment of a file with more rows is built when the file is needed for the second time. */
+/** The segment of a file with more rows than this is built only when the file is needed for the second time. */
 const MANY_ROWS = 2_000_000;
 
-/** What a read found: bars, or what to build so that the next read finds them; neither where only the view has them. */
+/**
+ * What a read found: bars, or a function that makes them available to later reads; neither where only the view has
+ * them.
+ */
 export interface SegmentBars {
   readonly bars?: Bars;
-  /** Builds, in the background, the segments that were missing. Call it after the bars have been read in another way. */
+  /** Builds the missing segments in the background. Call it after the bars have been read in another way. */
   readonly buildMissing?: () => void;
 }
 

@@ -8,8 +8,8 @@ import type { TargetColumn } from "./block.js";
 import type { Bars, BarsRun } from "./read-bars.js";
 
 /**
- * The columns of the views `bars_1d` and `bars_1m`, in their order, and the stored columns that each is made of. The
- * SQL of the views defines them; a test compares all of them.
+ * The columns of the views `bars_1d` and `bars_1m`, in their order, and the stored columns that each is computed from.
+ * The SQL of the views defines them; a test compares all of them.
  */
 const VIEW_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   symbol: [],
@@ -36,7 +36,7 @@ export function viewColumns({ partition }: TableSchema): readonly string[] {
   return [...Object.keys(VIEW_COLUMNS), ...partition.filter((name) => name !== "region")];
 }
 
-/** The stored columns that columns of a view are made of. */
+/** The stored columns that columns of a view are computed from. */
 export function storedColumns(names: readonly string[]): ReadonlySet<string> {
   return new Set(names.flatMap((name) => VIEW_COLUMNS[name] ?? []));
 }
@@ -49,7 +49,7 @@ export function viewBars(table: TableSchema, bars: Bars, names: readonly string[
   );
 }
 
-/** A column of the view. @param bars with the stored columns that it is made of. */
+/** A column of the view. @param bars must have the stored columns that it is computed from. */
 export function viewColumn(table: TableSchema, bars: Bars, name: string): FlatColumn {
   if (name === "symbol") return { name, kind: "text", runs: joined(bars.runs, ({ symbol }) => symbol) };
   if (name === "region") return { name, kind: "text", runs: joined(bars.runs, ({ region }) => region) };
@@ -87,7 +87,7 @@ function columnIn({ columns }: Bars, name: string): TargetColumn {
   return found;
 }
 
-/** Runs of a text; neighbours with the same text become one. */
+/** Runs of a text. Adjacent runs with the same text are joined. */
 function joined(runs: readonly BarsRun[], textOf: (run: BarsRun) => string): TextRun[] {
   const texts: { text: string; rows: number }[] = [];
   for (const run of runs) {
@@ -109,7 +109,7 @@ function partitionOf({ runs, rows }: Bars): Int32Array {
   return values;
 }
 
-/** volume * lot, as the macro shares_of. Segments have only products that are exact as doubles. */
+/** volume * lot, as the macro `shares_of` computes it. Segments contain only products that are exact as doubles. */
 function sharesOf(bars: Bars): BigInt64Array {
   const volumes = new Uint32Array(columnIn(bars, "volume").buffer);
   const lots = new Int32Array(columnIn(bars, "lot").buffer);
@@ -120,7 +120,7 @@ function sharesOf(bars: Bars): BigInt64Array {
   return shares;
 }
 
-/** amount / shares, null where nothing traded or no amount is reported. A NaN is larger than 0, as in SQL. */
+/** amount / shares; null where nothing traded or no amount is reported. A NaN counts as larger than 0, as in SQL. */
 function vwapOf(bars: Bars): { readonly values: Float64Array; readonly validity: Uint8Array | undefined } {
   const volumes = new Uint32Array(columnIn(bars, "volume").buffer);
   const lots = new Int32Array(columnIn(bars, "lot").buffer);

@@ -8,23 +8,29 @@ import { COPIED_VIEWS, COPY, type SqlCopyFile } from "./sql-copy.js";
 
 const OTHERS_WRITE = 0o022;
 
-/** Copies that this process does not attach again: they are damaged, or belong to another user, and could not be deleted. */
+/**
+ * Paths of copies that this process does not attach again: they are damaged, or belong to another user, and could not
+ * be deleted.
+ */
 const refused = new Set<string>();
 
-/** A copy that a session reads. Disposing it closes what watches the file: after the session. */
+/**
+ * A copy for SQL that a session reads. Dispose of it after the session: it closes the handle with which changes are
+ * noticed.
+ */
 export interface AttachedCopy extends Disposable {
   readonly path: string;
   /**
-   * Whether the file is still what was attached. What is written over it may have checksums that are right. A file that was
-   * deleted, or replaced as a whole, can still be read.
+   * Whether nothing was written into the file since it was attached. Checksums do not show that: overwritten blocks may
+   * have valid ones. A file that was deleted, or replaced as a whole, can still be read.
    */
   isSame(): boolean;
 }
 
 /**
- * Attaches the copy of the state that a session reads.
+ * Attaches the copy for SQL of the state that a session reads.
  *
- * @returns undefined where there is none that can be used: then nothing has changed.
+ * @returns undefined where there is no copy that can be used; then the session is unchanged.
  */
 export async function attachSqlCopy(
   session: Session,
@@ -47,7 +53,10 @@ export async function attachSqlCopy(
   }
 }
 
-/** Opens a copy, to notice what is written into it. @returns undefined where there is none that this process may use. */
+/**
+ * Opens a copy, so that later writes to it can be noticed. @returns undefined where there is none that this process may
+ * use.
+ */
 function watch(path: string): AttachedCopy | undefined {
   let file: number;
   try {
@@ -61,7 +70,8 @@ function watch(path: string): AttachedCopy | undefined {
   };
   const { uid, mode } = fstatSync(file);
   const own = process.getuid?.() ?? uid;
-  // Another user could have written anything into it. A log next to it would be applied: nobody writes one.
+  // Another user could have written any content. DuckDB would apply a log next to the copy, but a finished copy has
+  // none.
   if (uid !== own || (mode & OTHERS_WRITE) !== 0 || existsSync(`${path}.wal`)) {
     closeSync(file);
     refused.add(path);
@@ -72,9 +82,10 @@ function watch(path: string): AttachedCopy | undefined {
 }
 
 /**
- * Makes the views whose rows are copied read the copied rows.
+ * Makes the views whose rows are in the copy read the copied rows.
  *
- * @param isThere whether the session has a view. @param hasComments whether it has comments.
+ * @param isThere whether the session has a view of this name.
+ * @param hasComments whether the views get their comments.
  */
 export async function readCopiedViews(
   session: Session,
@@ -91,23 +102,28 @@ export async function readCopiedViews(
   }
 }
 
-/** Deletes a copy, because something is wrong with it; it is not attached again. */
+/** Deletes a copy in which something is wrong. This process does not attach it again. */
 export function discardSqlCopy(path: string): void {
   refused.add(path);
   try {
     rmSync(path, { force: true });
     refused.delete(path);
   } catch {
-    // A folder of another user, or a disk that cannot be written: its files are neither used nor deleted.
+    // The folder may belong to another user, or the disk may be read-only: such files are neither used nor deleted.
   }
 }
 
-/** @throws {Error} where something else was written into a copy while a query read it: its rows may be of both. */
+/**
+ * Makes sure that a copy was not overwritten during a query. @throws {Error} where it was: the rows may be of both
+ * contents.
+ */
 export function expectSame(copy: AttachedCopy | undefined): void {
   if (copy?.isSame() === false) throw new Error(`${copy.path}: it was written while a query read it`);
 }
 
-/** Kinds of errors that DuckDB reports of a file that is not what it has written. It verifies a checksum of each block. */
+/**
+ * Kinds of errors that DuckDB reports for a file that is not what it has written. It verifies a checksum of each block.
+ */
 const OF_FILE = /^(?:IO|INTERNAL|FATAL|Serialization|Unknown) Error|checksum|corrupt/i;
 
 /** Whether the error of a query may come from a damaged copy. */

@@ -14,9 +14,10 @@ import { COPIED_TABLE, COPIED_VIEWS, COPY, SOURCES, type SqlCopyFile, sqlCopyFil
 const ROW_BYTES = 48;
 
 /**
- * Builds the copy of the newest state of a lake, if it has none. Its rows come through the views, from files that are verified.
+ * Builds the copy for SQL of the newest state of a lake, if it does not exist. Its rows are read through the views,
+ * from verified files.
  *
- * @param signal ends it; nothing is left then.
+ * @param signal stops the work; the unfinished copy is then deleted.
  * @throws what reading the lake or writing the file throws.
  */
 export async function buildSqlCopy(lake: Lake, place: SegmentPlace, signal: AbortSignal): Promise<void> {
@@ -27,7 +28,8 @@ export async function buildSqlCopy(lake: Lake, place: SegmentPlace, signal: Abor
   const folder = segmentFolder(place, lake.clock);
   if (!(await folder.freeSpaceFor(copy.rows * ROW_BYTES))) return;
   using _ = interruptOn(session, signal);
-  // Also where a read of this process has verified them: a copy outlives what has damaged a file since.
+  // Files are verified even if this process did so before: they may be damaged since, and a copy would preserve the
+  // damage.
   for (const snapshot of snapshots.filter(({ table }) => SOURCES.includes(table))) {
     signal.throwIfAborted();
     await verifyContent(lake, snapshot, snapshot.files.values());
@@ -39,7 +41,7 @@ export async function buildSqlCopy(lake: Lake, place: SegmentPlace, signal: Abor
 async function writeCopy(session: Session, { key }: SqlCopyFile, target: string): Promise<void> {
   await session.run(`ATTACH ${literal(target)} AS ${COPY} (STORAGE_VERSION 'latest')`);
   const { name } = COPIED_TABLE;
-  // In the order of the files, as a query without an order gives them.
+  // The rows have the order of the files, as in a query without ORDER BY.
   await session.run(`CREATE TABLE ${COPY}.${ident(name)} AS FROM raw.${ident(name)}`);
   for (const { schema, name: view, order } of COPIED_VIEWS)
     await session.run(
@@ -47,11 +49,11 @@ async function writeCopy(session: Session, { key }: SqlCopyFile, target: string)
     );
   await session.run(`CREATE TABLE ${COPY}.made AS SELECT ${literal(key)} AS key`);
   await session.run(`DETACH ${COPY}`);
-  // The lake may be readable by its user only: so are its copies.
+  // The lake may be readable by its user only, so its copies are, too.
   chmodSync(target, 0o600);
 }
 
-/** Copies of other states of the lake that were not opened for a while. */
+/** The paths of copies of other states of the lake that were not opened for a while. */
 function unused({ path: own }: SqlCopyFile, now: number): string[] {
   const folder = dirname(own);
   return readdirSync(folder)
@@ -60,7 +62,7 @@ function unused({ path: own }: SqlCopyFile, now: number): string[] {
     .filter((path) => path !== own && writtenAt(path) < now - IN_USE_MS);
 }
 
-/** When a copy was written, in epoch milliseconds. Another process may delete it at the same time. */
+/** When a copy was last written or used, in epoch milliseconds; infinity where another process has deleted it. */
 function writtenAt(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY;
 }

@@ -3,7 +3,7 @@ import type { SegmentPlace } from "../segments/segment-folder.js";
 import { buildSqlCopy } from "./build-sql-copy.js";
 import type { SqlCopyFile } from "./sql-copy.js";
 
-/** Builds copies for SQL in the background. It is a class because it owns what runs. */
+/** Builds copies for SQL in the background. It is a class because it owns the running build. */
 export class SqlCopyBuilder implements AsyncDisposable {
   readonly #lake: Lake;
   readonly #place: SegmentPlace;
@@ -13,25 +13,28 @@ export class SqlCopyBuilder implements AsyncDisposable {
   readonly #missed = new Map<string, "once" | "ordered">();
   #building: Promise<void> | undefined;
 
-  /** @param onBuilt a copy may be there now. */
+  /** @param onBuilt called when a copy may have become available. */
   constructor(lake: Lake, place: SegmentPlace, onBuilt: () => void) {
     this.#lake = lake;
     this.#place = place;
     this.#onBuilt = onBuilt;
   }
 
-  /** Notes that a query would have used a copy. The second one has it built: a program that asks once needs none. */
+  /**
+   * Records that a query could have used a copy. The second such query starts its build: a program with one query needs
+   * none.
+   */
   note({ path }: SqlCopyFile): void {
     const known = this.#missed.get(path);
     if (known === undefined) this.#missed.set(path, "once");
     else if (known === "once" && this.#building === undefined) {
       this.#missed.set(path, "ordered");
-      // The next query reads the data files; where these are damaged, it reports that.
+      // The next query reads the data files. If these are damaged, that query reports it.
       this.#start().catch(() => {});
     }
   }
 
-  /** Builds the copy of the newest state, and waits for it. */
+  /** Builds the copy of the newest state, and waits until it is finished. */
   async build(): Promise<void> {
     await this.#building?.catch(() => {});
     await this.#start();

@@ -8,21 +8,24 @@ import { hashInName } from "../files/data-file.js";
 import type { Snapshot } from "../log/snapshot.js";
 import type { SegmentPlace } from "../segments/segment-folder.js";
 
-/** The database of the copy within a session. */
+/** The name of the attached database of the copy within a session. */
 export const COPY = "barlake_copy";
 
-/** With fewer daily bars, a question to the Parquet files takes no longer. */
+/** With fewer daily bars than this, a query of the Parquet files takes no longer than one of a copy. */
 const LEAST_ROWS = 200_000;
 
-/** A view whose rows the copy has, because computing them takes longer than using them. */
+/** A view whose rows are in the copy, because computing them takes longer than using them. */
 export interface CopiedView {
   readonly schema: "main" | "raw";
   readonly name: string;
-  /** The order of its rows, so that a question about a symbol reads few of them. */
+  /** The order of its rows, so that a query of one symbol reads few of them. */
   readonly order: string;
 }
 
-/** The table whose rows the copy has; minutes of many symbols would be larger than everything else on the disk. */
+/**
+ * The table whose rows are in the copy. Minute bars of many symbols would take more space than everything else on the
+ * disk.
+ */
 export const COPIED_TABLE: TableSchema = BARS_1D;
 
 const STATEMENTS = [BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES];
@@ -36,23 +39,24 @@ export const COPIED_VIEWS: readonly CopiedView[] = [
   })),
 ];
 
-/** What the copied rows follow from. */
+/** The tables from which the copied rows are derived. */
 export const SOURCES: readonly TableSchema[] = [COPIED_TABLE, TRADING_DAYS, ...STATEMENTS];
 
-/** The copy of one state of a lake. */
+/** The copy for SQL of one state of a lake. */
 export interface SqlCopyFile {
   readonly path: string;
-  /** What it is made of, as a hash: the copy of any other state, or of other views, has another one. */
+  /** A hash of what the copy is made from. The copy of any other state, or with other views, has another hash. */
   readonly key: string;
-  /** Daily bars. */
+  /** The number of daily bars. */
   readonly rows: number;
 }
 
 /**
- * Where the copy of a state of a lake is, if it has one.
+ * Where the copy for SQL of a state of a lake is, or will be once it is built.
  *
- * @param views the text that all views follow from.
- * @returns undefined where there is no copy: for a table that cannot be read, files of other programs, or few bars.
+ * @param views a text that identifies the definitions of all views.
+ * @returns undefined where the state has no copy: for a table that cannot be read, files of other programs, or few
+ *   bars.
  */
 export function sqlCopyFile(
   snapshots: readonly Snapshot[],
@@ -62,7 +66,8 @@ export function sqlCopyFile(
   const sources = SOURCES.flatMap(({ name }) => snapshots.filter(({ table }) => table.name === name));
   if (sources.length < SOURCES.length) return undefined;
   const files = sources.flatMap((snapshot) => [...snapshot.files.values()]);
-  // The name of a file of this program has the hash of its content: another program may write other rows to the same name.
+  // Only names of files of this program contain a hash of the content. Another program may write other rows to the same
+  // name.
   if (files.some(({ path }) => hashInName(path) === undefined)) return undefined;
   const rows = [...(sources[0]?.files.values() ?? [])].reduce(
     (sum, { stats }) => sum + (stats?.numRecords ?? 0),

@@ -1,19 +1,20 @@
 import { readdir, stat } from "node:fs/promises";
 
 /**
- * If a folder's last change is older than this, any later change gives it another stamp, even with coarse timestamps.
+ * If a folder's last change is older than this, in milliseconds, any later change gives it another stamp, even with
+ * coarse timestamps.
  */
 const SETTLED_MS = 3000;
 
-/** The names in a folder, and the stamp that the folder had before it was listed. */
+/** The names in a folder, and the stamp that the folder had before its names were listed. */
 interface FolderList {
   readonly stamp: string;
   readonly names: string[];
 }
 
 /**
- * Makes a function that lists folders, sorted; it returns the same array while a folder is unchanged. A service lists each
- * table's log for each request: a log of 10,000 entries takes 20 ms to list, and its stamp 0.1 ms to read.
+ * Makes a function that lists folders, sorted; it returns the same array while a folder is unchanged. A service lists
+ * each table's log for each request. Listing a log of 10,000 entries takes 20 ms, reading its stamp 0.1 ms.
  *
  * The function throws the system's error where a folder cannot be listed. The array must not be changed.
  */

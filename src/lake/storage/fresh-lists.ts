@@ -2,20 +2,20 @@ import type { ListedObject } from "../../object-store/http/list-page.js";
 import { ObjectStoreError } from "../../object-store/http/store-error.js";
 import type { ListOptions, ObjectStore } from "../../object-store/object-store.js";
 
-/** Lists of a store that show every write of this process. */
+/** Lists of a store that contain every write of this process. */
 export interface FreshLists {
   /**
-   * Names of the objects directly in a folder, and of its folders, sorted.
+   * Names of the objects and folders directly in a folder, sorted.
    *
    * @param folder ends with a slash.
-   * @param after only the names after this one. @default all
+   * @param after returns only the names after this one. @default all
    */
   namesIn(folder: string, after?: string): Promise<string[]>;
-  /** All objects whose keys begin so, sorted. */
+  /** All objects whose keys begin with a prefix, sorted. */
   objectsUnder(prefix: string): Promise<ListedObject[]>;
-  /** States that this process has written an object: later lists must have it. */
+  /** Records that this process has written an object: later lists must contain it. */
   expect(key: string): void;
-  /** States that this process is about to delete an object. */
+  /** Records that this process is about to delete an object. */
   forget(key: string): void;
 }
 
@@ -25,14 +25,14 @@ interface Found {
   readonly prefixes: readonly string[];
 }
 
-/** Most writes that are remembered until a list shows them. */
+/** Most writes that are remembered until a list contains them. */
 const MAX_EXPECTED = 10_000;
 const MAX_LISTS = 7;
 const FIRST_PAUSE_MS = 50;
 
 /**
- * Lists a store, and notices where its lists lag behind its writes: then a reader of a log would miss the newest commits,
- * and a writer would take its own commit for none. A list that lacks a write of this process is repeated a few times.
+ * Lists a store, and notices where its lists lag behind its writes. A reader of such a list would miss the newest
+ * commits of a log, and a writer its own. A list that lacks a write of this process is repeated a few times.
  *
  * The functions throw an {@link ObjectStoreError} where the list still lacks the write.
  */
@@ -48,12 +48,12 @@ export function freshLists(store: ObjectStore): FreshLists {
     return { objects, prefixes };
   };
 
-  /** The first of the keys that the list lacks although its object exists. */
+  /** The first of the keys that a list lacks although the object exists. */
   const lagging = async (keys: readonly string[], { objects }: Found): Promise<string | undefined> => {
     if (keys.length === 0) return undefined;
     const listed = new Set(objects.map(({ key }) => key));
     for (const key of keys) {
-      // What is missing and does not exist was deleted by another process.
+      // An object that is not listed and does not exist was deleted by another process.
       if (!listed.has(key) && expected.has(key) && (await store.head(key)) !== undefined) return key;
       expected.delete(key);
     }
@@ -61,7 +61,7 @@ export function freshLists(store: ObjectStore): FreshLists {
   };
 
   const list = async (options: ListOptions): Promise<Found> => {
-    // A write that ends while the list is made need not be in it.
+    // A write that ends while the list is made need not be in the list.
     const keys = [...expected].filter((key) => isListed(key, options));
     for (let attempt = 1; ; attempt++) {
       const found = await listOnce(options);

@@ -20,7 +20,7 @@ export function objectStorage(place: StorePlace, { extensions }: ObjectStorageOp
   const keyOf = (path: string): string => place.keyOf(path);
   const prefixOf = (folder: string): string => (folder === "" ? place.keyOf("") : `${keyOf(folder)}/`);
   const lists = freshLists(store);
-  /** Notes that a file exists: later lists must show it, also where another process was first. */
+  /** Records that a file exists, no matter which process wrote it: later lists must contain it. */
   const expected = <T>(path: string, result: T): T => {
     lists.expect(keyOf(path));
     return result;
@@ -67,10 +67,10 @@ export function objectStorage(place: StorePlace, { extensions }: ObjectStorageOp
   };
 }
 
-/** The folder in which an object is written to read the time of the store. */
+/** The folder in which an object is written in order to read the clock of the store. */
 const CLOCK = "leases";
 
-/** Gives the secrets for DuckDB: the same object while the credentials are the same. */
+/** Makes a function that returns the secrets for DuckDB: the same object while the credentials are the same. */
 function secretsOf(store: ObjectStore): () => Promise<StoreSecret> {
   let known: { readonly credentials: Credentials; readonly secret: StoreSecret } | undefined;
   return async () => {

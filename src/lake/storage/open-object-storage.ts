@@ -7,8 +7,8 @@ import { parseObjectUrl } from "../../object-store/object-address.js";
 import type { Storage } from "./storage.js";
 
 /**
- * The storage of a lake at `s3://bucket/prefix`. The store is opened at the first use, so that a command that uses no
- * lake needs no credentials.
+ * The storage of a lake at `s3://bucket/prefix`. The store is opened at the first use, so that a command that does not
+ * use the lake needs no credentials.
  *
  * @param env the variables of the AWS tools, `BARLAKE_DUCKDB_EXTENSIONS`, and `XDG_CACHE_HOME`.
  * @throws {UsageError} for an address that is not valid.
@@ -18,7 +18,7 @@ export function openObjectStorage(url: string, env: Environment): Storage {
   const location = prefix === "" ? `s3://${bucket}` : `s3://${bucket}/${prefix}`;
   const extensions = httpfsFolder(env);
   const open = once(async () => {
-    // Loaded only for a lake in a store: the HTTP client and its helpers take a command a tenth of a second.
+    // Loaded only for a lake in a store: the HTTP client and its helpers make a command a tenth of a second slower.
     const [{ openStorePlace }, { objectStorage }] = await Promise.all([
       import("../../object-store/store-place.js"),
       import("./object-storage.js"),
@@ -61,7 +61,7 @@ function leasesOf(open: () => Promise<LeaseStore>): LeaseStore {
   };
 }
 
-/** Calls a function once; a failure is not remembered. */
+/** Calls a function once and caches its result; after a failure, the next call tries again. */
 function once<T>(open: () => Promise<T>): () => Promise<T> {
   let opened: Promise<T> | undefined;
   return () => {

@@ -21,18 +21,18 @@ export type ByteRange = { readonly start: number; readonly end: number } | { rea
 
 /**
  * Where a lake's tables are, and everything else that all readers and writers of the lake share: a folder, or the
- * objects of a store under one prefix. Paths are relative to the lake, with `/`. Folders exist only as beginnings of
- * paths; nothing is renamed, appended to or changed in place.
+ * objects of a store under one prefix. Paths are relative to the lake, with `/`. Folders exist only as prefixes of
+ * paths; files are not renamed, appended to or changed in place.
  *
  * All forms guarantee:
  * - **Whole files.** A file is complete as soon as it is visible, also after a crash of a writer.
  * - **Durability.** What a resolved promise reports as written survives a crash of the machine.
- * - **Consistency.** A call that begins after a write or a deletion has resolved, in any process, sees its effect; this
- *   includes lists.
- * - **Repetition.** A form repeats its own requests where a transport fails. An error that is thrown leaves it open
- *   whether a write was done.
+ * - **Consistency.** A call, also a list, that begins after a write or a deletion has resolved in any process sees its
+ *   effect.
+ * - **Repetition.** A form repeats its requests where a transport fails. After an error it is unknown whether a write
+ *   was done.
  *
- * A method does not use `this`. What cannot be done throws; a file that does not exist is not an error.
+ * A method does not use `this`. It throws where it cannot do its work; a file that does not exist is not an error.
  */
 export interface Storage {
   /** The name of the lake in messages and manifests: an absolute path, or a URL. */
@@ -42,16 +42,16 @@ export interface Storage {
   /** Where DuckDB finds a file: a path of this machine, or a URL for which it needs {@link access}. */
   urlOf(path: string): string;
   /**
-   * Names of the files directly in a folder, in the order of their code units; none where there is no such file. Forms
-   * that have folders also list their names. It may return the same array again while nothing changed: the array must
-   * not be changed.
+   * Names of the files directly in a folder, in the order of their UTF-16 code units; none where there is no such file.
+   * The names of folders may be listed, too. The same array may be returned again while nothing has changed, so the
+   * caller must not change it.
    *
    * @param after the names up to this one are not needed, and may be left out.
    */
   list(folder: string, after?: string): Promise<readonly string[]>;
   /** All files under a folder, at any depth, in the order of their paths; none where there is no such file. */
   walk(folder: string): Promise<StoredFile[]>;
-  /** @returns undefined where there is no such file. */
+  /** @returns facts about a file without reading it; undefined where there is no such file. */
   factsOf(path: string): Promise<FileFacts | undefined>;
   /** @returns the file's text, or undefined where there is none. */
   readText(path: string): Promise<string | undefined>;
@@ -72,11 +72,11 @@ export interface Storage {
    * Creates a file unless one of that name exists. Of all concurrent calls for a path, in all processes, at most one
    * creates the file: commits depend on it.
    *
-   * @returns whether this call created it. A form whose transport lost the response to an own write compares the
-   *   content to find out.
+   * @returns whether this call created it. If the transport lost the response to a write, the content is compared to
+   *   find out.
    */
   putIfAbsent(path: string, text: string): Promise<boolean>;
-  /** Writes a file and replaces one of that name: readers see either the old or the new file, complete. */
+  /** Writes a file, replacing any of that name. Readers see either the old or the new file, complete. */
   put(path: string, text: string): Promise<void>;
   /**
    * Creates a file with the content of a finished local file, as {@link putIfAbsent} does. The local file may be the
@@ -88,8 +88,10 @@ export interface Storage {
   putFileIfAbsent(localFile: string, path: string): Promise<boolean>;
   /** Deletes a file, if it exists. */
   delete(path: string): Promise<void>;
-  /** The current time by the clock that dates its files, in epoch milliseconds; undefined where it has none yet. */
+  /**
+   * The current time by the clock that dates the files, in epoch milliseconds; undefined where nothing was dated yet.
+   */
   time(): Promise<number | undefined>;
-  /** A place for leases that all processes that use this storage share. @param folder where it stores their records. */
+  /** A store of leases that all processes with this storage share. @param folder where it stores their records. */
   leases(folder: string): LeaseStore;
 }

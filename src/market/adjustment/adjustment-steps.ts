@@ -1,13 +1,13 @@
 import type { Adjustment } from "../period.js";
 import type { ExEvent } from "./ex-events.js";
 
-/** A stretch of days whose prices are all adjusted by the same value. */
+/** A range of days whose prices are all adjusted by the same value. */
 export interface AdjustmentStep {
   /** First day, in days since 1970-01-01. */
   readonly start: number;
   /** Exclusive. */
   readonly end: number;
-  /** What a price is divided by (forward), multiplied by (backward), or what is added to it (additive). */
+  /** The number by which a price is divided (forward) or multiplied (backward), or which is added to it (additive). */
   readonly value: number;
 }
 
@@ -15,8 +15,8 @@ const FIRST_DAY = -10_000_000;
 const LAST_DAY = 10_000_000;
 
 /**
- * Cuts time at the ex-dates: forward adjusts by the events strictly after a day, backward by those up to and
- * including it. Days that need no adjustment have no step.
+ * Divides time at the ex-dates. Forward adjustment of a day uses the events after it, backward adjustment the events up
+ * to and including it. Days without adjustment have no step.
  *
  * @param events ascending by day.
  */
@@ -34,7 +34,7 @@ export function adjustmentSteps(events: readonly ExEvent[], adjustment: Adjustme
   return steps.filter((step) => step.value !== neutral && step.end > step.start);
 }
 
-/** The value of each of the n + 1 stretches that n events cut time into. */
+/** The value of each of the n + 1 ranges into which n events divide time. */
 function cumulated(events: readonly ExEvent[], adjustment: Exclude<Adjustment, "none">): number[] {
   switch (adjustment) {
     case "backward":

@@ -2,19 +2,19 @@
 export interface ExEvent {
   /** The ex-date, in days since 1970-01-01. */
   readonly day: number;
-  /** Close of the bar before, divided by the previous close that the exchange states. */
+  /** Close of the previous bar, divided by the previous close that the exchange states. */
   readonly factor: number;
-  /** Close of the bar before, less the previous close that the exchange states. */
+  /** Close of the previous bar, minus the previous close that the exchange states. */
   readonly amount: number;
 }
 
-/** The least relative difference of the two closes that makes an ex-event: smaller ones are rounding errors. */
+/** The least relative difference of the two closes that makes an ex-event. Smaller differences are rounding errors. */
 export const LEAST_EX_CHANGE = 1e-9;
 
 /**
  * The factor of a day: {@link ExEvent.factor} where it is an ex-date, else 1.
  *
- * @param lastClose close of the bar before; 0 or NaN where there is none.
+ * @param lastClose close of the previous bar; 0 or NaN where there is none.
  * @param prevClose previous close as the exchange states it; 0 or NaN where it states none.
  */
 export function exFactor(lastClose: number, prevClose: number): number {

@@ -1,6 +1,7 @@
 /*
- * Bundles the browser part of a notebook's page: the style, and one script per family of charts, so that a page
- * contains only the scripts that it needs. Each script ends with the licences of its packages. Part of `npm run build`.
+ * Bundles the browser part of a notebook's page: the style, and one script for each family of charts, so that a page
+ * contains only the scripts that it needs. Each script ends with the licences of its packages. It is a part of `npm run
+ * build`.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, resolve } from "node:path";

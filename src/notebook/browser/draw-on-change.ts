@@ -4,7 +4,7 @@ import { drawers } from "./drawing.js";
 /**
  * Draws a chart, and draws it again whenever its width or the page's colours change.
  *
- * @returns a function that ends this, and removes the drawing.
+ * @returns a function that stops this, and removes the drawing.
  */
 export function drawOnChange(chart: PackedChart, element: HTMLElement): () => void {
   const dark = matchMedia("(prefers-color-scheme: dark)");

@@ -1,6 +1,6 @@
 import type { PackedChart, PackedColumn } from "../page/pack-charts.js";
 
-/** Draws a chart into an element, at its width. @returns a function that removes the drawing. */
+/** Draws a chart into an element, with the element's width. @returns a function that removes the drawing. */
 export type Draw = (chart: PackedChart, element: HTMLElement) => () => void;
 
 /** The drawing functions that the chart scripts register for the page. */
@@ -21,7 +21,7 @@ export function drawers(): Drawers {
 
 export type Value = number | string | Date | null;
 
-/** A column's values in the form for drawing. */
+/** The values of a column in the form that drawings need. */
 export function valuesOf({ kind, values, texts }: PackedColumn): Value[] {
   return values.map((value) => {
     if (value === null) return null;
@@ -31,7 +31,7 @@ export function valuesOf({ kind, values, texts }: PackedColumn): Value[] {
   });
 }
 
-/** A name with blanks for underscores. */
+/** A name with blanks instead of underscores. */
 export function spaced(name: string): string {
   return name.replaceAll("_", " ");
 }

@@ -1,6 +1,4 @@
-/*
- * The licences of bundled packages, which each bundle has at its end.
- */
+/* The licences of bundled packages, which are appended to each bundle. */
 import { readdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,7 +6,9 @@ import { fileURLToPath } from "node:url";
 /** The folder of the project. */
 export const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** The licences of the packages that files belong to, as a comment; packages with the same licence share it. */
+/**
+ * The licences of the packages to which files belong, as a comment. Packages with the same licence are listed together.
+ */
 export function licences(files) {
   const folders = new Set(
     files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []),
@@ -24,9 +24,9 @@ export function licences(files) {
     .join("");
 }
 
-/** A package's licence; if it is long, or not in the package, its identifier, the author and the homepage. */
+/** The licence of a package. If it is long, or missing in the package: its identifier, the author and the homepage. */
 function licenceOf(folder, { license, author, homepage, repository }) {
-  // Packages write its name as LICENSE, license, LICENSE.md or LICENSE-MIT.txt.
+  // The name of the file differs between packages: LICENSE, license, LICENSE.md or LICENSE-MIT.txt.
   const name = readdirSync(resolve(ROOT, folder)).find((one) => /^licen[cs]e(?:[-.].*)?$/i.test(one));
   const text = name === undefined ? "" : readFileSync(resolve(ROOT, folder, name), "utf8").trim();
   if (text !== "" && text.length < 5000) return text;

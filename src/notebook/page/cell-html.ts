@@ -6,7 +6,7 @@ import { escapeHtml } from "./escape-html.js";
 import { formatValues } from "./format-values.js";
 import { proseHtml } from "./prose-html.js";
 
-/** Most rows of the table that accompanies a chart. */
+/** Most rows of the table below a chart. */
 const CHART_ROWS = 100;
 
 /** A cell as a section of a page. @param chartAt index of its chart among the page's charts. */
@@ -41,7 +41,7 @@ function chartHtml(at: number, data: ChartData, view: View, result: StatementRes
 <details class="source"><summary>data</summary>${tableHtml(firstRows(result, CHART_ROWS), view)}</details>`;
 }
 
-/** The days of bars within days, which their axis may not show. */
+/** The days of bars that are shorter than a day; the axis may not show these days. */
 function daysHtml({ chart, channels: { x: [x] = [] } }: ChartData): string {
   if (chart.kind !== "candlestick" || x?.kind !== "time") return "";
   const days = formatValues({ kind: "time", values: x.values }).map((text) => text?.slice(0, 10) ?? "");

@@ -1,7 +1,7 @@
 import { dateOfEpochDay } from "../../core/time.js";
 import type { ResultColumn, ResultValue } from "../../db/result/statement-result.js";
 
-/** A column's values as texts, all with the same number of decimals; null remains null. Times are in UTC. */
+/** The values of a column as texts with the same number of decimals. Null remains null. Times are in UTC. */
 export function formatValues(
   { kind, values }: Pick<ResultColumn, "kind" | "values">,
   isPercent = false,
@@ -42,7 +42,7 @@ function formatNumbers(values: readonly ResultValue[], isPercent: boolean): (str
   });
 }
 
-/** Most decimals that are useful for numbers of this size. */
+/** Most decimals that are useful for numbers up to this size. */
 function mostDecimals(most: number): number {
   if (most >= 1e6) return 0;
   if (most >= 100) return 2;
@@ -60,7 +60,7 @@ function decimalsOf(values: readonly number[]): number {
   return decimals;
 }
 
-/** The last day of a date in ECMAScript, as days since 1970-01-01; DuckDB's infinity is beyond it. */
+/** The last day that ECMAScript can represent, in days since 1970-01-01. DuckDB's infinity is after it. */
 const LAST_DAY = 1e8;
 
 function dateText(day: number): string {

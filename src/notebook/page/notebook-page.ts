@@ -23,18 +23,20 @@ export interface PageContent {
   readonly parameters: readonly (readonly [name: string, value: string])[];
   readonly runs: readonly CellRun[];
   readonly tables: readonly PageTable[];
-  /** The point in time of the lake; undefined: its newest version (epoch ms). */
+  /** The point in time of the lake, in epoch milliseconds; undefined: its newest version. */
   readonly asOf: number | undefined;
-  /** When the page was created (epoch ms). */
+  /** When the page was created, in epoch milliseconds. */
   readonly madeAt: number;
   /** Version of barlake. */
   readonly version: string;
 }
 
-/** The build output of `browser/`; the relative path is the same from src and from dist. */
+/** The output of the build of `browser/`. The relative path is the same from src and from dist. */
 const BUILT = new URL("../../../dist/notebook/", import.meta.url);
 
-/** One HTML file that loads nothing: it contains style, data and scripts, and its policy allows no others. */
+/**
+ * Makes a single HTML file that loads nothing: it contains style, data and scripts, and its policy permits no others.
+ */
 export async function notebookPage(content: PageContent): Promise<string> {
   const charts: PackedChart[] = [];
   const sections = content.runs.map((run) => {

@@ -1,7 +1,7 @@
 import type { DrawnChart } from "../chart.js";
 import type { ChartColumn, ChartData } from "../chart-data.js";
 
-/** A chart's column in a page: numbers unchanged, texts as indexes into a list of the distinct ones. */
+/** A column of a chart in a page. Numbers are unchanged; texts are indexes into the list of distinct texts. */
 export interface PackedColumn {
   readonly name: string;
   readonly kind: ChartColumn["kind"];
@@ -17,7 +17,7 @@ export interface PackedChart {
   readonly channels: Readonly<Record<string, readonly PackedColumn[]>>;
 }
 
-/** Digits of a number that drawings and hints show. */
+/** Number of significant digits that drawings and hints show. */
 const DIGITS = 9;
 
 /** A chart in the form that a page contains. */

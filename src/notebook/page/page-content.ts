@@ -6,21 +6,21 @@ import type { Notebook } from "../notebook.js";
 import type { CellRun, MostRows } from "../run-notebook.js";
 import type { PageContent } from "./notebook-page.js";
 
-/** The rows of results that a page contains. */
+/** Most rows of results that a page contains. */
 export const PAGE_ROWS: MostRows = { table: (asked) => asked, chart: 50_000 };
 
-/** What a page of a notebook is made from. */
+/** The inputs of a page of a notebook. */
 interface PageSource {
   readonly values: NamedValues;
   readonly runs: readonly CellRun[];
   readonly snapshots: readonly Snapshot[];
-  /** The point in time of the lake; undefined: its newest version (epoch ms). */
+  /** The point in time of the lake, in epoch milliseconds; undefined: its newest version. */
   readonly asOf: number | undefined;
-  /** When the page is made (epoch ms). */
+  /** When the page is created, in epoch milliseconds. */
   readonly madeAt: number;
 }
 
-/** The content of a page of a notebook that has run. */
+/** The content of a page for a notebook that has run. */
 export function pageContent(
   { title, path }: Notebook,
   { values, runs, snapshots, asOf, madeAt }: PageSource,

@@ -11,12 +11,12 @@ const markdown = new Marked({
       if (!/^(https?:|mailto:|#)/i.test(href)) return text;
       return `<a href="${escapeHtml(href)}" rel="noopener noreferrer">${text}</a>`;
     },
-    // A page loads nothing: an image is replaced by its text.
+    // A page loads nothing, so an image is replaced by its text.
     image: ({ text }) => escapeHtml(text),
   },
 });
 
-/** Markdown as HTML: HTML within it is shown as text; links lead only to the web, a mailbox or the page itself. */
+/** Markdown as HTML. HTML within it is shown as text. Links can lead only to the web, a mailbox or the page itself. */
 export function proseHtml(prose: string): string {
   return markdown.parse(prose) as string;
 }

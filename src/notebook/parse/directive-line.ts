@@ -1,11 +1,11 @@
 const DIRECTIVE = /^--\s*%%(.*)$/s;
 
-/** What a line of a notebook says after `-- %%`, without blanks around it; undefined for any other line. */
+/** The text after `-- %%` in a line of a notebook, without blanks around it; undefined for any other line. */
 export function directiveOn(line: string): string | undefined {
   return DIRECTIVE.exec(line)?.[1]?.trim();
 }
 
-/** What a directive says after `param`; undefined for any other directive. */
+/** The text after `param` in a directive; undefined for any other directive. */
 export function parameterIn(directive: string): string | undefined {
   return /^param\b(.*)$/s.exec(directive)?.[1];
 }

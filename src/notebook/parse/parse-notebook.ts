@@ -17,9 +17,9 @@ interface Piece {
 
 /**
  * Parses a SQL file into cells. A line `-- %%` begins a cell; the comments at the beginning of a cell are its prose,
- * the rest is SQL. A file without such a line is one cell of SQL, and its comments are not prose.
+ * the remaining text is SQL. A file without such a line is one cell of SQL, whose comments are not prose.
  *
- * @throws {NotebookError} for a wrong directive, with its line and the allowed values.
+ * @throws {NotebookError} for an invalid directive, with its line and the permitted values.
  */
 export function parseNotebook(text: string, path: string): Notebook {
   const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
@@ -46,7 +46,7 @@ function plainNotebook(sql: string, path: string): Notebook {
   return { path, title: nameOf(path), parameters: [], cells: isEmpty ? [] : [cell], isPlain: true };
 }
 
-/** Reads a directive. A parameter is added to `parameters`; the result after it is shown as a table. */
+/** Reads a directive. A parameter is added to `parameters`; the view of its cell is a table. */
 function readLine(directive: string, line: number, parameters: Parameter[]): View {
   const declared = parameterIn(directive);
   if (declared === undefined) return readView(directive);
@@ -57,7 +57,9 @@ function readLine(directive: string, line: number, parameters: Parameter[]): Vie
   return PLAIN_TABLE;
 }
 
-/** The name of a file without its extension. Pages parse notebooks too, and have no `node:path`. */
+/**
+ * The name of a file without its extension. `node:path` is not used, because pages in a browser parse notebooks, too.
+ */
 function nameOf(path: string): string {
   return (path.split(/[\\/]/).at(-1) ?? path).replace(/\.sql$/, "");
 }

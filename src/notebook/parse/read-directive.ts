@@ -3,7 +3,7 @@ import { CHANNELS, CHART_KINDS, type Channel, type Chart, type ChartKind } from 
 import type { View } from "../notebook.js";
 import type { FiguresView, Shown, TableView } from "../view.js";
 
-/** The fault of a directive, and what is allowed. */
+/** The error of an invalid directive, with the permitted values. */
 export class DirectiveFault extends Error {
   readonly allowed: string;
 
@@ -14,7 +14,7 @@ export class DirectiveFault extends Error {
 }
 
 const SHOWN = ["title", "percent", "empty"];
-/** Options of charts in addition to their columns, by kind. */
+/** Options of charts in addition to their columns, by kind of chart. */
 const SETTINGS: Readonly<Record<ChartKind, readonly string[]>> = {
   line: ["log", "rule", "height"],
   bar: ["log", "rule", "stack", "height"],
@@ -25,7 +25,7 @@ const SETTINGS: Readonly<Record<ChartKind, readonly string[]>> = {
 };
 const DIRECTIVES = "chart KIND, table, figures, param NAME = VALUE, or nothing";
 
-/** How the rows of a cell without a directive are shown. */
+/** The view of a cell without a directive. */
 export const PLAIN_TABLE: TableView = { kind: "table", ...shown(new Map()), rows: 200 };
 
 /** Reads the text after `-- %%`, except parameters. @throws {DirectiveFault} */
@@ -103,7 +103,7 @@ function shown(options: ReadonlyMap<string, string>): Shown {
   };
 }
 
-/** Reads `name=value` pairs. A value with blanks is in quotes; quotes within it are doubled. */
+/** Reads `name=value` pairs. A value with blanks must be in quotes; quotes within it are doubled. */
 function readOptions(text: string, what: string, allowed: readonly string[]): Map<string, string> {
   const pairs = /\s*(?:([A-Za-z_]\w*)=("(?:[^"]|"")*"|'(?:[^']|'')*'|[^\s"']+)(?=\s|$)|(\S+))/gy;
   const options = new Map<string, string>();

@@ -6,9 +6,10 @@ const FORM =
   "param NAME = VALUE, where VALUE is an SQL expression: param symbol = '600519.SH'; after it min=NUMBER max=NUMBER options=(QUERY)";
 
 /**
- * Reads `NAME = EXPRESSION`, and after it `min=1 max=250` for a number, `options=(SELECT ...)` for values to choose from.
+ * Reads `NAME = EXPRESSION`, optionally followed by `min=1 max=250` for a number, or `options=(SELECT ...)` for a list
+ * of values.
  *
- * @throws {DirectiveFault}
+ * @throws {DirectiveFault} for any other text.
  */
 export function readParameter(text: string): Omit<Parameter, "line"> {
   const [, name, rest] = /^([A-Za-z_]\w*)\s*=\s*(\S.*)$/s.exec(text.trim()) ?? [];
@@ -34,7 +35,10 @@ export function readParameter(text: string): Omit<Parameter, "line"> {
 
 type Setting = "min" | "max" | "options";
 
-/** Where settings begin: words outside of parentheses, after a blank, directly before an equals sign. */
+/**
+ * The settings: words outside parentheses that follow a blank and are directly followed by an equals sign; with their
+ * positions.
+ */
 function settingsIn(tokens: readonly SqlToken[]): { readonly word: Setting; readonly start: number }[] {
   let depth = 0;
   return tokens.flatMap(({ kind, text, start }, at) => {

@@ -1,8 +1,8 @@
 import { directiveOn, parameterIn } from "./directive-line.js";
 
 /**
- * Divides a notebook's text into the pieces that a person edits: each begins at a line `-- %%`, and declarations of
- * parameters belong to the cell above them. Joined, the pieces are the text, byte for byte.
+ * Divides a notebook's text into the pieces that a user edits. Each piece begins at a line `-- %%`; declarations of
+ * parameters belong to the cell above them. The joined pieces equal the text, byte for byte.
  */
 export function sourceCells(text: string): string[] {
   const starts: number[] = [];

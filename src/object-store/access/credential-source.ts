@@ -3,20 +3,20 @@ import type { Credentials } from "./credentials.js";
 import { type Environment, readSharedFiles } from "./profile-files.js";
 import { sdkCredentials } from "./sdk-credentials.js";
 
-/** Gives the credentials that are valid now. */
+/** Returns the credentials that are valid now. */
 export interface CredentialSource {
   /** @throws {UsageError} where there are none. */
   current(): Promise<Credentials>;
-  /** Drops the credentials: the next call finds new ones. */
+  /** Drops the credentials, so that the next call finds new ones. */
   renew(): void;
 }
 
-/** How long before they expire credentials are renewed. */
+/** How long before their expiry credentials are renewed, in milliseconds. */
 const BEFORE_EXPIRY_MS = 5 * 60_000;
 
 /**
  * Finds credentials as the AWS tools do: in the environment, then in the profile of the shared files, then with the
- * provider chain of the AWS SDK (single sign-on, roles of machines and containers, web identity), where that is installed.
+ * provider chain of the AWS SDK (single sign-on, roles of machines and containers, web identity), if that is installed.
  */
 export function credentialSource(env: Environment, now: () => number): CredentialSource {
   let found: Promise<Credentials> | undefined;
@@ -24,7 +24,7 @@ export function credentialSource(env: Environment, now: () => number): Credentia
     expiresAt === undefined || expiresAt - now() > BEFORE_EXPIRY_MS;
   const find = (): Promise<Credentials> => {
     const finding = findCredentials(env);
-    // A failure is not remembered.
+    // A failure is not cached.
     finding.catch(() => {
       if (found === finding) found = undefined;
     });
@@ -36,7 +36,7 @@ export function credentialSource(env: Environment, now: () => number): Credentia
       const known = found;
       if (known === undefined) return find();
       const credentials = await known;
-      // Of callers that see the same expired credentials, only the first one searches for new ones.
+      // If several callers see the same expired credentials, only the first one searches for new ones.
       return isFresh(credentials) ? credentials : found === known ? find() : (found ?? find());
     },
     renew() {

@@ -3,6 +3,6 @@ export interface Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken: string | undefined;
-  /** Epoch milliseconds; undefined where they do not expire, or where that is not known. */
+  /** Epoch milliseconds; undefined where they do not expire, or the time is not known. */
   readonly expiresAt: number | undefined;
 }

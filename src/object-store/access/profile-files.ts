@@ -6,17 +6,17 @@ import { UsageError } from "../../core/errors.js";
 /** Variables of the environment. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Settings of a profile, by name; those of a nested section as `section.name`. */
+/** Settings of a profile by name. Settings of a nested section have the name `section.name`. */
 export type ProfileSettings = ReadonlyMap<string, string>;
 
-/** The shared files of the AWS tools: the settings of the chosen profile, and sections of services. */
+/** The relevant content of the shared files of the AWS tools: settings of the chosen profile, and of services. */
 export interface SharedFiles {
   readonly profile: string;
-  /** Settings of the profile, those of the credentials file first. */
+  /** Settings of the profile. Those of the credentials file take precedence. */
   readonly settings: ProfileSettings;
   /** Settings of the `[services NAME]` section that the profile names. */
   readonly services: ProfileSettings;
-  /** Of the credentials file, and of the config file. */
+  /** Paths of the credentials file and of the config file. */
   readonly paths: readonly [string, string];
 }
 
@@ -60,8 +60,8 @@ async function readSections(path: string): Promise<Map<string, Map<string, strin
 }
 
 /**
- * Reads the sections of a file of the AWS tools. An indented line belongs to the setting above it; a line that is none of
- * a section, a setting or a comment is left out, as these tools do.
+ * Reads the sections of a file of the AWS tools. An indented line belongs to the setting above it. A line that is not a
+ * section, a setting or a comment is left out, as in these tools.
  */
 export function parseSections(text: string): Map<string, Map<string, string>> {
   const sections = new Map<string, Map<string, string>>();
@@ -78,7 +78,7 @@ export function parseSections(text: string): Map<string, Map<string, string>> {
     }
     const [, indent = "", name, value = ""] = /^(\s*)([^=\s]+)\s*=\s*(.*?)\s*$/.exec(line) ?? [];
     if (name === undefined) continue;
-    // A comment follows white space.
+    // A comment begins after white space.
     const plain = value.replace(/\s+[#;].*$/, "");
     if (indent === "") outer = name.toLowerCase();
     current?.set(indent === "" ? outer : `${outer}.${name.toLowerCase()}`, plain);

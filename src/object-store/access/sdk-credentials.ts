@@ -3,11 +3,11 @@ import type { Credentials } from "./credentials.js";
 import type { SharedFiles } from "./profile-files.js";
 
 /**
- * Asks the provider chain of the AWS SDK. It knows single sign-on, processes that print credentials, web identity, and
- * the roles of containers and machines.
+ * Gets credentials from the provider chain of the AWS SDK. It supports single sign-on, processes that print
+ * credentials, web identity, and the roles of containers and machines.
  *
  * @returns undefined where its package, which is optional, is not installed.
- * @throws {UsageError} where the chain finds none.
+ * @throws {UsageError} where the chain finds no credentials.
  */
 export async function sdkCredentials({ profile, paths }: SharedFiles): Promise<Credentials | undefined> {
   const providers = await import("@aws-sdk/credential-providers").catch((error: unknown) => {

@@ -1,12 +1,12 @@
 import { UsageError } from "../../core/errors.js";
 import { type Environment, readSharedFiles } from "./profile-files.js";
 
-/** Where a store is. */
+/** The address of a store. */
 export interface StoreEndpoint {
-  /** Of the store, without the bucket and without a slash at its end. */
+  /** The URL of the store, without the bucket and without a slash at its end. */
   readonly url: string;
   readonly region: string;
-  /** Whether the bucket is part of the path of a request, and not of the host. */
+  /** Whether the bucket is part of the path of a request, and not of the host name. */
   readonly isPathStyle: boolean;
 }
 
@@ -14,10 +14,10 @@ const REGION = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 /**
  * Finds the endpoint and the region as the AWS tools do: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION,
- * AWS_DEFAULT_REGION, then the profile. A configured endpoint gets the bucket in the path, AWS in the host,
- * unless `addressing_style` in the profile says otherwise.
+ * AWS_DEFAULT_REGION, then the profile. At a configured endpoint the bucket is part of the path, at AWS it is part of
+ * the host name, unless `addressing_style` in the profile sets it.
  *
- * @throws {UsageError} for an endpoint that is no URL of a store, and where the region of AWS is not known.
+ * @throws {UsageError} for an endpoint that is not the URL of a store, and where the region of AWS is not known.
  */
 export async function findEndpoint(env: Environment, bucket: string): Promise<StoreEndpoint> {
   const { settings, services } = await readSharedFiles(env);
@@ -46,7 +46,7 @@ export async function findEndpoint(env: Environment, bucket: string): Promise<St
       hint: "set AWS_REGION, or AWS_ENDPOINT_URL_S3 for a store that is not of AWS",
     });
   const domain = region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
-  // The certificate of AWS does not cover a bucket whose name has dots, or capitals.
+  // The certificate of AWS does not cover a bucket whose name has dots or capitals.
   const isPathStyle = style === "path" || !/^[a-z0-9-]+$/.test(bucket);
   return { url: `https://s3.${region}.${domain}`, region, isPathStyle };
 }
@@ -56,7 +56,7 @@ function parseEndpoint(text: string): string {
   try {
     url = new URL(text);
   } catch {
-    // It may have a password, which the cause would show.
+    // The URL may have a password, which the cause would show.
     throw new UsageError("endpoint of the object store is not a URL", {
       hint: "write AWS_ENDPOINT_URL_S3 like https://host:port",
     });

@@ -1,9 +1,9 @@
 import sax from "sax";
 import { messageOf } from "../../core/errors.js";
 
-/** An element of an XML document: the text directly in it, and the elements in it. */
+/** An element of an XML document: the text directly in it, and its child elements. */
 export interface XmlElement {
-  /** Without the prefix of a namespace. */
+  /** The name without a namespace prefix. */
   readonly name: string;
   readonly text: string;
   readonly children: readonly XmlElement[];
@@ -14,11 +14,12 @@ interface OpenElement extends XmlElement {
   readonly children: XmlElement[];
 }
 
-/** Deepest nesting of the documents that object stores send is 4. */
+/** Deepest permitted nesting. Documents of object stores have at most 4 levels. */
 const MAX_DEPTH = 16;
 
 /**
- * Reads a whole XML document, strictly. Entities are decoded; a document type is refused, because it can define others.
+ * Parses a whole XML document strictly. Entities are decoded. A document type is refused, because it can define further
+ * entities.
  *
  * @throws {Error} where the document is not well-formed, or is not complete.
  */
@@ -58,12 +59,12 @@ export function parseXml(document: string): XmlElement {
   return root;
 }
 
-/** The elements of that name directly in an element. */
+/** The elements with a name directly in an element. */
 export function childrenOf(element: XmlElement, name: string): XmlElement[] {
   return element.children.filter((child) => child.name === name);
 }
 
-/** The text of the first element of that name directly in an element; undefined where there is none. */
+/** The text of the first element with a name directly in an element; undefined where there is none. */
 export function textOf(element: XmlElement, name: string): string | undefined {
   return element.children.find((child) => child.name === name)?.text;
 }

@@ -5,20 +5,23 @@ import { childrenOf, parseXml, textOf, type XmlElement } from "./elements.js";
 export interface ListedObject {
   readonly key: string;
   readonly size: number;
-  /** Epoch milliseconds by the clock of the store, in whole seconds as in all of its responses. */
+  /** Epoch milliseconds by the clock of the store, in whole seconds, as in all its responses. */
   readonly modifiedAt: number;
 }
 
 /** A page of a list of objects. */
 export interface ListPage {
   readonly objects: readonly ListedObject[];
-  /** Beginnings of keys, up to the delimiter and with it. */
+  /** Prefixes of keys, up to and including the delimiter. */
   readonly prefixes: readonly string[];
-  /** Undefined for the last page. */
+  /** The token that continues the list; undefined for the last page. */
   readonly next: string | undefined;
 }
 
-/** Reads a response of ListObjectsV2. @throws {TransportError} where it is not complete: it can be requested again. */
+/**
+ * Parses a response of ListObjectsV2. @throws {TransportError} where it is not complete: the page can be requested
+ * again.
+ */
 export function parseListPage(document: string): ListPage {
   try {
     return pageOf(parseXml(document));
@@ -56,7 +59,10 @@ function required(element: XmlElement, name: string): string {
   return text;
 }
 
-/** Times in lists have milliseconds, those in headers have not: an object has one time. */
+/**
+ * Rounds a time down to whole seconds. Times in lists have milliseconds and those in headers do not, so they become
+ * equal.
+ */
 export function wholeSeconds(time: number): number {
   return Math.floor(time / 1000) * 1000;
 }

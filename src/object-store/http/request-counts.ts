@@ -1,4 +1,4 @@
-/** What a request to an object store does. */
+/** The kinds of requests to an object store. */
 export type RequestKind =
   | "get"
   | "head"
@@ -10,7 +10,7 @@ export type RequestKind =
   | "completeUpload"
   | "abortUpload";
 
-/** A request that was sent, also one that is sent again. */
+/** A request that was sent, for the first time or again. */
 export interface SentRequest {
   readonly kind: RequestKind;
   /** Undefined for a list. */
@@ -19,13 +19,13 @@ export interface SentRequest {
   readonly attempt: number;
 }
 
-/** How many requests were sent, by kind. */
+/** Numbers of requests that were sent, by kind. */
 export type RequestCounts = Readonly<Partial<Record<RequestKind, number>>>;
 
-/** Counts requests: `observe` is the `onRequest` of a store. */
+/** Makes a counter of requests. `observe` is to be used as `onRequest` of a store. */
 export function countRequests(): {
   readonly observe: (sent: SentRequest) => void;
-  /** The requests since the last call. */
+  /** The numbers of requests since the last call. */
   readonly take: () => RequestCounts;
 } {
   let counts: Partial<Record<RequestKind, number>> = {};

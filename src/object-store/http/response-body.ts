@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { TransportError } from "../../core/errors.js";
 
-/** A response whose body is not read yet. */
+/** A response whose body has not been read yet. */
 export interface StoreResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -24,7 +24,7 @@ export async function* countedPieces({ headers, body }: StoreResponse): AsyncGen
     throw new TransportError(`the response ended after ${length} of ${expected} bytes`);
 }
 
-/** Reads a body to its end. @throws {TransportError} where it is larger than the limit, or cut short. */
+/** Reads a body to its end. @throws {TransportError} where it is larger than the limit, or incomplete. */
 export async function readWhole(response: StoreResponse, maxBytes: number): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   let length = 0;
@@ -36,7 +36,7 @@ export async function readWhole(response: StoreResponse, maxBytes: number): Prom
   return Buffer.concat(pieces, length);
 }
 
-/** Reads a body that is short or empty, so that its connection can be used again. */
+/** Reads a short or empty body to its end, so that its connection can be used again. */
 export async function expectNothing(response: StoreResponse): Promise<void> {
   await readWhole(response, 65_536);
 }

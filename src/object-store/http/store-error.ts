@@ -1,14 +1,14 @@
 import { BarlakeError, type ErrorOptionsWithHint } from "../../core/errors.js";
 import { parseXml, textOf } from "./elements.js";
 
-/** An object store refused a request, or its response broke the rules of the interface. */
+/** The error where an object store refuses a request, or its response breaks the rules of the interface. */
 export class ObjectStoreError extends BarlakeError {
   readonly status: number;
-  /** The store's code, like `AccessDenied`; `HTTP_<status>` where its response has none. */
+  /** The store's code, such as `AccessDenied`; `HTTP_<status>` where the response has none. */
   readonly code: string;
-  /** How long the store says to wait, in milliseconds. */
+  /** How long to wait according to the store, in milliseconds; undefined where it states none. */
   readonly retryAfterMs: number | undefined;
-  /** How often the request was sent. Where it was more than once, an earlier attempt may have been done. */
+  /** How many times the request was sent. If more than once, an earlier attempt may have had an effect. */
   attempts = 1;
 
   constructor(
@@ -23,16 +23,16 @@ export class ObjectStoreError extends BarlakeError {
   }
 }
 
-/** What a response that is not a success says. */
+/** The parts of an error response. */
 export interface Refusal {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: string;
 }
 
-/** Where a request went, for hints. */
+/** The target of a request, for hints. */
 export interface RequestTarget {
-  /** The request in words, without its signature. */
+  /** A description of the request, without its signature. */
   readonly what: string;
   readonly bucket: string;
   readonly endpoint: string;
@@ -42,10 +42,10 @@ export interface RequestTarget {
 }
 
 const NO_KEY = new Set(["NoSuchKey", "NotFound"]);
-/** The second one is of versitygw, with status 404. */
+/** The second code is used by versitygw, with status 404. */
 const UNKNOWN_KEY = new Set(["InvalidAccessKeyId", "XAdminUserNotFound"]);
 const EXPIRED = new Set(["ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"]);
-/** Codes of a status below 500 after which the same request can pass. */
+/** Codes with a status below 500 after which the same request may succeed. */
 const PASSING = new Set([
   "RequestTimeout",
   "SlowDown",
@@ -57,39 +57,41 @@ const PASSING = new Set([
   "OperationAborted",
 ]);
 
-/** Whether an error says that there is no such object. */
+/** Whether an error means that there is no such object. */
 export function isMissing(error: unknown): boolean {
   return error instanceof ObjectStoreError && error.status === 404 && NO_KEY.has(error.code);
 }
 
-/** Whether an error is a status 404 without a code: it may be of a proxy before the store, and proves nothing. */
+/**
+ * Whether an error is a status 404 without a code. It may come from a proxy in front of the store, and shows nothing.
+ */
 export function isBare404(error: unknown): boolean {
   return error instanceof ObjectStoreError && error.code === "HTTP_404";
 }
 
-/** Whether an error says that the condition of a write is false. */
+/** Whether an error means that the condition of a write was not met. */
 export function isConditionFailed(error: unknown): boolean {
   return error instanceof ObjectStoreError && error.status === 412;
 }
 
-/** Whether an error says that the credentials have expired. */
+/** Whether an error means that the credentials have expired. */
 export function isExpired(error: unknown): boolean {
   return error instanceof ObjectStoreError && EXPIRED.has(error.code);
 }
 
-/** Whether the store has asked for fewer requests. */
+/** Whether the store has requested a lower rate of requests. */
 export function isSlowDown(error: unknown): boolean {
   return error instanceof ObjectStoreError && (error.status === 503 || error.status === 429);
 }
 
-/** Whether the same request can pass later. */
+/** Whether the same request may succeed later. */
 export function canPass(error: ObjectStoreError): boolean {
   const { status, code } = error;
   if (status === 501) return false;
   return status >= 500 || status === 429 || status === 409 || status === 408 || PASSING.has(code);
 }
 
-/** Reads the code and the message of an error body; both are empty where it is none. */
+/** Reads the code and the message of an error body. Both are empty where it is not an error body. */
 export function parseErrorDocument(body: string): { code: string; message: string; region: string } {
   try {
     const root = parseXml(body);
@@ -104,7 +106,7 @@ export function parseErrorDocument(body: string): { code: string; message: strin
   }
 }
 
-/** The error of a response that is not a success. */
+/** Makes the error for an error response. */
 export function refusalError(target: RequestTarget, refusal: Refusal): ObjectStoreError {
   const { status, headers, body } = refusal;
   const { code, message, region } = parseErrorDocument(body);

@@ -20,10 +20,10 @@ import {
   refusalError,
 } from "./store-error.js";
 
-/** What a request sends. It is opened again for each attempt. */
+/** The body of a request. It is opened again for each attempt. */
 export interface RequestBody {
   readonly length: number;
-  /** In hexadecimal digits: the store refuses other bytes. */
+  /** The hash in hexadecimal digits. The store refuses a body with another hash. */
   readonly sha256: string;
   readonly open: () => Uint8Array | Readable;
 }
@@ -32,7 +32,7 @@ export interface RequestBody {
 export interface StoreRequest {
   readonly kind: RequestKind;
   readonly method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
-  /** Undefined for the bucket. */
+  /** Undefined for a request about the bucket. */
   readonly key?: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
@@ -44,44 +44,49 @@ export interface TransportOptions {
   readonly bucket: string;
   readonly endpoint: StoreEndpoint;
   readonly credentials: CredentialSource;
-  /** The clock of this machine: it dates signatures, and waits between attempts. */
+  /** The clock of this machine. It dates signatures, and times the waits between attempts. */
   readonly clock: Pick<Clock, "now" | "sleep">;
   readonly onRequest?: ((sent: SentRequest) => void) | undefined;
-  /** How often a request that failed is sent again. @default 8 */
+  /** How many times a failed request is sent again. @default 8 */
   readonly retries?: number | undefined;
-  /** Wait before the first retry, up to twice that, in milliseconds; it doubles. @default 100 */
+  /**
+   * Least wait before the first retry, in milliseconds; the wait is random up to twice that, and doubles. @default 100
+   */
   readonly backoffMs?: number | undefined;
-  /** Longest wait for a connection, for a response, and between two pieces of its body. @default 30000 */
+  /**
+   * Longest wait for a connection, for a response, and between two pieces of its body, in milliseconds. @default 30000
+   */
   readonly timeoutMs?: number | undefined;
 }
 
-/** Sends requests to a bucket: signed, repeated where that can help, with errors that say what to do. */
+/** Sends signed requests to a bucket, repeats them where that can help, and throws errors with a hint. */
 export interface StoreTransport {
   /**
    * Sends a request until it succeeds.
    *
-   * @param read reads the response; where it fails, the request is sent again. A body that it leaves open must be read,
-   *   or destroyed, by the caller.
-   * @throws {ObjectStoreError} refused; {@link TransportError} no response, at the last attempt.
+   * @param read reads the response. If it fails, the request is sent again. The caller must read or destroy a body that
+   *   it leaves open.
+   * @throws {ObjectStoreError} where the store refuses the request; {@link TransportError} where there is no response
+   *   to the last attempt.
    */
   send<T>(sent: StoreRequest, read: (response: StoreResponse) => Promise<T>): Promise<T>;
   /** Closes the connections. */
   close(): Promise<void>;
 }
 
-/** Retries of a store that this process has not reached yet: its address is probably wrong. */
+/** Most retries for a store that this process has not reached yet, because its address is probably wrong. */
 const FIRST_CONTACT_RETRIES = 2;
-/** Longest wait between two attempts. */
+/** Longest wait between two attempts, in milliseconds. */
 const MAX_BACKOFF_MS = 20_000;
 /** Most bytes of an error body that are read. */
 const MAX_ERROR_BYTES = 65_536;
-/** A store that asks for fewer requests gets a wait that many times as long. */
+/** The factor by which waits are longer if a store requests a lower rate. */
 const SLOW_DOWN_FACTOR = 5;
 
-/** Opens connections to the store as they are needed. */
+/** Makes a transport. It opens connections to the store when they are needed. */
 export function storeTransport(options: TransportOptions): StoreTransport {
   const { bucket, endpoint, credentials, clock, retries = 8, backoffMs = 100, timeoutMs = 30_000 } = options;
-  // The library of HTTP is loaded with the first request: most lakes are not in a store.
+  // The HTTP library is loaded with the first request, because most lakes are not in a store.
   let connections: Promise<Agent> | undefined;
   const connect = async (): Promise<Agent> =>
     new (await import("undici")).default.Agent({
@@ -92,7 +97,7 @@ export function storeTransport(options: TransportOptions): StoreTransport {
   const signingKeys = new Map<string, ArrayBuffer>();
   const base = baseOf(bucket, endpoint);
   let isReached = false;
-  /** Whether the bucket is known to exist for these credentials. */
+  /** Whether the bucket is known to exist with these credentials. */
   let isProven = false;
 
   const sign = async (sent: StoreRequest, url: string): Promise<Record<string, string>> => {
@@ -150,7 +155,7 @@ export function storeTransport(options: TransportOptions): StoreTransport {
     } catch (error) {
       throw withRequest(what, endpoint, error);
     } finally {
-      // A body that was not read to its end would otherwise hold its connection.
+      // A body that is not read to its end would otherwise occupy its connection.
       if (!isRead) body?.destroy();
     }
   };
@@ -165,17 +170,17 @@ export function storeTransport(options: TransportOptions): StoreTransport {
           credentials.renew();
           return true;
         }
-        // That of HEAD never has a code: see readFacts.
+        // An error response to HEAD never has a code: see `readFacts`.
         if (isBare404(error))
           return sent.method !== "HEAD" && (isProven || attempts <= FIRST_CONTACT_RETRIES);
-        // The parts of an upload that conflicts with another write must be sent again, too.
+        // After a conflict with another write, the parts of an upload must be sent again, too; the caller does this.
         if (error instanceof ObjectStoreError)
           return canPass(error) && !(sent.kind === "completeUpload" && error.status === 409);
         return isTransient(error) && (isReached || !isUnreached(error) || attempts <= FIRST_CONTACT_RETRIES);
       };
       return pRetry(() => once(sent, ++attempts, read), {
         retries,
-        // The waits use the clock of the options.
+        // The waits use the clock in the options.
         minTimeout: 0,
         onFailedAttempt: ({ error }) => {
           if (error instanceof ObjectStoreError) error.attempts = attempts;
@@ -213,7 +218,7 @@ function plainHeaders(
 }
 
 async function readRefusal(target: RequestTarget, response: StoreResponse): Promise<ObjectStoreError> {
-  // The status is enough where the body breaks off.
+  // The status is sufficient if the body is incomplete.
   const body = await readWhole(response, MAX_ERROR_BYTES).catch(() => Buffer.alloc(0));
   return refusalError(target, {
     status: response.status,
@@ -222,9 +227,9 @@ async function readRefusal(target: RequestTarget, response: StoreResponse): Prom
   });
 }
 
-/** Codes of connections that a repetition does not heal. */
+/** Error codes of connections that do not succeed when they are repeated. */
 const TLS_FAULT = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/;
-/** Codes of connections to where no store is. */
+/** Error codes of connections to an address without a store. */
 const UNREACHED = /^(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
 
 function isUnreached(error: Error): boolean {
@@ -236,7 +241,7 @@ function isTransient(error: unknown): boolean {
   return !TLS_FAULT.test(codeOf(error.cause));
 }
 
-/** Turns the error of a connection into one that names the request and says what to do. */
+/** Adds the request and a hint to the error of a connection. */
 function withRequest(what: string, endpoint: StoreEndpoint, error: unknown): unknown {
   if (error instanceof ObjectStoreError) return error;
   if (error instanceof TransportError)
@@ -257,7 +262,9 @@ function codeOf(error: unknown): string {
   return typeof code === "string" ? code : "";
 }
 
-/** Errors of connections to several addresses have no message, and those of undici a cause. */
+/**
+ * The reason of an error. Errors of connections to several addresses have no message; errors of undici have a cause.
+ */
 function reasonOf(error: unknown): string {
   const { cause, errors } = error as { cause?: unknown; errors?: unknown };
   if (Array.isArray(errors) && errors.length > 0) return errors.map(messageOf).join("; ");

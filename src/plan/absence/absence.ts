@@ -8,13 +8,14 @@ import { LONGEST_HOLIDAY } from "../../market/trading-calendar.js";
  * - `not_yet`: the first bar of the symbol, or of its region, is after the window.
  * - `begins_late`: the symbol's first bar is after the window, although it was listed before the window ends.
  * - `ended`: the service no longer lists the symbol.
- * - `as_before`: an earlier response with other symbols, but without this one, covers the window; of statements: two
- *   earlier runs received none of any symbol, and the lake has none.
- * - `no_minutes`: minutes of a region for which services have only daily bars, and the lake has no minutes either.
- * - `no_session`: a few days without bars of many symbols, or of the index: they count as a holiday.
- * - `suspended`: two requests brought no bar of a symbol that has bars before the window.
+ * - `as_before`: an earlier response with other symbols, but without this one, covers the window; for statements: two
+ *   earlier runs received no statement of any symbol, and the lake has none.
+ * - `no_minutes`: the request was for minutes in a region for which services may have only daily bars, and the lake has
+ *   no minutes of it.
+ * - `no_session`: on a few days, many symbols or the index have no bars: the days count as a holiday.
+ * - `suspended`: two requests returned no bar of a symbol that has bars before the window.
  * - `unexplained`: none of these.
- * - `set_aside`: bars came, but were not good enough to be landed.
+ * - `set_aside`: bars were received, but broke a rule and were not landed.
  */
 export const ABSENCE_REASONS = [
   "others_came",
@@ -28,10 +29,13 @@ export const ABSENCE_REASONS = [
   "unexplained",
   "set_aside",
 ] as const;
-/** Why bars that were requested are absent; {@link ABSENCE_REASONS} explains each. */
+/** Why requested bars are absent; {@link ABSENCE_REASONS} explains the reasons. */
 export type AbsenceReason = (typeof ABSENCE_REASONS)[number];
 
-/** Reasons that are only plausible, or that explain nothing: such windows are requested again, each time after a longer wait. */
+/**
+ * Reasons that are only plausible, or that explain nothing. Windows with such a reason are requested again, each time
+ * after a longer wait.
+ */
 export const ASKED_AGAIN_SOON: readonly AbsenceReason[] = [
   "begins_late",
   "no_minutes",
@@ -47,15 +51,15 @@ export const INCOMPLETE: ReadonlySet<string> = new Set<AbsenceReason>(["unexplai
 /** Days after which a window without bars of a symbol is requested again. */
 export const REVISIT_DAYS = 30;
 
-/** Number of symbols that is enough to recognize a holiday. */
+/** Number of symbols that is sufficient to recognise a holiday. */
 const MANY_SYMBOLS = 10;
-/** A daily schedule may be due a little earlier on one day than on the day before. */
+/** A daily schedule may be due by up to this much earlier than on the day before. */
 const EARLY_MS = DAY_MS / 4;
 
 /**
  * Time before a window is requested again, in milliseconds: 1 day after the first run that found nothing, then 2, 4 and
- * so on up to {@link REVISIT_DAYS}, each a quarter of a day shorter. An unexplained window is requested by the next run
- * at once, and then after 1 day.
+ * so on up to {@link REVISIT_DAYS}, each a quarter of a day shorter. An unexplained window is requested again by the
+ * next run, and then after 1 day.
  *
  * @param tries number of consecutive runs that found nothing; from 1.
  */
@@ -69,25 +73,25 @@ export function waitAfter(tries: number, reason: AbsenceReason): number {
 export interface AbsenceFacts {
   /** Whether the service no longer lists the symbol. */
   readonly hasEnded: boolean;
-  /** Whether the window was empty before, in a response in which other symbols came. */
+  /** Whether the window was already empty in an earlier response that had other symbols. */
   readonly wasAbsent: boolean;
-  /** Whether services have no minutes of the region, and the lake has none. */
+  /** Whether services may have no minutes of the region, and the lake has none. */
   readonly lacksMinutes: boolean;
-  /** Epoch milliseconds of the symbol's first bar, and of the first one of its region. */
+  /** Epoch milliseconds of the first bar of the symbol, and of the first bar of its region. */
   readonly firstBar: number | undefined;
   readonly firstOfRegion: number | undefined;
   /** When the symbol was listed, where that is known; epoch milliseconds. */
   readonly listedAt: number | undefined;
-  /** The window, and its trading days as far as the calendar knows. */
+  /** The window, and the number of its trading days, as far as the calendar knows. */
   readonly start: number;
   readonly end: number;
   readonly days: number;
-  /** Number of the region's symbols without a bar in this window, and whether the region's index is one of them. */
+  /** Number of symbols of the region without a bar in this window, and whether the region's index is one of them. */
   readonly symbols: number;
   readonly hasIndex: boolean;
 }
 
-/** Explains an absence as far as possible. */
+/** The reason of an absence that follows from the facts. */
 export function explainAbsence(facts: AbsenceFacts): AbsenceReason {
   const { firstBar, firstOfRegion, start, end } = facts;
   if (facts.hasEnded) return "ended";

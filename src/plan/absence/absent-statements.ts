@@ -1,11 +1,11 @@
 import { judgeAbsence } from "./absent-symbols.js";
 
-/** Runs that received no statement of a symbol, after which it counts as one without statements. */
+/** Number of runs without a statement of any symbol after which a symbol counts as having none. */
 const RUNS_OF_NONE = 2;
 /** Most symbols with statements that are requested together with unconfirmed ones. */
 const MOST_CONTROLS = 3;
 
-/** What earlier requests for a table of statements have shown. */
+/** What earlier responses have shown about a table of statements. */
 export interface EarlierStatements {
   /** Symbols with statements in the lake, those with the newest period first. */
   readonly inLake: ReadonlySet<string>;
@@ -15,19 +15,19 @@ export interface EarlierStatements {
   readonly emptyRuns: ReadonlyMap<string, number>;
 }
 
-/** What a response has of the requested symbols. */
+/** What a response contains of the requested symbols. */
 export interface StatementsResponse {
   /** Requested symbols without a record. */
   readonly absent: readonly string[];
   /** Number of requested symbols with a record. */
   readonly present: number;
-  /** Whether it has a symbol that was not requested. */
+  /** Whether it contains a symbol that was not requested. */
   readonly hasStrangers: boolean;
 }
 
 /**
- * Symbols that may have statements although a response has none of them: those with statements in the lake; and, where
- * the response shows nothing, all those that no earlier response has shown to have none.
+ * Symbols that may have statements although a response has none: those with statements in the lake; and, if the
+ * response shows nothing, all symbols that no earlier response has shown to have none.
  */
 export function unconfirmedAbsences(response: StatementsResponse, earlier: EarlierStatements): string[] {
   const shownNothing = new Set(judgeAbsence(response.absent, response).unconfirmed);
@@ -36,7 +36,10 @@ export function unconfirmedAbsences(response: StatementsResponse, earlier: Earli
   );
 }
 
-/** A second request: the unconfirmed symbols, and symbols that have statements, which a sound response contains. */
+/**
+ * A second request: for the unconfirmed symbols, together with symbols that have statements, which a valid response
+ * contains.
+ */
 export interface SecondRequest {
   readonly symbols: readonly string[];
   readonly controls: readonly string[];
@@ -45,8 +48,8 @@ export interface SecondRequest {
 /**
  * The next second request for unconfirmed symbols.
  *
- * @param size most symbols of one request; with 1 there is no control.
- * @param came symbols whose statements came in this run.
+ * @param size most symbols of one request; with 1 there is no control symbol.
+ * @param came symbols whose statements this run has received.
  */
 export function nextSecondRequest(
   unconfirmed: readonly string[],
@@ -61,8 +64,8 @@ export function nextSecondRequest(
 }
 
 /**
- * Symbols that never had statements, as far as can be seen: the service has given no statement of any symbol, in this
- * run and in several earlier ones.
+ * Symbols that presumably never had statements: the service has returned no statement of any symbol, in this run and in
+ * several earlier ones.
  */
 export function neverHadStatements(
   unconfirmed: readonly string[],

@@ -12,15 +12,15 @@ export interface AbsentGroup {
 
 /** What a response shows about requested symbols that it does not contain. */
 export interface AbsenceVerdict {
-  /** Absent: other symbols came, and only requested ones. */
+  /** Symbols that are absent: the response had other symbols, and only requested ones. */
   readonly confirmed: readonly string[];
-  /** Symbols about which the response settles nothing. */
+  /** Symbols about which the response shows nothing. */
   readonly unconfirmed: readonly string[];
 }
 
 /**
  * Judges symbols that are not in a response. A response without any bar shows nothing about them. Neither does a
- * response with bars of a symbol that was not requested: it may replace a requested one.
+ * response with bars of a symbol that was not requested: that symbol may be in the place of a requested one.
  */
 export function judgeAbsence(
   absent: readonly string[],
@@ -32,29 +32,29 @@ export function judgeAbsence(
 }
 
 /**
- * Symbols that are requested a second time, because they had no bars and no known reason. Where a whole response was
- * empty, one request for some of the symbols is enough to see whether the window is empty for all.
+ * Symbols that are requested a second time, because they had no bars for no known reason. If a whole response was
+ * empty, one request for some of its symbols is sufficient to see whether the window is empty for all.
  */
 export class AbsentSymbols {
-  /** Responses without any bar, by region and window. */
+  /** Groups of responses without any bar, by region and window. */
   #empty = new Map<string, AbsentGroup>();
-  /** All symbols to request again. */
+  /** Symbols of which all are requested again. */
   #single = new Map<string, AbsentGroup>();
-  /** Symbols without bars after two requests. */
+  /** Symbols that had no bars after two requests. */
   readonly #unseen = new Map<string, AbsentGroup>();
 
   get isEmpty(): boolean {
     return this.#empty.size + this.#single.size === 0;
   }
 
-  /** Takes the groups without bars after the second request. */
+  /** Removes and returns the groups that had no bars after the second request. */
   takeUnseen(): AbsentGroup[] {
     const groups = [...this.#unseen.values()];
     this.#unseen.clear();
     return groups;
   }
 
-  /** Adds symbols that are not in a response. @param hasOthers whether it had bars of other symbols. */
+  /** Adds symbols that a response lacks. @param hasOthers whether the response had bars of other symbols. */
   add(group: AbsentGroup, hasOthers: boolean): void {
     addTo(hasOthers ? this.#single : this.#empty, group);
   }
@@ -65,7 +65,7 @@ export class AbsentSymbols {
   }
 
   /**
-   * Takes the requests that are to be sent now.
+   * Removes and returns the requests that are to be sent now.
    *
    * @param size most symbols of one request.
    * @param isProbed whether one empty window of a region is enough to judge its other empty windows.
@@ -86,7 +86,7 @@ export class AbsentSymbols {
     return followUps;
   }
 
-  /** Records the response to a request for some symbols of an empty window. @param present symbols that came. */
+  /** Records the response to a request for some symbols of an empty window. @param present symbols with bars in it. */
   seen(followUp: Page, present: ReadonlySet<string>): void {
     const key = keyOf(followUp);
     const group = this.#empty.get(key);
@@ -98,7 +98,7 @@ export class AbsentSymbols {
     if (symbols.length > 0) addTo(this.#single, { ...group, symbols });
   }
 
-  /** Counts all empty windows of a region as requested twice: the region has no bars. */
+  /** Counts all empty windows of a region as requested twice, because the region has no bars. */
   closeRegion(region: Region): void {
     for (const [key, group] of this.#empty) {
       if (group.region !== region) continue;
@@ -107,7 +107,7 @@ export class AbsentSymbols {
     }
   }
 
-  /** Drops a follow-up request that failed: its symbols are left to the next run. */
+  /** Drops a follow-up request that failed. Its symbols are left to the next run. */
   drop(followUp: Page): void {
     if (followUp.again === "some") this.#empty.delete(keyOf(followUp));
   }
@@ -123,7 +123,7 @@ function addTo(groups: Map<string, AbsentGroup>, group: AbsentGroup): void {
   groups.set(keyOf(group), { ...group, symbols });
 }
 
-/** Up to `size` symbols, spread over the whole list. */
+/** Up to `size` symbols, evenly distributed over the list. */
 function spread(symbols: readonly string[], size: number): string[] {
   if (symbols.length <= size) return [...symbols];
   return Array.from({ length: size }, (_, n) => symbols[Math.floor((n * symbols.length) / size)] as string);

@@ -6,21 +6,22 @@ import { instantOf, localDate } from "../../market/zone.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
 import { symbolSpans } from "./window-beginning.js";
 
-/** A day of minutes that a service seems to have cut. */
+/** A day of minutes that a service has probably cut. */
 export interface CutDay {
-  /** Symbols that have as many bars as any, and none of the first minute. */
+  /** Number of symbols that have the largest number of bars, and lack the first minute. */
   readonly symbols: number;
-  /** Bars of each of them. */
+  /** Number of bars of each of them. */
   readonly bars: number;
-  /** The oldest of these bars, in epoch milliseconds. */
+  /** The time of the oldest of these bars, in epoch milliseconds. */
   readonly since: number;
 }
 
 /**
- * Says whether a response about the latest day was cut at so many bars a symbol: then the symbols with the most bars have
- * equally many, and none of them begins with its session. One symbol alone proves nothing: it may not have traded.
+ * Finds out whether a response about the latest day was cut at a number of bars for each symbol. Then the symbols with
+ * the most bars have equally many, and none of them begins with its session. One symbol alone shows nothing, because it
+ * may not have traded.
  *
- * @returns undefined where the day is whole.
+ * @returns undefined where the day seems complete.
  */
 export function cutDay(columns: KlineColumns): CutDay | undefined {
   const spans = symbolSpans(columns);

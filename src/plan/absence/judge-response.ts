@@ -13,7 +13,7 @@ import type { RowCap } from "./row-cap.js";
 import { setAsideWindows } from "./set-aside-windows.js";
 import { beginningOf, daysWithBars, type SymbolSpan, symbolSpans } from "./window-beginning.js";
 
-/** The facts by which a response is judged. */
+/** The facts with which a response is judged. */
 export interface ResponseFacts {
   readonly period: LandedPeriod;
   readonly calendar: Pick<TradingCalendar, "daysIn"> | undefined;
@@ -28,13 +28,16 @@ export interface ResponseFacts {
   readonly now: number;
   /** Identifies the response. */
   readonly source: string;
-  /** For a period that is aggregated from `period`: how much later its first bar may be labelled. @default 0 */
+  /**
+   * For a period that is aggregated from `period`: how much later its first bar may be labelled, in milliseconds.
+   * @default 0
+   */
   readonly labelledLaterMs?: number | undefined;
 }
 
-/** Bars of a symbol that came but are not good enough to be landed. */
+/** Bars of a symbol that were received but broke a rule. */
 export interface LostBars extends SymbolWindow {
-  /** Undefined where that is not known. */
+  /** Number of bars; undefined where it is not known. */
   readonly bars: number | undefined;
 }
 
@@ -48,9 +51,9 @@ export interface QuietSessions {
 
 /** Everything that a response shows. */
 export interface ResponseVerdict extends Verdict {
-  /** Symbols with good bars. */
+  /** Symbols with bars that can land. */
   readonly present: readonly string[];
-  /** Symbols whose bars are of another period than requested: none of them may land. */
+  /** Symbols whose bars have another period than the requested one: none of them may land. */
   readonly mislabelled: ReadonlySet<string>;
   readonly absence: AbsenceVerdict;
   readonly lost: readonly LostBars[];
@@ -59,7 +62,7 @@ export interface ResponseVerdict extends Verdict {
   readonly sessions: ReadonlyMap<string, number>;
 }
 
-/** Number of symbols with bars that is enough to recognize a day without a session. */
+/** Number of symbols with bars that is sufficient to recognise a day without a session. */
 const MANY_SYMBOLS = 10;
 
 /** Judges a response: the windows that it settles, the gaps that it leaves, absent bars and lost bars. */
@@ -81,7 +84,7 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
     present: present.length,
     hasStrangers,
   });
-  // Where the response to a follow-up request is not about a symbol, the symbol's gap remains open.
+  // If the response to a follow-up request is not about a symbol, the symbol's gap remains open.
   const unconfirmed = page.gaps === undefined ? [...judged.unconfirmed, ...strayed] : [];
   const absence = { ...judged, unconfirmed };
   const open = new Set([...unusable, ...absence.unconfirmed]);
@@ -107,7 +110,7 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
   };
 }
 
-/** Symbols that came with bars outside of the window, or without good bars: the response is not about the window. */
+/** Symbols with bars outside the window, or without valid bars: the response is not about the window. */
 function strayedSymbols(
   { received, issues, unusable }: DecodedKlines,
   present: ReadonlySet<string>,
@@ -122,8 +125,8 @@ function strayedSymbols(
 }
 
 /**
- * Whether a symbol's bars are of another period than requested: several on one day instead of daily bars, or all at
- * midnight instead of minutes.
+ * Whether a symbol's bars have another period than the requested one: several bars on one day instead of daily bars, or
+ * all at midnight instead of minutes.
  */
 function isOfOtherPeriod(
   { start, end }: SymbolSpan,
@@ -134,7 +137,7 @@ function isOfOtherPeriod(
   const at = (row: number): number => int64At(words, row);
   for (let row = start; row < end; row++) {
     if (period === "1d" && row > start && at(row) - at(row - 1) < DAY_MS / 2) return true;
-    // The first bar is usually enough to recognize minutes.
+    // The first bar is usually sufficient to recognise minutes.
     if (
       period === "1m" &&
       at(row) !== instantOf(localDate(at(row), REGIONS[region].zone), REGIONS[region].zone)
@@ -145,7 +148,8 @@ function isOfOtherPeriod(
 }
 
 /**
- * Requested bars that were set aside, by the days on which they are known to lie; a repeat of a used bar does not count.
+ * Requested bars that were set aside, by the days to which they are known to belong. A repeat of a used bar is not
+ * counted.
  */
 function lostBars(
   { issues, unusable, received, setAsideAt }: DecodedKlines,
@@ -167,7 +171,7 @@ function lostBars(
   });
 }
 
-/** The sessions without a bar of symbols that came. A follow-up request counts only what it settles. */
+/** The sessions without a bar, for symbols that have bars. A follow-up request counts only the time that it settles. */
 function quietSessions(
   page: Page,
   spans: readonly SymbolSpan[],
@@ -184,10 +188,10 @@ function quietSessions(
 ): QuietSessions[] {
   const words = int64Words(columns.timestamp);
   const seen = new Map(spans.map((span) => [span.symbol, daysWithBars(span, words, days)]));
-  // One entry a day: whether any symbol has a bar on it.
+  // One entry for each day: whether any symbol has a bar on it.
   const open = new Uint8Array(days.length);
   for (const own of seen.values()) for (const day of own) open[day] = 1;
-  // Before the first bar of all symbols nothing shows whether a day was a session.
+  // Before the first bar of all symbols, nothing shows whether a day had a session.
   const firstOpen = open.indexOf(1);
   const isClosed = (day: number): boolean =>
     spans.length >= MANY_SYMBOLS && firstOpen >= 0 && day > firstOpen && open[day] === 0;
@@ -195,7 +199,7 @@ function quietSessions(
   const quiet: QuietSessions[] = [];
   for (const { symbols, window } of settled) {
     const { first, end } = daysOverlapped(days, window);
-    // The day of the bar that was known before a follow-up request has a bar, so it does not count.
+    // A follow-up request also returns the bar that was known before; its day is not counted again.
     const last = page.gaps === undefined ? Number.POSITIVE_INFINITY : window.end;
     for (const symbol of symbols) {
       const own = seen.get(symbol) ?? [];
@@ -204,7 +208,7 @@ function quietSessions(
       const counts = { not_yet: 0, no_bar: 0, no_session: 0 };
       const begin = own[0] ?? end;
       const isInDoubt = inDoubt.has(symbol);
-      // Its days ascend as the window's do: both are walked side by side.
+      // Both lists of days are ascending, so they are traversed together.
       for (let day = first, next = 0; day < end; day++) {
         while (next < own.length && (own[next] as number) < day) next += 1;
         const dayEnd = days.ends[day] as number;

@@ -1,22 +1,22 @@
 /** Facts about a list of reference data, such as the instruments of an exchange or the members of a universe. */
 export interface ListFacts {
-  /** Different elements that can be landed. */
+  /** Number of different elements that can land. */
   readonly usable: number;
-  /** Elements that cannot be landed; repeats do not count. */
+  /** Number of elements that cannot land; repeats are not counted. */
   readonly rejected: number;
-  /** Repeats of usable elements, with the same content. */
+  /** Number of repeats of usable elements, with the same content. */
   readonly repeats: number;
-  /** The number of elements that the response itself gives; undefined where it gives none. */
+  /** The number of elements that the response states; undefined where it states none. */
   readonly count: number | undefined;
-  /** Current rows of the lake that would end with an empty list. */
+  /** Number of current rows in the lake that an empty list would end. */
   readonly current: number;
-  /** Whether another response also says that the list is empty. */
+  /** Whether another response also shows that the list is empty. */
   readonly isKnownEmpty: boolean;
 }
 
 /**
- * Why a list may lack elements that the service has: then nothing ends because the list lacks it. An empty response can
- * be a passing fault of the service.
+ * Why a list may lack elements that the service has; then no row ends because the list lacks it. An empty response can
+ * be a temporary fault of the service.
  *
  * @returns undefined where the list seems complete.
  */

@@ -4,26 +4,29 @@ import { type CoveredTime, NOTHING_COVERED, type OlderTime, olderBarsSince } fro
 import type { RowCap } from "./row-cap.js";
 import type { SymbolBeginning } from "./window-beginning.js";
 
-/** A symbol whose response began later than expected: older bars of its window may be missing. */
+/** A symbol whose bars in a response begin later than expected, so that older bars of its window may be missing. */
 export interface PossibleGap {
   readonly region: Region;
   readonly symbol: string;
   /** From the start of the window to the oldest known bar (exclusive). */
   readonly window: TimeRange;
-  /** Where the follow-up request for it begins: it does not request covered time. */
+  /** Where the follow-up request for the gap begins; covered time is not requested. */
   readonly since: number;
-  /** Number of the symbol's bars in the response that began late, and that response's identifier. */
+  /** Number of the symbol's bars in the response that began late, and the identifier of that response. */
   readonly rows: number;
   readonly source: string;
-  /** Whether the response seems to be cut by a cap. */
+  /** Whether a cap seems to have cut the response. */
   readonly isUrgent: boolean;
   /** Number of follow-up requests that have not settled it. */
   readonly tries: number;
 }
 
-/** Follow-up requests of a gap that also cover gaps with other ends; each later one ends where its gap ends. */
+/**
+ * Number of follow-up requests of a gap that also cover gaps with other ends. Each later request ends where its gap
+ * ends.
+ */
 const SHARED_TRIES = 2;
-/** Follow-up requests after which a run abandons a gap, where the responses are not about its symbol. */
+/** Number of follow-up requests, with responses that are not about the symbol, after which a run abandons a gap. */
 const MOST_TRIES = 6;
 
 /** A request for bars: one of the plan, or a follow-up request for older bars or absent symbols. */
@@ -31,7 +34,7 @@ export interface Page {
   readonly region: Region;
   readonly symbols: readonly string[];
   readonly window: TimeRange;
-  /** The gaps that a follow-up request is to settle, by symbol; undefined for a request of the plan. */
+  /** The gaps that a follow-up request should settle, by symbol; undefined for a request of the plan. */
   readonly gaps?: ReadonlyMap<string, PossibleGap>;
   /** Set for a second request for absent symbols: `all` of them, or `some` as a sample. */
   readonly again?: "all" | "some";
@@ -53,11 +56,13 @@ export interface SymbolWindow {
 export interface Verdict {
   readonly settled: readonly SettledPart[];
   readonly gaps: readonly PossibleGap[];
-  /** Requested time before covered time that no follow-up request asks for: the next plan has it. */
+  /** Requested time before covered time that no follow-up request covers. The next plan contains it. */
   readonly postponed: readonly SymbolWindow[];
-  /** Gaps that no follow-up request has settled. */
+  /** Gaps that were not settled by any follow-up request. */
   readonly abandoned: readonly PossibleGap[];
-  /** Earlier responses that a follow-up request has shown to be cut or whole: their number of bars of a symbol. */
+  /**
+   * Earlier responses that a follow-up request has shown to be cut or complete, and their number of bars of a symbol.
+   */
   readonly shown: readonly {
     readonly source: string;
     readonly rows: number;
@@ -67,12 +72,12 @@ export interface Verdict {
 
 /**
  * Decides what a response settles. A window is settled for a symbol where its first session was seen, where nothing can
- * have been cut off before it, or where a request for older bars brought only the known bar: a response without that bar
- * is not about the symbol.
+ * have been cut off before it, or where a request for older bars returned only the known bar. A response without that
+ * bar is not about the symbol.
  *
- * @param beginnings beginnings of the symbols that have a bar.
+ * @param beginnings where the bars of each symbol with bars begin.
  * @param open symbols for which the response settles nothing.
- * @param covered what earlier responses have settled: it is in no gap.
+ * @param covered the time that earlier responses have settled, which is in no gap.
  */
 export function judgeBeginnings(
   page: Page,
@@ -112,7 +117,7 @@ export function judgeBeginnings(
     0,
     ...late.map(({ symbol, rows }) => Math.max(rows, page.gaps?.get(symbol)?.rows ?? 0)),
   );
-  // Its symbols share the next request, too: it skips only what is covered for all of them.
+  // Symbols that share the next request, too, are taken together: only time that is covered for all of them is skipped.
   const since = olderBarsSince(late, most, covered.bars);
   const isUrgent = cap.looksLikeCap(suspects);
   for (const { symbol, window, rows, uncovered } of late) {
@@ -127,24 +132,30 @@ export function judgeBeginnings(
 
 type ShownResponse = Verdict["shown"][number];
 
-/** A symbol whose bars begin late, and the time before them that nothing has settled. */
+/** A symbol whose bars begin late, and the time before them that is not settled. */
 type LateBeginning = OlderTime & Pick<PossibleGap, "symbol" | "window" | "rows">;
 
-/** What a response says about one symbol: nothing about the gap that it was to settle, or where its bars begin. */
+/**
+ * What a response shows about one symbol: nothing about the gap that it should settle, or where the symbol's bars
+ * begin.
+ */
 type SymbolVerdict =
   | { readonly kind: "repeated" | "abandoned"; readonly gap: PossibleGap }
   | {
       /** `late`: the response may have been cut before the symbol's oldest bar. */
       readonly kind: "whole" | "late";
       readonly settled: TimeRange;
-      /** The requested time before that. */
+      /** The requested time before `settled`. */
       readonly before: TimeRange;
       readonly rows: number;
       /** What a follow-up request shows about the response that left the gap. */
       readonly shown: ShownResponse | undefined;
     };
 
-/** @param began undefined where the symbol has no bar. @param isSuspect whether the response may have cut its bars. */
+/**
+ * Judges one symbol. @param began undefined where the symbol has no bar. @param isSuspect whether its bars may have
+ * been cut.
+ */
 function judgeSymbol(
   page: Page,
   symbol: string,
@@ -153,7 +164,7 @@ function judgeSymbol(
 ): SymbolVerdict {
   const gap = page.gaps?.get(symbol);
   const whole = gap?.window ?? page.window;
-  // A follow-up request may ask only for the end of a gap.
+  // A follow-up request may cover only the end of a gap.
   const window = { start: Math.max(whole.start, page.window.start), end: whole.end };
   const older = began !== undefined && began.oldest < window.end ? began : undefined;
   if (gap !== undefined) {
@@ -161,7 +172,7 @@ function judgeSymbol(
     const isAbout = began !== undefined && began.newest >= window.end;
     if (!isAbout)
       return gap.tries < MOST_TRIES ? { kind: "repeated", gap: again } : { kind: "abandoned", gap };
-    // The part of the response after the gap counts only where the response itself was not cut.
+    // The part of the response after the gap counts only if the response itself was not cut.
     if (older === undefined && isSuspect && page.window.end !== window.end + 1)
       return { kind: "repeated", gap: again };
   }
@@ -195,8 +206,8 @@ class PartsByWindow {
 }
 
 /**
- * The next follow-up requests for a list of gaps. Gaps in the same time are requested together. Of several requests for
- * the same time only one is taken, because its response can settle the others.
+ * The next follow-up requests for a list of gaps. Gaps in the same time range are requested together. Of several
+ * requests for the same time only one is returned, because its response can settle the others.
  *
  * @param size most symbols of one request.
  * @returns the requests, and the remaining gaps.
@@ -229,7 +240,7 @@ export function nextFollowUps(
 function followUpFor(gaps: ReadonlyMap<string, PossibleGap>): Page {
   const [first] = gaps.values();
   const { region } = first as PossibleGap;
-  // The oldest known bar is requested, too: it shows that the response is about the symbol.
+  // The oldest known bar is requested, too. It shows that the response is about the symbol.
   const all = [...gaps.values()];
   const end = Math.max(...all.map((gap) => gap.window.end)) + 1;
   const start = Math.min(...all.map(({ since }) => since));

@@ -4,28 +4,28 @@ import type { Region } from "../../market/regions.js";
 import { daysOverlapped, type TradingDays } from "../../market/trading-days.js";
 import { barsPerDay } from "../request-units.js";
 
-/** What earlier responses have settled. */
+/** The time that earlier responses have settled. */
 export interface CoveredTime {
-  /** The parts of a symbol's range that have a trading day and no response; ascending. */
+  /** Returns the parts of a symbol's range that have a trading day and no response, ascending. */
   readonly uncovered: (symbol: string, range: TimeRange) => readonly TimeRange[];
-  /** Most bars of a symbol in a range. */
+  /** Returns the most bars that a symbol can have in a range. */
   readonly bars: (range: TimeRange) => number;
 }
 
 /** For a symbol that was never requested before. */
 export const NOTHING_COVERED: CoveredTime = { uncovered: (_, range) => [range], bars: () => 0 };
 
-/** The facts from which covered time follows. */
+/** The facts from which covered time is computed. */
 interface CoverageFacts {
   readonly region: Region;
   readonly period: LandedPeriod;
-  /** Trading days of a range, ascending. */
+  /** Returns the trading days of a range, ascending. */
   readonly daysIn: (range: TimeRange) => TradingDays;
   /** Windows with a response of final bars, by symbol. */
   readonly covered: ReadonlyMap<string, readonly TimeRange[]>;
 }
 
-/** What is covered by windows with a response. */
+/** The time that is covered by windows with a response. */
 export function coveredTime({ region, period, daysIn, covered }: CoverageFacts): CoveredTime {
   return {
     uncovered: (symbol, range) => {
@@ -43,16 +43,16 @@ export function coveredTime({ region, period, daysIn, covered }: CoverageFacts):
 
 /** The time of a window before the oldest known bar of a symbol. */
 export interface OlderTime {
-  /** It ends at the known bar. */
+  /** The window ends at the known bar. */
   readonly window: TimeRange;
-  /** The parts of it without a response; ascending. */
+  /** The parts of the window without a response, ascending. */
   readonly uncovered: readonly TimeRange[];
 }
 
 /**
- * Where a request for older bars of some symbols begins. Its response has the newest bars first, so it
- * passes covered time before it reaches time that is not covered. Time that is covered for all symbols and fills a response is not
- * requested again: the time before it becomes a new request, which never takes more requests in total.
+ * Where a request for older bars of some symbols begins. A response that is cut has the newest bars, so covered time
+ * takes space in it before time that is not covered. Covered time that is common to all symbols and would fill a
+ * response is not requested again; the time before it becomes a new request. This never needs more requests in total.
  *
  * @param most most bars of a symbol in one response, as far as it is known.
  * @returns the start of the first uncovered part that is requested.

@@ -2,35 +2,35 @@ import type { LandedPeriod } from "../../market/period.js";
 import { LIMITS } from "../../wire/endpoints.js";
 
 /**
- * Most bars of one symbol that a plan expects of a service before a measurement: the interface documents 10,000, but a
- * service was measured to stop at 5,000 one-minute bars.
+ * Most bars of one symbol that a plan expects in a response before the cap of the service was measured. The interface
+ * documents 10,000, but one service was found to return at most 5,000 one-minute bars.
  */
 export const ASSUMED_CAP: Readonly<Record<LandedPeriod, number>> = { "1d": LIMITS.maxCount, "1m": 5000 };
 
-/** Number of responses that must be cut at the same number of bars before that number counts as a cap. */
+/** Number of responses that must be cut at the same number of bars before this number counts as a cap. */
 const RESPONSES_OF_A_CAP = 2;
 
 /** The bars of one symbol in a response. */
 export interface SymbolRows {
   readonly symbol: string;
-  /** Received bars, including those set aside. */
+  /** Number of received bars, including those that were set aside. */
   readonly rows: number;
-  /** Whether the oldest bar is later than the first one expected in the window. */
+  /** Whether the oldest bar is later than the first expected bar of the window. */
   readonly beginsLate: boolean;
 }
 
 /**
- * The most bars of a symbol that a service gives, as learned from its responses. A service does not report that it left
- * something out.
+ * The most bars of a symbol that a service returns, as learned from its responses. A service does not report that it
+ * left something out.
  *
- * The cap only decides how long the planned windows are. It never proves that a response is whole: a service can give
- * fewer bars today than it gave yesterday.
+ * The cap only decides how long the planned windows are. It never proves that a response is complete: a service can
+ * return fewer bars today than yesterday.
  */
 export class RowCap {
   #cap: number | undefined;
-  /** Responses that were cut at a number of bars. */
+  /** Number of responses that were cut, by the number of bars at which they were cut. */
   readonly #cuts = new Map<number, number>();
-  /** Numbers of bars that looked like a cap, but were not. */
+  /** Numbers of bars that seemed to be a cap, but were not. */
   readonly #cleared = new Set<number>();
 
   /** @param known the cap that was measured before. */
@@ -44,18 +44,18 @@ export class RowCap {
   }
 
   /**
-   * Symbols of a response that may lack older bars of the window.
+   * The symbols of a response that may lack older bars of the window.
    *
-   * A symbol that begins where the window's bars are expected to begin is whole, unless it has as many bars as the cap.
-   * A symbol that begins late is whole only if another symbol of the same response has more bars: a cap cuts those with
-   * the most bars first.
+   * A symbol whose bars begin where the window's bars are expected to begin is complete, unless it has as many bars as
+   * the cap. A symbol that begins late is complete only if another symbol in the same response has more bars, because a
+   * cap cuts the symbols with the most bars first.
    */
   suspects<Rows extends SymbolRows>(response: readonly Rows[]): Rows[] {
     const most = response.reduce((max, { rows }) => Math.max(max, rows), 0);
     return response.filter(({ rows, beginsLate }) => this.#isFull(rows) || (beginsLate && rows === most));
   }
 
-  /** Whether suspects seem to be cut by a cap: this is then examined before more is requested. */
+  /** Whether suspects seem to be cut by a cap. This is examined before more is requested. */
   looksLikeCap(suspects: readonly SymbolRows[]): boolean {
     const [first] = suspects;
     if (first === undefined) return false;
@@ -63,9 +63,9 @@ export class RowCap {
   }
 
   /**
-   * Learns what a request for older bars has shown about a response with `rows` bars of a symbol. A cap is only ever
-   * lowered. A single response may be incomplete for another reason, so two must agree, unless the number is a known
-   * cap of services.
+   * Learns from a request for older bars whether an earlier response with `rows` bars of a symbol was cut. A cap can
+   * only become lower. A single response may be incomplete for another reason, so two must agree, unless the number is
+   * a known cap of services.
    */
   learn(rows: number, wasCut: boolean): void {
     if (!wasCut) {
@@ -78,12 +78,17 @@ export class RowCap {
     if (isUsual || cuts >= RESPONSES_OF_A_CAP) this.#cap = Math.min(rows, this.#cap ?? rows);
   }
 
-  /** Learns from a whole response with `rows` bars of a symbol: if no cap was measured, the documented one applies. */
+  /**
+   * Learns from a complete response with `rows` bars of a symbol. If no cap was measured, the documented cap applies.
+   */
   sawWhole(rows: number): void {
     if (this.#cap === undefined && rows > ASSUMED_CAP["1m"]) this.#cap = LIMITS.maxCount;
   }
 
-  /** Whether a response may be cut at a number of bars: the measured cap, or the documented one and more. */
+  /**
+   * Whether a response with a number of bars may be cut: it has as many as the measured cap, or at least as many as the
+   * documented one.
+   */
   #isFull(rows: number): boolean {
     return rows === this.#cap || rows >= LIMITS.maxCount;
   }

@@ -7,15 +7,15 @@ export interface SetAsideWindow {
   readonly bars: number;
 }
 
-/** Most windows of one symbol and response; more are joined to one. */
+/** Most windows for one symbol and response. If there are more, they are joined to one. */
 const MOST_WINDOWS = 8;
 
 /**
- * The trading days of the bars that were set aside, neighbouring days joined: only these are requested again.
+ * The trading days of the bars that were set aside, with adjacent days joined. Only these are requested again.
  *
  * @param times epoch milliseconds, in any order.
- * @param window the requested window, and `days` its trading days, ascending.
- * @returns undefined where a bar lies on no trading day that is known: then nothing less than the window is certain.
+ * @param window the requested window; `days` are its trading days, ascending.
+ * @returns undefined where a bar is on no known trading day; then only the whole window is certain to contain the bars.
  */
 export function setAsideWindows(
   times: readonly number[],

@@ -6,9 +6,9 @@ import type { BarSegment } from "../../wire/bar-segment.js";
 import { type KlineColumns, type KlineRun, OPTIONAL_COLUMNS } from "../../wire/kline-columns.js";
 import { type CutBars, cutBars } from "../cut-bars.js";
 
-/** The bars of a response that could land, and an issue for each other one. */
+/** The bars of a response that could land, and an issue for every other bar. */
 export interface SoundBars {
-  /** By symbol, ascending in time; not copied. */
+  /** Runs by symbol, ascending in time; not copied. */
   readonly runs: readonly KlineRun[];
   readonly issues: readonly Issue[];
 }
@@ -43,7 +43,7 @@ function issuesOf({ columns, symbol, region, start, end }: BarSegment): Issue[] 
   return Array.from({ length: end - start }, (_, n) => issueOf(columns, symbol, start + n));
 }
 
-/** The first rule that a broken bar breaks: the order is that of the rejects of a lake. */
+/** The issue for the first rule that a bar breaks. The order of the rules is that of a lake's rejects. */
 function issueOf({ timestamp, volume, doubles }: KlineColumns, symbol: string, row: number): Issue {
   const of = (rule: Issue["rule"], text: string): Issue => {
     const at = new Date(Number(timestamp[row])).toISOString();

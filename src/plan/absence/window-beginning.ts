@@ -22,7 +22,7 @@ export interface SymbolBeginning extends SymbolRows {
   readonly newest: number;
 }
 
-/** The facts that give the first expected bar of a window. */
+/** The facts that define the first expected bar of a window. */
 export interface ExpectedDays {
   readonly region: Region;
   readonly period: LandedPeriod;
@@ -32,7 +32,9 @@ export interface ExpectedDays {
   readonly closed: readonly TimeRange[];
   /** When symbols began to trade, where that is known; epoch milliseconds. */
   readonly listedAt: ReadonlyMap<string, number>;
-  /** How much later than a landed bar the first bar of an aggregated period may be labelled, in milliseconds. @default 0 */
+  /**
+   * How much later than a landed bar the first bar of an aggregated period may be labelled, in milliseconds. @default 0
+   */
   readonly labelledLaterMs?: number | undefined;
 }
 
@@ -48,9 +50,9 @@ export function symbolSpans({ rows, symbols, symbolIndex }: KlineColumns): Symbo
 }
 
 /**
- * Whether a symbol's oldest bar is the first that can be expected: that of the first trading day of the window, or of
- * the first one since the symbol was listed. For minutes it is the first of the day: a response can be cut within a
- * day.
+ * Where a symbol's bars begin, and whether its oldest bar is the first one that can be expected: that of the first
+ * trading day of the window, or of the first day since the symbol was listed. For minutes it is the first minute of the
+ * day, because a response can be cut within a day.
  */
 export function beginningOf(
   span: SymbolSpan,
@@ -69,7 +71,7 @@ export function beginningOf(
   return { symbol, rows: received, oldest, newest, beginsLate: oldest > limit };
 }
 
-/** The first day that ends after an instant, and on which the region may have traded. */
+/** The first day that ends after an instant and on which the region may have traded. */
 function firstOpenDay({ days, closed }: ExpectedDays, instant: number): TimeRange | undefined {
   for (let index = firstDayAfter(days, instant); index < days.length; index++) {
     const day = dayAt(days, index);
@@ -80,8 +82,8 @@ function firstOpenDay({ days, closed }: ExpectedDays, instant: number): TimeRang
 
 /**
  * Longest time after a day's midnight at which its first bar is labelled, in milliseconds. A daily bar is labelled with
- * midnight of the region's zone or, where its clocks have changed, of another zone. Minutes begin with the opening
- * auction's bar where the symbol has one on the next day.
+ * midnight of the region's zone or, where its clocks have changed, of another zone. Minutes begin with the bar of the
+ * opening auction if the symbol has one on the next day.
  */
 function firstBarMs(
   { start, end }: SymbolSpan,
@@ -101,8 +103,8 @@ function firstBarMs(
 }
 
 /**
- * The trading days on which a symbol has a bar, by index, ascending. Bars and days are walked side by side: in a whole
- * history of daily bars nearly each bar is on the next day.
+ * The trading days on which a symbol has a bar, by index, ascending. Bars and days are traversed together, because in a
+ * history of daily bars nearly every bar is on the next day.
  *
  * @param words the timestamps of the response, epoch milliseconds.
  */

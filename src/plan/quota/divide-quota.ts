@@ -1,14 +1,14 @@
-/** A user of a key, and the largest part of the quota that it asks for, above 0, up to 1. */
+/** A user of a key, and the largest fraction of the quota that it requests, above 0 and at most 1. */
 export interface Asker {
   readonly holder: string;
   readonly ask: number;
 }
 
 /**
- * Divides a quota among the users of a key: equal parts, but nobody gets more than it asks for, and the others divide
- * what that leaves. Every user calculates the same parts from the same list, in any order.
+ * Divides a quota among the users of a key into equal parts. A user gets no more than it requests; the others share the
+ * remainder. Every user computes the same parts from the same list, in any order.
  *
- * @returns the part of each holder; they add up to at most 1.
+ * @returns the fraction of each holder; the sum is at most 1.
  */
 export function divideQuota(askers: readonly Asker[]): ReadonlyMap<string, number> {
   const parts = new Map<string, number>();

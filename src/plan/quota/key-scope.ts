@@ -1,7 +1,7 @@
-/** New evidence about the scope of the limit in a response; undefined where there is none. */
+/** New evidence in a response about the scope of the limit; undefined where there is none. */
 export type ScopeEvidence = "key" | "group" | undefined;
 
-/** Time between two requests that test whether the limit still applies to the whole key. */
+/** Time in milliseconds between two requests that test whether the limit still applies to the whole key. */
 const PROBE_EVERY_MS = 3 * 60_000;
 
 /**
@@ -11,7 +11,7 @@ const PROBE_EVERY_MS = 3 * 60_000;
  */
 export class KeyScope {
   #isKey = false;
-  /** The wait that a group was given; undefined once another group's response has decided. */
+  /** The wait of a refused group; undefined once a response to another group has decided. */
   #open: { readonly group: string; readonly from: number; readonly until: number } | undefined;
   #probeAt = 0;
 
@@ -23,7 +23,8 @@ export class KeyScope {
   /**
    * Records that a request of a group was refused.
    *
-   * @param sentAt when it was sent. @param until when its wait ends.
+   * @param sentAt when the request was sent.
+   * @param until when its wait ends. All times are epoch milliseconds.
    */
   refused(group: string, sentAt: number, now: number, until: number): ScopeEvidence {
     if (!this.#isDecidedBy(group, sentAt, now)) {
@@ -48,8 +49,8 @@ export class KeyScope {
   }
 
   /**
-   * Whether a request of a group is sent although the key waits: at intervals one request tests whether the limit still
-   * applies to the whole key. If this returns true, the request must be sent.
+   * Whether a request of a group is to be sent although the key is waiting. At intervals, one request tests whether the
+   * limit still applies to the whole key. If this returns true, the request must be sent.
    */
   takesProbe(group: string, now: number): boolean {
     const { from, until, group: waiting } = this.#open ?? { from: now, until: now, group };

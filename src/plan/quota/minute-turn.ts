@@ -1,8 +1,8 @@
 import { MINUTE_MS } from "../../core/time.js";
 
 /**
- * When a service that counts in fixed minutes begins a new one, as far as refusals have shown: at some time after
- * `after`, up to `until`, and whole minutes before and after that. Epoch milliseconds.
+ * When a service that counts in fixed minutes begins a new minute, as far as refusals have shown: after `after` and no
+ * later than `until`, and whole minutes before and after that. Epoch milliseconds.
  */
 export interface MinuteTurn {
   readonly after: number;
@@ -11,32 +11,41 @@ export interface MinuteTurn {
   readonly seen: number;
 }
 
-/** Refusals in a row that did not say how long to wait. */
+/** Consecutive refusals that did not state how long to wait. */
 export interface Refusals {
-  /** Number of refusals, where requests that were sent together count once. */
+  /** Number of refusals. Requests that were sent together count as one. */
   readonly count: number;
   /** When the first was received, as epoch milliseconds. */
   readonly since: number;
-  /** When the oldest request that the service may have counted no longer counts, as epoch milliseconds. */
+  /** When the oldest request that the service may have counted stops counting, as epoch milliseconds. */
   readonly turnsOverAt: number;
 }
 
-/** Pauses after the first refusals of a row double from the shortest, up to the longest that is precise. */
+/**
+ * Pauses after the first of several refusals double from the shortest, up to the longest that is still precise;
+ * milliseconds.
+ */
 const FIRST_PAUSE_MS = 1000;
 const PRECISE_PAUSE_MS = 8000;
-/** Longest pause, where a minute has not ended the refusals: something other than a minute's quota causes them. */
+/**
+ * Longest pause in milliseconds, if the refusals lasted longer than a minute: then something else than a minute's quota
+ * causes them.
+ */
 const MAX_PAUSE_MS = MINUTE_MS / 2;
-/** The clocks of two machines differ by less than this in a minute. */
+/** The clocks of two machines drift apart by less than this within a minute, in milliseconds. */
 const DRIFT_MS = 25;
-/** A span is used only if it is not longer than this, and if that many waits have ended in it. */
+/** A span is used only if it is at most this long, in milliseconds, and this number of waits has ended in it. */
 const BELIEVED_MS = 10_000;
 const BELIEVED_SEEN = 2;
-/** A span is tested in steps of the longest assumed time of a request's way to the service, but in no more than these. */
+/**
+ * A span is tested in steps of the longest assumed time of a request's way to the service, but in at most this number
+ * of steps.
+ */
 const ARRIVAL_MS = 1000;
 const MOST_STEPS = 4;
 
 /**
- * Learns from the end of a wait. A wait that ends at another time of the minute refutes what was known.
+ * Learns from the end of a wait. A wait that ends at another time of the minute disproves the known span.
  *
  * @param refusedAt when the last refused request was sent.
  * @param passed when the first accepted request was sent, and when its response began.
@@ -56,8 +65,8 @@ export function afterWait(
 }
 
 /**
- * Learns from a refusal in a row of them: where it comes after the span in which they should have ended, the service
- * counts in another way, or at other times.
+ * Learns from one of several consecutive refusals. If it comes after the span in which they should have ended, the
+ * service counts in another way, or at other times.
  */
 export function afterRefusedTest(
   known: MinuteTurn | undefined,
@@ -69,7 +78,7 @@ export function afterRefusedTest(
   return since < after && refusedAt >= until ? undefined : known;
 }
 
-/** When a request tests whether the refusals have ended, as epoch milliseconds. */
+/** When a request tests whether the refusals have ended, in epoch milliseconds. */
 export function testAt(
   known: MinuteTurn | undefined,
   { count, since, turnsOverAt }: Refusals,
@@ -88,7 +97,8 @@ export function testAt(
 
 /**
  * The times at which a request shows more about this minute's span and the next one's. The first is before the span: a
- * request that passes there refutes it. Without it, waits would last until the span although they could end before it.
+ * request that is accepted there disproves the span. Without it, waits would last until the span although they could
+ * end earlier.
  */
 function stepsOf(known: MinuteTurn, now: number): number[] {
   const { after, until } = turnBefore(known, now + MINUTE_MS);
@@ -97,7 +107,7 @@ function stepsOf(known: MinuteTurn, now: number): number[] {
   return [after - ARRIVAL_MS, ...times].flatMap((at) => [at - MINUTE_MS, at]);
 }
 
-/** The last span that begins before a time, wider by the drift since it was found. */
+/** The last span that begins before a time, extended by the clock drift since it was found. */
 function turnBefore({ after, until, seen }: MinuteTurn, time: number): MinuteTurn {
   const minutes = Math.floor((time - after) / MINUTE_MS);
   const drift = Math.abs(minutes) * DRIFT_MS;

@@ -1,8 +1,8 @@
 import { MINUTE_MS } from "../../core/time.js";
 
-/** What is known about the requests a minute that a service permits for a key. */
+/** The known facts about the requests per minute that a service permits for a key. */
 export interface Rate {
-  /** Requests a minute that are obeyed; undefined: not known, no limit is obeyed. */
+  /** The limit that is followed, in requests per minute; undefined where it is not known, and no limit is followed. */
   readonly limit: number | undefined;
   /** The configured limit. It is never exceeded, but a service can show that it permits less. */
   readonly configured: number | undefined;
@@ -12,38 +12,38 @@ export interface Rate {
   readonly proven: number | undefined;
   /** What the next step of a trial adds to the limit. */
   readonly step: number;
-  /** Pause after a trial without a gain, in milliseconds. It doubles with each such trial. */
+  /** Pause after a trial without a gain, in milliseconds. It doubles after each such trial. */
   readonly patienceMs: number;
-  /** When the next trial may begin, or when the last step of a trial was made, as epoch milliseconds. */
+  /** When the next trial may begin, or when the last step of the running trial was made, in epoch milliseconds. */
   readonly trialAt: number;
-  /** The limit before a trial with a small gain: a burst at the turn of a minute can look like that. */
+  /** The limit before a trial with a small gain. A burst at the turn of a minute can look like such a gain. */
   readonly fallback: number | undefined;
-  /** The last limit that a whole minute of the process's own requests has shown: later runs start with it. */
+  /** The last limit that was shown by a whole minute of this process's requests. Later runs start with it. */
   readonly confirmed: number | undefined;
-  /** A refusal with a long wait that the process's own requests do not explain; undefined where there is none. */
+  /** A refusal with a long wait that is not explained by this process's requests; undefined where there is none. */
   readonly suspicion: Suspicion | undefined;
-  /** Number of refusals with a short wait, minus a weighted number of the requests accepted since. */
+  /** Number of refusals with a short wait, minus a weighted number of the requests that were accepted since. */
   readonly pressure: number;
 }
 
 /** A first refusal that may have been caused by another user of the key. */
 export interface Suspicion {
-  /** Requests of this process that counted at the time. */
+  /** Number of this process's requests that counted at the time. */
   readonly accepted: number;
-  /** When the wait that the service gave ends, as epoch milliseconds. */
+  /** When the wait that the service stated ends, in epoch milliseconds. */
   readonly resumesAt: number;
 }
 
 /** A refusal, with facts from the log of requests. */
 export interface Refusal {
   readonly now: number;
-  /** The process's own requests that counted when the refused one was sent. */
+  /** Number of this process's requests that counted when the refused request was sent. */
   readonly accepted: number;
-  /** The wait that the service gave, in milliseconds; undefined where it gave none. */
+  /** The wait that the service stated, in milliseconds; undefined where it stated none. */
   readonly retryAfterMs: number | undefined;
   /** When the wait ends, as epoch milliseconds. */
   readonly resumesAt: number;
-  /** When the oldest of those requests no longer counts, in milliseconds from now. */
+  /** When the oldest of the `accepted` requests stops counting, in milliseconds from now. */
   readonly turnsOverMs: number;
   /** Whether the log covers a whole minute. */
   readonly isWholeMinute: boolean;
@@ -52,29 +52,39 @@ export interface Refusal {
 /** A request that the service accepted. */
 export interface Acceptance {
   readonly now: number;
-  /** The process's own requests that were sent between the end of the last wait and this one. */
+  /** Number of this process's requests that were sent between the end of the last wait and this request. */
   readonly sinceWait: number;
 }
 
 const FIRST_PATIENCE_MS = 1000;
-/** Longest time without a test of a limit: another user of the key may have stopped. */
+/** Longest time without a test of a limit, in milliseconds: another user of the key may have stopped. */
 const MAX_PATIENCE_MS = 90_000;
-/** A trial has succeeded when its last step was not refused for a minute plus the time of a slow response. */
+/**
+ * A trial has succeeded if its last step was not refused for a minute plus the time of a slow response; milliseconds.
+ */
 const TRIAL_MS = 1.25 * MINUTE_MS;
-/** Part by which a limit is lowered that was refused although it was obeyed. */
+/** Fraction by which a limit is lowered that was refused although it was followed. */
 const LOSS = 0.05;
-/** A trial that gains more than this part is repeated at once. */
+/** A trial that gains more than this fraction is repeated at once. */
 const GAIN = 0.25;
-/** A shorter wait costs so little that single refusals teach nothing. */
+/** A wait shorter than this, in milliseconds, costs so little that a single refusal changes nothing. */
 const SHORT_WAIT_MS = 1000;
-/** Number of refusals with a short wait that change the rate, and how much each accepted request lowers their count. */
+/**
+ * Number of refusals with a short wait that changes the rate, and how much each accepted request lowers the counter.
+ */
 const MAX_PRESSURE = 3;
 const RELIEF = 0.02;
-/** A second refusal counts as caused by the limit only this soon after the first one's wait. */
+/**
+ * A second refusal is attributed to the limit only within this time after the wait of the first one, in milliseconds.
+ */
 const SUSPICION_MS = 3 * MINUTE_MS;
 
 /**
- * The initial state. @param learned the limit that an earlier run has learned; it is tested as soon as it is used up.
+ * The initial state.
+ *
+ * @param configured the limit that the user configured.
+ * @param learned the limit that an earlier run has learned. It is tested as soon as it is used up.
+ * @param now epoch milliseconds.
  */
 export function initialRate(configured: number | undefined, learned: number | undefined, now: number): Rate {
   return {
@@ -92,15 +102,15 @@ export function initialRate(configured: number | undefined, learned: number | un
   };
 }
 
-/** Whether the limit was shown by the service, not configured by the user. */
+/** Whether the limit was learned from the service, and not configured by the user. */
 export function isLearned({ limit, configured }: Rate): boolean {
   return limit !== undefined && limit !== configured;
 }
 
 /**
  * Learns from a refusal. The end of a trial shows the limit. Any other refusal may be caused by another user of the
- * key, or be a mistake of the service: a single one changes nothing. It is believed when the next refusal comes before
- * the process has sent as many requests as it had at the first one; then bursts are avoided, or the limit is lowered.
+ * key, or be a mistake of the service, so a single one changes nothing. If the next refusal comes before the process
+ * has sent as many requests as it had at the first one, bursts are avoided, or the limit is lowered.
  */
 export function afterRefusal(rate: Rate, refusal: Refusal): Rate {
   const { proven, limit, step } = rate;
@@ -124,7 +134,7 @@ export function afterRefusal(rate: Rate, refusal: Refusal): Rate {
   return afterUnexplained(rate, refusal);
 }
 
-/** When a higher limit may be tried, or the running trial continued, as epoch milliseconds; `Infinity`: never. */
+/** When a higher limit may be tried, or the running trial continued, in epoch milliseconds; `Infinity` means never. */
 export function tryAt({ limit, configured, trialAt, proven }: Rate): number {
   if (limit === undefined || limit >= (configured ?? Number.POSITIVE_INFINITY))
     return Number.POSITIVE_INFINITY;
@@ -132,7 +142,8 @@ export function tryAt({ limit, configured, trialAt, proven }: Rate): number {
 }
 
 /**
- * The next step of a trial: each step adds twice as much as the previous one, up to twice the used requests.
+ * The rate after the next step of a trial. Each step adds twice as much as the previous one, up to twice the used
+ * requests.
  *
  * @param used requests of the key that this process sent in the last minute.
  */
@@ -142,7 +153,7 @@ export function tryHigher(rate: Rate, used: number, now: number): Rate {
   return { ...rate, limit: Math.min(most, limit + step), proven, step: 2 * step, trialAt: now };
 }
 
-/** Learns from an accepted request: a suspicion is dropped, and a trial that lasts has succeeded. */
+/** Learns from an accepted request: a suspicion is dropped, and a trial that has lasted long enough has succeeded. */
 export function afterAcceptance(rate: Rate, { now, sinceWait }: Acceptance): Rate {
   let next = rate;
   if (rate.pressure > 0) next = { ...next, pressure: Math.max(0, rate.pressure - RELIEF) };
@@ -173,8 +184,8 @@ function afterUnexplained(rate: Rate, refusal: Refusal): Rate {
 }
 
 /**
- * Applies a stricter rule: bursts are avoided first if they can be the cause, otherwise the limit is lowered to what
- * was accepted.
+ * Applies a stricter rule: bursts are avoided first if they can be the cause, otherwise the limit is lowered to the
+ * number of accepted requests.
  */
 function strictly(rate: Rate, refusal: Refusal): Rate {
   const { accepted, resumesAt } = refusal;
@@ -193,7 +204,8 @@ function strictly(rate: Rate, refusal: Refusal): Rate {
 }
 
 /**
- * Whether a service refuses bursts and not a full minute: its wait is much shorter than the minute needs to turn over.
+ * Whether a service refuses bursts, and not a full minute: its wait is much shorter than the time until the requests of
+ * the last minute stop counting.
  */
 function refusesBursts({ accepted, retryAfterMs, turnsOverMs }: Refusal): boolean {
   return accepted > 0 && (retryAfterMs === undefined || 4 * retryAfterMs < turnsOverMs);

@@ -2,29 +2,29 @@ import { MINUTE_MS } from "../../core/time.js";
 
 /** A request that was sent under a quota. */
 export interface Send {
-  /** Epoch milliseconds; moved where the request is sent later than it was permitted. */
+  /** When it was sent, in epoch milliseconds. Adjusted if the request is sent later than it was permitted. */
   sentAt: number;
   /** When its response began, or its failure was known, as epoch milliseconds; undefined while it is in flight. */
   respondedAt?: number;
-  /** Whether the service refused it for the quota: refused requests do not count. */
+  /** Whether the service refused it because of the quota. Refused requests do not count. */
   isRefused?: boolean;
 }
 
 /**
- * Longest assumed time of a request's way to the service. Usually a shorter bound is known, because a response cannot
- * begin before its request has arrived.
+ * Longest assumed time of a request's way to the service, in milliseconds. Usually a shorter bound is known, because a
+ * response cannot begin before its request has arrived.
  */
 export const MAX_ARRIVAL_MS = 1000;
-/** The clocks of two machines differ by less than this in a minute. */
+/** The clocks of two machines differ by less than this within a minute, in milliseconds. */
 const CLOCK_MARGIN_MS = 25;
 
 /**
- * When one more request may be sent, so that the service sees no more than the limit in any minute, wherever the minute
- * begins: epoch milliseconds, `-Infinity` where it may be sent at once. This is safe for services that count in fixed
- * minutes, in sliding ones, or by tokens of which they save up a minute's worth.
+ * When one more request may be sent (epoch milliseconds; `-Infinity` where it may be sent at once), so that the service
+ * sees no more requests than the limit in any minute, wherever the minute begins. This is safe for services that count
+ * in fixed minutes, in sliding minutes, or with a token bucket for one minute.
  *
  * @param sends ascending by `sentAt`.
- * @param limit requests a minute; below 1: one request in `1 / limit` minutes.
+ * @param limit requests per minute; below 1 it means one request in `1 / limit` minutes.
  */
 export function freeAt(sends: readonly Send[], limit: number): number {
   const leaving = nthNewestArrival(sends, Math.max(1, Math.floor(limit)));
@@ -32,8 +32,9 @@ export function freeAt(sends: readonly Send[], limit: number): number {
 }
 
 /**
- * The nth newest of the latest arrivals. Arrivals are sorted only near the nth newest send: all newer sends arrive after
- * that one was sent, and at least one of the n newest within {@link MAX_ARRIVAL_MS} of it.
+ * The nth newest of the latest possible arrivals; undefined where there are fewer. Arrivals are sorted only near the
+ * nth newest send: all newer sends arrive after that one was sent, and at least one of the n newest arrives within
+ * {@link MAX_ARRIVAL_MS} of it.
  */
 function nthNewestArrival(sends: readonly Send[], nth: number): number | undefined {
   if (sends.length < nth) return undefined;
@@ -64,8 +65,8 @@ export function usedInMinute(sends: readonly Send[], now: number): number {
 }
 
 /**
- * Number of requests in a log that may have counted when one of them reached the service: those sent before it whose
- * minute was not over. Refused requests do not count.
+ * Number of requests in a log that may have counted when one of them reached the service: those that were sent before
+ * it within a minute. Refused requests do not count.
  */
 export function countedAt(sends: readonly Send[], send: Send): number {
   const since = send.sentAt - MINUTE_MS;
@@ -78,8 +79,8 @@ export function countedAt(sends: readonly Send[], send: Send): number {
 }
 
 /**
- * The part of a log that still counts. A send in the future shows that the clock was set back: it is dropped, because
- * otherwise all requests would wait for the clock to reach it.
+ * The part of a log that still counts. A send in the future means that the clock was set back. It is dropped, because
+ * otherwise all requests would wait until the clock reaches it.
  */
 export function recentSends(sends: readonly Send[], limit: number | undefined, now: number): Send[] {
   const since = now - spanOf(limit ?? 1) - MAX_ARRIVAL_MS;
@@ -90,7 +91,7 @@ function latestArrival({ sentAt, respondedAt = Number.POSITIVE_INFINITY }: Send)
   return Math.min(respondedAt, sentAt + MAX_ARRIVAL_MS);
 }
 
-/** Time in which the limit's requests (rounded down, at least one) may be sent. */
+/** Milliseconds in which the limit's requests (rounded down, at least one) may be sent. */
 function spanOf(limit: number): number {
   return MINUTE_MS / Math.min(1, limit) + CLOCK_MARGIN_MS;
 }

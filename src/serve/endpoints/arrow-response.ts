@@ -8,10 +8,10 @@ import {
 } from "../../arrow/stream/kline-stream.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
 
-/** Pieces that are smaller are sent together: many pieces of a stream are a few bytes. */
+/** Smaller pieces are sent together: many pieces of a stream have only a few bytes. */
 const PIECE_BYTES = 16 * 1024;
 
-/** A table that is not yet sent as an Arrow IPC stream. */
+/** A table that is sent as an Arrow IPC stream. */
 export class ArrowResponse {
   /** Rows of the whole table; undefined where they are not known before it is read. */
   readonly rows: number | undefined;
@@ -29,30 +29,33 @@ export class ArrowResponse {
     this.byteLength = byteLength;
   }
 
-  /** A table whose batches are made as the client reads. @param batches at least one. */
+  /** A table whose batches are computed while the client reads. @param batches at least one. */
   static ofBatches(batches: AsyncIterable<RecordBatch>, rows?: number): Promise<ArrowResponse> {
     return ArrowResponse.#begun(batchesToIpc(batches, "stream"), rows);
   }
 
-  /** Bars that are in memory. */
+  /** A response with bars that are already in memory. */
   static ofRuns(runs: readonly KlineRun[], facts: StreamFacts): ArrowResponse {
     const stream: KlineStream = klineStream(runs, facts);
     const rows = runs.reduce((sum, { start, end }) => sum + end - start, 0);
     return new ArrowResponse(stream.pieces(), rows, stream.byteLength);
   }
 
-  /** Bars that are read as the client reads. */
+  /** A response with bars that are read from the lake while the client reads. */
   static ofBlocks(blocks: AsyncIterable<readonly KlineRun[]>, facts: StreamFacts): Promise<ArrowResponse> {
     return ArrowResponse.#begun(klineStreamPieces(blocks, facts));
   }
 
-  /** Makes the first piece, so that what cannot be read fails before the response begins. */
+  /** Makes the first piece, so that a failing read fails before the response begins. */
   static async #begun(pieces: AsyncGenerator<Uint8Array>, rows?: number): Promise<ArrowResponse> {
     const { value: first } = await pieces.next();
     return new ArrowResponse(joined(first as Uint8Array, pieces), rows);
   }
 
-  /** The stream in pieces; one that fails ends with an incomplete message, so that no reader accepts it as whole. */
+  /**
+   * The stream in pieces. A stream that fails ends with an incomplete message, so that no reader accepts it as
+   * complete.
+   */
   async *pieces(): AsyncGenerator<Uint8Array> {
     let small: Uint8Array[] = [];
     let bytes = 0;
@@ -69,7 +72,7 @@ export class ArrowResponse {
     if (small.length > 0) yield Buffer.concat(small);
   }
 
-  /** The whole stream. */
+  /** The whole stream in one buffer. */
   async bytes(): Promise<Buffer> {
     const pieces: Uint8Array[] = [];
     for await (const piece of this.#pieces) pieces.push(piece);
@@ -77,7 +80,7 @@ export class ArrowResponse {
   }
 }
 
-/** The batches of a table that has one. */
+/** The batches of a table with a single batch. */
 export async function* only(batch: RecordBatch): AsyncGenerator<RecordBatch> {
   yield batch;
 }

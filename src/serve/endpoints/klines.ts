@@ -26,10 +26,10 @@ import { type EndpointHandler, KlineResponse, TextResponse } from "./response.js
 
 const EPOCH = parseTradingDate("1970-01-01");
 const NO_TIME: TimeRange = { start: 0, end: 0 };
-/** Most bars of a trading day that a symbol can have. */
+/** Most minute bars that a symbol can have on a trading day. */
 const MOST_MINUTES = Math.max(...Object.values(SESSION_HOURS).map(({ barsPerDay }) => barsPerDay));
 
-/** A request's window, both ends inclusive, as a range, end exclusive. */
+/** The window of a request, both ends inclusive, as a range with an exclusive end. */
 function rangeOfWindow(startTime: number | undefined, endTime: number | undefined): TimeRange {
   const start = Math.max(startTime ?? ALL_TIME.start, ALL_TIME.start);
   const end = Math.min((endTime ?? ALL_TIME.end) + 1, ALL_TIME.end);
@@ -120,7 +120,7 @@ function exFactorsArrow(
   return ArrowResponse.ofBatches(only(batch), rows.length);
 }
 
-/** Minutes of one symbol on its region's latest trading day: `GET /v1/klines/intraday`. */
+/** Minutes of one symbol on the latest trading day of its region: `GET /v1/klines/intraday`. */
 export const serveIntraday: EndpointHandler = async (view, { query, format }) => {
   const asked = parseParameters(PARAMETERS.intraday, query);
   (await view.scope()).checkSymbols([asked.symbol]);
@@ -137,7 +137,7 @@ export const serveIntraday: EndpointHandler = async (view, { query, format }) =>
   return klinesOfOne(view, request, { format, period: asked.period });
 };
 
-/** Minutes of several symbols on their regions' latest trading days: `GET /v1/klines/intraday/batch`. */
+/** Minutes of several symbols on the latest trading days of their regions: `GET /v1/klines/intraday/batch`. */
 export const serveIntradayBatch: EndpointHandler = async (view, { query, format }) => {
   const asked = parseParameters(PARAMETERS.intradayBatch, query);
   (await view.scope()).checkSymbols(asked.symbols);
@@ -154,7 +154,9 @@ export const serveIntradayBatch: EndpointHandler = async (view, { query, format 
   return klinesOf(view, request, { format, period: asked.period }, MOST_MINUTES);
 };
 
-/** Minutes of universes' members on their regions' latest trading days: `GET /v1/klines/intraday/universe`. */
+/**
+ * Minutes of the members of universes on the latest trading days of their regions: `GET /v1/klines/intraday/universe`.
+ */
 export const serveIntradayUniverse: EndpointHandler = async (view, { query, format }) => {
   const asked = parseParameters(PARAMETERS.intradayUniverse, query);
   (await view.scope()).checkUniverses(asked.universes);
@@ -179,7 +181,7 @@ interface Form {
   readonly period: Period;
 }
 
-/** The bars of several symbols, in blocks where they are many. @param most most bars that a symbol can have. */
+/** The bars of several symbols, in blocks where there are many. @param most most bars that a symbol can have. */
 async function klinesOf(
   view: LakeView,
   request: KlinesRequest,
@@ -211,7 +213,7 @@ async function klinesOfOne(
     : KlineResponse.of(runs, "single");
 }
 
-/** The facts of an Arrow stream about its bars: their symbols, the meaning of the numbers, and their origin. */
+/** The facts about the bars in an Arrow stream: symbols, meaning of the numbers, and origin. */
 async function streamFacts(
   view: LakeView,
   { symbols, series, adjustment }: KlinesRequest,
@@ -227,7 +229,9 @@ async function streamFacts(
   return { symbols: runs?.map(({ symbol }) => symbol) ?? symbols, metadata };
 }
 
-/** @throws {RequestError} where there is no run, because the lake does not know the symbol. */
+/**
+ * Returns the runs of a symbol. @throws {RequestError} where there is none, because the lake does not know the symbol.
+ */
 function known(runs: readonly KlineRun[], symbol: string): readonly KlineRun[] {
   if (runs.length > 0) return runs;
   throw new RequestError("SYMBOL_NOT_FOUND", `symbol ${JSON.stringify(symbol.slice(0, 64))} is not known`);

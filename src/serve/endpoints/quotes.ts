@@ -17,13 +17,13 @@ import type { Calendars } from "../read/load-calendars.js";
 import { EXT_TYPE, REFERENCE_TABLES } from "../read/reference-data.js";
 import { type EndpointHandler, TextResponse } from "./response.js";
 
-/** The tables that quotes follow from. */
+/** The tables from which quotes are derived. */
 export const QUOTE_TABLES = [BARS_1D, BARS_1M, TRADING_DAYS, ...REFERENCE_TABLES];
-/** Rows that take as much memory as one quote: its objects and their garbage. */
+/** Number of rows that take as much memory as one quote with its temporary objects. */
 const ROWS_OF_A_QUOTE = 100;
 
 /**
- * `POST` and `GET /v1/quotes`: made from each symbol's newest bars; a symbol without bars is left out.
+ * `POST` and `GET /v1/quotes`: quotes are made from each symbol's newest bars. A symbol without bars is left out.
  *
  * @param read reads the bars.
  */
@@ -83,7 +83,10 @@ export async function quoteTexts(
   return texts;
 }
 
-/** The cached quotes of each region, as they are now. In a replay they change with each minute, and none are cached. */
+/**
+ * The cached quotes of each region at the time of the request. In a replay quotes change with each minute, so none are
+ * cached.
+ */
 async function cachedTexts(
   { version, now, quoteTexts: all }: LakeView,
   dates: Dates,
@@ -102,7 +105,7 @@ async function cachedTexts(
 interface MadeQuote {
   /** Undefined where there are no bars. */
   readonly text: string | undefined;
-  /** Whether it is of the time of the request. */
+  /** Whether it depends on the time of the request. */
   readonly isTimed: boolean;
 }
 
@@ -140,7 +143,7 @@ function once<T>(values: Map<string, T>, key: string, make: () => T): T {
   return made;
 }
 
-/** Cached dates and closing times: computing them is slow, and the bars of a universe share a few timestamps. */
+/** Caches dates and closing times: computing them is slow, and the bars of a universe share a few timestamps. */
 class Dates {
   readonly now: number;
   readonly #calendars: Calendars;
@@ -154,7 +157,7 @@ class Dates {
     this.#calendars = calendars;
   }
 
-  /** What a region's market does now. */
+  /** The state of a region's market at the time of the request. */
   statusOf(region: Region): SessionStatus {
     const isOpen = (date: TradingDate): boolean => this.#calendars[region].isOpen(date);
     return once(this.#statuses, region, () => sessionStatus(region, this.now, isOpen));
@@ -183,7 +186,7 @@ class Dates {
     );
   }
 
-  /** The start of the first day of a region that is not final yet. */
+  /** The start of the first day of a region that is not final yet, in epoch milliseconds. */
   finalEnd(region: Region): number {
     return once(this.#instants, region, () => finalEnd(region, this.now));
   }
@@ -192,13 +195,14 @@ class Dates {
 interface QuoteFacts {
   readonly bar: LastBar;
   readonly timestamp: number;
-  /** Undefined where neither the bar nor the session before has it. */
+  /** Undefined where neither the bar nor the previous session has it. */
   readonly prevClose: number | undefined;
 }
 
 /**
- * Uses the daily bar once the day is final, otherwise the minutes. The quote's time is that of the last minute, or the
- * close. The previous close is the bar's own, else the close of the session before: an older bar has another day's.
+ * Makes a quote from the daily bar once the day is final, otherwise from the minutes. The quote's time is that of the
+ * last minute, or the close. The previous close is the one in the bar, else the close of the previous session; a bar
+ * older than that session is not used for it.
  */
 function quoteFacts(region: Region, { daily, minutes }: QuoteBars, dates: Dates): QuoteFacts | undefined {
   const newest = daily.at(-1);
@@ -255,7 +259,10 @@ function ratio(part: number, whole: unknown): number | undefined {
 const INTEGERS: ReadonlySet<string> = new Set(["timestamp", "volume"]);
 const quoteText = (one: Quote): string => jsonText(one, (member) => !INTEGERS.has(member));
 
-/** Whether a bar is what services give for a day on which a symbol was suspended: prices of 0, and no trade. */
+/**
+ * Whether a bar has the form in which services deliver a day on which a symbol was suspended: prices of 0, and no
+ * trade.
+ */
 function isSuspended({ open, high, low, volume }: LastBar): boolean {
   return volume === 0 && open === 0 && high === 0 && low === 0;
 }

@@ -45,7 +45,7 @@ const DOUBLES: ReadonlySet<string> = new Set(
   INSTRUMENT_EXT.filter(({ type }) => type === "double").map(({ name }) => name),
 );
 
-/** Instruments in the form that the client accepts. @param more members in addition to `data`; a table has none. */
+/** Instruments in the format that the client accepts. @param more members in addition to `data`; a table has none. */
 async function instrumentsBody(
   view: LakeView,
   format: BodyFormat,
@@ -94,7 +94,10 @@ export const serveUniversesBatch: EndpointHandler = async (view, { body }) => {
   return { data: Object.fromEntries(details) };
 };
 
-/** `GET /v1/exchanges`: a key that is limited to universes sees their exchanges, and counts of what it may request. */
+/**
+ * `GET /v1/exchanges`: for a key that is limited to universes, only their exchanges, with counts of what it may
+ * request.
+ */
 export const serveExchanges: EndpointHandler = async (view) => {
   const [scope, { exchanges, instruments }] = [await view.scope(), await view.reference()];
   if (scope.isWhole) return { data: [...exchanges.values()] };

@@ -12,11 +12,11 @@ export interface Asked {
   readonly body: unknown;
   /** Parameters of the path, decoded. */
   readonly path: Readonly<Record<string, string>>;
-  /** The form that the client accepts; an endpoint without a table always responds with JSON. */
+  /** The format that the client accepts. An endpoint without a table always responds with JSON. */
   readonly format: BodyFormat;
 }
 
-/** Bars that are not yet encoded as a body: all of them, or blocks of symbols that are read as the client reads. */
+/** Bars to encode as a body: all of them, or blocks of symbols that are read while the client reads. */
 export class KlineResponse {
   #first: readonly KlineRun[];
   readonly #rest: AsyncIterator<readonly KlineRun[]> | undefined;
@@ -36,20 +36,20 @@ export class KlineResponse {
     return new KlineResponse(runs, undefined, shape);
   }
 
-  /** Reads the first block, so that what cannot be read fails before the response begins. */
+  /** Reads the first block, so that a failing read fails before the response begins. */
   static async ofBlocks(blocks: AsyncGenerator<readonly KlineRun[]>): Promise<KlineResponse> {
     const { value: first } = await blocks.next();
     return new KlineResponse(first ?? [], blocks, "map");
   }
 
-  /** Rows of the whole body; undefined where it has more blocks. */
+  /** Number of rows of the whole body; undefined where there are more blocks. */
   get rows(): number | undefined {
     return this.#rest === undefined
       ? this.#first.reduce((sum, { start, end }) => sum + end - start, 0)
       : undefined;
   }
 
-  /** The whole body, of one block. @throws {RangeError} for a value that JSON cannot represent. */
+  /** The whole body, for a response of one block. @throws {RangeError} for a value that JSON cannot represent. */
   bytes(): Uint8Array {
     return encodeRuns(this.#first, this.#shape);
   }
@@ -68,7 +68,7 @@ export class KlineResponse {
   }
 }
 
-/** A body in pieces that are made as the client reads. */
+/** A body in pieces that are made while the client reads. */
 export class StreamedResponse {
   readonly pieces: () => AsyncGenerator<string>;
 
@@ -76,7 +76,7 @@ export class StreamedResponse {
     this.pieces = pieces;
   }
 
-  /** Makes the first piece, so that what cannot be read fails before the response begins. */
+  /** Makes the first piece, so that a failing read fails before the response begins. */
   static async of(pieces: AsyncGenerator<string>): Promise<StreamedResponse> {
     const { value: first } = await pieces.next();
     return new StreamedResponse(() => joined(first ?? "", pieces));
@@ -88,7 +88,7 @@ async function* joined(first: string, rest: AsyncGenerator<string>): AsyncGenera
   yield* rest;
 }
 
-/** An encoded body. Each of its many small objects can be freed as soon as its text exists. */
+/** A body that is already encoded, so that the many small objects that it was made from can be freed. */
 export class TextResponse {
   /** JSON. */
   readonly text: string;
@@ -99,7 +99,7 @@ export class TextResponse {
 }
 
 /**
- * Handles the requests of one endpoint. Returns an object to be written as JSON, its text, bars, or a table for Arrow.
+ * Handles the requests of one endpoint. Returns an object to encode as JSON, JSON text, bars, or a table for Arrow.
  *
  * @throws {ParameterError} for a parameter that breaks a rule.
  * @throws {RequestError} for a request that cannot be served.

@@ -40,15 +40,16 @@ const OWN: readonly string[] = ["symbol", "period_end", "announce_date", "first_
 const FIRST_DATE = "0000-00-00";
 const LAST_DATE = "9999-99-99";
 
-/** Symbols that are read at once: what their statements take as objects is bounded, however many are requested. */
+/** Number of symbols whose statements are read at the same time. It limits memory, however many are requested. */
 const BLOCK_SYMBOLS = 200;
-/** Rows of bars that take as much memory as the statements of a symbol: twenty years of quarters. */
+/** Number of bars that take as much memory as the statements of a symbol: twenty years of quarters. */
 const ROWS_OF_A_SYMBOL = 1200;
 
 /**
  * The newest version of each period's statement, ascending by period; an unknown symbol is left out.
  *
- * @throws {RequestError} where the lake has never had the table: an empty response would say that no symbol has statements.
+ * @throws {RequestError} where the lake has never had the table. An empty response would mean that no symbol has
+ *   statements.
  */
 async function statements(
   view: LakeView,
@@ -67,7 +68,7 @@ async function statements(
   return StreamedResponse.of(statementPieces(view, table, asked));
 }
 
-/** Whether a table has ever landed, or has records that are derived. */
+/** Whether a table has ever landed, or its records can be derived. */
 async function isOffered(view: LakeView, table: TableSchema): Promise<boolean> {
   if ((await view.version.snapshot(table)).version >= 0) return true;
   return table === SHARES && canDeriveShares((await view.reference()).instruments.values());
@@ -111,7 +112,7 @@ async function* statementBatches(
   }
 }
 
-/** The body in pieces, each with the statements of a block of symbols. */
+/** The body in pieces, each with the statements of one block of symbols. */
 async function* statementPieces(
   view: LakeView,
   table: TableSchema,
@@ -134,7 +135,7 @@ async function* statementPieces(
   yield "}}";
 }
 
-/** The symbols with statements, or that the lake knows otherwise, in their order. */
+/** The symbols that have statements or are otherwise known to the lake, in their order. */
 async function knownSymbols(
   view: LakeView,
   table: TableSchema,
@@ -148,7 +149,7 @@ async function knownSymbols(
   return symbols.filter((symbol) => isKnown(symbol) || landed.has(symbol));
 }
 
-/** The records of each symbol: those of the table, and of shares those that are derived where the table has none. */
+/** The records of each symbol in the table. For numbers of shares, records are derived where the table has none. */
 async function readRecords(
   view: LakeView,
   table: TableSchema,
@@ -175,7 +176,7 @@ async function landedRecords(
   const fields = snapshot.columns.map((c) => c.name).filter((name) => !OWN.includes(name));
   const rows = await view.version.query(async (session) => {
     const relation = await view.version.relation(session, snapshot, files);
-    // Dates are compared as texts, so that a year outside DATE's range is no error.
+    // Dates are compared as texts, so that a year outside the range of DATE is not an error.
     const sql = `WITH ${requestedSql("$requested")}
       SELECT symbol, CAST(period_end AS VARCHAR) AS period_end, CAST(announce_date AS VARCHAR) AS announce_date,
         ${fields.map(ident).join(", ")}

@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import type { FastifyInstance, FastifyReply } from "fastify";
 
-/** Shorter bodies fit into one packet without compression. */
+/** Bodies below this number of bytes are not compressed: they fit into one packet. */
 const LEAST_BYTES = 1400;
 /** The fastest level: K-lines shrink to a third. The best level takes ten times as long to save another tenth. */
 const LEVEL = 1;
@@ -14,14 +14,14 @@ interface Coding {
   readonly pieces: () => Transform;
 }
 
-/** What `node:zlib` has from Node 22.15 on; the types are those of the oldest Node that is supported. */
+/** The functions that `node:zlib` has since Node 22.15. The installed types are those of the oldest supported Node. */
 interface Zstd {
   readonly zstdCompress: typeof zlib.brotliCompress;
   readonly createZstdCompress: typeof zlib.createBrotliCompress;
   readonly constants: { readonly ZSTD_c_compressionLevel: number };
 }
 
-/** The codings that this Node has, by name, those first that take less time. */
+/** The codings that this Node supports, by name, the fastest first. */
 export const CODINGS: ReadonlyMap<string, Coding> = new Map([...zstdOf(zlib), ["gzip", gzipCoding()]]);
 
 function gzipCoding(): Coding {
@@ -52,7 +52,7 @@ export function addCompression(app: FastifyInstance): void {
     void reply.header("content-encoding", name);
     if (!isWhole) {
       void reply.removeHeader("content-length");
-      // An aborted body destroys the compressed stream, and with it the connection.
+      // When the body is aborted, the compressed stream is destroyed, and with it the connection.
       return pipeline(payload as Readable, coding.pieces(), () => {});
     }
     const body = await coding.whole(payload);
@@ -61,15 +61,18 @@ export function addCompression(app: FastifyInstance): void {
   });
 }
 
-/** Adds a header of the request to those that the response depends on. */
+/** Adds a header of the request to the `vary` header of the response. */
 export function varyBy(reply: FastifyReply, header: string): void {
   const said = reply.getHeader("vary");
   void reply.header("vary", said === undefined ? header : `${String(said)}, ${header}`);
 }
 
 /**
- * The coding that an `accept-encoding` header asks for (RFC 9110): of the greatest weight above 0, and of several with
- * the same one the first of those that are offered. `*` means gzip, which every client decodes that decodes anything.
+ * The coding to use for an `accept-encoding` header (RFC 9110): the one with the greatest weight above 0; of several
+ * with the same weight, the first one that is offered. `*` selects gzip, which every client that decodes anything can
+ * decode.
+ *
+ * @returns undefined where the body is not to be compressed.
  */
 export function acceptedCoding(
   header: string | string[] | undefined,

@@ -2,9 +2,9 @@ import type { ServerResponse } from "node:http";
 import type { FastifyInstance } from "fastify";
 
 /**
- * Ends keep-alive connections after their last response: else closing would wait for the clients to close them. Node
- * counts a connection as idle as soon as its response is written, and would cut off what the network has not taken yet.
- * So idle connections are only ended while no response is in that state.
+ * Ends keep-alive connections after their last response; otherwise closing the service would wait for the clients to
+ * close them. Node counts a connection as idle as soon as its response is written, even if the network has not taken
+ * all of it. So idle connections are ended only while no response is in that state.
  */
 export function addConnectionDraining(app: FastifyInstance): void {
   const { server } = app;
@@ -29,7 +29,7 @@ export function addConnectionDraining(app: FastifyInstance): void {
   });
 }
 
-/** Whether a response is written and not sent yet. */
+/** Whether a response is written but not completely sent. */
 function isBeingSent({ writableEnded, writableFinished }: ServerResponse): boolean {
   return writableEnded && !writableFinished;
 }

@@ -7,7 +7,10 @@ const EXPOSED = ["etag", "retry-after", "x-replay-time", "x-request-id"];
 /** Seconds for which a browser caches the response to a preflight: Chromium's limit. */
 const MAX_AGE_S = 7200;
 
-/** Permits pages of other origins to call the service. Adds nothing without origins: browsers then refuse the calls. */
+/**
+ * Permits pages of other origins to call the service. Without origins it adds nothing, so that browsers block such
+ * calls.
+ */
 export async function addCors(app: FastifyInstance, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return;
   await app.register(cors, {

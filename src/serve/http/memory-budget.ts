@@ -1,6 +1,9 @@
-/** Responses of more rows have a separate budget and queue, so that they do not delay short ones. */
+/** Responses with more rows have a separate budget and queue, so that they do not delay short ones. */
 const SHORT_ROWS = 50_000;
-/** Rows of the responses in flight, about 90 bytes each. The long budget fits one response of the largest size. */
+/**
+ * Rows of the responses in flight, at about 90 bytes each. The long budget has space for one response of the largest
+ * size.
+ */
 const SHORT_BUDGET_ROWS = 500_000;
 const LONG_BUDGET_ROWS = 1_200_000;
 
@@ -14,19 +17,21 @@ export class MemoryBudgets {
   }
 }
 
-/** Limits the rows of responses in flight. Requests beyond the limit wait, first come, first served. */
+/** Limits the total rows of responses in flight. Requests beyond the limit wait in order of arrival. */
 export class MemoryBudget {
   readonly #rows: number;
   readonly #waiting: { readonly rows: number; readonly grant: () => void }[] = [];
   #used = 0;
 
-  /** @param rows limit for all responses together; a larger single response counts as this many. */
+  /**
+   * @param rows limit for all responses together. A response that is larger than the limit counts as this many rows.
+   */
   constructor(rows: number) {
     this.#rows = rows;
   }
 
   /**
-   * Waits until the budget has enough rows.
+   * Waits until the budget has this number of rows free, and acquires them.
    *
    * @returns a function that releases the rows.
    * @throws the signal's reason if it aborts while waiting.

@@ -6,18 +6,21 @@ import { type KlineResponse, StreamedResponse } from "../endpoints/response.js";
 import type { Reading } from "../read/lake-reader.js";
 import type { MemoryBudgets } from "./memory-budget.js";
 
-/** Responses of at most this many rows are sent whole, with a content length. */
+/** Responses with at most this many rows are sent in one piece, with a content length. */
 const ROWS_AT_ONCE = 16_384;
 
-/** Bytes of a body that may wait for a connection: less would mean a system call for each column of an Arrow batch. */
+/**
+ * Bytes of a body that may be buffered for a connection. With less, each column of an Arrow batch would take a system
+ * call.
+ */
 export const PENDING_BYTES = 512 * 1024;
 
 /** Milliseconds after which a client that reads nothing of its response is disconnected. */
 const STALLED_MS = 30_000;
 
 /**
- * The abort signal and memory permit of a request. They end when the response is sent, the client disconnects, or the
- * time is up. A client that has not read the whole response by then is disconnected.
+ * The abort signal and memory permit of a request. Both end when the response is sent, the client disconnects, or the
+ * timeout passes. A client that has not read the whole response by then is disconnected.
  */
 export function requestLifetime(
   raw: ServerResponse,
@@ -41,7 +44,7 @@ export function requestLifetime(
   return {
     signal,
     async acquireMemory(rows) {
-      // A request acquires at most one permit: two requests that each wait for a second one would deadlock.
+      // A request acquires at most one permit. Two requests that each hold one and wait for another would deadlock.
       if (hasAcquired) return;
       hasAcquired = true;
       const permit = await budgets.of(rows).acquire(rows, signal);
@@ -51,7 +54,7 @@ export function requestLifetime(
   };
 }
 
-/** The body of a reply: whole if it has few bars, else in pieces as the client reads them. */
+/** The body of a reply: in one piece if it has few bars, else in pieces while the client reads them. */
 export async function bodyOf(
   reply: FastifyReply,
   response: ArrowResponse | KlineResponse | StreamedResponse,

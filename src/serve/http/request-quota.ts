@@ -6,18 +6,21 @@ const MINUTE_MS = 60_000;
 
 /** Counts the requests of each key over the last minute. */
 export interface RequestQuota {
-  /** Counts a request. @returns 0, or the milliseconds to wait where the key's quota is used up. */
+  /** Counts a request. @returns 0, or the number of milliseconds to wait where the key's quota is used up. */
   take(caller: string, now: number, requestsPerMinute: number): number | Promise<number>;
-  /** Gives up what it shares with others. @default nothing */
+  /** Releases what the counter shares with other processes. @default nothing is shared */
   close?(): Promise<void>;
 }
 
-/** A count that asks nobody. */
+/** A counter that needs no other process, and so responds immediately. */
 export interface LocalQuota extends RequestQuota {
   take(caller: string, now: number, requestsPerMinute: number): number;
 }
 
-/** A quota of requests per key in any minute, of this process alone; a refused request does not count. */
+/**
+ * A quota of requests for each key in any period of one minute, counted in this process only. A refused request does
+ * not count.
+ */
 export function requestQuota(): LocalQuota {
   const taken = new Map<string, number[]>();
   return {
@@ -37,7 +40,7 @@ export function requestQuota(): LocalQuota {
 /**
  * Counts a request of a caller.
  *
- * @param permitted requests in any minute of a caller that has no separate limit. @default unlimited
+ * @param permitted the number of requests in any minute for a caller without a separate limit. @default unlimited
  * @throws {RequestError} RATE_LIMITED where the quota is used up.
  */
 export async function countRequest(

@@ -19,8 +19,8 @@ const TABLES_OF: Readonly<Record<(typeof ENDPOINTS)[EndpointName]["group"], read
 };
 
 /**
- * The strong validator of a response that depends only on the request, the lake and the key's permissions; undefined
- * where it also depends on the time of day, as a quote does.
+ * The strong validator (ETag) of a response that depends only on the request, the lake and the key's permissions;
+ * undefined where the response also depends on the time of day, as a quote does.
  */
 export async function responseTag(
   { name, url, format }: { readonly name: EndpointName; readonly url: string; readonly format: BodyFormat },
@@ -46,7 +46,7 @@ function stateOf({ table, version, metaData }: Snapshot): readonly unknown[] {
   return [table.name, metaData?.id, version];
 }
 
-/** Whether an `if-none-match` header names a tag. Weak and strong tags compare as equal here (RFC 9110). */
+/** Whether an `if-none-match` header contains a tag. Weak and strong tags are compared as equal here (RFC 9110). */
 export function namesTag(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;
   return header.split(",").some((one) => ["*", tag].includes(one.trim().replace(/^W\//, "")));

@@ -33,7 +33,7 @@ import { STREAM_PATHS } from "../stream/stream-message.js";
 
 import { PUBLIC_PATHS } from "./public-pages.js";
 
-/** The handlers of the endpoints that read the lake in the same way, whether it is replayed or not. */
+/** The handlers of the endpoints that read the lake in the same way with and without a replay. */
 const HANDLERS: Readonly<Record<Exclude<EndpointName, "quotes" | "quotesOf">, EndpointHandler>> = {
   intraday: serveIntraday,
   intradayUniverse: serveIntradayUniverse,
@@ -76,7 +76,7 @@ const PATHS = [...Object.values(ENDPOINTS), ...DEPTH, ...PUBLIC, ...STREAMS, ...
   }),
 );
 
-/** The methods that a path supports; empty for an unknown path. Every path with GET has HEAD, too. */
+/** The methods that a path supports; empty for an unknown path. Every path with GET also has HEAD. */
 export function methodsOf(path: string): string[] {
   const exact = PATHS.filter((one) => one.path === path);
   const found = exact.length > 0 ? exact : PATHS.filter(({ pattern }) => pattern.test(path));

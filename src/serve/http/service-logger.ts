@@ -1,4 +1,4 @@
-/** The service's log; a pino logger fits. */
+/** The log of a service. A pino logger has these methods. */
 export interface ServiceLogger {
   info(facts: object, message: string): void;
   error(facts: object, message: string): void;

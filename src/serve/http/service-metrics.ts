@@ -10,7 +10,7 @@ export interface ServiceMetrics {
   /** Counts the response to a handshake of the stream. */
   countStream(endpoint: string, status: number): void;
   openStream(): void;
-  /** @param quotes quotes that were pushed to the connection. */
+  /** @param quotes number of quotes that were sent on the connection. */
   closeStream(quotes: number): void;
 }
 

@@ -44,7 +44,7 @@ export interface ServiceOptions extends Pick<ReaderOptions, "segments"> {
   readonly port: number;
   /** Keys that requests may carry in `x-api-key`. */
   readonly keys: KeyRing;
-  /** The time of limits and, unless the lake is replayed, of responses. `sleep` is by default that of the machine. */
+  /** The time of limits and, without a replay, of responses. @default for `sleep`: the machine's clock */
   readonly clock: Pick<Clock, "now"> & Partial<Clock>;
   /** Serves the lake as it was seen at the time of a clock. @default the newest state */
   readonly replay?: Replay;
@@ -54,13 +54,13 @@ export interface ServiceOptions extends Pick<ReaderOptions, "segments"> {
   readonly logger?: ServiceLogger;
   /** Requests that a key may make in any minute, unless the key has its own limit. @default unlimited */
   readonly maxRequestsPerMinute?: number;
-  /** Counts the requests of the keys; the service closes it. @default this process counts its own */
+  /** Counts the requests of the keys; the service closes it. @default counts those of this process */
   readonly quota?: RequestQuota;
-  /** Most symbols of one request, unless the key has its own limit. @default no limit but that of the URL and body */
+  /** Most symbols of one request, unless the key has its own limit. @default the length of URL and body limits them */
   readonly maxSymbols?: number;
   /** Origins whose pages may call the service from a browser; `*` is every origin. @default none */
   readonly corsOrigins?: readonly string[];
-  /** Requests that query the lake at the same time; the others wait. @default 3: one thread remains free for files */
+  /** Most requests that query the lake at the same time; the others wait. @default 3: one thread is left for files */
   readonly connections?: number;
   /** Threads that DuckDB may use. @default the machine's cores */
   readonly threads?: number;
@@ -77,23 +77,23 @@ export interface ServiceOptions extends Pick<ReaderOptions, "segments"> {
 export interface Service {
   readonly url: string;
   readonly port: number;
-  /** Accepts no more requests, finishes the running ones, and releases all resources. */
+  /** Accepts no more requests, finishes the requests in flight, and releases all resources. */
   close(): Promise<void>;
 }
 
 const MAX_BODY_BYTES = 1024 * 1024;
-/** Some 12,000 symbols; lists that are longer fit into the body of a POST. */
+/** Enough for about 12,000 symbols. Longer lists fit into the body of a POST. */
 const MAX_URL_LENGTH = 128 * 1024;
 const REQUEST_TIMEOUT_MS = 120_000;
-/** Memory of all queries together; queries that need more spill to disk. */
+/** Memory of all queries together. Queries that need more spill to disk. */
 const QUERY_MEMORY = "256MB";
 
 /**
  * Serves the interface from a lake. Every request sees the newest commit of each table at the time of the request, or
  * all tables at the same point in time.
  *
- * @throws {LakeError} where the lake cannot be read, or does not have the version; {@link BarlakeError} where it cannot
- *   listen on the address.
+ * @throws {LakeError} where the lake cannot be read, or does not have the version; {@link BarlakeError} where the
+ *   service cannot listen on the address.
  */
 export async function startService(lake: Lake, options: ServiceOptions): Promise<Service> {
   const pool = await SessionPool.open(options.connections ?? 3, {
@@ -166,7 +166,7 @@ async function makeApp(reader: LakeReader, options: ServiceOptions): Promise<Fas
   });
   const callers: Callers = new WeakMap();
   const budgets = new MemoryBudgets();
-  // Before the checks: a browser's preflight has no key, and a refusal too needs the headers to be readable there.
+  // CORS comes before the checks: a preflight has no key, and a page can read an error only with these headers.
   await addCors(app, options.corsOrigins ?? []);
   const quota = options.quota ?? requestQuota();
   const takeQuota = (caller: Caller): Promise<void> =>
@@ -254,7 +254,7 @@ function addEndpoint(
       if (response instanceof KlineResponse) void reply.header("link", ARROW_LINK);
       void reply.type(isArrow ? ARROW_STREAM : "application/json; charset=utf-8");
       if (response instanceof TextResponse) return response.text;
-      // The framework would read the whole body of a HEAD, only to drop it.
+      // The framework would read the whole body of a HEAD response and then drop it.
       if (request.method === "HEAD") return Readable.from([]);
       return bodyOf(reply, response, (err) =>
         logger?.error({ requestId: request.id, path, err }, "response broken off"),
@@ -276,7 +276,7 @@ function addChecks(
       throw new RequestError("INVALID_PARAMETER", `URL is longer than ${MAX_URL_LENGTH} characters`);
     }
     const { url } = request.routeOptions;
-    // Refuses unknown paths and methods before the body is read, also without a valid key.
+    // Unknown paths and methods are refused before the body is read, even without a valid key.
     if (url === undefined) refusePath(request, reply);
     if (PUBLIC_PATHS.has(url)) return;
     const header = request.headers[API_KEY_HEADER];

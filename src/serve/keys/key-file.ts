@@ -12,10 +12,10 @@ import { type LeaseKind, Leases, type OwnLease } from "../../lease/leases.js";
 import { ownerShape, thisProcess } from "../../lease/owner.js";
 import { type KeyRecord, type KeyStore, keysText, parseKeys } from "./key-records.js";
 
-/** How long a command waits for the changes of others, which may have a slow disk. */
+/** How long a command waits for changes by other commands, in milliseconds: their disk may be slow. */
 const PATIENCE_MS = 120_000;
 
-/** Keys in a file, for the eyes of its owner only. */
+/** A store of keys in a file that only its owner can read. */
 export function keyFile(path: string): KeyStore {
   return {
     location: path,
@@ -42,7 +42,7 @@ async function stampOf(path: string): Promise<string> {
 
 const changeShape = z.object({ ...ownerShape.shape, since: z.number(), id: z.string() });
 type Change = z.infer<typeof changeShape>;
-/** A command that was suspended during a change continues with it: a running process counts as alive. */
+/** A command that was suspended during a change continues with it later, so a running process counts as alive. */
 const CHANGE: LeaseKind<Change> = {
   content: changeShape,
   ownerOf: (content) => content,
@@ -50,7 +50,7 @@ const CHANGE: LeaseKind<Change> = {
   trustsProcess: true,
 };
 
-/** Replaces the whole file; only one process does so at a time. */
+/** Replaces the whole file. Only one process does this at a time. */
 async function change(path: string, make: (keys: readonly KeyRecord[]) => KeyRecord[]): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const store = folderLeases(`${path}.changes`, { isPrivate: true });
@@ -74,7 +74,7 @@ async function change(path: string, make: (keys: readonly KeyRecord[]) => KeyRec
   }
 }
 
-/** Waits until no other command changes the file. */
+/** Waits until no other command changes the file, and leases it. */
 async function turnOf(path: string, store: LeaseStore): Promise<OwnLease> {
   const end = ticksOf(systemClock) + PATIENCE_MS;
   const content = { ...thisProcess(), since: systemClock.now(), id: randomUUID() };

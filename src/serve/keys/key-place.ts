@@ -6,12 +6,13 @@ import { type KeyRecord, type KeyStore, keysText, parseKeys } from "./key-record
 
 const FOLDER = "keys";
 const NAME = /^(\d{12})\.json$/;
-/** Attempts of one change, each lost to a change of another process. */
+/** Most attempts at one change, if other processes make changes first. */
 const MAX_ATTEMPTS = 50;
 
 /**
- * Keys in a place that several machines share. Each change creates the next numbered file, so of two changes at the same
- * time one succeeds, and the other one is made again upon it. Earlier versions remain: they show who had a key, and when.
+ * A store of keys that several machines share. Each change creates the next numbered file. Of two changes at the same
+ * time one succeeds, and the other one is repeated on the new version. Earlier versions remain, and show who had a key
+ * at which time.
  */
 export function keyPlace(storage: Pick<Storage, "location" | "list" | "readText" | "putIfAbsent">): KeyStore {
   const newest = async (): Promise<number> => {
@@ -26,7 +27,7 @@ export function keyPlace(storage: Pick<Storage, "location" | "list" | "readText"
   };
   return {
     location: storage.location,
-    // Each check is a request for a list, which a store may charge.
+    // Each check lists files, a request for which a store may charge.
     checkMs: 3000,
     stamp: async () => String(await newest()),
     read: async () => recordsOf(await newest()),

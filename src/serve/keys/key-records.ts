@@ -9,13 +9,13 @@ const keyRecord = z.strictObject({
   name: z.string().regex(NAME),
   id: z.string().regex(/^[0-9a-f]{12}$/),
   salt: z.string().regex(/^[0-9a-f]{32}$/),
-  /** SHA-256 of the salt and the secret. The secret has 192 random bits: a slow hash would add no safety. */
+  /** SHA-256 of the salt and the secret. A slow hash is not needed, because the secret has 192 random bits. */
   hash: z.string().regex(/^[0-9a-f]{64}$/),
   allow: z.array(z.enum(ENDPOINT_GROUPS)).min(1).optional(),
   universes: z.array(z.string()).min(1).optional(),
   requestsPerMinute: z.int().positive().optional(),
   maxSymbols: z.int().positive().optional(),
-  /** Whether it may set the time of a replay. */
+  /** Whether the key may set the time of a replay. */
   mayReplay: z.literal(true).optional(),
   createdAt: z.iso.datetime(),
   revokedAt: z.iso.datetime().optional(),
@@ -40,15 +40,15 @@ export interface KeyStore {
   readonly location: string;
   /** How often a service checks whether they have changed, in milliseconds. */
   readonly checkMs: number;
-  /** A text that differs after a change of the keys. */
+  /** A text that changes with every change of the keys. */
   stamp(): Promise<string>;
-  /** @returns all records; none where there is no list yet. @throws {UsageError} where it is damaged. */
+  /** @returns all records; empty where no list exists yet. @throws {UsageError} where the list is damaged. */
   read(): Promise<KeyRecord[]>;
-  /** Replaces all records. Changes at the same time, of any process or machine, are made one after the other. */
+  /** Replaces all records. Concurrent changes, from any process or machine, are made one after the other. */
   change(make: (keys: readonly KeyRecord[]) => KeyRecord[]): Promise<void>;
 }
 
-/** Reads a list of keys. @param what names it in the error. @throws {UsageError} where it is damaged. */
+/** Reads a list of keys. @param what the name of the list in an error. @throws {UsageError} where it is damaged. */
 export function parseKeys(text: string, what: string): KeyRecord[] {
   try {
     return keyList.parse(JSON.parse(text)).keys;
@@ -61,7 +61,7 @@ export function parseKeys(text: string, what: string): KeyRecord[] {
   }
 }
 
-/** The text of a list of keys: it has no secret. */
+/** The text of a list of keys. It does not contain the secrets. */
 export function keysText(keys: readonly KeyRecord[]): string {
   return `${JSON.stringify({ version: 1, keys }, undefined, 2)}\n`;
 }
@@ -70,7 +70,7 @@ export function keysText(keys: readonly KeyRecord[]): string {
  * Creates a key and adds it to a list.
  *
  * @returns the key, which cannot be recovered later.
- * @throws {UsageError} for an invalid name, or the name of another key.
+ * @throws {UsageError} for an invalid name, or one that another key has.
  */
 export async function addKey(store: KeyStore, name: string, grant: KeyGrant, now: number): Promise<string> {
   if (!NAME.test(name)) {

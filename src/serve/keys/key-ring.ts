@@ -8,17 +8,17 @@ export interface Caller {
   readonly allow?: ReadonlySet<EndpointGroup> | undefined;
   /** Ids of universes: the key is limited to their members. @default every symbol */
   readonly universes?: ReadonlySet<string> | undefined;
-  /** @default the service's */
+  /** Most requests per minute. @default the service's limit */
   readonly requestsPerMinute?: number | undefined;
-  /** Most symbols of one request. @default the service's */
+  /** Most symbols of one request. @default the service's limit */
   readonly maxSymbols?: number | undefined;
-  /** Whether it may set the time of a replay. @default false */
+  /** Whether the key may set the time of a replay. @default false */
   readonly mayReplay?: boolean | undefined;
 }
 
 /** The keys that a service accepts. */
 export interface KeyRing {
-  /** The caller of a key; undefined for an unknown key. The time that this takes reveals nothing about a key. */
+  /** The caller of a key; undefined for an unknown key. The time that the check takes reveals nothing about any key. */
   callerOf(key: string): Caller | undefined;
   /** Loads keys that were added or revoked. @default the keys do not change */
   refresh?(): Promise<void>;
@@ -26,7 +26,7 @@ export interface KeyRing {
 
 const digest = (text: string): Buffer => createHash("sha256").update(text, "utf8").digest();
 
-/** Keys that may request everything. Only their digests are stored; each check compares all of them. */
+/** A ring of keys that may request everything. Only digests of the keys are stored; each check compares all of them. */
 export function plainKeys(keys: readonly string[]): KeyRing {
   const known = keys
     .filter((key) => key !== "")

@@ -4,8 +4,8 @@ import { hashOf, type KeyRecord, type KeyStore } from "./key-records.js";
 import type { Caller, KeyRing } from "./key-ring.js";
 
 /**
- * The text of a key: its id, which is not secret, and its secret. A double click selects all of it. Older keys, whose
- * secrets are 32 letters of base64url, remain valid.
+ * The text of a key: an id, which is not secret, and a secret. It has no separators at which a double click would end
+ * the selection. The secrets of older keys, 32 letters of base64url, remain valid.
  */
 const KEY = /^bl_([0-9a-f]{12})_([0-9a-f]{48}|[A-Za-z0-9_-]{32})$/;
 /** Longest time that a request waits for changed keys to be read, in milliseconds. */
@@ -34,7 +34,7 @@ export class StoredKeys implements KeyRing {
   /**
    * Reads the keys.
    *
-   * @param onFault called where they cannot be read later; the previous keys remain valid then.
+   * @param onFault called when a later read fails; the previous keys then remain valid.
    * @throws {UsageError} where their list is damaged.
    */
   static async open(
@@ -47,7 +47,7 @@ export class StoredKeys implements KeyRing {
     return keys;
   }
 
-  /** Keys that are valid. */
+  /** The number of valid keys. */
   get size(): number {
     return this.#keys.size;
   }
@@ -70,7 +70,7 @@ export class StoredKeys implements KeyRing {
       });
     }
     if (this.#checking === undefined || now - this.#checkedAt >= PATIENCE_MS) return;
-    // A request waits for new keys, but not for a place that is slow: the previous keys remain valid.
+    // A request waits for changed keys only for a limited time. If the store is slow, the previous keys remain valid.
     const enough = new AbortController();
     await Promise.race([this.#checking, this.#clock.sleep(PATIENCE_MS, enough.signal).catch(() => {})]);
     enough.abort();
@@ -96,7 +96,7 @@ export class StoredKeys implements KeyRing {
   }
 }
 
-/** Compared with a key whose id is unknown, so that the check takes as long as for other keys. */
+/** A record that is compared with a key of unknown id, so that this check takes as long as for known ids. */
 const NOBODY = { salt: "00".repeat(16), hash: "00".repeat(32) };
 
 function callerOf({ name, allow, universes, requestsPerMinute, maxSymbols, mayReplay }: KeyRecord): Caller {

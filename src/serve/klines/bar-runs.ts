@@ -27,7 +27,7 @@ interface Stretch {
 
 /**
  * Finds each symbol's newest `count` bars in a query's rows, which may be in any order. Rows of a symbol that are
- * contiguous and ascending are not copied; only rows from several files are usually not so.
+ * contiguous and ascending are not copied; usually all are, unless they come from several files.
  *
  * @param symbols the symbols that the rows' positions refer to.
  */
@@ -66,7 +66,9 @@ export function runsOf(rows: KlineRows, symbols: readonly string[], count: numbe
   return runs;
 }
 
-/** A copy of only the run's rows, so that the query's other memory can be freed. Columns of nulls take no memory. */
+/**
+ * A copy of only the run's rows, so that the other memory of the query can be freed. Columns of nulls take no memory.
+ */
 export function compacted({ symbol, values, start, end, found }: BarRun): BarRun {
   const column = ({ values: all, validity }: NumberColumn): NumberColumn => {
     if (validity === undefined) return { values: all.slice(start, end), validity };
@@ -89,7 +91,7 @@ export function compacted({ symbol, values, start, end, found }: BarRun): BarRun
   };
 }
 
-/** Bytes of memory that a compacted run takes. */
+/** Bytes of memory of a compacted run. */
 export function bytesOf({ values }: KlineRun): number {
   const doubles = DOUBLE_COLUMNS.map((name) => values.doubles[name].values.byteLength);
   return (
@@ -110,14 +112,14 @@ function valuesOf({ columns }: KlineRows): KlineValues {
   };
 }
 
-/** A column of doubles for each name. */
+/** Makes an object with a column of doubles for each name. */
 export function eachDouble(
   make: (name: (typeof DOUBLE_COLUMNS)[number]) => NumberColumn,
 ): KlineValues["doubles"] {
   return Object.fromEntries(DOUBLE_COLUMNS.map((name) => [name, make(name)])) as KlineValues["doubles"];
 }
 
-/** Contiguous rows of the same position, by position. */
+/** Contiguous rows with the same position, by position. */
 function stretchesOf({ rows, columns }: KlineRows): Map<number, Stretch[]> {
   const stretches = new Map<number, Stretch[]>();
   const position = columns.position.values;
@@ -137,7 +139,7 @@ function ascends(words: Uint32Array, { start, end }: Stretch): boolean {
   return true;
 }
 
-/** Whether a stretch ascends, and begins after the previous one ends. */
+/** Whether a stretch is ascending and begins after the end of the previous one. */
 function follows(words: Uint32Array, part: Stretch, before: Stretch | undefined): boolean {
   return (
     (before === undefined || int64At(words, part.start) > int64At(words, before.end - 1)) &&
@@ -206,7 +208,7 @@ function taken({ timestamp, volume, doubles }: KlineValues, rows: readonly numbe
 const NO_VALUES = new Float64Array(0);
 let noBits = new Uint8Array(0);
 
-/** A column of nulls: such columns have no values, and share one bitmap. */
+/** A column of nulls. It has no values, and its bitmap is shared. */
 export function nothing(rows: number): NumberColumn {
   const bytes = Math.ceil(rows / 8);
   if (noBits.length < bytes) noBits = new Uint8Array(bytes * 2);

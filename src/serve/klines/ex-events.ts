@@ -10,17 +10,19 @@ import type { LakeVersion } from "../read/lake-version.js";
 import type { Calendars } from "../read/load-calendars.js";
 import { demandsOf, requestedSql } from "./requested-bars.js";
 
-/** Most symbols whose bars are read from segments: DuckDB reads the bars of more with all its threads. */
+/**
+ * Most symbols whose bars are read from segments. For more symbols DuckDB is used, which reads with all its threads.
+ */
 const MOST_SYMBOLS = 2000;
 const ALL_DAYS = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 
-/** The tables that ex-events follow from. */
+/** The tables from which ex-events are derived. */
 export const EX_EVENT_TABLES = [BARS_1D, TRADING_DAYS] as const;
 
 /**
  * Derives the ex-events of symbols from all of their daily bars: the days whose `prev_close` differs from the close of
- * the bar before. A day without trades counts as a bar with its close; a close of 0 is ignored, and so is one before days
- * that the calendar does not know.
+ * the bar before. A bar of a day without trades counts, too. A close of 0 is ignored, and so is a close that is
+ * followed by days which the calendar does not know.
  *
  * @returns the events of each symbol, in the symbols' order, ascending by day.
  */
@@ -72,7 +74,9 @@ export async function readExEvents(
   return events;
 }
 
-/** The events where segments have all daily bars of the symbols, or a function that builds the missing segments. */
+/**
+ * The events, if segments have all daily bars of the symbols; otherwise a function that builds the missing segments.
+ */
 async function eventsFromSegments(
   version: LakeVersion,
   snapshot: Snapshot,

@@ -6,9 +6,9 @@ import type { LakeVersion } from "../read/lake-version.js";
 
 /** When each trading day of a lake had its first minute bar. */
 export interface FirstMinutes {
-  /** The latest day of each region with a minute bar at or before an instant: local midnight to midnight. */
+  /** For each region, the latest day with a minute bar at or before an instant, from local midnight to midnight. */
   latestDays(until: number): Map<Region, TimeRange>;
-  /** The first minute of a region's next day after an instant; infinite where there is none. */
+  /** The first minute of a region's next day after an instant, in epoch milliseconds; infinity where there is none. */
   next(region: Region, until: number): number;
 }
 

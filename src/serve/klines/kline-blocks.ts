@@ -3,12 +3,12 @@ import type { LakeView } from "../read/lake-reader.js";
 import type { KlinesRequest } from "./klines-request.js";
 import { readKlines } from "./read-klines.js";
 
-/** Most bars that are read at once: what a response of 100 symbols with the largest count has. */
+/** Most bars that are read at the same time: those of a response with 100 symbols and the largest count. */
 export const BLOCK_ROWS = 1_000_000;
 
 /**
- * Reads bars as {@link readKlines} does, a block of symbols at a time: a request for any number of symbols needs the
- * memory of one block.
+ * Reads bars as {@link readKlines} does, one block of symbols after the other, so that a request for any number of
+ * symbols needs the memory of one block.
  *
  * @param most most bars that a symbol can have. @default the request's count
  */

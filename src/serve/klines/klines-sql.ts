@@ -15,7 +15,7 @@ import type { Adjustment } from "../../market/period.js";
 import { REGIONS } from "../../market/regions.js";
 import { requestedSql } from "./requested-bars.js";
 
-/** The columns of the query of {@link klinesSql}, in its order, read as typed arrays. */
+/** The columns of the query of {@link klinesSql}, in order, and the types as which they are read. */
 export const KLINE_SHAPE = {
   position: "int32",
   timestamp: "int64",
@@ -41,12 +41,12 @@ export interface KlinesSqlParts {
 
 /** The columns of a bar that adjustment changes. */
 const PRICES = ["open", "high", "low", "close", "prev_close", "settlement_price"] as const;
-/** Those columns that some feeds set to 0 in a bar without trades. */
+/** The columns that some feeds set to 0 in a bar without trades. */
 const STATED: ReadonlySet<string> = new Set(["open", "high", "low"]);
 
 /**
  * The CTE `days`: for each region and date of a requested bar, `day_start`: the instant of local midnight (epoch
- * milliseconds). It is computed once a day and not once a bar.
+ * milliseconds). It is computed once for each day, and not for each bar.
  */
 const DAYS_SQL = `days AS (
     SELECT region AS day_region, CAST(day AS DATE) AS day, ${localMidnightSql("day", "region")} AS day_start

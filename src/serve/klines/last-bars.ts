@@ -13,7 +13,7 @@ export interface LastBar {
   readonly prevClose: number | null;
 }
 
-/** The bars of a run, ascending. Volumes above 2^53 lose their last digits. */
+/** The bars of a run, ascending. Volumes above 2^53 are rounded to a double. */
 export function barsOf({ values, start, end }: KlineRun): LastBar[] {
   return Array.from({ length: end - start }, (_, row) => barOf(values, start + row));
 }

@@ -5,10 +5,10 @@ import { dayRange } from "../../market/sessions.js";
 import { localDate } from "../../market/zone.js";
 import type { LakeVersion } from "../read/lake-version.js";
 
-/** The latest trading day of some regions: local midnight to midnight. */
+/** The latest trading day by region: from local midnight to midnight. */
 export type DaysOf = ReadonlyMap<Region, TimeRange>;
 
-/** The latest trading day of each region with bars in a table: local midnight to midnight. */
+/** The latest trading day of each region with bars in a table: from local midnight to midnight. */
 export async function latestDays(version: LakeVersion, snapshot: Snapshot): Promise<Map<Region, TimeRange>> {
   const newest = new Map<Region, number>();
   const note = (region: string | null | undefined, timestamp: number): void => {
@@ -30,7 +30,7 @@ export async function latestDays(version: LakeVersion, snapshot: Snapshot): Prom
   );
 }
 
-/** Reads the files for which the log has no statistics. */
+/** Reads the newest bar in files for which the log has no statistics. */
 async function newestIn(
   version: LakeVersion,
   snapshot: Snapshot,

@@ -4,12 +4,12 @@ import { reachMs, type Series } from "./series.js";
 
 /** Factor by which the range grows from one step to the next. */
 const GROWTH = 8;
-/** Most ranges of a look back, including the last one, which covers everything. */
+/** Most ranges of a look back, including the last range, which covers everything. */
 const STEPS = 3;
 
 const STEP_WITHIN_DAY_MS = 5 * MINUTE_MS;
 
-/** What the ranges are computed from. */
+/** The inputs from which the ranges are computed. */
 export interface LookBack {
   readonly series: Series;
   readonly region: Region;
@@ -18,7 +18,10 @@ export interface LookBack {
   readonly labels: TimeRange;
   /** Range of the bars that the table has. */
   readonly available: TimeRange;
-  /** A guess at the symbol's newest bar (epoch milliseconds). A wrong guess costs more reading, but misses no bars. */
+  /**
+   * An estimate of the time of the symbol's newest bar (epoch milliseconds). A wrong estimate makes reading slower, but
+   * no bar is missed.
+   */
   readonly newest?: number | undefined;
 }
 
@@ -35,7 +38,8 @@ export function lookBackRanges({ series, region, count, labels, available, newes
   const from = Math.min(labels.end, end, newest ?? end) - slack;
   for (let n = 0; n < STEPS - 1; n++) {
     const reach = reachMs(series, region, count) * GROWTH ** n;
-    // Rounded to whole steps, so that symbols whose bars end within one step share a range, and a choice of files.
+    // Ranges are rounded to whole steps, so that symbols whose bars end within one step share a range and a choice of
+    // files.
     const step = reach < DAY_MS ? STEP_WITHIN_DAY_MS : DAY_MS;
     const reached = Math.floor((from - reach) / step) * step;
     if (reached <= start) break;

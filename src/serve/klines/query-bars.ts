@@ -12,7 +12,7 @@ import { KLINE_SHAPE, klinesSql } from "./klines-sql.js";
 import { demandsOf, lotOf } from "./requested-bars.js";
 import { segmentBars } from "./segment-bars.js";
 
-/** Reads the bars of symbols from segments or data files; undefined where no file can have one. */
+/** Reads the bars of symbols from segments or data files; undefined where no file can contain one of them. */
 export async function queryBars(
   view: LakeView,
   snapshot: Snapshot,

@@ -9,15 +9,15 @@ import { readKlines } from "./read-klines.js";
 import { ALL_TIME, lotOf } from "./requested-bars.js";
 import { MINUTES_OF_A_DAY, seriesOf } from "./series.js";
 
-/** The bars that the quote of a symbol is made of. */
+/** The bars from which the quote of a symbol is made. */
 export interface QuoteBars {
-  /** The newest two daily bars, newest last. */
+  /** The newest two daily bars, ascending. */
   readonly daily: readonly LastBar[];
-  /** The minutes of the region's latest day as one bar, where the newest daily bar is not of a later day. */
+  /** The minutes of the region's latest day as one bar; undefined where the newest daily bar is of a later day. */
   readonly minutes: LastBar | undefined;
 }
 
-/** Reads what the quotes of symbols are made of. */
+/** Reads the bars from which the quotes of symbols are made. */
 export type ReadQuoteBars = (
   view: LakeView,
   symbols: readonly string[],
@@ -32,7 +32,7 @@ export const readQuoteBars: ReadQuoteBars = async (view, symbols) => {
   };
 };
 
-/** As {@link readQuoteBars}, but with the volume of minutes in shares, so that volumes of more minutes can be added. */
+/** As {@link readQuoteBars}, but the volume of the minutes is in shares, so that further minutes can be added to it. */
 export async function quoteBarsInShares(
   view: LakeView,
   symbols: readonly string[],
@@ -42,7 +42,7 @@ export async function quoteBarsInShares(
   return (symbol) => ({ daily: barsOfRun(daily, symbol), minutes: barsOfRun(minutes, symbol)[0] });
 }
 
-/** A bar whose volume is in shares, with it in units of its region, rounded half up. */
+/** Converts the volume of a bar from shares to units of its region, rounded half up. */
 export function inUnits(bar: LastBar, region: Region | undefined): LastBar {
   const unit = region === undefined ? 1 : lotOf(region);
   return { ...bar, volume: nearUnitsOf(bar.volume, unit) };
@@ -96,9 +96,9 @@ const NO_TIME: TimeRange = { start: 0, end: 0 };
 
 /**
  * The previous closes that the landed daily bars of a day state. Exchanges publish them before the day begins, so they
- * are known on the day itself, when its bar is not.
+ * are known during the day, although its bar is not.
  *
- * @param day of the region of all symbols; undefined where nothing is asked for.
+ * @param day the day, in the region of all symbols; undefined where nothing is requested.
  */
 export async function statedPrevCloses(
   view: LakeView,

@@ -18,10 +18,10 @@ import { queryBars } from "./query-bars.js";
 import { ALL_TIME, demandsOf, lotOf } from "./requested-bars.js";
 import { MINUTES_OF_A_DAY, seriesOf } from "./series.js";
 
-/** Days that are not final begin at most this long ago: a weekend, and the day before it until it is final. */
+/** Days that are not final begin at most this time ago: a weekend, and the day before it until it becomes final. */
 const RUNNING_MS = 5 * DAY_MS;
 const NO_TIME: TimeRange = { start: 0, end: 0 };
-/** Most symbols whose bars are read at once without a limit of their number. */
+/** Most symbols whose bars are read at the same time without a limit of their number. */
 const WIDE_SYMBOLS = 100;
 const REGION_NAMES = Object.keys(REGIONS) as Region[];
 
@@ -65,7 +65,7 @@ export async function readKlines(view: LakeView, request: KlinesRequest): Promis
   return known.map((symbol) => runs.get(symbol) ?? { symbol, values: NO_BARS, start: 0, end: 0 });
 }
 
-/** A request for bars of one version of the lake, with the keys of its bars in the cache. */
+/** A request for bars in one version of the lake, with the keys of its bars in the cache. */
 interface VersionRead {
   readonly view: LakeView;
   readonly snapshot: Snapshot;
@@ -76,20 +76,22 @@ interface VersionRead {
   readonly version: string;
 }
 
-/** What the bars of a request depend on except the version of the lake, symbols, range and count. */
+/** Identifies everything that the bars of a request depend on except the lake's version, symbols, range and count. */
 function seriesKey({ version }: LakeView, { series, adjustment, unitOf = lotOf }: KlinesRequest): string {
   const units = REGION_NAMES.map(unitOf).join("/");
   return `${series.table.name} ${JSON.stringify(series.bucket)} ${adjustment} ${units} ${version.visibleUntil ?? ""}`;
 }
 
-/** The version of what the bars of a request are read from. */
+/** Identifies the version of the tables from which the bars of a request are read. */
 function versionKey({ version }: LakeView, { series, adjustment }: KlinesRequest): Promise<string> {
   return version.stateOf(
     adjustment === "none" ? [series.table] : [...new Set([series.table, ...EX_EVENT_TABLES])],
   );
 }
 
-/** Brings the cached bars of earlier versions forward, in the cache. Adjusted bars, and those of a replay, are read again. */
+/**
+ * Updates cached bars of earlier versions in the cache. Adjusted bars, and bars of a replay, are read again instead.
+ */
 async function bringCachedForward(
   { view, snapshot, request, key, version }: VersionRead,
   symbols: readonly string[],
@@ -117,7 +119,7 @@ async function bringCachedForward(
   return none;
 }
 
-/** Reads the bars of symbols, and caches runs that reach to the newest bar. */
+/** Reads the bars of symbols, and caches those runs that end with the newest bar. */
 async function readRuns(
   { view, snapshot, request, key, version }: VersionRead,
   symbols: readonly string[],
@@ -132,7 +134,7 @@ async function readRuns(
       const ranges = rangesOf.get(symbol) ?? [];
       return ranges[Math.min(step, ranges.length - 1)] ?? NO_TIME;
     };
-    // The first range is about as long as the count; the later ones are longer, up to all bars of the symbol.
+    // The first range fits the count. Later ranges are longer, up to all bars of a symbol, so they are read in batches.
     const groups = step === 0 ? [pending] : inBatches(pending, WIDE_SYMBOLS);
     const found = new Map<string, BarRun>();
     for (const group of groups) {
@@ -164,7 +166,7 @@ async function readRuns(
 }
 
 /**
- * The oldest aggregated bar may lack its beginning. So one bar more than requested is read: the others are then
+ * The oldest aggregated bar may be incomplete. One bar more than requested is therefore read, so that the others are
  * complete.
  */
 function hasEnough(run: BarRun | undefined, { series, count }: KlinesRequest): boolean {
@@ -205,8 +207,8 @@ function lookBacks(
 }
 
 /**
- * The part of a range of bars that can be visible. The daily bars of running days, which no file has, are made of minutes
- * of the last days.
+ * The part of a range of bars that can be visible. The daily bars of running days are in no file: they are computed
+ * from minutes of the last days.
  */
 function visibleRange({ start, end }: TimeRange, until: number | undefined, isDaily: boolean): TimeRange {
   if (until === undefined) return { start, end };
@@ -222,7 +224,9 @@ function rangeOfFiles(files: readonly DataFile[]): TimeRange {
   };
 }
 
-/** The end of each region's bars in a table: exclusive; minus infinity where the region has no bars. */
+/**
+ * The end of each region's bars in a table, exclusive, in epoch milliseconds; -Infinity where the region has no bars.
+ */
 function newestOf({ files }: Snapshot): Record<Region, number> {
   const newest = { CN: Number.NEGATIVE_INFINITY, HK: Number.NEGATIVE_INFINITY, US: Number.NEGATIVE_INFINITY };
   for (const file of files.values()) {
@@ -232,7 +236,7 @@ function newestOf({ files }: Snapshot): Record<Region, number> {
   return newest;
 }
 
-/** Records where each symbol's bars end, for the next look back, unless the window cut them off. */
+/** Records where each symbol's bars end, for the next look back, unless the requested window ends before that. */
 function noteNewest(
   view: LakeView,
   request: KlinesRequest,
@@ -257,7 +261,7 @@ async function knownSymbols(
 ): Promise<string[]> {
   const unknown = symbols.filter((symbol) => !runs.has(symbol) && !isKnown(symbol));
   const landed = await landedSymbols(view.version, snapshot, unknown);
-  // A symbol without minutes is known by its daily bars.
+  // A symbol without minutes is known if it has daily bars.
   const others = unknown.filter((symbol) => !landed.has(symbol));
   if (snapshot.table !== BARS_1D && others.length > 0) {
     const daily = await view.version.snapshot(BARS_1D);

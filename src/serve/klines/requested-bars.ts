@@ -4,17 +4,17 @@ import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 
-/** A requested symbol, as it is bound to a query in JSON. */
+/** A requested symbol, in the form in which it is bound to a query as JSON. */
 interface RequestedSymbol {
   readonly symbol: string;
   /** Index in the requested list: the query returns it instead of the symbol. */
   readonly position: number;
-  /** Shares per unit of the volume in the response. */
+  /** Shares in one unit of the volume in the response. */
   readonly unit: number;
-  /** Range of the landed bars' timestamps, epoch milliseconds, end exclusive. */
+  /** Range of the timestamps of landed bars, in epoch milliseconds, end exclusive. */
   readonly start: number;
   readonly end: number;
-  /** Range of the labels of the response's bars, epoch milliseconds, end exclusive. */
+  /** Range of the labels of the bars in the response, in epoch milliseconds, end exclusive. */
   readonly label_start: number;
   readonly label_end: number;
 }
@@ -37,22 +37,22 @@ export function requestedSql(parameter: string): string {
 export interface Demands {
   /** The files that could contain a requested bar. */
   readonly files: DataFile[];
-  /** Symbols with a known exchange; the others are in no table. */
+  /** Symbols with a known exchange. Other symbols are in no table. */
   readonly requested: RequestedSymbol[];
 }
 
 const ALWAYS = (): TimeRange => ALL_TIME;
 
-/** Shares in a unit of a region's volume. */
+/** Shares in one unit of volume of a region. */
 export const lotOf = (region: Region): number => REGIONS[region].lot;
 
-/** What of some symbols is requested. */
+/** What is requested of the symbols. */
 interface RequestedParts {
   /** The range of a symbol's landed bars. @default all of time */
   readonly rangeOf?: (symbol: string) => TimeRange;
   /** The range of the labels of the response's bars. @default all of time */
   readonly labelsOf?: (region: Region) => TimeRange;
-  /** Shares in a unit of the response's volume. @default the region's unit */
+  /** Shares in one unit of the volume in the response. @default the region's unit */
   readonly unitOf?: (region: Region) => number;
 }
 

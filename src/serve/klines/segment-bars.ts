@@ -12,30 +12,30 @@ import { unitsOf } from "../../market/volume-units.js";
 import { DOUBLE_COLUMNS } from "../../wire/kline-columns.js";
 import type { KlineRows } from "./bar-runs.js";
 
-/** Most symbols of a read from segments: DuckDB reads the bars of more with all its threads. */
+/** Most symbols of a read from segments. For more symbols DuckDB is used, which reads with all its threads. */
 const MOST_SYMBOLS = 2000;
 const COLUMNS: ReadonlySet<string> = new Set(["timestamp", "volume", "lot", ...DOUBLE_COLUMNS]);
 
-/** A bar's day chooses its adjustment. */
+/** With the trade date, which selects the adjustment of a bar. */
 const ADJUSTED_COLUMNS: ReadonlySet<string> = new Set([...COLUMNS, "trade_date"]);
 
-/** Landed bars of some symbols, all rows of the lake visible. */
+/** A request for landed bars of some symbols, in a lake whose rows are all visible. */
 export interface LandedDemand {
   readonly symbols: readonly string[];
   /** Epoch milliseconds. */
   readonly rangeOf: (symbol: string) => TimeRange;
-  /** Shares in a unit of volume. */
+  /** Shares in one unit of volume. */
   readonly unitOf: (region: Region) => number;
   readonly adjustment: Adjustment;
   /** Ex-events of each symbol, in the symbols' order, ascending by day. None where `adjustment` is `none`. */
   readonly events: readonly (readonly ExEvent[])[];
 }
 
-/** What segments have of a demand. */
+/** The result of reading from segments. */
 export interface LandedRows {
-  /** The rows, as a query gives them; undefined where the query must. */
+  /** The rows in the form of a query's result; undefined where they must be queried. */
   readonly rows?: KlineRows;
-  /** Has what was missing built, in the background. */
+  /** Builds the missing segments in the background. */
   readonly buildMissing?: () => void;
 }
 
@@ -62,7 +62,7 @@ export async function segmentBars(
   return rows === undefined ? {} : { rows };
 }
 
-/** The columns of bars as the query of K-lines has them; undefined where a volume is too large for doubles. */
+/** The columns of bars in the form of the query of K-lines; undefined where a volume is too large for a double. */
 function rowsOf(
   { rows, runs, columns }: Bars,
   symbols: readonly string[],

@@ -11,7 +11,7 @@ export interface Series {
   /** The table of the landed bars. */
   readonly table: TableSchema;
   readonly bucket: Bucket;
-  /** The longest time that one bar can cover, in days; 0 where it is one landed bar. */
+  /** The longest time that one bar can cover, in days; 0 where a bar is one landed bar. */
   readonly bucketDays: number;
 }
 
@@ -21,7 +21,7 @@ export function seriesOf(period: Period): Series {
   return { table: basePeriod(period) === "1m" ? BARS_1M : BARS_1D, bucket, bucketDays: longestDays(bucket) };
 }
 
-/** The minute bars of each trading date, aggregated to one bar. */
+/** The minute bars of each trading date, aggregated into one bar. */
 export const MINUTES_OF_A_DAY: Series = {
   table: BARS_1M,
   bucket: { kind: "calendar", unit: "day" },
@@ -29,8 +29,8 @@ export const MINUTES_OF_A_DAY: Series = {
 };
 
 /**
- * An estimate of how far back `count` bars reach, in milliseconds. It is not a bound: a symbol that was suspended or
- * rarely trades has fewer bars.
+ * An estimate of how far back `count` bars reach, in milliseconds. It is not an upper bound: a symbol that was
+ * suspended or rarely trades has fewer bars.
  */
 export function reachMs(series: Series, region: Region, count: number): number {
   if (series.table === BARS_1D) {

@@ -23,9 +23,9 @@ export interface Description {
   readonly summary: string;
   /** The schema of its query, or of its body if it is a POST. */
   readonly parameters?: z.ZodType;
-  /** The body of a success. */
+  /** The body of a successful response. */
   readonly response: z.ZodType;
-  /** Errors in addition to those that any request can cause. */
+  /** Errors in addition to those that every request can cause. */
   readonly errors?: readonly ErrorCode[];
 }
 
@@ -34,7 +34,7 @@ const list = (element: z.ZodType) => z.object({ data: z.array(element) });
 const one = (data: z.ZodType) => z.object({ data });
 const NO_MINUTES = ["INTRADAY_UNAVAILABLE"] as const;
 
-/** Descriptions of every endpoint, built from the schemas that its requests are checked with. */
+/** The description of every endpoint, built from the schemas with which its requests are validated. */
 export const DESCRIPTIONS: Readonly<Record<EndpointName, Description>> = {
   intraday: {
     summary: "Minutes of one symbol on its region's latest trading day",

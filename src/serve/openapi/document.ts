@@ -62,12 +62,12 @@ export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
     readonly securitySchemes: Readonly<Record<string, unknown>>;
-    /** Every model, request body and response, by its name. */
+    /** Every model, request body and response, by name. */
     readonly schemas: Readonly<Record<string, JsonSchema>>;
   };
 }
 
-/** Errors that any request can cause. */
+/** Errors that every request can cause. */
 const ANY_REQUEST: readonly ErrorCode[] = [
   "INVALID_PARAMETER",
   "UNAUTHORIZED",
@@ -94,7 +94,7 @@ const MODELS: Readonly<Record<string, z.ZodType>> = {
   Error: errorBody,
 };
 
-/** The OpenAPI document, built from the schemas that the service checks requests with. */
+/** The OpenAPI document, built from the schemas with which the service validates requests. */
 export function openApiDocument(): OpenApiDocument {
   const schemas = modelSchemas();
   const paths: Record<string, Record<string, Operation>> = {};
@@ -207,7 +207,7 @@ function contentOf(schema: JsonSchema): JsonContent {
   return { "application/json": { schema } };
 }
 
-/** The schema of what a client sends or receives: the input form of types that a check transforms. */
+/** The JSON schema of what a client sends or receives. For types that a validation transforms, this is the input. */
 function schemaOf(type: z.ZodType): JsonSchema {
   const { $schema: _, ...schema } = z.toJSONSchema(type, CONVERSION);
   return schema as JsonSchema;
@@ -218,7 +218,7 @@ const CONVERSION: Omit<z.core.RegistryToJSONSchemaParams, "uri"> = {
   unrepresentable: "any",
   override: ({ zodSchema, jsonSchema }) => {
     const declared = z.globalRegistry.get(zodSchema as never);
-    // A list of a query may be repeated; the document has its usual form alone.
+    // A list in a query may be sent in several forms; the document shows only the usual one.
     if (declared !== undefined && "type" in declared) delete jsonSchema.anyOf;
     Object.assign(jsonSchema, declared);
     if (jsonSchema.format === "date") delete jsonSchema.pattern;

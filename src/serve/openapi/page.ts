@@ -1,6 +1,6 @@
 import type { JsonSchema, OpenApiDocument, Operation, Parameter } from "./document.js";
 
-/** The interface as a page for people: without scripts or external resources. */
+/** The interface as an HTML page for people, without scripts or external resources. */
 export function documentationPage({ info, paths, components }: OpenApiDocument): string {
   const inlined = withoutRefs(paths, components.schemas) as OpenApiDocument["paths"];
   const operations = Object.entries(inlined).flatMap(([path, methods]) =>
@@ -24,7 +24,7 @@ ${groups
   );
 }
 
-/** What a person sees who opens the service's address in a browser. */
+/** The page at the service's address, for a person who opens it in a browser. */
 export function frontPage(): string {
   return page(
     "barlake",
@@ -56,7 +56,7 @@ ${body}
 `;
 }
 
-/** A part of the document with every reference replaced by the schema that it names. */
+/** A part of the document in which every reference is replaced by the schema that it names. */
 function withoutRefs(part: unknown, schemas: Readonly<Record<string, JsonSchema>>): unknown {
   if (Array.isArray(part)) return part.map((item) => withoutRefs(item, schemas));
   if (typeof part !== "object" || part === null) return part;
@@ -121,7 +121,7 @@ function typeText(schema: JsonSchema): string {
   ].join(", ");
 }
 
-/** Example values of parameters by name, for a request that can be tried. */
+/** Example values of parameters by name, for requests that a reader can try. */
 const EXAMPLES: Readonly<Record<string, string>> = {
   symbol: "600519.SH",
   symbols: "600519.SH",

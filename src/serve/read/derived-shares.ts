@@ -12,7 +12,7 @@ interface Periods {
   readonly last: string;
 }
 
-/** Whether numbers of shares can be derived from some instruments. */
+/** Whether at least one instrument has numbers of shares from which records can be derived. */
 export function canDeriveShares(instruments: Iterable<Instrument>): boolean {
   for (const { ext } of instruments)
     if (typeof ext?.float_shares === "number" || typeof ext?.total_shares === "number") return true;
@@ -20,7 +20,7 @@ export function canDeriveShares(instruments: Iterable<Instrument>): boolean {
 }
 
 /**
- * Adds numbers of shares of symbols without any in the table: one record for each snapshot of an instrument whose
+ * Adds numbers of shares of symbols that have none in the table: one record for each snapshot of an instrument whose
  * numbers differ from those before, dated by the day at the exchange on which the lake saw it. The view `shares` has
  * the same rows.
  *
@@ -41,7 +41,7 @@ export async function addDerivedShares(
     without.filter((symbol) => !landed.has(symbol)),
   );
   if (files.length === 0) return;
-  // A snapshot that is only assumed to have been known has a day after the replayed one.
+  // A snapshot that only counts as known earlier is dated after the replayed day.
   const seenUntil = version.visibleUntil ?? ALL_TIME.end - 1;
   const rows = await version.query(async (session) => {
     const relation = await version.relation(session, snapshot, files);

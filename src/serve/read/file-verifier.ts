@@ -9,23 +9,23 @@ import {
 import type { Lake } from "../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 
-/** A damaged file, and its stamp when it was read. */
+/** A damaged file: the error, and the file's stamp when it was read. */
 interface DamagedFile {
   readonly error: LakeError;
   readonly stamp: string;
 }
 
 /**
- * Compares the files that requests read with the hashes in their names: each file once, before it is first read, so that
- * no response has rows of a damaged file. A damaged file is reported, and requests that need it fail until it is
- * restored.
+ * Compares the files that requests read with the hashes in their names. Each file is verified once, before its first
+ * read, so that no response has rows of a damaged file. A damaged file is reported, and requests that need it fail
+ * until it is restored.
  */
 export class FileVerifier {
   readonly #lake: Lake;
   readonly #onDamage: (error: LakeError) => void;
-  /** Verified files, as objects: a table's snapshots share the objects of their files. */
+  /** Verified files, by object: the snapshots of a table share the objects of their files. */
   readonly #seen = new WeakSet<DataFile>();
-  /** Verifications by path, in progress or done; requests for the same file share them. */
+  /** Verifications by path, in progress or finished. Requests for the same file share them. */
   readonly #known = new Map<string, Promise<void>>();
   readonly #damaged = new Map<string, DamagedFile>();
   #isClosed = false;
@@ -39,8 +39,8 @@ export class FileVerifier {
   /**
    * Verifies files that a request is about to read, one after another.
    *
-   * @throws {LakeError} for a file that is damaged and was not restored, or that cannot be read now: the next request
-   *   verifies that one again.
+   * @throws {LakeError} for a file that is damaged and was not restored, or that cannot be read now. The next request
+   *   verifies such a file again.
    */
   async verify(snapshot: Snapshot, files: readonly DataFile[]): Promise<void> {
     for (const file of files) {
@@ -61,7 +61,7 @@ export class FileVerifier {
     }
   }
 
-  /** Begins no further verification, and waits for the files that are being read. */
+  /** Starts no further verification, and waits for the running ones. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.allSettled(this.#known.values());
@@ -71,13 +71,13 @@ export class FileVerifier {
     const stamp = await this.#stampOf(snapshot, file);
     const damage = await damageSinceVerified(this.#lake, snapshot, file).catch(unreadable);
     if (damage?.kind === "damaged") this.#found(snapshot, file, damage, stamp);
-    // A missing file makes the request that reads it fail; it is verified once it is restored.
+    // A missing file makes the request fail that reads it. It is verified once it is restored.
     if (damage === undefined || damage.kind === "damaged") {
       this.#seen.add(file);
       return;
     }
     this.#known.delete(pathOf(snapshot, file));
-    // A file that this process cannot read now does not count as verified: it may be readable again later.
+    // A file that cannot be read now does not count as verified: it may be readable later.
     if (damage.kind === "unreadable") throw damageError(snapshot, file, damage);
   }
 
@@ -88,7 +88,7 @@ export class FileVerifier {
     this.#onDamage(error);
   }
 
-  /** Whether a damaged file was replaced by an undamaged one. */
+  /** Whether a damaged file was replaced by a sound one. */
   async #isPutBack(snapshot: Snapshot, file: DataFile, known: DamagedFile): Promise<boolean> {
     const stamp = await this.#stampOf(snapshot, file);
     if (stamp === known.stamp) return false;

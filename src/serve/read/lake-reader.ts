@@ -32,10 +32,10 @@ import type { SessionPool } from "./session-pool.js";
 import { snapshotReads } from "./snapshot-reads.js";
 import { VersionedLoad } from "./versioned-load.js";
 
-/** A lake as one request sees it, and data derived from the table versions of the request. */
+/** The lake from the view of one request, and data derived from the table versions of the request. */
 export interface LakeView {
   readonly version: LakeVersion;
-  /** Epoch milliseconds: the time of the request, which is the replayed time in a replay. */
+  /** The time of the request, in epoch milliseconds: in a replay, the replayed time. */
   readonly now: number;
   readonly newestBars: NewestBars;
   readonly barCache: BarCache;
@@ -45,31 +45,33 @@ export interface LakeView {
   readonly changesSince: (snapshot: Snapshot, earlier: string) => FileChanges | undefined;
   /** Aborts when the client no longer waits for the response. */
   readonly signal: AbortSignal;
-  /** Waits for memory for the rows of the response; the memory is released when the request is over. */
+  /**
+   * Waits until the memory budget has space for the rows of the response. The memory is released when the request ends.
+   */
   readonly acquireMemory: (rows: number) => Promise<void>;
   /** What the caller may request. */
   scope(): Promise<Scope>;
   /** Instruments, universes and exchanges. */
   reference(): Promise<ReferenceData>;
-  /** The ex-events of symbols, in their order. */
+  /** The ex-events of symbols, in the symbols' order. */
   exEvents(symbols: readonly string[]): Promise<(readonly ExEvent[])[]>;
   /** The trading days that the lake knows. */
   calendars(): Promise<Calendars>;
   /** The latest trading day of each region with minute bars; empty where there are none. */
   latestDays(): Promise<DaysOf>;
-  /** In a replay: a region's latest day remains the latest before this instant (epoch milliseconds). */
+  /** In a replay: the instant until which a region's latest day remains the latest (epoch milliseconds, exclusive). */
   nextDay(region: Region): Promise<number>;
 }
 
-/** Most symbols whose ex-events are cached: requests for more and more new symbols must not fill the memory. */
+/** Most symbols whose ex-events are cached, so that requests for ever more new symbols cannot fill the memory. */
 const MOST_SYMBOLS = 100_000;
 
 const REGION_NAMES = Object.keys(REGIONS) as Region[];
 
-/** Bytes of cached bars: a year of daily bars of some 5,000 symbols. */
+/** Bytes of cached bars: enough for a year of daily bars of about 5,000 symbols. */
 const CACHED_BYTES = 96 * 2 ** 20;
 
-/** What reading the lake needs from a request. */
+/** What the reader needs from a request. */
 export interface Reading {
   readonly caller: Caller;
   /** Stops the request's statements. */
@@ -78,7 +80,7 @@ export interface Reading {
   readonly acquireMemory: (rows: number) => Promise<void>;
 }
 
-/** A value derived from some tables, with their versions. */
+/** A value derived from some tables, with the versions of these tables. */
 interface Cached<T> {
   readonly versions: string;
   readonly value: T;
@@ -86,13 +88,15 @@ interface Cached<T> {
 
 /** How a {@link LakeReader} reads. */
 export interface ReaderOptions {
-  /** When a request happens that arrives now, and what it may see. */
+  /** Returns the as-of time of a request that arrives now. */
   readonly asOfNow: () => AsOfTime;
-  /** Serves the lake as of this point in time. */
+  /** The point in time at which the lake is read. */
   readonly pointInTime: PointInTime;
-  /** Called for each damaged file. Undefined: files are not verified. */
+  /** Called for each damaged file. If it is undefined, files are not verified. */
   readonly onDamage?: ((error: LakeError) => void) | undefined;
-  /** Where this machine stores segments of bars, from which windows of the past are read; false: nowhere. */
+  /**
+   * Where this machine stores segments of bars, from which ranges in the past are read. False: no segments are used.
+   */
   readonly segments?: SegmentOptions | false | undefined;
   /** In a replay: whether the first version of reference data counts as known before it was seen. @default false */
   readonly assumesReference?: boolean | undefined;
@@ -163,7 +167,7 @@ export class LakeReader {
     await this.#segments?.[Symbol.asyncDispose]();
   }
 
-  /** Drops all derived data, which may come from a damaged file. */
+  /** Drops all derived data, because it may come from the damaged file. */
   #forget(error: LakeError, onDamage: (error: LakeError) => void): void {
     this.#newestBars = new NewestBars();
     this.#barCache = new BarCache(CACHED_BYTES);
@@ -176,12 +180,15 @@ export class LakeReader {
     onDamage(error);
   }
 
-  /** The lake as a request sees it that arrives now. */
+  /** The lake from the view of a request that arrives now. */
   current(reading: Reading): LakeView {
     return this.at(this.#asOfNow(), reading);
   }
 
-  /** The lake as a request sees it at a time of the replay; no request of an earlier time gets what is read of a later one. */
+  /**
+   * The lake from the view of a request at a time of the replay. A request of an earlier time never gets what was read
+   * for a later one.
+   */
   at({ now, visibleUntil }: AsOfTime, { caller, signal, acquireMemory }: Reading): LakeView {
     const assumesReference = this.#assumesReference;
     const visibility = visibleUntil === undefined ? undefined : { until: visibleUntil, assumesReference };

@@ -10,17 +10,17 @@ import { runningSince, type Visibility, visibleRowsSql } from "../replay/visible
 import type { FileVerifier } from "./file-verifier.js";
 import type { SessionPool } from "./session-pool.js";
 
-/** What a version is read from. */
+/** What a version is read with. */
 export interface LakeSource {
   readonly lake: Lake;
   /** Reads a table's newest snapshot. */
   readonly read: Lake["snapshot"];
   readonly pool: SessionPool;
-  /** Verifies the files that are read; undefined: they are not verified. */
+  /** Verifies the files that are read. Undefined: files are not verified. */
   readonly verifier: FileVerifier | undefined;
-  /** Reads bars from segments; undefined: all are read from the data files. */
+  /** Reads bars from segments. Undefined: all bars are read from data files. */
   readonly segments: SegmentReader | undefined;
-  /** Which rows are visible. Undefined: all. */
+  /** Decides which rows are visible. Undefined: all rows are. */
   readonly visibility: Visibility | undefined;
 }
 
@@ -40,22 +40,22 @@ export class LakeVersion {
     this.#snapshots = snapshots;
   }
 
-  /** The same version, for work that several requests share: the end of one request does not stop it. */
+  /** The same version, for work that several requests share: the end of one request does not stop this work. */
   get shared(): LakeVersion {
     return new LakeVersion(this.#source, undefined, this.#snapshots);
   }
 
-  /** The same version with all of its rows, for what is derived from them once and shown only in part. */
+  /** The same version with all rows, for data that is derived once from all rows and shown only in part. */
   get whole(): LakeVersion {
     return new LakeVersion({ ...this.#source, visibility: undefined }, undefined, this.#snapshots);
   }
 
-  /** Reads bars from segments, which have all rows of a version, also those that are not visible. */
+  /** Reads bars from segments. They contain all rows of a version, including rows that are not visible. */
   get segments(): SegmentReader | undefined {
     return this.#source.segments;
   }
 
-  /** Rows after this instant (epoch milliseconds) do not exist. Undefined: all exist. */
+  /** Rows after this instant (epoch milliseconds) are not visible. Undefined: all rows are visible. */
   get visibleUntil(): number | undefined {
     return this.#source.visibility?.until;
   }
@@ -65,7 +65,7 @@ export class LakeVersion {
     return this.#source.visibility?.assumesReference ?? false;
   }
 
-  /** The table as of the request's first use of it; the log is checked for newer entries at most once. */
+  /** The table at the version of the request's first use of it. The log is checked for newer entries at most once. */
   snapshot(table: TableSchema): Promise<Snapshot> {
     const known = this.#snapshots.get(table.name);
     if (known !== undefined) return known;
@@ -100,7 +100,7 @@ export class LakeVersion {
     return parquetRelation(session, this.#source.lake.filesOf(snapshot, read));
   }
 
-  /** The minutes of days that are not final, and others of the same files. */
+  /** SQL of the minutes of days that are not final; it may return other minutes of the same files, too. */
   async #runningMinutes(session: Session, until: number): Promise<string> {
     const snapshot = await this.snapshot(BARS_1M);
     const since = runningSince(until);
@@ -111,10 +111,13 @@ export class LakeVersion {
     return this.#allRows(session, snapshot, files);
   }
 
-  /** The versions of some tables, and what is visible of them, as a text: it changes whenever their rows may have. */
+  /**
+   * A text that identifies the versions of some tables and which rows are visible. It changes whenever visible rows may
+   * have changed.
+   */
   async stateOf(tables: readonly TableSchema[]): Promise<string> {
     const { visibleUntil } = this;
-    // The bars of running days are made of minutes.
+    // The daily bars of running days are computed from minutes.
     const read = visibleUntil !== undefined && tables.includes(BARS_1D) ? [...tables, BARS_1M] : tables;
     const versions = versionsOf(await Promise.all(read.map((table) => this.snapshot(table))));
     return visibleUntil === undefined ? versions : `${versions} until ${visibleUntil}`;

@@ -7,7 +7,7 @@ import type { LakeVersion } from "./lake-version.js";
 /** The calendar of each region. */
 export type Calendars = Readonly<Record<Region, TradingCalendar>>;
 
-/** Reads the trading days of each region; where none are known, every weekday counts as one. */
+/** Reads the trading days of each region. For a region without known days, every weekday counts as a trading day. */
 export async function loadCalendars(version: LakeVersion): Promise<Calendars> {
   const snapshot = await version.snapshot(TRADING_DAYS);
   const known = await version.query(async (session) => {

@@ -19,12 +19,12 @@ export const REFERENCE_TABLES = [INSTRUMENTS, UNIVERSES, UNIVERSE_MEMBERS, EXCHA
 export interface ReferenceData {
   readonly instruments: ReadonlyMap<string, Instrument>;
   readonly universes: ReadonlyMap<string, UniverseSummary>;
-  /** Universe id -> symbols, ascending. */
+  /** Symbols by universe id, ascending. */
   readonly members: ReadonlyMap<string, readonly string[]>;
   readonly exchanges: ReadonlyMap<string, ExchangeSummary>;
 }
 
-/** `ext.type` of a region's quotes, and of its instruments where the source has none. */
+/** The value `ext.type` of quotes in a region, and of its instruments where the source has none. */
 export const EXT_TYPE: Readonly<Record<Region, string>> = {
   CN: "cn_equity",
   HK: "hk_equity",

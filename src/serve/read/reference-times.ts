@@ -2,8 +2,8 @@ import type { LakeVersion } from "./lake-version.js";
 import { REFERENCE_TABLES } from "./reference-data.js";
 
 /**
- * The instants (epoch milliseconds, ascending) at which reference data was seen to change: between two of them, what was
- * known of it does not change.
+ * The instants (epoch milliseconds, ascending) at which changes of reference data were first seen. Between two of them
+ * the known reference data does not change.
  */
 export async function loadReferenceTimes(version: LakeVersion): Promise<number[]> {
   return version.query(async (session) => {

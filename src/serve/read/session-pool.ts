@@ -2,8 +2,8 @@ import { Session } from "../../db/session/session.js";
 import type { SessionOptions } from "../../db/session/session-options.js";
 
 /**
- * Most symbols of a join that DuckDB tests one by one against a file's statistics. With its default of 50, a full batch
- * would read everything between its least and its greatest symbol.
+ * Most symbols of a join that DuckDB tests one by one against a file's statistics. With DuckDB's default of 50, a full
+ * batch would read everything between its least and greatest symbol.
  */
 const IN_FILTER_SYMBOLS = 1000;
 
@@ -17,7 +17,7 @@ export class SessionPool {
   readonly #waiting: ((session: Session) => void)[] = [];
   #opened = 0;
   #closed = false;
-  /** Resolves the calls of {@link close}. */
+  /** Functions that resolve the promises of {@link close}. */
   readonly #closing: (() => void)[] = [];
 
   private constructor(root: Session, size: number) {
@@ -25,11 +25,11 @@ export class SessionPool {
     this.#size = size;
   }
 
-  /** @param size most connections, which is also the number of concurrent statements. */
+  /** @param size most connections, and so most statements that run at the same time. */
   static async open(size: number, options: SessionOptions): Promise<SessionPool> {
     const root = await Session.open(options);
     await root.run(`SET GLOBAL dynamic_or_filter_threshold = ${IN_FILTER_SYMBOLS}`);
-    // The footer of a data file never changes: it is read once.
+    // The footer of a data file never changes, so it is read only once.
     await root.run("SET GLOBAL parquet_metadata_cache = true");
     return new SessionPool(root, size);
   }
@@ -42,7 +42,7 @@ export class SessionPool {
   async use<T>(use: (session: Session) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const session = await this.#take();
     let stopping: NodeJS.Timeout | undefined;
-    // An interrupt between two statements, or while one is being prepared, has no effect: it is repeated.
+    // An interrupt between two statements, or while one is being prepared, has no effect, so it is repeated.
     const stop = (): void => {
       session.interrupt();
       stopping = setInterval(() => session.interrupt(), INTERRUPT_EVERY_MS);
@@ -59,10 +59,10 @@ export class SessionPool {
   }
 
   /**
-   * Closes idle connections now, the others when they are returned, and the database with the last one. A client that
-   * disconnected may leave a statement that still runs.
+   * Closes idle connections now, busy ones when they are returned, and the database with the last one. The statement of
+   * a client that disconnected may still be running.
    *
-   * @returns resolves when the database is closed, and its folder for spilled data is deleted.
+   * @returns a promise that resolves when the database is closed and its folder for spilled data is deleted.
    */
   close(): Promise<void> {
     this.#closed = true;

@@ -3,8 +3,8 @@ import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { TableSchema } from "../../schema/column.js";
 
 /**
- * Requests that arrive while a table's log is being read share the next read. That read starts after they arrived, so
- * that each of them sees everything committed before its arrival.
+ * Makes a function with which requests that arrive while a table's log is being read share the next read. That read
+ * starts after they arrived, so that each request sees everything that was committed before its arrival.
  */
 export function snapshotReads(read: Lake["snapshot"]): Lake["snapshot"] {
   const current = new Map<TableSchema, Promise<unknown>>();

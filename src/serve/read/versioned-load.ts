@@ -1,8 +1,11 @@
-/** A value that is loaded once for each version of what it is derived from. Concurrent requests share one load. */
+/**
+ * A value that is loaded once for each version of the tables that it is derived from. Concurrent requests share one
+ * load.
+ */
 export class VersionedLoad<T> {
   #loaded: { readonly versions: string; readonly value: Promise<T> } | undefined;
 
-  /** The value at some versions. A load that fails is not cached. */
+  /** The value for some versions. A failed load is not cached. */
   async of(versions: string, load: () => Promise<T>): Promise<T> {
     if (this.#loaded?.versions === versions) return this.#loaded.value;
     const loaded = { versions, value: load() };

@@ -7,7 +7,7 @@ import type { Caller } from "../keys/key-ring.js";
 import { instantText, type ReplayClock } from "./replay-clock.js";
 import { parseReplayTime } from "./replay-time.js";
 
-/** Shows and sets the time of a replay. */
+/** The path that shows and sets the time of a replay. */
 export const REPLAY_PATH = "/replay";
 /** Header of each response: the replayed time, ISO 8601 in UTC. */
 export const REPLAY_TIME_HEADER = "x-replay-time";
@@ -15,7 +15,7 @@ export const REPLAY_TIME_HEADER = "x-replay-time";
 /** A service that replays a lake. */
 export interface Replay {
   readonly clock: ReplayClock;
-  /** Regions of the lake: a time without a zone is that of their exchanges. */
+  /** Regions of the lake. A time without a zone is a local time of their exchanges. */
   readonly regions: readonly Region[];
   /** Whether the first version of reference data counts as known before the lake first saw it. @default false */
   readonly assumesReference?: boolean;
@@ -26,7 +26,7 @@ const change = z.strictObject({
   speed: z.number().optional(),
 });
 
-/** Adds `GET /replay` and `POST /replay`; a service that does not replay responds with 404. */
+/** Adds `GET /replay` and `POST /replay`. A service without a replay responds with 404. */
 export function addReplay(
   app: FastifyInstance,
   replay: Replay | undefined,
@@ -60,7 +60,7 @@ export function addReplay(
   });
 }
 
-/** @throws {RequestError} INVALID_PARAMETER; nothing is set then. */
+/** Sets the time or speed. @throws {RequestError} INVALID_PARAMETER; then nothing is changed. */
 function setReplay({ clock, regions }: Replay, body: unknown): void {
   const parsed = change.safeParse(body);
   if (!parsed.success || (parsed.data.time === undefined && parsed.data.speed === undefined))

@@ -6,7 +6,7 @@ const LONGEST_MS = 1000;
 const SHORTEST_MS = 10;
 
 /**
- * Waits until the replayed time passes the next whole minute, or is set; at most a second.
+ * Waits until the replayed time passes the next whole minute, or is set, but at most a second.
  *
  * @param sleep sleeps real time.
  */

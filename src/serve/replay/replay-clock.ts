@@ -2,30 +2,30 @@ import { UsageError } from "../../core/errors.js";
 import { type Clock, MINUTE_MS, type TimeRange, ticksOf } from "../../core/time.js";
 import type { AsOfTime } from "./as-of-time.js";
 
-/** Largest speed: a trading day of six hours in about two seconds. */
+/** Largest speed: a trading day of six hours then takes about two seconds. */
 export const MAX_SPEED = 10_000;
 
-/** What a replay shows, and how fast it moves. */
+/** The time of a replay, and how fast it advances. */
 export interface ReplayState {
   /** Epoch milliseconds. */
   readonly time: number;
-  /** Replayed seconds for each second; 0 stops the time. */
+  /** Replayed seconds for each real second; 0 stops the time. */
   readonly speed: number;
 }
 
-/** The clock of a replay: starts at a time of the past, runs at a speed, and can be set. */
+/** The clock of a replay. It starts at a time in the past, runs at a speed, and can be set. */
 export class ReplayClock {
   readonly #real: Pick<Clock, "now" | "monotonic">;
-  /** The times that the lake has data of. */
+  /** The times for which the lake has data. */
   readonly range: TimeRange;
   #from: ReplayState;
   #since: number;
   readonly #listeners = new Set<(isBack: boolean) => void>();
 
   /**
-   * @param real the clock that runs; the replayed one runs `speed` times as fast.
+   * @param real the clock of real time; the replayed time advances `speed` times as fast.
    * @param range the times that can be replayed.
-   * @throws {UsageError} for a time outside of the range, or a speed that is not possible.
+   * @throws {UsageError} for a time outside the range, or a speed that is not possible.
    */
   constructor(real: Pick<Clock, "now" | "monotonic">, range: TimeRange, start: ReplayState) {
     this.#real = real;
@@ -45,16 +45,16 @@ export class ReplayClock {
     return { time: this.now(), speed: this.#from.speed };
   }
 
-  /** What is visible now: whole minutes, since bars are labelled with the end of their minute. */
+  /** The as-of time. Only whole minutes become visible, since bars are labelled with the end of their minute. */
   asOf(): AsOfTime & { readonly visibleUntil: number } {
     const now = this.now();
     return { now, visibleUntil: Math.floor(now / MINUTE_MS) * MINUTE_MS };
   }
 
-  /** Sets the time, the speed, or both. @throws {UsageError} as the constructor does; nothing is set then. */
+  /** Sets the time, the speed, or both. @throws {UsageError} as the constructor does; then nothing is changed. */
   set(change: Partial<ReplayState>): void {
     const next = { time: change.time ?? this.now(), speed: change.speed ?? this.#from.speed };
-    // A replay that runs past the end of the lake may still change its speed.
+    // A replay that has run past the end of the lake may still change its speed.
     this.#check(change.time === undefined ? { ...next, time: this.range.start } : next);
     const isBack = change.time !== undefined && change.time < this.now();
     this.#from = next;
@@ -62,7 +62,7 @@ export class ReplayClock {
     for (const listener of this.#listeners) listener(isBack);
   }
 
-  /** Real milliseconds until the next whole minute of the replayed time; infinite where the time is stopped. */
+  /** Real milliseconds until the next whole minute of the replayed time; infinity where the time is stopped. */
   untilNextMinute(): number {
     const { speed } = this.#from;
     if (speed === 0) return Number.POSITIVE_INFINITY;
@@ -71,9 +71,9 @@ export class ReplayClock {
   }
 
   /**
-   * Calls a function after each change of time or speed, with whether the time is an earlier one now.
+   * Calls a function after each change of time or speed. Its argument is whether the time is now an earlier one.
    *
-   * @returns a function that ends it.
+   * @returns a function that removes the listener.
    */
   onSet(listener: (isBack: boolean) => void): () => void {
     this.#listeners.add(listener);
@@ -91,7 +91,7 @@ export class ReplayClock {
   }
 }
 
-/** An instant as text: ISO 8601 in UTC. */
+/** An instant (epoch milliseconds) as a text: ISO 8601 in UTC. */
 export function instantText(ms: number): string {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString();

@@ -7,7 +7,7 @@ import { dayRange } from "../../market/sessions.js";
 import { localDate } from "../../market/zone.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 
-/** What of a lake can be replayed. */
+/** The times and regions of a lake that can be replayed. */
 export interface ReplayRange {
   /** From the first day with a bar to the end of the last one, epoch milliseconds. */
   readonly range: TimeRange;
@@ -15,7 +15,7 @@ export interface ReplayRange {
   readonly regions: readonly Region[];
 }
 
-/** Finds the times that a lake has bars of. @throws {LakeError} for a lake without bars. */
+/** Finds the times for which a lake has bars. @throws {LakeError} for a lake without bars. */
 export async function replayRange(lake: Lake, pointInTime: PointInTime): Promise<ReplayRange> {
   const read = lake.reader(pointInTime);
   const range = { start: Number.POSITIVE_INFINITY, end: Number.NEGATIVE_INFINITY };

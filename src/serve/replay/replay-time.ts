@@ -9,11 +9,12 @@ const HINT =
   "write it like 2026-11-20T09:25, or with a zone like 2026-11-20T09:25+08:00 or 2026-11-20T01:25Z";
 
 /**
- * Reads a time of a replay. Without a zone, it is the time of day at the exchanges of the lake.
+ * Reads a time of a replay. A time without a zone is a local time at the exchanges of the lake.
  *
  * @param regions regions of the lake.
  * @returns epoch milliseconds.
- * @throws {UsageError} for what is no time, or has no zone where the exchanges of the lake have several.
+ * @throws {UsageError} for a text that is not a time, or has no zone although the exchanges of the lake have different
+ *   zones.
  */
 export function parseReplayTime(text: string, regions: readonly Region[]): number {
   const local = LOCAL.exec(text);

@@ -12,7 +12,7 @@ import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schem
 import { isStatementName } from "../../schema/statements.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 
-/** What a replay needs to know to decide which rows were visible. */
+/** What decides which rows are visible in a replay. */
 export interface Visibility {
   /** Epoch milliseconds, inclusive. */
   readonly until: number;
@@ -20,7 +20,10 @@ export interface Visibility {
   readonly assumesReference: boolean;
 }
 
-/** Columns by which reference data is first seen as a whole: the list of an exchange, or of a universe. */
+/**
+ * Columns that group the rows of a reference table which the lake first sees together: those of an exchange, or of a
+ * universe.
+ */
 const FIRST_SEEN_BY = new Map<TableSchema, string>([
   [INSTRUMENTS, "exchange"],
   [EXCHANGES, "exchange"],
@@ -32,9 +35,9 @@ const FIRST_SEEN_BY = new Map<TableSchema, string>([
  * A SELECT of the rows of a table that were visible at an instant, in the columns of the table.
  *
  * - Minute bars: those that have ended.
- * - Daily bars: those of days that are final. The bar of a running day is made of the minutes that have ended, see
- *   {@link formingDaysSql}.
- * - Reference data: the versions that the lake had seen; a version that ended later is current.
+ * - Daily bars: those of days that are final. The bar of a running day is computed from the minutes that have ended,
+ *   see {@link formingDaysSql}.
+ * - Reference data: the versions that the lake had seen; a version that ended after the instant is current.
  * - Statements: those that were announced before the day, or that the lake had seen.
  * - Trading days: those whose session had opened.
  *
@@ -84,9 +87,9 @@ function versionsSql(table: TableSchema, relation: string, { until, assumesRefer
 }
 
 /**
- * The daily bars of days that are not final: each symbol's minutes that have ended, aggregated as everywhere. What the
- * exchange states before the day begins, the previous close, is taken from the day's landed bar where the minutes do not
- * have it. Only the symbols of the CTE `requested` are read. Volumes are in shares.
+ * The daily bars of days that are not final: the ended minutes of each symbol, aggregated by the usual rules. The
+ * previous close, which the exchange states before the day begins, is taken from the day's landed bar where the minutes
+ * do not have it. Only the symbols of the CTE `requested` are read. Volumes are in shares.
  */
 function formingDaysSql(relation: string, minutes: string, until: number): string {
   const shares = unitsSql(`sum(${exactSharesSql("volume", "lot")})`, "1");
@@ -108,12 +111,12 @@ function formingDaysSql(relation: string, minutes: string, until: number): strin
       USING (symbol, "timestamp"))`;
 }
 
-/** The start of the first day of each region that is not final. */
+/** SQL of the start of the first day in each region that is not final. */
 function finalEndSql(until: number): string {
   return perRegion("region", ({ region }) => instantSql(finalEnd(region, until)));
 }
 
-/** The earliest instant of a day that is not final in some region. */
+/** The earliest instant (epoch milliseconds) of a day that is not final in some region. */
 export function runningSince(until: number): number {
   return Math.min(...Object.values(REGIONS).map(({ region }) => finalEnd(region, until)));
 }

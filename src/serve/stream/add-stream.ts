@@ -19,11 +19,11 @@ import { MAX_MESSAGE_BYTES, STREAM_PATHS, type StreamPath } from "./stream-messa
 /** Most open connections of one key, and of the service. */
 const MOST_OF_A_KEY = 20;
 const MOST_OF_ALL = 1000;
-/** How long closing waits for clients to take the end of their connections. */
+/** How long closing waits for clients to receive the end of their connections, in milliseconds. */
 const CLOSING_MS = 1000;
 const GOING_AWAY = 1001;
 
-/** What the stream needs from the service. */
+/** The parts of the service that the stream needs. */
 export interface StreamOptions {
   readonly reader: LakeReader;
   readonly budgets: MemoryBudgets;
@@ -34,7 +34,9 @@ export interface StreamOptions {
   readonly maxSymbols: number | undefined;
   /** Whether the lake is replayed. */
   readonly isReplayed: boolean;
-  /** Calls a function when the replay is set to an earlier time. @returns a function that ends it. */
+  /**
+   * Registers a function that is called when the replay is set to an earlier time. @returns a function that removes it.
+   */
   readonly onSetBack: (listener: () => void) => () => void;
   /** Counts a handshake as a request of the key. @throws {RequestError} RATE_LIMITED */
   readonly takeQuota: (caller: Caller) => Promise<void>;
@@ -81,8 +83,8 @@ export function addStream(app: FastifyInstance, options: StreamOptions): void {
     const open = async (): Promise<void> => {
       await keys.refresh?.();
       caller = await callerOf(key, options);
-      // The client may be gone, or the service closing. Nothing is awaited after this: no other handshake comes between
-      // the count and its connection.
+      // The client may have disconnected, or the service may be closing. Nothing is awaited after this, so no other
+      // handshake can come between the count and this connection.
       if (!socket.writable) return;
       if (hub.isClosed) return void socket.destroy();
       checkCount(caller, hub);
@@ -90,7 +92,8 @@ export function addStream(app: FastifyInstance, options: StreamOptions): void {
         const owner = caller as Caller;
         const stream = new QuoteStream(webSocket, { caller: owner, path, clock }, hub.carry, onFault);
         keyOf.set(stream, key ?? "");
-        // What a client sends against the protocol closes the connection with a code; it is no fault of the service.
+        // An error of the client against the protocol closes the connection with a code. It is not a fault of the
+        // service.
         webSocket.on("error", () => {});
         webSocket.once("close", (code) => {
           hub.remove(stream);
@@ -118,7 +121,7 @@ export function addStream(app: FastifyInstance, options: StreamOptions): void {
   });
 }
 
-/** @throws {RequestError} UNAUTHORIZED, FORBIDDEN or RATE_LIMITED. */
+/** Returns the caller of a handshake. @throws {RequestError} UNAUTHORIZED, FORBIDDEN or RATE_LIMITED. */
 async function callerOf(
   key: string | undefined,
   { keys, maxSymbols, takeQuota }: StreamOptions,
@@ -146,7 +149,7 @@ function pathOf({ url = "", headers, method }: IncomingMessage): StreamPath | un
   return STREAM_PATHS.find((one) => one === path);
 }
 
-/** The key of the header, else of the URL. Browsers cannot send a header with a handshake. */
+/** The key in the header, else in the URL. Browsers cannot send headers with a handshake. */
 function keyIn({ url = "", headers }: IncomingMessage): string | undefined {
   const header = headers[API_KEY_HEADER];
   if (typeof header === "string") return header;

@@ -6,21 +6,21 @@ import type { LakeView } from "../read/lake-reader.js";
 import { versionsOf } from "../read/lake-version.js";
 
 /**
- * A stretch of replayed time in which the bars of a region's quotes change only by new minutes of the latest day: no day
- * becomes final, and no other day begins.
+ * A period of replayed time in which the bars of a region's quotes change only by new minutes of the latest day: no day
+ * becomes final, and no new day begins.
  */
 export interface DaySegment {
   /** The versions of the tables of bars. */
   readonly versions: string;
-  /** Stretches of a region with the same key are one. */
+  /** Identifies the period: two periods of a region with the same key are the same. */
   readonly key: string;
-  /** The latest day with minutes where it is not final, so that its minutes make a daily bar. */
+  /** The latest day with minutes if it is not final: its minutes then make a daily bar. Else undefined. */
   readonly runningDay: TimeRange | undefined;
-  /** The first whole minute that may belong to another stretch; infinite where there is none. */
+  /** The first whole minute that may belong to another period, in epoch milliseconds; infinity where there is none. */
   readonly end: number;
 }
 
-/** The stretch of a region that contains the as-of time of a view. */
+/** The period of a region that contains the as-of time of a view. */
 export async function daySegment(view: LakeView, region: Region): Promise<DaySegment> {
   const until = view.version.visibleUntil ?? view.now;
   const [versions, days] = [await barVersions(view), await view.latestDays()];

@@ -11,8 +11,9 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /**
- * Gives a request that asked for an upgrade back to the server, without its headers of the upgrade: Node takes every such request
- * from the server as soon as it has one listener for upgrades, and HTTP/2 clients ask for one in ordinary requests.
+ * Gives a request that asked for an upgrade back to the server, without its upgrade headers. Once a server has a
+ * listener for upgrades, Node no longer handles such requests itself, and HTTP/2 clients ask for an upgrade in ordinary
+ * requests.
  */
 export function handBack(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
   const lines: string[] = [`${request.method} ${request.url} HTTP/${request.httpVersion}`];
@@ -25,18 +26,18 @@ export function handBack(server: Server, request: IncomingMessage, socket: Socke
       : value;
     if (rest.replaceAll(/[,\s]/g, "") !== "" || rest === value) lines.push(`${name}: ${rest}`);
   }
-  // The server adds its listeners again: these would be one more for each such request of a connection.
+  // The server adds its listeners again; without this, each such request of a connection would add another one.
   socket.removeAllListeners("timeout");
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
   server.emit("connection", socket);
 }
 
-/** Refuses a handshake with one of the interface's errors. @returns the status. */
+/** Refuses a handshake with one of the interface's errors. @returns the HTTP status. */
 export function refuseHandshake(socket: Socket, error: unknown, requestId: string): number {
   const { status, body, retryAfterMs } = responseOf(error, requestId);
   const text = JSON.stringify(body);
   const wait = retryAfterMs === undefined ? "" : `retry-after: ${Math.ceil(retryAfterMs / 1000)}\r\n`;
-  // The connection remains half open until the client ends it, too: nothing waits for that.
+  // The socket is destroyed when the response is sent, so that it does not stay half open until the client ends it.
   socket.once("finish", () => socket.destroy());
   socket.end(
     `HTTP/1.1 ${status} ${REASONS[status] ?? "Error"}\r\nconnection: close\r\n` +

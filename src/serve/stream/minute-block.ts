@@ -5,10 +5,10 @@ import { addMinute, type RunningBars } from "./running-bars.js";
 export class MinuteBlock {
   readonly #bars: readonly RunningBars[];
   readonly #minutes: Minutes;
-  /** The first row that was not added yet. */
+  /** The first row that has not been added yet. */
   #next = 0;
 
-  /** @param bars the bars that the positions of the minutes refer to. */
+  /** @param bars the bars to which the positions of the minutes refer. */
   constructor(bars: readonly RunningBars[], minutes: Minutes) {
     this.#bars = bars;
     this.#minutes = minutes;
@@ -22,7 +22,7 @@ export class MinuteBlock {
       addMinute(this.#bars[positions[this.#next] as number] as RunningBars, this.#minutes, this.#next);
   }
 
-  /** Whether all minutes were added. */
+  /** Whether all minutes have been added. */
   get isUsed(): boolean {
     return this.#next === this.#minutes.rows;
   }

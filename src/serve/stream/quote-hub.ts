@@ -13,24 +13,26 @@ import { lakeReads, type ReadLake } from "./read-lake.js";
 import { ReplayedBars } from "./replayed-bars.js";
 import { MAX_SUBSCRIPTIONS, parseCommand, StreamError, subscribedText } from "./stream-message.js";
 
-/** Symbols whose quotes are made at once: this bounds the memory, however many are subscribed to. */
+/** Number of symbols whose quotes are made at the same time. It limits memory, however many are subscribed to. */
 const BLOCK_SYMBOLS = 1000;
 /** Most subscriptions of all connections together. */
 const MOST_SUBSCRIPTIONS = 1_000_000;
-/** Unknown symbols after which a command reads no more symbols. */
+/** Number of unknown symbols after which a command stops reading symbols. */
 const MOST_UNKNOWN = 1000;
-/** Unknown symbols that an error names. */
+/** Number of unknown symbols that an error names. */
 const NAMED_SYMBOLS = 5;
 
-/** What a hub works with. */
+/** What a hub needs. */
 export interface HubOptions {
   readonly reader: LakeReader;
   readonly budgets: MemoryBudgets;
   /** Whether the lake is replayed: its quotes then change with each minute, whose bars are read ahead. */
   readonly isReplayed: boolean;
-  /** Calls a function when the replay is set to an earlier time. @returns a function that ends it. */
+  /**
+   * Registers a function that is called when the replay is set to an earlier time. @returns a function that removes it.
+   */
   readonly onSetBack: (listener: () => void) => () => void;
-  /** Waits until quotes may have changed; the lake is then read. */
+  /** Waits until quotes may have changed. The lake is read after that. */
   readonly nextChange: (signal: AbortSignal) => Promise<void>;
   /** Whether a connection's key is still valid. */
   readonly isValid: (stream: QuoteStream) => boolean;
@@ -41,21 +43,24 @@ export interface HubOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-/** All connections of a service: makes each quote once, and gives it to those who subscribed to its symbol. */
+/**
+ * All connections of a service. It makes each quote once, and sends it to all connections that subscribed to its
+ * symbol.
+ */
 export class QuoteHub {
   readonly #options: HubOptions;
   readonly #streams = new Set<QuoteStream>();
-  /** The connections of each symbol, and the newest quote that they got. */
+  /** By symbol: the connections that subscribed to it, and the newest quote that they got. */
   readonly #topics = new Map<string, { readonly streams: Set<QuoteStream>; quote: string | undefined }>();
   readonly #ending = new AbortController();
   readonly #readLake: ReadLake;
   readonly #replayed: ReplayedBars | undefined;
   #subscriptions = 0;
   #state = "";
-  /** How often the replay was set to an earlier time: quotes that were read before the last one are not sent. */
+  /** How often the replay was set to an earlier time. Quotes that were read before the last time are not sent. */
   #setBacks = 0;
   readonly #endSetBacks: () => void;
-  /** The end of the work that was begun last: one read or command at a time. */
+  /** The end of the work that began last. Reads and commands run one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
   #isWatching = false;
 
@@ -66,7 +71,7 @@ export class QuoteHub {
     this.#endSetBacks = options.onSetBack(() => this.#forgetQuotes());
   }
 
-  /** Connections of a key, by its owner's name; without a name, all. */
+  /** Number of connections of a key, by the name of its owner; without a name, of all keys. */
   count(name?: string): number {
     if (name === undefined) return this.#streams.size;
     let found = 0;
@@ -74,7 +79,7 @@ export class QuoteHub {
     return found;
   }
 
-  /** Whether it was closed: it takes no more connections. */
+  /** Whether the hub was closed: it then accepts no more connections. */
   get isClosed(): boolean {
     return this.#ending.signal.aborted;
   }
@@ -89,7 +94,7 @@ export class QuoteHub {
     this.#unsubscribe(stream, [...stream.symbols]);
   }
 
-  /** Ends the work, and every connection with a reason. */
+  /** Ends the work, and closes every connection with a code and a reason. */
   close(code: number, reason: string): readonly QuoteStream[] {
     this.#ending.abort();
     this.#endSetBacks();
@@ -99,15 +104,15 @@ export class QuoteHub {
     return streams;
   }
 
-  /** Resolves when the work that was begun is over. */
+  /** Resolves when all work that has begun is finished. */
   async idle(): Promise<void> {
     await this.#turn;
   }
 
-  /** Carries out a message of a client. @returns the reply. @throws {StreamError} */
+  /** Executes a message of a client. @returns the reply. @throws {StreamError} */
   carry = async (stream: QuoteStream, text: string): Promise<string> => {
     const { op, symbols } = parseCommand(text, stream.path);
-    // Before the turn: what counts requests may be slow, and the other connections do not wait for it.
+    // Counting may be slow, so it is done before the command's turn: other connections do not wait for it.
     await refusing(() => this.#options.takeQuota(stream.caller));
     if (op === "subscribe") await this.#subscribe(stream, symbols);
     else await this.#inTurn(async () => this.#unsubscribe(stream, symbols));
@@ -121,8 +126,8 @@ export class QuoteHub {
   }
 
   /**
-   * Subscribes to symbols in blocks, between which the commands of other connections have their turn. It ends early where
-   * many symbols are unknown: each block of them takes queries, and nothing of it can be cached for the next one.
+   * Subscribes to symbols in blocks; commands of other connections run between the blocks. It stops early if many
+   * symbols are unknown, because each block of unknown symbols needs queries whose results cannot be cached.
    */
   async #subscribe(stream: QuoteStream, symbols: readonly string[]): Promise<void> {
     const added = symbols.filter((symbol) => !stream.symbols.has(symbol));
@@ -148,12 +153,12 @@ export class QuoteHub {
     );
   }
 
-  /** @returns the symbols that the lake does not know. */
+  /** Subscribes to one block. @returns the symbols that the lake does not know. */
   async #subscribeBlock(stream: QuoteStream, added: readonly string[]): Promise<readonly string[]> {
     if (!this.#streams.has(stream)) return [];
     if (this.#subscriptions + added.length > MOST_SUBSCRIPTIONS)
       throw new StreamError("the service has too many subscriptions; try again later");
-    // The quotes of other connections may be of an older version, or of a later time that a replay has left.
+    // The newest quotes may be of an older version, or of a later time from which the replay was set back.
     await this.#push();
     const asked = added.filter((symbol) => isSymbol(symbol) && regionOf(symbol) !== undefined);
     const others = asked.filter((symbol) => !this.#topics.has(symbol));
@@ -161,9 +166,9 @@ export class QuoteHub {
     const [quotes, { instruments }] = await this.#readLake(
       async (view) => [await this.#quotesOf(view, others), await view.reference()] as const,
     );
-    // The next push has the quotes of the new time.
+    // After the replay was set back, the next push sends the quotes of the new time.
     const isLeft = setBacks !== this.#setBacks;
-    // Nothing is awaited after this: a connection that has ended has no subscriptions.
+    // Nothing is awaited after this, so that a connection that has ended gets no subscriptions.
     if (!this.#streams.has(stream)) {
       for (const symbol of others) this.#replayed?.forget(symbol);
       return [];
@@ -199,7 +204,7 @@ export class QuoteHub {
     }
   }
 
-  /** Reads the lake whenever quotes may have changed, while there are connections. */
+  /** Reads the lake whenever quotes may have changed, as long as there are connections. */
   async #watch(): Promise<void> {
     this.#isWatching = true;
     const { signal } = this.#ending;
@@ -220,7 +225,7 @@ export class QuoteHub {
     this.#isWatching = false;
   }
 
-  /** Drops the quotes of a later time, which a replay has left; the next push has all quotes of its new time. */
+  /** Drops the quotes after the replay was set to an earlier time. The next push sends all quotes of the new time. */
   #forgetQuotes(): void {
     this.#setBacks += 1;
     this.#state = "";
@@ -228,7 +233,7 @@ export class QuoteHub {
     for (const stream of this.#streams) stream.forgetUnsent();
   }
 
-  /** Sends the quotes that have changed to their subscribers: all quotes of the same instant. */
+  /** Sends the quotes that have changed to their subscribers. All of them are of the same instant. */
   async #push(): Promise<void> {
     const setBacks = this.#setBacks;
     await this.#readLake(async (view) => {
@@ -254,7 +259,7 @@ export class QuoteHub {
     return quoteTexts(view, symbols, this.#replayed?.read ?? readQuoteBars);
   }
 
-  /** @throws {StreamError} for symbols that the key may not ask for. */
+  /** @throws {StreamError} for symbols that the key may not request. */
   async #checkScope(caller: Caller, symbols: readonly string[]): Promise<void> {
     await refusing(() =>
       this.#readLake(async (view) => (await view.scope()).checkSymbols(symbols), { caller }),
@@ -262,7 +267,7 @@ export class QuoteHub {
   }
 }
 
-/** Turns a refusal of the interface into one of the stream. @throws {StreamError} */
+/** Turns an error of the interface into an error of the stream. @throws {StreamError} */
 async function refusing(check: () => Promise<void>): Promise<void> {
   try {
     await check();

@@ -3,33 +3,33 @@ import { type Clock, ticksOf } from "../../core/time.js";
 import type { Caller } from "../keys/key-ring.js";
 import { errorText, quotesMessage, StreamError, type StreamPath } from "./stream-message.js";
 
-/** Quotes of one message: some 60 kB. */
+/** Most quotes in one message, about 60 kB. */
 const QUOTES_A_MESSAGE = 200;
-/** Messages of a client that may wait for their turn. */
+/** Most messages of a client that may be waiting. */
 const MOST_WAITING = 1000;
-/** Bytes of those messages together. */
+/** Most bytes of the waiting messages of a client. */
 const MOST_WAITING_BYTES = 4 * 1024 * 1024;
 /** Milliseconds for which a client may leave a message unread. */
 const STALLED_MS = 30_000;
-/** Milliseconds that a client has to answer the close of a connection. */
+/** Milliseconds that a client has to respond to the close of a connection. */
 const CLOSING_MS = 5_000;
 const PING_EVERY_MS = 30_000;
 
-/** Codes with which a connection is closed (RFC 6455), each with a reason. */
+/** Codes with which a connection is closed (RFC 6455). */
 const POLICY = 1008;
 const FAULT = 1011;
 
-/** Carries out the messages of a client. @throws {StreamError} with the text of the error that the client gets. */
+/** Executes a message of a client. @returns the reply. @throws {StreamError} with the error text for the client. */
 export type Carry = (stream: QuoteStream, text: string) => Promise<string>;
 
 /**
- * One connection of a client. Its memory is bounded: its subscriptions, the newest unsent quote of each of them,
- * one message that is being sent, and a few messages of the client that wait for their turn.
+ * One connection of a client. Its memory is limited to its subscriptions, the newest unsent quote of each of them, one
+ * message that is being sent, and a few waiting messages of the client.
  */
 export class QuoteStream {
   readonly caller: Caller;
   readonly path: StreamPath;
-  /** Symbols that it is subscribed to. */
+  /** The symbols to which it is subscribed. */
   readonly symbols = new Set<string>();
   readonly #socket: WebSocket;
   readonly #clock: Pick<Clock, "now" | "monotonic">;
@@ -37,15 +37,15 @@ export class QuoteStream {
   readonly #waiting: string[] = [];
   #waitingBytes = 0;
   #isCarrying = false;
-  /** When the oldest message that is being sent was begun; undefined while none is. */
+  /** When the oldest message that is being sent began to be sent; undefined where none is being sent. */
   #sendingSince: number | undefined;
   #sending = 0;
   #closingSince: number | undefined;
   #heardAt: number;
   #pingedAt: number;
-  /** Quotes that were sent. */
+  /** Number of quotes that were sent. */
   sent = 0;
-  /** Resolves when the connection is over. */
+  /** Resolves when the connection has ended. */
   readonly closed: Promise<void>;
 
   constructor(
@@ -74,8 +74,8 @@ export class QuoteStream {
   }
 
   /**
-   * Sends a quote as soon as the client takes it; a newer one of the same symbol replaces one that was not sent, and
-   * undefined, where there is no quote any more, removes it.
+   * Sends a quote as soon as the client is ready. A newer quote of the same symbol replaces one that is unsent;
+   * undefined, which means that there is no quote any more, removes it.
    */
   offer(symbol: string, quote: string | undefined): void {
     if (!this.isOpen) return;
@@ -83,18 +83,18 @@ export class QuoteStream {
     else this.#unsent.set(symbol, quote);
   }
 
-  /** Forgets a symbol: no quote of it is sent any more. */
+  /** Removes a symbol: no further quote of it is sent. */
   drop(symbol: string): void {
     this.symbols.delete(symbol);
     this.#unsent.delete(symbol);
   }
 
-  /** Forgets what was offered and is not sent yet. */
+  /** Removes all quotes that are not sent yet. */
   forgetUnsent(): void {
     this.#unsent.clear();
   }
 
-  /** Sends what was offered, one message after the other. */
+  /** Sends the offered quotes, one message after the other. */
   flush(): void {
     if (this.#sendingSince !== undefined || this.#unsent.size === 0 || !this.isOpen) return;
     const quotes: string[] = [];
@@ -107,7 +107,7 @@ export class QuoteStream {
     void this.#send(quotesMessage(quotes)).then(() => this.flush());
   }
 
-  /** Closes the connection of a client that reads too slowly, or has disconnected. Called every second or so. */
+  /** Closes the connection if the client reads too slowly, or has disconnected. It is called about every second. */
   check(): void {
     const now = ticksOf(this.#clock);
     if (this.#closingSince !== undefined) {
@@ -122,7 +122,7 @@ export class QuoteStream {
     this.#socket.ping();
   }
 
-  /** @param reason at most 123 bytes. */
+  /** Closes the connection. @param reason at most 123 bytes. */
   close(code: number, reason: string): void {
     if (this.#closingSince !== undefined) return;
     this.#closingSince = ticksOf(this.#clock);
@@ -149,7 +149,9 @@ export class QuoteStream {
       });
   }
 
-  /** Carries out the messages that wait, one after the other. Until then nothing more is read from the connection. */
+  /**
+   * Executes the waiting messages, one after the other. Nothing more is read from the connection until they are done.
+   */
   async #carryAll(carry: Carry): Promise<void> {
     this.#isCarrying = true;
     this.#socket.pause();

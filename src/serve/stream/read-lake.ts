@@ -5,17 +5,17 @@ import type { AsOfTime } from "../replay/as-of-time.js";
 
 const EVERYTHING: Caller = { name: "stream" };
 
-/** How a read sees the lake. */
+/** How the lake is read. */
 interface ReadLakeOptions {
   /** @default a caller that may see everything */
   readonly caller?: Caller;
   /** @default now */
   readonly asOf?: AsOfTime;
-  /** Ends this read; the end of all reads ends it, too. */
+  /** Ends this read. The signal that ends all reads ends it, too. */
   readonly signal?: AbortSignal;
 }
 
-/** Reads the lake at one instant, with a share of the memory of all responses. */
+/** Reads the lake at one instant, within the memory budget of all responses. */
 export type ReadLake = <T>(read: (view: LakeView) => Promise<T>, options?: ReadLakeOptions) => Promise<T>;
 
 /** @param ending ends every read. */

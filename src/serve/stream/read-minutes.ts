@@ -17,10 +17,12 @@ const SHAPE = {
   prev_close: "double",
 } as const;
 
-/** Minutes in the order of time; `position` is that of the symbol in the list, timestamps are epoch milliseconds. */
+/**
+ * Minutes in the order of time. `position` is the index of the symbol in the list; timestamps are epoch milliseconds.
+ */
 export type Minutes = ResultColumns<typeof SHAPE>;
 
-/** Reads the minutes of some symbols in a range of time, all of which the view must show. */
+/** Reads the minutes of some symbols in a time range. All of it must be visible in the view. */
 export async function readMinutes(
   view: LakeView,
   symbols: readonly string[],

@@ -5,19 +5,22 @@ import { type DaySegment, daySegment } from "./day-segment.js";
 import type { ReadLake } from "./read-lake.js";
 import { RunningDay } from "./running-day.js";
 
-/** Time before the next segment begins at which its bars are read, in replayed time. */
+/** How long before the next period its bars are read, in milliseconds of replayed time. */
 const LEAD_MS = 60 * MINUTE_MS;
 
-/** The bars of a segment that has not begun. */
+/** The bars of a period that has not begun yet. */
 interface Coming {
   readonly start: number;
-  /** Undefined where it could not be read. */
+  /** Undefined where the bars could not be read. */
   day: Promise<RunningDay | undefined>;
   readonly symbols: Set<string>;
   readonly ending: AbortController;
 }
 
-/** The bars of the quotes of a region's symbols in a replay: of the current {@link DaySegment}, and of the next one. */
+/**
+ * The bars for the quotes of a region's symbols in a replay: those of the current {@link DaySegment}, and of the next
+ * one.
+ */
 export class RegionBars {
   readonly #region: Region;
   readonly #readLake: ReadLake;
@@ -58,7 +61,7 @@ export class RegionBars {
     if (known?.segment.key === segment.key && (await known.advance(until))) return known;
     known?.close();
     const coming = this.#coming;
-    // Where the replay was set to a time long after, the bars of the coming segment are not waited for.
+    // If the replay was set to a much later time, the bars of the coming period are not awaited.
     const isNear = coming !== undefined && until >= coming.start && until < coming.start + LEAD_MS;
     const next = isNear ? await coming.day : undefined;
     if (next?.segment.key === segment.key && (await next.advance(until))) {
@@ -71,7 +74,7 @@ export class RegionBars {
     return this.#day;
   }
 
-  /** Reads the bars of the next segment when it is near. */
+  /** Reads the bars of the next period when it is near. */
   #prepare({ segment: { end: start }, symbols }: RunningDay, until: number): void {
     if (this.#coming?.start !== start) this.#dropComing();
     if (start - until > LEAD_MS) return;
@@ -84,7 +87,7 @@ export class RegionBars {
     coming.day = coming.day.then((day) => this.#read(day, added, coming));
   }
 
-  /** Adds symbols to a coming day; makes the day where there is none. */
+  /** Adds symbols to a coming day, which is created if there is none. */
   async #read(
     known: RunningDay | undefined,
     symbols: readonly string[],
@@ -95,7 +98,7 @@ export class RegionBars {
         async (view) => {
           const segment = await daySegment(view, this.#region);
           const day = known ?? new RunningDay(segment, start, this.#readLake, this.#onFault);
-          // Of another version of the lake, it would not be used.
+          // If the day belongs to another version of the lake, it would not be used.
           if (day.segment.key !== segment.key) return day;
           await day.add(view, symbols);
           day.readAhead();

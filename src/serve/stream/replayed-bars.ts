@@ -7,16 +7,16 @@ import { RegionBars } from "./region-bars.js";
 const NO_BARS: QuoteBars = { daily: [], minutes: undefined };
 
 /**
- * The bars of quotes in a replay. They are in memory and brought forward minute by minute: nothing waits for a query
- * unless the replay is set to another time, or runs faster than minutes can be read. Nothing is stored of symbols
- * that were forgotten. One call at a time.
+ * The bars for quotes in a replay. They are in memory and updated minute by minute. Queries are only needed when the
+ * replay is set to another time, or runs faster than minutes can be read. Bars of forgotten symbols are freed. Only one
+ * call may run at a time.
  */
 export class ReplayedBars {
   readonly #readLake: ReadLake;
   readonly #onFault: (error: unknown) => void;
   readonly #regions = new Map<Region, RegionBars>();
 
-  /** @param onFault is called with the errors of what is read ahead. */
+  /** @param onFault called with the errors of reads ahead of the replayed time. */
   constructor(readLake: ReadLake, onFault: (error: unknown) => void) {
     this.#readLake = readLake;
     this.#onFault = onFault;
@@ -40,13 +40,13 @@ export class ReplayedBars {
     return (symbol) => found.get(symbol) ?? NO_BARS;
   };
 
-  /** A symbol that is not asked for any more. */
+  /** Frees the bars of a symbol that is no longer requested. */
   forget(symbol: string): void {
     const region = regionOf(symbol);
     if (region !== undefined) this.#regions.get(region)?.forget(symbol);
   }
 
-  /** Frees what is in memory. */
+  /** Frees all bars. */
   clear(): void {
     for (const bars of this.#regions.values()) bars.clear();
     this.#regions.clear();

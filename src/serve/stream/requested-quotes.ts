@@ -6,19 +6,20 @@ import type { ReplayClock } from "../replay/replay-clock.js";
 import { lakeReads } from "./read-lake.js";
 import { ReplayedBars } from "./replayed-bars.js";
 
-/** Symbols whose bars are cached: some 20 MB. */
+/** Most symbols whose bars are cached, about 20 MB. */
 const MOST_SYMBOLS = 20_000;
 
-/** What {@link RequestedQuotes} work with. */
+/** What {@link RequestedQuotes} needs. */
 interface RequestedQuotesOptions {
   readonly bars: ReplayedBars;
-  /** The replayed time of what is visible now. */
+  /** Returns the instant up to which rows are visible now, in epoch milliseconds of replayed time. */
   readonly visibleNow: () => number;
 }
 
 /**
- * The bars of quotes in a replay, for requests: in memory as those of the stream, and shared by all clients. A
- * symbol's first request, and the first after the replay was set to another time, query the lake.
+ * The bars for quotes in a replay that requests ask for. They are in memory, as those of the stream are, and shared by
+ * all clients. The lake is queried for a symbol's first request, and for the first request after the replay was set to
+ * another time.
  */
 export class RequestedQuotes {
   readonly #bars: ReplayedBars;
@@ -26,7 +27,7 @@ export class RequestedQuotes {
   readonly #symbols = new Set<string>();
   /** The as-of time of the bars. */
   #at = Number.NEGATIVE_INFINITY;
-  /** The end of the read that was begun last: one at a time. */
+  /** The end of the read that began last. Reads run one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor({ bars, visibleNow }: RequestedQuotesOptions) {
@@ -47,7 +48,7 @@ export class RequestedQuotes {
     const { visibleUntil = view.now } = view.version;
     // The replay was set to an earlier time.
     if (this.#at > this.#visibleNow()) this.clear();
-    // A request that arrived before the last minute passed: the bars of the later minute are not its own.
+    // The request arrived before the current minute began: it must not see the bars of the later minute.
     if (visibleUntil < this.#at) return readQuoteBars(view, symbols);
     for (const symbol of symbols) this.#symbols.add(symbol);
     if (this.#symbols.size > MOST_SYMBOLS) {
@@ -58,14 +59,14 @@ export class RequestedQuotes {
     return this.#bars.read(view, symbols);
   }
 
-  /** Frees what is in memory. */
+  /** Frees all bars. */
   clear(): void {
     this.#bars.clear();
     this.#symbols.clear();
     this.#at = Number.NEGATIVE_INFINITY;
   }
 
-  /** Resolves when the reads that were begun are over. */
+  /** Resolves when all reads that have begun are finished. */
   async idle(): Promise<void> {
     await this.#turn;
   }
@@ -74,7 +75,7 @@ export class RequestedQuotes {
 /**
  * How the requests of a service read the bars of quotes in a replay.
  *
- * @param onFault is called with the errors of what is read ahead.
+ * @param onFault called with the errors of reads ahead of the replayed time.
  */
 export function replayedQuoteBars(
   app: FastifyInstance,
@@ -83,7 +84,7 @@ export function replayedQuoteBars(
   onFault: (error: unknown) => void,
 ): ReadQuoteBars {
   const ending = new AbortController();
-  // Reads ahead do not wait for the memory of requests, which wait for them.
+  // These reads have a separate budget: requests wait for them, so they must not wait for the memory of requests.
   const readLake = lakeReads(reader, new MemoryBudgets(), ending.signal);
   const visibleNow = (): number => clock.asOf().visibleUntil;
   const requested = new RequestedQuotes({ bars: new ReplayedBars(readLake, onFault), visibleNow });

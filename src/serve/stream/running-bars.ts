@@ -7,16 +7,19 @@ import type { Minutes } from "./read-minutes.js";
 
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
-/** The bars of a symbol's quote during a day; {@link addMinute} brings them forward. */
+/** The bars for a symbol's quote during a day. {@link addMinute} updates them. */
 export interface RunningBars {
   readonly symbol: string;
   readonly region: Region;
-  /** The latest day of the region; undefined where it is final, so that its minutes make no daily bar. */
+  /**
+   * The latest day of the region if it is not final; undefined where it is final, so that its minutes make no daily
+   * bar.
+   */
   readonly runningDay: TimeRange | undefined;
   /** The previous close that the exchange states before the running day begins. */
   readonly statedPrevClose: number | null;
   daily: readonly LastBar[];
-  /** The minutes so far of the latest day as one bar; its volume is in shares. */
+  /** The ended minutes of the latest day as one bar; its volume is in shares. */
   minutes: Mutable<LastBar> | undefined;
 }
 
@@ -44,13 +47,13 @@ export function addMinute(bars: RunningBars, { columns }: Minutes, row: number):
     prevClose: isPresent(prev_close.validity, row) ? (prev_close.values[row] as number) : null,
   };
   const { daily, minutes: first, runningDay, statedPrevClose } = bars;
-  // The first minute of a day that is not final begins the day's bar.
+  // The first minute of a day that is not final begins the bar of this day.
   if (runningDay === undefined) return;
   const forming = { ...first, timestamp: runningDay.start, prevClose: first.prevClose ?? statedPrevClose };
   bars.daily = [...daily.slice(-1), forming];
 }
 
-/** The bars as a request would read them from the lake. */
+/** The bars in the form in which a request would read them from the lake. */
 export function quoteBarsOf({ daily, minutes, region }: RunningBars): QuoteBars {
   return { daily, minutes: minutes && inUnits(minutes, region) };
 }

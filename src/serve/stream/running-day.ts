@@ -8,15 +8,15 @@ import type { ReadLake } from "./read-lake.js";
 import { readMinutes } from "./read-minutes.js";
 import { quoteBarsOf, type RunningBars } from "./running-bars.js";
 
-/** Minutes of a block, of all symbols together: some 20 MB. Two blocks are in memory at most. */
+/** Most minutes in a block, of all symbols together, about 20 MB. At most two blocks are in memory. */
 const BLOCK_ROWS = 300_000;
-/** The length of a block in minutes: of few symbols a whole day. */
+/** The shortest and longest block, in minutes. With few symbols a block is a whole day. */
 const LONGEST_BLOCK = 24 * 60;
 const SHORTEST_BLOCK = 5;
 
 /**
- * The bars of the quotes of some symbols of a region during one {@link DaySegment}. Each symbol's bars are read from the lake once;
- * after that they follow from minutes that are read in blocks, ahead of the replayed time.
+ * The bars for the quotes of some symbols of a region during one {@link DaySegment}. Each symbol's bars are read from
+ * the lake once. After that, they are updated with minutes that are read in blocks, ahead of the replayed time.
  */
 export class RunningDay {
   readonly segment: DaySegment;
@@ -27,7 +27,7 @@ export class RunningDay {
   readonly #blocks = new Set<MinuteBlock>();
   /** The as-of time of all bars. */
   #at: number;
-  /** Minutes up to this instant are in the blocks, but for those of symbols that were added since. */
+  /** The blocks contain the minutes up to this instant, except those of recently added symbols (`#uncovered`). */
   #coveredUntil: number;
   #uncovered = new Set<RunningBars>();
   #filling: Promise<void> | undefined;
@@ -50,7 +50,7 @@ export class RunningDay {
     return bars === undefined ? { daily: [], minutes: undefined } : quoteBarsOf(bars);
   }
 
-  /** Reads the bars of those symbols that it does not have. @param view its as-of time is that of the bars. */
+  /** Reads the bars of those symbols that it does not have yet. @param view must have the as-of time of the bars. */
   async add(view: LakeView, symbols: readonly string[]): Promise<void> {
     const added = symbols.filter((symbol) => !this.#bars.has(symbol));
     if (added.length === 0) return;
@@ -72,7 +72,7 @@ export class RunningDay {
     }
   }
 
-  /** A symbol that is not asked for any more. */
+  /** Frees the bars of a symbol that is no longer requested. */
   forget(symbol: string): void {
     const bars = this.#bars.get(symbol);
     if (bars === undefined) return;
@@ -81,13 +81,13 @@ export class RunningDay {
   }
 
   /**
-   * Brings the bars forward to an as-of time of its segment.
+   * Updates the bars to a later as-of time of the period.
    *
-   * @returns whether it could: false where the time is earlier, or its minutes were not read.
+   * @returns false where the time is earlier, or its minutes were not read.
    */
   async advance(until: number): Promise<boolean> {
     if (until < this.#at || until >= this.segment.end) return until === this.#at;
-    // What is read now does not reach a time that is a whole block further.
+    // The running read does not reach a time that is more than a block later, so it is not awaited for such a time.
     if (!this.#covers(until) && until <= this.#coveredUntil + this.#blockMs) await this.#filling;
     if (!this.#covers(until)) return false;
     for (const block of this.#blocks) {
@@ -102,7 +102,7 @@ export class RunningDay {
     return until === this.#at || (until <= this.#coveredUntil && this.#uncovered.size === 0);
   }
 
-  /** Reads minutes ahead, while others go on. */
+  /** Reads minutes ahead in the background. */
   readAhead(): void {
     this.#filling ??= this.#fill()
       .catch((error: unknown) => {
@@ -118,11 +118,14 @@ export class RunningDay {
     this.#ending.abort();
   }
 
-  /** Ends early where the lake has other versions now: the next request begins another day. */
+  /**
+   * Reads blocks until enough minutes are ahead. It ends early if the lake has other versions now: the next request
+   * then begins another day.
+   */
   async #fill(): Promise<void> {
     while (this.#bars.size > 0 && !this.#ending.signal.aborted) {
       if (this.#uncovered.size > 0 && this.#coveredUntil > this.#at) {
-        // Time does not go on while some minutes are missing: see `advance`.
+        // The bars are not advanced while minutes are missing: see `advance`.
         const bars = [...this.#uncovered];
         if (!(await this.#load(bars, this.#at, this.#coveredUntil))) return;
         for (const one of bars) this.#uncovered.delete(one);
@@ -144,7 +147,10 @@ export class RunningDay {
     return Math.min(LONGEST_BLOCK, Math.max(SHORTEST_BLOCK, minutes)) * MINUTE_MS;
   }
 
-  /** Reads the minutes after one instant, up to another. @returns false where the lake has other versions now. */
+  /**
+   * Reads the minutes after one instant, up to another, inclusive. @returns false where the lake has other versions
+   * now.
+   */
   async #load(bars: readonly RunningBars[], after: number, until: number): Promise<boolean> {
     const { signal } = this.#ending;
     return this.#readLake(

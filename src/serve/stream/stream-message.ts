@@ -1,10 +1,10 @@
 import { z } from "zod";
 
-/** Paths of the WebSocket: the second one is the older form, without channels. */
+/** Paths of the WebSocket. The second one is the older form, without channels. */
 export const STREAM_PATHS = ["/v1/ws/stream", "/v1/ws/quotes"] as const;
 export type StreamPath = (typeof STREAM_PATHS)[number];
 
-/** Largest message of a client, in bytes: as many symbols as the body of a request can name. */
+/** Largest message of a client, in bytes: enough for as many symbols as the body of a request. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024;
 /** Most symbols of one connection. */
 export const MAX_SUBSCRIPTIONS = 20_000;
@@ -23,14 +23,14 @@ const shape = z.object(
   { error: "message is not an object" },
 );
 
-/** What a client asks for. */
+/** A command of a client. */
 export interface StreamCommand {
   readonly op: "subscribe" | "unsubscribe";
   /** Without repeats. */
   readonly symbols: readonly string[];
 }
 
-/** A message of a client that cannot be carried out. Its text is sent to the client. */
+/** The error for a message of a client that cannot be executed. Its text is sent to the client. */
 export class StreamError extends Error {
   override readonly name = "StreamError";
 }
@@ -53,13 +53,13 @@ export function parseCommand(text: string, path: StreamPath): StreamCommand {
   return { op, symbols: [...new Set(symbols)] };
 }
 
-/** Says how many symbols a connection is subscribed to. */
+/** The message that reports to how many symbols a connection is subscribed. */
 export function subscribedText(path: StreamPath, total: number): string {
   const channel = path === "/v1/ws/stream" ? { channel: "quotes" } : {};
   return JSON.stringify({ op: "subscribed", ...channel, total });
 }
 
-/** @param quotes each as JSON. */
+/** The message with quotes. @param quotes each as JSON. */
 export function quotesMessage(quotes: readonly string[]): string {
   return `{"op":"quotes","data":[${quotes.join()}]}`;
 }

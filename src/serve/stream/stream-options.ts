@@ -19,7 +19,7 @@ interface ServiceParts {
   readonly replay?: Replay;
 }
 
-/** The part of a stream's options that follows from those of its service. */
+/** The options of a stream that follow from the options of its service. */
 export function streamOptions({
   keys,
   clock,

@@ -5,16 +5,16 @@ import { bell, uniform } from "../random.js";
 import type { RegionCalendar } from "../trading-days.js";
 
 /**
- * A day in whole numbers: everything that its daily bar shows and that its minutes must add up to.
+ * A day in whole numbers: all values of its daily bar, to which its minutes must aggregate.
  *
- * Prices count steps of `tickMilli`, volumes count lots ({@link SimInstrument.boardLot}), amounts count steps x lots.
- * Sums and comparisons of them are exact, and so are their decimal values.
- * Mutable, because one record is used for all days of a call.
+ * Prices are in steps of `tickMilli`, volumes in lots ({@link SimInstrument.boardLot}), amounts in steps x lots. Their
+ * sums and comparisons are exact, and so are their decimal values. The object is mutable, because one object is used
+ * for all days of a call.
  */
 export interface DayShape {
   kind: number;
   key: number;
-  /** Size of a price step, thousandths of the currency. */
+  /** Size of a price step, in thousandths of the currency. */
   tickMilli: number;
   referenceMilli: number;
   open: number;
@@ -24,24 +24,24 @@ export interface DayShape {
   volume: number;
   amount: number;
   /**
-   * Turning points: after the part `turn1Volume` of the day's volume the price is at `turn1Price`, an extreme; likewise
-   * 2.
+   * Turning points: after the fraction `turn1Volume` of the day's volume the price is `turn1Price`, an extreme; the
+   * same applies to 2.
    */
   turn1Volume: number;
   turn1Price: number;
   turn2Volume: number;
   turn2Price: number;
-  /** Whether the price does not change from the second turning point on. */
+  /** Whether the price does not change after the second turning point. */
   sealed: boolean;
-  /** Whether the day has an opening auction bar, where the region has one. */
+  /** Whether the day has a bar of the opening auction, if the region has such bars. */
   auction: boolean;
 }
 
-/** Smallest volume of a day, in lots: the minutes of its open, high, low and close need one each. */
+/** Smallest volume of a day, in lots: the minutes with the open, high, low and close need one lot each. */
 const MIN_VOLUME = 12;
 const MAX_VOLUME = 2_000_000_000;
 
-/** An empty shape for {@link shapeDay} to fill. */
+/** Makes an empty shape, which {@link shapeDay} fills. */
 export function emptyShape(): DayShape {
   return {
     kind: 0,
@@ -63,7 +63,7 @@ export function emptyShape(): DayShape {
   };
 }
 
-/** Computes the shape of an instrument's day from its path and the day's key alone. A suspended day has no volume. */
+/** Computes the shape of an instrument's day only from its path and the day's key. A suspended day has no volume. */
 export function shapeDay(
   shape: DayShape,
   instrument: SimInstrument,
@@ -92,7 +92,7 @@ export function shapeDay(
   shapeVolume(shape, instrument, prevMilli);
 }
 
-/** Whether a day has an opening auction bar; most days do. */
+/** Whether a day has a bar of the opening auction, as most days do. */
 export function hasAuction(dayKey: number): boolean {
   return uniform(dayKey, 30) < 0.92;
 }
@@ -130,7 +130,7 @@ function shapeVolume(shape: DayShape, instrument: SimInstrument, prevMilli: numb
   const turnover = instrument.turnover * Math.exp(0.4 * bell(key, 38)) * (1 + 8 * move) * (locked ? 0.04 : 1);
   const lots = Math.round((turnover * 1000) / (prevMilli * instrument.boardLot));
   shape.volume = Math.min(MAX_VOLUME, Math.max(MIN_VOLUME, lots));
-  // Average by volume of the straight lines through the turning points: the minutes follow it.
+  // The volume-weighted average of the straight lines through the turning points, which the minutes follow.
   const average =
     (turn1Volume * (shape.open + turn1Price) +
       (turn2Volume - turn1Volume) * (turn1Price + turn2Price) +

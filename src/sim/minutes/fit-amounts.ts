@@ -2,11 +2,12 @@ import type { DayShape } from "./day-shape.js";
 import type { BarBounds, MinuteBuffer } from "./minute-buffer.js";
 
 /**
- * Gives every bar an amount within volume x [low, high], so that they add up to the day's amount exactly.
+ * Gives every bar an amount between volume x low and volume x high, so that the amounts add up exactly to the day's
+ * amount.
  *
  * Where the ranges of the bars are too narrow for that, highs or lows are widened, step by step and never beyond the
- * day's own extremes: those of ordinary bars first, then of sealed ones, then of the auction's. This is always enough,
- * because the day's amount lies within its volume x [low, high].
+ * extremes of the day: first those of ordinary bars, then of sealed ones, then of the auction's bar. This is always
+ * sufficient, because the day's amount is between its volume x low and its volume x high.
  */
 export function fitAmounts(day: DayShape, out: MinuteBuffer, bounds: BarBounds): void {
   const { high, low, volume, amount } = out;
@@ -36,7 +37,7 @@ export function fitAmounts(day: DayShape, out: MinuteBuffer, bounds: BarBounds):
     given += more;
     amount[i] = bottom + more;
   }
-  // Because of rounding, the floor of the last product can be less than the whole.
+  // Because of rounding, the floor of the last product can be less than the whole amount.
   for (let i = first; given < target && i < end; i++) {
     const more = Math.min(
       target - given,
@@ -47,7 +48,10 @@ export function fitAmounts(day: DayShape, out: MinuteBuffer, bounds: BarBounds):
   }
 }
 
-/** Widens one side of the bars until it adds `missing`, or all bars are at `limit`. @returns what it added. */
+/**
+ * Widens one side of the bars until this adds `missing`, or all bars are at `limit`. @returns the amount that was
+ * added.
+ */
 function widen(
   out: MinuteBuffer,
   side: Int32Array,

@@ -13,7 +13,7 @@ import { SESSION_MINUTES, type SessionMinutes } from "./session-minutes.js";
 
 const MAX_BARS_PER_DAY = Math.max(...Object.values(SESSION_MINUTES).map((session) => session.labels.length));
 
-/** Creates minute bars, each day's from its own shape alone; see {@link Market.minuteBars}. */
+/** Creates minute bars, each day's only from the shape of that day; see {@link Market.minuteBars}. */
 export function makeMinuteBars(
   state: MarketState,
   symbols: readonly string[],
@@ -66,7 +66,7 @@ function countBars(state: MarketState, instrument: SimInstrument, { start, end }
   return bars;
 }
 
-/** Writes the labels of a day. No clock changes between midnight and the close of a trading day in any region. */
+/** Writes the labels of a day. In no region do clocks change between midnight and the close of a trading day. */
 function writeLabels(
   { timestampWords }: KlineWriter,
   row: number,
@@ -79,7 +79,9 @@ function writeLabels(
   }
 }
 
-/** Converts whole numbers to prices and amounts; a quotient by 1000 or 100 is the double nearest to the decimal. */
+/**
+ * Converts whole numbers to prices and amounts. A quotient by 1000 or 100 is the double that is nearest to the decimal.
+ */
 function writeMinutes(
   { columns, volumeWords }: KlineWriter,
   row: number,

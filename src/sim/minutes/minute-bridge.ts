@@ -4,12 +4,14 @@ import type { BarBounds, MinuteBuffer } from "./minute-buffer.js";
 import type { SessionMinutes } from "./session-minutes.js";
 
 /**
- * Fills a buffer with the minutes of a trading day, so that they aggregate to the day exactly: open of the first,
- * highest high, lowest low, close of the last, sums of volume and amount. No price is outside [low, high] of the day,
- * and every amount lies within volume x [low, high] of its own bar. A minute without trades repeats the last price.
+ * Fills a buffer with the minutes of a trading day, so that they aggregate exactly to the day: open of the first,
+ * highest high, lowest low, close of the last, sums of volume and amount. No price is outside the day's low and high,
+ * and every amount is between volume x low and volume x high of its bar. A minute without trades repeats the last
+ * price.
  *
- * `day.volume` must be at least 4. @returns the index of the first bar: 1 where the day lacks its auction bar, else 0.
- * The last bar has the last label.
+ * `day.volume` must be at least 4. The last bar has the last label.
+ *
+ * @returns the index of the first bar: 1 where the day lacks the bar of the auction, else 0.
  */
 export function bridgeMinutes(day: DayShape, session: SessionMinutes, out: MinuteBuffer): number {
   const bars = session.labels.length;
@@ -31,7 +33,7 @@ export function bridgeMinutes(day: DayShape, session: SessionMinutes, out: Minut
   return first;
 }
 
-/** Draws random bits and a weight for each bar; returns the sum of the weights. */
+/** Draws random bits and a weight for each bar. Returns the sum of the weights. */
 function drawWeights(key: number, weights: Float64Array, first: number, out: MinuteBuffer): number {
   const { bits, sums } = out;
   let state = key;
@@ -50,7 +52,7 @@ function drawWeights(key: number, weights: Float64Array, first: number, out: Min
   return sum;
 }
 
-/** Splits the day's volume by the weights; the first, the last and both turning bars get at least one lot. */
+/** Splits the day's volume by the weights. The first bar, the last bar and both turning bars get at least one lot. */
 function splitVolume(
   volume: number,
   total: number,
@@ -74,7 +76,7 @@ function splitVolume(
   volumes[turn2] = (volumes[turn2] as number) + 1;
 }
 
-/** Draws the prices around straight lines from the open through the turning points to the close, over the volume. */
+/** Draws prices around straight lines, over the volume, from the open through the turning points to the close. */
 function drawPrices(day: DayShape, { first, priced, end }: BarBounds, out: MinuteBuffer): void {
   const { open, high, low, close, volume, bits } = out;
   const { high: highest, low: lowest } = day;

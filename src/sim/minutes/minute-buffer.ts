@@ -1,4 +1,4 @@
-/** The bars of one day, in the units of `DayShape`; created once and filled again for every day. */
+/** The bars of one day, in the units of `DayShape`. The buffer is created once and filled again for every day. */
 export interface MinuteBuffer {
   readonly open: Int32Array;
   readonly high: Int32Array;
@@ -25,12 +25,12 @@ export function minuteBuffer(bars: number): MinuteBuffer {
   };
 }
 
-/** Indexes of a day's bars; each is the first bar of the next kind. */
+/** Indexes of a day's bars. Each is the index of the first bar of the next kind. */
 export interface BarBounds {
   readonly first: number;
-  /** First bar that is not the opening auction's. */
+  /** The first bar that is not the bar of the opening auction. */
   readonly priced: number;
-  /** First bar after the price was sealed at a limit; `end` where it was not. */
+  /** The first bar after the price was sealed at a limit; `end` if it was not. */
   readonly sealed: number;
   readonly end: number;
 }

@@ -3,11 +3,13 @@ import { SESSION_HOURS } from "../../market/sessions.js";
 
 /** The minute bars that a day of a region can have. */
 export interface SessionMinutes {
-  /** Labels, in minutes after local midnight: the END of each minute; in CN the first is the auction's, 09:30. */
+  /**
+   * Labels in minutes after local midnight: the END of each minute. In CN the first one is that of the auction, 09:30.
+   */
   readonly labels: Int16Array;
-  /** Usual weight of each bar in the day's volume, on an arbitrary scale. */
+  /** Usual weight of each bar in the volume of the day, on an arbitrary scale. */
   readonly weights: Float64Array;
-  /** 1 where the first bar is an opening auction's, which a day may lack; 0 otherwise. */
+  /** 1 where the first bar is that of an opening auction, which a day may lack; 0 otherwise. */
   readonly auctionBars: 0 | 1;
 }
 
@@ -29,7 +31,7 @@ function sessionOf(region: Region, auctionBars: 0 | 1): SessionMinutes {
     return 0.6 + 2.6 * Math.exp(-14 * x) + 1.2 * Math.exp(-10 * (1 - x));
   });
   if (region === "CN") {
-    // From 14:57 orders wait for the closing auction at 15:00: the minutes between have no trades.
+    // From 14:57 orders wait for the closing auction at 15:00, so the minutes in between have no trades.
     weights[labels.length - 3] = 0;
     weights[labels.length - 2] = 0;
     weights[labels.length - 1] = 4;

@@ -1,14 +1,14 @@
 import type { TradingDate } from "../../core/time.js";
 import { instrumentsOf, type MarketState } from "../market-state.js";
 
-/** A dividend or split as the factor of that one event. */
+/** A dividend or split, with its factor. */
 export interface ExFactor {
   readonly symbol: string;
   /** First trading date without the payout. */
   readonly date: TradingDate;
   /** Local midnight of the date, epoch milliseconds. */
   readonly timestampMs: number;
-  /** Close of the day before / prev_close of the ex-date. */
+  /** Close of the previous day / prev_close of the ex-date. */
   readonly factor: number;
 }
 

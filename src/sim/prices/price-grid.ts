@@ -1,6 +1,6 @@
 import type { Board } from "../board.js";
 
-/** HKEX spread table, part A: below each price (thousandths of HKD), the smallest step of the price. */
+/** HKEX spread table, part A: for prices below `below`, the smallest price step; both in thousandths of HKD. */
 const HK_SPREADS: readonly (readonly [below: number, tick: number])[] = [
   [250, 1],
   [500, 5],
@@ -15,10 +15,10 @@ const HK_SPREADS: readonly (readonly [below: number, tick: number])[] = [
   [Number.POSITIVE_INFINITY, 5000],
 ];
 
-/** How far a day may move where the exchange sets no limit, as parts of the previous close. */
+/** The range in which a day's prices may be if the exchange sets no limit, as factors of the previous close. */
 const FREE_RANGE = { CN: [0.6, 2], HK: [0.72, 1.38], US: [0.6, 1.6] } as const;
 
-/** Smallest step of a price on the HK exchange; both in thousandths of HKD. */
+/** The smallest step at a price on the HK exchange; both in thousandths of HKD. */
 export function hkTick(milli: number): number {
   return (HK_SPREADS.find(([below]) => milli < below) as readonly [number, number])[1];
 }
@@ -26,8 +26,8 @@ export function hkTick(milli: number): number {
 /**
  * The step of all prices of a day, in thousandths of the currency, from its previous close.
  *
- * Where the step depends on the price (HK), it is valid for every price that the day can reach: the least common
- * multiple of the steps between 0.7 and 1.4 times the previous close.
+ * Where the step depends on the price (HK), the result is valid for every price that the day can reach: the least
+ * common multiple of the steps between 0.7 and 1.4 times the previous close.
  */
 export function dayTick(board: Board, referenceMilli: number): number {
   if (board.tickMilli > 0) return board.tickMilli;
@@ -44,7 +44,7 @@ export function onGrid(board: Board, milli: number): number {
 
 /**
  * Highest price of a day, in steps of `tick`: prev_close plus the limit, rounded half up to a step, as the Chinese
- * exchanges do. On a day without a limit (`free`), and outside China, the bound of the simulation.
+ * exchanges do. On a day without a limit (`free`), and outside China, it is the bound of the simulation.
  */
 export function highestTicks(board: Board, referenceMilli: number, tick: number, free: boolean): number {
   if (board.limitPercent === undefined || free) {

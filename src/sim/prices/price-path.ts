@@ -4,59 +4,59 @@ import { exEventDue, exReference, splitOf } from "../statements/payouts.js";
 import type { RegionCalendar } from "../trading-days.js";
 import { dayTick, highestTicks, lowestTicks } from "./price-grid.js";
 
-/** The kinds of a day, as stored in {@link PricePath.kind}. Up and down say which limit the price reached. */
+/** The kinds of a day, as stored in {@link PricePath.kind}. Up and Down mean the limit that the price reached. */
 export const DAY_KIND = {
   ordinary: 0,
-  /** Reaches the limit during the day and remains there until the close. */
+  /** The price reaches the limit during the day and remains there until the close. */
   sealedUp: 1,
-  /** Trades only at the limit. */
+  /** All trades are at the limit. */
   lockedUp: 2,
-  /** Reaches the limit, but does not close at it. */
+  /** The price reaches the limit, but the close is not at it. */
   touchedUp: 3,
   sealedDown: 4,
   lockedDown: 5,
   touchedDown: 6,
-  /** Suspended; the service has no bar. */
+  /** Suspended, without a bar from the service. */
   suspendedAbsent: 7,
-  /** Suspended; the service has a daily bar of zeros that closes at prev_close. */
+  /** Suspended, with a daily bar of zeros from the service that closes at prev_close. */
   suspendedFlat: 8,
 } as const;
 
-/** Days after a listing in China without a price limit. */
+/** Number of days after a listing in China without a price limit. */
 export const DAYS_WITHOUT_LIMIT = 5;
 
 /** A dividend or split, on the first trading day without it. */
 export interface ExEvent {
   readonly dayIndex: number;
-  /** Close of the day before, thousandths of the currency. */
+  /** Close of the previous day, in thousandths of the currency. */
   readonly lastCloseMilli: number;
   /** That close minus the payout: the prev_close of the ex-date. */
   readonly referenceMilli: number;
-  /** Shares that one share becomes; 1 for a dividend only. */
+  /** Number of shares that one share becomes; 1 if there is only a dividend. */
   readonly splitRatio: number;
 }
 
 /**
- * An instrument's days in compact form, 9 bytes a day: only what must be computed day after day. Index 0 of each array
- * is the instrument's `start` in the calendar. Prices are thousandths of the currency.
+ * An instrument's days in compact form, 9 bytes per day: only values that must be computed day after day. Index 0 of
+ * each array is the instrument's `start` in the calendar. Prices are in thousandths of the currency.
  */
 export interface PricePath {
   /** prev_close as the exchange states it. */
   readonly reference: Int32Array;
   readonly close: Int32Array;
   readonly kind: Uint8Array;
-  /** Number of first days without a limit. */
+  /** Number of days at the beginning without a limit. */
   readonly freeDays: number;
   /** Ascending. */
   readonly events: readonly ExEvent[];
 }
 
-/** Whether a kind of day is one without trading. */
+/** Whether a day of this kind has no trading. */
 export function isSuspended(kind: number): boolean {
   return kind >= DAY_KIND.suspendedAbsent;
 }
 
-/** Seed of all random values of an instrument's day. */
+/** The seed of all random values of an instrument's day. */
 export function dayKeyOf(instrument: SimInstrument, calendar: RegionCalendar, dayIndex: number): number {
   return mix(instrument.key, calendar.epochDays[dayIndex] as number);
 }
@@ -117,7 +117,10 @@ export function walkPrices(instrument: SimInstrument, calendar: RegionCalendar):
   return { reference, close, kind, freeDays, events };
 }
 
-/** Limit days: about 1 day in 100 up, fewer down; most of them sealed, some locked, some only touched. */
+/**
+ * Draws the kind of a day. Limit days: about 1 day in 100 up, fewer down; most of them sealed, some locked, some only
+ * touched.
+ */
 function drawKind(dayKey: number, downAllowed: boolean): number {
   const draw = uniform(dayKey, 6);
   const shape = uniform(dayKey, 7);
@@ -127,7 +130,7 @@ function drawKind(dayKey: number, downAllowed: boolean): number {
   return DAY_KIND.ordinary;
 }
 
-/** The close of a day in steps; `part` in [0, 1) sets how far it is from a touched limit. */
+/** The close of a day in steps. `part` in [0, 1) sets how far it is from a limit that was only touched. */
 function closeTicks(
   kind: number,
   ordinary: number,

@@ -4,7 +4,10 @@ import type { SimInstrument } from "../instrument.js";
 import { bell, mix, uniform } from "../random.js";
 import { hasResearch, type IncomeFlow, incomeOfQuarter } from "./income.js";
 
-/** The numbers of one statement by field name; amounts in whole units of currency; null where a company reports none. */
+/**
+ * The numbers of one statement by field name. Amounts are in whole units of currency; null where a company reports
+ * none.
+ */
 export type StatementFields = Readonly<Record<string, number | null>>;
 
 /** A company's accounts at the end of a quarter. */
@@ -13,9 +16,9 @@ export interface QuarterAccounts {
   /** 1 to 4; the fiscal year is the calendar year. */
   readonly quarter: number;
   readonly balanceSheet: StatementFields;
-  /** Flows from the start of the year to the period's end. */
+  /** Flows from the start of the year to the end of the period. */
   readonly cashFlow: StatementFields;
-  /** Flows from the start of the year to the period's end, without those per share. */
+  /** Flows from the start of the year to the end of the period, without values per share. */
   readonly income: StatementFields;
 }
 
@@ -68,7 +71,7 @@ export function companyAccounts(instrument: SimInstrument, from: number, to: num
 
 /**
  * The same accounts after a correction: the receivables, and with them the revenue, have a new value, and a part of the
- * flows is moved.
+ * flows is moved to other items.
  */
 export function restate(accounts: QuarterAccounts, key: number): QuarterAccounts {
   const { balanceSheet, cashFlow, income } = accounts;

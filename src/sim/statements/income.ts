@@ -2,14 +2,16 @@ import type { INCOME_FLOWS } from "../../schema/statements.js";
 import type { SimInstrument } from "../instrument.js";
 import { bell, mix, uniform } from "../random.js";
 
-/** Flows of an income statement that are not per share, in whole units of currency. */
+/** Flows of an income statement in whole units of currency, without values per share. */
 export type IncomeFlow = (typeof INCOME_FLOWS)[number];
 
 /**
- * The income of one quarter alone. Revenue less cost and expenses is the operating profit; with what is not of the
- * operation, the total profit; less tax, the net income, of which a part belongs to minorities. Few quarters are losses.
+ * The income of one quarter alone. Operating profit is revenue minus cost and expenses; total profit adds the items
+ * that are not operating; net income is total profit minus tax, and a part of it belongs to minorities. Few quarters
+ * have a loss.
  *
- * @param quarterKey seed of the quarter. @param assets total assets at its end.
+ * @param quarterKey seed of the quarter.
+ * @param assets total assets at its end.
  */
 export function incomeOfQuarter(
   instrument: SimInstrument,

@@ -1,16 +1,18 @@
 import type { QuarterAccounts, StatementFields } from "./accounts.js";
 
-/** The accounts that key figures of a period are made of. */
+/** The accounts from which the metrics of a period are computed. */
 export interface MetricsParts {
   readonly accounts: QuarterAccounts;
-  /** The same quarter a year before, and the end of the fiscal year before; undefined where there are none. */
+  /**
+   * The same quarter of the previous year, and the end of the previous fiscal year; undefined where they do not exist.
+   */
   readonly yearAgo: QuarterAccounts | undefined;
   readonly yearEnd: QuarterAccounts | undefined;
   /** Shares issued on the last day of the period. */
   readonly shares: number;
 }
 
-/** The key figures of a period; flows are from the start of the year, and ratios are fractions. */
+/** The metrics of a period. Flows are from the start of the year, and ratios are fractions. */
 export function metricsOf({ accounts, yearAgo, yearEnd, shares }: MetricsParts): StatementFields {
   const { balanceSheet, cashFlow, income } = accounts;
   const equity = balanceSheet.equity_attributable as number;
@@ -36,7 +38,7 @@ export function metricsOf({ accounts, yearAgo, yearEnd, shares }: MetricsParts):
 
 type Item = number | null | undefined;
 
-/** An amount a share, rounded to a hundredth of a hundredth of the currency. */
+/** An amount per share, rounded to a ten-thousandth of the currency. */
 export function perShare(amount: Item, shares: number): number | null {
   return typeof amount === "number" ? Math.round((amount / shares) * 1e4) / 1e4 : null;
 }

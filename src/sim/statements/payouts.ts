@@ -5,7 +5,7 @@ import type { RegionCalendar } from "../trading-days.js";
 
 const YEAR_DAYS = 365.25;
 
-/** Whether an ex-date falls on a trading day, or between it and the trading day before. */
+/** Whether an ex-date is on a trading day, or between it and the previous trading day. */
 export function exEventDue(instrument: SimInstrument, calendar: RegionCalendar, dayIndex: number): boolean {
   if (dayIndex === 0) return false;
   const period = YEAR_DAYS / instrument.board.payouts;
@@ -15,7 +15,7 @@ export function exEventDue(instrument: SimInstrument, calendar: RegionCalendar, 
   return Math.floor((day + phase) / period) !== Math.floor((before + phase) / period);
 }
 
-/** Shares that one share becomes on an ex-date; usually 1. */
+/** The number of shares that one share becomes on an ex-date; usually 1. */
 export function splitOf(instrument: SimInstrument, dayKey: number): number {
   const { splits, splitRatios } = instrument.board;
   if (uniform(dayKey, 10) >= splits) return 1;
@@ -23,8 +23,8 @@ export function splitOf(instrument: SimInstrument, dayKey: number): number {
 }
 
 /**
- * The prev_close of an ex-date, in thousandths of the currency: (close - dividend) / split ratio, rounded to the
- * price step. Equal to the close where the instrument pays nothing.
+ * The prev_close of an ex-date, in thousandths of the currency: (close - dividend) / split ratio, rounded to the price
+ * step. It equals the close where the instrument pays nothing.
  */
 export function exReference(
   instrument: SimInstrument,
@@ -39,7 +39,10 @@ export function exReference(
   return onGrid(board, (closeMilli * (1 - yielded)) / splitRatio);
 }
 
-/** Most Chinese ex-dates are in May to July; in other regions they are spread over the year. */
+/**
+ * The day of the year of an instrument's ex-date. Most Chinese ex-dates are in May to July; in other regions they are
+ * spread over the year.
+ */
 function exDayOfYear(instrument: SimInstrument): number {
   const { key, board } = instrument;
   if (board.region === "CN" && uniform(key, 23) < 0.7) return 120 + integer(key, 24, 90);

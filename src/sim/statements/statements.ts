@@ -18,16 +18,16 @@ export interface StatementVersion {
   readonly firstSeen: TradingDate;
 }
 
-/** Days before the history whose quarters are known at its start. */
+/** Number of days before the history; quarters that end within them are known at its start. */
 const LEAD_DAYS = 550;
-/** Days from a period's end to its announcement. */
+/** Fewest and most days from the end of a period to its announcement. */
 const ANNOUNCE_DAYS = [20, 100] as const;
-/** Part of the statements without an announce_date from the service. */
+/** Fraction of the statements for which the service has no announce_date. */
 const NULL_ANNOUNCE = 0.06;
-/** Part of the statements that are corrected later. */
+/** Fraction of the statements that are corrected later. */
 const RESTATED = 0.06;
 
-/** Every version of the statements of some symbols, by symbol, then period end, then first seen. */
+/** Every version of the statements of some symbols, ordered by symbol, then period end, then first seen. */
 export function listVersions(
   state: MarketState,
   kind: StatementKind,
@@ -36,7 +36,7 @@ export function listVersions(
   return instrumentsOf(state, symbols).flatMap((instrument) => versionsOf(state, kind, instrument));
 }
 
-/** The service's response on a date: by symbol, the newest version of each period; ascending by period end. */
+/** The response of the service on a date: by symbol, the newest version of each period, ascending by period end. */
 export function latestVersions(
   state: MarketState,
   kind: StatementKind,
@@ -74,7 +74,7 @@ function versionsOf(state: MarketState, kind: StatementKind, instrument: SimInst
   return versions;
 }
 
-/** The first version of a statement and, for a few that can be corrected, a version that later replaces it. */
+/** The first version of a statement, and for a few statements a version that later replaces it. */
 function announce(
   { key: instrumentKey, symbol }: SimInstrument,
   accounts: QuarterAccounts,

@@ -6,7 +6,7 @@ import { LakeView } from "./lake/lake-view.js";
 import { useLakeState } from "./lake-state.js";
 import { isChinese, text } from "./texts.js";
 
-/** Views that are loaded when they are first opened: they bring their charts. */
+/** Views that are loaded when they are first opened, because their charts are large. */
 const LATER: Readonly<Record<string, () => Promise<ComponentType>>> = {
   instrument: async () => (await import("./instrument/instrument-view.js")).InstrumentView,
   runs: async () => (await import("./runs/runs-view.js")).RunsView,

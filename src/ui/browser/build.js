@@ -1,6 +1,6 @@
 /*
- * Bundles the workspace's page: one script for the frame, and one for each family of charts, loaded with the view that
- * draws them. Each script ends with the licences of its packages. Part of `npm run build`.
+ * Bundles the workspace's page: one script for the frame, and one for each family of charts, which is loaded with the
+ * view that draws them. Each script ends with the licences of its packages. It is a part of `npm run build`.
  */
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, resolve } from "node:path";

@@ -11,7 +11,7 @@ export function FaultBox({ fault: { message, hint } }: { readonly fault: FaultRe
   );
 }
 
-/** Why something is not there, and the command that brings it. */
+/** Why data is missing, and the command that adds it. */
 export function Missing({ why, next }: { readonly why: string; readonly next?: string | undefined }) {
   return (
     <p class="empty">

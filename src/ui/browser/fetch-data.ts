@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { FaultReport } from "../page-data.js";
 
-/** A request that was refused, or got no response. */
+/** The error of a request that was refused, or got no response. */
 export class Fault extends Error {
   readonly hint: string | null;
   readonly status: number;
@@ -26,7 +26,12 @@ export function ask(address: string, signal?: AbortSignal): Promise<Response> {
   return respond(address, signal === undefined ? {} : { signal });
 }
 
-/** Sends a request with a JSON body. @param accepted a status that is no fault, in addition to success. @throws {Fault} */
+/**
+ * Sends a request with a JSON body.
+ *
+ * @param accepted a status that is not an error, in addition to success.
+ * @throws {Fault}
+ */
 export function send(
   method: "POST" | "PUT",
   address: string,
@@ -51,19 +56,22 @@ async function respond(address: string, init: RequestInit, accepted?: number): P
   throw new Fault({ message: body.message ?? response.statusText, hint: body.hint ?? null }, response.status);
 }
 
-/** Asks for JSON. @throws {Fault} */
+/** Requests JSON. @throws {Fault} */
 export async function askJson<T>(address: string, signal?: AbortSignal): Promise<T> {
   return (await (await ask(address, signal)).json()) as T;
 }
 
-/** What a component waits for. The value of an earlier address remains until the next one has arrived. */
+/** A value that a component waits for. The value of an earlier address remains until the next value has arrived. */
 export interface Waiting<T> {
   readonly value: T | undefined;
   readonly fault: Fault | undefined;
   readonly isLoading: boolean;
 }
 
-/** Asks for JSON; a new address ends the request of the one before. @param address undefined: nothing is asked yet */
+/**
+ * Requests JSON. A new address cancels the request for the previous one. @param address undefined: nothing is requested
+ * yet
+ */
 export function useJson<T>(address: string | undefined): Waiting<T> {
   const [waiting, setWaiting] = useState<Waiting<T>>({ value: undefined, fault: undefined, isLoading: true });
   useEffect(() => {
@@ -81,7 +89,7 @@ export function useJson<T>(address: string | undefined): Waiting<T> {
   return waiting;
 }
 
-/** Any error as a fault. */
+/** Converts any error to a fault. */
 export function faultOf(error: unknown): Fault {
   if (error instanceof Fault) return error;
   return new Fault({ message: error instanceof Error ? error.message : String(error), hint: null }, 0);

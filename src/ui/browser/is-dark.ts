@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 
 const DARK = "(prefers-color-scheme: dark)";
 
-/** Whether the browser prefers dark colours: charts take their colours when they are drawn. */
+/** Whether the browser prefers dark colours. A component that uses this is drawn again when it changes. */
 export function useIsDark(): boolean {
   const [isDark, setDark] = useState(matchMedia(DARK).matches);
   useEffect(() => {

@@ -1,4 +1,6 @@
-/** Whether a key is typed into a field or an editor, or belongs to the browser: the page's keys do nothing then. */
+/**
+ * Whether a key press goes to a field or an editor, or belongs to the browser. The page's shortcuts ignore such a key.
+ */
 export function isTyping(event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement;
   const isField = /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.isContentEditable;

@@ -4,22 +4,25 @@ import type { LakeReport } from "../page-data.js";
 import { useAddress } from "./address/address.js";
 import { apiAddress, askJson, type Fault, faultOf } from "./fetch-data.js";
 
-/** How often a page checks whether the lake has changed. */
+/** How often a page checks whether the lake has changed, in milliseconds. */
 const CHECK_MS = 4000;
 
 /** The state of the lake that the page shows. */
 export interface ShownState {
   readonly report: LakeReport | undefined;
   readonly fault: Fault | undefined;
-  /** Names of the tables that have changed since; empty while nothing has. */
+  /** Names of the tables that have changed since; empty where none has. */
   readonly changed: readonly string[];
-  /** Shows the newest state. */
+  /** Switches to the newest state. */
   readonly renew: () => void;
 }
 
 export const StateContext = createContext<ShownState | undefined>(undefined);
 
-/** The state of the address, and what has changed since: the page shows it until the user requests the newest one. */
+/**
+ * The state at the time in the address, and the tables that have changed since. The page shows it until the user
+ * requests the newest one.
+ */
 export function useLakeState(): ShownState {
   const asOf = useAddress().query.get("asof");
   const [report, setReport] = useState<LakeReport>();

@@ -1,11 +1,11 @@
 import { isRegion, REGIONS, type RisingColour } from "../../market/regions.js";
 
-/** The colour of what rises: by market, or as the user has set it. */
+/** The setting of the colour of rising prices: by market, or a fixed colour. */
 export type Rising = "auto" | RisingColour;
 
 const KEY = "barlake.rising";
 
-/** The setting, which is stored in this browser. */
+/** The setting, which this browser stores. */
 export function risingSetting(): Rising {
   const stored = localStorage.getItem(KEY);
   return stored === "red" || stored === "green" ? stored : "auto";
@@ -16,14 +16,14 @@ export function setRising(rising: Rising): void {
   else localStorage.setItem(KEY, rising);
 }
 
-/** The colour of what rises in a region: red in mainland China, green elsewhere, unless the setting says otherwise. */
+/** The colour of rising prices in a region: red in mainland China, green elsewhere, unless the setting fixes it. */
 export function risingColour(region: string | null): RisingColour {
   const setting = risingSetting();
   if (setting !== "auto") return setting;
   return region !== null && isRegion(region) ? REGIONS[region].rising : "green";
 }
 
-/** The class of an element whose `up` and `down` have a region's colours. */
+/** The class of an element in which `up` and `down` have the colours of a region. */
 export function risingClass(region: string | null): string {
   return `rising-${risingColour(region)}`;
 }

@@ -1,17 +1,17 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 
-/** What a request says about who sends it. */
+/** The parts of a request that show who sends it. */
 export interface Visitor {
   readonly host: string | undefined;
   readonly origin: string | undefined;
-  /** What the browser says about where the request comes from: `sec-fetch-site`. */
+  /** The header `sec-fetch-site`, in which the browser states where the request comes from. */
   readonly site: string | undefined;
   readonly cookie: string | undefined;
-  /** The token of the address. */
+  /** The token in the address. */
   readonly token: string | undefined;
 }
 
-/** What follows for the request; `admitted` sets the cookie and leaves the token behind. */
+/** The decision about a request. `admitted` sets the cookie and removes the token from the address. */
 export type Verdict =
   | { readonly kind: "permitted" }
   | { readonly kind: "admitted"; readonly cookie: string }
@@ -20,16 +20,19 @@ export type Verdict =
 const OPEN_AGAIN = "press Enter where barlake ui runs: it opens a new address";
 
 /**
- * Who may use the workspace: the browser that opened its address. The token of an address is valid once; from then on
- * the browser has a cookie that scripts cannot read and other sites cannot send. So others who see the address,
- * in a list of processes or a history, cannot use it.
+ * Decides who may use the workspace: only the browser that opened its address. The token in an address is valid once.
+ * After that the browser has a cookie that scripts cannot read and that other sites cannot send. So a person who sees
+ * the address in a list of processes or a history cannot use it.
  */
 export class Access {
   readonly #port: number;
   readonly #secret = randomBytes(32).toString("base64url");
   readonly #tokens = new Set<string>();
 
-  /** @param port that the workspace listens on: cookies of other ports have other names. */
+  /**
+   * @param port the port of the workspace. The name of the cookie contains it, because browsers send cookies to all
+   *   ports of a host.
+   */
   constructor(port: number) {
     this.#port = port;
   }
@@ -41,15 +44,15 @@ export class Access {
     return token;
   }
 
-  /** Judges a request before anything of it is used. */
+  /** Judges a request before any part of it is used. */
   judge({ host, origin, site, cookie, token }: Visitor): Verdict {
     const hosts = ["127.0.0.1", "localhost", "[::1]"].map((name) => `${name}:${this.#port}`);
-    // A name that another site made point to this machine (DNS rebinding) is another host.
+    // This also refuses a host name that another site has pointed to this machine (DNS rebinding).
     if (host === undefined || !hosts.includes(host.toLowerCase()))
       return refused(403, `the host ${shown(host)} is not this workspace`, `open http://${hosts[0]}`);
     if (origin !== undefined && !hosts.some((name) => origin === `http://${name}`))
       return refused(403, `pages of ${shown(origin)} may not use this workspace`, OPEN_AGAIN);
-    // Cookies do not know ports: a page of another port of this machine counts as the same site.
+    // Browsers ignore the port here: a page from another port of this machine counts as the same site.
     if (site === "cross-site" || site === "same-site")
       return refused(
         403,

@@ -6,10 +6,10 @@ import { PAGE_POLICY } from "./page-policy.js";
 /** The name of the token in an address. */
 export const TOKEN = "token";
 
-/** The `config` of routes whose requests have a body: only the workspace's own page may send them. */
+/** The `config` of routes whose requests have a body: only the workspace's page may send them. */
 export const SENT_BY_PAGE = { isSentByPage: true } as const;
 
-/** Judges every request before its route, and gives every response the headers of the policy. */
+/** Judges every request before its route handles it, and adds the headers of the policy to every response. */
 export function addGuard(app: FastifyInstance, access: () => Access): void {
   app.addHook("onRequest", async (request, reply) => {
     void reply.headers(PAGE_POLICY);
@@ -33,12 +33,12 @@ export function addGuard(app: FastifyInstance, access: () => Access): void {
           .code(405)
           .header("allow", "GET, HEAD")
           .send({ message: `${method} is for no such address`, hint: null });
-      // Browsers name the origin of every such request: a request without one was not sent by the page.
+      // Browsers state the origin of every such request. A request without one was not sent by the page.
       if (headers.origin === undefined || verdict.kind !== "permitted")
         return reply.code(403).send({ message: "only the workspace's own page sends this", hint: null });
       return;
     }
-    // The token leaves the address at once: neither the history nor a bookmark has it.
+    // The token is removed from the address at once, so that no history or bookmark contains it.
     if (verdict.kind === "admitted") void reply.header("set-cookie", verdict.cookie);
     if (tokenOf(request) !== undefined) return reply.redirect(withoutToken(request.url), 303);
   });
@@ -52,7 +52,7 @@ function withoutToken(url: string): string {
   const { pathname, searchParams } = addressOf(url);
   searchParams.delete(TOKEN);
   const rest = searchParams.toString();
-  // `//host` would lead to another host.
+  // A path that begins with `//host` would lead to another host.
   const path = pathname.replace(/^\/+/, "/");
   return rest === "" ? path : `${path}?${rest}`;
 }

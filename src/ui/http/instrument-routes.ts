@@ -14,7 +14,7 @@ import type { WorkspaceParts } from "../workspace-parts.js";
 import { stateOf } from "./lake-routes.js";
 import { dateOf, goneSignal, oneOf, queryOf, required } from "./request-use.js";
 
-/** Instruments that a search shows. */
+/** Most instruments that a search returns. */
 const MOST_FOUND = 12;
 
 /** Routes of the view Instrument, and of the search in the frame. */
@@ -71,7 +71,7 @@ export function addInstrumentRoutes(app: FastifyInstance, parts: WorkspaceParts)
       return found;
     };
     const bars = await readBars({ snapshots, read }, requested);
-    // Arrow is loaded with the first chart: the workspace starts sooner.
+    // Arrow is loaded with the first chart, so that the workspace starts faster.
     const { batchesToIpc } = await import("../../arrow/batches-ipc.js");
     const pieces: Uint8Array[] = [];
     for await (const piece of batchesToIpc(inTurn(bars.batches), "stream")) pieces.push(piece);

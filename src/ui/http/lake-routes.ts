@@ -11,9 +11,9 @@ import type { LakeState } from "../session/lake-states.js";
 import type { WorkspaceParts } from "../workspace-parts.js";
 import { goneSignal, oneOf, queryOf, regionIn, required } from "./request-use.js";
 
-/** Runs that are listed, the newest first. */
+/** Most runs in the list, the newest first. */
 const MOST_RUNS = 12;
-/** Coverage is measured again after this time: sessions begin, and what was open becomes due. */
+/** Coverage is computed again after this time in milliseconds, because sessions begin and holes become due. */
 const COVERAGE_MS = 300_000;
 
 /** Routes of the view Lake, and of the state that all views show. */
@@ -67,7 +67,7 @@ function instantOf(text: string): number {
   });
 }
 
-/** The newest coverage that was measured. It is a class because it caches it: several pages request the same. */
+/** The newest computed coverage. It is a class because it caches the coverage: several pages request the same. */
 class CoverageCache {
   readonly #parts: WorkspaceParts;
   #known: { readonly id: string; readonly at: number; readonly report: Promise<CoverageReport> } | undefined;
@@ -80,7 +80,7 @@ class CoverageCache {
     const { lake, clock, readers } = this.#parts;
     const now = clock.now();
     if (this.#known?.id === state.id && now - this.#known.at < COVERAGE_MS) return this.#known.report;
-    // It continues when the page that requested it is closed: other pages may wait for the same result.
+    // The work continues when the page that requested it is closed, because other pages may wait for the same result.
     const { signal } = new AbortController();
     const report = readers.use(state, { signal }, (reader) => coverageReport({ reader, lake, clock }, state));
     const known = { id: state.id, at: now, report };

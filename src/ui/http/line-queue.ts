@@ -1,6 +1,6 @@
 /**
- * Lines that one side makes and the other sends: the maker waits until the line before was taken. It is a class because
- * it owns the lines between the two.
+ * A queue of lines between a producer and a sender. The producer waits until the previous line was taken. It is a class
+ * because it owns the lines in the queue.
  */
 export class LineQueue {
   readonly #lines: string[] = [];
@@ -8,13 +8,18 @@ export class LineQueue {
   #wake = (): void => {};
   #taken = (): void => {};
 
-  /** @param gone aborts when the receiver has gone: that ends the queue, whether its lines are being taken or not. */
+  /**
+   * @param gone aborts when the receiver has disconnected. This ends the queue, whether or not its lines are being
+   *   taken.
+   */
   constructor(gone: AbortSignal) {
     if (gone.aborted) this.end();
     else gone.addEventListener("abort", () => this.end(), { once: true });
   }
 
-  /** Adds a line; resolves once it was taken, or the queue has ended. @throws the signal's reason where it aborts first. */
+  /**
+   * Adds a line. Resolves once it was taken, or the queue has ended. @throws the signal's reason if it aborts first.
+   */
   async push(line: string, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     if (this.#isEnded) return;
@@ -33,14 +38,14 @@ export class LineQueue {
     }
   }
 
-  /** No line follows. */
+  /** Ends the queue: no line follows. */
   end(): void {
     this.#isEnded = true;
     this.#wake();
     this.#taken();
   }
 
-  /** The lines, until the last one, or until the receiver stops. */
+  /** The lines, until the queue ends or the receiver stops. */
   async *pieces(): AsyncGenerator<string> {
     try {
       for (;;) {

@@ -17,9 +17,9 @@ import { stateOf } from "./lake-routes.js";
 import { LineQueue } from "./line-queue.js";
 import { goneSignal, memberOf, queryOf, required, textIn } from "./request-use.js";
 
-/** Names of an address that are no parameters of a notebook begin with this. */
+/** The prefix of a notebook's parameters in an address. */
 const PARAMETER = "p.";
-/** Most bytes of a body: a notebook's text. */
+/** Most bytes of the body of a request, which contains the text of a notebook. */
 const BODY_LIMIT = 2 ** 20;
 const SENT = { config: SENT_BY_PAGE, bodyLimit: BODY_LIMIT } as const;
 
@@ -77,7 +77,7 @@ export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): 
     const page = await readers.use(state, { signal, isForeign: true }, ({ session }, limited) =>
       madePage(sandboxedEngine(session), notebook, givenIn(request), { state, signal: limited, clock }),
     );
-    // As a file: a page of this origin would run with the rights of the workspace.
+    // The page is sent as a download: a page of this origin would have the rights of the workspace.
     void reply.type("text/html; charset=utf-8").header("content-disposition", "attachment");
     return reply.send(page);
   });
@@ -101,7 +101,7 @@ export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): 
   });
 }
 
-/** The file that a body names, with the content that the page has read. */
+/** The file that a body names, with the hash of the content that the page has read. */
 function fileIn(body: unknown): { readonly name: string; readonly before: string } {
   return { name: textIn(body, "name"), before: textIn(body, "before") };
 }
@@ -115,7 +115,7 @@ function givenIn(request: FastifyRequest): ReadonlyMap<string, string> {
   );
 }
 
-/** A notebook that has no file yet. @throws {UsageError} for a name that no file can have. */
+/** A notebook that has no file yet. @throws {UsageError} for a name that a file cannot have. */
 function newNotebook(name: string, folder: string | null): NotebookSource {
   expectNotebookName(name);
   const text = `-- # ${name}\n\n-- %%\nSELECT 1;\n`;

@@ -17,7 +17,7 @@ const TYPES: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** Everything that the page loads, by name: nothing else of the disk is ever sent. */
+/** All files that the page loads, by name. No other file of the disk is ever sent. */
 export async function readPageFiles(): Promise<ReadonlyMap<string, PageFile>> {
   const files = new Map<string, PageFile>();
   try {
@@ -31,7 +31,7 @@ export async function readPageFiles(): Promise<ReadonlyMap<string, PageFile>> {
   return files;
 }
 
-/** The document of every view: the script reads the view from the address. */
+/** The HTML document of every view. The script reads the view from the address. */
 export const PAGE = `<!doctype html>
 <html lang="en">
 <head>

@@ -1,6 +1,6 @@
 /**
- * Headers of every response: scripts of the workspace alone, none within the page, nothing from elsewhere, no frame
- * around it. Styles are permitted in the page, because the charts set them.
+ * Headers of every response. They permit only scripts of the workspace: no scripts within the page, nothing from other
+ * hosts, and no frame around the page. Styles within the page are permitted, because the charts set them.
  */
 export const PAGE_POLICY: Readonly<Record<string, string>> = {
   "content-security-policy": [

@@ -23,16 +23,16 @@ import { stateOf } from "./lake-routes.js";
 import { dateOf, goneSignal, oneOf, queryOf, required } from "./request-use.js";
 import { ResultCache } from "./result-cache.js";
 
-/** What the ledger says is compared again after this time: sessions begin, and what was open becomes due. */
+/** The ledger is compared again after this time in milliseconds, because sessions begin and holes become due. */
 const LEDGER_MS = 300_000;
-/** Pages of lists, and counts of rules, that are cached. */
+/** Most pages of lists, and counts of rules, that are cached. */
 const MOST_CACHED = 200;
-/** Ledgers that are cached: each has the gaps of every symbol. */
+/** Most ledgers that are cached. Each contains the gaps of every symbol. */
 const MOST_LEDGERS = 2;
 /** Longest text of a filter. */
 const MOST_TEXT = 200;
 
-/** What a request is about, and when its page has gone. */
+/** The subject of a request, and a signal that aborts when its page is closed. */
 interface Asked {
   readonly state: LakeState;
   readonly gone: AbortSignal;
@@ -133,7 +133,7 @@ function isSql(rule: QualityRule): rule is QualityRule & { readonly sql: string 
   return rule.sql !== undefined;
 }
 
-/** Whether a state is of the past, and the rule compares what has no earlier versions. */
+/** Whether a state is of the past, and the rule compares data without earlier versions. */
 function isPast(rule: QualityRule, { asOf }: LakeState): boolean {
   return !rule.isVersioned && asOf !== undefined;
 }

@@ -3,7 +3,7 @@ import { BarlakeError, UsageError } from "../../core/errors.js";
 import { parseTradingDate, type TradingDate } from "../../core/time.js";
 import { isRegion, type Region } from "../../market/regions.js";
 
-/** A signal that aborts when the page that sent the request has gone, also where it had gone before the call. */
+/** A signal that aborts when the page that sent the request is closed, even if that happened before the call. */
 export function goneSignal({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
   const onClose = (): void => {
@@ -14,32 +14,32 @@ export function goneSignal({ raw }: FastifyReply): AbortSignal {
   return gone.signal;
 }
 
-/** The query of a request's address; of a repeated name, the last value counts. */
+/** The query in a request's address. If a name is repeated, the last value is used. */
 export function queryOf({ query }: FastifyRequest): ReadonlyMap<string, string> {
   const entries = Object.entries(query as Record<string, string | string[]>);
   return new Map(entries.map(([name, value]) => [name, Array.isArray(value) ? (value.at(-1) ?? "") : value]));
 }
 
-/** A member of a JSON body; undefined where it has none. */
+/** A member of a JSON body; undefined where the body does not have it. */
 export function memberOf(body: unknown, name: string): unknown {
   return (body as Readonly<Record<string, unknown>> | null | undefined)?.[name];
 }
 
-/** A member of a JSON body that is a text. @throws {UsageError} where it is not. */
+/** A member of a JSON body that must be a text. @throws {UsageError} where it is not. */
 export function textIn(body: unknown, name: string): string {
   const value = memberOf(body, name);
   if (typeof value === "string") return value;
   throw new UsageError(`the body has no text ${name}`);
 }
 
-/** A value of an address. @throws {UsageError} where it is missing. */
+/** A value in the query. @throws {UsageError} where it is missing. */
 export function required(query: ReadonlyMap<string, string>, name: string): string {
   const value = query.get(name);
   if (value === undefined || value === "") throw new UsageError(`the address has no ${name}`);
   return value;
 }
 
-/** One of several values. @throws {UsageError} naming them. */
+/** A value in the query that must be one of several. @throws {UsageError} that names them. */
 export function oneOf<T extends string>(
   query: ReadonlyMap<string, string>,
   name: string,
@@ -51,13 +51,13 @@ export function oneOf<T extends string>(
   throw new UsageError(`${name}: ${JSON.stringify(value.slice(0, 40))} is none of ${values.join(", ")}`);
 }
 
-/** A date; undefined where there is none. @throws {UsageError} for another text. */
+/** A date in the query; undefined where there is none. @throws {UsageError} for a text that is not a date. */
 export function dateOf(query: ReadonlyMap<string, string>, name: string): TradingDate | undefined {
   const value = query.get(name);
   return value === undefined || value === "" ? undefined : parseTradingDate(value);
 }
 
-/** @throws {UsageError} for a region that does not exist. */
+/** A region in the query. @throws {UsageError} for a region that does not exist. */
 export function regionIn(query: ReadonlyMap<string, string>): Region {
   const value = required(query, "region");
   if (isRegion(value)) return value;

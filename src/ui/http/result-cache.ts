@@ -1,4 +1,4 @@
-/** A result, and who waits for it. */
+/** A result, and the number of callers that wait for it. */
 interface CachedResult {
   readonly result: Promise<unknown>;
   readonly stop: AbortController;
@@ -7,12 +7,12 @@ interface CachedResult {
 }
 
 /**
- * The newest results by their keys: several pages request the same results, and a page requests them again. It is a class
- * because it caches them.
+ * Caches the newest results by key: several pages request the same results, and a page requests them again. It is a
+ * class because it owns the cache.
  */
 export class ResultCache {
   readonly #most: number;
-  /** The least recently used first. */
+  /** Results by key, the least recently used first. */
   readonly #cached = new Map<string, CachedResult>();
 
   /** @param most results that are cached */
@@ -21,10 +21,10 @@ export class ResultCache {
   }
 
   /**
-   * The result of a key, made once. A failure is not cached: the next call makes it again.
+   * The result of a key, which is made once. A failure is not cached: the next call makes the result again.
    *
    * @param gone aborts when the caller no longer waits.
-   * @param make gets a signal that aborts when nobody waits any more.
+   * @param make gets a signal that aborts when no caller waits any more.
    */
   of<T>(key: string, gone: AbortSignal, make: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const known = this.#cached.get(key) ?? this.#begin(key, make);

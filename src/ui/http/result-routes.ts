@@ -13,7 +13,7 @@ const TYPES = {
   arrow: "application/vnd.apache.arrow.file",
 } as const;
 
-/** Routes of the results of a notebook: windows of their rows, and files. */
+/** Routes of the results of a notebook: ranges of their rows, and files. */
 export function addResultRoutes(app: FastifyInstance, { results }: WorkspaceParts): void {
   app.get("/api/result", async (request, reply) => {
     const query = queryOf(request);
@@ -37,7 +37,10 @@ function wholeIn(query: ReadonlyMap<string, string>, name: string): number {
   throw new UsageError(`${name}: a whole number is needed`);
 }
 
-/** The same pieces. The first one is there: what fails before it is an error of the request, not of a half-sent file. */
+/**
+ * Returns the same pieces after the first one is made: a failure before it is an error of the request, and not of a
+ * file that is already being sent.
+ */
 async function begun(content: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
   const pieces = content[Symbol.asyncIterator]();
   const first = await pieces.next();

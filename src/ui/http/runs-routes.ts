@@ -16,9 +16,9 @@ import { stateOf } from "./lake-routes.js";
 import { goneSignal, queryOf, required } from "./request-use.js";
 import { ResultCache } from "./result-cache.js";
 
-/** The runs of other processes are read again after this time, for all pages together. */
+/** The runs of other processes are read again after this time in milliseconds, for all pages together. */
 const LIVE_MS = 2000;
-/** Such reads that are cached: a page may still wait for the one before. */
+/** Most such reads that are cached: a page may still wait for the previous one. */
 const MOST_LIVE = 2;
 /** Most bytes of the body of a request. */
 const BODY_LIMIT = 4096;
@@ -79,7 +79,7 @@ export function addRunsRoutes(app: FastifyInstance, parts: WorkspaceParts, start
   });
 }
 
-/** A pipeline by its name; never the path of a file. @throws {UsageError} */
+/** A pipeline by its name. The path of a file is not accepted. @throws {UsageError} */
 async function pipelineOf(name: string, folder: string | undefined): Promise<Pipeline> {
   if ((await pipelineFiles(folder)).has(name)) return loadPipeline(name, folder);
   throw new UsageError(`there is no pipeline ${JSON.stringify(name.slice(0, 80))}`, {

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
-/** Ports that systems neither reserve nor give to connections by default. */
+/** A range of ports that systems by default neither reserve nor use for outgoing connections. */
 const FIRST = 20_000;
 const NUMBER = 10_000;
 
 /**
- * A port for a lake, the same each time: what a browser stores for an address, such as drafts of notebooks, is
- * found again when the workspace is started again.
+ * The port for a lake, which is always the same. A browser stores data by address, for example drafts of notebooks, and
+ * finds it again after a restart of the workspace.
  */
 export function steadyPort(location: string): number {
   return FIRST + (createHash("sha256").update(location).digest().readUInt32BE(0) % NUMBER);

@@ -13,20 +13,20 @@ export interface BarsRequest {
   readonly symbol: string;
   readonly period: Period;
   readonly adjustment: Adjustment;
-  /** Date after the last one; the newest bars where it is missing. */
+  /** The date after the last requested date. Without it, the newest bars are read. */
   readonly to?: TradingDate | undefined;
 }
 
-/** Bars in the order of time, and what lies before them. */
+/** Bars in the order of time, and whether there are earlier ones. */
 export interface ReadBars {
   readonly batches: readonly RecordBatch[];
-  /** First date of the window that was read; undefined where everything was. */
+  /** First date of the range that was read; undefined where everything was read. */
   readonly from: TradingDate | undefined;
   /** Whether the table has earlier days, which may have bars of the symbol. */
   readonly hasEarlier: boolean;
 }
 
-/** Days of one window: about as many bars as two wide screens show. Undefined: everything. */
+/** Number of days in one window: about as many bars as two wide screens show. Undefined: everything is read. */
 const WINDOW_DAYS: Readonly<Record<Period, number | undefined>> = {
   "1m": 8,
   "5m": 40,
@@ -35,20 +35,23 @@ const WINDOW_DAYS: Readonly<Record<Period, number | undefined>> = {
   "30m": 240,
   "60m": 480,
   "1d": 3700,
-  // They are aggregated over the whole history before a date can be compared, so a window would save nothing.
+  // These periods are aggregated over the whole history before dates can be compared, so a window would save nothing.
   "1w": undefined,
   "1M": undefined,
   "1Q": undefined,
   "1Y": undefined,
 };
 
-/** How much longer the next window is where one has no bar: of a suspension, or after a delisting. */
+/**
+ * The factor by which the next window is longer if a window has no bar, for example during a suspension or after a
+ * delisting.
+ */
 const WIDENING = 5;
 
-/** Where bars are read. */
+/** A source of bars. */
 export interface BarsSource {
   readonly snapshots: readonly Snapshot[];
-  /** The bars of the request from a date on, in the order of time. @param from @default everything */
+  /** The bars of the request from a date, in the order of time. @param from the first date. @default everything */
   readonly read: (from: TradingDate | undefined) => Promise<readonly RecordBatch[]>;
 }
 
@@ -74,7 +77,7 @@ export async function readBars({ snapshots, read }: BarsSource, request: BarsReq
   }
 }
 
-/** The bars of a request from a date on, by the views. */
+/** The bars of a request from a date, read through the views. */
 export async function queryBars(
   { session }: Pick<Reader, "session">,
   request: BarsRequest,
@@ -86,7 +89,10 @@ export async function queryBars(
   return batches;
 }
 
-/** Times are seconds of the exchange's own clock, as a chart's axis takes them; of days and longer, of the date. */
+/**
+ * The query of bars. Times are seconds of the exchange's local time, for the axis of a chart; for days and longer
+ * periods, of midnight of the date.
+ */
 function barsSql({ symbol, period, adjustment, to }: BarsRequest, from: TradingDate | undefined): string {
   const region = regionOf(symbol);
   const zone = region === undefined ? "UTC" : REGIONS[region].zone;
@@ -96,7 +102,8 @@ function barsSql({ symbol, period, adjustment, to }: BarsRequest, from: TradingD
     ...(from === undefined ? [] : [`trade_date >= DATE ${literal(from)}`]),
     ...(to === undefined ? [] : [`trade_date < DATE ${literal(to)}`]),
   ];
-  // Some feeds have 0 as open, high and low of a bar without trades: drawn as it is, it would hide all other prices.
+  // Some feeds set open, high and low to 0 in a bar without trades. Drawn unchanged, it would compress all other
+  // prices.
   const drawn = (price: string): string =>
     `CASE WHEN shares = 0 AND open = high AND high = low THEN close ELSE ${price} END AS ${price}`;
   const prices = ["open", "high", "low"].map(drawn).join(", ");
@@ -106,7 +113,7 @@ function barsSql({ symbol, period, adjustment, to }: BarsRequest, from: TradingD
     ORDER BY "timestamp"`;
 }
 
-/** The days that a region's partitions of a table span, in days since 1970-01-01; `end` is exclusive. */
+/** The range of days of a region's partitions in a table, in days since 1970-01-01; `end` is exclusive. */
 function daysOf(
   snapshot: Snapshot | undefined,
   region: string | undefined,

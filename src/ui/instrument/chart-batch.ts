@@ -8,7 +8,7 @@ import type { LandedPeriod } from "../../market/period.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { offsetMs } from "../../market/zone-offset.js";
 
-/** The stored columns that a chart is made of. */
+/** The stored columns from which the bars of a chart are made. */
 export const STORED_COLUMNS: ReadonlySet<string> = new Set([
   "trade_date",
   "timestamp",
@@ -23,12 +23,12 @@ export const STORED_COLUMNS: ReadonlySet<string> = new Set([
   "is_final",
 ]);
 
-/** Bars of one symbol by column, in the order of time. */
+/** Bars of one symbol as columns, in the order of time. */
 export interface ChartRows {
   readonly rows: number;
   /** Days since 1970-01-01. */
   readonly day: Int32Array;
-  /** Epoch microseconds; of what days make, nothing. */
+  /** Epoch microseconds; without meaning for bars that are made from days. */
   readonly timestamp: BigInt64Array;
   readonly open: Float64Array;
   readonly high: Float64Array;
@@ -37,19 +37,19 @@ export interface ChartRows {
   readonly shares: Float64Array;
   readonly amount: Float64Array;
   readonly prevClose: Float64Array;
-  /** One bit a row; undefined: every row has one. */
+  /** One bit for each row, 1 where it has a previous close; undefined where every row has one. */
   readonly hasPrevClose: Uint8Array | undefined;
   readonly isFinal: Int32Array;
 }
 
-/** The memory of a column of bars. */
+/** The memory of the values of a column. */
 function memoryOf({ columns }: Bars, name: string): ArrayBuffer {
   const found = columns.get(name);
   if (found === undefined) throw new TypeError(`the column ${name} was not read`);
   return found.buffer;
 }
 
-/** Sets prices of 0 to the close, as `stated_price` does: before an adjustment, which can make a price 0. */
+/** Sets prices of 0 to the close, as `stated_price` does. Call it before an adjustment, which can make a price 0. */
 export function statePrices(bars: Bars): void {
   const close = new Float64Array(memoryOf(bars, "close"));
   for (const name of ["open", "high", "low"]) {
@@ -58,7 +58,7 @@ export function statePrices(bars: Bars): void {
   }
 }
 
-/** Landed bars as a chart shows them. */
+/** Landed bars in the form of a chart. */
 export function chartRows(bars: Bars): ChartRows {
   const { rows, columns } = bars;
   const doubles = (name: string): Float64Array => new Float64Array(memoryOf(bars, name), 0, rows);
@@ -80,7 +80,7 @@ export function chartRows(bars: Bars): ChartRows {
   };
 }
 
-/** The bars of weeks and longer that daily bars make, as the macro `adjusted` aggregates them. */
+/** Bars of weeks and longer periods, aggregated from daily bars as in the macro `adjusted`. */
 export function calendarBars(bars: Bars, unit: BucketUnit): ChartRows {
   const from = chartRows(bars);
   const firsts: number[] = [];
@@ -123,7 +123,9 @@ export function calendarBars(bars: Bars, unit: BucketUnit): ChartRows {
   return made;
 }
 
-/** A number that is the same for the days of one calendar unit, and for no others; a week begins on Monday. */
+/**
+ * A number that is the same for all days in one calendar unit, and different for other units. A week begins on Monday.
+ */
 function bucketOf(day: number, unit: BucketUnit): number {
   if (unit === "day") return day;
   if (unit === "week") return Math.floor((day + 3) / 7);
@@ -132,7 +134,7 @@ function bucketOf(day: number, unit: BucketUnit): number {
   return Math.floor(months / { month: 1, quarter: 3, year: 12 }[unit]);
 }
 
-/** Bars as the record batch that a chart reads: `barsSql` of bars-query.ts has the same columns. */
+/** Bars as the record batch that a chart reads. `barsSql` in bars-query.ts has the same columns. */
 export function chartBatch(found: ChartRows, period: LandedPeriod, region: Region): RecordBatch {
   const { rows, day, timestamp, shares, close } = found;
   const { zone } = REGIONS[region];
@@ -144,7 +146,8 @@ export function chartBatch(found: ChartRows, period: LandedPeriod, region: Regio
     period === "1d"
       ? Float64Array.from(day, (days) => (days * DAY_MS) / 1000)
       : Float64Array.from(timestamp, secondsOf);
-  // Some feeds have 0 as open, high and low of a bar without trades: drawn as it is, it would hide all other prices.
+  // Some feeds set open, high and low to 0 in a bar without trades. Drawn unchanged, it would compress all other
+  // prices.
   const isFlat = (row: number): boolean =>
     shares[row] === 0 && found.open[row] === found.high[row] && found.high[row] === found.low[row];
   const drawn = (prices: Float64Array): Float64Array =>

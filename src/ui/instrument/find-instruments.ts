@@ -1,6 +1,6 @@
 import type { FoundInstrument } from "../page-data.js";
 
-/** An instrument in the order of the list, with the texts that a search compares. */
+/** An instrument of the list, with the texts that a search compares. */
 export interface ListedInstrument extends FoundInstrument {
   /** Lower-case texts: symbol, name, English name. */
   readonly texts: readonly [symbol: string, name: string, nameEn: string];
@@ -18,8 +18,9 @@ export function listInstruments(rows: readonly FoundInstrument[]): ListedInstrum
 }
 
 /**
- * Instruments by code, name or English name, the best first: the symbol itself, symbols that begin with the text, names
- * that do, words of names that do, then all others that contain it. Without a text, the first of the list.
+ * Finds instruments by code, name or English name, the best match first: the symbol itself, then symbols that begin
+ * with the text, names that begin with it, names with a word that begins with it, and all others that contain it.
+ * Without a text, the first instruments of the list are returned.
  */
 export function findInstruments(
   list: readonly ListedInstrument[],
@@ -42,7 +43,7 @@ export function findInstruments(
     });
 }
 
-/** How well an instrument fits: 0 is best; undefined where it does not. */
+/** How well an instrument matches: 0 is the best; undefined where it does not match. */
 function rankOf([symbol, name, nameEn]: ListedInstrument["texts"], sought: string): number | undefined {
   if (symbol === sought || name === sought) return 0;
   if (symbol.startsWith(`${sought}.`)) return 1;

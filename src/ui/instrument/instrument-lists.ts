@@ -4,39 +4,46 @@ import type { FoundInstrument } from "../page-data.js";
 import type { LakeState } from "../session/lake-states.js";
 import { type ListedInstrument, listInstruments } from "./find-instruments.js";
 
-/** Lists of states that are cached: the newest, and one of the past. */
+/** Number of states whose lists are cached: the newest, and one of the past. */
 const MOST_LISTS = 2;
 
 /** The instruments of one state. */
 interface InstrumentList {
-  /** Those that the lake has metadata of: these are known before the bars are read. */
+  /** The instruments for which the lake has metadata. They are available before bars are read. */
   readonly named: Promise<readonly ListedInstrument[]>;
-  /** All, with the symbols that only have bars. */
+  /** All instruments, including symbols that only have bars. */
   readonly whole: Promise<readonly ListedInstrument[]>;
   isWhole: boolean;
 }
 
-/** Gives a session over a state. */
+/** Runs a function with a session over a state. */
 type Read = (use: (reader: Reader) => Promise<FoundInstrument[]>) => Promise<FoundInstrument[]>;
 
-/** The instruments of each state, read once: a keystroke searches in memory. It is a class because it caches them. */
+/**
+ * The instruments of each state, which are read once, so that a search while typing needs only memory. It is a class
+ * because it caches them.
+ */
 export class InstrumentLists {
-  /** By the id of the state, the least recently used first. */
+  /** Lists by the id of the state, the least recently used first. */
   readonly #lists = new Map<string, InstrumentList>();
 
-  /** All instruments, and symbols that only have bars. @param read gives a session over the state. */
+  /** All instruments, and symbols that only have bars. @param read runs a function with a session over the state. */
   whole(state: LakeState, read: Read): Promise<readonly ListedInstrument[]> {
     return this.#of(state, read).whole;
   }
 
-  /** What is known soonest: everything, or what needs no bar to be read. @param read gives a session over the state. */
+  /**
+   * The list that is available first: the whole list, or the instruments with metadata.
+   *
+   * @param read as in {@link whole}.
+   */
   async soonest(
     state: LakeState,
     read: Read,
   ): Promise<{ readonly list: readonly ListedInstrument[]; readonly isWhole: boolean }> {
     const known = this.#of(state, read);
     const named = known.isWhole ? [] : await known.named;
-    // A lake without metadata has nothing to show before its bars are read.
+    // Without metadata there is nothing to return before the bars are read.
     if (named.length > 0) return { list: named, isWhole: false };
     return { list: await known.whole, isWhole: true };
   }
@@ -45,7 +52,7 @@ export class InstrumentLists {
     const list = this.#lists.get(state.id) ?? begin(read);
     this.#lists.delete(state.id);
     this.#lists.set(state.id, list);
-    // A failure is not cached: the next search reads again.
+    // A failure is not cached, so the next search reads again.
     list.whole.catch(() => {
       if (this.#lists.get(state.id) === list) this.#lists.delete(state.id);
     });
@@ -75,7 +82,7 @@ function begin(read: Read): InstrumentList {
   const end = (): void => {
     list.isWhole = true;
   };
-  // A failure is thrown where these promises are awaited.
+  // The failure is thrown where these promises are awaited.
   whole.then(end, () => {});
   list.named.catch(() => {});
   return list;

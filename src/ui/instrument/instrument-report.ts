@@ -4,12 +4,15 @@ import { regionOf } from "../../market/symbol.js";
 import type { AnnouncedReport, ExEventReport, InstrumentReport, StatementsReport } from "../page-data.js";
 import type { ListedInstrument } from "./find-instruments.js";
 
-/** Most statements that are marked in a chart, the newest ones. */
+/** Most statements that are marked in a chart: the newest ones. */
 const MOST_ANNOUNCED = 400;
-/** Most periods of the table of statements. */
+/** Most periods in the table of statements. */
 const MOST_PERIODS = 60;
 
-/** What the view of an instrument shows in addition to its bars. Most of it is null for a symbol that the lake does not know. */
+/**
+ * What the view of an instrument shows in addition to its bars. Most members are null for a symbol that the lake does
+ * not know.
+ */
 export async function instrumentReport(
   { session }: Reader,
   list: readonly ListedInstrument[],
@@ -58,7 +61,7 @@ export async function instrumentReport(
 
 const STATEMENTS = ["balance_sheet", "cash_flow", "income"];
 
-/** The columns of the table of statements, of `statements_asof`. */
+/** The columns of the table of statements, which come from `statements_asof`. */
 const COLUMNS: StatementsReport["columns"] = [
   { name: "period_end", unit: "date" },
   { name: "known_from", unit: "date" },
@@ -73,7 +76,7 @@ const COLUMNS: StatementsReport["columns"] = [
   { name: "debt_to_assets", unit: "ratio" },
 ];
 
-/** Statements as they were known at the end of a day. @param known the day; undefined: everything known now. */
+/** Statements as they were known at the end of a day. @param known the day; undefined: as known now. */
 export async function statementsReport(
   { session }: Reader,
   symbol: string,

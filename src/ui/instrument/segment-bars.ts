@@ -17,22 +17,25 @@ import type { BarsRequest } from "./bars-query.js";
 
 const ALL_DAYS = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 
-/** The bars of a request, or what to build so that the next request finds them; neither where only the views have them. */
+/**
+ * The bars of a request, or a function that makes them available to the next request; neither where only the views have
+ * them.
+ */
 export interface SegmentChart {
   readonly batch?: RecordBatch;
-  /** Builds, in the background, the segments that were missing. */
+  /** Builds the missing segments in the background. */
   readonly buildMissing?: () => void;
 }
 
 /**
- * Bars of a chart from segments, without a session: minutes, days, and what days make. They are the rows of
- * `adjusted`, which a test compares. It is a class because it owns the reader of segments.
+ * Reads bars of a chart from segments, without a session: minutes, days, and periods that are made from days. They
+ * equal the rows of `adjusted`, which a test verifies. It is a class because it owns the reader of segments.
  */
 export class SegmentBars implements AsyncDisposable {
   readonly #segments: SegmentReader;
   readonly #hasOwnViews: boolean;
   readonly #readCalendars: (state: LakeState) => Promise<Calendars>;
-  /** By version of the trading days. */
+  /** Calendars by the version of the trading days. */
   readonly #calendars = new WeakMap<Snapshot, Promise<Calendars>>();
 
   /** @param readCalendars reads the calendars of a state. */
@@ -42,7 +45,7 @@ export class SegmentBars implements AsyncDisposable {
     this.#readCalendars = readCalendars;
   }
 
-  /** The bars of a request from a date on. @param from the first date. @default everything */
+  /** The bars of a request from a date. @param from the first date. @default everything */
   async read(state: LakeState, request: BarsRequest, from: TradingDate | undefined): Promise<SegmentChart> {
     const { symbol, period, adjustment, to } = request;
     const bucket = BUCKETS[period];

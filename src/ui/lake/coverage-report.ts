@@ -13,7 +13,7 @@ import type { LakeState } from "../session/lake-states.js";
 
 /** Most symbols of a month that are listed. */
 const MOST_LISTED = 300;
-/** The periods whose requests are recorded, with their tables. */
+/** The periods whose requests are recorded in the ledger, with their tables. */
 export const PERIODS_OF_LEDGER: readonly { readonly period: LandedPeriod; readonly dataset: string }[] = [
   { period: "1d", dataset: BARS_1D.name },
   { period: "1m", dataset: BARS_1M.name },
@@ -60,7 +60,7 @@ export async function coverageReport(
   return { months: sorted, note: isPast ? "past" : hasAsked ? null : "imported" };
 }
 
-/** The symbols of a region that lack days of a month. @param location of the lake, as commands take it. */
+/** The symbols of a region that lack days in a month. @param location of the lake, in the form of commands. */
 export async function missingReport(
   parts: { readonly reader: Reader; readonly lake: Lake; readonly clock: Clock },
   { dataset, region, month }: { readonly dataset: string; readonly region: Region; readonly month: string },
@@ -77,7 +77,7 @@ export async function missingReport(
   };
 }
 
-/** What was requested of a period's bars, by region, with the windows that have no certain explanation. */
+/** The requests for a period's bars by region, with the windows that have no certain explanation. */
 export async function monthFacts(
   { reader, lake, clock }: { readonly reader: Reader; readonly lake: Lake; readonly clock: Clock },
   period: LandedPeriod,
@@ -86,7 +86,7 @@ export async function monthFacts(
   return new Map([...found].map(([region, facts]) => [region, { ...facts, open: openWindows(facts) }]));
 }
 
-/** Windows that were requested and have no certain explanation, by symbol. */
+/** Requested windows without a certain explanation, by symbol. */
 function openWindows({
   asked,
 }: {
@@ -125,7 +125,7 @@ function sessionsOf({ session }: Reader): Promise<{ region: Region; month: strin
   );
 }
 
-/** Minutes by region and month: the log says it, since a file belongs to one month. */
+/** Numbers of minute bars by region and month, from the log: a file belongs to one month. */
 function minuteMonths({ snapshots }: Reader): { region: Region; month: string; rows: number }[] {
   const snapshot = snapshots.find(({ table }) => table === BARS_1M);
   return [...(snapshot?.files.values() ?? [])].flatMap(({ partitionValues, stats }) => {

@@ -10,7 +10,7 @@ import { TABLES } from "../../schema/tables.js";
 import type { LakeReport, TableReport } from "../page-data.js";
 import type { LakeState } from "../session/lake-states.js";
 
-/** The tables of a state: from the log alone, nothing of the files is read. */
+/** The tables of a state. Only the log is read, not the data files. */
 export async function lakeSummary(lake: Lake, state: LakeState): Promise<LakeReport> {
   return {
     state: state.id,
@@ -40,7 +40,7 @@ function tableReport(snapshot: Snapshot): TableReport {
   };
 }
 
-/** The first and the last day of a table of bars, by the statistics of its files; null of others. */
+/** The first and the last day of a table of bars, from the statistics of its files; null for other tables. */
 function daysOf({ table, files }: Snapshot): { readonly first: string | null; readonly last: string | null } {
   let first: string | null = null;
   let last: string | null = null;
@@ -61,14 +61,14 @@ function zoneOf(region: string | null | undefined, symbol: string | undefined): 
   return Object.values(REGIONS).find((facts) => facts.region === known)?.zone ?? "UTC";
 }
 
-/** Commits within this time of each other are one step of the slider. */
+/** Commits within this time of each other, in milliseconds, are one step of the slider. */
 const STEP_MS = 60_000;
-/** Most steps that are given: the newest ones. */
+/** Most steps that are returned: the newest ones. */
 const MOST_STEPS = 400;
 
 /**
- * The instants (epoch milliseconds, ascending) of the lake's versions: the last commit of each burst, of all
- * tables.
+ * The instants (epoch milliseconds, ascending) of the lake's versions, over all tables. Of commits in quick succession
+ * only the last one is returned.
  */
 export async function commitTimes(lake: Lake): Promise<readonly number[]> {
   const histories = await Promise.all(

@@ -5,12 +5,12 @@ import { sessionStatus } from "../../market/session-status.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { MarketReport } from "../page-data.js";
 
-/** Instruments of each region that are shown: those with the largest amount. */
+/** Number of instruments shown for each region: those with the largest amount. */
 const MOST_TRADED = 5;
-/** Days within which the bar before is searched for: longer than any holiday. */
+/** Number of days within which the previous bar is searched for: longer than any holiday. */
 const LOOK_BACK_DAYS = 21;
 
-/** What SQL counts; the rest of a report is added to it. */
+/** The part of a report that SQL computes. */
 type MarketRow = Omit<MarketReport, "region" | "status" | "traded"> & { readonly region: string };
 
 interface TradedRow {
@@ -31,7 +31,7 @@ export async function marketSummary({ session, snapshots }: Reader, now: number)
     if (region != null && isRegion(region)) years.set(region, Math.max(years.get(region) ?? 0, Number(year)));
   }
   if (years.size === 0) return [];
-  // The newest partitions of each region: the others need not be opened.
+  // Only the newest partitions of each region are read; the others need not be opened.
   const partitions = (before: number): string =>
     [...years]
       .map(([region, year]) => `(region = '${region}' AND year >= ${Math.trunc(year) - before})`)

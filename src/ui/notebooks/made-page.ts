@@ -7,7 +7,7 @@ import { type CellRun, computeParameters, runCells } from "../../notebook/run-no
 import type { LakeState } from "../session/lake-states.js";
 import { givenOf } from "./run-lines.js";
 
-/** Runs a notebook, and makes the page that `barlake sql -f NOTEBOOK --html FILE` makes of it. */
+/** Runs a notebook, and makes the same page as `barlake sql -f NOTEBOOK --html FILE`. */
 export async function madePage(
   engine: QueryEngine,
   notebook: Notebook,

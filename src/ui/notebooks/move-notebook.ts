@@ -7,25 +7,29 @@ import { expectNotebookName } from "./notebook-name.js";
 import type { NotebookText } from "./notebook-text.js";
 import { fileAt, linkIfAbsent, writableFolder } from "./save-notebook.js";
 
-/** A notebook as a page knows it. */
+/** A notebook in the state in which a page has read it. */
 export interface KnownFile {
   readonly name: string;
   /** Hash of the file's content as the page read it. */
   readonly before: string;
 }
 
-/** What became of it; but for `done`, everything is as it was. */
+/** The result. Except for `done`, nothing was changed. */
 export type MoveOutcome =
   | { readonly kind: "done" }
   /** Another notebook has the name. */
   | { readonly kind: "taken" }
-  /** The file is no longer what the page has read: what it contains now, null where it is gone. */
+  /**
+   * The file no longer has the content that the page has read. `theirs` is what it contains now; null where it was
+   * deleted.
+   */
   | { readonly kind: "changed"; readonly theirs: NotebookText | null };
 
 /**
- * Gives a notebook of a folder another name, which no file has. A link is never followed.
+ * Renames a notebook of a folder. The new name must not exist. A link is never followed.
  *
- * @throws {UsageError} for a name or a folder that cannot be. @throws {BarlakeError} where the disk refuses.
+ * @throws {UsageError} for an invalid name or folder.
+ * @throws {BarlakeError} where the disk reports an error.
  */
 export async function renameNotebook(
   folder: string | undefined,
@@ -33,7 +37,7 @@ export async function renameNotebook(
 ): Promise<MoveOutcome> {
   expectNotebookName(to);
   return withFile(folder, { name, before }, async (path, root) => {
-    // Both names exist for a short time: no other file is ever replaced.
+    // Both names exist for a short time, so that no other file is ever replaced.
     if (!(await linkIfAbsent(path, join(root, `${to}.sql`)))) return { kind: "taken" };
     await rm(path);
     return { kind: "done" };
@@ -43,7 +47,8 @@ export async function renameNotebook(
 /**
  * Deletes a notebook of a folder. A link is never followed.
  *
- * @throws {UsageError} for a name or a folder that cannot be. @throws {BarlakeError} where the disk refuses.
+ * @throws {UsageError} for an invalid name or folder.
+ * @throws {BarlakeError} where the disk reports an error.
  */
 export function deleteNotebook(folder: string | undefined, file: KnownFile): Promise<MoveOutcome> {
   return withFile(folder, file, async (path) => {
@@ -52,7 +57,7 @@ export function deleteNotebook(folder: string | undefined, file: KnownFile): Pro
   });
 }
 
-/** Does something with a file that is what the page has read. */
+/** Runs a function on a file, if its content is what the page has read. */
 async function withFile(
   folder: string | undefined,
   { name, before }: KnownFile,

@@ -12,9 +12,10 @@ interface KnownNotebook extends ShippedNotebook {
 }
 
 /**
- * The notebooks of a folder of the user, and those that come with barlake; of two with one name, the user's.
+ * The notebooks in the user's folder, and those that come with barlake. If two have the same name, the user's is
+ * listed.
  *
- * @param folder undefined, or one that does not exist: only those that come with barlake.
+ * @param folder undefined, or a folder that does not exist: only those that come with barlake.
  */
 export async function listNotebooks(folder: string | undefined): Promise<NotebookReport[]> {
   return (await knownNotebooks(folder)).map(({ name, title, isShipped, hash }) => {
@@ -22,7 +23,7 @@ export async function listNotebooks(folder: string | undefined): Promise<Noteboo
   });
 }
 
-/** The text of a notebook of the list. @throws {UsageError} for another name: a path is none. */
+/** Reads the text of a listed notebook. @throws {UsageError} for any other name, for example a path. */
 export async function readNotebook(
   folder: string | undefined,
   name: string,

@@ -1,13 +1,14 @@
 import { UsageError } from "../../core/errors.js";
 
-/** Bytes that file systems permit in a name are 255; a temporary name adds some to it. */
+/** Most bytes of a name. File systems permit 255, and a temporary name is longer by some. */
 const MOST_BYTES = 180;
 
 /**
- * Checks the name of a notebook that is to be saved, which is its file's name without `.sql`: letters, digits, and among
- * them blanks and `. _ - ( ) + ,`. So it leads to no other folder, is hidden by no system, and means the same in a shell.
+ * Checks the name under which a notebook is saved, which is the name of its file without `.sql`. Permitted are letters,
+ * digits, and between them blanks and `. _ - ( ) + ,`. Such a name cannot lead to another folder, is not hidden by any
+ * system, and has no special meaning in a shell.
  *
- * @throws {UsageError} with the rule.
+ * @throws {UsageError} with the rule that the name breaks.
  */
 export function expectNotebookName(name: string): void {
   const reason = faultOf(name);

@@ -4,13 +4,13 @@ import { readFile } from "node:fs/promises";
 /** The content of a notebook's file. */
 export interface NotebookText {
   readonly text: string;
-  /** Of the file's bytes, by which a change is noticed. */
+  /** Hash of the file's bytes, by which a change is noticed. */
   readonly hash: string;
-  /** Whether the text is exactly the file: one that is not UTF-8 would be damaged by saving. */
+  /** Whether the text is exactly the content of the file. Saving would damage a file that is not UTF-8. */
   readonly isExact: boolean;
 }
 
-/** Reads a notebook's file; a byte order mark remains in the text. @throws the system's error. */
+/** Reads the file of a notebook. A byte order mark remains in the text. @throws the system's error. */
 export async function readNotebookText(path: string): Promise<NotebookText> {
   const bytes = await readFile(path);
   const text = bytes.toString("utf8");

@@ -8,7 +8,7 @@ export interface NotebookWriter {
   readonly remove: (file: KnownFile) => Promise<MoveOutcome>;
 }
 
-/** Makes the functions that change the notebooks of a folder, one change after the other. */
+/** Makes the functions that change the notebooks of a folder. Changes are made one after the other. */
 export function notebookWriter(folder: string | undefined): NotebookWriter {
   let last: Promise<unknown> = Promise.resolve();
   const inTurn =

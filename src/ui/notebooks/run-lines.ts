@@ -17,26 +17,26 @@ import type {
   ResultReport,
 } from "../page-data.js";
 
-/** Most rows that a table of the page has, and that a chart draws. */
+/** Most rows of a table in the page, and most rows that a chart draws. */
 const MOST_ROWS = { table: 2000, chart: 50_000 } as const;
-/** Most values that a list offers. */
+/** Most values in a list of options. */
 const MOST_OPTIONS = 2000;
 
-/** How a notebook is run. */
+/** Options of a run of a notebook. */
 interface RunUse {
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** The results that were stored since its last call. */
+  /** Returns the results that were stored since its last call. */
   readonly taken: () => readonly ResultReport[];
-  /** Lines on which the requested cells begin. @default every cell */
+  /** Numbers of the lines on which the requested cells begin. @default every cell */
   readonly requested?: readonly number[] | undefined;
 }
 
 /**
- * Runs a notebook; its output arrives line by line, each cell when it has ended. Cells that only prepare the requested
- * ones run without being shown, unless they fail.
+ * Runs a notebook. The output is returned line by line; the line of a cell follows when the cell has ended. Cells that
+ * only prepare the requested ones run without a line, unless they fail.
  *
- * @throws the signal's reason where it aborts: it is more precise than the fault of the interrupted statement.
+ * @throws the signal's reason if it aborts: it is more precise than the error of the interrupted statement.
  */
 export async function* notebookLines(
   engine: QueryEngine,
@@ -58,7 +58,7 @@ export async function* notebookLines(
       values = await computeParameters(engine, notebook, own);
     } catch (error) {
       signal.throwIfAborted();
-      // The controls are sent nevertheless: the user needs them to replace the refused value.
+      // The controls are sent nevertheless, because the user needs them to replace the refused value.
       const parameters = await refusedReports(engine, notebook, own);
       if (parameters !== undefined) yield { ...begin, parameters };
       throw error;
@@ -66,7 +66,7 @@ export async function* notebookLines(
     const parameters = await parameterReports(engine, notebook, values);
     yield { ...begin, parameters };
     let began = ticksOf(clock);
-    // Those of the parameters are no cell's.
+    // Results of the parameters' queries do not belong to a cell.
     taken();
     const most = { table: (asked: number) => Math.min(asked, MOST_ROWS.table), chart: MOST_ROWS.chart };
     for await (const run of runCells(engine, running, values, most, signal)) {
@@ -87,7 +87,7 @@ export async function* notebookLines(
   }
 }
 
-/** Values of the parameters that a notebook declares: an address may have others, of another notebook. */
+/** Values of the parameters that a notebook declares. An address may also contain parameters of another notebook. */
 export function givenOf(
   { parameters }: Notebook,
   given: ReadonlyMap<string, string>,
@@ -116,7 +116,9 @@ async function parameterReports(
   return reports;
 }
 
-/** The controls of values of which one is refused; undefined where the notebook's own values are, too. */
+/**
+ * The controls, if one of the given values is refused; undefined where the notebook's default values are refused, too.
+ */
 async function refusedReports(
   engine: QueryEngine,
   notebook: Notebook,

@@ -7,25 +7,26 @@ import { syncFolder } from "../../lake/local/durable-file.js";
 import { expectNotebookName } from "./notebook-name.js";
 import { hashOf, type NotebookText, readNotebookText } from "./notebook-text.js";
 
-/** A notebook that is to be written. */
+/** A notebook to write. */
 export interface SavedNotebook {
   readonly name: string;
   readonly text: string;
-  /** Hash of the file's content that the text was made from; null where there was no file. */
+  /** Hash of the content of the file from which the text was made; null where there was no file. */
   readonly before: string | null;
 }
 
-/** The result: `changed` where the file is no longer what the text was made from, and nothing was written. */
+/** The result. `changed`: the file no longer has the content from which the text was made, and nothing was written. */
 export type SaveOutcome =
   | { readonly kind: "saved"; readonly hash: string }
-  /** `theirs` is what the file contains now; null where it is gone. */
+  /** `theirs` is what the file contains now; null where it was deleted. */
   | { readonly kind: "changed"; readonly theirs: NotebookText | null };
 
 /**
- * Writes a notebook of a folder completely or not at all: the content is durable under a temporary name before it takes
- * the file's place. A link is never followed, and never replaced.
+ * Writes a notebook to a folder, completely or not at all: the content is made durable under a temporary name, which
+ * then replaces the file. A link is never followed, and never replaced.
  *
- * @throws {UsageError} for a name or a folder that cannot be. @throws {BarlakeError} where the disk refuses.
+ * @throws {UsageError} for an invalid name or folder.
+ * @throws {BarlakeError} where the disk reports an error.
  */
 export async function saveNotebook(
   folder: string | undefined,
@@ -44,7 +45,7 @@ export async function saveNotebook(
   try {
     await writeDraft(draft, text, found?.mode);
     if (found !== undefined) await rename(draft, path);
-    // A link does not replace a file that has appeared since.
+    // A hard link does not replace a file that has been created in the meantime.
     else if (!(await linkIfAbsent(draft, path)))
       return { kind: "changed", theirs: (await fileAt(path)) ?? null };
     await syncFolder(root);
@@ -57,7 +58,7 @@ export async function saveNotebook(
   }
 }
 
-/** The folder itself, without links. @throws {UsageError} where there is none. */
+/** The real path of the folder, without links. @throws {UsageError} where there is none. */
 export async function writableFolder(folder: string | undefined): Promise<string> {
   if (folder === undefined)
     throw new UsageError("the workspace has no folder for notebooks", {
@@ -73,7 +74,7 @@ export async function writableFolder(folder: string | undefined): Promise<string
   }
 }
 
-/** What is at a path; undefined where nothing is. @throws {UsageError} for a link, or a folder. */
+/** The content of the file at a path; undefined where there is none. @throws {UsageError} for a link, or a folder. */
 export async function fileAt(path: string): Promise<(NotebookText & { readonly mode: number }) | undefined> {
   const facts = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
@@ -87,12 +88,12 @@ export async function fileAt(path: string): Promise<(NotebookText & { readonly m
   return { ...(await readNotebookText(path)), mode: facts.mode };
 }
 
-/** Writes a new file durably. @param mode permissions of the file before it */
+/** Writes a new file durably. @param mode permissions of the file that it replaces */
 async function writeDraft(path: string, text: string, mode: number | undefined): Promise<void> {
   const file = await open(path, "wx", mode ?? 0o666);
   try {
     await file.writeFile(text);
-    // The process's mask does not apply to what a file already had.
+    // The umask of the process must not change the permissions that the replaced file had.
     if (mode !== undefined) await file.chmod(mode);
     await file.sync();
   } finally {
@@ -100,7 +101,7 @@ async function writeDraft(path: string, text: string, mode: number | undefined):
   }
 }
 
-/** Gives a file a second name, unless something has it. @returns whether it has got it */
+/** Gives a file a second name, unless that name exists. @returns false where it exists */
 export async function linkIfAbsent(file: string, path: string): Promise<boolean> {
   try {
     await link(file, path);

@@ -10,14 +10,14 @@ import { listPage, offsetOf, PAGE_ROWS } from "./list-page.js";
 import type { FindingReport, FindingsReport, ListPage, RuleCount, SubjectReport } from "./quality-data.js";
 import { type QualityRule, UNEXPLAINED } from "./quality-rules.js";
 
-/** What a symbol lacks, by table of bars. */
+/** The days that a symbol lacks, by table of bars. */
 export interface SymbolGaps {
   readonly symbol: string;
   readonly region: string;
   readonly stretches: readonly (MissingStretch & { readonly dataset: string })[];
 }
 
-/** What all symbols lack, by symbol; undefined where no request is recorded. */
+/** The gaps of all symbols, by symbol; undefined where the ledger has no requests. */
 export type LedgerGaps = ReadonlyMap<string, SymbolGaps> | undefined;
 
 /** Reads which days of symbols have no response. */
@@ -43,7 +43,7 @@ export async function ledgerGaps(parts: {
   return hasAsked ? gaps : undefined;
 }
 
-/** The stretches of a rule and a filter, of one symbol. */
+/** The stretches of days of one symbol that a rule and a filter select. */
 function stretchesOf(
   { stretches }: SymbolGaps,
   rule: Pick<QualityRule, "name">,
@@ -55,7 +55,7 @@ function stretchesOf(
   );
 }
 
-/** The subjects of a rule of the ledger, those that lack most days first. */
+/** The subjects of a rule of the ledger, those that lack the most days first. */
 function subjectsOf(
   gaps: NonNullable<LedgerGaps>,
   rule: Pick<QualityRule, "name">,

@@ -3,38 +3,38 @@ import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import type { QualityRule } from "./quality-rules.js";
 
-/** What a list of findings is narrowed down to; undefined parts do not narrow it. */
+/** The filter of a list of findings. Undefined members do not filter. */
 export interface FindingsFilter {
-  /** A region; `-`: symbols whose exchange is not known. */
+  /** A region; `-` for symbols whose exchange is not known. */
   readonly region?: string | undefined;
-  /** A part of the symbol. */
+  /** A part of the symbol's text. */
   readonly symbol?: string | undefined;
   /** First and last day. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
 }
 
-/** The symbol of findings that name none, or an empty one. */
+/** The subject of findings without a symbol, or with an empty one. */
 export const NO_SUBJECT = "-";
 /** The region of symbols whose exchange is not known. */
 export const NO_REGION = "-";
 
-/** The first day and the last day of a finding: the first of these columns that it has. */
+/** Columns with the first and the last day of a finding. The first column that the finding has is used. */
 const FIRST = ["trade_date", "first_date", "announce_date", "first_period"];
 const LAST = ["trade_date", "last_date", "announce_date", "last_period"];
 
-/** A rule's query as the views need it. */
+/** The query of a rule in the form that the views need. */
 export interface FindingsQuery {
   /** The columns of the rule, in their order. */
   readonly columns: readonly { readonly name: string; readonly type: string }[];
   /**
-   * A query of the rule's columns and in addition `f_subject`, `f_region`, `f_first`, `f_last`, `f_dataset` and `f_at` (the
-   * bar's label, ISO 8601).
+   * A query of the rule's columns and in addition `f_subject`, `f_region`, `f_first`, `f_last`, `f_dataset` and `f_at`
+   * (the bar's label, ISO 8601).
    */
   readonly sql: string;
 }
 
-/** Reads which columns a rule's findings have, and adds to them what every list needs. */
+/** Reads the columns of a rule's findings, and makes the query with the columns that every list needs. */
 export async function findingsQuery(
   session: Pick<Session, "json">,
   rule: QualityRule & { readonly sql: string },
@@ -59,7 +59,7 @@ export async function findingsQuery(
   };
 }
 
-/** The conditions of a filter, with its values for `$1` and further. */
+/** The conditions of a filter, with the values of the parameters from `$1`. */
 export function filterSql({ region, symbol, from, to }: FindingsFilter): {
   readonly where: string;
   readonly values: readonly string[];
@@ -77,7 +77,7 @@ export function filterSql({ region, symbol, from, to }: FindingsFilter): {
   return { where: conditions.length === 0 ? "true" : conditions.join(" AND "), values };
 }
 
-/** Columns as values of JSON: instants as ISO 8601 in UTC, whole numbers as numbers, everything else as text. */
+/** Columns as values for JSON: instants as ISO 8601 in UTC, whole numbers as numbers, everything else as text. */
 export function jsonColumns(columns: FindingsQuery["columns"]): string {
   return columns
     .map(({ name, type }) => {

@@ -1,21 +1,21 @@
 /*
- * What the view Data quality receives as JSON: types alone, shared by the server and the page. Days are `YYYY-MM-DD` of
- * the exchange's own calendar.
+ * The JSON that the view Data quality receives. This file contains only types, which the server and the page share.
+ * Days are `YYYY-MM-DD` in the exchange's zone.
  */
 import type { Severity } from "../../lake/maintenance/check/finding.js";
 
-/** Where the bars of a finding are: which table of bars, and what of it is compared. */
+/** Which table has the bars of a finding, and which of them are shown. */
 export type Evidence =
-  /** Bars of days. */
+  /** Daily bars. */
   | "days"
-  /** Bars of minutes around an instant. */
+  /** Minute bars around an instant. */
   | "minutes"
-  /** Numbers of minutes by day. */
+  /** Numbers of minute bars by day. */
   | "minute days"
-  /** The finding is about no bar: its values say everything. */
+  /** No bars: the values of the finding are sufficient. */
   | "none";
 
-/** A rule that the rows of a lake are compared with. */
+/** A rule that is checked on the rows of a lake. */
 export interface RuleReport {
   readonly name: string;
   readonly severity: Severity;
@@ -23,33 +23,33 @@ export interface RuleReport {
   readonly explanation: string;
 }
 
-/** The rules, worst first. */
+/** The rules, the worst first. */
 export interface RulesReport {
   readonly rules: readonly RuleReport[];
-  /** The command that runs all of them without a limit of time. */
+  /** The command that checks all rules without a time limit. */
   readonly command: string;
-  /** The command that finds damaged files, which no rule does. */
+  /** The command that finds damaged files, for which there is no rule. */
   readonly damage: string;
 }
 
-/** Findings of a rule in one region. */
+/** The number of findings of a rule in one region. */
 export interface RegionCount {
   /** Null where a symbol's exchange is not known. */
   readonly region: string | null;
   readonly findings: number;
-  /** Symbols; dates for rules about a whole region. */
+  /** Number of symbols, or of dates for rules about a whole region. */
   readonly subjects: number;
   readonly first: string | null;
   readonly last: string | null;
 }
 
-/** Why a rule has no result: the bars were imported; the state is of the past. */
+/** Why a rule was not checked: the bars were imported, or the state is of the past. */
 export type UnknownReason = "imported" | "past";
 
-/** What a rule has found. */
+/** The numbers of findings of a rule. */
 export interface RuleCount {
   readonly counts: readonly RegionCount[];
-  /** Null where the rule was compared. */
+  /** Null where the rule was checked. */
   readonly unknown: UnknownReason | null;
 }
 
@@ -66,35 +66,35 @@ export interface SubjectReport {
 export interface ListPage<T> {
   readonly rows: readonly T[];
   readonly total: number;
-  /** From 1. */
+  /** Number of the page, from 1. */
   readonly page: number;
-  /** Pages that can be opened; further rows are found by a narrower filter. */
+  /** Number of pages that can be opened. Rows after them are found with a narrower filter. */
   readonly pages: number;
-  /** Why nothing is known of the list; absent where it is known. */
+  /** Why the rule was not checked; absent where it was. */
   readonly unknown?: UnknownReason | undefined;
 }
 
-/** A value of a table of the page. */
+/** A value in a table of the page. */
 export type CellValue = string | number | boolean | null;
 
-/** A column of a table of the page. */
+/** A column in a table of the page. */
 export interface ColumnReport {
   readonly name: string;
   readonly unit: string | null;
 }
 
-/** A finding, and which bars it is about. */
+/** A finding, and the bars that it is about. */
 export interface FindingReport {
   readonly values: readonly CellValue[];
   readonly dataset: string | null;
   readonly evidence: Evidence;
   readonly first: string | null;
   readonly last: string | null;
-  /** Label of the bar, ISO 8601 in UTC, where the finding is about one bar of minutes. */
+  /** Label of the bar, ISO 8601 in UTC, if the finding is about one minute bar; else null. */
   readonly at: string | null;
-  /** A command that repairs it; null where none does. */
+  /** A command that repairs the finding; null where there is none. */
   readonly repairs: string | null;
-  /** A command that shows more. */
+  /** A command that shows details. */
   readonly explains: string;
 }
 
@@ -108,11 +108,11 @@ export interface EvidenceReport {
   readonly columns: readonly ColumnReport[];
   readonly rows: readonly {
     readonly values: readonly CellValue[];
-    /** Whether the finding is about it. */
+    /** Whether the finding is about this bar. */
     readonly isInQuestion: boolean;
-    /** Its place on the chart's axis of time: seconds of the exchange's own clock, of days those of the date. */
+    /** Its time on the axis of the chart: seconds of the exchange's local time; for days, of midnight of the date. */
     readonly time: number;
   }[];
-  /** Whether there are more bars in question than are listed. */
+  /** Whether there are more bars in question than those that are listed. */
   readonly hasMore: boolean;
 }

@@ -3,33 +3,33 @@ import { type Audit, readAudits } from "../../jobs/maintenance/audit-lake.js";
 import type { Severity } from "../../lake/maintenance/check/finding.js";
 import type { Evidence, RuleReport } from "./quality-data.js";
 
-/** A rule whose findings SQL gives, or the ledger of requests. */
+/** A rule whose findings come from a query, or from the ledger of requests. */
 export interface QualityRule extends RuleReport {
-  /** A query of the findings; undefined for the rules of the ledger. */
+  /** The query of the findings; undefined for the rules of the ledger. */
   readonly sql: string | undefined;
-  /** What is drawn of the findings of each table. */
+  /** Returns which bars are shown for findings of a table. */
   readonly evidence: (dataset: string | null) => Evidence;
-  /** Table of the findings of rules without the column `dataset`. */
+  /** The table of the findings, for rules without the column `dataset`. */
   readonly dataset: string;
-  /** Whether a run with `barlake run --repair` asks for what a finding lacks. */
+  /** Whether `barlake run --repair` requests the data that a finding lacks. */
   readonly isRepaired: boolean;
-  /** Whether earlier versions of the tables have what the rule compares. */
+  /** Whether earlier versions of the tables contain the data that the rule compares. */
   readonly isVersioned: boolean;
 }
 
-/** Rules about minutes whose findings have no column `dataset`. */
+/** Rules about minute bars whose findings have no column `dataset`. */
 const OF_MINUTES: Readonly<Record<string, Evidence>> = {
   minute_labels: "minutes",
   missing_sessions: "minute days",
   short_days: "minute days",
 };
-/** Rules about what is missing: a run with `barlake run --repair` requests it again. */
+/** Rules about missing data, which `barlake run --repair` requests again. */
 const ABOUT_GAPS: ReadonlySet<string> = new Set(["missing_days", "missing_sessions", "short_days"]);
 const BY_SEVERITY: readonly Severity[] = ["error", "warning", "info"];
 
-/** The rule of rows that were delivered and set aside. */
+/** The name of the rule for rows that were delivered and set aside. */
 const SET_ASIDE = "set_aside";
-/** The rules of the ledger: days of symbols without a response. */
+/** The names of the rules of the ledger: days of symbols without a response. */
 export const NEVER_ASKED = "never_asked";
 export const UNEXPLAINED = "unexplained";
 
@@ -48,7 +48,7 @@ const LEDGER: readonly RuleReport[] = [
   },
 ];
 
-/** Every rule, the worst first: audits, rows that were set aside, and what the ledger says. */
+/** All rules, the worst first: audits, rows that were set aside, and rules of the ledger. */
 export function qualityRules(audits: readonly Audit[] = readAudits()): readonly QualityRule[] {
   const rules: readonly QualityRule[] = [...audits.map(ruleOf), setAside(), ...LEDGER.map(ledgerRule)];
   const rank = ({ severity }: QualityRule): number => BY_SEVERITY.indexOf(severity);
@@ -75,7 +75,7 @@ function setAside(): QualityRule {
     severity: "warning",
     explanation:
       "Rows that were delivered and did not land, with the rule that each broke. The column row has what was delivered.",
-    // A time that cannot be read is one of the reasons why rows are set aside.
+    // An invalid time is one of the reasons for which rows are set aside.
     sql: `SELECT dataset, rule, reason, symbol, ${deliveredDate('"timestamp"')} AS trade_date,
         "timestamp" AS delivered_time, coalesce(bars, 1) AS bars, source, line, left(CAST("row" AS VARCHAR), 400) AS "row", run_id
       FROM rejects`,
@@ -86,7 +86,9 @@ function setAside(): QualityRule {
   };
 }
 
-/** The trading date of a delivered time: an instant's in the exchange's zone, else the date as it is written. */
+/**
+ * SQL of the trading date of a delivered time: for an instant, in the exchange's zone; else the date as it is written.
+ */
 function deliveredDate(text: string): string {
   const region = regionSql("symbol");
   const written = `TRY_CAST(left(${text}, 10) AS DATE)`;

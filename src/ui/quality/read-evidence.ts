@@ -6,9 +6,9 @@ import { regionOf } from "../../market/symbol.js";
 import type { CellValue, Evidence, EvidenceReport } from "./quality-data.js";
 import { unitsOf } from "./read-findings.js";
 
-/** Which bars are read. */
+/** Which bars are read as evidence. */
 export interface EvidenceRequest {
-  /** A symbol; or a region: its bars of the days. */
+  /** A symbol; or a region, for the bars of all its symbols on the days. */
   readonly subject: string;
   readonly evidence: Exclude<Evidence, "none">;
   readonly first: TradingDate;
@@ -17,15 +17,15 @@ export interface EvidenceRequest {
   readonly at: number | undefined;
 }
 
-/** Most bars that are listed; of a longer stretch, the newest. */
+/** Most bars that are listed; of a longer stretch, the newest ones. */
 const MOST_BARS = 200;
-/** Days before and after the days in question. */
+/** Number of days shown before and after the days in question. */
 const DAYS_AROUND = 10;
-/** Minutes before and after the bar in question. */
+/** Number of minutes shown before and after the bar in question. */
 const MINUTES_AROUND = 15;
 
 const PRICES = ["open", "high", "low", "close", "volume", "amount", "prev_close"];
-/** Columns of each table, after the time. */
+/** Columns of each kind of evidence, after the time. */
 const COLUMNS: Readonly<Record<EvidenceRequest["evidence"], readonly string[]>> = {
   days: ["trade_date", ...PRICES, "lot", "is_final"],
   minutes: ["timestamp", ...PRICES, "lot", "is_final"],
@@ -40,8 +40,8 @@ const OWN_UNITS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The bars that a finding is about, with those around them. Sessions without a bar are rows without values. The bars are
- * those that landed: nothing is adjusted.
+ * The bars that a finding is about, with the bars around them. A session without a bar is a row without values. The
+ * bars are shown as they landed, without adjustment.
  */
 export async function readEvidence(session: Session, request: EvidenceRequest): Promise<EvidenceReport> {
   const isOfRegion = isRegion(request.subject);
@@ -115,7 +115,7 @@ function regionDays({ subject, first, last }: EvidenceRequest): Query {
   };
 }
 
-/** The sessions of the calendar, and the days with a bar, in and around the days in question. */
+/** SQL of the sessions of the calendar, and of the days with a bar, in and around the days in question. */
 function daysSql(table: "bars_1d" | "bars_1m", request: EvidenceRequest): string {
   const window = windowSql(request);
   return `SELECT trade_date FROM raw.${table} WHERE symbol = $1 AND ${window}
@@ -126,7 +126,7 @@ function windowSql({ first, last }: EvidenceRequest): string {
   return `trade_date BETWEEN DATE ${literal(shifted(first, -DAYS_AROUND))} AND DATE ${literal(shifted(last, DAYS_AROUND))}`;
 }
 
-/** A date some days later. */
+/** A date that is a number of days later. */
 function shifted(date: TradingDate, days: number): TradingDate {
   return dateOfEpochDay(epochDay(date) + days);
 }

@@ -25,7 +25,7 @@ export async function countFindings(session: Session, rule: SqlRule): Promise<Re
   );
 }
 
-/** A page of the subjects of a rule's findings, those with most findings first. */
+/** A page of the subjects of a rule's findings, those with the most findings first. */
 export async function findingSubjects(
   session: Session,
   rule: SqlRule,
@@ -56,7 +56,7 @@ interface FindingRow {
   readonly total: number;
 }
 
-/** A page of the findings about one subject, the newest first. @param location of the lake, as commands take it */
+/** A page of the findings about one subject, the newest first. @param location of the lake, in the form of commands */
 export async function findingsOf(
   session: Session,
   rule: SqlRule,
@@ -68,7 +68,7 @@ export async function findingsOf(
   const { sql, columns } = await findingsQuery(session, rule);
   const { where, values } = filterSql(filter);
   const isSymbol = columns.some(({ name }) => name === "symbol");
-  // Where the symbol is a column of the rule, its condition reaches the files.
+  // A condition on the rule's own column `symbol` allows DuckDB to skip files.
   const own = isSymbol && subject !== NO_SUBJECT ? "symbol" : "f_subject";
   const found = await session.json<FindingRow & Readonly<Record<string, CellValue>>>(
     `SELECT ${jsonColumns(columns)}, f_first::VARCHAR AS f_first, f_last::VARCHAR AS f_last, f_dataset, f_at,
@@ -145,7 +145,7 @@ function findingCommands(
   return { repairs, explains: `npx barlake sql ${shellWord(query)} --lake ${lake}` };
 }
 
-/** Units of columns by their names, as the comments of the views state them. */
+/** Units of columns by name, as stated in the comments of the views. */
 export async function unitsOf(session: Session): Promise<ReadonlyMap<string, string>> {
   const rows = await session.json<{ name: string; unit: string }>(
     `SELECT column_name AS name, min(regexp_extract(comment, '\\[([^\\]]+)\\]', 1)) AS unit

@@ -12,10 +12,10 @@ export const EXPORT_FORMATS = ["csv", "parquet", "arrow"] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
 /**
- * A table as the content of a file that DuckDB writes, as the command line writes results. The file is in a new folder
- * of this user alone, and is deleted when it was read.
+ * The content of a file into which DuckDB writes a table, in the same form as results of the command line. The file is
+ * in a new folder that only this user can read, and is deleted after it was read.
  *
- * @param table quoted.
+ * @param table the quoted name of the table.
  */
 export async function* exportedFile(
   session: Session,

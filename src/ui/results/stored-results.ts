@@ -6,31 +6,34 @@ import { formatValues } from "../../notebook/page/format-values.js";
 import type { ResultReport, RowsReport } from "../page-data.js";
 import { type ExportFormat, exportedFile } from "./exported-file.js";
 
-/** Most results that are stored; the oldest are dropped. */
+/** Most results that are stored. If there are more, the oldest ones are dropped. */
 const MOST_RESULTS = 40;
-/** Memory and disk of all of them. */
+/** Most memory and disk space of all results. */
 const MEMORY = "128MB";
 const MOST_SPILLED = "2GB";
-/** Rows that a page gets at most at a time. */
+/** Most rows that a page gets at once. */
 const MOST_ROWS = 500;
 
 /**
- * Results of runs, so that a page can scroll and export them: each is copied, while it is read, into a table of a database
- * of the workspace, in which no statement of a user runs. Memory and disk are bounded; a result that exceeds them is not
- * stored, and has no id. It is a class because it owns the database.
+ * Stores results of runs, so that a page can scroll and export them. Each result is copied, while it is read, into a
+ * table of a separate database, in which no statement of a user runs. Memory and disk space are limited. A result that
+ * exceeds them is not stored, and has no id. It is a class because it owns the database.
  */
 export class StoredResults implements Disposable {
   readonly #limits: { readonly memory: string; readonly spilled: string };
   #database: Promise<Session> | undefined;
-  /** Rows by id, the oldest first. */
+  /** Number of rows by id, the oldest result first. */
   readonly #rows = new Map<string, number>();
 
-  /** @param limits memory and disk of all results, in DuckDB's notation. */
+  /** @param limits memory and disk space of all results, in DuckDB's notation. */
   constructor(limits = { memory: MEMORY, spilled: MOST_SPILLED }) {
     this.#limits = limits;
   }
 
-  /** A session's engine whose results are stored, and a function that gives those since its last call, in their order. */
+  /**
+   * An engine over a session that stores its results, and a function that returns those stored since its last call, in
+   * order.
+   */
   storing(session: Session): { readonly engine: QueryEngine; readonly take: () => readonly ResultReport[] } {
     let stored: ResultReport[] = [];
     const engine: QueryEngine = {
@@ -63,7 +66,7 @@ export class StoredResults implements Disposable {
     return { engine, take };
   }
 
-  /** Rows of a result as texts, from an offset; undefined where it is gone. */
+  /** Rows of a result as texts, from an offset; undefined where the result was dropped. */
   async rowsOf(id: string, from: number, count: number): Promise<RowsReport | undefined> {
     const rows = this.#rows.get(id);
     if (rows === undefined) return undefined;
@@ -75,7 +78,9 @@ export class StoredResults implements Disposable {
     return { from, rows, columns: columns.map((column) => formatValues(column)) };
   }
 
-  /** A result as a file's content; undefined where it is gone. Nothing is computed before it is read. */
+  /**
+   * A result as the content of a file; undefined where the result was dropped. Work begins when the content is read.
+   */
   async export(id: string, format: ExportFormat): Promise<AsyncIterable<Uint8Array> | undefined> {
     if (!this.#rows.has(id)) return undefined;
     const connection = await (await this.#open()).sibling();

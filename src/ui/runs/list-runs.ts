@@ -4,7 +4,7 @@ import type { RunReport } from "../page-data.js";
 import { listPage, offsetOf, PAGE_ROWS } from "../quality/list-page.js";
 import type { ListPage } from "../quality/quality-data.js";
 
-/** What a list of runs is narrowed down to. */
+/** The filter of a list of runs. */
 export interface RunsFilter {
   readonly pipeline?: string | undefined;
   readonly status?: string | undefined;
@@ -25,7 +25,7 @@ export async function pageOfRuns(
   return listPage(rows.map(runReport), rows[0]?.total ?? 0, page);
 }
 
-/** The last run of each pipeline, by its name. */
+/** The last run of each pipeline, by name. */
 export async function lastRunOfEach(session: Session): Promise<ReadonlyMap<string, RunReport>> {
   const rows = await session.json<RunRow>(
     `SELECT * EXCLUDE (month) FROM raw.runs
@@ -34,7 +34,7 @@ export async function lastRunOfEach(session: Session): Promise<ReadonlyMap<strin
   return new Map(rows.map((row) => [row.pipeline, runReport(row)]));
 }
 
-/** A row of the table `runs` as the page receives it. */
+/** A row of the table `runs` in the form that the page receives. */
 export function runReport(run: RunRow): RunReport {
   return {
     id: run.run_id,

@@ -9,7 +9,7 @@ import type { OtherRunReport } from "./runs-data.js";
 /** Most runs that are shown. */
 const MOST_RUNS = 20;
 
-/** What the ledger has of a run without a record of its end. */
+/** What the ledger contains about a run without a record of its end. */
 export interface LedgerRun {
   readonly runId: string;
   readonly pipeline: string;
@@ -21,7 +21,7 @@ export interface LedgerRun {
   readonly lastAskedAt: number;
 }
 
-/** The runs of other processes that go on: by their leases, and by what they have landed so far. */
+/** The runs of other processes that are in progress, from their leases and from what they have landed so far. */
 export async function otherRuns(session: Session, lake: Lake, now: number): Promise<OtherRunReport[]> {
   const [inFlight, leased] = await Promise.all([requestsInFlight(lake), leasedRuns(lake)]);
   const ids = [...new Set([...inFlight.map(({ runId }) => runId), ...leased.keys()])];
@@ -43,7 +43,7 @@ export async function otherRuns(session: Session, lake: Lake, now: number): Prom
   return mergeRuns(inFlight, leased, ledger, new Set(ended?.ids));
 }
 
-/** Brings together what the leases and the ledger say about runs. @param ended ids of runs that have ended */
+/** Combines the facts about runs from the leases and the ledger. @param ended ids of runs that have ended */
 export function mergeRuns(
   inFlight: readonly RequestsInFlight[],
   leased: ReadonlyMap<string, Owner & { readonly pipeline: string }>,
@@ -78,7 +78,7 @@ export function mergeRuns(
   return runs.sort((a, b) => (a.runId < b.runId ? 1 : -1)).slice(0, MOST_RUNS);
 }
 
-/** When a run began, in epoch milliseconds, by its id. */
+/** When a run began, in epoch milliseconds, according to its id. */
 function startOf(runId: string): number | undefined {
   const parts = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-/.exec(runId)?.slice(1);
   if (parts === undefined) return undefined;

@@ -16,14 +16,14 @@ import type { WorkspaceParts } from "../workspace-parts.js";
 import { lastRunOfEach } from "./list-runs.js";
 import type { PipelineReport, PlanReport } from "./runs-data.js";
 
-/** The pipelines that `run` and `schedule` find, by name. */
+/** The pipelines that `barlake run` and `barlake schedule` find, by name. */
 export async function pipelineReports(
   { lake, clock, pipelines: folder }: WorkspaceParts,
   { session }: Reader,
 ): Promise<PipelineReport[]> {
   const now = clock.now();
   const isTradingDay = await comingTradingDays(session, lake);
-  // Who leads is worth knowing, and no reason to show nothing.
+  // If the leaders cannot be read, the pipelines are shown without them.
   const leaders = await scheduleLeaders(lake).catch(() => new Map<string, string>());
   const last = await lastRunOfEach(session);
   const reports: PipelineReport[] = [];
@@ -46,8 +46,9 @@ export async function pipelineReports(
 }
 
 /**
- * The days on which pipelines are due. These are in the future, where every weekday counts as a session: which weekdays
- * of the past were holidays does not matter, so the ledger is not read, which takes seconds after years of runs.
+ * Makes the function that decides on which days pipelines are due. These days are in the future, where every weekday
+ * counts as a session. The past, for which the ledger would have to be read, does not matter; reading it takes seconds
+ * after years of runs.
  */
 async function comingTradingDays(session: Session, lake: Lake): Promise<IsTradingDay> {
   const known = await readTradingDays(session, lake);
@@ -60,7 +61,7 @@ async function comingTradingDays(session: Session, lake: Lake): Promise<IsTradin
   return (region, date) => calendars.get(region)?.isOpen(date) === true;
 }
 
-/** What a run of a pipeline would request now, and how long the quota makes it take. */
+/** The requests that a run of a pipeline would send now, and how long they take under the quota. */
 export async function planReport(
   { lake, clock, runPlace }: WorkspaceParts,
   pipeline: Pipeline,

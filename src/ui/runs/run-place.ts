@@ -2,7 +2,7 @@ import type { ServiceClient } from "../../client/service-client.js";
 import type { Pipeline } from "../../jobs/pipeline/definition.js";
 import type { LimitsStore, ServiceLimits } from "../../lake/requests/service-limits.js";
 
-/** A service with its key, for one run. */
+/** A service and its key, for one run. */
 export interface RunService {
   readonly client: ServiceClient;
   readonly limits: LimitsStore;
@@ -12,8 +12,8 @@ export interface RunService {
 }
 
 /**
- * Where runs that are started from the page get their key: from the process that starts the workspace. The key itself is
- * no part of it.
+ * Where runs that are started from the page get their key: from the process that started the workspace. The key itself
+ * is not contained in this object.
  */
 export type RunPlace =
   | {
@@ -24,12 +24,12 @@ export type RunPlace =
       open(pipeline: Pipeline, signal: AbortSignal): Promise<RunService>;
       /** The known limits of the service and the key, for plans. */
       limits(): Promise<ServiceLimits>;
-      /** Requests a minute of K-lines that the user has given; undefined: those that were learned. */
+      /** Requests per minute of K-lines, as given by the user; undefined: the learned number is used. */
       readonly requestsPerMinute: number | undefined;
     }
   | { readonly kind: "absent"; readonly message: string; readonly hint: string };
 
-/** A workspace that was given no key. */
+/** For a workspace that has no key. */
 export const NO_RUN_PLACE: RunPlace = {
   kind: "absent",
   message: "this workspace was started without a key",

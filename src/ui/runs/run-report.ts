@@ -10,7 +10,7 @@ import type { RunDetailsReport, TableChange } from "./runs-data.js";
 /** Most rows of each list, and most symbols that are named. */
 const MOST_LISTED = 100;
 const MOST_NAMED = 20;
-/** Longest text of the options: they can name thousands of symbols. */
+/** Most characters of the options, which can name thousands of symbols. */
 const MOST_OPTIONS = 300;
 
 /** Everything about one run: what it requested, what failed and why, and what it changed. @throws {UsageError} */
@@ -56,7 +56,7 @@ export async function runDetailsReport(
   };
 }
 
-/** What the commits of a run have changed in a table; undefined where it has none there. */
+/** What the commits of a run have changed in a table; undefined where the run has no commit there. */
 export function tableChange(
   table: string,
   history: readonly HistoryEntry[],

@@ -1,5 +1,6 @@
 /*
- * What the view Runs receives as JSON: types alone, shared by the server and the page. Times are epoch milliseconds.
+ * The JSON that the view Runs receives. This file contains only types, which the server and the page share. Times are
+ * epoch milliseconds.
  */
 import type { RejectCount, RequestCount } from "../../jobs/run/report/run-counts.js";
 import type { ScheduleRule } from "../../plan/due-times.js";
@@ -10,15 +11,15 @@ import type { FaultReport, RunReport } from "../page-data.js";
 export interface PipelineReport {
   readonly name: string;
   readonly doc: string;
-  /** Kind of data, with the period of bars. */
+  /** Kind of data, and the period of bars. */
   readonly kind: string;
   readonly schedule: readonly ScheduleRule[];
-  /** When it is due next; null where it never is. */
+  /** When it is due next; null where it is never due. */
   readonly next: number | null;
-  /** The schedule that leads it, a process of some machine; null where none does. */
+  /** The name of the schedule that leads it; null where no schedule does. */
   readonly leader: string | null;
   readonly last: RunReport | null;
-  /** Why its file cannot be used; null where it can. */
+  /** Why its file cannot be used; null where it can be used. */
   readonly fault: FaultReport | null;
 }
 
@@ -34,16 +35,16 @@ export interface PipelinesReport {
 
 /** The requests of a pipeline that the lake does not have yet. */
 export interface PlanReport {
-  /** Null where the requests follow from the service's responses. */
+  /** Null where the requests depend on responses of the service. */
   readonly requests: number | null;
   readonly regions: readonly {
     readonly region: string;
     readonly requests: number;
     readonly symbols: number;
-    /** At most. */
+    /** Largest possible number of bars. */
     readonly bars: number;
   }[];
-  /** Requests a minute of the key; null where they are not known yet. */
+  /** Requests per minute that the key permits; null where this is not known yet. */
   readonly requestsPerMinute: number | null;
   readonly minutes: number | null;
 }
@@ -64,13 +65,13 @@ export interface StartedReport {
     readonly requestsTotal: number;
     readonly rows: number;
   }[];
-  /** Requests of the last minute, and how many a minute the key permits. */
+  /** Requests of the last minute, and the number per minute that the key permits. */
   readonly quota: {
     readonly used: number;
     readonly limit: number | null;
     readonly waitingUntil: number | null;
   } | null;
-  /** How it ended; null while it goes on. */
+  /** How the run ended; null while it is in progress. */
   readonly ended: {
     readonly status: RunStatus;
     readonly runId: string | null;
@@ -79,18 +80,18 @@ export interface StartedReport {
   } | null;
 }
 
-/** A run of another process, as far as it is in the lake. */
+/** A run of another process, as far as it is visible in the lake. */
 export interface OtherRunReport {
   readonly runId: string;
   /** Null until a response has landed. */
   readonly pipeline: string | null;
   readonly startedAt: number | null;
-  /** The process, where it shows a sign of life; null: only its landed requests are known. */
+  /** The process that runs it; null where there is no sign of life, and only its landed requests are known. */
   readonly owner: string | null;
-  /** Requests without a landed response, and the tables that they are for. */
+  /** Number of requests without a landed response, and the tables that they are for. */
   readonly inFlight: number;
   readonly datasets: readonly string[];
-  /** What has landed so far. */
+  /** Number of requests whose responses have landed so far. */
   readonly requests: number;
   readonly failed: number;
   readonly rows: number;
@@ -98,7 +99,7 @@ export interface OtherRunReport {
   readonly lastAskedAt: number | null;
 }
 
-/** The runs that go on, and those of this workspace that have ended. */
+/** The runs in progress, and those of this workspace that have ended. */
 export interface LiveReport {
   readonly started: readonly StartedReport[];
   readonly others: readonly OtherRunReport[];
@@ -108,7 +109,7 @@ export interface LiveReport {
 /** What a run has changed in a table. */
 export interface TableChange {
   readonly table: string;
-  /** Version before its first commit, and after its last; -1 where there was no table. */
+  /** Version before the first commit of the run, and after its last; -1 where the table did not exist. */
   readonly before: number;
   readonly after: number;
   readonly inserted: number;
@@ -125,7 +126,7 @@ export interface RunDetailsReport {
     readonly unchanged: number;
     readonly host: string;
     readonly engine: string;
-    /** JSON text, or its beginning. */
+    /** JSON text, or the beginning of it. */
     readonly options: string;
   };
   readonly requests: readonly RequestCount[];

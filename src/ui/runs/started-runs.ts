@@ -19,8 +19,8 @@ interface Started {
 }
 
 /**
- * Runs that were started from the page: one of a pipeline at a time. The leases of the lake and of the key separate it
- * from the runs of other processes, as for every run. It is a class because it owns runs.
+ * Runs that were started from the page, at most one of each pipeline at a time. As for every run, the leases of the
+ * lake and of the key exclude runs of other processes. It is a class because it owns runs.
  */
 export class StartedRuns implements AsyncDisposable {
   readonly #lake: Lake;
@@ -36,7 +36,7 @@ export class StartedRuns implements AsyncDisposable {
     this.#place = place;
   }
 
-  /** Begins a run. @throws {UsageError} without a key, or where a run of the pipeline goes on. */
+  /** Starts a run. @throws {UsageError} without a key, or while a run of the pipeline is in progress. */
   start(pipeline: Pipeline): void {
     const place = this.#place;
     if (place.kind === "absent") throw new UsageError(place.message, { hint: place.hint });
@@ -60,7 +60,7 @@ export class StartedRuns implements AsyncDisposable {
     run.done = this.#settle(run, work);
   }
 
-  /** Ends a run as Ctrl-C does: what arrived is landed. @throws {UsageError} where none goes on. */
+  /** Stops a run as Ctrl-C does: received responses land. @throws {UsageError} where no run is in progress. */
   stop(pipeline: string): void {
     const run = this.#runs.get(pipeline);
     if (run === undefined || run.outcome !== undefined)
@@ -68,12 +68,12 @@ export class StartedRuns implements AsyncDisposable {
     run.stop.abort();
   }
 
-  /** The runs that go on, and the last one of each other pipeline. */
+  /** The runs in progress, and the last run of each other pipeline. */
   reports(): StartedReport[] {
     return [...this.#runs.values()].map(reportOf);
   }
 
-  /** Stops the runs, and waits until they have landed what arrived. */
+  /** Stops the runs, and waits until their received responses have landed. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     for (const { stop } of this.#runs.values()) stop.abort();
@@ -82,7 +82,7 @@ export class StartedRuns implements AsyncDisposable {
 
   async #settle(run: Started, work: () => Promise<RunReport>): Promise<void> {
     const { outcome } = await settleRun(run.pipeline, this.#clock, work);
-    // A run that was stopped before it could begin did not fail.
+    // A run that was stopped before it could begin has not failed.
     const isStopped = outcome.runId === undefined && run.stop.signal.aborted;
     run.outcome = isStopped ? { ...outcome, status: "interrupted", stopped: undefined } : outcome;
   }

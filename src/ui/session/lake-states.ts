@@ -4,25 +4,25 @@ import type { Lake, PointInTime } from "../../lake/lake.js";
 import { type RefusedTable, readableTables } from "../../lake/lake-views.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 
-/** One version of each table: what a page shows until it requests another. */
+/** One version of each table, which a page shows until it requests another state. */
 export interface LakeState {
-  /** The same for the same versions. */
+  /** Identifies the state: the same versions have the same id. */
   readonly id: string;
-  /** Reads exactly these versions, also when newer ones are committed. */
+  /** Reads exactly these versions, even if newer ones are committed. */
   readonly pointInTime: PointInTime;
   readonly snapshots: readonly Snapshot[];
   readonly refused: readonly RefusedTable[];
-  /** The instant that was requested last, in epoch milliseconds; undefined for the newest versions. */
+  /** The instant that was requested last for this state, in epoch milliseconds; undefined for the newest versions. */
   readonly asOf: number | undefined;
 }
 
-/** Most states that pages can name; a page that names an older one has to ask for a new one. */
+/** Most states that pages can name. A page that names an older one must request a new one. */
 const MOST_STATES = 50;
 
 /** The states of a lake that pages show. It is a class because it stores the versions of each id. */
 export class LakeStates {
   readonly #lake: Lake;
-  /** The least recently used first. */
+  /** States by id, the least recently used first. */
   readonly #known = new Map<string, LakeState>();
 
   constructor(lake: Lake) {
@@ -34,12 +34,12 @@ export class LakeStates {
     return this.#read(undefined);
   }
 
-  /** The versions that were committed by an instant (epoch milliseconds). @throws {LakeError} where their files are gone */
+  /** The versions at an instant (epoch milliseconds). @throws {LakeError} where their files were deleted */
   at(asOf: number): Promise<LakeState> {
     return this.#read(asOf);
   }
 
-  /** A state by its id. @throws {UsageError} where this process has not made it, or has dropped it. */
+  /** A state by its id. @throws {UsageError} where this process has not made the state, or has dropped it. */
   of(id: string): LakeState {
     const state = this.#known.get(id);
     if (state === undefined)
@@ -53,7 +53,7 @@ export class LakeStates {
     const { snapshots, refused } = await readableTables(this.#lake, { asOf });
     const id = idOf(snapshots, refused, asOf);
     const known = this.#known.get(id);
-    // Several instants can have the same versions: they are one state, whose instant is that of the newest request.
+    // Several instants can have the same versions. They are one state, whose instant is that of the newest request.
     const state =
       known === undefined
         ? { id, pointInTime: pinned(snapshots, asOf ?? now), snapshots, refused, asOf }
@@ -69,7 +69,7 @@ export class LakeStates {
   }
 }
 
-/** Exactly the versions of the snapshots; tables without a commit remain empty. */
+/** A point in time with exactly the versions of the snapshots. Tables without a commit remain empty. */
 function pinned(snapshots: readonly Snapshot[], asOf: number): PointInTime {
   const existing = snapshots.filter(({ version }) => version >= 0);
   return { asOf, versions: new Map(existing.map(({ table, version }) => [table.name, version])) };

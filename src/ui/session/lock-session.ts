@@ -6,12 +6,12 @@ import { REJECTS_FOLDER } from "../../lake/land/rejects.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { expectPermitted } from "./statement-rule.js";
 
-/** Most that one session may spill to the disk. */
+/** Most data that one session may spill to disk. */
 const MOST_SPILLED = "2GB";
 
 /**
- * Locks a session whose views exist: from now on its statements read the data files of the lake's tables, and the rejects, and nothing
- * else of the machine, load no extension, and cannot change a setting back.
+ * Locks a session after its views were created. From now on, its statements can read only the data files of the lake's
+ * tables and the rejects. They cannot read other files of the machine, load an extension, or change a setting back.
  */
 export async function lockSession(
   session: Session,

@@ -2,7 +2,7 @@ import { QueryError } from "../../core/errors.js";
 import type { QueryEngine } from "../../db/query-engine.js";
 import { forbiddenBy } from "./statement-rule.js";
 
-/** An engine that refuses, before it runs them, statements that do more than read: see {@link forbiddenBy}. */
+/** An engine that refuses statements that do more than read, before they run: see {@link forbiddenBy}. */
 export function sandboxedEngine(engine: QueryEngine): QueryEngine {
   const checked = <T>(sql: string, run: () => Promise<T>): Promise<T> => {
     const reason = forbiddenBy(sql);
@@ -15,7 +15,7 @@ export function sandboxedEngine(engine: QueryEngine): QueryEngine {
     read: (sql) => checked(sql, () => engine.read(sql)),
     batches: (sql) => checked(sql, () => engine.batches(sql)),
     result: (sql, values, limit) => checked(sql, () => engine.result(sql, values, limit)),
-    // The text is a parameter's value; the expression is part of a query that begins with SELECT.
+    // The text is the value of a parameter. The expression becomes part of a query that begins with SELECT.
     value: (expression, values, text) =>
       checked(`SELECT (${expression}\n)`, () => engine.value(expression, values, text)),
     checkReads: () => engine.checkReads(),

@@ -6,7 +6,7 @@ import { openReader, type Reader } from "../../lake/open-reader.js";
 import type { LakeState } from "./lake-states.js";
 import { lockSession } from "./lock-session.js";
 
-/** How sessions are opened, and what one use may take. */
+/** How sessions are opened, and how long one use may take. */
 export interface SessionLimits {
   /** Memory of one session before it spills, in DuckDB's notation. @default "128MB" */
   readonly memoryLimit?: string;
@@ -18,21 +18,20 @@ export interface SessionLimits {
 
 /** A use of a session. */
 export interface SessionUse {
-  /** Ends the use: the page has gone. */
+  /** Ends the use, because the page was closed. */
   readonly signal: AbortSignal;
   /**
-   * Whether the statements are written by a user: they may leave tables behind, so the session is not used again.
-   * @default false
+   * Whether a user wrote the statements. They may leave tables behind, so the session is not used again. @default false
    */
   readonly isForeign?: boolean;
 }
 
-/** What is done with a session, until the signal aborts. */
+/** Work with a session, until the signal aborts. */
 type Work<T> = (reader: Reader, signal: AbortSignal) => Promise<T>;
 
-/** Most sessions at once: each has a database, with its own memory. */
+/** Most sessions at the same time. Each has a database with separate memory. */
 const MOST_OPEN = 3;
-/** Most of them that run statements of users, so that charts and tables need not wait for these. */
+/** Most sessions that run statements of users, so that charts and tables need not wait for these. */
 const MOST_FOREIGN = 2;
 
 interface OpenSession {
@@ -40,7 +39,7 @@ interface OpenSession {
   readonly stateId: string;
 }
 
-/** A number of permits, given in the order in which they were asked for. */
+/** A number of permits, given in the order of the requests. */
 class Permits {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -63,14 +62,14 @@ class Permits {
 }
 
 /**
- * Locked sessions over the states of a lake, which are reused while pages show the same state. It is a class
- * because it owns the sessions.
+ * Locked sessions over the states of a lake. They are reused while pages show the same state. It is a class because it
+ * owns the sessions.
  */
 export class SessionReaders implements AsyncDisposable {
   readonly #lake: Lake;
   readonly #clock: Clock;
   readonly #limits: Required<SessionLimits>;
-  /** The least recently used first. */
+  /** Idle sessions, the least recently used first. */
   #idle: OpenSession[] = [];
   readonly #permits = new Permits(MOST_OPEN);
   readonly #foreign = new Permits(MOST_FOREIGN);
@@ -84,9 +83,9 @@ export class SessionReaders implements AsyncDisposable {
   }
 
   /**
-   * Runs `work` with a session over a state; waits while others run. `work` also gets a signal, which aborts when the
-   * time is up, when the use ends, or when the workspace closes: statements are interrupted by then, and everything else
-   * that it waits for has to end by that signal.
+   * Runs `work` with a session over a state, and waits for one if all are in use. `work` also gets a signal, which
+   * aborts when the time is up, when the use ends, or when the workspace closes. Statements are then interrupted;
+   * `work` must end everything else that it waits for.
    *
    * @throws {QueryError} where the time is up; the signal's reason where it aborts.
    */
@@ -98,7 +97,7 @@ export class SessionReaders implements AsyncDisposable {
     return running;
   }
 
-  /** Stops what runs, and closes the sessions. */
+  /** Stops the running work, and closes the sessions. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new QueryError("the workspace is closing", ""));
     await Promise.all(this.#uses);
@@ -120,7 +119,7 @@ export class SessionReaders implements AsyncDisposable {
       isWhole = use.isForeign !== true;
       return value;
     } finally {
-      // After a failure the session may be in any state: it is not used again.
+      // After a failure the session may be in any state, so it is not used again.
       if (isWhole && !this.#closing.signal.aborted) this.#giveBack(open);
       else open.reader[Symbol.dispose]();
     }
@@ -159,11 +158,11 @@ export class SessionReaders implements AsyncDisposable {
     using _ = interruptOn(reader.session, either);
     try {
       const value = await work(reader, either);
-      // An interrupted statement may look like one that has ended: its result is not complete.
+      // An interrupted statement may look like one that has ended, although its result is not complete.
       either.throwIfAborted();
       return value;
     } catch (error) {
-      // The reason says more than the error of the interrupted statement.
+      // The signal's reason is more precise than the error of the interrupted statement.
       either.throwIfAborted();
       throw error;
     } finally {

@@ -3,7 +3,7 @@ import { QueryError } from "../../core/errors.js";
 import type { StatementCheck } from "../../db/session/named-values.js";
 import { type SqlToken, sqlTokens } from "../../db/statement/sql-tokens.js";
 
-/** Words that a statement may begin with: queries, and changes of what is in memory of the session alone. */
+/** Words that a statement may begin with: queries, and changes of data that is only in the memory of the session. */
 const FIRST_WORDS: ReadonlySet<string> = new Set([
   "alter",
   "create",
@@ -29,14 +29,14 @@ const FIRST_WORDS: ReadonlySet<string> = new Set([
 
 const FOREIGN_BLANK = /[^\t-\r ]/;
 
-/** Words that may come between EXPLAIN and the statement that it explains. */
+/** Words that may be between EXPLAIN and the explained statement. */
 const EXPLAIN_WORDS: ReadonlySet<string> = new Set(["analyze", "analyse", "verbose"]);
 
 /**
- * Functions that do more than read the lake although a query may call them: they write logs to a file of any permitted
- * folder, stop the log by which files are verified, show how the lake's store is accessed, read memory by its address, or
- * choose another parser, to which {@link sqlTokens} does not apply. `query` and `json_execute_serialized_sql` run a text that
- * could hide them.
+ * Functions that a query could call, but that do more than read the lake: they write logs to a file of any permitted
+ * folder, stop the log by which files are verified, show how the lake's store is accessed, read memory by its address,
+ * or choose another parser, which {@link sqlTokens} does not follow. `query` and `json_execute_serialized_sql` run a
+ * text in which they could be hidden.
  */
 const FORBIDDEN_FUNCTIONS: ReadonlySet<string> = new Set([
   "arrow_scan",
@@ -61,7 +61,10 @@ const FORBIDDEN_FUNCTIONS: ReadonlySet<string> = new Set([
   "write_log",
 ]);
 
-/** What DuckDB may find in a text. Of EXPLAIN, and of what is created and dropped, {@link forbiddenBy} judges the rest. */
+/**
+ * The types of statements that DuckDB may find in a text. For EXPLAIN, CREATE and DROP, {@link forbiddenBy} judges the
+ * details.
+ */
 const PERMITTED_TYPES: ReadonlySet<StatementType> = new Set([
   StatementType.ALTER,
   StatementType.CREATE,
@@ -76,23 +79,24 @@ const PERMITTED_TYPES: ReadonlySet<StatementType> = new Set([
   StatementType.VARIABLE_SET,
 ]);
 
-/** Refuses what DuckDB takes for another statement than {@link forbiddenBy} did. @throws {QueryError} */
+/** Refuses a text that DuckDB parses as another statement than {@link forbiddenBy} did. @throws {QueryError} */
 export const expectPermitted: StatementCheck = ({ type, count, sql }) => {
-  // DuckDB makes two statements of PIVOT alone.
+  // DuckDB turns a PIVOT alone into two statements.
   const isOne = count === 1 || sqlTokens(sql).some((token) => /^pivot/i.test(token.text));
   if (isOne && PERMITTED_TYPES.has(type)) return;
   throw new QueryError("this statement is not permitted: the workspace only reads the lake", sql);
 };
 
 /**
- * Why a statement may not run in the workspace, which only reads: DuckDB permits writes wherever it permits reads, so
- * COPY, EXPORT and ATTACH could change the lake itself. What a statement creates in memory ends with its session.
+ * Why a statement may not run in the workspace, which only reads. DuckDB permits writes wherever it permits reads, so
+ * COPY, EXPORT and ATTACH could change the lake itself. Objects that a statement creates in memory end with its
+ * session.
  *
- * @returns undefined where it may run.
+ * @returns undefined where the statement may run.
  */
 export function forbiddenBy(sql: string): string | undefined {
   const all = sqlTokens(sql);
-  // DuckDB replaces them by blanks, and finds the quotes in another way than its scanner does.
+  // DuckDB replaces these characters by blanks, and for that it finds quotes in another way than its scanner does.
   const blank = all
     .map(({ kind, text }) => (kind === "blank" ? FOREIGN_BLANK.exec(text)?.[0] : undefined))
     .find(Boolean);
@@ -112,7 +116,7 @@ export function forbiddenBy(sql: string): string | undefined {
   return name === undefined ? undefined : `the function ${name} is not permitted in the workspace`;
 }
 
-/** The word that says what a statement does; undefined for SET VARIABLE, and where there is none. */
+/** The word that defines what a statement does; undefined for SET VARIABLE, and where there is none. */
 function firstWord(tokens: readonly SqlToken[]): string | undefined {
   let at = 0;
   while (tokens[at]?.text === "(") at++;
@@ -126,7 +130,8 @@ function firstWord(tokens: readonly SqlToken[]): string | undefined {
   let rest = tokens.slice(at + 1);
   while (rest[0] !== undefined && EXPLAIN_WORDS.has(rest[0].text.toLowerCase())) rest = rest.slice(1);
   if (rest[0]?.text === "(") {
-    // Options in parentheses, or a query in parentheses: the statement is after the options, or within the parentheses.
+    // After EXPLAIN, parentheses contain options or a query. The statement follows the options, or is within the
+    // parentheses.
     const end = rest.findIndex(({ text }) => text === ")");
     const inner = rest[1]?.text.toLowerCase() ?? "";
     if (!FIRST_WORDS.has(inner) && end > 0) rest = rest.slice(end + 1);
@@ -142,7 +147,7 @@ function hasSecret(tokens: readonly SqlToken[]): boolean {
   return tokens.some(({ kind, text }) => kind === "word" && text.toLowerCase() === "secret");
 }
 
-/** The name that a token can call a function by. */
+/** The name by which a token can call a function. */
 function nameOf({ kind, text }: SqlToken): string | undefined {
   if (kind === "word") return text.toLowerCase();
   return kind === "identifier" ? text.slice(1, -1).replaceAll('""', '"').toLowerCase() : undefined;

@@ -1,11 +1,11 @@
-/** The symbols of a response that were accepted, and how many bars each has. */
+/** The accepted symbols of a response, and the number of bars of each. */
 export class AcceptedSymbols {
   readonly symbols: string[] = [];
-  /** Row at which each of them ends. */
+  /** For each symbol, the row after its last bar. */
   readonly ends: number[] = [];
-  /** Number of bars of each symbol in the response, before any was rejected; of symbols that were rejected, too. */
+  /** Number of bars of each symbol in the response, before any bar was rejected. Rejected symbols are included. */
   readonly received = new Map<string, number>();
-  /** The rows of all of them: the row at which the next one begins. */
+  /** Number of rows of all symbols, which is the row at which the next symbol begins. */
   rows = 0;
 
   accept(symbol: string, end: number): void {

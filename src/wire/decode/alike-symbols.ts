@@ -7,10 +7,13 @@ import { GrowingInt64 } from "./growing-column.js";
 import type { MemberRuns } from "./json/json-sink.js";
 import type { KlineBuffers } from "./kline-buffers.js";
 
-/** Most bars of a symbol after which the next ones are expected to be short: for long ones numbers are what takes time. */
+/**
+ * Most bars of a symbol after which the next symbols are expected to be short. With more bars, reading the numbers
+ * takes most of the time.
+ */
 const MOST_BARS = 16;
 
-/** What bars must fulfil to be taken without a check of each symbol's columns. */
+/** The bounds that bars must meet to be accepted without a check of each symbol's columns. */
 interface Bounds {
   readonly first: number;
   readonly last: number;
@@ -20,22 +23,22 @@ interface Bounds {
 const TIMESTAMP = WIRE_COLUMNS.indexOf("timestamp");
 
 /**
- * Decodes symbols with few bars that have the same columns in the same order as the symbol before them: all of their
- * bytes but names and numbers are known, so the kernel reads many of them at a time. A response with 5,000 symbols and a
- * bar each takes a fifth of the time.
+ * Decodes symbols with few bars that have the same columns in the same order as the previous symbol. All their bytes
+ * except names and numbers are known, so the kernel reads many of them at a time. A response with 5,000 symbols of one
+ * bar takes a fifth of the time.
  *
- * A symbol with anything unusual is left to {@link SymbolBars}, which finds out what it is.
+ * Symbols with anything unusual are left to {@link SymbolBars}, which finds out what it is.
  */
 export class AlikeSymbols implements MemberRuns {
   readonly #buffers: KlineBuffers;
   readonly #accepted: AcceptedSymbols;
   readonly #bounds: Bounds;
-  /** Whether a symbol is to be taken; it counts as seen then. */
+  /** Whether a symbol is to be accepted. The call also counts it as seen. */
   readonly #takes: (symbol: string) => boolean;
-  /** The columns of the pattern, in the interface's order, in the order of the document. */
+  /** The columns of the pattern in the order of the document, as indexes in the interface's order. */
   #order: readonly number[] = [];
   #pattern: MemberPattern | undefined;
-  /** Whether the last symbol was a short one. */
+  /** Whether the last symbol had few bars. */
   #isShort = false;
 
   constructor(
@@ -50,7 +53,7 @@ export class AlikeSymbols implements MemberRuns {
     this.#takes = takes;
   }
 
-  /** Whether the next symbols may be alike. */
+  /** Whether the next symbols may have the same form. */
   get isExpected(): boolean {
     return this.#isShort && this.#pattern !== undefined;
   }
@@ -60,10 +63,10 @@ export class AlikeSymbols implements MemberRuns {
   }
 
   /**
-   * Learns from a symbol whose columns fit together.
+   * Learns the form of a symbol whose columns fit together.
    *
-   * @param order its keys, as indexes in the interface's order; -1 for one that is no column.
-   * @param bars 0 where one of them has a defect.
+   * @param order the keys of the symbol, as indexes in the interface's order; -1 for a key that is not a column.
+   * @param bars number of bars; 0 where one of them has a defect.
    */
   learn(order: readonly number[], bars: number): void {
     this.#isShort = bars > 0 && bars <= MOST_BARS;
@@ -94,7 +97,7 @@ export class AlikeSymbols implements MemberRuns {
       accepted.accept(symbol, start + rows);
     }
     if (rows > 0) this.#pushColumns(rows);
-    // The kernel has read the others for nothing: it is not used again before a symbol without a defect.
+    // The kernel has read the other symbols in vain, so it is not used again before a symbol without a defect.
     if (taken < count) this.#isShort = false;
     return taken;
   }

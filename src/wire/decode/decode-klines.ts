@@ -6,23 +6,25 @@ import type { KlineExpectation } from "./kline-expectation.js";
 import { KlineSink } from "./kline-sink.js";
 import { SymbolsInOrder } from "./symbols-in-order.js";
 
-/** A decoded K-line response. Disposing it returns its buffers to the pool; its columns must not be used then. */
+/**
+ * A decoded K-line response. Disposing of it returns its buffers to the pool; after that its columns must not be used.
+ */
 export interface DecodedKlines extends DecodedBars, Disposable {
   readonly issues: IssueLog;
   /** Requested symbols that are not in the response, or have no bar in it. */
   readonly absent: readonly string[];
-  /** Requested symbols that were rejected whole, because their columns do not fit together; they may have bars. */
+  /** Requested symbols that were rejected completely, because their columns do not fit together. They may have bars. */
   readonly unusable: readonly string[];
-  /** Size of the body, uncompressed. */
+  /** Size of the uncompressed body in bytes. */
   readonly bytes: number;
 }
 
 /**
  * Decodes a K-line body, while its bytes arrive, directly into typed column buffers.
  *
- * Invalid bars and symbols are rejected, each with an issue; the columns contain the rest.
+ * Invalid bars and symbols are rejected, each with an issue; the columns contain all others.
  *
- * @param body pieces of the uncompressed body, cut anywhere.
+ * @param body pieces of the uncompressed body, of any length.
  * @param pool provides the buffers. @default new ones
  * @throws {WireError} where the body is not JSON, is cut short, has another shape, or exceeds a limit.
  * @throws {ServiceError} where the body is the interface's error body.
@@ -41,13 +43,16 @@ export function decodeKlines(
   });
 }
 
-/** The bars that a body has, in any form. */
+/** The bars of a body in any format. */
 export interface ReadBars extends DecodedDocument {
-  /** Size of the body, uncompressed. */
+  /** Size of the uncompressed body in bytes. */
   readonly bytes: number;
 }
 
-/** Decodes a body of any form: lends buffers for its bars, and says what they show of the requested symbols. */
+/**
+ * Decodes a body of any format: provides buffers for its bars, and finds out what the bars show about the requested
+ * symbols.
+ */
 export async function decodeBars(
   expectation: KlineExpectation,
   pool: KlineBufferPool | undefined,

@@ -4,18 +4,18 @@ import { IssueLog } from "../../core/issue.js";
 import { parseErrorBody } from "../error-body.js";
 import { listEnvelope, mapEnvelope } from "../resources.js";
 
-/** Longest body of a response with records: the instruments of the largest exchange are about 5 MB. */
+/** Most bytes of a response with records. The instruments of the largest exchange take about 5 MB. */
 const MAX_BODY_BYTES = 256 * 2 ** 20;
 
 /** A decoded response with records. */
 export interface DecodedRecords<T> {
-  /** Elements that match the schema, by their key in a map, or their index in a list. */
+  /** Elements that match the schema, with their key in a map, or their index in a list. */
   readonly entries: readonly (readonly [key: string, value: T])[];
   /** One issue for each element that does not match. */
   readonly issues: IssueLog;
-  /** The body's `count`: the number of elements, as the service gives it. */
+  /** The body's member `count`: the number of elements that the service states. */
   readonly count: number | undefined;
-  /** Size of the body, uncompressed. */
+  /** Size of the uncompressed body in bytes. */
   readonly bytes: number;
 }
 

@@ -6,14 +6,14 @@ export interface DecodedBars {
   /** Number of bars of each symbol in the response, before any was rejected. */
   readonly received: ReadonlyMap<string, number>;
   /**
-   * Timestamps of the bars of each symbol that were rejected for a defect, in epoch milliseconds; a symbol has none where
-   * not all of them are known.
+   * Timestamps (epoch milliseconds) of the bars that were rejected for a defect, by symbol. A symbol is absent here if
+   * not all of these timestamps are known.
    */
   readonly setAsideAt: ReadonlyMap<string, readonly number[]>;
 }
 
-/** The decoded content of a whole body. */
+/** The decoded content of a complete body. */
 export interface DecodedDocument extends DecodedBars {
-  /** The symbols in the body that may not be usable: all but those that were read together with others. */
+  /** Symbols in the body that may be unusable: all symbols except those that were read together with others. */
   readonly named: ReadonlySet<string>;
 }

@@ -4,22 +4,22 @@ import type { NumberColumn } from "../kline-columns.js";
 
 const FIRST_CAPACITY = 4096;
 
-/** Memory that all columns of nulls share: as long as the longest of them. */
+/** Memory that all columns of nulls share. It is as long as the longest of these columns. */
 let nothing = new Float64Array(0);
 let nothingBits = new Uint8Array(0);
 
 /**
- * A growing column of doubles whose capacity doubles, with Arrow's validity bitmap (1 = present) once it has a null. A
- * column of only nulls takes no memory: most services leave out whole columns.
+ * A growing column of doubles, whose capacity doubles when it is full. It has Arrow's validity bitmap (1 = present)
+ * once it has a null. A column of only nulls takes no memory, because most services leave out whole columns.
  */
 export class GrowingDoubles {
   values = new Float64Array(0);
   length = 0;
   #bitmap: Uint8Array | undefined;
-  /** Whether the bitmap is valid; if false, it is left from an earlier use. */
+  /** Whether the bitmap is valid. If false, its content is from an earlier use. */
   #hasNulls = false;
 
-  /** Whether there are only nulls, which are counted and not stored. */
+  /** Whether there are only nulls. They are then counted, but not stored. */
   #isVoid = true;
 
   push(value: number): void {
@@ -39,7 +39,7 @@ export class GrowingDoubles {
     this.length = end;
   }
 
-  /** Appends nulls; their value is NaN. */
+  /** Appends nulls. Their stored value is NaN. */
   pushNulls(count: number): void {
     if (count === 0) return;
     if (this.#isVoid) this.length += count;
@@ -53,7 +53,7 @@ export class GrowingDoubles {
     if (this.#hasNulls) this.#mark(to, to + 1, this.#isPresent(from));
   }
 
-  /** Reorders the entries from `start` on: entry `start + k` gets the value of the former entry `order[k]`. */
+  /** Reorders the entries from `start`: entry `start + k` gets the value of the former entry `order[k]`. */
   permute(start: number, order: Uint32Array): void {
     if (this.#isVoid) return;
     this.values.set(
@@ -72,7 +72,7 @@ export class GrowingDoubles {
     this.#isVoid = true;
   }
 
-  /** The first `rows` entries, read-only: they are not copied. */
+  /** The first `rows` entries. They are not copied, and must not be changed. */
   column(rows: number): NumberColumn {
     if (!this.#isVoid || rows === 0)
       return { values: this.values.subarray(0, rows), validity: this.#validity(rows) };
@@ -98,7 +98,7 @@ export class GrowingDoubles {
     return isSet(this.#bitmap as Uint8Array, index);
   }
 
-  /** Stores the nulls that were only counted so far: a value follows. */
+  /** Stores the nulls that were only counted so far, because a value follows. */
   #begin(): void {
     const nulls = this.length;
     this.length = 0;
@@ -142,7 +142,7 @@ export class GrowingDoubles {
   }
 }
 
-/** A growing column of 64-bit integers. Small ones are written as two words, so that none becomes a BigInt. */
+/** A growing column of 64-bit integers. Small ones are written as two words, so that no BigInt is created for them. */
 export class GrowingInt64 {
   values = new BigInt64Array(FIRST_CAPACITY);
   #words = new Uint32Array(this.values.buffer);
@@ -172,12 +172,15 @@ export class GrowingInt64 {
     this.#words[to * 2 + 1] = this.#words[from * 2 + 1] as number;
   }
 
-  /** The entry as a double; exact where it is at most 2^53. */
+  /** The entry as a double, which is exact up to 2^53. */
   at(index: number): number {
     return int64At(this.#words, index);
   }
 
-  /** Whether the entries from `start` on ascend strictly from `least` to `most`, as timestamps nearly always do. */
+  /**
+   * Whether the entries from `start` ascend strictly and are all between `least` and `most`, as timestamps nearly
+   * always do.
+   */
   ascendsWithin(start: number, least: number, most: number): boolean {
     const words = this.#words;
     let last = least - 1;

@@ -7,16 +7,16 @@ import {
 } from "../kline-columns.js";
 import { GrowingDoubles, GrowingInt64 } from "./growing-column.js";
 
-/** Most bytes that a pool stores for reuse: the buffers of a few full responses. */
+/** Most bytes of unused buffers that a pool stores: those of a few responses of the largest size. */
 const MAX_IDLE_BYTES = 256 * 2 ** 20;
 
-/** One bit for each column that a symbol must have, in the interface's order. */
+/** One bit for each column that a symbol must have. Bits are in the interface's order. */
 const REQUIRED = WIRE_COLUMNS.reduce(
   (bits, name, index) => bits | (OPTIONAL_COLUMNS.has(name) ? 0 : 1 << index),
   0,
 );
 
-/** The column buffers that one response is decoded into. */
+/** The column buffers into which one response is decoded. */
 export class KlineBuffers {
   readonly timestamp = new GrowingInt64();
   readonly volume = new GrowingInt64();
@@ -31,16 +31,16 @@ export class KlineBuffers {
   );
   #symbolIndex = new Int32Array(0);
 
-  /** Bytes of memory that the buffers take. */
+  /** Bytes of memory of the buffers. */
   get bytes(): number {
     return this.all.reduce((sum, { values }) => sum + values.byteLength, this.#symbolIndex.byteLength);
   }
 
   /**
-   * Whether no required column is missing among those that were read for a symbol, and each has the same number of
-   * entries from a row on: this is the usual case, and then no column needs a separate check.
+   * Whether all required columns were read for a symbol, and each column has the same number of entries from a row on.
+   * This is the usual case, in which no column needs a separate check.
    *
-   * @param read one bit for each column, in the interface's order.
+   * @param read one bit for each column that was read, in the interface's order.
    */
   areWhole(read: number, start: number, entries: number): boolean {
     for (let index = 0; index < this.all.length; index++) {
@@ -50,7 +50,7 @@ export class KlineBuffers {
     return (read & REQUIRED) === REQUIRED;
   }
 
-  /** Removes some of the last rows. @param removed counted from `start`. */
+  /** Removes rows from the end of the buffers. @param removed the removed rows, counted from `start`. */
   remove(start: number, rows: number, removed: ReadonlySet<number>): void {
     let to = start;
     for (let k = 0; k < rows; k++) {
@@ -93,7 +93,10 @@ export class KlineBuffers {
   }
 }
 
-/** Buffers that responses reuse: after the first response, they are large enough and their pages are mapped. */
+/**
+ * A pool of buffers that responses use again: after the first response, they are large enough and their memory is
+ * mapped.
+ */
 export class KlineBufferPool {
   readonly #idle: KlineBuffers[] = [];
   #idleBytes = 0;
@@ -106,7 +109,7 @@ export class KlineBufferPool {
     return buffers;
   }
 
-  /** Returns buffers to the pool; they, and columns over them, must not be used any more. */
+  /** Returns buffers to the pool. After that, neither they nor columns over them may be used. */
   give(buffers: KlineBuffers): void {
     buffers.truncate(0);
     if (this.#idleBytes + buffers.bytes > MAX_IDLE_BYTES) return;

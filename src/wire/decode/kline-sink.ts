@@ -9,13 +9,13 @@ import { strangeSymbol } from "./strange-symbol.js";
 import { SymbolBars } from "./symbol-bars.js";
 import { SymbolsInOrder } from "./symbols-in-order.js";
 
-/** The current place in the document. */
+/** The current position in the document. */
 type Place = "before" | "root" | "data" | "kline" | "column" | "skip";
 
 /** Most members of the response's root object. */
 const MAX_ROOT_KEYS = 100;
 
-/** Interprets a K-line document, and fills column buffers with it. */
+/** Interprets a K-line document, and fills column buffers from it. */
 export class KlineSink implements JsonSink {
   readonly #expected: SymbolsInOrder | undefined;
   readonly #shape: KlineExpectation["shape"];
@@ -24,16 +24,16 @@ export class KlineSink implements JsonSink {
   readonly #issues: IssueLog;
   readonly #bars: SymbolBars;
   #place: Place = "before";
-  /** Number of open containers below the place, while skipping. */
+  /** Number of open containers that are being skipped. */
   #skipDepth = 0;
-  /** Place to return to after skipping. */
+  /** Position to which the sink returns after skipping. */
   #resume: Place = "before";
   #key = "";
   #keyOffset = 0;
   #hasData = false;
   /** Keys that were read one by one. */
   readonly #seen: Record<"root" | "data", Set<string>> = { root: new Set(), data: new Set() };
-  /** Symbols that were read together with others. */
+  /** Number of symbols that were read together with others. */
   #together = 0;
   #error: { code?: string; message?: string } = {};
 
@@ -104,7 +104,8 @@ export class KlineSink implements JsonSink {
       const isRoot = this.#place === "root";
       const seen = isRoot ? this.#seen.root : this.#seen.data;
       const before = seen.size;
-      // One look-up of a set for each key: this is a tenth of the time of a response with many symbols.
+      // The set is looked up only once for each key, because a look-up takes a tenth of the time of a response with
+      // many symbols.
       const isNew = seen.add(text).size > before && (isRoot || !this.#bars.hasReceived(text));
       if (!isNew) throw new WireError("malformed", `response repeats the key "${text}"`, offset);
       const most = isRoot ? MAX_ROOT_KEYS : this.#maxSymbols;
@@ -132,7 +133,7 @@ export class KlineSink implements JsonSink {
     } else this.#unexpected(value === null ? "null" : "a boolean", offset);
   }
 
-  /** Returns the decoded bars. @throws where the document has no `data`. */
+  /** Returns the decoded bars. @param bytes size of the body. @throws {WireError} where the document has no `data`. */
   finish(bytes: number): DecodedDocument {
     if (!this.#hasData) {
       const { code, message } = this.#error;
@@ -145,7 +146,10 @@ export class KlineSink implements JsonSink {
     return { ...this.#bars.finish(), named };
   }
 
-  /** Whether a symbol is taken together with others: it was requested, is no repeat, and does not exceed the limit. */
+  /**
+   * Whether a symbol that is read together with others is accepted: it was requested, is not repeated, and does not
+   * exceed the limit.
+   */
   #takes(symbol: string): boolean {
     if (strangeSymbol(symbol, this.#expected, 0) !== undefined || this.#bars.hasReceived(symbol))
       return false;
@@ -166,7 +170,7 @@ export class KlineSink implements JsonSink {
     this.#bars.begin(symbol, offset);
   }
 
-  /** Records a value of the wrong kind; values of unknown members are ignored. */
+  /** Handles a value of an unexpected kind. Values of unknown members are ignored. */
   #unexpected(kind: string, offset: number): void {
     if (this.#place === "before")
       throw new WireError("wrong_shape", `response is ${kind}, not an object`, offset);

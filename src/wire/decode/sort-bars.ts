@@ -1,9 +1,9 @@
 import type { KlineBuffers } from "./kline-buffers.js";
 
 /**
- * Sorts the bars from a row on by timestamp; of bars with equal timestamps the last one delivered is used.
+ * Sorts the bars from a row on by timestamp. Of bars with equal timestamps, the last delivered one remains.
  *
- * @returns the number of repeats that were removed; undefined where the bars were in order.
+ * @returns the number of removed repeats; undefined where the bars were already in order.
  */
 export function sortBars(buffers: KlineBuffers, start: number): number | undefined {
   const { timestamp, all } = buffers;

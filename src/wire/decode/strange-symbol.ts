@@ -2,10 +2,10 @@ import type { Issue } from "../../core/issue.js";
 import { isSymbol } from "../../market/symbol.js";
 
 /**
- * Why the bars of a symbol in a response are not taken; undefined where they are.
+ * Why the bars of a symbol in a response are not accepted; undefined where they are.
  *
- * @param requested undefined: any symbol is taken.
- * @param byteOffset of the symbol in the body.
+ * @param requested the requested symbols; undefined: any symbol is accepted.
+ * @param byteOffset offset of the symbol in the body.
  */
 export function strangeSymbol(
   symbol: string,

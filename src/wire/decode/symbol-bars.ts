@@ -19,7 +19,7 @@ const TIMESTAMP = WIRE_COLUMNS.indexOf("timestamp");
 /**
  * Decodes symbols into the column buffers of a response.
  *
- * A symbol is accepted when its object ends. If its columns do not fit together, all its bars are removed; bars with a
+ * A symbol is accepted when its object ends. If its columns do not fit together, all its bars are removed. Bars with a
  * defect are removed, and unsorted bars are sorted. Each case is reported as an issue.
  */
 export class SymbolBars implements NumberRuns {
@@ -31,33 +31,36 @@ export class SymbolBars implements NumberRuns {
   readonly #accepted = new AcceptedSymbols();
   readonly #alike: AlikeSymbols | undefined;
   #symbol = "";
-  /** Offset at which the symbol's object begins. */
+  /** Offset in the document at which the symbol's object begins. */
   #offset = 0;
-  /** The first rule that made the whole symbol invalid. */
+  /** The first rule that made the whole symbol invalid; undefined where there is none. */
   #failed: IssueRule | undefined;
-  /** Index in the interface's order of the column whose key was read last. */
+  /** Index, in the interface's order, of the column whose key was read last. */
   #index = NO_COLUMN;
   #target: GrowingDoubles | GrowingInt64;
-  /** One bit for each column whose key was read, and one for each that was read as an array. */
+  /**
+   * One bit for each column whose key was read (`#keys`), and one for each column that was read as an array
+   * (`#columns`).
+   */
   #keys = 0;
   #columns = 0;
-  /** Entries that the current column did not accept, and the largest such number of the symbol's columns. */
+  /** Number of entries that the current column did not accept, and the largest such number in the symbol's columns. */
   #left = 0;
   #mostLeft = 0;
-  /** The keys of the symbol, as indexes of columns. */
+  /** The keys of the symbol in the order of the document, as indexes of columns. */
   readonly #order: number[] = [];
-  /** Offsets of the columns' keys. */
+  /** Offset in the document of each column's key. */
   readonly #keyOffsets = WIRE_COLUMNS.map(() => 0);
-  /** Rows (counted from the symbol's first) with a defect. */
+  /** Rows with a defect, counted from the symbol's first row. */
   readonly #bad = new Set<number>();
-  /** Whether the time of one of them is not known. */
+  /** Whether the timestamp of one of these rows is unknown. */
   #hasBadTime = false;
   readonly #setAsideAt = new Map<string, readonly number[]>();
 
   /**
    * @param buffers empty buffers.
-   * @param takes whether a symbol is to be taken that is like the one before it; it counts as seen then. @default symbols
-   *   are decoded one by one
+   * @param takes whether a symbol with the same form as the previous one is to be accepted; the call also counts it as
+   *   seen. @default symbols are decoded one by one
    */
   constructor(
     buffers: KlineBuffers,
@@ -76,17 +79,17 @@ export class SymbolBars implements NumberRuns {
     this.#alike = takes && new AlikeSymbols(buffers, this.#accepted, bounds, takes);
   }
 
-  /** The receiver of the next symbols, where they may be like the last one. */
+  /** The receiver of the next symbols, if they may have the form of the last one. */
   get members(): MemberRuns | undefined {
     return this.#alike?.isExpected ? this.#alike : undefined;
   }
 
-  /** Whether bars of a symbol were in the response, usable or not. */
+  /** Whether the response had bars of a symbol, usable or not. */
   hasReceived(symbol: string): boolean {
     return this.#accepted.received.has(symbol);
   }
 
-  /** The row at which the symbol begins. */
+  /** The row at which the current symbol begins. */
   get #rows(): number {
     return this.#accepted.rows;
   }
@@ -120,7 +123,7 @@ export class SymbolBars implements NumberRuns {
     return this.#index !== NO_COLUMN;
   }
 
-  /** Directs values to the column whose key was read last. */
+  /** Begins the column whose key was read last: values now go to this column. */
   beginColumn(): void {
     this.#left = 0;
     this.#columns |= 1 << this.#index;
@@ -199,7 +202,7 @@ export class SymbolBars implements NumberRuns {
     if (this.#bad.size > 0) this.#buffers.remove(this.#rows, rows, this.#bad);
     if (!isInOrder) this.#sort();
     this.#accepted.accept(this.#symbol, timestamp.length);
-    // Members after one with a defect often have it, too: each would be read twice.
+    // Symbols after one with a defect often have the defect, too. The kernel would read each of them in vain.
     if (isWhole) this.#alike?.learn(this.#order, isInOrder && this.#bad.size === 0 ? rows : 0);
   }
 
@@ -209,14 +212,14 @@ export class SymbolBars implements NumberRuns {
     return { columns, received, setAsideAt: this.#setAsideAt };
   }
 
-  /** Notes the times of the bars with a defect, if all of them are known. */
+  /** Stores the times of the bars with a defect, if all of them are known. */
   #noteTimes(defective: readonly number[]): void {
     const times = defective.map((row) => this.#buffers.timestamp.at(this.#rows + row));
     const isKnown = !this.#hasBadTime && times.every((ms) => ms >= this.#first && ms <= this.#last);
     if (isKnown) this.#setAsideAt.set(this.#symbol, times);
   }
 
-  /** Whether the column accepts no more entries; counts the entries that it does not accept. */
+  /** Whether the column accepts no more entries. If so, the entry is counted as not accepted. */
   #isFull(offset: number): boolean {
     if (this.capacity > 0) return false;
     if (this.#left === 0) {
@@ -234,7 +237,7 @@ export class SymbolBars implements NumberRuns {
     return WIRE_COLUMNS[this.#index] ?? "";
   }
 
-  /** Records a defect of one bar. The bar still has its row in the column, so that the columns remain aligned. */
+  /** Records a defect of one bar. The bar still gets a row in the column, so that the columns remain aligned. */
   #defect(rule: IssueRule, text: string, byteOffset: number): void {
     const index = this.#target.length - this.#rows;
     if (this.#target instanceof GrowingDoubles) this.#target.push(Number.NaN);
@@ -286,7 +289,7 @@ export class SymbolBars implements NumberRuns {
     }
   }
 
-  /** Sorts the symbol's bars by timestamp if needed; of bars with equal timestamps the last one delivered is used. */
+  /** Sorts the symbol's bars by timestamp if needed. Of bars with equal timestamps, the last delivered one remains. */
   #sort(): void {
     const repeats = sortBars(this.#buffers, this.#rows);
     if (repeats !== undefined) this.#issues.add(sortedIssue(this.#symbol, repeats, this.#offset));

@@ -1,10 +1,10 @@
-/** How many of the next symbols are compared. */
+/** Number of next symbols that are compared before a set is made. */
 const AHEAD = 4;
 
 /**
- * Symbols that are looked up one after the other, mostly in their order: services respond in the order of the
- * request, and leave out few. So the next ones are compared before a set is made, which takes as long as a tenth of a
- * response with a bar of each symbol.
+ * Symbols that are looked up one after the other, mostly in their order, because services respond in the order of the
+ * request, and leave out few symbols. So the next symbols are compared before a set is made. Making the set takes a
+ * tenth of the time of a response with one bar of each symbol.
  */
 export class SymbolsInOrder {
   readonly #symbols: readonly string[];

@@ -1,10 +1,13 @@
 import type { Issue } from "../../core/issue.js";
 
-/** 1900-01-01 and 2200-01-01: a timestamp outside means another unit (seconds or microseconds), not history. */
+/**
+ * 1900-01-01 and 2200-01-01 in epoch milliseconds. A timestamp outside is in another unit, such as seconds or
+ * microseconds.
+ */
 export const EARLIEST_MS = -2_208_988_800_000;
 export const LATEST_MS = 7_258_118_400_000;
 
-/** The issue of a bar whose timestamp is outside of the requested window, or of all possible times. */
+/** The issue of a bar whose timestamp is outside the requested window, or outside all possible times. */
 export function timeIssue(
   symbol: string,
   { ms, index, byteOffset }: { readonly ms: number; readonly index: number; readonly byteOffset: number },
@@ -25,7 +28,7 @@ export function timeIssue(
   };
 }
 
-/** The issue of a symbol whose bars were sorted. @param repeats that were removed. */
+/** The issue of a symbol whose bars were sorted. @param repeats number of repeated bars that were removed. */
 export function sortedIssue(symbol: string, repeats: number, byteOffset: number): Issue {
   return {
     rule: repeats > 0 ? "duplicate_key" : "unsorted",

@@ -18,7 +18,7 @@ export class ByteWriter {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** The bytes written so far, which the caller owns now: later bytes go to another buffer. */
+  /** The bytes written so far, which then belong to the caller: later bytes go to another buffer. */
   take(): Uint8Array {
     const bytes = this.view();
     this.#bytes = new Uint8Array(this.#bytes.length);
@@ -51,17 +51,17 @@ export class ByteWriter {
     this.#length -= 1;
   }
 
-  /** A JSON string, quoted and escaped. */
+  /** Writes a JSON string, quoted and escaped. */
   jsonString(text: string): void {
     const quoted = JSON.stringify(text);
-    // Symbols are ASCII: the encoder's call would cost more than the loop.
+    // Symbols are ASCII. A call of the encoder would take longer than the loop.
     if (quoted.length <= 64 && ASCII.test(quoted)) this.ascii(quoted);
     else this.bytes(utf8.encode(quoted));
   }
 
   /**
-   * Numbers with a comma after each: the shortest decimal text that reads back to the same double, with a fraction or
-   * an exponent (`100.0`).
+   * Writes numbers, each followed by a comma: as the shortest decimal text that reads back to the same double, with a
+   * fraction or an exponent (`100.0`).
    *
    * @throws {RangeError} for a number that is not finite.
    */
@@ -77,7 +77,7 @@ export class ByteWriter {
     }
   }
 
-  /** 64-bit integers with a comma after each. */
+  /** Writes 64-bit integers, each followed by a comma. */
   integers(values: BigInt64Array): void {
     for (let start = 0; start < values.length; start += numberKernel.most) {
       const run = values.subarray(start, start + numberKernel.most);

@@ -1,6 +1,7 @@
 /**
- * The JSON text of a double: the shortest decimal that reads back to it, with a fraction or an exponent (`100.0`,
- * `1e+21`). Clients infer the type of a column from its text: without the fraction, whole prices would become integers.
+ * The JSON text of a double: the shortest decimal that reads back to the same double, with a fraction or an exponent
+ * (`100.0`, `1e+21`). Clients derive the type of a column from its text. Without the fraction, whole prices would
+ * become integers.
  *
  * @throws {RangeError} for a number that is not finite.
  */

@@ -11,16 +11,16 @@ import {
 } from "../kline-columns.js";
 import { ByteWriter } from "./byte-writer.js";
 
-/** `map`: an object with an entry for each symbol; `single`: the columns of the only symbol. */
+/** `map`: an object with an entry for each symbol. `single`: the columns of the only symbol. */
 export type KlineShape = "map" | "single";
 
 /**
- * Bytes that are reserved for a bar: enough for prices of 17 digits, so that the text is not copied into a larger buffer.
- * The system maps only the pages that are written.
+ * Bytes that are reserved for each bar: enough for prices of 17 digits, so that the text need not be copied into a
+ * larger buffer. The system maps only the memory pages that are written.
  */
 const BAR_BYTES = 96;
 
-/** Size from which on a piece of a body is passed on. */
+/** Least size of a piece of a body, in bytes. */
 const PIECE_BYTES = 256 * 1024;
 
 /**
@@ -46,8 +46,8 @@ export function encodeRuns(runs: readonly KlineRun[], shape: KlineShape): Uint8A
 }
 
 /**
- * Like {@link encodeKlines}, in pieces that are made on demand: memory never contains the whole body. A piece ends
- * with a symbol.
+ * Like {@link encodeKlines}, in pieces that are made on demand, so that memory never contains the whole body. Each
+ * piece ends at the end of a symbol.
  *
  * @param blocks the runs, in blocks that are read on demand.
  */
@@ -153,7 +153,7 @@ function isDouble(name: string): name is DoubleColumn {
   return name !== "timestamp" && name !== "volume";
 }
 
-/** The first row from `start` on that has a value; `end` if there is none. */
+/** The first row at or after `start` that has a value; `end` if there is none. */
 function nextPresent(column: NumberColumn, start: number, end: number): number {
   let row = start;
   while (row < end && !isPresent(column.validity, row))
@@ -161,7 +161,7 @@ function nextPresent(column: NumberColumn, start: number, end: number): number {
   return Math.min(row, end);
 }
 
-/** The first row from `start` on that has no value; `end` if there is none. */
+/** The first row at or after `start` that has no value; `end` if there is none. */
 function nextAbsent(column: NumberColumn, start: number, end: number): number {
   if (column.validity === undefined) return end;
   let row = start;

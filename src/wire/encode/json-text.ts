@@ -1,15 +1,15 @@
 import { doubleText } from "./double-text.js";
 
-/** Most names of members whose text is cached. Records have some hundred; symbols as names come in larger numbers. */
+/** Most names of members whose text is cached. Records have a few hundred names; symbols as names are more numerous. */
 const MOST_NAMES = 1024;
 const names = new Map<string, string>();
 
 /**
- * The JSON text of a plain value, in which the numbers of some members are written as {@link doubleText} does: with a
- * fraction also where it is zero. Members that are undefined are left out. A universe of quotes is 5,000 small objects:
- * the text is concatenated without arrays of its parts, which takes half the time.
+ * The JSON text of a plain value. The numbers of some members are written as by {@link doubleText}, with a fraction
+ * even where it is zero. Undefined members are left out. The quotes of a universe are 5,000 small objects;
+ * concatenating the text directly, without arrays of its parts, takes half the time.
  *
- * @param isDouble whether a member's numbers are doubles; the others are written as JSON.stringify does.
+ * @param isDouble whether the numbers of a member are doubles; other numbers are written as by JSON.stringify.
  */
 export function jsonText(value: unknown, isDouble: (member: string) => boolean): string {
   return textOf(value, false, isDouble);
@@ -34,7 +34,7 @@ function textOf(value: unknown, asDouble: boolean, isDouble: (member: string) =>
   return `{${text}}`;
 }
 
-/** A member's name as it is written before its value. */
+/** The name of a member as it is written before the value. */
 function nameText(name: string): string {
   const known = names.get(name);
   if (known !== undefined) return known;

@@ -1,12 +1,12 @@
-/** Most columns of a member, and most bytes before the numbers of one, that the kernel takes. */
+/** Most columns of a member, and most bytes before the numbers of a column, that the kernel can read. */
 const MOST_COLUMNS = 16;
 const MOST_BYTES = 32;
 
-/** The form of members of an object whose values are objects with the same arrays of numbers: `{"a":[1],"b":[2]}`. */
+/** The common form of members whose values are objects with the same arrays of numbers: `{"a":[1],"b":[2]}`. */
 export interface MemberPattern {
   readonly columns: readonly {
     readonly type: "double" | "int64";
-    /** The bytes between the last number before it, or the member's name, and its first number. */
+    /** The bytes before the first number: after the last number of the previous column, or after the member's name. */
     readonly head: Uint8Array;
   }[];
 }
@@ -14,7 +14,7 @@ export interface MemberPattern {
 /**
  * The pattern of members with these arrays, in this order, and without blanks.
  *
- * @returns undefined where the kernel does not take them.
+ * @returns undefined where the kernel cannot read them.
  */
 export function memberPattern(
   columns: readonly { readonly name: string; readonly type: "double" | "int64" }[],

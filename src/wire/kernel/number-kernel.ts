@@ -2,13 +2,13 @@ import { KERNEL_BINARY } from "./kernel-binary.js";
 import type { MemberPattern } from "./member-pattern.js";
 import { fillPowersOfFive } from "./powers-of-five.js";
 
-/** The used part of the global: Node's own types do not declare it. */
+/** The parts of the global that are used, which Node's types do not declare. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: unknown };
 };
 
-/** Exports of the compiled module; places are byte offsets in its memory. */
+/** Exports of the compiled module. Addresses are byte offsets in its memory. */
 interface Exports {
   readonly memory: { readonly buffer: ArrayBuffer };
   readonly INPUT: Place;
@@ -54,7 +54,7 @@ class Prefixes<T extends Float64Array | BigInt64Array> {
 /**
  * Converts JSON numbers to values and back, many per call.
  *
- * Each thread has one kernel, without state between calls: a caller fills the buffers and uses the result
+ * Each thread has one kernel, which has no state between calls. A caller fills the buffers and uses the result
  * synchronously, before any other caller runs.
  */
 class NumberKernel {
@@ -68,12 +68,12 @@ class NumberKernel {
   readonly #textAt: number;
   readonly #text: Uint8Array;
   readonly #textEndWord: number;
-  /** Most values of one call. */
+  /** Most values that one call can process. */
   readonly most: number;
   readonly #stoppedWord: number;
   readonly #closedWord: number;
   readonly #records: Uint32Array;
-  /** The pattern at HEADS. */
+  /** The pattern that is loaded at HEADS. */
   #pattern: MemberPattern | undefined;
 
   constructor(exports: Exports) {
@@ -99,8 +99,9 @@ class NumberKernel {
   /**
    * Reads elements of an array as doubles, from byte `from` of the input to `end`, at most `maxCount` of them.
    *
-   * It stops at {@link stoppedAt}: after a comma, at the bracket that closes the array (then {@link closed}), or before
-   * an element that the caller must read: not a number, incomplete, or hard to round.
+   * {@link stoppedAt} is the index at which it stopped: after a comma; or at the bracket that closes the array, in
+   * which case {@link closed} is true; or before an element that the caller must read, because it is not a number, is
+   * incomplete, or is hard to round.
    */
   scanDoubles(from: number, end: number, maxCount: number): Float64Array {
     const most = Math.min(maxCount, this.most);
@@ -126,22 +127,22 @@ class NumberKernel {
   }
 
   /**
-   * Reads members of an object, from the name at byte `from` of the input on, as long as they are as a pattern says and
-   * whole before `end`.
+   * Reads members of an object, from the name at byte `from` of the input, as long as they match a pattern and are
+   * complete before `end`.
    *
-   * @returns how many were read.
+   * @returns the number of members that were read.
    */
   scanMembers(from: number, end: number, pattern: MemberPattern): number {
     if (this.#pattern !== pattern) this.#loadPattern(pattern);
     return this.#exports.scanMembers(this.#inputAt + from, this.#inputAt + end, pattern.columns.length);
   }
 
-  /** Where a member of the last scan begins in the input, with the quote of its name. */
+  /** Index in the input at which a member of the last scan begins, with the quote of its name. */
   memberStart(index: number): number {
     return (this.#records[index * 4] as number) - this.#inputAt;
   }
 
-  /** Where the name of a member ends, with its quote. */
+  /** Index in the input at which the name of a member ends, after its quote. */
   memberNameEnd(index: number): number {
     return (this.#records[index * 4 + 1] as number) - this.#inputAt;
   }
@@ -150,12 +151,12 @@ class NumberKernel {
     return (this.#records[index * 4 + 2] as number) - this.#inputAt;
   }
 
-  /** How many values each array of a member has. */
+  /** Number of values in each array of a member. */
   memberRows(index: number): number {
     return this.#records[index * 4 + 3] as number;
   }
 
-  /** The values of a column of the first members of the last scan, in their order; valid until the next call. */
+  /** The values of a column in the first members of the last scan, in order; valid until the next call. */
   memberDoubles(column: number, rows: number): Float64Array {
     return new Float64Array(this.#words.buffer, this.#columnAt(column), rows);
   }
@@ -189,10 +190,10 @@ class NumberKernel {
 
   /**
    * Writes the loaded values from index `from` to `end`, each followed by a comma. The text is that of String(), with
-   * ".0" where that has no point, and "-0.0" for negative zero. {@link text} is what was written.
+   * ".0" appended if it has no point, and "-0.0" for negative zero. {@link text} returns it.
    *
    * @returns the index at which it stopped: `end`, or the index of a value with more than 15 digits, with an exponent,
-   * or not finite.
+   *   or not finite.
    */
   writeDoubles(from: number, end: number): number {
     return this.#exports.writeDoubles(from, end);

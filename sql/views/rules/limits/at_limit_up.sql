@@ -1,5 +1,6 @@
--- Whether a price is at the upper limit of its day. Prices are binary fractions, so half a tick is allowed for.
--- Grain: one value a price. Inputs: price, limit_price.
+-- Whether a price is at the upper limit of its day. Prices are binary fractions, so a difference of less than half a
+-- tick is ignored.
+-- Grain: one value for each price. Inputs: price, limit_price.
 -- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO at_limit_up(price, limit_price) AS
   coalesce(price >= limit_price - 0.0005, false);

@@ -1,5 +1,5 @@
--- Whether a bar could be traded: it has volume, and its prices do not all lie at one limit.
--- Grain: one value a bar. Inputs: volume, low, high, limit_up_price, limit_down_price.
+-- Whether a bar could be traded: it has volume, and not all of its prices are at one limit.
+-- Grain: one value for each bar. Inputs: volume, low, high, limit_up_price, limit_down_price.
 -- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO is_tradable(volume, low, high, limit_up_price, limit_down_price) AS
   volume > 0 AND NOT coalesce(low >= limit_up_price - 0.0005, false) AND NOT coalesce(high <= limit_down_price + 0.0005, false);

@@ -1,7 +1,7 @@
--- How far a day's price may move from the previous close by the rules of the Chinese exchanges: 30 in Beijing, 20 on STAR
--- and, since 2020-08-24, on ChiNext, 5 for shares under special treatment on the main boards, else 10 since 1996-12-16.
--- Indexes, other regions and other kinds of instruments have none.
--- Grain: one value a symbol and date. Inputs: symbol, date, and the instrument's type and name on it.
+-- How far a day's price may move from the previous close by the rules of the Chinese exchanges: 30 in Beijing, 20 on
+-- STAR and, since 2020-08-24, on ChiNext, 5 for shares under special treatment on the main boards, else 10 since
+-- 1996-12-16. Indexes, other regions and other types of instruments have no limit.
+-- Grain: one value for each symbol and date. Inputs: symbol, date, and the instrument's type and name on it.
 -- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO limit_percent(symbol, trade_date, type, name) AS
   CASE

@@ -1,5 +1,5 @@
--- The first date on which the limit of a board applies to an instrument: in the days before, other rules hold.
--- Grain: one value an instrument. Inputs: listing date.
+-- The first date on which the limit of a board applies to an instrument. In the days before, other rules apply.
+-- Grain: one value for each instrument. Inputs: listing date.
 -- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO limits_from(listing_date) AS
   listing_date + 10;

@@ -1,5 +1,5 @@
--- Decimals of an instrument's prices on the Chinese exchanges, to which they round the limits of a day.
--- Grain: one value a symbol. Inputs: symbol, and the instrument's type.
+-- Number of decimals of an instrument's prices on the Chinese exchanges, to which they round the limits of a day.
+-- Grain: one value for each symbol. Inputs: symbol, and the instrument's type.
 -- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO price_decimals(symbol, type) AS
   CASE

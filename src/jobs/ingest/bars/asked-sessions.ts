@@ -4,7 +4,9 @@ import type { Page, Verdict } from "../../../plan/absence/older-bars.js";
 import type { Completeness } from "../../run/report/completeness.js";
 import type { PlanFacts } from "./bars-demand.js";
 
-/** Counts the requested sessions of one demand, each once. It is a class because it stores what will be planned again. */
+/**
+ * Counts each requested session of one demand once. It is a class because it stores which time will be planned again.
+ */
 export class AskedSessions {
   readonly #completeness: Completeness;
   readonly #dataset: string;
@@ -21,15 +23,13 @@ export class AskedSessions {
     this.#facts = facts;
   }
 
-  /** Trading days of a region's window. */
+  /** The number of trading days in the window of a region. */
   days({ region, window }: { readonly region: Region; readonly window: TimeRange }): number {
     return this.#facts.calendars.get(region)?.daysIn(window, this.#facts.now).length ?? 0;
   }
 
   /**
-   * Counts the symbols and sessions of a page of the plan; follow-up requests ask for nothing else.
-   *
-   * @param sessions number of sessions of each symbol. @default the trading days of the window
+   * Counts the symbols and sessions of a page of the plan. Follow-up requests add no sessions, so they are not counted.
    */
   count({ region, symbols, window, gaps, again }: Page, sessions?: ReadonlyMap<string, number>): void {
     if (gaps !== undefined || again !== undefined) return;
@@ -45,7 +45,7 @@ export class AskedSessions {
     this.#completeness.asked(this.#dataset, symbols, total, window.start);
   }
 
-  /** Records what a response leaves to the next plan. @returns whether it leaves anything. */
+  /** Records the windows that a response leaves to the next plan. @returns whether there are any. */
   postpone({ postponed }: Pick<Verdict, "postponed">): boolean {
     for (const { symbol, window } of postponed)
       this.#postponed.set(symbol, unionRanges([...(this.#postponed.get(symbol) ?? []), window]));

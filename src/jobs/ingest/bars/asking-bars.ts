@@ -29,7 +29,7 @@ import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js"
 import { LandingBars } from "./landing-bars.js";
 import { MinuteRegions } from "./minute-regions.js";
 
-/** Most planned bars of the requests in flight together: their columns are in memory. */
+/** Most planned bars of all requests in flight, whose columns are in memory. */
 const BARS_IN_FLIGHT = 2_000_000;
 
 /** Sends the requests of one demand. It is a class because a response can change the next plan. */
@@ -42,12 +42,12 @@ export class AskingBars {
   readonly #cap;
   /** Whether a response has changed the facts of the plan. */
   #isStale = false;
-  /** Whether a response has left something to the next plan. */
+  /** Whether a response has left windows to the next plan. */
   #hasPostponed = false;
   #hasMeasured = false;
   /** Beginnings of windows that still need a request. */
   #gaps: PossibleGap[] = [];
-  /** Whether a response that seems to be cut was examined in this plan; further ones wait until the plan ends. */
+  /** Whether a response that seems to be cut was examined during this plan; further ones wait until it ends. */
   #hasProbed = false;
   readonly #recent: RecentWindows;
   /** Symbols without any bars in a response. */
@@ -55,10 +55,10 @@ export class AskingBars {
   readonly #minutes: MinuteRegions;
   readonly #closed = new ClosedRanges();
   readonly #asked: AskedSessions;
-  /** Responses that are known to be cut or to be whole. */
+  /** Names of the responses that are known to be cut, or known to be complete. */
   readonly #shown = new Set<string>();
   readonly #sharing: RequestSharing;
-  /** Windows with a full response, by symbol; `#facts.covered` also has windows that failed or have a gap. */
+  /** Windows with a full response, by symbol. `#facts.covered` also contains windows that failed or have a gap. */
   readonly #answered: Map<string, TimeRange[]>;
 
   constructor(run: Run, demand: BarsDemand, facts: PlanFacts, sharing: RequestSharing) {
@@ -75,7 +75,7 @@ export class AskingBars {
     this.#recent = new RecentWindows(lookbackStart(run.context.startedAt, demand.lookbackDays));
   }
 
-  /** Plans, and sends requests until the plan is done or stale. @returns whether there may be more. */
+  /** Plans, and sends requests until the plan is done or out of date. @returns whether more requests may follow. */
   async askPlanned(): Promise<boolean> {
     const [run, { period }] = [this.#run, this.#demand];
     this.#sharing.planned();
@@ -83,7 +83,7 @@ export class AskingBars {
       rowCap: this.#cap.known ?? LIMITS.maxCount,
       symbolsPerRequest: run.context.limits.symbolsPerRequest("klines"),
     });
-    // One response shows whether the service keeps to the documented cap: the other requests wait for it.
+    // One response shows whether the service follows the documented cap; the other requests wait for it.
     const measures =
       !this.#hasMeasured && this.#cap.known === undefined && ASSUMED_CAP[period] < LIMITS.maxCount;
     this.#hasMeasured = true;
@@ -99,7 +99,7 @@ export class AskingBars {
     await this.#askFollowUps(concurrency);
     if (!this.#sharing.isElsewhere || run.requests.isHalted(this.table.name))
       return this.#isStale || this.#hasPostponed;
-    // Another run may wait for these leases: the ledger must have the requests before they are released.
+    // Another run may wait for these leases, so the ledger must have the requests before the leases are released.
     await this.landing.finish();
     await enterAbsences(run, this.#demand, this.leftovers);
     await this.#sharing.release();
@@ -116,7 +116,10 @@ export class AskingBars {
     }
   }
 
-  /** Requests a unit unless another run does. The first response that seems to be cut is examined at once: the plan needs it. */
+  /**
+   * Requests a unit unless another run does. The first response that seems to be cut is examined at once, because the
+   * plan depends on the result.
+   */
   async #askUnit(unit: RequestUnit): Promise<void> {
     const run = this.#run;
     const lease = await this.#sharing.lease(this.table.name, unit);
@@ -134,7 +137,7 @@ export class AskingBars {
     await this.#followUp(followUps[0] as Page);
   }
 
-  /** Requests older bars and absent symbols until every beginning is settled and every absence confirmed. */
+  /** Requests older bars and absent symbols until all possible gaps are settled and all absences confirmed. */
   async #askFollowUps(concurrency: number): Promise<void> {
     const run = this.#run;
     while ((this.#gaps.length > 0 || !this.#absent.isEmpty) && !run.requests.isHalted(this.table.name)) {
@@ -156,7 +159,7 @@ export class AskingBars {
     await this.#askPage(followUp, this.#sharing.retained);
   }
 
-  /** Requests a page, and passes the response to the landing, which has the lease until the response has landed. */
+  /** Requests a page, and passes the response to the landing, which retains the lease until the response has landed. */
   async #askPage(page: Page, lease: Lease): Promise<void> {
     const { symbols, window, region } = page;
     const [{ period }, run] = [this.#demand, this.#run];
@@ -229,13 +232,13 @@ export class AskingBars {
     else this.#absent.add(group, !isBarren);
   }
 
-  /** What is explained and compared once everything has landed. */
+  /** The absences and windows that are explained and compared once everything has landed. */
   get leftovers(): Leftovers {
     const [facts, absent, recent, answered] = [this.#facts, this.#absent, this.#recent, this.#answered];
     return { table: this.table, facts, absent, recent, answered };
   }
 
-  /** Counts a window as requested: no later plan of this run has it. */
+  /** Counts a window as requested, so that no later plan of this run contains it. */
   #settle(symbols: readonly string[], window: TimeRange, covered = this.#facts.covered): void {
     for (const symbol of symbols) covered.set(symbol, [...(covered.get(symbol) ?? []), window]);
   }
@@ -269,7 +272,7 @@ export class AskingBars {
     this.#closed.learn(page, verdict);
   }
 
-  /** Settles gaps in a time at which the region did not trade. */
+  /** Settles the gaps that lie in a time at which the region did not trade. */
   #settleClosed(): void {
     const closed = this.#gaps.filter((gap) => this.#closed.explains(gap));
     const settled = closed.map((gap) => ({ ...gap, since: gap.window.start }));

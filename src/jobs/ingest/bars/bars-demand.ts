@@ -16,38 +16,38 @@ import type { RunContext } from "../../run/run-context.js";
 import { endOfDay } from "../choose-symbols.js";
 import { regionCalendars } from "./region-calendars.js";
 
-/** Windows that were requested within this time are not checked again. */
+/** A window is not checked again within this time after its request, in milliseconds. */
 const RECHECK_AFTER_MS = 12 * 3_600_000;
 
 /** The bars that are requested. */
 export interface BarsDemand {
   readonly period: LandedPeriod;
-  /** First date (of each exchange's own calendar), or days before today as `-365d`. */
+  /** First date (in each exchange's zone), or a number of days before today, as in `-365d`. */
   readonly from: string;
-  /** Date after the last one. @default everything so far */
+  /** The date after the last requested date. @default everything up to now */
   readonly to?: string | undefined;
-  /** Last trading days that are requested again although they are covered, to find corrections. @default 0 */
+  /** Number of last trading days that are requested again although they are covered, to find corrections. @default 0 */
   readonly lookbackDays?: number | undefined;
   readonly symbols: ReadonlyMap<Region, readonly string[]>;
-  /** Whether symbols are requested only until they were seen to be delisted. @default false */
+  /** Whether symbols are requested only up to the time at which they were seen to be delisted. @default false */
   readonly endsAtDelisting?: boolean;
-  /** When symbols are no longer requested, because they left the universes that were chosen; epoch milliseconds. */
+  /** From when symbols are no longer requested, because they left the chosen universes; epoch milliseconds. */
   readonly leavingAt?: ReadonlyMap<string, number> | undefined;
-  /** Whether empty windows without a certain explanation are requested before they are due. @default false */
+  /** Whether empty windows without a certain explanation are requested even before they are due. @default false */
   readonly allHoles?: boolean | undefined;
 }
 
-/** The facts of a plan in addition to the demand: what the lake knows, and what the service has shown. */
+/** The inputs of a plan in addition to the demand: what the lake has, and what responses have shown. */
 export interface PlanFacts {
   readonly now: number;
-  /** What the ledger says about the demand's table. */
+  /** The windows of the demand's table in the ledger. */
   readonly asked: LedgerWindows;
   readonly calendars: ReadonlyMap<Region, TradingCalendar>;
   /** When symbols began to trade, where that is known; epoch milliseconds. */
   readonly listedAt: ReadonlyMap<string, number>;
   /** When symbols were seen to be delisted: the end of that day; epoch milliseconds. */
   readonly delistedAt: ReadonlyMap<string, number>;
-  /** Windows with a response of final bars, by symbol; grows during a run. */
+  /** Windows with a response of final bars, by symbol. The map grows during a run. */
   readonly covered: Map<string, TimeRange[]>;
 }
 
@@ -163,9 +163,9 @@ interface SymbolLives {
 }
 
 /**
- * Reads from the snapshots of the instruments when symbols were listed, and when they left the lists of their exchanges.
- * Services give no delisting date, so the date is that of the first snapshot of the instruments without the symbol. The
- * symbol may still have traded on that day. A symbol that is listed again is not delisted.
+ * Reads from the snapshots of the instruments when symbols were listed, and when they left the lists of their
+ * exchanges. Services give no delisting date, so the date is that of the first snapshot of the instruments without the
+ * symbol. The symbol may still have traded on that day. A symbol that is listed again is not delisted.
  */
 async function readLives({ session, lake }: Pick<RunContext, "session" | "lake">): Promise<SymbolLives> {
   const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));

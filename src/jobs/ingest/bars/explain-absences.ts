@@ -15,7 +15,7 @@ import { absentBefore } from "../../ledger/ledger.js";
 /** Symbols that are absent in a window for the same reason. */
 export interface ExplainedGroup extends AbsentGroup {
   readonly reason: AbsenceReason;
-  /** Trading days of the window, as far as the calendar knows. */
+  /** The number of trading days in the window, as far as the calendar knows them. */
   readonly days: number;
 }
 
@@ -27,16 +27,16 @@ interface Parts {
   readonly calendars: ReadonlyMap<Region, TradingCalendar>;
   /** When symbols were listed, where that is known; epoch milliseconds. */
   readonly listedAt: ReadonlyMap<string, number>;
-  /** Windows with a full response that settled them, by symbol. */
+  /** Windows that a full response has settled, by symbol. */
   readonly answered: ReadonlyMap<string, readonly TimeRange[]>;
   /** Epoch milliseconds. */
   readonly now: number;
 }
 
 /**
- * Explains, from what the lake knows, why symbols have no bars; bars that landed in this run count. The window of a
- * request may contain time that earlier responses have settled for a symbol: a reason for which the window is requested
- * again applies only to the rest.
+ * Explains from the lake's data why symbols have no bars. Bars that landed in this run count. The window of a request
+ * may contain time that earlier responses have settled for a symbol. A reason because of which the window is requested
+ * again applies only to the remaining time.
  */
 export async function explainAbsences(
   parts: Parts,
@@ -82,7 +82,7 @@ export async function explainAbsences(
         add(reason, symbol, [window]);
         continue;
       }
-      // Only what nothing has settled becomes due again.
+      // Only time that no response has settled becomes due again.
       const answered = parts.answered.get(symbol) ?? [];
       add("as_before", symbol, subtractRanges(window, news));
       add(
@@ -116,7 +116,7 @@ async function firstBarsOf(
   ];
 }
 
-/** Symbols that the service listed once and no longer lists. */
+/** Symbols that the service once listed and no longer lists. */
 async function endedSymbols({ session, lake }: Parts, symbols: readonly string[]): Promise<Set<string>> {
   const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
   const rows = await session.json<{ symbol: string }>(

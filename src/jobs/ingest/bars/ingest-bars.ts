@@ -9,9 +9,10 @@ import { AskingBars } from "./asking-bars.js";
 import type { BarsDemand } from "./bars-demand.js";
 
 /**
- * Requests the bars that are not covered, in the order of their windows; responses land while others are in flight.
+ * Requests the bars that are not covered, in the order of their windows; responses land while other requests are in
+ * flight.
  *
- * The requests are planned again when a response shows that the service gives more, or fewer, bars than assumed.
+ * The requests are planned again when a response shows that the service returns more, or fewer, bars than assumed.
  */
 export async function ingestBars(run: Run, demand: BarsDemand): Promise<void> {
   run.progress.doing("planning");

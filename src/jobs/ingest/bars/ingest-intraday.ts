@@ -16,7 +16,9 @@ import { leaseInTurn } from "../request-sharing.js";
 import { received } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
 
-/** Requests the latest trading day's minute bars of whole universes; a complete day is not requested twice. */
+/**
+ * Requests the minute bars of whole universes on the latest trading day. A day that is complete is not requested again.
+ */
 export async function ingestIntraday(run: Run, universes: readonly string[]): Promise<void> {
   const endpoint = ENDPOINTS.intradayUniverse;
   const lease = await leaseInTurn(run, { dataset: endpoint.path, symbols: universes });
@@ -39,7 +41,7 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
         { dataset: BARS_1M.name, symbols: [id] },
         async (body, _, type) => {
           const read = received(await decodeKlineResponse(body, type, { shape: "map" }, run.buffers));
-          // Reported at the end of the run as requested without a result.
+          // At the end of the run, such a universe is reported as requested without a result.
           return { ...read, absent: read.rows === 0 ? [id] : [] };
         },
       );
@@ -60,7 +62,10 @@ async function knownUniverses({ session, lake }: RunContext): Promise<readonly {
   return session.json(`SELECT id FROM (${files}) WHERE valid_to IS NULL`);
 }
 
-/** A universe that neither the lake nor the service knows: its request fails, so that the next run reports it too. */
+/**
+ * Records a failed request for a universe that neither the lake nor the service knows, so that the next run reports it
+ * too.
+ */
 function failUnknown(run: Run, id: string, { requestId, entry }: PendingResponse<unknown>): void {
   const reason = `universe ${id}: the service gave nothing for it, and the lake does not know it; run the pipeline reference, and see: barlake sql "from universes"`;
   const dataset = BARS_1M.name;
@@ -68,7 +73,7 @@ function failUnknown(run: Run, id: string, { requestId, entry }: PendingResponse
   run.ledger.enter({ ...entry, records: entry.records.map((one) => ({ ...one, status: "failed", reason })) });
 }
 
-/** A universe whose day was cut: its bars land, and its request has failed, so that the run is not complete. */
+/** Records a failed request for a universe whose day was cut: its bars land, but the run is not complete. */
 function failCut<T>(run: Run, id: string, cut: CutDay, got: PendingResponse<T>): PendingResponse<T> {
   const since = new Date(cut.since).toISOString();
   const reason = `universe ${id}: ${cut.symbols} symbols have ${cut.bars} bars each, and none before ${since}: the service seems to cut them; the pipeline minute asks for whole days`;
@@ -79,7 +84,7 @@ function failCut<T>(run: Run, id: string, cut: CutDay, got: PendingResponse<T>):
 }
 
 /**
- * Whether there may be new bars since the last response: a session was running then, or has begun since in any region.
+ * Whether there may be new bars since the last response: a session was open then, or has begun in some region since.
  */
 function isDue(lastAt: number | undefined, now: number): boolean {
   if (lastAt === undefined) return true;

@@ -7,7 +7,7 @@ import type { DecodedKlines } from "../../../wire/decode/decode-klines.js";
 import { LIMITS } from "../../../wire/endpoints.js";
 import type { AbsentPart, Received } from "../../run/request/request-records.js";
 
-/** The query of a request for all bars of a window, as the exchange reported them. */
+/** The query of a request for all bars in a window, without adjustment. */
 export function klinesQuery(symbols: readonly string[], { start, end }: TimeRange, period: LandedPeriod) {
   return {
     symbols: symbols.join(","),
@@ -19,7 +19,7 @@ export function klinesQuery(symbols: readonly string[], { start, end }: TimeRang
   };
 }
 
-/** The ledger's facts of a decoded response. */
+/** The facts for the ledger about a decoded response. */
 export function received(response: DecodedKlines): Received & { readonly response: DecodedKlines } {
   return {
     response,
@@ -32,8 +32,8 @@ export function received(response: DecodedKlines): Received & { readonly respons
 }
 
 /**
- * The requested windows that a response leaves open, as the ledger records them. An abandoned gap may contain time that
- * other responses have settled: it remains settled.
+ * The requested windows that a response leaves open, in the form of the ledger. Time in an abandoned gap that other
+ * responses have settled remains settled.
  */
 function holesOf(
   { lost, abandoned }: ResponseVerdict,
@@ -55,9 +55,8 @@ function holesOf(
 }
 
 /**
- * A response without the bars that must not land. The response to a request for older bars must not land the bars that were known before
- * it; any other response must not land the bars of symbols that are requested a second time. Bars of another period
- * never land.
+ * A response without the bars that must not land. From a request for older bars, these are the bars that were known
+ * before; from any other request, the bars of symbols that are requested again. Bars of another period never land.
  */
 function barsToLand(
   { gaps, window, again }: Page,
@@ -76,15 +75,15 @@ function barsToLand(
   return { ...response, columns: filteredBars(response.columns, lands) };
 }
 
-/** The expected form of the response to a page. */
+/** What the response to a page must be about. */
 export function expectationOf({ symbols, window }: Page) {
   return { shape: "map", symbols, window: { first: window.start, last: window.end - 1 } } as const;
 }
 
 /**
- * A response as it is landed and recorded in the ledger.
+ * A response in the form in which it lands and is recorded in the ledger.
  *
- * @param answered windows with a full response that settled them, by symbol.
+ * @param answered windows that a full response has settled, by symbol.
  */
 export function judgedResponse(
   page: Page,
@@ -94,7 +93,8 @@ export function judgedResponse(
 ) {
   return {
     ...received(barsToLand(page, response, verdict)),
-    // Symbols of a follow-up request are known to have bars: a response without older bars does not make them absent.
+    // Symbols of a follow-up request are known to have bars, so a response without older bars does not make them
+    // absent.
     absent: page.gaps === undefined ? response.absent : [],
     verdict,
     parts: verdict.settled,

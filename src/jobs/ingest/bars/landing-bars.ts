@@ -16,10 +16,10 @@ import type { Run } from "../../run/run.js";
 import { landOptions } from "../../run/run-context.js";
 import { groupResponses } from "../group-responses.js";
 
-/** Bars that are landed together. As many may wait at the same time, so this number bounds the memory. */
+/** Most bars that land together. The same number may be waiting at the same time, so this limits memory. */
 export const GROUP_BARS = 750_000;
 
-/** What is stored on disk with the columns of a response until it has landed. */
+/** The facts that are stored on disk with the columns of a response until it has landed. */
 export interface BarsNote {
   readonly dataset: string;
   readonly source: string;
@@ -31,14 +31,16 @@ interface CachedResponse extends PendingResponse<{ readonly response: DecodedKli
   readonly lease?: Lease | undefined;
 }
 
-/** Lands responses of bars in the background, group by group, while others arrive: the bars first, then the ledger. */
+/**
+ * Lands responses of bars in the background, in groups, while other responses arrive: first the bars, then the ledger.
+ */
 export class LandingBars {
   readonly #run: Run;
   readonly #table: TableSchema;
   #cached: CachedResponse[] = [];
   #bars = 0;
   #landing: Promise<void> = Promise.resolve();
-  /** Resolves when no more than one group has been collected and not landed. */
+  /** Resolves when at most one collected group has not landed yet. */
   #before: Promise<void> = Promise.resolve();
   #failure: unknown;
 
@@ -48,7 +50,7 @@ export class LandingBars {
   }
 
   /**
-   * Writes a response to disk and lands it later. Resolves when the memory budget permits another one.
+   * Writes a response to disk and lands it later. The promise resolves when the memory budget permits another response.
    *
    * @param lease released when the response has landed: only then do other runs see its bars.
    * @throws the error of an earlier group's landing: its responses remain on disk for the next run.
@@ -75,14 +77,14 @@ export class LandingBars {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Lands the rest. @throws the error of a group's landing. */
+  /** Lands the remaining responses. @throws the error of a group's landing. */
   async finish(): Promise<void> {
     this.#startLanding();
     await this.#landing;
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Lands the collected group, once the group before has landed. */
+  /** Lands the collected group once the previous group has landed. */
   #startLanding(): void {
     const group = this.#cached;
     this.#cached = [];
@@ -104,7 +106,7 @@ export class LandingBars {
     }
   }
 
-  /** @throws also the error of an earlier group: this one is not landed then. */
+  /** Lands a group. @throws its error, or the error of an earlier group; in that case this group does not land. */
   async #landGroup(group: readonly CachedResponse[]): Promise<void> {
     const run = this.#run;
     try {
@@ -128,9 +130,9 @@ function delivered({ value, source, entry }: CachedResponse): DeliveredResponse 
 
 /** The bars of a response that are to land, and its ledger entry. */
 export interface DeliveredResponse {
-  /** Undefined where there are none. */
+  /** Undefined where the response has no bars to land. */
   readonly columns: KlineColumns | undefined;
-  /** Whether the bars are in the lake, but perhaps not in the ledger. @default false */
+  /** Whether the bars are in the lake already, although the ledger may not have the request. @default false */
   readonly hasLanded?: boolean;
   readonly source: string;
   readonly entry: LedgerEntry;
@@ -150,7 +152,7 @@ export async function landResponses(
   const [bars, landedBars] = [barsOf(false), barsOf(true)];
   const broken: BarSegment[] = [];
   const onBroken = (some: readonly BarSegment[]): void => {
-    // Each broken bar is a segment: there can be more than a call takes arguments.
+    // A loop, because each broken bar is a segment and there can be more than fit into an argument list.
     for (const one of some) broken.push(one);
   };
   const { rejects } = run.context;
@@ -161,7 +163,7 @@ export async function landResponses(
       await landKlines(run.context.session, run.context.lake, table, bars, { ...options, responses }),
     );
   }
-  // The commit has the good bars; what was set aside is known only once the ledger has it, too.
+  // The commit already contains the good bars, but the broken ones may not have been recorded.
   await setAsideBroken(run.context.session, table, landedBars, options);
   for (const { entry, source } of group) {
     const holes = brokenDays(broken.filter((one) => one.source === source));
@@ -189,7 +191,7 @@ function brokenDays(broken: readonly BarSegment[]) {
   return [...days.values()];
 }
 
-/** A ledger entry with the days whose bars were set aside: they are requested again. */
+/** A ledger entry that also has the days whose bars were set aside, so that they are requested again. */
 function withHoles(entry: LedgerEntry, holes: ReturnType<typeof brokenDays>): LedgerEntry {
   const [first] = entry.records;
   if (first === undefined) return entry;

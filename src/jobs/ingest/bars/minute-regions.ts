@@ -1,7 +1,7 @@
 import type { LandedPeriod } from "../../../market/period.js";
 import type { Region } from "../../../market/regions.js";
 
-/** What a run has seen of the minutes of regions: many services have minutes of Chinese instruments only. */
+/** The regions for which a run has received minutes. Many services have minutes only for Chinese instruments. */
 export class MinuteRegions {
   readonly #withMinutes = new Set<Region>();
   readonly #withoutMinutes = new Set<Region>();
@@ -11,17 +11,17 @@ export class MinuteRegions {
     this.#period = period;
   }
 
-  /** Notes that bars of a region came. */
+  /** Records that bars of a region were received. */
   came(region: Region): void {
     this.#withMinutes.add(region);
   }
 
-  /** Notes that no bars of a region came, although they were requested twice. */
+  /** Records that no bars of a region were received, although they were requested twice. */
   didNotCome(region: Region): void {
     this.#withoutMinutes.add(region);
   }
 
-  /** Whether a service may have only daily bars of a region, and no minutes of it came in this run. */
+  /** Whether the service may have no minutes of a region: it has at least not returned any in this run. */
   mayLack(region: Region): boolean {
     return this.#period === "1m" && region !== "CN" && !this.#withMinutes.has(region);
   }

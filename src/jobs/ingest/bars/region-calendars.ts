@@ -13,7 +13,7 @@ import { coveredWindows, type LedgerWindows, readLedgerWindows } from "../../led
  * requested: of the region's index, or of at least half of the symbols that were requested before and after.
  *
  * @param now epoch milliseconds.
- * @param daily what the ledger says about daily bars. @default its newest version is read
+ * @param daily the windows of daily bars in the ledger. @default its newest version is read
  */
 export async function regionCalendars(
   session: Session,
@@ -43,7 +43,11 @@ export async function regionCalendars(
   );
 }
 
-/** @param asked the windows of each symbol, ascending. */
+/**
+ * Whether at least half of the symbols that were requested before and after a day were also requested on it.
+ *
+ * @param asked the windows of each symbol, ascending.
+ */
 function mostHold(asked: readonly (readonly TimeRange[])[], day: TimeRange): boolean {
   let [around, within] = [0, 0];
   for (const windows of asked) {

@@ -28,8 +28,8 @@ interface StatementsParts {
 }
 
 /**
- * Requests the statements of a table, and requests those symbols a second time that may have statements although none
- * came. It is a class because it stores what the responses have shown so far.
+ * Requests the statements of a table. Symbols that may have statements although the response had none are requested
+ * again. It is a class because it stores what the responses have shown so far.
  */
 export class AskingStatements {
   readonly #run: Run;
@@ -44,12 +44,12 @@ export class AskingStatements {
     this.#parts = parts;
   }
 
-  /** Whether a response came. */
+  /** Whether a response was received. */
   get isAnswered(): boolean {
     return this.#isAnswered;
   }
 
-  /** Requests a batch of symbols for the first time. @param heals as for the request sender. */
+  /** Requests a batch of symbols for the first time. @param heals as in `RequestSender.ask`. */
   async ask(batch: readonly string[], heals?: (error: ServiceError) => boolean): Promise<void> {
     await this.#request(
       batch,
@@ -63,9 +63,9 @@ export class AskingStatements {
   }
 
   /**
-   * Requests the unconfirmed symbols again, together with symbols that have statements. A response that has any statement
-   * shows that the others have none. After a response without any statement nothing more is sent: the remaining symbols
-   * make the run partial, and the next run requests them again.
+   * Requests the unconfirmed symbols again, together with symbols that have statements. A response with at least one
+   * statement shows that the other symbols have none. After a response without any statement no more requests are sent:
+   * the remaining symbols make the run partial, and the next run requests them again.
    */
   async askAgain(): Promise<void> {
     const { requests, progress, context } = this.#run;
@@ -105,8 +105,9 @@ export class AskingStatements {
   /**
    * Sends a request and takes its statements.
    *
-   * @param unconfirmedIn gives the absent symbols that a response says nothing about: for the ledger their request failed.
-   * @returns the number of symbols that came; undefined where it failed.
+   * @param unconfirmedIn returns the absent symbols about which a response shows nothing; the ledger records that their
+   *   request failed.
+   * @returns the number of received symbols; undefined where the request failed.
    */
   async #request(
     batch: readonly string[],
@@ -143,8 +144,8 @@ export class AskingStatements {
 }
 
 /**
- * A response as rows of the table; a record that does not fit is an issue. A symbol with an empty list is absent; one
- * whose list is not readable is not, since it has statements.
+ * A response as rows of the table. A record that does not fit becomes an issue. A symbol with an empty list is absent.
+ * A symbol whose list cannot be read is not absent, since it has statements.
  */
 function receivedStatements(
   decoded: DecodedRecords<StatementRecord[]>,

@@ -27,13 +27,13 @@ const ENDPOINT_OF: Readonly<Record<StatementName, Endpoint>> = {
 export interface StatementsDemand {
   readonly tables: readonly StatementName[];
   readonly symbols: ReadonlyMap<Region, readonly string[]>;
-  /** Symbols with a response newer than this are not requested again. */
+  /** Symbols whose last response is newer than this number of hours are not requested again. */
   readonly refreshHours: number;
 }
 
 /**
  * Requests the statements of every symbol, and lands each version that was not seen before. A table that the service
- * does not offer to the key is reported, and is no failure of the others.
+ * does not offer to the key is reported; it does not affect the other tables.
  */
 export async function ingestStatements(run: Run, demand: StatementsDemand): Promise<void> {
   const symbols = [...demand.symbols.values()].flat().sort();
@@ -67,7 +67,8 @@ async function ingestTable(
   const landing = new LandingStatements(run, table, fields);
   const asking = new AskingStatements(run, { table, endpoint, fields, landing });
   let refusal: ServiceError | undefined;
-  // The run stops at a 403 in any case. A 404 shows that there is no such table where no response has ever come.
+  // The run stops at a 403 in any case. A 404 means that the table does not exist if no response was ever received for
+  // it.
   const isMissing = (error: ServiceError): boolean => {
     if (!isEndpointRefusal(error)) return false;
     refusal ??= error;
@@ -88,7 +89,10 @@ async function ingestTable(
   return { name, symbols: due.length, isNew, isAnswered: asking.isAnswered, refusal, remembered: undefined };
 }
 
-/** Requests symbols in batches; where a batch is too large for the service, the rest is requested in smaller ones. */
+/**
+ * Requests symbols in batches. If a batch is too large for the service, the remaining symbols are requested in smaller
+ * batches.
+ */
 async function askInBatches(
   run: Run,
   symbols: readonly string[],

@@ -8,12 +8,12 @@ import { landOptions } from "../../run/run-context.js";
 import { groupResponses } from "../group-responses.js";
 import type { StatementFields } from "./statement-fields.js";
 
-/** Statements that are landed at once; this bounds the memory. */
+/** Number of statements that land together; it limits memory. */
 const GROUP_ROWS = 20_000;
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** What is stored on disk of a response until it has landed. */
+/** What is stored on disk for a response until it has landed. */
 export interface StatementsNote {
   readonly dataset: string;
   readonly columns: readonly Column[];
@@ -26,7 +26,7 @@ interface PendingStatements {
   readonly note: StatementsNote;
 }
 
-/** Lands responses of statements, group by group: the statements first, then the ledger. */
+/** Lands responses of statements in groups: first the statements, then the ledger. */
 export class LandingStatements {
   readonly #run: Run;
   readonly #table: TableSchema;

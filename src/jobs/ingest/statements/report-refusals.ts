@@ -7,20 +7,20 @@ export interface TableOutcome {
   readonly name: StatementName;
   /** Number of symbols that were to be requested. */
   readonly symbols: number;
-  /** Whether no earlier run has had a response. */
+  /** Whether no earlier run has received a response. */
   readonly isNew: boolean;
-  /** Whether this run has had a response. */
+  /** Whether this run has received a response. */
   readonly isAnswered: boolean;
-  /** The refusal of the whole table, where one came. */
+  /** The refusal of the whole table; undefined where there was none. */
   readonly refusal: ServiceError | undefined;
-  /** The status of a refusal that an earlier run had; this run has requested nothing. */
+  /** The HTTP status of a refusal that an earlier run received, because of which this run requested nothing. */
   readonly remembered: number | undefined;
 }
 
 /**
- * Reports the tables that the service refuses. A table that it has never offered to the key is no failure, as long as it
- * offers another table: the refusal is remembered, so that the runs of the next days do not request the table again. A
- * table that was offered before, or a refusal of all tables, is a failure: the lake lacks what it should have.
+ * Reports the tables that the service refuses. If the service has never offered a table to the key but offers another
+ * one, this is not a failure: the refusal is remembered, so that runs of the next days do not request the table again.
+ * If the table was offered before, or all tables are refused, it is a failure, because the lake then lacks data.
  */
 export function reportRefusals(run: Run, outcomes: readonly TableOutcome[]): void {
   const { limits } = run.context;
@@ -37,7 +37,7 @@ export function reportRefusals(run: Run, outcomes: readonly TableOutcome[]): voi
       run.log.notOffered(name, refusal.message);
       if (isOneAnswered) limits.learnedRefusal(name, refusal.status);
     } else if (refusal?.status === 404 && isNew) {
-      // Also where a response came in addition to the refusal: the rest of the table was not requested.
+      // This is also a failure if a response was received before the refusal: the rest of the table was not requested.
       run.log.failure({ dataset: name, request: name, reason: refusal.message, symbols });
     }
   }

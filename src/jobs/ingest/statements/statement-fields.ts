@@ -2,7 +2,7 @@ import type { Issue } from "../../../core/issue.js";
 import type { Column, ColumnType, TableSchema } from "../../../schema/column.js";
 import type { StatementRecord } from "../../../wire/resources.js";
 
-/** Columns that say which statement a row is of. */
+/** Columns that identify the statement of a row. */
 const IDENTITY: readonly Column[] = [
   { name: "symbol", type: "string", doc: "" },
   { name: "period_end", type: "date", doc: "" },
@@ -11,7 +11,7 @@ const IDENTITY: readonly Column[] = [
   { name: "line", type: "int64", doc: "" },
 ];
 
-/** Columns that the lake fills itself; a field of the same name means something else and is left out. */
+/** Columns that the lake fills itself. A delivered field with such a name has another meaning and is left out. */
 const OWN = new Set([...IDENTITY.map(({ name }) => name), "first_seen_at", "region"]);
 
 /** A field name that can be a column name. */
@@ -36,7 +36,7 @@ export class StatementFields {
     for (const { name, type } of columns) this.#know(name, type);
   }
 
-  /** The columns collected so far. */
+  /** The columns that were collected so far. */
   get columns(): Column[] {
     return [
       ...IDENTITY,
@@ -47,10 +47,10 @@ export class StatementFields {
   }
 
   /**
-   * A record as a row of the table. Left out are fields whose name cannot be a column's, and lists and objects of
-   * fields that the table does not have; of fields that differ only in case, the first is used.
+   * A record as a row of the table. Fields whose name cannot be a column name are left out, as are lists and objects in
+   * fields that the table does not have. Of fields whose names differ only in case, the first one is used.
    *
-   * @returns an issue instead where a field's value does not have the type of its column.
+   * @returns an issue instead where the value of a field does not have the type of its column.
    */
   rowOf(symbol: string, record: StatementRecord): { row: Record<string, unknown> } | { issue: Issue } {
     const { period_end, announce_date, ...others } = record;

@@ -6,13 +6,13 @@ import type { Page } from "../../../plan/absence/older-bars.js";
 
 import type { GoneBars } from "../../ledger/recent-windows.js";
 
-/** Why a symbol that has bars has none in a session. */
+/** Why a symbol with bars has no bar in a session. */
 export type SessionReason = AbsenceReason | "no_bar";
 
 /** Bars of one symbol and window that were set aside. */
 export interface SetAsideBars {
   readonly symbol: string;
-  /** Epoch milliseconds, the end exclusive; undefined for a snapshot. */
+  /** Epoch milliseconds, end exclusive; undefined for a snapshot. */
   readonly window: TimeRange | undefined;
   /** Undefined where the number is not known. */
   readonly bars: number | undefined;
@@ -25,7 +25,7 @@ export interface AbsentSessions {
   readonly sessions: number;
 }
 
-/** A window without a bar of a symbol and without an explanation. */
+/** A window in which a symbol has no bar, without an explanation. */
 export interface UnexplainedWindow extends TimeRange {
   readonly symbol: string;
 }
@@ -34,19 +34,19 @@ export interface UnexplainedWindow extends TimeRange {
 export interface TableCompleteness {
   readonly dataset: string;
   /**
-   * Requested symbols, their sessions by the calendar (a symbol has one per trading day), and the start of the earliest
-   * requested window in epoch milliseconds; undefined where nothing was requested.
+   * Requested symbols, their sessions by the calendar (one for each symbol and trading day), and the start of the
+   * earliest requested window in epoch milliseconds; undefined where nothing was requested.
    */
   readonly asked: {
     readonly symbols: number;
     readonly sessions: number;
     readonly start?: number | undefined;
   };
-  /** Bars that were received and are good. */
+  /** Number of received bars that break no rule. */
   readonly received: { readonly bars: number };
   /** Explained sessions without a bar, largest number first. */
   readonly absent: readonly AbsentSessions[];
-  /** Windows without an explanation, as far as this run or an earlier one requested them. */
+  /** Windows without an explanation, from requests of this run or an earlier one. */
   readonly unexplained: readonly UnexplainedWindow[];
   readonly setAside: readonly SetAsideBars[];
   /** Bars of recent days that the lake has and the service no longer has. */
@@ -76,7 +76,7 @@ export class Completeness {
    * Counts a request.
    *
    * @param sessions number of sessions of all the symbols together.
-   * @param start of its window, epoch milliseconds.
+   * @param start the start of its window, in epoch milliseconds.
    */
   asked(dataset: string, symbols: readonly string[], sessions: number, start: number): void {
     const tally = this.#of(dataset);
@@ -121,7 +121,7 @@ export class Completeness {
     this.#of(dataset).withdrawn.push(bars);
   }
 
-  /** Whether bars of a symbol and window were set aside, as far as this run knows. */
+  /** Whether bars of a symbol and window were set aside in this run. */
   hasSetAside(dataset: string, symbol: string, { start, end }: TimeRange): boolean {
     return this.#of(dataset).setAside.some(
       (one) =>

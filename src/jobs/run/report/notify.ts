@@ -12,7 +12,7 @@ const BAD_ENDS = new Set<RunStatus>(["partial", "refused", "failed"]);
 const MOST_FAILURES = 10;
 const TIMEOUT_MS = 10_000;
 
-/** The JSON body of a webhook request. `text` is a sentence for people, as chat services show it. */
+/** The JSON body of a webhook request. `text` is a sentence for people, which chat services show. */
 export interface Notice {
   readonly text: string;
   readonly pipeline: string;
@@ -24,7 +24,7 @@ export interface Notice {
   readonly stopped: string | null;
   readonly requests: RunOutcome["requests"];
   readonly rows: number;
-  /** The first failures. */
+  /** The first of the failures. */
   readonly failures: readonly {
     readonly request: string;
     readonly reason: string;
@@ -36,7 +36,7 @@ export interface Notice {
 }
 
 /**
- * The notice of a run: if its result is in `on`, or if it is complete and the previous run was not.
+ * The notice about a run, if its result is in `on`, or if it is complete and the previous run was not; else undefined.
  */
 export function noticeOf(
   outcome: RunOutcome,
@@ -85,7 +85,7 @@ export interface SendOptions {
   readonly signal?: AbortSignal | undefined;
   /** How often a notice that was not accepted is sent again. @default 3 */
   readonly retries?: number;
-  /** Wait before the first retry, in milliseconds; it doubles. @default 1000 */
+  /** Wait before the first retry, in milliseconds; each further wait is twice as long. @default 1000 */
   readonly backoffMs?: number;
   /** Longest wait for a response, in milliseconds. @default 10000 */
   readonly timeoutMs?: number;
@@ -119,7 +119,7 @@ export async function sendNotice(
   }
 }
 
-/** The webhook's response says that it did not accept the notice. */
+/** The error where the webhook's response shows that it did not accept the notice. */
 class NotTaken extends TransportError {
   readonly status: number;
 
@@ -144,7 +144,7 @@ async function post(
     () => {},
   );
   try {
-    // Loaded here, because few runs notify.
+    // Loaded on demand, because few runs send notices.
     const { request } = (await import("undici")).default;
     const { statusCode, body } = await request(webhook, {
       method: "POST",

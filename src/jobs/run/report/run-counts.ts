@@ -1,6 +1,4 @@
-/*
- * What is counted of one run: types alone, shared by the history of runs and the page of the workspace.
- */
+/* Counts of one run. This file contains only types, which the history of runs and the page of the workspace share. */
 
 /** The requests of a run for one subject, with one result. */
 export interface RequestCount {
@@ -17,6 +15,6 @@ export interface RejectCount {
   readonly dataset: string;
   readonly rule: string;
   readonly rows: number;
-  /** The reason of one of them. */
+  /** The reason of one of these rows, as an example. */
   readonly example: string;
 }

@@ -33,12 +33,12 @@ export interface RunRow {
   readonly options: string;
 }
 
-/** What the ledger and the rejects say about one run. */
+/** What the ledger and the rejects contain about one run. */
 export interface RunDetails {
   readonly run: RunRow;
   /** Requests by subject and result. */
   readonly requests: readonly RequestCount[];
-  /** What was refused or failed, by reason; most symbols first. */
+  /** Refused and failed requests by reason, the reason with the most symbols first. */
   readonly failures: readonly {
     readonly status: string;
     readonly http_status: number | null;
@@ -64,7 +64,7 @@ export interface RunDetails {
 
 /** The last run of a pipeline; times in epoch milliseconds. */
 export interface LastRun {
-  /** `interrupted` where every run was. */
+  /** `interrupted` where all runs were interrupted. */
   readonly status: RunStatus;
   readonly startedAt: number;
   readonly finishedAt: number;
@@ -146,11 +146,7 @@ async function findRun(reader: Session, prefix: string): Promise<RunRow> {
   );
 }
 
-/**
- * The last run of each pipeline, by its name. An interrupted run counts only where there is no other.
- *
- * @param options the caller's options in addition to the pipeline: runs with other options do not count.
- */
+/** The last run of each pipeline, by name. An interrupted run counts only if there is no other run. */
 export async function lastRuns(lake: Lake, options: object = {}): Promise<Map<string, LastRun>> {
   const snapshot = await lake.snapshot(RUNS);
   const rows = await withSmallSession(async (session) => {

@@ -13,7 +13,7 @@ export interface RunList extends KnownList {
   readonly isNew: boolean;
 }
 
-/** What a run reads of the lake. */
+/** The parts of a run that are needed to read the lists. */
 interface RunParts {
   readonly session: Session;
   readonly lake: Lake;
@@ -21,7 +21,7 @@ interface RunParts {
   readonly startedAt: number;
 }
 
-/** The demand of a run, as far as it says where the symbols come from. */
+/** The part of a run's demand that decides where the symbols come from. */
 interface Demand {
   readonly symbols?: readonly string[] | undefined;
   readonly universes?: readonly string[] | undefined;
@@ -31,8 +31,8 @@ interface Demand {
 
 /**
  * The lists that a run's symbols come from: all lists for reference data, the chosen universes, or the instruments of
- * the regions. None for named symbols, for gaps of earlier requests, and for universes that the service is asked for by
- * their name.
+ * the regions. There are none for named symbols, for gaps of earlier requests, and for universes that are requested as
+ * a whole.
  */
 export async function runLists(run: RunParts, pipeline: Pipeline, demand: Demand): Promise<RunList[]> {
   const found: KnownList[] = [];

@@ -2,7 +2,7 @@ import { BarlakeError, messageOf } from "../../../core/errors.js";
 import { type Clock, ticksOf } from "../../../core/time.js";
 import type { RunReport } from "../run-pipeline.js";
 
-/** How a run ended, for monitoring; also for a run that could not begin. */
+/** How a run ended, for monitoring. It also exists for a run that could not begin. */
 export interface RunOutcome
   extends Pick<
     RunReport,
@@ -32,7 +32,7 @@ export async function settleRun(
 ): Promise<SettledRun> {
   const startedAt = clock.now();
   const startedTicks = ticksOf(clock);
-  // The clock may be set during the run, so the end is the start plus the measured duration.
+  // The clock may be set during the run, so the end is computed from the start and the measured duration.
   const finishedAt = (): number => startedAt + Math.round(ticksOf(clock) - startedTicks);
   try {
     const report = await run();
@@ -42,7 +42,7 @@ export async function settleRun(
     const outcome: RunOutcome = {
       pipeline,
       runId: undefined,
-      // A wait of the run, such as that for a key, was ended from outside.
+      // A wait of the run, for example for a key, was ended from outside.
       status: error instanceof Error && error.name === "AbortError" ? "interrupted" : "failed",
       stopped: hint === undefined ? messageOf(error) : `${messageOf(error)}; ${hint}`,
       requests: { planned: 0, sent: 0, answered: 0, empty: 0, refused: 0, failed: 0 },

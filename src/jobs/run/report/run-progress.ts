@@ -15,7 +15,7 @@ export interface Progress {
   /** Rows and bytes received so far. */
   readonly rows: number;
   readonly bytes: number;
-  /** By table, in the order in which they began. */
+  /** The progress by table, in the order in which the tables began. */
   readonly tables: readonly TableProgress[];
   /** The quota state of the endpoint group of the last request. */
   readonly quota?: QuotaState | undefined;
@@ -42,18 +42,18 @@ export class RunProgress {
     this.#report = report;
   }
 
-  /** Requests that the run plans to send, or has sent. */
+  /** The number of requests that the run has sent or plans to send. */
   get planned(): number {
     return this.#sum("planned");
   }
 
-  /** Adds to the requests that are to be sent for a table. */
+  /** Adds to the number of requests planned for a table. */
   plan(table: string, count: number): void {
     this.#of(table).planned += count;
     this.#changed();
   }
 
-  /** Sets how many requests are still to be sent for a table. */
+  /** Sets the number of requests that are still to be sent for a table. */
   replan(table: string, left: number): void {
     const counts = this.#of(table);
     counts.planned = counts.sent + left;
@@ -65,7 +65,7 @@ export class RunProgress {
     this.#changed();
   }
 
-  /** @param quota gives the state of the requested endpoint group. */
+  /** Counts a request that is sent. @param quota returns the state of its endpoint group. */
   sent(table: string, quota: () => QuotaState): void {
     const counts = this.#of(table);
     counts.sent += 1;

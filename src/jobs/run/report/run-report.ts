@@ -20,20 +20,21 @@ export interface RunReport {
   readonly bytes: number;
   readonly durationMs: number;
   /**
-   * By how many milliseconds the machine's clock was set during the run, below 0 for back; undefined: it was not set.
+   * By how many milliseconds the machine's clock was set during the run, negative for a step back; undefined where it
+   * was not set.
    */
   readonly clockShiftMs: number | undefined;
   /**
-   * By how many milliseconds this machine's clock is ahead of the service's; everything after the service's time was
-   * left to later runs. Undefined: it is not ahead.
+   * By how many milliseconds this machine's clock is ahead of the service's clock. Data after the service's time was
+   * left to later runs. Undefined where the clock is not ahead.
    */
   readonly clockAheadMs: number | undefined;
   readonly landed: readonly LandReport[];
   /** Changes of reference data and statements since the earlier snapshots. */
   readonly changes: readonly ReferenceChange[];
   /**
-   * The lists that the run's symbols come from, and since when the lake knows them: what left a list before that is not
-   * in the lake. Empty where symbols were named, or only gaps were filled.
+   * The lists that the run's symbols come from, and since when the lake knows each list. Symbols that left a list
+   * before are not in the lake. Empty where symbols were named, or only gaps were filled.
    */
   readonly lists: readonly RunList[];
   readonly rejected: readonly RejectCount[];
@@ -42,16 +43,19 @@ export interface RunReport {
   readonly symbols: readonly Returned[];
   /** For each table of bars: the requested sessions, and those that are absent, unexplained or set aside. */
   readonly completeness: readonly TableCompleteness[];
-  /** Datasets that the service does not offer to the key while it offers others like them, and why: no failures. */
+  /**
+   * Datasets that the service does not offer to the key, although it offers similar ones, with the reason. They are not
+   * failures.
+   */
   readonly notOffered: readonly { readonly dataset: string; readonly reason: string }[];
-  /** Why the run stopped before its end; undefined if it did not. */
+  /** Why the run stopped before its end; undefined where it did not stop early. */
   readonly stopped: string | undefined;
 }
 
 /**
  * The report of a run.
  *
- * @param planned requests that the run has sent, or planned to send.
+ * @param planned number of requests that the run has sent, or planned to send.
  * @param failed the error that ended the run, if any.
  */
 export function reportOf(
@@ -99,7 +103,7 @@ function statusOf(facts: RunFacts, failed: unknown, isInterrupted: boolean): Run
   return refused > facts.healed || facts.forbidden.size > 0 ? "refused" : "failed";
 }
 
-/** Why datasets were left out, where the key does not permit them. */
+/** The reasons why datasets were left out because the key does not permit them. */
 function refusals({ forbidden }: RunFacts): string | undefined {
   if (forbidden.size === 0) return undefined;
   return [...forbidden].map(([dataset, reason]) => `${dataset}: ${reason}`).join("; ");
@@ -110,7 +114,7 @@ function reasonOf(error: unknown): string {
   return hint === undefined ? messageOf(error) : `${messageOf(error)}; ${hint}`;
 }
 
-/** One line per table, however many landings it took. */
+/** One report for each table, with the totals of its landings. */
 function totals(landed: readonly LandReport[]): LandReport[] {
   const tables = new Map<string, LandReport>();
   for (const one of landed) {

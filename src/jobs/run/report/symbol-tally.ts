@@ -3,18 +3,18 @@ export interface Returned {
   readonly dataset: string;
   readonly requested: number;
   readonly returned: number;
-  /** The first symbols of which nothing was returned. */
+  /** The first of the symbols for which nothing was returned. */
   readonly missing: readonly string[];
 }
 
 /** Most missing symbols that are named. */
 const NAMED = 10;
 
-/** Counts requested and returned symbols, by dataset; a symbol that came in any window was returned. */
+/** Counts requested and returned symbols, by dataset. A symbol counts as returned if any response had it. */
 export class SymbolTally {
   readonly #datasets = new Map<string, { requested: Set<string>; returned: Set<string> }>();
 
-  /** Counts a request. @param absent those of its symbols that the response lacked; all of them, where it failed. */
+  /** Counts a request. @param absent its symbols that the response lacked; all of them where the request failed. */
   note(dataset: string, symbols: readonly string[], absent: ReadonlySet<string>): void {
     const tally = this.#datasets.get(dataset) ?? { requested: new Set(), returned: new Set() };
     this.#datasets.set(dataset, tally);
@@ -24,7 +24,7 @@ export class SymbolTally {
     }
   }
 
-  /** Forgets what was requested of a dataset. */
+  /** Removes all counts of a dataset. */
   forget(dataset: string): void {
     this.#datasets.delete(dataset);
   }

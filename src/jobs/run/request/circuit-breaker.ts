@@ -2,12 +2,14 @@ import type { Clock } from "../../../core/time.js";
 
 /** Consecutive failures after which requests pause. */
 const MAX_FAILURES_IN_A_ROW = 5;
-/** The first pause; each further one is twice as long. */
+/** Length of the first pause, in milliseconds. Each further pause is twice as long. */
 const FIRST_PAUSE_MS = 30_000;
-/** Pauses without a response in between, after which the run stops. */
+/** Number of pauses without a response in between, after which the run stops. */
 const MAX_PAUSES = 2;
 
-/** Stops a run from sending requests to a service that does not respond: it pauses, and in the end it stops. */
+/**
+ * Prevents a run from sending requests to a service that does not respond: requests pause, and finally the run stops.
+ */
 export class CircuitBreaker {
   readonly #clock: Clock;
   #failures = 0;
@@ -30,7 +32,7 @@ export class CircuitBreaker {
     this.#pauses = 0;
   }
 
-  /** Records a failure. @returns the reason to stop, after one failure too many. */
+  /** Records a failure. @returns the reason to stop the run, if there were too many failures; else undefined. */
   failed(reason: string): string | undefined {
     this.#failures += 1;
     if (this.#failures % MAX_FAILURES_IN_A_ROW !== 0) return undefined;

@@ -5,10 +5,10 @@ import { leavesHole } from "../../ledger/ledger-windows.js";
 import { landOptions, type RunContext } from "../run-context.js";
 import { type Asked, type LedgerEntry, type Purpose, settledRecord } from "./request-records.js";
 
-/** The entries of a run for the ledger, from the end of a request until the rows of its response have landed. */
+/** The entries of a run for the ledger, stored from the end of a request until the rows of its response have landed. */
 export class PendingLedger {
   readonly #context: RunContext;
-  /** The versions of the ledger that this run made, and whether a record of them leaves a hole. */
+  /** The versions of the ledger that this run made, and whether one of their records leaves a hole. */
   readonly #ownVersions = new Map<number, boolean>();
   #entries: LedgerEntry[] = [];
   #lastRequest = 0;
@@ -17,7 +17,7 @@ export class PendingLedger {
     this.#context = context;
   }
 
-  /** The request that is about to be sent, or is counted as sent; its id is new. */
+  /** A request with a new id, which is about to be sent or counts as sent. */
   newRequest({ method, path }: Endpoint, purpose: Purpose): Asked {
     const { runId, pipeline, marketClock } = this.#context;
     const requestId = String(++this.#lastRequest).padStart(6, "0");
@@ -25,13 +25,13 @@ export class PendingLedger {
     return { runId, pipeline, requestId, endpoint, askedAt: marketClock.now(), attempts: 0, ...purpose };
   }
 
-  /** Adds an entry; the next {@link land} lands it. */
+  /** Adds an entry, which the next {@link land} lands. */
   enter(entry: LedgerEntry): void {
     this.#entries.push(entry);
   }
 
   /**
-   * Records a window without its own request: other responses have shown its result.
+   * Records a window without a separate request, because other responses have shown its result.
    *
    * @param reason why the symbols are absent in it; undefined where they have bars after it.
    */
@@ -42,7 +42,7 @@ export class PendingLedger {
     this.enter({ records: [settledRecord(this.newRequest(endpoint, purpose), reason)], issues: [] });
   }
 
-  /** Lands the entries: after the data that they describe. */
+  /** Lands the entries. Call it after the data that they describe has landed. */
   async land(): Promise<void> {
     const { session, lake, rejects } = this.#context;
     const entries = this.#entries;

@@ -5,31 +5,31 @@ import type { TimeRange } from "../../../core/time.js";
 import type { AbsenceReason } from "../../../plan/absence/absence.js";
 import type { RequestRecord } from "../../ledger/ledger.js";
 
-/** The subject of a request, as the ledger needs it. */
+/** What a request is for, with the facts that the ledger needs. */
 export interface Purpose {
   readonly dataset: string;
   readonly symbols: readonly string[];
   readonly window?: TimeRange | undefined;
   /** End of the final bars at the time of the request (epoch ms). */
   readonly finalEnd?: number | undefined;
-  /** Most bars that may come. @default few */
+  /** Most bars that the response may have. @default few */
   readonly bars?: number | undefined;
 }
 
-/** The ledger's facts of a decoded response. */
+/** Facts for the ledger about a decoded response. */
 export interface Received {
   readonly rows: number;
   readonly rejected: number;
   readonly bytes: number;
   readonly absent: readonly string[];
   readonly issues: readonly Issue[];
-  /** The part of the purpose with a full response; the rest still needs a request. @default all */
+  /** The parts of the purpose with a full response. The rest still needs a request. @default all */
   readonly parts?: readonly Pick<Purpose, "symbols" | "window">[];
-  /** The requested part of the purpose that is missing or incomplete in the lake. @default nothing */
+  /** The requested parts that are missing or incomplete in the lake. @default none */
   readonly holes?: readonly AbsentPart[];
 }
 
-/** Symbols that have no bar in a window, or lack some, and why. */
+/** Symbols that have no bar in a window, or lack some, with the reason. */
 export interface AbsentPart extends Pick<Purpose, "symbols" | "window"> {
   readonly reason: AbsenceReason;
 }
@@ -42,11 +42,11 @@ export interface Asked extends Purpose {
   readonly endpoint: string;
   /** Epoch milliseconds. */
   readonly askedAt: number;
-  /** How often it was sent. */
+  /** How many times it was sent. */
   attempts: number;
 }
 
-/** A request that was refused or failed, or something else that makes a run partial. */
+/** A request that was refused or failed, or another event that makes a run partial. */
 export interface Failure {
   /** Undefined where the failure is not about one table. */
   readonly dataset: string | undefined;
@@ -56,7 +56,7 @@ export interface Failure {
   readonly symbols: number;
 }
 
-/** A response, and the records that the ledger and the rejects receive once its rows have landed. */
+/** A response, with the records that the ledger and the rejects receive after its rows have landed. */
 export interface PendingResponse<T> {
   readonly value: T;
   readonly requestId: string;
@@ -72,12 +72,12 @@ export interface LedgerEntry {
   readonly issues: readonly Issue[];
 }
 
-/** Faults of the service or of the connection: they end a request, but not the run. */
+/** Faults of the service or of the connection. They end a request, but not the run. */
 export type ServiceFault = ServiceError | TransportError | WireError;
 
 /**
- * The ledger's rows of a response: one for each part with a full response, and one for each hole. The first row has the
- * cost; a response that settles nothing has a row without symbols.
+ * The rows of the ledger for a response: one for each part with a full response, and one for each hole. The first row
+ * states the cost. A response that settles nothing has one row without symbols.
  */
 export function responseRecords(asked: Asked, received: Received, durationMs: number): RequestRecord[] {
   const { rows, rejected, bytes } = received;
@@ -101,10 +101,10 @@ export function responseRecords(asked: Asked, received: Received, durationMs: nu
 }
 
 /**
- * A ledger entry in which the parts of a request about some symbols have failed, although their rows land: the next run
+ * A ledger entry in which requests for some symbols count as failed although their rows land, so that the next run
  * requests them again.
  *
- * @param reasons by symbol; "" is the key of a request that names none.
+ * @param reasons by symbol; "" is the key of a request that names no symbols.
  */
 export function withFailed(entry: LedgerEntry, reasons: ReadonlyMap<string, string>): LedgerEntry {
   const [record] = entry.records;
@@ -122,9 +122,7 @@ export function withFailed(entry: LedgerEntry, reasons: ReadonlyMap<string, stri
 }
 
 /**
- * The ledger's row of a window without its own request: other responses have shown that it is empty.
- *
- * @param reason why the symbols are absent; undefined where they have bars after the window.
+ * The row of the ledger for a window without a separate request, because other responses have shown that it is empty.
  */
 export function settledRecord(asked: Asked, reason: AbsenceReason | undefined): RequestRecord {
   const nothing = { rows: 0, rejected: 0, bytes: 0, durationMs: 0 };
@@ -132,7 +130,7 @@ export function settledRecord(asked: Asked, reason: AbsenceReason | undefined): 
   return { ...asked, ...nothing, absent, reason, status: "answered" };
 }
 
-/** The ledger's row of a request that was refused or failed. */
+/** The row of the ledger for a request that was refused or failed. */
 export function failedRecord(
   asked: Asked,
   fault: ServiceFault,

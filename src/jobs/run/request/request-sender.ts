@@ -19,7 +19,7 @@ import {
   type ServiceFault,
 } from "./request-records.js";
 
-/** Sends the requests of a run, until the run must send no more. */
+/** Sends the requests of a run, until the run may send no more. */
 export class RequestSender {
   readonly #context: RunContext;
   readonly #log: RunLog;
@@ -27,7 +27,7 @@ export class RequestSender {
   readonly #progress: RunProgress;
   /** Aborts once an error ends the run. */
   readonly #failed = new AbortController();
-  /** Aborts requests that wait to be sent, no later than the run's signal. */
+  /** Aborts requests that are waiting to be sent, no later than the run's signal. */
   readonly #unsent: AbortSignal;
   readonly #breaker: CircuitBreaker;
 
@@ -40,12 +40,12 @@ export class RequestSender {
     this.#breaker = new CircuitBreaker(context.clock);
   }
 
-  /** Whether no more of a dataset should be requested: interrupted, refused, or repeated failures. */
+  /** Whether no more of a dataset may be requested, because of an interrupt, a refusal, or repeated failures. */
   isHalted(dataset: string): boolean {
     return this.#unsent.aborted || this.#log.isStopped(dataset);
   }
 
-  /** Sends no more requests, because an error ends the run; requests in flight go on. */
+  /** Sends no more requests, because an error ends the run. Requests in flight continue. */
   stop(): void {
     this.#failed.abort();
   }
@@ -54,8 +54,8 @@ export class RequestSender {
    * Sends a request. The response is in the ledger only after {@link PendingLedger.enter}, together with its rows; a
    * request that was refused or failed is recorded at once.
    *
-   * @param read reads the body of the request with an id.
-   * @param heals whether the caller sends a refused request in another way: it is then not a failure.
+   * @param read reads the body of the response; it gets the id of the request.
+   * @param heals whether the caller sends a refused request again in another way, so that the refusal is not a failure.
    * @returns undefined where the request was refused or failed.
    * @throws {LakeError} where the disk has too little space for the response: the run ends, and no paid response is
    *   lost.

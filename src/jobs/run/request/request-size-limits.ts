@@ -7,7 +7,7 @@ import { type EndpointGroup, LIMITS } from "../../../wire/endpoints.js";
 export interface ServiceFacts {
   readonly rowCap?: Readonly<Partial<Record<LandedPeriod, number>>>;
   readonly symbolsPerRequest?: Readonly<Partial<Record<EndpointGroup, number>>>;
-  /** Tables that the service does not offer to the key, with the status of the refusal. */
+  /** Tables that the service does not offer to the key, with the HTTP status of the refusal. */
   readonly refusedTables?: Readonly<Record<string, number>>;
 }
 
@@ -35,7 +35,7 @@ export class RequestSizeLimits {
     return Math.min(this.#symbols[group] ?? LIMITS.symbolsPerRequest, LIMITS.symbolsPerRequest);
   }
 
-  /** The status with which an earlier run was refused a table that the service does not offer to the key. */
+  /** The HTTP status with which an earlier run was refused a table; undefined where it was not refused. */
   refusalOf(table: string): number | undefined {
     return this.#refused[table];
   }
@@ -50,7 +50,10 @@ export class RequestSizeLimits {
     this.#onLearned({ rowCap: { [period]: rows } });
   }
 
-  /** Records that a request had too many symbols: later ones have as many as the service says, or half. */
+  /**
+   * Records that a request had too many symbols. Later requests have as many as the service states, or else half as
+   * many.
+   */
   learnedTooMany(group: EndpointGroup, refusal: Error, symbols: number): void {
     const stated = symbolLimitOf(refusal);
     const fewer = stated !== undefined && stated < symbols ? stated : Math.max(1, Math.floor(symbols / 2));

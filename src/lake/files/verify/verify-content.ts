@@ -22,7 +22,7 @@ const MISSING: FileDamage = { kind: "missing", what: "is missing" };
 
 /**
  * Compares a live file with what was written: its content with the hash in its name, or, for another program's file,
- * its size with the one in the log. DuckDB writes Parquet without checksums.
+ * its size with the one in the log. This is needed because DuckDB writes Parquet without checksums.
  *
  * @returns undefined where the file is sound.
  */
@@ -54,8 +54,8 @@ export async function damageOf(
 const TAGS = new WeakMap<Lake, TagFile>();
 
 /**
- * As {@link damageOf}, but this machine reads each file of a store once: as long as its tag is the same, so is its
- * content.
+ * As {@link damageOf}, but this machine reads each file of a store only once: while a file's tag is the same, its
+ * content is the same.
  */
 export async function damageSinceVerified(
   lake: Lake,
@@ -68,12 +68,12 @@ export async function damageSinceVerified(
   TAGS.set(lake, tags);
   const path = `${snapshot.table.name}/${file.path}`;
   try {
-    // The tag is read first: what replaces the file afterwards has another one.
+    // The tag is read first: a file that replaces this one afterwards has another tag.
     const facts = await lake.factsOf(snapshot, file);
     if (facts === undefined) return MISSING;
     if ((await tags.known()).get(path) === facts.tag) return undefined;
     const damage = await damageOf(lake, snapshot, file);
-    // Where it cannot be recorded, the file is verified again the next time.
+    // If the tag cannot be recorded, the file is verified again next time.
     if (damage === undefined) await tags.add(path, facts.tag).catch(() => {});
     return damage;
   } catch (cause) {
@@ -85,8 +85,9 @@ export async function damageSinceVerified(
 const PARALLEL = 4;
 
 /**
- * Makes sure that live files are intact before rows are compared with theirs or copied from them. Otherwise a damaged
- * key counts as a different key, and a copy of damaged rows gets a hash that matches them and seems intact for ever.
+ * Makes sure that live files are intact before staged rows are compared with their rows, or rows are copied from them.
+ * Otherwise a damaged key counts as a different key, and a copy of damaged rows gets a hash that matches them and seems
+ * intact for ever.
  *
  * @throws {LakeError} for the first file of this program that is damaged, or cannot be read; files of other programs
  *   are not checked.
@@ -110,10 +111,10 @@ export async function verifyContent(
 
 const RESTORE =
   "restore it from a backup, or run barlake repair; barlake check --deep shows what else is damaged";
-/** A file that cannot be read may be sound: it was not verified, and is not damaged by that. */
+/** A hint for a file that could not be read: it was not verified, but may be sound. */
 const READ_AGAIN = `the file may be sound: make it readable for this process, and try again; otherwise ${RESTORE}`;
 
-/** The error of a live file that was not found to be what was written. */
+/** The error for a live file that is missing, damaged or unreadable. */
 export function damageError(
   { table }: Snapshot,
   file: DataFile,
@@ -123,12 +124,12 @@ export function damageError(
   return new LakeError(`table ${table.name}: ${file.path} ${what}`, { hint, cause });
 }
 
-/** The finding about a file that could not be read while it was verified: it does not count as verified. */
+/** What is reported for a file that could not be read. Such a file does not count as verified. */
 export function unreadable(cause: unknown): FileDamage {
   return { kind: "unreadable", what: `is not readable: ${messageOf(cause)}`, cause };
 }
 
-/** Verified live files, by lake: a file never changes once it has its name. */
+/** Paths of the verified live files, by lake. A file never changes once it has its name. */
 const VERIFIED = new WeakMap<Lake, Set<string>>();
 
 /**
@@ -150,14 +151,14 @@ export async function verifyOnce(lake: Lake, snapshot: Snapshot, files: Iterable
   );
 }
 
-/** Live files whose footer was verified, by lake. */
+/** Paths of the live files whose footer was verified, by lake. */
 const FOOTERS = new WeakMap<Lake, Set<string>>();
 
 /**
- * Compares a live file's footer with the digest in the log, once in this process: for a file of which nothing else was
- * read. A file without a digest is not verified: another program, or an earlier version, wrote it.
+ * Compares a live file's footer with the digest in the log, once in this process. It is used for files of which only
+ * the footer was read. A file without a digest, from another program or an earlier version, is not verified.
  *
- * @throws {LakeError} where they differ.
+ * @throws {LakeError} where the footer differs, or the file is missing or cannot be read.
  */
 export async function verifyFooterOnce(lake: Lake, snapshot: Snapshot, file: DataFile): Promise<void> {
   const digest = file.tags?.[FOOTER_TAG];

@@ -13,8 +13,10 @@ interface LiveFile {
 }
 
 /**
- * Verifies the data files that a session's statements read, each once in this process, before a result counts as whole.
- * Parquet has no checksums: nothing marks the rows of a damaged file.
+ * Verifies the data files that a session's statements read, each once in this process, before a result counts as
+ * complete. Parquet has no checksums, so DuckDB does not notice damaged rows.
+ *
+ * @throws {LakeError} within the session's statement, for the first damaged file.
  */
 export async function verifyReads(
   session: Session,
@@ -26,7 +28,8 @@ export async function verifyReads(
     if (reads.length === 0) return;
     files ??= filesByUrl(lake, snapshots);
     const faults: unknown[] = [];
-    // All are verified, also after the first fault: rows of the others may be in memory, and are not read again.
+    // All files are verified, even after a fault: rows of the others may already be in memory, and are then not read
+    // again.
     const verifyOne = async (read: FileRead): Promise<void> => {
       const live = files?.get(read.path);
       if (live === undefined) return;
@@ -37,7 +40,7 @@ export async function verifyReads(
     };
     await pMap(reads, verifyOne, { concurrency: lake.storage.access === undefined ? 1 : 4 });
     if (faults.length === 0) return;
-    // Later statements read the damaged bytes again, so that they are verified again.
+    // Without these caches later statements read the damaged bytes from the file again, and verify them again.
     const remote = lake.storage.access === undefined ? [] : ["enable_http_metadata_cache"];
     for (const cache of ["parquet_metadata_cache", "enable_external_file_cache", ...remote])
       await session.run(`SET ${cache} = false`).catch(() => {});
@@ -46,8 +49,8 @@ export async function verifyReads(
 }
 
 /**
- * Whether more than the footer was read. A query reads the footers of many files and finds that it needs none of their
- * rows. Only reads of the footer reach up to the trailer.
+ * Whether a read covers more than the footer. A query may read the footers of many files and find that it needs none of
+ * their rows. Only a read of the footer begins after the first bytes and reaches the trailer.
  */
 function hasReadRows({ first, end }: FileRead, { size }: DataFile): boolean {
   return first < TRAILER_BYTES || end < size - TRAILER_BYTES;

@@ -7,7 +7,7 @@ import type { StoredFile } from "../../storage/storage.js";
 import { isDataFile } from "../vacuum.js";
 import { type Finding, FOREIGN, RESTORE, RESTORE_LOG } from "./finding.js";
 
-/** The result of a comparison of a table's live files with the log, without opening the files. */
+/** The result of comparing a table's live files with the log, without opening the files. */
 export interface FilesCheck {
   readonly findings: readonly Finding[];
   /** Live files that exist with the size given in the log. */
@@ -53,7 +53,7 @@ export async function checkFiles(
   return { findings, present };
 }
 
-/** Size of a file outside the lake; undefined where there is none, or none that can be reached. */
+/** The size of a file outside the lake, in bytes; undefined where it does not exist or cannot be reached. */
 async function sizeOutside(lake: Lake, snapshot: Snapshot, file: DataFile): Promise<number | undefined> {
   return (await lake.factsOf(snapshot, file).catch(() => undefined))?.size;
 }

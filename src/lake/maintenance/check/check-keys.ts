@@ -34,7 +34,7 @@ export async function checkKeys(
   return findings;
 }
 
-/** Whether a group is one file whose rows, as they were read, show that its keys are unique. */
+/** Whether a group is a single file whose rows, when they were read, showed that its keys are unique. */
 function isSettled({ key, sort }: TableSchema, group: readonly ReadFile[]): boolean {
   const [one] = group;
   if (one === undefined || group.length > 1 || !one.facts.isSorted) return false;

@@ -25,8 +25,8 @@ const RESTORE_ENTRY = "restore it from a backup; no version from there on is rea
 const DROP_CHECKPOINT = "move it away: readers then use an older one, or the log from its beginning";
 
 /**
- * Reads a table's log from version 0, or from its oldest checkpoint where the beginning is gone. Every entry must exist
- * and be readable, and every checkpoint must equal the state that the entries before it give.
+ * Reads a table's log from version 0, or from its oldest checkpoint where the first commits were deleted. Every entry
+ * must exist and be readable, and every checkpoint must equal the state that the entries before it give.
  */
 export async function checkLog(storage: Storage, table: TableSchema): Promise<LogCheck> {
   const log = await listLog(storage, table.name);
@@ -58,7 +58,7 @@ class LogReader {
   readonly #storage: Storage;
   readonly #table: TableSchema;
   readonly #findings: Finding[] = [];
-  /** The state so far; undefined after damage, until a checkpoint gives it again. */
+  /** The state so far; undefined after damage, until a checkpoint restores it. */
   #draft: Draft | undefined;
   #isWhole = true;
 
@@ -112,7 +112,7 @@ class LogReader {
     }
   }
 
-  /** `_last_checkpoint` must name a checkpoint that exists, and no version after the log's end. */
+  /** Checks that `_last_checkpoint` names a checkpoint that exists, and no version after the log's end. */
   async lastCheckpoint({ checkpoints }: LogFiles, newest: number): Promise<void> {
     const file = lastCheckpointFile(this.#table.name);
     const hint = "delete it: other programs list the folder without it";

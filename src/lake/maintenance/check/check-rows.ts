@@ -126,7 +126,7 @@ async function checkColumns(
   return new Set(types.keys());
 }
 
-/** DuckDB's names of each column type. Old writers store times without a zone: they are UTC. */
+/** DuckDB's names of each column type. Old writers store timestamps without a zone: these are in UTC. */
 const TYPES_OF: Readonly<Record<Column["type"], readonly string[]>> = {
   string: ["VARCHAR"],
   double: ["DOUBLE"],

@@ -1,7 +1,7 @@
 import { Session } from "../../../db/session/session.js";
 import type { SessionOptions } from "../../../db/session/session-options.js";
 
-/** The session in which a check reads files: opened at its first use, and again after a damaged file. */
+/** The session in which a check reads files. It is opened at the first use, and again after a damaged file. */
 export class CheckSession implements Disposable {
   readonly #options: SessionOptions;
   #session: Session | undefined;

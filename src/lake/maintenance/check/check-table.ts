@@ -22,7 +22,7 @@ export interface CheckOptions {
   readonly signal?: AbortSignal;
   /** Called before each file is read. */
   readonly onProgress?: (progress: CheckProgress) => void;
-  /** Where files are read, shared with the checks of other tables. @default its own */
+  /** The session in which files are read, shared with the checks of other tables. @default a new session */
   readonly session?: CheckSession;
 }
 
@@ -52,15 +52,15 @@ export interface TableCheck {
 
 /**
  * Checks how a table is stored: its log from the beginning, the files of its newest version against the log and, in a
- * deep check, every row of these. It changes no table. Others may write at the same time: the check covers the version
- * that was newest when it began.
+ * deep check, every row of these files. It changes no table. Others may write at the same time: the check covers the
+ * version that was newest when it began.
  */
 export async function checkTable(
   lake: Lake,
   table: TableSchema,
   options: CheckOptions = {},
 ): Promise<TableCheck> {
-  // Listed before the log is read: a file that is committed in between is then known.
+  // Listed before the log is read, so that a file that is committed in between is a known file.
   const stored = await lake.storage.walk(table.name);
   const log = await checkLog(lake.storage, table);
   const findings = [...log.findings];
@@ -88,7 +88,10 @@ export async function checkTable(
   return { table: table.name, version: snapshot.version, files: snapshot.files.size, bytes, rows, findings };
 }
 
-/** The record is for the next checks: this check is complete without it, for example where the lake is read-only. */
+/**
+ * The finding for verification times that could not be recorded, for example because the lake is read-only. They are
+ * for later checks: this check is complete without them.
+ */
 function notRecorded({ table, version }: Snapshot, error: unknown): Finding {
   return {
     severity: "info",

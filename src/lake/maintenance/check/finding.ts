@@ -1,4 +1,7 @@
-/** `info` needs no action; with a `warning` queries are still right; with an `error` they may be wrong or fail. */
+/**
+ * `info`: nothing needs to be done. `warning`: queries still return right results. `error`: queries may return wrong
+ * results, or fail.
+ */
 export type Severity = "error" | "warning" | "info";
 
 /** The kind of a finding. */
@@ -29,7 +32,7 @@ export type FindingRule =
   | "verification_unrecorded"
   | "staged_leftover";
 
-/** Something about a lake's storage that is not as it should be. */
+/** Something in a lake's storage that is not as it should be. */
 export interface Finding {
   readonly severity: Severity;
   /** Undefined where the finding is about the whole lake. */

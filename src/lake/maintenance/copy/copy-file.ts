@@ -3,20 +3,20 @@ import { LakeError } from "../../../core/errors.js";
 import { hashInName } from "../../files/data-file.js";
 import type { LakePlaces } from "../../local/work-folder.js";
 
-/** A file that is copied. Its path, relative to the lake, is the same in both. */
+/** A file that is copied. Its path, relative to the lake, is the same in the source and in the destination. */
 export interface CopiedFile {
   readonly path: string;
   readonly size: number;
 }
 
-/** Whether a file was copied; `gone`: the source does not have it any more. */
+/** Whether a file was copied; `gone`: the source no longer has it. */
 export type CopyOutcome = "copied" | "gone";
 
 /**
- * Copies a file, and verifies it on the way: its size, and its content where the name has a hash. It is visible in the
- * destination only when it is whole. A file of the same path is replaced there: it has another size.
+ * Copies a file, and verifies it while it is copied: its size, and its content where the name has a hash. The
+ * destination shows only a complete file. A file that it already has at the path has another size, and is replaced.
  *
- * @throws {LakeError} where the source's file is not what its name says, or has another size.
+ * @throws {LakeError} where the content of the source's file does not match its name, or has another size.
  */
 export async function copyFile(
   from: LakePlaces,

@@ -8,20 +8,20 @@ import { commitFile, lastCheckpointFile } from "../../log/log-files.js";
 import { type CopiedFile, copyFile } from "./copy-file.js";
 import { planTable, type TablePlan } from "./plan-copy.js";
 
-/** The progress of a copy, in files and bytes of its data. */
+/** The progress of a copy, in data files and their bytes. */
 export interface CopyProgress {
   readonly table: string;
-  /** Files copied so far, and files to copy. */
+  /** Number of files copied so far; `total` is the number of files to copy. */
   readonly done: number;
   readonly total: number;
-  /** Bytes of these. */
+  /** Bytes copied so far; `totalBytes` is the number of bytes to copy. */
   readonly bytes: number;
   readonly totalBytes: number;
 }
 
 /** Options of a copy. */
 export interface CopyOptions {
-  /** Ends the copy; the same copy continues it later. */
+  /** Ends the copy. The same copy, started again, continues it. */
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: CopyProgress) => void;
 }
@@ -41,7 +41,7 @@ export interface CopyReport {
 /** Files that are copied at the same time. Each is on the disk of this machine while it is copied. */
 const PARALLEL = 4;
 
-/** Folders of a lake in addition to its tables, which a destination may have. The copied files in them have names. */
+/** Folders that a lake may have in addition to its tables. The two whose files are copied have a constant. */
 const REJECTS = "rejects";
 const LIMITS = "limits";
 const OWN = [REJECTS, LIMITS, "verified", "leases", "probes", "datasets", "spool", "answers", ".staging"];
@@ -50,19 +50,19 @@ const DATABASE = "lake.duckdb";
 
 /**
  * Copies a lake: every version of its tables, the files of all versions that can still be read, and the rejects. The
- * destination is empty, or has the beginning of a copy, which is continued: what is there is not sent again.
+ * destination must be empty, or have an unfinished copy, which is continued: files that it has are not copied again.
  *
  * Data files are copied before the commits that name them, and commits in their order, so that readers of the
- * destination see whole versions only. Its tables are those of one time: no version of the ledger is copied that is newer
- * than the tables that it is about. The source may be written to at the same time.
+ * destination see whole versions only. The copied tables agree with each other: the version of the ledger is never
+ * newer than the tables that it describes. Other programs may write to the source at the same time.
  *
- * @throws {UsageError} where the destination has something else; {@link LakeError} where a file of the source is damaged.
+ * @throws {UsageError} where the destination has other files; {@link LakeError} where a file of the source is damaged.
  */
 export async function copyLake(from: Lake, to: Lake, options: CopyOptions = {}): Promise<CopyReport[]> {
   if (from.location === to.location)
     throw new UsageError(`${from.location} cannot be copied to itself`, { hint: "name another destination" });
   await expectOwn(to);
-  // The ledger says what the other tables have. So its version is read first, and becomes visible last.
+  // The ledger describes the other tables. So its version is read first, and becomes visible last.
   const ledgerFirst = [REQUESTS, RUNS, ...TABLES.filter((table) => table !== REQUESTS && table !== RUNS)];
   const plans: TablePlan[] = [];
   for (const table of ledgerFirst) {
@@ -105,7 +105,8 @@ async function copyData(
     async ({ table, file }) => {
       signal?.throwIfAborted();
       const outcome = await copyFile(from, to, file, signal);
-      // A vacuum of the source deletes what only old versions have; then these cannot be read in either lake.
+      // A vacuum of the source may delete files that only old versions have. These versions then cannot be read in
+      // either lake.
       if (outcome === "gone" && plans.some(({ live }) => live.has(file.path)))
         throw new LakeError(`${from.location}/${file.path} is gone, which was there when the copy began`, {
           hint: "run the copy again: it continues",
@@ -135,7 +136,7 @@ async function copyLog(
   }
   const newest = [...plan.checkpoints.keys()].at(-1);
   if (newest === undefined || !plan.hasLastCheckpoint) return;
-  // The source's may name a newer checkpoint by now, which is not part of the copy.
+  // The source's file may name a newer checkpoint by now, which is not part of the copy.
   const text = await from.storage.readText(lastCheckpointFile(name));
   const isSame = new RegExp(`"version"\\s*:\\s*${newest}\\b`).test(text ?? "");
   if (isSame) await to.storage.put(lastCheckpointFile(name), text as string);
@@ -154,13 +155,14 @@ async function copyCommit(from: Lake, to: Lake, path: string): Promise<void> {
   });
 }
 
-/** Rejects and learned limits that the destination lacks. A run's rejects never change. */
+/** Files of rejects and of learned limits that the destination lacks. The rejects of a run never change. */
 async function filesOutsideTables(from: Lake, to: Lake): Promise<CopiedFile[]> {
   const found: CopiedFile[] = [];
   for (const folder of [REJECTS, LIMITS]) {
     const there = new Map((await to.storage.walk(folder)).map(({ path, size }) => [path, size]));
     for (const { path, size } of await from.storage.walk(folder)) {
-      // The destination's own limits may be newer. Responses that could not be read remain on their machine.
+      // The limits in the destination may be newer. Damaged responses, in a folder of the rejects, remain on their
+      // machine.
       const isKnown = folder === LIMITS ? there.has(path) : there.get(path) === size;
       if (!path.includes("/") && !isKnown) found.push({ path: `${folder}/${path}`, size });
     }

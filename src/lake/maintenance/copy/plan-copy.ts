@@ -11,17 +11,17 @@ export interface TablePlan {
   readonly table: TableSchema;
   /** The version that the destination has afterwards. */
   readonly version: number;
-  /** Data files that the destination lacks, also those that only older versions have. */
+  /** Data files that the destination lacks, including those that only older versions have. */
   readonly files: readonly CopiedFile[];
   /** Paths of the version's own data files, relative to the lake. */
   readonly live: ReadonlySet<string>;
-  /** Number of data files that it has already. */
+  /** Number of data files that the destination already has. */
   readonly present: number;
-  /** Commits that it lacks, ascending. */
+  /** Versions of the commits that the destination lacks, ascending. */
   readonly commits: readonly number[];
-  /** Files of checkpoints that it lacks, by version. */
+  /** Files of checkpoints that the destination lacks, by version. */
   readonly checkpoints: ReadonlyMap<number, readonly CopiedFile[]>;
-  /** Whether the log names its newest checkpoint. */
+  /** Whether the source's log has a file that names its newest checkpoint. */
   readonly hasLastCheckpoint: boolean;
 }
 
@@ -124,7 +124,7 @@ async function expectBeginning(
     const path = inTable(name, commitFile(name, one));
     if (sizes.get(path) !== thereSizes.get(path)) throw other(`has another version ${one}`);
   }
-  // A commit names files by chance and by their content: those of another lake are never the same.
+  // Names of data files contain a hash and random letters, so commits of two different lakes are never the same.
   for (const one of new Set([shared[0], shared.at(-1)])) {
     const texts =
       one === undefined ? [] : [from, to].map(({ storage }) => storage.readText(commitFile(name, one)));

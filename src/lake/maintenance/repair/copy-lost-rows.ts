@@ -10,11 +10,11 @@ import { readHistory } from "../../log/history.js";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";
 import type { LostFile } from "./lost-files.js";
 
-/** What was taken from a copy. */
+/** The result of taking lost rows from a copy of the lake. */
 export interface CopiedRows {
   /** How many rows landed. */
   readonly rows: number;
-  /** Why nothing was taken, although the copy has rows; undefined where its rows could be taken. */
+  /** Why no rows were taken although the copy has rows; undefined where its rows could be taken. */
   readonly refused?: string;
 }
 
@@ -38,7 +38,7 @@ export async function copyLostRows(
   for (const file of copy.files.values()) {
     if (!isSamePartition(lost.file, file)) continue;
     const damage = await damageOf(from, copy, file);
-    // The copy may have the rows: they only count as lost once it is known that it does not.
+    // The unreadable file may have the rows: they count as lost only if it is certain that the copy does not have them.
     if (damage?.kind === "unreadable") throw damageError(copy, file, damage);
     if (damage === undefined) files.push(file);
   }
@@ -59,7 +59,7 @@ export async function copyLostRows(
   return { rows: inserted };
 }
 
-/** Whether rows were withdrawn from a lake, and the log of its copy does not have that commit. */
+/** Whether rows were withdrawn from a lake by a commit that the log of its copy does not have. */
 export async function lacksWithdrawal(lake: Lake, from: Lake, table: TableSchema): Promise<boolean> {
   const withdrawals = async ({ storage }: Lake): Promise<(string | undefined)[]> =>
     (await readHistory(storage, table)).flatMap(({ operation, runId }) =>
@@ -71,7 +71,7 @@ export async function lacksWithdrawal(lake: Lake, from: Lake, table: TableSchema
   return own.some((runId) => !known.has(runId));
 }
 
-/** Whether two files are of the same partition. */
+/** Whether two files belong to the same partition. */
 export function isSamePartition(a: DataFile, b: DataFile): boolean {
   return Object.entries(a.partitionValues).every(([name, value]) => b.partitionValues[name] === value);
 }

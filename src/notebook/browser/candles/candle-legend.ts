@@ -1,13 +1,13 @@
 import { element } from "../drawing.js";
 
-/** A value of the legend: a price, the volume, or a line of the chart in its colour. */
+/** A value in the legend: a price, the volume, or a line of the chart with its colour. */
 export interface LegendEntry {
   readonly name: string;
   readonly text: string;
   readonly color?: string;
 }
 
-/** A line above a chart that names one bar and its values. It wraps, and never becomes lower again. */
+/** A line above a chart that shows one bar and its values. It may wrap; its height never decreases. */
 export class CandleLegend {
   readonly #place: HTMLElement;
   #height = 0;
@@ -16,7 +16,7 @@ export class CandleLegend {
     this.#place = element(parent, "div", "legend");
   }
 
-  /** @param when the bar's date or time. */
+  /** @param when the date or time of the bar. */
   show(when: string, entries: readonly LegendEntry[]): void {
     this.#place.replaceChildren();
     element(this.#place, "b", "when", when);

@@ -11,7 +11,7 @@ import {
   type TimeChartOptions,
 } from "lightweight-charts";
 
-/** A colour of the page's style, by the name of its custom property. */
+/** Returns a colour of the page's style, by the name of its custom property. */
 export type Colour = (name: string) => string;
 
 /** Colours of the page's style. */
@@ -20,7 +20,7 @@ export function colours(element: HTMLElement): Colour {
   return (name) => style.getPropertyValue(name).trim();
 }
 
-/** The colours of candles that rise and that fall. */
+/** The colours of rising and of falling candles. */
 export interface CandleColours {
   readonly up: string;
   readonly down: string;
@@ -47,7 +47,7 @@ export function barChartOptions(element: HTMLElement, colour: Colour): DeepParti
   };
 }
 
-/** Decimals of prices: three where all are small. */
+/** The number of decimals of prices: three where all prices are small. */
 export function decimalsOf(closes: Iterable<number | null>): number {
   let most = 0;
   for (const close of closes) most = Math.max(most, close ?? 0);
@@ -73,7 +73,7 @@ export function addCandles(
   });
 }
 
-/** Adds volume as columns at the bottom, a fifth of the height. */
+/** Adds volume as columns at the bottom, in a fifth of the height. */
 export function addVolume(chart: IChartApi): ISeriesApi<"Histogram"> {
   const bars = chart.addSeries(HistogramSeries, {
     priceScaleId: "volume",
@@ -86,7 +86,7 @@ export function addVolume(chart: IChartApi): ISeriesApi<"Histogram"> {
   return bars;
 }
 
-/** The colour of a column of volume: that of its candle, paler. */
+/** The colour of a column of volume: a paler form of the colour of its candle. */
 export function volumeColour({ up, down }: CandleColours, open: number, close: number): string {
   return `${close >= open ? up : down}66`;
 }

@@ -24,13 +24,13 @@ import { hasTimes, tickText, timeText } from "./candle-times.js";
 
 type Numbers = readonly (number | null)[];
 
-/** The bars of a chart in ascending order of time, and how they are written. */
+/** The bars of a chart in ascending order of time, with their formats. */
 interface Bars {
   readonly times: readonly UTCTimestamp[];
   readonly prices: Readonly<Record<"open" | "high" | "low" | "close", Numbers>>;
   readonly volume: Numbers;
   readonly lines: readonly { readonly name: string; readonly color: string; readonly values: Numbers }[];
-  /** Decimals of prices. */
+  /** Number of decimals of prices. */
   readonly digits: number;
 }
 
@@ -49,7 +49,7 @@ drawers().candles = (packed, figure) => {
       ...common.rightPriceScale,
       mode: packed.chart.log.includes("y") ? PriceScaleMode.Logarithmic : PriceScaleMode.Normal,
     },
-    // With its edges fixed, the labels at both ends are drawn within the chart.
+    // Fixed edges ensure that the labels at both ends are drawn within the chart.
     timeScale: {
       ...common.timeScale,
       timeVisible: hasTimes(packed),
@@ -78,8 +78,8 @@ drawers().candles = (packed, figure) => {
 };
 
 /**
- * Prints a chart as a picture, which shrinks to the width of the paper: the chart itself has the width of the screen, and
- * would run over the margin.
+ * When a page is printed, shows a picture of the chart, which shrinks to the width of the paper. The chart itself has
+ * the width of the screen, and would extend beyond the margin.
  */
 function printedAs(place: HTMLElement, take: () => HTMLCanvasElement): { end(): void } {
   let picture: HTMLCanvasElement | undefined;
@@ -125,7 +125,7 @@ function barsOf(packed: PackedChart, colour: Colour): Bars {
   };
 }
 
-/** Draws the bars. @returns the candles. */
+/** Draws the bars. @returns the series of candles. */
 function draw(
   chart: IChartApi,
   packed: PackedChart,
@@ -158,7 +158,7 @@ function draw(
   return candles;
 }
 
-/** The legend's entries for a bar: its prices, its volume, and the lines there. */
+/** The legend's entries for a bar: its prices, its volume, and the values of the lines. */
 function entriesOf({ prices, volume, lines, digits }: Bars, index: number): LegendEntry[] {
   const text = (price: number | null | undefined): string => price?.toFixed(digits) ?? "·";
   const { open, high, low, close } = prices;

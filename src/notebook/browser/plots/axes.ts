@@ -4,7 +4,7 @@ import type { Row } from "./chart-rows.js";
 import { compact, labelFor, percentText } from "./labels.js";
 import { seriesColours } from "./series-colours.js";
 
-/** The axes of two columns. @param isPercent whether those of y are percentages. */
+/** The axes of two columns. @param isPercent whether the values of y are percentages. */
 export function axes(
   packed: PackedChart,
   x: PackedColumn | undefined,
@@ -30,17 +30,17 @@ export function valueScale(packed: PackedChart, isPercent: boolean): Plot.ScaleO
   };
 }
 
-/** Lines across a chart. */
+/** Horizontal lines across a chart. */
 export function rules({ chart }: PackedChart): Plot.Markish[] {
   return chart.rule.length > 0 ? [Plot.ruleY(chart.rule, { stroke: "var(--muted)" })] : [];
 }
 
-/** The name of the colour scale, for hints. */
+/** The label of the colour scale, for hints. */
 export function named(color: PackedColumn | undefined): Plot.ScaleOptions {
   return color === undefined ? {} : { label: labelFor(color) };
 }
 
-/** A scale with the series in the order of the rows. */
+/** A scale whose series have the order of the rows. */
 export function categories(rows: readonly Row[], channel: string): Plot.ScaleOptions {
   if (channel.startsWith("var(")) return {};
   const domain = [...new Set(rows.map((row) => row[channel]))].filter((value) => value !== null) as string[];

@@ -4,7 +4,10 @@ import { type Value, valuesOf } from "../drawing.js";
 /** A row of a chart: a value for each of its channels. */
 export type Row = Record<string, Value>;
 
-/** Rows of a chart's single columns, by channel; `more` replaces the columns of its channels. */
+/**
+ * Rows of the columns of a chart, by channel, for channels with one column. `more` replaces the columns of its
+ * channels.
+ */
 export function rowsOf({ channels }: PackedChart, more: Readonly<Record<string, PackedColumn>> = {}): Row[] {
   const columns = Object.entries({
     ...Object.fromEntries(

@@ -2,12 +2,12 @@ import type { PackedChart } from "../../page/pack-charts.js";
 import type { Value } from "../drawing.js";
 import { labelOf } from "./labels.js";
 
-/** The chart channel of each of a mark's channels. */
+/** For each channel of a mark, the channel of the chart. */
 type Drawn = Readonly<Record<string, string>>;
 
 const USUAL: Drawn = { x: "x", y: "y", fill: "color", r: "size" };
 
-/** The format of a mark's hints: dates as dates, ratios as percentages, and only values of columns. */
+/** The format of a mark's hints: dates as dates, ratios as percentages, and only values that come from columns. */
 export function hintFormat(
   { channels }: PackedChart,
   drawn: Drawn = USUAL,

@@ -2,7 +2,7 @@ import type * as Plot from "@observablehq/plot";
 import type { PackedColumn } from "../../page/pack-charts.js";
 import { spaced, type Value } from "../drawing.js";
 
-/** As many labels as fit into the width. */
+/** A scale with as many of the labels as fit into the width. */
 export function thinned(labels: readonly string[], width: number): Plot.ScaleOptions {
   const longest = Math.max(...labels.map((label) => label.length), 1);
   const most = Math.max(2, Math.floor((width - 80) / (longest * 7 + 14)));
@@ -10,7 +10,7 @@ export function thinned(labels: readonly string[], width: number): Plot.ScaleOpt
   return step > 1 ? { ticks: labels.filter((_, index) => index % step === 0) } : {};
 }
 
-/** Width of a label in characters; Chinese ones count as two. */
+/** Width of a label in characters. Chinese characters count as two. */
 export function widthOf(label: string): number {
   return label.length + (label.match(/[\u2e80-\u9fff\uff00-\uffef]/g)?.length ?? 0);
 }
@@ -28,12 +28,14 @@ export function labelFor(column: PackedColumn | undefined): string {
   return column === undefined ? "" : spaced(column.name);
 }
 
-/** Whether a label is understood from its position, like a number or a date; then some labels may be left out. */
+/**
+ * Whether a label can be understood from its position, as numbers and dates can. Some such labels may then be left out.
+ */
 export function isOrdered(label: string): boolean {
   return /^[\d.:\s-]+$/.test(label);
 }
 
-/** Distinct labels, ascending; numbers within them are compared by value. */
+/** Distinct labels in ascending order. Numbers within them are compared by value. */
 export function inOrder(labels: readonly string[]): string[] {
   return [...new Set(labels)].sort((a, b) => ORDER.compare(a, b));
 }
@@ -52,7 +54,7 @@ export function percentText(value: number): string {
 
 const COMPACT = new Intl.NumberFormat("en-US", { notation: "compact", maximumSignificantDigits: 4 });
 
-/** A number for an axis: 12K, 3.4M. */
+/** A number in short form for an axis: 12K, 3.4M. */
 export function compact(value: number): string {
   return COMPACT.format(value);
 }

@@ -16,7 +16,7 @@ import {
   widthOf,
 } from "./labels.js";
 
-/** The options of one kind of chart, in addition to the common ones. */
+/** The options of one kind of chart, in addition to the common options. */
 type Options = Partial<Plot.PlotOptions>;
 
 drawers().plots = (packed, element) => {
@@ -28,7 +28,7 @@ drawers().plots = (packed, element) => {
     style: { background: "transparent", fontFamily: "inherit", fontSize: "12px", overflow: "visible" },
     ...optionsOf(packed, element.clientWidth),
   });
-  // The element itself is the picture, with its title as the label.
+  // For screen readers, the parent element is the picture, with its title as the label.
   plot.setAttribute("aria-hidden", "true");
   element.append(plot);
   return () => plot.remove();

@@ -3,7 +3,7 @@ import type { ServiceLogger } from "../service-logger.js";
 import { refusePath } from "./refuse-path.js";
 import { responseOf } from "./request-error.js";
 
-/** Responds to errors and unknown paths as the interface says. */
+/** Responds to errors and unknown paths with the error bodies of the interface. */
 export function addErrors(app: FastifyInstance, logger: ServiceLogger | undefined): void {
   app.setErrorHandler((error, request, reply) => {
     const { status, body, retryAfterMs, isFault } = responseOf(error, request.id);

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { methodsOf } from "../routes.js";
 import { RequestError } from "./request-error.js";
 
-/** @throws {RequestError} always: the interface does not have the path, or not with this method. */
+/** @throws {RequestError} always: the interface does not have the path, or the path does not support the method. */
 export function refusePath(request: FastifyRequest, reply: FastifyReply): never {
   const methods = methodsOf(pathOf(request));
   if (methods.length === 0) throw new RequestError("NOT_FOUND", "path is not one of the interface's");

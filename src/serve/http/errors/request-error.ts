@@ -15,12 +15,12 @@ export class RequestError extends Error {
   }
 }
 
-/** An error as the client gets it: it reveals no files, SQL or code. */
+/** An error as the client receives it. It reveals no files, SQL or code. */
 export interface ErrorResponse {
   readonly status: number;
   readonly body: ErrorBody;
   readonly retryAfterMs: number | undefined;
-  /** Whether the fault is the service's; then its cause is logged. */
+  /** Whether the service caused the error; its cause is then logged. */
   readonly isFault: boolean;
 }
 

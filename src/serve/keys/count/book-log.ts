@@ -3,13 +3,13 @@ import { type Clock, ticksOf } from "../../../core/time.js";
 import type { Storage } from "../../../lake/storage/storage.js";
 import { EMPTY_BOOK, type PermitBook, parseBook } from "./permit-book.js";
 
-/** What the log needs of a storage. */
+/** The methods of a storage that the log needs. */
 export type BookStore = Pick<Storage, "list" | "readText" | "putIfAbsent" | "delete">;
 
 const FOLDER = "permits";
-/** Versions that are not deleted: so many changes cannot happen between two requests of one change. */
+/** Number of versions that are not deleted. No change sees this many newer versions between two of its requests. */
 const RETAINED = 200;
-/** A change that took longer than this is compared with the existing versions. */
+/** A change that took longer than this, in milliseconds, is checked against the existing versions. */
 const SLOW_MS = 5000;
 
 /** A version of the book. */
@@ -19,8 +19,8 @@ export interface BookVersion {
 }
 
 /**
- * The versions of a permit book, numbered files of which each is created once: of the processes that change the same
- * version one succeeds, and the others read again. It is a class because it caches the newest version.
+ * The versions of a permit book: numbered files that are each created once. Of several processes that make the same
+ * version, one succeeds, and the others read the book again. It is a class because it caches the newest version.
  */
 export class BookLog {
   readonly #store: BookStore;
@@ -33,27 +33,27 @@ export class BookLog {
     this.#clock = clock;
   }
 
-  /** Reads the newest version. @throws {UsageError} where it is no book. */
+  /** Reads the newest version. @throws {UsageError} where the file is not a book. */
   async newest(): Promise<BookVersion> {
     for (;;) {
       this.#readAt = this.#reading();
       const version = await this.#newestNumber(this.#known.version);
       if (version <= this.#known.version) return this.#known;
       const text = await this.#store.readText(pathOf(version));
-      // It was replaced by many newer ones, and deleted.
+      // The version was deleted, because many newer ones exist.
       if (text === undefined) continue;
       this.#known = { version, book: bookIn(text, pathOf(version)) };
       return this.#known;
     }
   }
 
-  /** Adds a version after the one that was read last. @returns false where another process was first. */
+  /** Adds a version after the one that was read last. @returns false where another process added a version first. */
   async append(book: PermitBook): Promise<boolean> {
     const version = this.#known.version + 1;
     if (!(await this.#store.putIfAbsent(pathOf(version), `${JSON.stringify(book)}\n`))) return false;
     const { ticks, now } = this.#reading();
     const tookMs = Math.max(ticks - this.#readAt.ticks, now - this.#readAt.now);
-    // Old versions are deleted, so a number that is free may be far behind the newest one.
+    // Old versions are deleted, so a free number may be far below the newest one.
     if (tookMs > SLOW_MS && (await this.#newestNumber(0)) - version >= RETAINED / 2) {
       await this.#store.delete(pathOf(version));
       return false;

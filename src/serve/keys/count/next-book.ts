@@ -13,49 +13,49 @@ import {
 } from "./permit-book.js";
 import type { PermitUses } from "./permit-uses.js";
 
-/** What a process has of a key, and needs. */
+/** The permits that a process has of a key, and those that it needs. */
 export interface OwnKey {
   readonly permits: number;
-  /** The key's requests a minute. */
+  /** The limit of the key, in requests per minute. */
   readonly limit: number;
   readonly wanted: number;
-  /** The last request, by the monotonic clock. */
+  /** Time of the last request, in milliseconds of the monotonic clock. */
   readonly askedAt: number;
   readonly uses: PermitUses;
 }
 
 export interface BookChange {
   readonly self: string;
-  /** The beat of a new version. */
+  /** The beat that a new version states for this process. */
   readonly beat: number;
   readonly isBeatDue: boolean;
-  /** Whether the process gives up everything. */
+  /** Whether the process is closing, and gives up all permits. */
   readonly isClosing: boolean;
   readonly keys: ReadonlyMap<string, OwnKey>;
-  /** Now, by the monotonic clock. */
+  /** The current time, in milliseconds of the monotonic clock. */
   readonly ticks: number;
   /** Ids of processes that have ended. */
   readonly ended: ReadonlySet<string>;
-  /** Ids of permits that have rested for long enough. */
+  /** Ids of resting permits that have rested long enough. */
   readonly rested: ReadonlySet<string>;
 }
 
-/** Permits that a process gives up. */
+/** The permits that a process gives up. */
 export interface Given {
   readonly permits: number;
-  /** The number of the first use that is not given up with them: see {@link PermitUses}. */
+  /** Uses before this number are given up with the permits: see {@link PermitUses}. */
   readonly usesUntil: number;
 }
 
 export interface NextBook {
   /** Undefined where nothing changes. */
   readonly book: PermitBook | undefined;
-  /** By the name of the key. */
+  /** Number of permits taken, by the name of the key. */
   readonly taken: ReadonlyMap<string, number>;
   readonly given: ReadonlyMap<string, Given>;
 }
 
-/** The next version of the book, as one process changes it. */
+/** The next version of the book after the changes of one process. */
 export function nextBook(book: PermitBook, change: BookChange): NextBook {
   const { self, beat, keys, ticks } = change;
   const cleaned = withoutEnded(book, change);
@@ -85,7 +85,7 @@ export function nextBook(book: PermitBook, change: BookChange): NextBook {
   return { book: { version: 1, holders, resting }, taken, given };
 }
 
-/** The permits of processes that have ended rest; permits that have rested long enough become free. */
+/** The book in which the permits of ended processes rest, and permits that have rested long enough are free. */
 function withoutEnded(book: PermitBook, { ended, rested }: BookChange): PermitBook {
   if (ended.size === 0 && rested.size === 0) return book;
   const [holders, resting] = [{ ...book.holders }, { ...book.resting }];
@@ -105,7 +105,7 @@ function toGive(book: PermitBook, name: string, key: OwnKey, change: BookChange)
   const idle = wanted > 0 ? 0 : Math.max(0, permits - permitsToRetain(used, limit));
   const outlook = outlookOf(book, change.self, name, limit);
   const isIdle = hasMovedAway(used, change.ticks - key.askedAt);
-  // Used permits rest in the book, where processes that need permits see when each becomes free.
+  // Used permits rest in the book, so that processes that need permits see when each of them becomes free.
   if (isIdle && wanted === 0 && outlook.wantedByOthers > 0) return permits;
   return Math.max(idle, permitsToGive(outlook, { permits, used, limit }));
 }
@@ -116,7 +116,7 @@ function toTake(book: PermitBook, name: string, key: OwnKey, change: BookChange)
   return permitsToTake(outlookOf(book, change.self, name, limit), { permits, wanted, limit });
 }
 
-/** A number that changes seldom: the next power of four. */
+/** The next power of four, so that the number in the book changes seldom. */
 function roughly(wanted: number): number {
   return wanted <= 0 ? 0 : 4 ** Math.ceil(Math.log(wanted) / Math.log(4));
 }

@@ -3,30 +3,34 @@ import { MINUTE_MS } from "../../../core/time.js";
 import { ownerShape } from "../../../lease/owner.js";
 
 /**
- * How the processes of a service divide the requests a minute of its keys. A permit is the right to accept one request in
- * each minute, without an end. The permits that processes have, and those that rest, are never more than the key's number.
+ * How the processes of a service share the requests per minute of its keys. A permit is the right to accept one request
+ * in every minute; it does not expire. The permits of processes and those that rest are together never more than the
+ * key's limit.
  */
 const bookShape = z.object({
   version: z.literal(1),
-  /** By the id of the process. */
+  /** The processes, by id. */
   holders: z.record(
     z.string(),
     z.object({
       owner: ownerShape,
-      /** Grows while the process lives: the clocks of machines are not compared. */
+      /** A number that grows while the process lives, because clocks of different machines cannot be compared. */
       beat: z.int(),
-      /** By the name of the key. */
+      /** The permits of the process, by the name of the key. */
       keys: z.record(
         z.string(),
         z.object({
           permits: z.int().min(0),
-          /** Further permits that the process needs now. */
+          /** Number of further permits that the process needs now. */
           wanted: z.int().min(0),
         }),
       ),
     }),
   ),
-  /** Permits that were given up and may have been used lately, each with an id: nobody has them for that time. */
+  /**
+   * Permits that were given up but may have been used recently, by an id of each group. No process may use them for
+   * `forMs` milliseconds.
+   */
   resting: z.record(
     z.string(),
     z.object({ key: z.string(), permits: z.int().positive(), forMs: z.number().positive() }),
@@ -43,19 +47,22 @@ export function parseBook(text: string): PermitBook {
   return bookShape.parse(JSON.parse(text));
 }
 
-/** What the other processes have of a key, and need. */
+/** The permits of a key from the view of one process. */
 export interface KeyOutlook {
-  /** Permits that nobody has; negative after the key's number was lowered. */
+  /** Permits that no process has; negative after the key's limit was lowered. */
   readonly free: number;
-  /** The part of the free permits that this process may take: the rest is for processes that have less than their part. */
+  /**
+   * How many of the free permits this process may take. The others are reserved for processes that have less than their
+   * fair share.
+   */
   readonly available: number;
-  /** Permits that others need now. */
+  /** Number of permits that other processes need now. */
   readonly wantedByOthers: number;
-  /** The equal part of each process that has permits or needs some. */
+  /** The fair share: the limit divided equally between the processes that have permits or need some. */
   readonly fair: number;
 }
 
-/** The permits of a key, as one process sees them. */
+/** Computes the permits of a key from the view of one process. @param limit requests per minute of the key. */
 export function outlookOf(book: PermitBook, self: string, key: string, limit: number): KeyOutlook {
   const all = Object.entries(book.holders).flatMap(([id, { keys }]) => {
     const holding = Object.hasOwn(keys, key) ? keys[key] : undefined;
@@ -75,7 +82,7 @@ export function outlookOf(book: PermitBook, self: string, key: string, limit: nu
   const wantedByOthers = others.reduce((sum, { wanted }) => sum + wanted, 0);
   return {
     free,
-    // A process below its part does not wait for others.
+    // A process below its fair share may take permits that are reserved for others.
     available: Math.max(
       0,
       own < fair ? Math.min(free, Math.max(free - promised, fair - own)) : free - promised,
@@ -85,13 +92,19 @@ export function outlookOf(book: PermitBook, self: string, key: string, limit: nu
   };
 }
 
-/** Permits that a process without competition takes at a time, so that it has those of the whole key after a few steps. */
+/**
+ * A process without competition takes this fraction of the limit at a time, so that it has the whole limit after a few
+ * steps.
+ */
 const PART = 16;
 
-/** Permits that a process takes for each request that found none, while others need some: the next ones come soon. */
+/**
+ * Permits that a process takes for each refused request, while other processes need some: more requests will follow
+ * soon.
+ */
 export const AHEAD = 4;
 
-/** How many permits a process takes. @param wanted the requests that it had to refuse, or now has. */
+/** How many permits a process takes. @param wanted number of requests that found no permit. */
 export function permitsToTake(
   { available, wantedByOthers }: KeyOutlook,
   { permits, wanted, limit }: { readonly permits: number; readonly wanted: number; readonly limit: number },
@@ -101,30 +114,31 @@ export function permitsToTake(
   return Math.min(available, wantedByOthers > 0 ? AHEAD * wanted : generous);
 }
 
-/** The most permits that a process without competition retains: a minute without a request gives all of them up. */
+/** The most permits that a process without competition retains. After a minute without a request it retains none. */
 export function permitsToRetain(used: number, limit: number): number {
   return used === 0 ? 0 : used + 2 * Math.ceil(limit / PART);
 }
 
-/** In one of twenty cases, a process with random requests at a steady rate has a pause of so many average gaps. */
+/** With random requests at a steady rate, one pause in twenty is longer than this number of average gaps. */
 const SILENT_GAPS = 3;
 const SILENT_MS = 1000;
 
 /**
- * Whether the requests of a key have moved away from a process: it has had none for several times the usual gap.
+ * Whether the requests of a key no longer come to a process: its last one is several times the usual gap ago.
  *
- * @param used requests in the last minute. @param silentMs time since the last one.
+ * @param used requests in the last minute.
+ * @param silentMs milliseconds since the last request.
  */
 export function hasMovedAway(used: number, silentMs: number): boolean {
   return silentMs >= Math.max(SILENT_MS, (SILENT_GAPS * MINUTE_MS) / used);
 }
 
-/** Part of a key's permits that a process retains for its next requests while others need permits. */
+/** A process retains one hundredth of a key's limit for its next requests while other processes need permits. */
 const RESERVE = 100;
 
 /**
- * How many permits a process gives up, because others need them or the key's number was lowered: those that it does not
- * use, and of the used ones what is above its part.
+ * How many permits a process gives up because others need them or the key's limit was lowered: the unused ones, and
+ * those used ones that exceed its fair share.
  *
  * @param used permits with which a request was accepted in the last minute.
  */

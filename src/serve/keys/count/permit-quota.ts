@@ -10,42 +10,43 @@ import { PermitUses } from "./permit-uses.js";
 
 /** How often a process that has permits reads the book, in milliseconds. */
 const READ_MS = 2000;
-/** The same while others need permits that it has, and for some time after that. */
+/** The same, in milliseconds, while others need permits that it has, and for CONTENDED_MS after that. */
 const CONTENDED_READ_MS = 500;
 const CONTENDED_MS = 10_000;
-/** Time between two beats of a process that has permits. */
+/** Time between two beats of a process that has permits, in milliseconds. */
 const BEAT_MS = 10_000;
-/** A process without a beat for this time, as another one sees it, has ended. */
+/** A process counts as ended if another process has seen no new beat of it for this time, in milliseconds. */
 const STALE_MS = 60_000;
-/** A process uses its permits for this time after a beat that succeeded. */
+/** A process uses its permits for this time after a successful beat, in milliseconds. */
 const VALID_MS = 45_000;
-/** Longest time that a request waits for permits. */
+/** Longest time that a request waits for permits, in milliseconds. */
 const PATIENCE_MS = 1000;
-/** Time before the book is read again for a key that has no free permits. */
+/** Time before the book is read again for a key that has no free permits, in milliseconds. */
 const ASK_AGAIN_MS = 500;
-/** The wait that a client gets while requests cannot be counted. */
+/** The wait that a response states while requests cannot be counted, in milliseconds. */
 const AWAY_MS = 5000;
-/** Attempts of one change, each lost to a change of another process. */
+/** Most attempts at one change, if other processes make changes first. */
 const MAX_ATTEMPTS = 20;
 
 interface Key extends OwnKey {
   permits: number;
   limit: number;
-  /** Requests that found no permit since the last change of the book. */
+  /** Number of requests that found no permit since the last change of the book. */
   wanted: number;
   askedAt: number;
-  /** Time on the monotonic clock before which the book is not read again for this key. */
+  /** Time of the monotonic clock before which the book is not read again for this key. */
   quietUntil: number;
-  /** Whether other processes have permits of this key, or gave some up lately. */
+  /** Whether other processes have permits of this key, or recently gave some up. */
   isShared: boolean;
-  /** When other processes were last seen to need permits of this key. */
+  /** When another process was last seen to need permits of this key. */
   wantedAt: number;
 }
 
 /**
  * Counts the requests of each key over all processes of a service that share a place. Each process has permits, and
- * accepts a request with one that it has not used for a minute: so no request needs the store. Processes take permits
- * that are free, and give up those that others need. In any minute no more requests are accepted than the key's number.
+ * accepts a request with a permit that it has not used for a minute, so that most requests do not need the store.
+ * Processes take free permits, and give up permits that others need. In any minute, no more requests are accepted than
+ * the key's limit.
  */
 export class PermitQuota implements RequestQuota {
   readonly #log: BookLog;
@@ -53,7 +54,7 @@ export class PermitQuota implements RequestQuota {
   readonly #onFault: (error: unknown) => void;
   readonly #id = randomUUID();
   readonly #keys = new Map<string, Key>();
-  /** When each beat of another process, and each permit that rests, was first seen. */
+  /** When each beat of another process, and each resting permit, was first seen. */
   readonly #beats = new Map<string, { readonly beat: number; readonly at: number }>();
   readonly #restsSince = new Map<string, number>();
   readonly #ending = new AbortController();
@@ -65,7 +66,7 @@ export class PermitQuota implements RequestQuota {
   #isWatching = false;
   #isFaulty = false;
 
-  /** @param onFault called when the place cannot be reached, and not again until it could be. */
+  /** @param onFault called when the store cannot be reached; not called again until it was reached in between. */
   constructor(store: BookStore, clock: Clock, onFault: (error: unknown) => void) {
     this.#log = new BookLog(store, clock);
     this.#clock = clock;
@@ -77,11 +78,11 @@ export class PermitQuota implements RequestQuota {
     return this.#accepts(key) ? 0 : this.#takeMore(key);
   }
 
-  /** Gives up all permits. Nothing is accepted afterwards. */
+  /** Gives up all permits. No request is accepted afterwards. */
   async close(): Promise<void> {
     this.#ending.abort();
     if (this.#keys.size === 0) return;
-    // Where it fails, the others find out that this process has ended.
+    // If it fails, the other processes notice later that this one has ended.
     await this.#patiently(this.#exchange());
   }
 
@@ -99,13 +100,13 @@ export class PermitQuota implements RequestQuota {
     return key;
   }
 
-  /** Accepts a request where there is a permit for it. */
+  /** Accepts a request if there is a permit for it. */
   #accepts(key: Key): boolean {
     const ticks = ticksOf(this.#clock);
     const left = key.permits - key.uses.countAt(ticks);
     if (left <= 0 || !this.#isValid || this.#ending.signal.aborted) return false;
     key.uses.add(ticks);
-    // The next permits are there before the last one is used.
+    // More permits are requested before the last one is used.
     if (left <= key.limit / 64 && ticks >= key.quietUntil) {
       key.wanted = Math.max(1, key.wanted);
       void this.#exchange();
@@ -113,7 +114,7 @@ export class PermitQuota implements RequestQuota {
     return true;
   }
 
-  /** Tries to get permits. @returns the milliseconds to wait where there is none. */
+  /** Tries to get permits. @returns the number of milliseconds to wait, if there is none. */
   async #takeMore(key: Key): Promise<number> {
     key.wanted++;
     if (ticksOf(this.#clock) >= key.quietUntil || !this.#isValid) await this.#patiently(this.#exchange());
@@ -129,7 +130,10 @@ export class PermitQuota implements RequestQuota {
     return Math.max(1, Math.ceil(key.isShared ? Math.min(ownMs, READ_MS) : ownMs));
   }
 
-  /** Waits for a change of the book, for a limited time; not at all where the change in flight already takes longer. */
+  /**
+   * Waits for a change of the book, for a limited time. It does not wait if the running change has already taken
+   * longer.
+   */
   async #patiently(change: Promise<void>): Promise<void> {
     const waitedMs = ticksOf(this.#clock) - (this.#running?.since ?? Number.POSITIVE_INFINITY);
     if (waitedMs > PATIENCE_MS) return;
@@ -138,7 +142,7 @@ export class PermitQuota implements RequestQuota {
     enough.abort();
   }
 
-  /** Changes the book once; calls during a change share the next one. It never rejects. */
+  /** Changes the book once. Calls during a change share the next change. It never rejects. */
   #exchange(): Promise<void> {
     if (this.#running === undefined) return this.#run();
     this.#queued ??= this.#running.done.then(() => {
@@ -167,7 +171,7 @@ export class PermitQuota implements RequestQuota {
     this.#forgetIdle();
   }
 
-  /** Reads the book repeatedly for as long as this process has permits or needs some. */
+  /** Reads the book repeatedly while this process has permits or needs some. */
   async #watch(): Promise<void> {
     const { signal } = this.#ending;
     this.#isWatching = true;
@@ -200,7 +204,7 @@ export class PermitQuota implements RequestQuota {
       });
       const asked = new Map([...this.#keys].map(([name, { wanted }]) => [name, wanted]));
       if (next.book === undefined) return this.#settle(asked, next.taken, ticks);
-      // Permits that are given up are no longer used, also where it is unknown whether the change was made.
+      // Permits that are given up are no longer used, even if it is unknown whether the change was made.
       for (const [name, given] of next.given) (this.#keys.get(name) as Key).permits -= given.permits;
       if (await this.#log.append(next.book)) {
         this.#beat++;
@@ -214,7 +218,7 @@ export class PermitQuota implements RequestQuota {
     throw new Error(`other processes have changed the count of requests at ${MAX_ATTEMPTS} attempts`);
   }
 
-  /** The demand was served; where there were not enough permits, the book is not read again for some time. */
+  /** Marks demands as served. If there were not enough permits, the book is not read again for some time. */
   #settle(asked: ReadonlyMap<string, number>, taken: ReadonlyMap<string, number>, ticks: number): void {
     for (const [name, wanted] of asked) {
       const key = this.#keys.get(name) as Key;
@@ -223,13 +227,13 @@ export class PermitQuota implements RequestQuota {
     }
   }
 
-  /** The book says what this process has: a change whose outcome was unknown may have been made. */
+  /** Takes over the numbers in the book: a change whose outcome was unknown may have been made. */
   #adopt({ holders, resting }: PermitBook): void {
     const ticks = ticksOf(this.#clock);
     const own = holders[this.#id];
     for (const [name, key] of this.#keys) {
       const permits = (own && Object.hasOwn(own.keys, name) ? own.keys[name]?.permits : 0) ?? 0;
-      // Others took this process for ended: its permits rest, with its uses.
+      // Other processes considered this one ended: its permits rest, together with their uses.
       if (own === undefined) key.uses.forgetUntil(Number.POSITIVE_INFINITY);
       key.permits = permits;
       const others = Object.entries(holders).flatMap(([id, { keys }]) =>

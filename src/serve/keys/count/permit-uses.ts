@@ -1,26 +1,28 @@
 import { MINUTE_MS } from "../../../core/time.js";
 
-/** Permits that rest together: the first of them may wait this much longer than it must. */
+/**
+ * Permits that become free within this time, in milliseconds, rest as one group, for as long as the last of them must.
+ */
 const STEP_MS = 1000;
 
-/** Permits that were used lately, for how long they rest. */
+/** A group of recently used permits, and how long they rest. */
 export interface Rest {
   readonly permits: number;
   readonly forMs: number;
 }
 
 /**
- * When the permits of a process were used in the last minute, in milliseconds of a monotonic clock. It is a class because
- * it has a log, in a ring: a use costs no allocation once the ring is large enough.
+ * When the permits of a process were used in the last minute, in milliseconds of a monotonic clock. It is a class
+ * because it owns a ring buffer: a use allocates nothing once the ring is large enough.
  */
 export class PermitUses {
   #times = new Float64Array(16);
   #first = 0;
   #count = 0;
-  /** Uses that are over or forgotten: the number of the oldest one that is left. */
+  /** The number of uses that have expired or were forgotten, which is the number of the oldest remaining use. */
   #gone = 0;
 
-  /** Uses in the last minute. */
+  /** The number of uses in the last minute. */
   countAt(ticks: number): number {
     while (this.#count > 0 && this.#at(0) <= ticks - MINUTE_MS) this.#leave(1);
     return this.#count;
@@ -36,13 +38,16 @@ export class PermitUses {
     this.#count++;
   }
 
-  /** When fewer than `permits` uses are left in the last minute; now where that is so already. */
+  /** When there will be fewer than `permits` uses in the last minute; `ticks` if that is already so. */
   freeAt(permits: number, ticks: number): number {
     const count = this.countAt(ticks);
     return count < permits ? ticks : this.#at(count - permits) + MINUTE_MS;
   }
 
-  /** How long the oldest uses rest if their permits are given up: in groups, the longest wait of each. */
+  /**
+   * How long the permits of the oldest uses rest if they are given up. They form groups, each with the longest wait in
+   * it.
+   */
   restOf(permits: number, ticks: number): Rest[] {
     const rests: Rest[] = [];
     let group: { permits: number; forMs: number; since: number } | undefined;
@@ -58,12 +63,12 @@ export class PermitUses {
     return rests.map((rest) => ({ permits: rest.permits, forMs: rest.forMs }));
   }
 
-  /** The number of the use after the oldest ones, counted from the first use of all. */
+  /** The number of the use that follows the given number of oldest uses. The first use of the process has number 0. */
   numberAfter(oldest: number): number {
     return this.#gone + Math.min(oldest, this.#count);
   }
 
-  /** Forgets the uses up to a number, exclusive: their permits were given up. */
+  /** Forgets the uses before a number, whose permits were given up. */
   forgetUntil(number: number): void {
     this.#leave(Math.min(this.#count, Math.max(0, number - this.#gone)));
   }

@@ -2,7 +2,7 @@ import type { TimeRange } from "../../../core/time.js";
 import { type BarRun, bytesOf, compacted, firstNotBefore } from "../bar-runs.js";
 import type { GrowingRun } from "./run-memory.js";
 
-/** Bars of a symbol: all its bars with labels from `since` on. */
+/** Bars of a symbol: all its bars with labels at or after `since`. */
 export interface NewestRun {
   readonly run: GrowingRun;
   /** Epoch milliseconds. */
@@ -11,7 +11,7 @@ export interface NewestRun {
 
 /** The cached bars of a symbol. */
 export interface CachedRun extends NewestRun {
-  /** The version of the lake that they are of. */
+  /** The version of the lake that the bars belong to. */
   readonly version: string;
 }
 
@@ -23,13 +23,13 @@ interface Entry extends CachedRun {
 const ENTRY_BYTES = 1024;
 
 /**
- * Caches the newest bars of recently requested symbols as typed arrays: most requests are for these, and then need no
- * query. An entry belongs to one version of the lake; those of earlier versions may be brought forward. The size is limited in bytes; the least
- * recently used entries are evicted first.
+ * Caches the newest bars of recently requested symbols as typed arrays. Most requests are for these bars, and then need
+ * no query. An entry belongs to one version of the lake; entries of earlier versions can be updated. The size is
+ * limited in bytes; the least recently used entries are evicted first.
  */
 export class BarCache {
   readonly #mostBytes: number;
-  /** In the order of their last use. */
+  /** Entries in the order of their last use. */
   readonly #entries = new Map<string, Entry>();
   #bytes = 0;
 
@@ -37,7 +37,7 @@ export class BarCache {
     this.#mostBytes = mostBytes;
   }
 
-  /** Cached bytes. */
+  /** Bytes of all entries. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -60,7 +60,7 @@ export class BarCache {
     return { ...cached.run, start, end: Math.max(start, end), found: Math.max(0, end - first) };
   }
 
-  /** What is cached of a symbol, of any version. */
+  /** The cached bars of a symbol, in any version. */
   get(key: string, symbol: string): CachedRun | undefined {
     return this.#entries.get(`${key} ${symbol}`);
   }
@@ -68,7 +68,7 @@ export class BarCache {
   /**
    * Caches runs that end with their symbols' newest bars.
    *
-   * @param runs each with the label from which on it is complete (epoch milliseconds).
+   * @param runs each with the label from which it is complete (epoch milliseconds).
    */
   add(key: string, version: string, runs: readonly NewestRun[]): void {
     for (const { run, since } of runs) {
@@ -80,7 +80,10 @@ export class BarCache {
     }
   }
 
-  /** Replaces what is cached of a symbol: the same bars, or with later ones. Its turn to be evicted stays the same. */
+  /**
+   * Replaces the cached bars of a symbol with the same bars, or with additional later ones. The order of eviction does
+   * not change.
+   */
   renew(key: string, version: string, { run, since }: NewestRun): void {
     this.#put(`${key} ${run.symbol}`, { run, since, version, bytes: bytesOf(run) + ENTRY_BYTES });
   }

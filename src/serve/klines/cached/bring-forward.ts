@@ -10,24 +10,27 @@ import type { BarCache, CachedRun, NewestRun } from "./bar-cache.js";
 import { dayFinder, extendedDays, extendedRun } from "./extended-run.js";
 import type { FileChanges } from "./file-history.js";
 
-/** Symbols whose minutes are read at once where a day is made of them: a whole day of these has 120,000. */
+/**
+ * Most symbols whose minutes are read at the same time to make days from them: a whole day of these has 120,000
+ * minutes.
+ */
 const SYMBOLS_OF_DAYS = 500;
-/** Most bars of a symbol that remain cached when later ones are added, unless more are requested. */
+/** Most bars of a symbol that remain cached when later bars are added, unless more are requested. */
 const MOST_BARS = 1000;
 
 /** Cached bars of an earlier version that a request needs. */
 export interface EarlierBars {
   readonly cache: BarCache;
-  /** See {@link BarCache.find}. */
+  /** The key of the bars: see {@link BarCache.find}. */
   readonly key: string;
   /** The version of the request, as the cache names it. */
   readonly version: string;
   readonly snapshot: Snapshot;
   readonly series: Series;
   readonly symbols: readonly string[];
-  /** Whether volumes are in shares: others are rounded. */
+  /** Whether volumes are in shares. Other volumes are rounded, so minutes cannot be added to them. */
   readonly isInShares: boolean;
-  /** Bars of each symbol that are requested. */
+  /** Number of bars of each symbol that are requested. */
   readonly count: number;
   /** The files that differ between an earlier version and that of the request; undefined where they are not known. */
   readonly changesSince: (earlier: string) => FileChanges | undefined;
@@ -40,9 +43,9 @@ export interface EarlierBars {
 }
 
 /**
- * Brings cached bars of earlier versions forward to the version of a request. Bars that no changed file can have touched
- * are the same; where files were only added, their rows are read, and added if they are later. Bars that cannot be
- * brought forward remain unchanged, and are read as if nothing were cached.
+ * Updates cached bars of earlier versions to the version of a request. Bars that no changed file can have changed
+ * remain. Where files were only added, their rows are read, and appended if they are later. Bars that cannot be updated
+ * stay unchanged, and are read as if they were not cached.
  */
 export async function bringForward(earlier: EarlierBars): Promise<void> {
   const { cache, key, version, symbols, changesSince } = earlier;
@@ -65,7 +68,7 @@ export async function bringForward(earlier: EarlierBars): Promise<void> {
   if (extended.size > 0) await extend(earlier, extended, files);
 }
 
-/** The oldest instant at which a new bar changes cached ones: their first bucket begins before its label. */
+/** The earliest instant at which a new bar could change cached bars: their first bucket begins before its label. */
 function startOf({ run, since }: CachedRun, { bucketDays }: Series): number {
   return run.start === run.end ? since : Math.max(ALL_TIME.start, since - bucketDays * DAY_MS);
 }
@@ -103,7 +106,7 @@ async function extend(
   }
 }
 
-/** Drops the oldest bars of a run that grows with every version. */
+/** Drops the oldest bars of a run, which would otherwise grow with every version. */
 function newestOf({ run, since }: NewestRun, count: number): NewestRun {
   const most = Math.max(MOST_BARS, 2 * count);
   if (run.end - run.start <= 2 * most) return { run, since };

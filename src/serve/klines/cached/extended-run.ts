@@ -9,11 +9,11 @@ import type { KlineValues, NumberColumn } from "../../../wire/kline-columns.js";
 import type { BarRun } from "../bar-runs.js";
 import { appendRows, type GrowingRun, memoryFor } from "./run-memory.js";
 
-/** The bars of a run, then those of another; undefined where not all of the other are later. */
+/** A run followed by the bars of another run; undefined where not all bars of the other run are later. */
 export function extendedRun(run: GrowingRun, later: BarRun): GrowingRun | undefined {
   if (later.start === later.end) return run;
   if (!isLater(later, run)) return undefined;
-  // Rows after those of the run are of a version that others read.
+  // Rows in the memory after those of the run belong to another version, which other requests read.
   const isLast = run.memory?.used === run.end;
   const memory = memoryFor(isLast ? run : { ...run, memory: undefined }, later, later.end - later.start);
   const start = memory === run.memory ? run.start : 0;
@@ -24,8 +24,10 @@ export function extendedRun(run: GrowingRun, later: BarRun): GrowingRun | undefi
 }
 
 /**
- * A run of days, each made of the minutes of a trading date, with later minutes added by the rules of `BAR_AGGREGATES`;
- * undefined where not all minutes are later than those of the days. Volumes are in shares.
+ * Extends a run of days, each made from the minutes of a trading date, by later minutes, with the rules of
+ * `BAR_AGGREGATES`. Volumes are in shares.
+ *
+ * @returns undefined where not all minutes are later than those in the run.
  */
 export function extendedDays(run: GrowingRun, minutes: BarRun, dayOf: DayFinder): GrowingRun | undefined {
   if (minutes.start === minutes.end) return run;
@@ -34,7 +36,7 @@ export function extendedDays(run: GrowingRun, minutes: BarRun, dayOf: DayFinder)
   const times = int64Words(minutes.values.timestamp);
   const own = run.end - run.start;
   const firsts = firstMinutesOf(minutes, own === 0 ? undefined : Number(run.values.timestamp[run.end - 1]));
-  // The last day changes, so all days are written once more.
+  // The last day changes, so it is written again after the others.
   const memory = memoryFor(run, minutes, own + firsts.length);
   const { values, used: start } = memory;
   appendRows(memory, run);
@@ -51,7 +53,7 @@ export function extendedDays(run: GrowingRun, minutes: BarRun, dayOf: DayFinder)
   const end = memory.used;
   return { symbol: run.symbol, values, start, end, found: end - start, memory };
 
-  /** The first minute of each day after that of an instant. */
+  /** The first minute of each day that begins after the day of an instant. */
   function firstMinutesOf({ start: first, end: after }: BarRun, last: number | undefined): number[] {
     const found: number[] = [];
     let dayEnd = last === undefined ? Number.NEGATIVE_INFINITY : dayOf(last, region).end;
@@ -70,7 +72,7 @@ function isLater(later: BarRun, run: BarRun): boolean {
   return (later.values.timestamp[later.start] as bigint) > (run.values.timestamp[run.end - 1] as bigint);
 }
 
-/** A price of a bar: some feeds set those of a bar without trades to 0, see `statedPriceSql`. */
+/** A price of a bar. Some feeds set the prices of a bar without trades to 0: see `statedPriceSql`. */
 function stated({ values }: NumberColumn, close: number, row: number): number {
   return values[row] === 0 ? close : (values[row] as number);
 }
@@ -93,16 +95,19 @@ function addMinute(days: KlineValues, day: number, minutes: KlineValues, row: nu
 }
 
 function copyDouble(from: NumberColumn, row: number, to: NumberColumn, day: number): void {
-  // A column of nulls may have no values, and its bits may be those of others.
+  // A column of nulls may have no values, and its bitmap may be shared with other columns.
   if (to.values.length === 0) return;
   to.values[day] = from.values[row] ?? 0;
   if (to.validity !== undefined) putBit(to.validity, day, isPresent(from.validity, row));
 }
 
-/** The day of a region that contains an instant, local midnight to midnight. */
+/** Returns the day of a region that contains an instant, from local midnight to midnight. */
 export type DayFinder = (timestamp: number, region: Region) => TimeRange;
 
-/** Caches the day that was found last: a look-up of a zone is slow, and most symbols' bars are of one day. */
+/**
+ * Makes a day finder that caches the last day of each region: converting to a zone is slow, and most bars are of one
+ * day.
+ */
 export function dayFinder(): DayFinder {
   const last = new Map<Region, TimeRange>();
   return (timestamp, region) => {

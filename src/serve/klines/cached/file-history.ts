@@ -1,7 +1,7 @@
 import type { DataFile, Snapshot } from "../../../lake/log/snapshot.js";
 import { versionsOf } from "../../read/lake-version.js";
 
-/** Most versions, and changed files of all of them, that are remembered. */
+/** Most versions, and most changed files in all of them, that are remembered. */
 const MOST_VERSIONS = 100;
 const MOST_FILES = 10_000;
 
@@ -13,16 +13,16 @@ export interface FileChanges {
 
 const NO_CHANGES: FileChanges = { added: [], removed: [] };
 
-/** Which files the newest versions of a table added and removed. */
+/** The files that recent versions of a table added and removed. */
 export class FileHistory {
   #newest: Snapshot | undefined;
-  /** What each version changed, by the text of the version before it, oldest first. */
+  /** The changes of each version, by the text of the version before it, oldest first. */
   readonly #steps = new Map<string, FileChanges>();
   #files = 0;
-  /** The changes from earlier versions to the newest one. */
+  /** The total changes from earlier versions to the newest one, by the text of the earlier version. */
   readonly #sums = new Map<string, FileChanges | undefined>();
 
-  /** Notes a version that was read; those that are not the newest are ignored. */
+  /** Records a version that was read. Versions that are not the newest are ignored. */
   note(snapshot: Snapshot): void {
     const before = this.#newest;
     if (before !== undefined && snapshot.version <= before.version) return;
@@ -45,8 +45,8 @@ export class FileHistory {
   }
 
   /**
-   * The changes from an earlier version to a later one; undefined where they are not known: the earlier one is too old, or
-   * the later one is not the newest that was noted.
+   * The changes from an earlier version to a later one; undefined where they are not known, because the earlier version
+   * is too old or the later one is not the newest recorded version.
    *
    * @param earlier the text of the version, see {@link versionsOf}.
    */
@@ -62,7 +62,7 @@ export class FileHistory {
     const first = versions.indexOf(earlier);
     if (first < 0) return undefined;
     const sum = sumOf(versions.slice(first).map((one) => this.#steps.get(one) as FileChanges));
-    // A compaction, which changes no rows, may have replaced an added file by another one.
+    // A compaction, which changes no rows, may have replaced an added file.
     return sum.added.every(({ path }) => files.has(path)) ? sum : undefined;
   }
 }
@@ -73,7 +73,7 @@ function changesBetween({ files: before }: Snapshot, { files: after }: Snapshot)
   return { added, removed };
 }
 
-/** A file that was added and removed again is in neither list. */
+/** The sum of changes. A file that was added and later removed is in neither list. */
 function sumOf(steps: readonly FileChanges[]): FileChanges {
   const added = new Map<string, DataFile>();
   const removed = new Map<string, DataFile>();

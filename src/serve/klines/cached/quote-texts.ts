@@ -1,6 +1,6 @@
 import type { Region } from "../../../market/regions.js";
 
-/** Most quotes of a region that are cached: some 8 MB. */
+/** Most quotes of a region that are cached, which take about 8 MB. */
 export const MOST_QUOTES = 20_000;
 
 interface RegionTexts {
@@ -11,14 +11,14 @@ interface RegionTexts {
 }
 
 /**
- * The quotes of each region as JSON, of the newest state for which one was requested: while the lake and the state of the
- * market do not change, a quote is made only once.
+ * Caches the quotes of each region as JSON, for the newest state for which one was requested. While the lake and the
+ * state of the market do not change, a quote is made only once.
  */
 export class QuoteTexts {
   readonly #regions = new Map<Region, RegionTexts>();
 
   /**
-   * The quotes of a region by symbol, to which others may be added.
+   * The cached quotes of a region by symbol; the caller may add others to this map.
    *
    * @param state everything that the quotes depend on except the symbol. @param now epoch milliseconds.
    */

@@ -2,27 +2,29 @@ import { copyBits, isPresent } from "../../../core/bits.js";
 import { DOUBLE_COLUMNS, type KlineValues, type NumberColumn } from "../../../wire/kline-columns.js";
 import { type BarRun, eachDouble, nothing } from "../bar-runs.js";
 
-/** Rows for which memory has space at first beyond those that it is made for, at least. */
+/** Least number of spare rows of new memory, in addition to the rows that it is allocated for. */
 const SPARE_ROWS = 16;
 
 /**
- * Memory of columns with space for later rows, which are appended to those that are there: a typed array for each column
- * of each version of a symbol would take longer than its few rows. Rows that were appended never change, since requests may be
- * reading them.
+ * Memory of columns with space for later rows, which are appended to the existing ones. Allocating a typed array for
+ * each column of each version of a symbol would take longer than copying its few rows. Appended rows never change,
+ * since requests may be reading them.
  */
 export interface RunMemory {
   readonly values: KlineValues;
   readonly capacity: number;
-  /** Rows that are there. */
+  /** Number of rows that are in use. */
   used: number;
 }
 
-/** A cached run, and the memory that it is in; undefined where that has no space. */
+/** A cached run and its memory. The memory is undefined where it has no space for later rows. */
 export interface GrowingRun extends BarRun {
   readonly memory?: RunMemory | undefined;
 }
 
-/** The memory of a run if it has space for more rows, in the columns that those have; else new memory without rows. */
+/**
+ * The memory of a run, if it has space for `rows` more rows in the columns of `later`; else new memory without rows.
+ */
 export function memoryFor(run: GrowingRun, later: BarRun, rows: number): RunMemory {
   const { memory } = run;
   if (memory !== undefined && memory.used + rows <= memory.capacity && hasColumns(memory, later))
@@ -45,7 +47,9 @@ export function memoryFor(run: GrowingRun, later: BarRun, rows: number): RunMemo
   return { values, capacity, used: 0 };
 }
 
-/** Appends rows. Those that are null throughout leave the values of a column as they are, below its nulls. */
+/**
+ * Appends rows. Where all values of a column are null, its memory of values is not written: only its nulls are marked.
+ */
 export function appendRows(memory: RunMemory, { values, start, end }: BarRun): void {
   const { used: at } = memory;
   const { timestamp, volume, doubles } = memory.values;
@@ -61,7 +65,10 @@ export function appendRows(memory: RunMemory, { values, start, end }: BarRun): v
   memory.used += end - start;
 }
 
-/** Whether the rows of a run have values only where memory has them, and nulls only where it has bits for them. */
+/**
+ * Whether rows of a run fit into the columns of memory: it must have values where they do, and a bitmap where they have
+ * nulls.
+ */
 function hasColumns(memory: RunMemory, later: BarRun): boolean {
   return DOUBLE_COLUMNS.every((name) => {
     const own = memory.values.doubles[name];
@@ -71,7 +78,7 @@ function hasColumns(memory: RunMemory, later: BarRun): boolean {
   });
 }
 
-/** Which rows of a run have a value in a column. */
+/** Which rows of a run have a value in a column: all, some, or none. */
 function presenceOf(
   { validity }: NumberColumn,
   { start, end }: Pick<BarRun, "start" | "end">,

@@ -2,12 +2,12 @@ import type { BarRun } from "../bar-runs.js";
 
 type Runs = ReadonlyMap<string, BarRun>;
 
-/** Loads in flight: requests for the same bars of the same version share one. */
+/** Loads in flight. Requests for the same bars of the same version share one load. */
 export class SingleFlight {
   readonly #inFlight = new Map<string, Promise<Runs>>();
 
   /**
-   * Waits for a load in flight, or else starts one. Where the load fails, a waiting request starts it again.
+   * Waits for a load in flight, or starts one if there is none. If the load fails, a waiting request starts another.
    *
    * @param id identifies everything that the bars depend on.
    * @throws the signal's reason if it aborts while waiting for the load of another request.
@@ -30,7 +30,7 @@ export class SingleFlight {
   }
 }
 
-/** Resolves when a signal aborts. @param until ends the wait: a signal may live as long as the service. */
+/** Resolves when a signal aborts. @param until ends the wait, because the signal may live as long as the service. */
 function abortOf(signal: AbortSignal, until: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => {
     signal.addEventListener("abort", () => resolve(undefined), { once: true, signal: until });

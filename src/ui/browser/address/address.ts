@@ -1,12 +1,15 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** The address of a view: all of its state, so that it can be sent, and that back and forward work. */
+/**
+ * The address of a view. It contains the whole state of the view, so that it can be shared, and "back" and "forward"
+ * work.
+ */
 export interface Address {
   readonly path: string;
   readonly query: ReadonlyMap<string, string>;
 }
 
-/** Names of the query that belong to the whole workspace, and remain when the view changes. */
+/** Names in the query that apply to the whole workspace, and remain when the view changes. */
 const SHARED = ["asof"];
 const listeners = new Set<() => void>();
 
@@ -14,7 +17,7 @@ function current(): Address {
   return { path: location.pathname, query: new Map(new URLSearchParams(location.search)) };
 }
 
-/** The current address; a component that uses it is drawn again when it changes. */
+/** The current address. A component that uses it is drawn again when it changes. */
 export function useAddress(): Address {
   const [address, setAddress] = useState(current);
   useEffect(() => {
@@ -29,7 +32,7 @@ export function useAddress(): Address {
   return address;
 }
 
-/** The address of a view, with what belongs to the whole workspace. */
+/** The address of a view, with the parts of the query that apply to the whole workspace. */
 export function addressOf(path: string, query: Readonly<Record<string, string>> = {}): string {
   const all = new URLSearchParams();
   for (const [name, value] of new URLSearchParams(location.search))
@@ -39,14 +42,16 @@ export function addressOf(path: string, query: Readonly<Record<string, string>> 
   return text === "" ? path : `${path}?${text}`;
 }
 
-/** Goes to an address. */
+/** Navigates to an address. */
 export function go(address: string): void {
   history.pushState(null, "", address);
   for (const listener of listeners) listener();
   scrollTo(0, 0);
 }
 
-/** Changes a part of the query; undefined removes it. The view remains. @param isStep whether "back" undoes it */
+/**
+ * Changes a part of the query of the same view; undefined removes it. @param isStep whether "back" undoes the change
+ */
 export function change(parts: Readonly<Record<string, string | undefined>>, isStep = true): void {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(parts))

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { go } from "./address.js";
 
-/** A link to a view, which does not load the page again. With a modifier key it opens as any link does. */
+/** A link to a view, which does not load the page again. With a modifier key it behaves as any other link. */
 export function Link({
   to,
   children,

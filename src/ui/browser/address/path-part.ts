@@ -1,12 +1,12 @@
-/** Parts of a path that browsers take for a step between folders, also where they are encoded. */
+/** Parts of a path that browsers resolve as steps between folders, even where they are encoded. */
 const STEP = /^~*\.{1,2}$/;
 
-/** Any text as one part of an address's path; `.` and `..` get a `~`. */
+/** Encodes any text as one part of an address's path; `.` and `..` get a `~` in front. */
 export function pathPart(text: string): string {
   return encodeURIComponent(STEP.test(text) ? `~${text}` : text);
 }
 
-/** The text of a part of a path; one that cannot be decoded is taken unchanged. */
+/** The text of a part of a path. A part that cannot be decoded is used unchanged. */
 export function textOfPart(part: string): string {
   let text = part;
   try {

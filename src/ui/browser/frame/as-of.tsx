@@ -5,7 +5,7 @@ import { instant } from "../formats.js";
 import { useShownState } from "../lake-state.js";
 import { text } from "../texts.js";
 
-/** The version that the whole workspace shows, and a slider over the earlier ones. */
+/** Shows which version the workspace shows, with a slider to earlier versions. */
 export function AsOf() {
   const { report } = useShownState();
   const asOf = useAddress().query.get("asof");

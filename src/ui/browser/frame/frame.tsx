@@ -15,7 +15,7 @@ const VIEWS = [
   { name: "quality", path: "/quality" },
 ] as const;
 
-/** What surrounds every view: the views, the search, the version that is shown, and the sign of a newer one. */
+/** The frame of every view: links to the views, the search, the shown version, and a sign if there is a newer one. */
 export function Frame({
   view,
   state,

@@ -6,12 +6,12 @@ import { isTyping } from "../is-typing.js";
 import { useShownState } from "../lake-state.js";
 import { text } from "../texts.js";
 
-/** Finds instruments while one types: `/` comes here, arrows choose, Enter opens. */
+/** Finds instruments while the user types. `/` focuses it, the arrow keys select, Enter opens. */
 export function SearchBox() {
   const { report } = useShownState();
   const { path } = useAddress();
   const [sought, setSought] = useState("");
-  /** Undefined until a search has been answered. */
+  /** Undefined until the first response of a search. */
   const [answer, setAnswer] = useState<readonly FoundInstrument[]>();
   const found = answer ?? [];
   const [at, setAt] = useState(0);
@@ -49,7 +49,7 @@ export function SearchBox() {
     setSought("");
     input.current?.blur();
     const target = `/instrument/${encodeURIComponent(one.symbol)}`;
-    // The period, the adjustment and the like remain when the instrument changes.
+    // The period, the adjustment and other choices remain when the instrument changes.
     if (path.startsWith("/instrument/")) go(target + location.search);
     else go(addressOf(target));
     change({ compare: undefined, to: undefined }, false);

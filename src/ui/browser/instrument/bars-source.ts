@@ -2,7 +2,10 @@ import { tableFromIPC } from "@uwdata/flechette";
 import type { Adjustment, Period } from "../../../market/period.js";
 import { apiAddress, ask } from "../fetch-data.js";
 
-/** Bars in the order of time, by column. Times are seconds of the exchange's own clock, of days those of the date. */
+/**
+ * Bars in the order of time, as columns. Times are seconds of the exchange's local time; for days, of midnight of the
+ * date.
+ */
 export interface Bars {
   readonly time: Float64Array;
   readonly open: Float64Array;
@@ -13,7 +16,7 @@ export interface Bars {
   readonly amount: Float64Array;
   readonly prevClose: readonly (number | null)[];
   readonly isFinal: readonly boolean[];
-  /** First date of what was read; undefined where everything was. */
+  /** First date of the range that was read; undefined where everything was read. */
   readonly from: string | undefined;
   readonly hasEarlier: boolean;
 }
@@ -24,15 +27,15 @@ export interface BarsKey {
   readonly symbol: string;
   readonly period: Period;
   readonly adjust: Adjustment;
-  /** Date after the last one. @default everything so far */
+  /** The date after the last requested date. @default everything up to now */
   readonly to?: string | undefined;
 }
 
-/** Most series that are cached, so that going back and forth between periods sends no request. */
+/** Most series that are cached, so that switching between periods sends no request. */
 const MOST_CACHED = 24;
 const cache = new Map<string, Bars>();
 
-/** The newest bars of a key, or those that were already loaded. @throws {Fault} */
+/** The newest bars of a key; cached bars if they were loaded before. @throws {Fault} */
 export async function loadBars(key: BarsKey, signal: AbortSignal): Promise<Bars> {
   const name = JSON.stringify(key);
   const bars = cache.get(name) ?? (await fetchBars(key, key.to, signal));
@@ -40,7 +43,7 @@ export async function loadBars(key: BarsKey, signal: AbortSignal): Promise<Bars>
   return bars;
 }
 
-/** The bars, and those of the window before them. @throws {Fault} */
+/** The given bars, preceded by the bars of the window before them. @throws {Fault} */
 export async function loadEarlier(key: BarsKey, bars: Bars, signal: AbortSignal): Promise<Bars> {
   const all = joined(await fetchBars(key, bars.from, signal), bars);
   addToCache(JSON.stringify(key), all);

@@ -15,9 +15,9 @@ import type { InstrumentState } from "./instrument-state.js";
 import { movingAverage } from "./moving-average.js";
 import { type Mark, PriceChart } from "./price-chart.js";
 
-/** The chart rests after this time without a movement. */
+/** The chart counts as at rest after this time without a movement, in milliseconds. */
 const REST_MS = 300;
-/** Most windows of bars that are read to reach a time of the address. */
+/** Most windows of bars that are read to reach the time in the address. */
 const MOST_WINDOWS = 30;
 
 interface Loaded {
@@ -26,7 +26,7 @@ interface Loaded {
   readonly compared: readonly { readonly symbol: string; readonly bars: Bars }[];
 }
 
-/** The chart, its values of the bar under the pointer, and the units of its numbers. */
+/** The chart, the values of the bar under the pointer, and the units of the numbers. */
 export function BarsStage({
   state,
   report,
@@ -48,7 +48,7 @@ export function BarsStage({
   const resting = useRef<ReturnType<typeof setTimeout>>(undefined);
   const compare = state.compare.join(",");
   const stateId = lake?.state;
-  // Requests and drawing begin at once: an effect would wait for the next frame.
+  // Requests and drawing start before the next frame, for which an effect would wait.
   useLayoutEffect(() => {
     chart.current = new PriceChart(
       element.current as HTMLElement,
@@ -89,7 +89,7 @@ export function BarsStage({
       .then((bars) => setLoaded((now) => (now?.key === loaded.key ? { ...now, bars } : now)), setFault)
       .finally(() => setBusy(false));
   };
-  // The address gets the chart's place once the chart is no longer moved.
+  // The address is updated with the position of the chart once the chart is at rest.
   moved.current = (end) => {
     clearTimeout(resting.current);
     performance.mark("chart-moves");
@@ -153,7 +153,7 @@ export function BarsStage({
   );
 }
 
-/** The bars, with the windows before them that reach back to a time; as many as are read at most. */
+/** The bars, extended by earlier windows until they reach back to a time, or the limit of windows is reached. */
 async function reaching(
   bars: Bars,
   key: BarsKey,
@@ -179,7 +179,7 @@ function shownAt({
   return asOf ?? Math.max(0, ...tables.map(({ committedAt }) => committedAt ?? 0));
 }
 
-/** The bar under the pointer, else the newest. */
+/** Shows the values of the bar under the pointer, or of the newest bar. */
 function Legend({
   bars,
   at,

@@ -13,10 +13,10 @@ import {
   type InstrumentState,
 } from "./instrument-state.js";
 
-/** Keys of the periods, in their order. */
+/** The keys that choose the periods, in order. */
 const PERIOD_KEYS = "1234567890-";
 
-/** What is chosen about the chart. @param onRising called when the setting of the colours has changed */
+/** Controls of the chart. @param onRising called when the setting of the colours has changed */
 export function InstrumentControls({
   state,
   onRising,

@@ -2,27 +2,27 @@ import { ADJUSTMENTS, type Adjustment, PERIODS, type Period } from "../../../mar
 import { change, useAddress } from "../address/address.js";
 import { textOfPart } from "../address/path-part.js";
 
-/** What the view of an instrument shows: all of it is in the address. */
+/** The state of the view of an instrument. All of it is in the address. */
 export interface InstrumentState {
   readonly symbol: string;
   readonly period: Period;
   readonly adjust: Adjustment;
-  /** Lengths of moving averages, in bars. */
+  /** Lengths of the moving averages, in bars. */
   readonly averages: readonly number[];
   readonly isLog: boolean;
   readonly hasMarks: boolean;
-  /** Symbols that are compared. */
+  /** Symbols with which the instrument is compared. */
   readonly compare: readonly string[];
-  /** The day at whose end the statements were known; undefined: now. */
+  /** Statements are shown as they were known at the end of this day; undefined: as known now. */
   readonly known: string | undefined;
-  /** The last time in view; undefined: the newest. */
+  /** The time of the last bar in view; undefined: the newest bar. */
   readonly at: string | undefined;
 }
 
-/** Averages that can be chosen. */
+/** Lengths of moving averages that can be chosen, in bars. */
 export const AVERAGES = [5, 20, 60, 250] as const;
 const USUAL_AVERAGES = "20,60";
-/** Most instruments that are compared at once: more lines cannot be distinguished. */
+/** Most instruments in one comparison: more lines cannot be distinguished. */
 const MOST_COMPARED = 4;
 
 export function useInstrumentState(): InstrumentState {

@@ -15,13 +15,13 @@ import { InstrumentControls } from "./instrument-controls.js";
 import { type InstrumentState, useInstrumentState } from "./instrument-state.js";
 import { StatementsTable } from "./statements-table.js";
 
-/** One instrument: its bars, what changed its prices, and its statements as they were known. */
+/** One instrument: its bars, the events that changed its prices, and its statements as they were known. */
 export function InstrumentView() {
   const state = useInstrumentState();
   return state.symbol === "" ? <FirstInstrument /> : <Instrument state={state} />;
 }
 
-/** Without a symbol, the first instrument of the list is shown. */
+/** Shows the first instrument of the list if the address names none. */
 function FirstInstrument() {
   const { value, fault } = useJson<{ found: { symbol: string }[] }>(useStateAddress("search", { q: "" }));
   const first = value?.found[0]?.symbol;
@@ -56,7 +56,7 @@ function Instrument({ state }: { readonly state: InstrumentState }) {
   }, [own]);
   document.title = `${symbol} ${own?.name ?? ""} · barlake`;
   return (
-    // Until the report arrives, the region follows from the symbol, so that the colours do not change.
+    // Until the report arrives, the region is derived from the symbol, so that the colours do not change.
     <div class={risingClass(own?.region ?? regionOf(symbol) ?? null)}>
       {fault !== undefined && <FaultBox fault={fault} />}
       <Title report={own} symbol={symbol} />
@@ -150,7 +150,7 @@ function ExEvents({ report }: { readonly report: InstrumentReport | undefined })
   );
 }
 
-/** The address of another instrument with the same choices. */
+/** The address of another instrument with the same settings. */
 function instrumentAddress(symbol: string): string {
   const query = new URLSearchParams(location.search);
   query.delete("compare");

@@ -24,9 +24,9 @@ import type { Bars } from "./bars-source.js";
 import { endOfView } from "./chart-place.js";
 import { movingAverage } from "./moving-average.js";
 
-/** A mark at a day. */
+/** A mark on a day. */
 export interface Mark {
-  /** Seconds, as the times of the bars. */
+  /** Seconds, on the same scale as the times of the bars. */
   readonly time: number;
   readonly kind: "ex" | "statement" | "question";
 }
@@ -40,13 +40,15 @@ export interface Drawing {
   readonly isLog: boolean;
   readonly marks: readonly Mark[];
   readonly compared: readonly { readonly symbol: string; readonly bars: Bars }[];
-  /** Times, as those of the bars, that are in view at first. @default the newest bars */
+  /**
+   * The range of times that is in view at first, on the same scale as the times of the bars. @default the newest bars
+   */
   readonly around?: { readonly first: number; readonly last: number };
-  /** The last time in view at first. @default the newest bar's */
+  /** The time of the last bar in view at first. @default the newest bar */
   readonly end?: number | undefined;
 }
 
-/** Bars that are shown at first: about as many as can be distinguished. */
+/** Width of a bar at first, in pixels: about as many bars are shown as can be distinguished. */
 const BAR_PIXELS = 7;
 
 /** The chart of an instrument. It is a class because it owns the drawing. */
@@ -59,9 +61,9 @@ export class PriceChart {
   #drawn: Drawing | undefined;
 
   /**
-   * @param onPoint called with the place of the bar under the pointer.
-   * @param onEarlier called when bars before the loaded ones come into view.
-   * @param onMoved called with the time of the last bar in view; undefined: the newest bar is.
+   * @param onPoint called with the position of the bar under the pointer.
+   * @param onEarlier called when the view reaches bars before the loaded ones.
+   * @param onMoved called with the time of the last bar in view; undefined where it is the newest bar.
    */
   constructor(
     element: HTMLElement,
@@ -75,7 +77,7 @@ export class PriceChart {
     this.#onMoved = onMoved;
   }
 
-  /** Draws. What was in view remains in view where the bars are the same, or go further back. */
+  /** Draws. The range in view does not change if the bars are the same, or are extended to earlier times. */
   draw(drawing: Drawing): void {
     const before = this.#drawn;
     const range = this.#chart?.timeScale().getVisibleLogicalRange() ?? null;
@@ -147,7 +149,7 @@ export class PriceChart {
     }
     for (const [nth, { symbol, bars: other }] of compared.entries()) {
       const series = addLine(chart, {
-        // The colours after those of the averages.
+        // The colours that follow those of the averages.
         colour: colour(`--line-${((averages.length + nth) % 4) + 1}`),
         title: symbol,
         priceFormat,
@@ -201,7 +203,7 @@ function sameStep(a: Bars, b: Bars): boolean {
   return steps(a) === steps(b);
 }
 
-/** The place of the first bar at a time or after it; the last place where there is none. */
+/** The position of the first bar at or after a time; the last position where there is none. */
 function placeOf({ time }: Bars, at: number): number {
   const place = time.findIndex((one) => one >= at);
   return place < 0 ? time.length - 1 : place;
@@ -215,7 +217,7 @@ const MARKERS: Readonly<
   question: { position: "aboveBar", shape: "arrowDown", color: "--bad", size: 1 },
 };
 
-/** Marks at the first bar of their day, or after it: an event on a day without a bar shows on the next. */
+/** Marks at the first bar on or after their day: an event on a day without a bar is shown on the next bar. */
 function markersOf(marks: readonly Mark[], { time }: Bars, colour: Colour): SeriesMarker<Time>[] {
   const places = new Map<string, SeriesMarker<Time>>();
   for (const { time: at, kind } of marks) {

@@ -7,7 +7,7 @@ import { useStateAddress } from "../lake-state.js";
 import { text } from "../texts.js";
 import { statementName } from "./statement-names.js";
 
-/** Statements as they were known at the end of a day: what a backtest of that day may use. */
+/** Statements as they were known at the end of a day: those that a backtest of that day may use. */
 export function StatementsTable({
   symbol,
   known,

@@ -6,7 +6,7 @@ import { MissingList } from "./missing-list.js";
 
 const MONTHS = ["01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12"];
 
-/** Bars and coverage as a calendar of each table and region: a year a line, a month a field. */
+/** Bars and coverage as a calendar for each table and region, with a line for each year and a field for each month. */
 export function CoverageMap({ coverage: { months, note } }: { readonly coverage: CoverageReport }) {
   const [chosen, setChosen] = useState<MonthReport>();
   const groups = new Map<string, MonthReport[]>();
@@ -58,7 +58,7 @@ function Calendar({
   readonly choose: (month: MonthReport) => void;
 }) {
   const byMonth = new Map(months.map((month) => [month.month, month]));
-  // The newest first: what the nightly runs change.
+  // The newest years come first, because the nightly runs change them.
   const years = [...new Set(months.map(({ month }) => month.slice(0, 4)))].sort().reverse();
   const sum = (of: (asked: NonNullable<MonthReport["asked"]>) => number): number =>
     months.reduce((all, { asked }) => all + (asked === null ? 0 : of(asked)), 0);
@@ -66,7 +66,7 @@ function Calendar({
   const bars = months.reduce((all, month) => all + month.bars, 0);
   const most = Math.max(...months.map((month) => month.bars), 1);
   const first = months.findLast(({ month }) => month.startsWith(years[0] ?? ""))?.month;
-  /** One field can be reached with Tab, the others from there with the arrows. */
+  /** Tab reaches one field; the arrow keys move to the others. */
   const move = (event: KeyboardEvent): void => {
     const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -12, ArrowDown: 12 }[event.key];
     if (step === undefined) return;
@@ -113,10 +113,10 @@ function Calendar({
   );
 }
 
-/** A part that is not zero is shown at least this large. */
+/** A part that is not zero gets at least this percentage of the height. */
 const LEAST = 14;
 
-/** The parts of a month from bottom to top, like the water of a gauge. */
+/** The parts of a month as a gradient from bottom to top. */
 function fill({ asked, bars, sessions, withBars }: MonthReport, most: number): string {
   if (asked === null || asked.expected === 0) {
     if (bars === 0) return "var(--grid)";

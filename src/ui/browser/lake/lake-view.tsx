@@ -8,7 +8,7 @@ import { MarketCards } from "./market-cards.js";
 import { RunList } from "./run-list.js";
 import { TableList } from "./table-list.js";
 
-/** The start: the market's state, coverage, the nightly runs, and the tables. */
+/** The first view: the state of the markets, coverage, the last runs, and the tables. */
 export function LakeView() {
   const { report } = useShownState();
   const market = useJson<{ markets: MarketReport[] }>(useStateAddress("market"));
@@ -47,7 +47,7 @@ export function LakeView() {
   );
 }
 
-/** A part of the view; it is empty, with its final size, until its data arrives, so that nothing moves then. */
+/** A part of the view. It has its final size, without content, until its data arrives, so that nothing moves then. */
 function Section<T>({
   name,
   waiting: { value, fault },

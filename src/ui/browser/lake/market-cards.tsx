@@ -5,7 +5,7 @@ import { change, compactNumber, count, price } from "../formats.js";
 import { risingClass } from "../rising.js";
 import { text } from "../texts.js";
 
-/** Each region's newest landed session. */
+/** The newest landed session of each region. */
 export function MarketCards({ markets }: { readonly markets: readonly MarketReport[] }) {
   return (
     <div class="cards">

@@ -9,7 +9,7 @@ import { count } from "../formats.js";
 import { useStateAddress } from "../lake-state.js";
 import { text } from "../texts.js";
 
-/** What a month lacks, and the command that requests it. */
+/** The days that are missing in a month, and the command that requests them. */
 export function MissingList({ month, close }: { readonly month: MonthReport; readonly close: () => void }) {
   const { dataset, region, month: name } = month;
   const { value, fault } = useJson<MissingReport>(

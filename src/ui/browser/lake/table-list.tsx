@@ -2,7 +2,7 @@ import type { LakeReport } from "../../page-data.js";
 import { bytes, count, instant } from "../formats.js";
 import { text } from "../texts.js";
 
-/** The tables of the lake, by their logs. */
+/** The tables of the lake, with facts from their logs. */
 export function TableList({ report: { tables, freeBytes } }: { readonly report: LakeReport }) {
   const all = tables.reduce((sum, table) => sum + table.bytes, 0);
   const rows = tables.reduce((sum, table) => sum + table.rows, 0);

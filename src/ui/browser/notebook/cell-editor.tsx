@@ -2,7 +2,10 @@ import { useEffect, useRef } from "preact/hooks";
 import type { CodeEditor, EditorLinks } from "./editor/code-editor.js";
 import type { PlacedFault } from "./run/notebook-run.js";
 
-/** The editor of a cell, which begins with its text; a text that another part of the page sets belongs to a new cell. Its script is loaded with the first cell that is edited. */
+/**
+ * The editor of a cell. It starts with the cell's text; a text that another part of the page sets belongs to a new
+ * cell. Its script is loaded when a cell is edited for the first time.
+ */
 export function CellEditor({
   text,
   faults,
@@ -12,12 +15,12 @@ export function CellEditor({
   readonly text: string;
   readonly faults: readonly PlacedFault[];
   readonly links: EditorLinks;
-  /** Whether it takes the focus when it is opened. */
+  /** Whether the editor is focused when it opens. */
   readonly isFocused: boolean;
 }) {
   const element = useRef<HTMLDivElement>(null);
   const editor = useRef<CodeEditor | undefined>(undefined);
-  // The editor remains open while the page is drawn again: it reads the newest values from here.
+  // The editor remains open while the page is drawn again. It reads the newest values from this reference.
   const now = useRef({ text, faults, links });
   now.current = { text, faults, links };
   useEffect(() => {

@@ -6,13 +6,13 @@ import type { CellLine } from "../../page-data.js";
 import { notebookText } from "./notebook-texts.js";
 import { resultControls } from "./results/result-controls.js";
 
-/** A cell as the exported page shows it: the same text, and the same drawing. */
+/** A cell in the same form as in the exported page, with the same text and drawing. */
 export function CellPart({ cell }: { readonly cell: CellLine }) {
   const element = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const { current } = element;
     if (current === null) return;
-    // The server has escaped every value, and the policy permits no script in it.
+    // The server has escaped every value, and the page's policy permits no script in it.
     current.innerHTML = cell.html;
     const end = resultControls(current, cell.results, notebookText("resultAs"));
     const chart = cell.chart as PackedChart | undefined;
@@ -34,7 +34,7 @@ export function CellPart({ cell }: { readonly cell: CellLine }) {
   return <div ref={element} />;
 }
 
-/** Loads the script that draws a chart's kind. */
+/** Loads the script that draws this kind of chart. */
 async function loadDrawing({ chart: { kind } }: PackedChart): Promise<void> {
   if (kind === "candlestick") {
     if (drawers().candles === undefined) await import("../../../notebook/browser/candles/candles.js");

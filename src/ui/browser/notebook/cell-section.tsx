@@ -5,7 +5,7 @@ import type { DocumentCell } from "./notebook-document.js";
 import { notebookText } from "./notebook-texts.js";
 import type { CellOutput } from "./run/notebook-run.js";
 
-/** What can be done with a cell. */
+/** The actions of a cell's buttons. */
 export interface CellActions {
   readonly toggle: () => void;
   readonly run: () => void;
@@ -16,7 +16,7 @@ export interface CellActions {
 
 const NOTHING: CellOutput = { parts: [], faults: [] };
 
-/** A cell: its output, its buttons, and its editor where it is open. */
+/** A cell: its output, its buttons, and its editor if it is open. */
 export function CellSection({
   cell,
   number,
@@ -28,11 +28,11 @@ export function CellSection({
   actions,
 }: {
   readonly cell: DocumentCell;
-  /** Its place among the cells, from 1. */
+  /** The position of the cell among the cells, from 1. */
   readonly number: number;
   readonly output: CellOutput | undefined;
   readonly isOpen: boolean;
-  /** Whether the text has changed since it ran. */
+  /** Whether the text has changed since the cell ran. */
   readonly isStale: boolean;
   readonly canMove: readonly [isUp: boolean, isDown: boolean];
   readonly links: EditorLinks;

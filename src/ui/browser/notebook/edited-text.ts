@@ -1,12 +1,12 @@
-/** A line of a text, and how it ends: empty for the last one. */
+/** A line of a text, and its line end, which is empty for the last line. */
 type Line = readonly [content: string, ending: string];
 
 /**
- * A text after a change in an editor, which knows no other end of a line than `\n`: unchanged lines
- * have the end that they had, new ones have that of the first line.
+ * A text after a change in an editor that uses only `\n` as line end. Unchanged lines retain their line ends; new lines
+ * get the line end of the first line.
  *
- * @param before the text.
- * @param edited what the editor made of it.
+ * @param before the text before the change.
+ * @param edited the text from the editor.
  */
 export function editedText(before: string, edited: string): string {
   const old = linesOf(before);

@@ -5,10 +5,10 @@ import { type Fault, faultOf, send } from "../fetch-data.js";
 import { notebookText } from "./notebook-texts.js";
 import { draftKey, forgetDraft, readDraft, storeDraft } from "./saving/drafts.js";
 
-/** What a dialog about a notebook does. */
+/** The action of the dialog. */
 export type Move = "rename" | "delete";
 
-/** Renames or deletes a notebook of the user's folder, once it is confirmed. */
+/** Renames or deletes a notebook in the user's folder, after a confirmation. */
 export function MoveDialog({
   move,
   notebook: { name, hash },
@@ -18,7 +18,7 @@ export function MoveDialog({
   readonly move: Move;
   readonly notebook: NotebookReport;
   readonly folder: string;
-  /** @param said what has become of it; undefined where it was given up */
+  /** @param said a message about the result; undefined where the dialog was cancelled */
   readonly close: (said: string | undefined) => void;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -98,7 +98,7 @@ export function MoveDialog({
   );
 }
 
-/** Moves the draft of a notebook with its file. @param to undefined: the draft is deleted */
+/** Moves the draft of a notebook together with its file. @param to undefined: the draft is deleted */
 function moveDraft(folder: string, name: string, to: string | undefined): void {
   const key = draftKey(folder, name);
   const draft = readDraft(localStorage, key);

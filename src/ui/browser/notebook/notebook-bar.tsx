@@ -27,7 +27,7 @@ export function NotebookBar({
   readonly isChanged: boolean;
   readonly isSavable: boolean;
   readonly onSave: () => void;
-  /** Makes the page of the notebook; undefined while one is made. */
+  /** Downloads the notebook as a page; undefined while a page is being made. */
   readonly onPage: (() => void) | undefined;
 }) {
   const isRunning = runs.isWaiting || runs.run?.status === "running";

@@ -27,7 +27,7 @@ import { useDraft } from "./saving/use-draft.js";
 import { type FileContent, useSaving } from "./saving/use-saving.js";
 import { usePage } from "./use-page.js";
 
-/** A notebook that is read, run, edited and saved. */
+/** A notebook that can be read, run, edited and saved. */
 export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
   const { name } = source;
   const key = draftKey(source.folder ?? "", name);
@@ -40,7 +40,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
   const saving = useSaving(
     source,
     isOlder ? { kind: "changed", theirs: source } : { kind: "idle" },
-    // What the older file contained is not known: any text differs from it.
+    // The content of the older file is not known, so any text counts as different from it.
     { text: "", hash: draft?.before ?? null },
   );
   const whole = textOf(document_);
@@ -51,7 +51,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
   const catalog = useMemo(() => lazyCatalog(catalogAddress), [catalogAddress]);
   const [deleted, setDeleted] = useState<{ readonly cell: DocumentCell; readonly at: number }>();
   const parameters = runs.run?.parameters ?? [];
-  // Editors remain open while the page is drawn again, and call the functions that they were opened with.
+  // Editors remain open while the page is drawn again, and call the functions with which they were opened.
   const newest = useRef(document_);
   newest.current = document_;
   const change = (next: NotebookDocument): void => {
@@ -60,7 +60,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
   };
   const toggle = (id: number, isOpen: boolean): void => {
     setOpen((before) => new Set([...before].filter((one) => one !== id).concat(isOpen ? [id] : [])));
-    // A line `-- %%` that was typed begins a cell when its editor is left.
+    // If the user typed a line `-- %%`, it begins a new cell when the editor is closed.
     if (!isOpen) change(documentOf(textOf(newest.current), newest.current));
   };
   const run = (id: number): void => runs.start(newest.current, new Set([id]));
@@ -88,7 +88,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
     runs.start(next, undefined);
   };
   const isChanged = whole !== saving.base.text;
-  // A second request while one is in flight would name a content that the first one replaces.
+  // A second request while one is in flight would name a content that the first request replaces.
   const isSavable = isChanged && source.isExact && saving.state.kind !== "saving";
   const save = (): void => {
     if (isSavable) void saving.save(textOf(newest.current));
@@ -168,7 +168,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
   );
 }
 
-/** Ctrl S saves, wherever the focus is. */
+/** Ctrl+S saves, no matter which element has the focus. */
 function useSaveKey(save: () => void): void {
   const newest = useRef(save);
   newest.current = save;

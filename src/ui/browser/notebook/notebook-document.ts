@@ -2,37 +2,39 @@ import { directiveOn } from "../../../notebook/parse/directive-line.js";
 import { sourceCells } from "../../../notebook/parse/source-cells.js";
 import { editedText } from "./edited-text.js";
 
-/** A piece of a notebook's text that is edited as a whole. */
+/** A part of a notebook's text that is edited as one unit. */
 export interface DocumentCell {
-  /** The same while the cell's editor changes its text; any other change of the text gives it another id. */
+  /**
+   * It remains the same while the cell's editor changes the text. Any other change of the text gives the cell a new id.
+   */
   readonly id: number;
-  /** Its text without the line ends after it. */
+  /** The text of the cell without the line ends after it. */
   readonly body: string;
-  /** The line ends after it. */
+  /** The line ends after the text. */
   readonly tail: string;
 }
 
-/** A notebook's text as it is edited. Parts that nobody edited are unchanged, byte for byte. */
+/** The text of a notebook during editing. Parts that were not edited are unchanged, byte for byte. */
 export interface NotebookDocument {
-  /** A mark of byte order, or nothing. */
+  /** A byte order mark, or an empty text. */
   readonly mark: string;
   readonly cells: readonly DocumentCell[];
   readonly nextId: number;
 }
 
-/** A line of a document: the cell that contains it, and its row there, from 0. */
+/** A line of a document: the cell that contains it, and the row within the cell, from 0. */
 export interface DocumentPlace {
   readonly id: number;
   readonly row: number;
 }
 
-/** The document of a text. @param before cells of the same text have the same ids */
+/** Splits a text into a document. @param before a document whose cells with the same text have the same ids */
 export function documentOf(text: string, before?: NotebookDocument): NotebookDocument {
   const mark = text.startsWith("\uFEFF") ? "\uFEFF" : "";
   const known = [...(before?.cells ?? [])];
   let nextId = before?.nextId ?? 1;
   const cells = sourceCells(text.slice(mark.length)).map((piece): DocumentCell => {
-    // Line ends at the end of a cell that were typed belong to its body while its editor shows them.
+    // Line ends that were typed at the end of a cell belong to its body while its editor shows them.
     const same = known.findIndex((cell) => cell.body + cell.tail === piece);
     if (same >= 0) return known.splice(same, 1)[0] as DocumentCell;
     const body = piece.replace(/[\r\n]+$/, "");
@@ -48,7 +50,7 @@ export function textOf({ mark, cells }: NotebookDocument): string {
   return mark + cells.map(({ body, tail }) => body + tail).join("");
 }
 
-/** The document after a cell was edited. @param edited the cell's text as the editor has it, lines ended by `\n` */
+/** The document after a cell was edited. @param edited the cell's text from the editor, with `\n` as line ends */
 export function withEdited(document: NotebookDocument, id: number, edited: string): NotebookDocument {
   const cells = document.cells.map((cell) =>
     cell.id === id ? { ...cell, body: editedText(cell.body, edited) } : cell,
@@ -56,7 +58,9 @@ export function withEdited(document: NotebookDocument, id: number, edited: strin
   return { ...document, cells };
 }
 
-/** The document with a new cell behind another one, and the new cell's id. @param after undefined: at the beginning */
+/**
+ * The document with a new cell after another one, and the id of the new cell. @param after undefined: at the beginning
+ */
 export function withNewCell(
   document: NotebookDocument,
   after: number | undefined,
@@ -65,7 +69,7 @@ export function withNewCell(
   const at = document.cells.findIndex((cell) => cell.id === after) + 1;
   const end = lineEnd(document);
   const cell: DocumentCell = { id, body: `-- %%${end}`, tail: "" };
-  // The text of an empty file is no cell.
+  // The text of an empty file is not a cell.
   const others = document.cells.filter(({ body, tail }) => body + tail !== "");
   const cells = others.toSpliced(Math.min(at, others.length), 0, cell);
   return { document: separated({ ...document, cells, nextId: id + 1 }), id };
@@ -77,13 +81,13 @@ export function withoutCell(document: NotebookDocument, id: number): NotebookDoc
   return { ...document, cells: cells.length > 0 ? cells : documentOf("").cells };
 }
 
-/** The document with a cell that was deleted, at the place among the cells, from 0, that it had. */
+/** The document with a deleted cell restored. @param at its former position among the cells, from 0 */
 export function withRestored(document: NotebookDocument, cell: DocumentCell, at: number): NotebookDocument {
   const others = document.cells.filter(({ body, tail }) => body + tail !== "");
   return separated({ ...document, cells: others.toSpliced(Math.min(at, others.length), 0, cell) });
 }
 
-/** The document with a cell moved up (-1) or down (1); the same document where it is the first or the last one. */
+/** The document with a cell moved up (-1) or down (1); the same document if the cell cannot be moved that way. */
 export function withMoved(document: NotebookDocument, id: number, by: -1 | 1): NotebookDocument {
   const from = document.cells.findIndex((cell) => cell.id === id);
   const cell = document.cells[from];
@@ -92,7 +96,7 @@ export function withMoved(document: NotebookDocument, id: number, by: -1 | 1): N
   return separated({ ...document, cells: document.cells.toSpliced(from, 1).toSpliced(to, 0, cell) });
 }
 
-/** The cell and the row of a line of the text, from 1; what lies beyond the end is in the last cell. */
+/** The cell and row of a line of the text. @param line from 1; a line after the end is in the last cell */
 export function placeOf({ cells }: NotebookDocument, line: number): DocumentPlace | undefined {
   let first = 1;
   let found: DocumentPlace | undefined;
@@ -110,7 +114,10 @@ export function canMove({ cells }: NotebookDocument, id: number): readonly [isUp
   return [at > 0, at < cells.length - 1];
 }
 
-/** Every cell but the first begins with its directive, and every cell but the last ends with a line end. */
+/**
+ * Ensures that every cell except the first begins with a directive, and every cell except the last ends with a line
+ * end.
+ */
 function separated(document: NotebookDocument): NotebookDocument {
   const end = lineEnd(document);
   let { nextId } = document;

@@ -8,7 +8,7 @@ import { text } from "../texts.js";
 import { type Move, MoveDialog } from "./move-dialog.js";
 import { notebookText } from "./notebook-texts.js";
 
-/** The notebooks of the user's folder, those that come with barlake, and a new one. */
+/** The list of the user's notebooks and those that come with barlake, with a field for a new notebook. */
 export function NotebookList() {
   const [round, setRound] = useState(0);
   const { value, fault } = useJson<NotebooksReport>(`/api/notebooks?round=${round}`);
@@ -20,7 +20,7 @@ export function NotebookList() {
     if (outcome === undefined) return;
     setSaid(outcome);
     setRound((n) => n + 1);
-    // The button that opened the dialog may be gone.
+    // The button that opened the dialog may no longer exist.
     status.current?.focus();
   };
   const [own, shipped] = [false, true].map((isShipped) =>
@@ -53,7 +53,7 @@ function Cards({
   choose,
 }: {
   readonly notebooks: readonly NotebookReport[];
-  /** Opens a dialog about one of them; undefined where they are not the user's. */
+  /** Opens a dialog about a notebook; undefined where the notebooks are not the user's. */
   readonly choose?: (move: Move, notebook: NotebookReport) => void;
 }) {
   return (
@@ -83,7 +83,7 @@ function Cards({
   );
 }
 
-/** Opens a notebook that has no file yet: it has one when it is saved. */
+/** Opens a new notebook. Its file is created when it is saved. */
 function NewNotebook() {
   const [name, setName] = useState("");
   const create = (event: Event): void => {

@@ -7,7 +7,7 @@ import { text } from "../texts.js";
 import { NotebookDesk } from "./notebook-desk.js";
 import { NotebookList } from "./notebook-list.js";
 
-/** The notebooks, or one of them. */
+/** The list of notebooks, or one notebook. */
 export function NotebookView() {
   const { path, query } = useAddress();
   const name = textOfPart(path.split("/")[2] ?? "");

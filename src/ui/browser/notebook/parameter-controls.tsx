@@ -6,7 +6,7 @@ import { apiAddress, askJson } from "../fetch-data.js";
 import { useShownState } from "../lake-state.js";
 import { text } from "../texts.js";
 
-/** The parameters of a notebook as controls: a new value is in the address, and the notebook runs again. */
+/** The parameters of a notebook as controls. A new value changes the address, and the notebook runs again. */
 export function ParameterControls({
   parameters,
   children,

@@ -5,7 +5,7 @@ import { type Fault, faultOf, send } from "../fetch-data.js";
 import { useStateAddress } from "../lake-state.js";
 import { type NotebookDocument, textOf } from "./notebook-document.js";
 
-/** Makes the page of a notebook, with the parameters of the address. */
+/** Makes the page of a notebook, with the parameters in the address. */
 export function usePage(
   name: string,
   newest: { readonly current: NotebookDocument },
@@ -30,7 +30,7 @@ export function usePage(
   return { make: isMaking ? undefined : make, fault };
 }
 
-/** Gets the page of a notebook, for which the notebook runs, and gives it to the browser as a file. @throws {Fault} */
+/** Requests the page of a notebook, for which the notebook runs, and downloads it as a file. @throws {Fault} */
 async function savePage(address: string, { name, text }: RunRequest): Promise<void> {
   const response = await send("POST", address, { name, text });
   const link = document.createElement("a");

@@ -10,13 +10,13 @@ export function ColumnHead({ column: { name, unit } }: { readonly column: Column
   );
 }
 
-/** Digits of a value as it is stored. */
+/** Number of significant digits of a stored value. */
 const ALL_DIGITS = 12;
 
 /**
- * A value as it is stored: a number with all of its digits, a text as text.
+ * A value as it is stored: a number with all digits, a text unchanged.
  *
- * @param unit of a value that was computed: of ratios, the significant digits are shown.
+ * @param unit the unit of a computed value. For ratios, only the significant digits are shown.
  */
 export function CellText({
   value,

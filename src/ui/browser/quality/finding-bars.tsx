@@ -9,7 +9,7 @@ import { CellText, ColumnHead } from "./cell-text.js";
 import { FindingChart } from "./finding-chart.js";
 import { qualityText } from "./quality-texts.js";
 
-/** The bars that a finding is about: drawn, as values, and the commands about them. */
+/** The bars of a finding: as a chart, as values, and with the commands about them. */
 export function FindingBars({
   finding,
   subject,

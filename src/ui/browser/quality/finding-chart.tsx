@@ -13,7 +13,7 @@ import { text } from "../texts.js";
 import { chartWindow } from "./chart-window.js";
 import { qualityText } from "./quality-texts.js";
 
-/** The chart of the instrument around a finding, with the bars in question marked. */
+/** The chart of the instrument around a finding. The bars in question are marked. */
 export function FindingChart({
   subject,
   finding,
@@ -28,7 +28,7 @@ export function FindingChart({
   const [fault, setFault] = useState<Fault>();
   const element = useRef<HTMLDivElement>(null);
   const isDark = useIsDark();
-  // Of a region's day, the first symbol is drawn: the finding is about all of its symbols.
+  // If the finding is about all symbols of a region's day, the first symbol is drawn.
   const symbol = isRegion(subject)
     ? String(rows[0]?.values[columns.findIndex(({ name }) => name === "symbol")] ?? "")
     : subject;

@@ -69,7 +69,7 @@ export function FindingList({ rule, subject }: { readonly rule: string; readonly
   );
 }
 
-/** Names a finding in the address. */
+/** The text that identifies a finding in the address. */
 function keyOf({ dataset, first, last, at }: FindingReport): string {
   return [dataset, first, last, at].map((part) => part ?? "").join("_");
 }

@@ -3,7 +3,7 @@ import { change } from "../address/address.js";
 import { count } from "../formats.js";
 import { qualityText } from "./quality-texts.js";
 
-/** Goes through the pages of a list; the page is in the address. */
+/** Links to the pages of a list. The page number is in the address. */
 export function Pager({ list: { page, pages, rows, total } }: { readonly list: ListPage<unknown> }) {
   const go = (to: number): void => change({ page: to === 1 ? undefined : String(to), finding: undefined });
   return (

@@ -1,7 +1,7 @@
 import type { ListPage } from "../../quality/quality-data.js";
 import { isChinese } from "../texts.js";
 
-/** The symbol in addresses of findings that name none. */
+/** The symbol in the addresses of findings without a symbol. */
 const NO_SUBJECT = "-";
 
 const ENGLISH = {
@@ -118,12 +118,12 @@ export function whyNone({ unknown }: Pick<ListPage<unknown>, "unknown">): string
     : `${qualityText("unknown")}: ${qualityText(unknown)}`;
 }
 
-/** The symbol that findings are about, for people. */
+/** The symbol of findings in the form that the page shows. */
 export function subjectName(subject: string): string {
   return subject === NO_SUBJECT ? qualityText("noSymbol") : subject;
 }
 
-/** Names of the rules, and what they mean in Chinese; the English explanation comes with the rule. */
+/** The titles of the rules, and their meaning in Chinese. The English explanation comes with the rule. */
 const RULES: Readonly<Record<string, readonly [title: string, chineseTitle: string, chinese: string]>> = {
   amounts: [
     "Volume without amount",
@@ -193,13 +193,13 @@ const RULES: Readonly<Record<string, readonly [title: string, chineseTitle: stri
   never_asked: ["Never requested", "从未请求", "从未请求的交易日，而该标的的其他交易日请求过。"],
 };
 
-/** The name of a rule for people. */
+/** The title of a rule. */
 export function ruleTitle(name: string): string {
   const [english, chinese] = RULES[name] ?? [name, name];
   return isChinese ? chinese : english;
 }
 
-/** What a rule means. @param english explanation that comes with the rule */
+/** The meaning of a rule. @param english the explanation that comes with the rule */
 export function ruleMeaning(name: string, english: string): string {
   return isChinese ? (RULES[name]?.[2] ?? english) : english;
 }

@@ -8,7 +8,9 @@ import { qualityText, ruleTitle, subjectName } from "./quality-texts.js";
 import { RuleList } from "./rule-list.js";
 import { SubjectList } from "./subject-list.js";
 
-/** What the rules found: all rules, the symbols of one, or the findings about one symbol with its bars. */
+/**
+ * The findings: all rules, or the symbols of one rule, or the findings of one rule about one symbol with their bars.
+ */
 export function QualityView() {
   const [, , rule = "", subject = ""] = useAddress().path.split("/").map(textOfPart);
   document.title = `${rule === "" ? qualityText("quality") : ruleTitle(rule)} ${subject} · barlake`;

@@ -12,7 +12,7 @@ import { type CountState, findingsIn, worstFirst } from "./worst-first.js";
 
 const REGIONS = ["CN", "HK", "US", "-"];
 
-/** Every rule with its findings by region, the worst first. */
+/** All rules with the numbers of their findings by region, the worst first. */
 export function RuleList() {
   const { value, fault } = useJson<RulesReport>("/api/quality/rules");
   const { report } = useShownState();

@@ -11,7 +11,7 @@ import { Pager } from "./pager.js";
 import { qualityText, subjectName, whyNone } from "./quality-texts.js";
 import { RegionChoice } from "./rule-list.js";
 
-/** The symbols that a rule has findings about, those with most of them first. */
+/** The symbols about which a rule has findings, those with the most findings first. */
 export function SubjectList({ rule }: { readonly rule: string }) {
   const { query } = useAddress();
   const filter = Object.fromEntries(

@@ -1,14 +1,14 @@
 import type { FaultReport } from "../../page-data.js";
 import type { RuleCount, RuleReport } from "../../quality/quality-data.js";
 
-/** What is known of a rule's findings so far. */
+/** The state of counting a rule's findings. */
 export type CountState =
   | { readonly kind: "waiting" }
   | { readonly kind: "counting" }
   | { readonly kind: "counted"; readonly count: RuleCount }
   | { readonly kind: "fault"; readonly fault: FaultReport };
 
-/** Findings of a rule in the chosen region; undefined where they are not known. @param region "" for all */
+/** Number of findings of a rule in a region; undefined where it is not known. @param region "" for all regions */
 export function findingsIn(state: CountState | undefined, region: string): number | undefined {
   if (state?.kind !== "counted" || state.count.unknown !== null) return undefined;
   return state.count.counts
@@ -19,8 +19,8 @@ export function findingsIn(state: CountState | undefined, region: string): numbe
 const SEVERITIES = ["error", "warning", "info"];
 
 /**
- * The rules as they are listed: those with findings, by severity and then by their number; then those that are not known
- * yet; then those without a finding.
+ * The rules in the order of the list: those with findings, by severity and then by number of findings; then those whose
+ * number is not known yet; then those without findings.
  */
 export function worstFirst(
   rules: readonly RuleReport[],

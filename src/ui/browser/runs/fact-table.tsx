@@ -1,7 +1,9 @@
-/** Longer texts take several lines. */
+/** Texts longer than this are shown on several lines. */
 export const LONG = 60;
 
-/** A table of facts under a heading; nothing where there is none. @param numbers places of columns of numbers */
+/**
+ * A table of facts with a heading; nothing where there are no facts. @param numbers positions of the columns of numbers
+ */
 export function FactTable({
   id,
   title,

@@ -7,7 +7,7 @@ import { type Fault, faultOf, send } from "../fetch-data.js";
 import { bytes, count, instant } from "../formats.js";
 import { runsText } from "./runs-texts.js";
 
-/** The runs that go on: those of this workspace with their progress, those of others as far as they have landed. */
+/** The runs in progress: runs of this workspace with their progress, other runs with what they have landed so far. */
 export function LiveList({ live, refresh }: { readonly live: LiveReport; readonly refresh: () => void }) {
   const { started, others } = live;
   if (started.length + others.length === 0) return <p class="empty">{runsText("noRuns")}</p>;

@@ -5,7 +5,7 @@ import { FaultBox } from "../fault-box.js";
 import { instant } from "../formats.js";
 import { runsText, scheduleWords } from "./runs-texts.js";
 
-/** The pipelines with their times. @param busy names of those that this workspace runs now */
+/** The pipelines with their schedules. @param busy names of the pipelines that this workspace is running */
 export function PipelineList({
   report: { pipelines, right },
   busy,

@@ -5,7 +5,7 @@ import { apiAddress, type Fault, faultOf, send, useJson } from "../fetch-data.js
 import { count } from "../formats.js";
 import { runsText } from "./runs-texts.js";
 
-/** What a pipeline would request, and the button that runs it where that is permitted. */
+/** The requests that a pipeline would send, with a button that runs it, where that is permitted. */
 export function PlanDialog({
   pipeline,
   right,

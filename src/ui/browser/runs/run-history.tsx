@@ -9,7 +9,7 @@ import { useStateAddress } from "../lake-state.js";
 import { Pager } from "../quality/pager.js";
 import { runsText } from "./runs-texts.js";
 
-/** The runs that have ended, the newest first, by pipeline and status. */
+/** The runs that have ended, the newest first, filtered by pipeline and status. */
 export function RunHistory({ pipelines }: { readonly pipelines: readonly string[] }) {
   const { query } = useAddress();
   const [pipeline, status, page] = ["pipeline", "status", "page"].map((name) => query.get(name));

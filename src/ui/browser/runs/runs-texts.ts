@@ -172,7 +172,7 @@ export function runsText(name: RunsText): string {
   return (isChinese ? CHINESE : ENGLISH)[name];
 }
 
-/** A schedule in words: `17:30 CN on trading days`. */
+/** A schedule in words, as in `17:30 CN on trading days`. */
 export function scheduleWords(rules: readonly ScheduleRule[]): string {
   if (rules.length === 0) return runsText("never");
   return rules

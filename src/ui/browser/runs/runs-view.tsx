@@ -13,7 +13,7 @@ import { RunHistory } from "./run-history.js";
 import { runsText } from "./runs-texts.js";
 import { useLive } from "./use-live.js";
 
-/** The pipelines, the current runs and the past ones; or one run. */
+/** The pipelines, the runs in progress and the past runs; or one run. */
 export function RunsView() {
   const { path } = useAddress();
   const id = textOfPart(path.split("/")[2] ?? "");
@@ -30,7 +30,7 @@ function Runs() {
   const ended = (live?.started ?? []).flatMap((run) => (run.ended === null ? [] : [run.ended.finishedAt]));
   const lastEnd = Math.max(0, ...ended);
   const [seenEnd, setSeenEnd] = useState<number>();
-  // A run that was started here and has ended is among the past ones at once.
+  // When a run that was started here ends, the list of past runs is updated at once.
   useEffect(() => {
     if (live === undefined) return;
     if (seenEnd !== undefined && lastEnd > seenEnd && report?.asOf === null) renew();

@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { LiveReport } from "../../runs/runs-data.js";
 import { askJson, type Fault, faultOf } from "../fetch-data.js";
 
-/** How often the runs are requested: while a run of this workspace is in progress, and otherwise. */
+/** Time between two requests in milliseconds: while a run of this workspace is in progress, and otherwise. */
 const SOON_MS = 1000;
 const LATER_MS = 3000;
 
@@ -10,7 +10,7 @@ const LATER_MS = 3000;
 export function useLive(): {
   readonly live: LiveReport | undefined;
   readonly fault: Fault | undefined;
-  /** Requests them now. */
+  /** Requests the runs now. */
   readonly refresh: () => void;
 } {
   const [live, setLive] = useState<LiveReport>();
@@ -19,7 +19,7 @@ export function useLive(): {
   useEffect(() => {
     const stop = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    // One request after another: a slow server never has two of them.
+    // Requests are sent one after another, so that a slow server never has two of them.
     const poll = async (): Promise<void> => {
       let pause = LATER_MS;
       try {

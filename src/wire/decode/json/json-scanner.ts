@@ -12,7 +12,7 @@ import { notJson } from "./not-json.js";
 import { NumberToken } from "./number-token.js";
 import { StringToken } from "./string-token.js";
 
-/** What may come next. Small integers, because each token compares them. */
+/** What may come next. These are small integers, because they are compared for each token. */
 const VALUE = 0;
 const VALUE_OR_END = 1;
 const KEY = 2;
@@ -21,17 +21,17 @@ const COLON = 4;
 const COMMA_OR_END = 5;
 const NOTHING = 6;
 
-/** The bytes to scan: the incomplete token at the end of the last piece, then a part of the next piece. */
+/** The bytes to scan: the incomplete token at the end of the last piece, followed by a part of the next piece. */
 const bytes = numberKernel.input;
-/** Longest number: a double written out in full has fewer digits. */
+/** Most bytes of a number. A double that is written out in full has fewer digits. */
 const MAX_NUMBER_BYTES = 4096;
-/** Keys of members that are read together are shorter. */
+/** Keys of members that are read together are shorter than this, in bytes. */
 const LONG_KEY_BYTES = 64;
-/** Bound of `maxTokenBytes`: a token must leave space for more bytes. */
+/** Upper limit of `maxTokenBytes`: the buffer must have space for more bytes after a token. */
 const MAX_TOKEN_BYTES = bytes.length / 2;
 /**
- * A strict JSON reader (RFC 8259) for a document that arrives in pieces, which may end anywhere. It checks the grammar
- * and reports values to a sink; it stores only an incomplete token at the end of a piece.
+ * A strict JSON reader (RFC 8259) for a document that arrives in pieces of any length. It checks the grammar and
+ * reports values to a sink; the only data that it stores is an incomplete token at the end of a piece.
  *
  * @throws {WireError} from `push` and `end` when the document is not JSON, is cut short, or exceeds a limit.
  */
@@ -41,9 +41,9 @@ export class JsonScanner {
   readonly #number = new NumberToken();
   /** One entry for each open container: true for an object. */
   readonly #stack: boolean[] = [];
-  /** The keys that are expected, by level. */
+  /** The expected keys, by level of nesting. */
   readonly #keys: KeySequence[] = [];
-  /** The number runs of the innermost container, if it is an array that has them. */
+  /** The receiver of numbers of the innermost container, if it is an array that has one. */
   #runs: NumberRuns | undefined;
   #expect = VALUE;
   readonly #string = new StringToken(bytes);
@@ -65,7 +65,7 @@ export class JsonScanner {
     this.#limits = limits;
   }
 
-  /** Bytes taken so far. */
+  /** Number of bytes of the document so far. */
   get bytes(): number {
     return this.#base + this.#carried;
   }
@@ -93,13 +93,13 @@ export class JsonScanner {
       throw new WireError("truncated", "response ends before its JSON does", this.bytes);
   }
 
-  /** Puts the incomplete token back at the start of the buffer, which other scanners may have used in between. */
+  /** Puts the incomplete token back at the start of the buffer, which other scanners may have used since. */
   #restore(): void {
     copy(this.#carry, 0, bytes, this.#carried);
     this.#end = this.#carried;
   }
 
-  /** Stores the bytes from `from` on until more arrive. */
+  /** Stores the bytes from index `from` until more bytes arrive. */
   #store(from: number): void {
     this.#checkLength(from, this.#end);
     this.#base += from;
@@ -116,7 +116,7 @@ export class JsonScanner {
     throw new WireError("limit", message, this.#base + start);
   }
 
-  /** Reads as many complete tokens as there are; returns the index of the first byte that was not used. */
+  /** Reads all complete tokens. Returns the index of the first byte that was not used. */
   #scan(final: boolean): number {
     let i = 0;
     while (i < this.#end) {
@@ -132,7 +132,7 @@ export class JsonScanner {
     return i;
   }
 
-  /** Reads the token at `i`; returns the index after it, or -1 when the bytes end inside it. */
+  /** Reads the token at index `i`. Returns the index after it, or -1 where the bytes end within it. */
   #token(i: number, byte: number, final: boolean): number {
     switch (this.#expect) {
       case COMMA_OR_END:
@@ -197,7 +197,7 @@ export class JsonScanner {
     return this.#number.end;
   }
 
-  /** Passes on as many numbers as the kernel reads; returns the index after them. */
+  /** Passes on all numbers that the kernel reads. Returns the index after them. */
   #numbersAt(i: number, runs: NumberRuns): number {
     const { type, capacity } = runs;
     const values =
@@ -253,9 +253,9 @@ export class JsonScanner {
     return end;
   }
 
-  /** Passes on as many members as are alike, from the key at `i` on; returns the index after them. */
+  /** Passes on all members of the expected form, from the key at index `i`. Returns the index after them. */
   #membersAt(i: number, members: MemberRuns): number {
-    // The rules for long tokens are those of single keys.
+    // The limits for long tokens apply to keys that are read one by one.
     if (this.#string.isBegun || this.#limits.maxTokenBytes < LONG_KEY_BYTES) return i;
     const count = numberKernel.scanMembers(i, this.#end, members.pattern);
     if (count === 0) return i;

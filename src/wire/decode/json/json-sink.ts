@@ -1,40 +1,43 @@
 import type { MemberPattern } from "../../kernel/member-pattern.js";
 import type { NumberToken } from "./number-token.js";
 
-/** Receives the numbers of an array many at a time: they are nearly all bytes of a response. */
+/** Receives the numbers of an array, many at a time. Numbers are nearly all bytes of a response. */
 export interface NumberRuns {
   readonly type: "double" | "int64";
-  /** How many more it accepts; later ones are passed one by one. */
+  /** How many more numbers it accepts. All later ones are passed one by one. */
   readonly capacity: number;
   /** Receives values of the type, in the order of the array. They are valid only during the call. */
   push(values: Float64Array | BigInt64Array): void;
 }
 
-/** Receives members of an object many at a time, where they are alike: a response with a bar of each symbol has thousands. */
+/**
+ * Receives members of an object that have the same form, many at a time. A response with one bar of each symbol has
+ * thousands.
+ */
 export interface MemberRuns {
   readonly pattern: MemberPattern;
   /**
    * Receives members that the kernel has just read.
    *
-   * @param nameOf gives the text of a member's name.
-   * @returns how many of them it accepts, from the first on; the others are passed key by key.
+   * @param nameOf returns the text of a member's name.
+   * @returns how many of them it accepts, starting with the first; the others are passed key by key.
    */
   push(count: number, nameOf: (index: number) => string): number;
 }
 
-/** Receives what a {@link JsonScanner} reads. Offsets count bytes of the whole document, from 0. */
+/** Receives the values that a {@link JsonScanner} reads. Offsets are in bytes of the whole document, from 0. */
 export interface JsonSink {
-  /** The receiver of the next members of the innermost object, where they may be alike. */
+  /** The receiver of the next members of the innermost object, if they may have the same form. */
   readonly members?: MemberRuns | undefined;
   startObject(offset: number): void;
   endObject(): void;
-  /** May return a receiver for the numbers in it; the numbers that it does not accept are passed to `number`. */
+  /** May return a receiver for the numbers in the array. Numbers that it does not accept are passed to `number`. */
   startArray(offset: number): NumberRuns | undefined;
   endArray(): void;
   key(text: string, offset: number): void;
   /** The token is valid only during the call. */
   number(token: NumberToken, offset: number): void;
-  /** `read` returns the text; a sink that does not call it saves the decoding. */
+  /** `read` decodes and returns the text. A sink that does not need the text does not call it. */
   string(read: () => string, offset: number): void;
   literal(value: boolean | null, offset: number): void;
 }

@@ -1,29 +1,30 @@
-/** A key as it is written in a document, and the key that followed it last. */
+/** A key as it is written in a document, and the key that followed it the last time. */
 interface KnownKey {
   readonly text: string;
-  /** With both quotes. */
+  /** The bytes of the key, with both quotes. */
   readonly bytes: Uint8Array;
   next: KnownKey | undefined;
 }
 
-/** Most keys that are cached: members have few names. Symbols as names are many, and come once each. */
+/** Most keys that are cached. Members have few different names; symbols as names are many, and each occurs once. */
 const MOST_KEYS = 32;
 /** Longest key that is remembered, in bytes with its quotes. */
 const MOST_BYTES = 64;
 
 /**
- * Recognizes the keys of one level of a document by their bytes. The objects of a level mostly have the same keys in the
- * same order, so the key that followed the last one before is compared first: it is neither scanned nor decoded. A
- * response with 5,000 symbols and a bar each has 40,000 keys; decoding their texts made it half as slow again.
+ * Recognises the keys of one level of a document by their bytes. The objects of a level mostly have the same keys in
+ * the same order. So the key that followed the previous key the last time is compared first; if it matches, it is
+ * neither scanned nor decoded. A response with 5,000 symbols of one bar has 40,000 keys; decoding their texts took half
+ * as much time again.
  */
 export class KeySequence {
   readonly #known = new Map<string, KnownKey>();
   #last: KnownKey | undefined;
 
   /**
-   * The text of the key that begins at `start`, where it is the expected one and complete.
+   * The text of the key that begins at `start`, if it is complete and the expected one; else undefined.
    *
-   * @param end of the bytes.
+   * @param end index after the last byte.
    */
   match(bytes: Uint8Array, start: number, end: number): string | undefined {
     const expected = this.#last?.next;
@@ -35,12 +36,12 @@ export class KeySequence {
     return expected.text;
   }
 
-  /** Length in bytes of the key that {@link match} has just found, with its quotes. */
+  /** Length in bytes, with quotes, of the key that {@link match} has just found. */
   get length(): number {
     return this.#last?.bytes.length ?? 0;
   }
 
-  /** Stores a key that was read: it is expected again after the key before it. */
+  /** Stores a key that was read. It is expected again after the key that preceded it. */
   add(text: string, bytes: Uint8Array, start: number, end: number): void {
     let key = this.#known.get(text);
     if (key === undefined && this.#known.size < MOST_KEYS && end - start <= MOST_BYTES) {

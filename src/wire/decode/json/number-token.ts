@@ -14,24 +14,24 @@ const UPPER_E = 0x45;
 
 const latin1 = new TextDecoder("latin1");
 
-/** Why {@link NumberToken.scan} stopped. `incomplete`: the bytes end where the number may continue. */
+/** The result of {@link NumberToken.scan}. `incomplete`: the bytes end where the number may continue. */
 export type ScanResult = "number" | "incomplete" | "invalid";
 
-/** A number as a response states it. */
+/** A number in the form in which a response states it. */
 export type StatedNumber = Pick<NumberToken, "toDouble" | "toSmallInteger" | "toBigInt" | "text">;
 
 /**
  * One JSON number in a byte buffer: scanned and validated once, then read as a double or as an int64.
  *
- * The object is reused for every token, so that a number costs no allocation.
+ * The object is reused for every token, so that a number needs no allocation.
  */
 export class NumberToken {
   #bytes: Uint8Array = new Uint8Array(0);
   #start = 0;
-  /** Index of the first byte after the token; meaningful after a scan that returned "number". */
+  /** Index of the first byte after the token; valid after a scan that returned "number". */
   end = 0;
   #negative = false;
-  /** All digits as one integer; exact up to {@link EXACT_DIGITS} digits. */
+  /** All digits as one integer, which is exact up to {@link EXACT_DIGITS} digits. */
   #mantissa = 0;
   /** Number of digits, including leading zeros. */
   #digits = 0;
@@ -102,7 +102,7 @@ export class NumberToken {
     return latin1.decode(this.#bytes.subarray(this.#start, this.end));
   }
 
-  /** The nearest double, bit-equal to what JSON.parse gives; overflow gives an infinity. */
+  /** The nearest double, with the same bits as the result of JSON.parse. An overflow gives an infinity. */
   toDouble(): number {
     if (this.#digits <= EXACT_DIGITS && this.#scale <= 22 && !this.#hasExponent) {
       const value = this.#mantissa / (POWERS_OF_TEN[this.#scale] as number);
@@ -111,13 +111,13 @@ export class NumberToken {
     return Number(this.text());
   }
 
-  /** The value as a double where it is an integer of at most 15 digits without fraction or exponent, else NaN. */
+  /** The value as a double, if it is an integer of at most 15 digits without fraction or exponent; else NaN. */
   toSmallInteger(): number {
     if (this.#digits > EXACT_DIGITS || this.#scale !== 0 || this.#hasExponent) return Number.NaN;
     return this.#negative ? -this.#mantissa : this.#mantissa;
   }
 
-  /** The exact integer value of the token (`100.0` and `1e2` are 100), or the reason why there is none. */
+  /** The exact integer value of the token (`100.0` and `1e2` are 100), or the reason why it has none. */
   toBigInt(): bigint | "fraction" | "range" {
     const match = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(this.text());
     if (match === null) return "fraction";

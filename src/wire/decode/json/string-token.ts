@@ -8,7 +8,7 @@ const LOWER_U = 0x75;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * One JSON string in a byte buffer: checked while it arrives, and decoded to a text only where the text is read.
+ * One JSON string in a byte buffer: checked while it arrives, and decoded only if its text is read.
  *
  * The object is reused for every token.
  */
@@ -20,7 +20,7 @@ export class StringToken {
   /** Whether the string is ASCII without escapes. */
   #isPlain = true;
   #start = 0;
-  /** Index of the first byte after the closing quote; meaningful after a scan that found it. */
+  /** Index of the first byte after the closing quote; valid after a scan that found it. */
   end = 0;
   /** Offset in the document of the opening quote. */
   #offset = 0;
@@ -31,7 +31,7 @@ export class StringToken {
     this.#latin1 = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 
-  /** Whether the last scan was of an incomplete string: the next one must be of the same. */
+  /** Whether the last scan ended within a string. The next scan must continue with the same string. */
   get isBegun(): boolean {
     return this.#checked > 0;
   }
@@ -82,12 +82,12 @@ export class StringToken {
     }
   }
 
-  /** Some bytes as a text, a character each: that of ASCII. */
+  /** Some bytes as a text, one character for each byte. The bytes must be ASCII. */
   latin1(start: number, end: number): string {
     return this.#latin1.toString("latin1", start, end);
   }
 
-  /** Checks that the string is UTF-8; `text` does the same for strings that are read. */
+  /** Checks that the string is valid UTF-8, for strings that are not read; `text` checks those that are. */
   checkText(): void {
     if (!this.#isPlain) this.text();
   }

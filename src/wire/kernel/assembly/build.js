@@ -1,12 +1,12 @@
 /*
- * Compiles the number kernel to WebAssembly and writes it as a module, so that it needs no file at run time. Part of
- * `npm run build`.
+ * Compiles the number kernel to WebAssembly and writes it as a module, so that no file must be read at run time. It is
+ * a part of `npm run build`.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import asc from "assemblyscript/asc";
 
 const TARGET = new URL("../kernel-binary.ts", import.meta.url);
-/** Pages of 64 KiB that layout.ts needs. */
+/** Number of memory pages, of 64 KiB each, that layout.ts needs. */
 const PAGES = 6;
 
 let binary;

@@ -1,6 +1,6 @@
 /*
- * The number kernel: text of numbers in JSON arrays to values, and values to text. Written in AssemblyScript, a dialect
- * of TypeScript for WebAssembly, for the sake of vectors and of 64-bit integers without boxes.
+ * The number kernel: converts the text of numbers in JSON arrays to values, and values to text. It is written in
+ * AssemblyScript, a dialect of TypeScript for WebAssembly, which has vectors and 64-bit integers.
  */
 import { fillTables } from "./layout";
 import { scanNumbers } from "./scan-numbers";

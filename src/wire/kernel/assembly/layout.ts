@@ -10,33 +10,33 @@
  *   +2 K    heads     the bytes between their numbers
  */
 
-/** Values of one call at most. */
+/** Most values that one call processes. */
 export const RUN_VALUES: usize = 2048;
-/** Values that a window of 64 bytes can hold. */
+/** Most values in a window of 64 bytes. */
 export const WINDOW_VALUES: usize = 32;
 
-/** Byte at which a scan stopped. */
+/** Address of the byte at which a scan stopped. */
 export const STOPPED_AT: usize = 0;
-/** 1 where the last value of a scan was the last of its array. */
+/** Address of a flag: 1 where the last value of a scan was the last value of its array. */
 export const CLOSED: usize = 4;
-/** End of the text that was written. */
+/** Address of the end of the written text. */
 export const TEXT_END: usize = 8;
 
-/** 16 times 0x00, then 16 times 0xff: a load at `TAIL_MASK + n` is a mask of the last n bytes of a vector. */
+/** 16 bytes 0x00, then 16 bytes 0xff: a load at `TAIL_MASK + n` is a mask of the last n bytes of a vector. */
 export const TAIL_MASK: usize = 64;
-/** 10^(n - 1) as a double, from n = 1 on; 1 for n = 0, a number without a point. */
+/** 10^(n - 1) as a double, for n from 1; 1 for n = 0, which means a number without a point. */
 export const SCALE: usize = 128;
 /** 10^n as a double, n up to 22. */
 export const POWER_OF_TEN: usize = 320;
 /** 10^n as a 64-bit integer, n up to 19. */
 export const INTEGER_POWER: usize = 512;
-/** Shuffles that close the gap of a point which is n bytes before the end of a vector; n = 0: none. */
+/** Shuffles that remove a point which is n bytes before the end of a vector; n = 0: no point. */
 export const WITHOUT_POINT: usize = 1024;
 /** Shuffles that move a vector's bytes to its start, with a gap for a point after n bytes. */
 export const WITH_POINT: usize = 1536;
-/** Vectors with a point after n bytes and nothing else. */
+/** Vectors that contain only a point, after n bytes. */
 export const POINT: usize = 2048;
-/** Digits of a number that is being written, 24 of them, and what a vector load from any of them may read beyond. */
+/** The 24 digits of a number that is being written, and the bytes after them that a vector load may read. */
 export const DIGITS: usize = 2368;
 /** 5^n as a 64-bit integer, n up to 22. */
 export const INTEGER_POWER_OF_FIVE: usize = 2432;
@@ -48,21 +48,26 @@ export const INPUT: usize = 16_384;
 export const INPUT_BYTES: usize = 262_144;
 export const VALUES: usize = INPUT + INPUT_BYTES + 64;
 export const TEXT: usize = VALUES + RUN_VALUES * 8 + 64;
-/** Longest text of a value with its comma, and the slack of a vector store. */
+/**
+ * Space for the texts of all values, at most 26 bytes for each with its comma, and for the excess of a vector store.
+ */
 export const TEXT_BYTES: usize = RUN_VALUES * 26 + 64;
 
-/** Values of a column of members that are read together, at most: with 16 columns they fill {@link VALUES}. */
+/** Most values of a column of members that are read together. With 16 columns they fill {@link VALUES}. */
 export const RECORD_ROWS: usize = 128;
-/** Of each member: the byte at which its name begins, that after the name, that after the member; its number of values. */
+/**
+ * For each member: the byte at which its name begins, the byte after the name, the byte after the member, and its
+ * number of values.
+ */
 export const RECORDS: usize = TEXT + TEXT_BYTES;
 /**
- * Of each column of such members: the bytes before its first number, up to 32 of them; a mask of these; their number; and
- * whether its numbers are doubles.
+ * For each column of such members: the bytes before its first number (up to 32), a mask of these bytes, their number,
+ * and whether the column's numbers are doubles.
  */
 export const HEADS: usize = RECORDS + RECORD_ROWS * 16;
 export const HEAD_BYTES: usize = 72;
 
-/** Fills the tables that take no arithmetic beyond 64 bits. */
+/** Fills the tables that need no arithmetic beyond 64 bits. */
 export function fillTables(): void {
   memory.fill(TAIL_MASK, 0, 16);
   memory.fill(TAIL_MASK + 16, 0xff, 16);

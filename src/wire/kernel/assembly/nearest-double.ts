@@ -1,12 +1,15 @@
 import { LEAST_POWER_OF_FIVE, POWER_OF_FIVE, POWER_OF_TEN } from "./layout";
 
-/** Integers up to here, and powers of ten up to 10^22, are doubles: their product and quotient are rounded once. */
+/**
+ * Integers up to this, and powers of ten up to 10^22, are exact doubles, so their product and quotient are rounded only
+ * once.
+ */
 const EXACT: u64 = 1 << 53;
 
-/** NaN: the digits do not decide between two neighbours, or the result is not a normal double. */
+/** NaN means that the digits do not decide between two adjacent doubles, or that the result is not a normal double. */
 const UNDECIDED: f64 = NaN;
 
-/** The double nearest to `digits * 10^exponent`, ties to even; or {@link UNDECIDED}. */
+/** The double nearest to `digits * 10^exponent`, with ties to even; or {@link UNDECIDED}. */
 export function nearestDouble(digits: u64, exponent: i32): f64 {
   if (digits == 0) return 0;
   if (digits <= EXACT && exponent >= -22 && exponent <= 22) {
@@ -22,7 +25,8 @@ export function nearestDouble(digits: u64, exponent: i32): f64 {
  * Multiplies by 128 bits of a power of five, and rounds.
  *
  * The algorithm is that of Daniel Lemire, "Number parsing at a gigabyte per second" (Software: Practice and Experience
- * 51, 2021), which needs no fallback for 64 bits of digits (Mushtak and Lemire, "Fast number parsing without fallback", 2023).
+ * 51, 2021), which needs no fallback for 64 bits of digits (Mushtak and Lemire, "Fast number parsing without fallback",
+ * 2023).
  */
 function byPowerOfFive(digits: u64, exponent: i32): f64 {
   const entry = POWER_OF_FIVE + ((<usize>(exponent - LEAST_POWER_OF_FIVE)) << 4);
@@ -38,7 +42,7 @@ function byPowerOfFive(digits: u64, exponent: i32): f64 {
   }
   const upper = <u32>(high >> 63);
   let mantissa = high >> (upper + 9);
-  // 217706 / 2^16 is log2(10) from below, near enough for these exponents.
+  // 217706 / 2^16 is slightly below log2(10), and exact enough for these exponents.
   let binary = ((217_706 * exponent) >> 16) + 63 + <i32>upper - <i32>shift + 1023;
   if (binary <= 0) return UNDECIDED;
   const halfway = low <= 1 && exponent >= -4 && exponent <= 23 && (mantissa & 3) == 1;
@@ -52,7 +56,7 @@ function byPowerOfFive(digits: u64, exponent: i32): f64 {
   return reinterpret<f64>((mantissa & ~((<u64>1) << 52)) | ((<u64>binary) << 52));
 }
 
-/** The upper 64 bits of a product of 128. */
+/** The upper 64 bits of a 128-bit product. */
 export function highProduct(a: u64, b: u64): u64 {
   const aLow = a & 0xffffffff;
   const aHigh = a >> 32;

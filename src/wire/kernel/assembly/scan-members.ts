@@ -5,19 +5,19 @@ const QUOTE: u8 = 0x22;
 const COMMA: u8 = 0x2c;
 const BACKSLASH: u8 = 0x5c;
 const CLOSE: u8 = 0x5d;
-/** `]}`, in the order of memory. */
+/** `]}`, in the byte order of memory. */
 const END: u16 = 0x7d5d;
 
 /**
- * Reads members of an object, from the quote of a name on, whose values are alike: `"name":{"a":[1,2],"b":[3,4]}`. The
- * bytes between the numbers must be those at HEADS, and all arrays of a member must have the same length. So the names
- * are compared in one step each, and no byte is read to find out what comes next.
+ * Reads members of an object whose values have the same form, from the quote of a name: `"name":{"a":[1,2],"b":[3,4]}`.
+ * The bytes between the numbers must be those at HEADS, and all arrays of a member must have the same length. So these
+ * bytes are compared in one step, and need not be parsed.
  *
- * It stops before a member that differs, and before one that is not wholly in the input.
+ * It stops before a member that differs, and before one that is not completely in the input.
  *
- * @param columns how many arrays a member has.
- * @returns how many members were read. The place of each, and its length, are at RECORDS; the values of all of them at
- * VALUES, {@link RECORD_ROWS} for a column.
+ * @param columns number of arrays of a member.
+ * @returns the number of members that were read. Their positions and lengths are at RECORDS; the values of all of them
+ *   are at VALUES, with space for {@link RECORD_ROWS} values for each column.
  */
 export function scanMembers(from: usize, end: usize, columns: usize): u32 {
   store<u8>(end, 0);
@@ -67,7 +67,7 @@ export function scanMembers(from: usize, end: usize, columns: usize): u32 {
   return <u32>((record - RECORDS) >> 4);
 }
 
-/** Length of a name of at most 31 plain bytes whose quote is here; -1 where there is none. */
+/** Length of the name whose quote is at an address, if it has at most 31 plain bytes; else -1. */
 function nameLength(at: usize): i32 {
   if (load<u8>(at) != QUOTE) return -1;
   const a = v128.load(at, 1);
@@ -75,7 +75,7 @@ function nameLength(at: usize): i32 {
   const quotes = either(i8x16.eq(a, i8x16.splat(QUOTE)), i8x16.eq(b, i8x16.splat(QUOTE)));
   if (quotes == 0) return -1;
   const length = ctz(quotes);
-  // As signed bytes, those beyond ASCII are below the blank, too.
+  // As signed bytes, bytes that are not ASCII are also less than the blank.
   const controls = either(i8x16.lt_s(a, i8x16.splat(0x20)), i8x16.lt_s(b, i8x16.splat(0x20)));
   const escapes = either(i8x16.eq(a, i8x16.splat(BACKSLASH)), i8x16.eq(b, i8x16.splat(BACKSLASH)));
   return ((controls | escapes) & (((<u32>1) << length) - 1)) == 0 ? <i32>length : -1;
@@ -85,7 +85,7 @@ function either(a: v128, b: v128): u32 {
   return <u32>i8x16.bitmask(a) | ((<u32>i8x16.bitmask(b)) << 16);
 }
 
-/** Whether the bytes are those of a head: up to 32 of them, the others masked. */
+/** Whether the bytes equal those of a head, up to 32 of them. Other bytes are masked out. */
 function isHead(at: usize, head: usize): bool {
   const a = v128.and(v128.xor(v128.load(at), v128.load(head)), v128.load(head, 32));
   const b = v128.and(v128.xor(v128.load(at, 16), v128.load(head, 16)), v128.load(head, 48));

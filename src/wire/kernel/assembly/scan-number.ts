@@ -1,7 +1,7 @@
 import { INTEGER_POWER } from "./layout";
 import { nearestDouble } from "./nearest-double";
 
-/** Longest text of a number that is read here. */
+/** Longest text of a number that is read here, in bytes. */
 const MAX_BYTES: usize = 64;
 /** The number of digits that always fit into 64 bits. */
 const MAX_DIGITS: i32 = 19;
@@ -26,10 +26,10 @@ function isDigit(byte: u32): bool {
 /**
  * Reads any JSON number that has a comma or a bracket after it, spaces around it included, and stores it at `out`.
  *
- * The input must end with a byte that is no part of a number.
+ * The input must end with a byte that is not part of a number.
  *
- * @returns the place of the comma or bracket; 0 where there is no such number, or none that is exact here: one with more
- * than 19 digits, a double that is hard to round, a fraction or an overflow where an integer belongs.
+ * @returns the address of the comma or bracket; 0 where there is no such number, or it cannot be read exactly here: it
+ *   has more than 19 digits, is a double that is hard to round, or is not a 64-bit integer where an integer is read.
  */
 export function scanNumber<T>(from: usize, out: usize): usize {
   let at = from;
@@ -61,7 +61,7 @@ export function scanNumber<T>(from: usize, out: usize): usize {
     count += scale;
   }
   if (count > MAX_DIGITS) {
-    // Zeros before the first other digit do not count.
+    // Zeros before the first other digit are not counted.
     let zero = whole;
     while (load<u8>(zero) == ZERO || load<u8>(zero) == DOT) {
       if (load<u8>(zero) == ZERO) count--;
@@ -95,7 +95,7 @@ export function scanNumber<T>(from: usize, out: usize): usize {
   return storeInteger(digits, exponent, negative, out) ? at : 0;
 }
 
-/** Stores `digits * 10^exponent` where that is a 64-bit integer. */
+/** Stores `digits * 10^exponent` if it is a 64-bit integer. @returns whether it is. */
 function storeInteger(digits: u64, exponent: i32, negative: bool, out: usize): bool {
   let size = digits;
   if (exponent != 0 && size != 0) {

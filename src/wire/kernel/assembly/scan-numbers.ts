@@ -6,15 +6,17 @@ const DOT: u8 = 0x2e;
 const ZERO: u8 = 0x30;
 const CLOSE: u8 = 0x5d;
 
-/** Bytes that are compared together. */
+/** Number of bytes that are compared together. */
 const WINDOW: usize = 64;
 
 /**
- * Reads elements of an array that begins at `from`, each with a comma or the closing bracket after it, up to `maxCount` of them.
+ * Reads elements of an array that begins at `from`, at most `maxCount` of them. Each must have a comma or the closing
+ * bracket after it.
  *
- * It stops before what is no number, or none that is exact here, and where the input ends inside of one.
+ * It stops before an element that is not a number or cannot be read exactly here, and where the input ends within an
+ * element.
  *
- * @returns how many values were stored at VALUES; the place where it stopped is at STOPPED_AT.
+ * @returns the number of values that were stored at VALUES. The address where it stopped is stored at STOPPED_AT.
  */
 export function scanNumbers<T>(from: usize, end: usize, maxCount: u32): u32 {
   const limit = VALUES + ((<usize>maxCount) << 3);
@@ -45,10 +47,11 @@ export function scanNumbers<T>(from: usize, end: usize, maxCount: u32): u32 {
 }
 
 /**
- * Reads numbers of one window after the other, each of 64 bytes and beginning with a number: those that have their comma
- * in it, two at a time and without a branch for each. The grammar is checked on bitmaps of the window, a bit a byte.
+ * Reads numbers in one window after the other. A window has 64 bytes and begins with a number. Numbers whose comma is
+ * in the window are read two at a time, without a branch for each number. The grammar is checked on bitmaps of the
+ * window, with one bit for each byte.
  *
- * It stops before a window that has anything but short decimals: {@link scanNumber} reads such a window.
+ * It stops before a window that contains anything except short decimals, which {@link scanNumber} reads.
  */
 function scanWindows<T>(from: usize, end: usize, out: usize, limit: usize): usize {
   let at = from;
@@ -67,7 +70,8 @@ function scanWindows<T>(from: usize, end: usize, out: usize, limit: usize): usiz
     const others = region & ~(digits | points | commas);
     const bare = (points | commas) & ~(digits << 1);
     const leadingZeros = ((commas << 1) | 1) & equal(a, b, c, d, ZERO) & (digits >> 1) & region;
-    // Each point borrows up to the next comma; a second point on the way finds its bit taken.
+    // The subtraction borrows from each point up to the next comma. If a second point is between them, its bit is
+    // already taken.
     const secondPoints = ((commas - points) & points) ^ points;
     const unfit = others | bare | leadingZeros | secondPoints | runsOf16(~commas & region);
     if (unfit != 0 || (isInteger<T>() && points != 0)) break;
@@ -77,7 +81,7 @@ function scanWindows<T>(from: usize, end: usize, out: usize, limit: usize): usiz
     do {
       const stopA = <usize>ctz(left);
       left &= left - 1;
-      // The last of an odd number is computed twice, and stored once.
+      // If the number of values is odd, the last one is computed twice, but stored once.
       const single = left == 0;
       const stopB = select<usize>(stopA, <usize>ctz(left), single);
       left &= left - 1;
@@ -110,37 +114,37 @@ function scanWindows<T>(from: usize, end: usize, out: usize, limit: usize): usiz
   return (to - out) >> 3;
 }
 
-/** How many bytes before `stop` the point of the number before it is, or 0 where it has none. */
+/** How many bytes before `stop` the point of the number is that ends there; 0 where it has none. */
 function pointBefore(points: u64, stop: usize, length: usize): usize {
   const distance = <usize>clz(points << (63 - stop));
   return select<usize>(distance, 0, distance < length);
 }
 
-/** Digits of the number that ends at `stop`, four of them in each lane; its point is taken out. */
+/** Digits of the number that ends at `stop`, four in each lane, with the point removed. */
 function decimal(stop: usize, length: usize, point: usize): v128 {
   const bytes = i8x16.sub(v128.load(stop - 16), i8x16.splat(ZERO));
   const joined = i8x16.swizzle(bytes, v128.load(point << 4, WITHOUT_POINT));
   return fourDigits(v128.and(joined, v128.load(length - <usize>(point != 0), TAIL_MASK)));
 }
 
-/** Digits of the number that ends at `stop`, four of them in each lane. */
+/** Digits of the number that ends at `stop`, four in each lane. */
 function integer(stop: usize, length: usize): v128 {
   const bytes = i8x16.sub(v128.load(stop - 16), i8x16.splat(ZERO));
   return fourDigits(v128.and(bytes, v128.load(length, TAIL_MASK)));
 }
 
-/** Sixteen bytes of 0 to 9 as four lanes of 0 to 9999. */
+/** Converts sixteen bytes of 0 to 9 to four lanes of 0 to 9999. */
 function fourDigits(bytes: v128): v128 {
   const tens = i16x8.mul(v128.and(bytes, i16x8.splat(0xff)), i16x8.splat(10));
   return i32x4.dot_i16x8_s(i16x8.add(tens, i16x8.shr_u(bytes, 8)), i16x8(100, 1, 100, 1, 100, 1, 100, 1));
 }
 
-/** Two numbers of four lanes of 0 to 9999 each, as two lanes of 0 to 99999999 each. */
+/** Converts two numbers, each of four lanes of 0 to 9999, to two lanes of 0 to 99999999 each. */
 function eightDigits(a: v128, b: v128): v128 {
   return i32x4.dot_i16x8_s(i16x8.narrow_i32x4_u(a, b), i16x8(10_000, 1, 10_000, 1, 10_000, 1, 10_000, 1));
 }
 
-/** Bits that have their 15 upper neighbours set as well. */
+/** The bits whose next 15 higher bits are set as well. */
 function runsOf16(bits: u64): u64 {
   let runs = bits & (bits >> 1);
   runs &= runs >> 2;
@@ -148,13 +152,13 @@ function runsOf16(bits: u64): u64 {
   return runs & (runs >> 8);
 }
 
-/** Bits of a window's bytes that are the given one. */
+/** One bit for each byte of a window: 1 where it equals the given byte. */
 function equal(a: v128, b: v128, c: v128, d: v128, byte: u8): u64 {
   const pattern = i8x16.splat(byte);
   return bitmap(i8x16.eq(a, pattern), i8x16.eq(b, pattern), i8x16.eq(c, pattern), i8x16.eq(d, pattern));
 }
 
-/** Bits of a window's bytes that are 0 to 9. */
+/** One bit for each byte of a window: 1 where it is a digit. */
 function digitsIn(a: v128, b: v128, c: v128, d: v128): u64 {
   const zero = i8x16.splat(ZERO);
   const nine = i8x16.splat(9);

@@ -1,43 +1,50 @@
 import { INTEGER_POWER_OF_FIVE } from "./layout";
 import { highProduct } from "./nearest-double";
 
-/** Bounds of the doubles that are taken: ECMAScript writes smaller ones with an exponent; larger ones are rare. */
+/**
+ * Bounds of the doubles that are processed here. ECMAScript writes smaller ones with an exponent; larger ones are rare.
+ */
 const LEAST: f64 = 1e-6;
 const BEYOND: f64 = 4_503_599_627_370_496;
 
-/** 2^64 * 8 / 10, rounded up: the upper half of a product with it is eight tenths, exact for all 64 bits. */
+/**
+ * 2^64 * 8 / 10, rounded up. The upper half of a product with it is eight tenths of the other factor, exact for all 64
+ * bits.
+ */
 const EIGHT_TENTHS: u64 = 0xcccccccccccccccd;
 
 const FRACTION_BITS: u64 = (1 << 52) - 1;
 
-/** Whether {@link shortestDigits} takes a positive double: 10^-6 to 2^52. */
+/** Whether {@link shortestDigits} can process a positive double: from 10^-6 to below 2^52. */
 export function hasShortestDigits(size: f64): bool {
   return size >= LEAST && size < BEYOND;
 }
 
 /**
- * Number of digits after the point, trailing zeros included, of what {@link shortestDigits} gives for a double: one step
- * of the last digit is at most the distance of the double to its neighbours. At most 22.
+ * Number of digits after the point, including trailing zeros, of the result of {@link shortestDigits} for a double. One
+ * step of the last digit is at most the distance of the double to its neighbours. The result is at most 22.
  */
 export function fractionOf(size: f64): i32 {
   const bits = reinterpret<u64>(size);
-  // log10(2) and log10(3/4), times 2^20: near enough for these exponents. Below a power of two doubles are twice as dense.
+  // log10(2) and log10(3/4), times 2^20, exact enough for these exponents. Below a power of two, doubles are twice as
+  // dense.
   return -((exponentOf(bits) * 315_653 - (isPowerOfTwo(bits) ? 131_008 : 0)) >> 20);
 }
 
 /**
- * The shortest decimal that reads back to a double, and of several the nearest one, as an integer:
- * times 10^{@link fractionOf}. Trailing zeros do not count as digits.
+ * The shortest decimal that reads back to a double, and of several such decimals the nearest one. It is returned as an
+ * integer, multiplied by 10^{@link fractionOf}. Trailing zeros do not count as digits.
  *
- * The algorithm is that of Raffaello Giulietti, "The Schubfach way to render doubles" (2021). In the range that is taken
- * here the products with a power of five fit into 128 bits, so they are exact, and no table of approximate powers is needed.
+ * The algorithm is that of Raffaello Giulietti, "The Schubfach way to render doubles" (2021). In the range that is
+ * processed here, the products with a power of five fit into 128 bits, so they are exact, and no table of approximate
+ * powers is needed.
  */
 export function shortestDigits(size: f64, fraction: i32): u64 {
   const bits = reinterpret<u64>(size);
   const mantissa = (bits & FRACTION_BITS) | (FRACTION_BITS + 1);
   const shift = <u64>-(exponentOf(bits) + fraction);
   const power = load<u64>(INTEGER_POWER_OF_FIVE + ((<usize>fraction) << 3));
-  // The double, and the ends of the interval that is rounded to it, times four.
+  // Four times the double, and four times the bounds of the interval that is rounded to it.
   const four = mantissa << 2;
   const low = four * power;
   const high = highProduct(four, power);
@@ -58,7 +65,7 @@ export function shortestDigits(size: f64, fraction: i32): u64 {
   return value < half || (value == half && (whole & 1) == 0) ? whole : whole + 1;
 }
 
-/** The exponent of a double as an integer of 53 bits times a power of two. */
+/** The exponent of a double as a 53-bit integer times a power of two. */
 function exponentOf(bits: u64): i32 {
   return <i32>(bits >> 52) - 1075;
 }
@@ -67,7 +74,9 @@ function isPowerOfTwo(bits: u64): bool {
   return (bits & FRACTION_BITS) == 0;
 }
 
-/** 128 bits without their lowest ones; the last bit of the result is set, too, where one of those was. */
+/**
+ * 128 bits shifted right by a number of bits. The last bit of the result is also set if any of the lost bits was set.
+ */
 function shifted(high: u64, low: u64, by: u64): u64 {
   const lost = low & (((<u64>1) << by) - 1);
   return (high << ((64 - by) & 63)) | (low >> by) | <u64>(lost != 0);

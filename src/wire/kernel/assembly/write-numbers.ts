@@ -1,13 +1,13 @@
 import { DIGITS, POINT, POWER_OF_TEN, TEXT, TEXT_END, VALUES, WITH_POINT } from "./layout";
 import { fractionOf, hasShortestDigits, shortestDigits } from "./shortest-decimal";
 
-/** Most digits after the point: with one before it, and the point itself, they fill a vector. */
+/** Most digits after the point. With one digit before it and the point itself, they fill a vector. */
 const MAX_SCALE: i32 = 14;
-/** Most digits of a double that is written without its shortest decimal. */
+/** Most digits of a double that is written without computing its shortest decimal. */
 const MAX_DIGITS: i32 = 15;
-/** Whole numbers below are exact in a double, and have at most 15 digits. */
+/** Whole numbers below this are exact in a double, and have at most 15 digits. */
 const TOO_LARGE: f64 = 1e15;
-/** Added to a double below 2^51, it leaves the nearest integer in the lower bits. */
+/** Added to a double below 2^51, it moves the nearest integer into the lower bits. */
 const TO_INTEGER: f64 = 4_503_599_627_370_496;
 const INTEGER_BITS: u64 = (1 << 52) - 1;
 
@@ -15,27 +15,28 @@ const COMMA: u8 = 0x2c;
 const MINUS: u8 = 0x2d;
 const DOT: u8 = 0x2e;
 const ZERO: u8 = 0x30;
-/** Eight zeros. */
+/** Eight characters `0`. */
 const ZEROS: u64 = 0x3030303030303030;
-/** A point and a zero, in the order of memory. */
+/** A point and a zero, in the byte order of memory. */
 const DOT_ZERO: u16 = 0x302e;
 
 /**
- * Digits after the point that the last double needed: the next one of its column mostly needs as many. -1: it had more
- * than 15 digits, and so has the next one, mostly.
+ * Number of digits after the point that the last double needed. The next double of a column usually needs as many. -1
+ * means that the last one had more than 15 digits, which is then usually true of the next one, too.
  */
 let scale: i32 = 0;
 
 /**
- * Writes the values from VALUES on, `from` to `end`, each with a comma: doubles as the shortest decimal that reads back,
- * with at least one digit after the point (`107319418.0`), so that readers can tell their type.
+ * Writes the values at VALUES from index `from` to `end`, each followed by a comma. Doubles are written as the shortest
+ * decimal that reads back to them, with at least one digit after the point (`107319418.0`), so that readers can
+ * recognise their type.
  *
- * A double that is an integer of at most 15 digits, divided by the power of ten that the last one needed, is written so
- * at once; for any other its shortest decimal is computed, which takes three times as long.
+ * If a double is an integer of at most 15 digits divided by the power of ten that the last double needed, it is written
+ * directly. For any other double the shortest decimal is computed, which takes three times as long.
  *
- * It stops before an integer with more than 15 digits, and before a double below 10^-6 or from 2^52 on.
+ * It stops before an integer with more than 15 digits, and before a double below 10^-6 or from 2^52.
  *
- * @returns the index at which it stopped; the text ends at TEXT_END.
+ * @returns the index at which it stopped; the end of the text is stored at TEXT_END.
  */
 export function writeNumbers<T>(from: usize, end: usize): usize {
   let out = TEXT;
@@ -118,13 +119,15 @@ function shift(size: f64, digits: i32): f64 {
   return size * load<f64>((<usize>digits) << 3, POWER_OF_TEN) + TO_INTEGER;
 }
 
-/** Whether a size reads back from what {@link shift} gave, as a decimal of at most 15 digits without an exponent. */
+/**
+ * Whether the result of {@link shift} reads back to the size, as a decimal of at most 15 digits without an exponent.
+ */
 function isShort(size: f64, shifted: f64, digits: i32): bool {
   const whole = shifted - TO_INTEGER;
   return whole < TOO_LARGE && whole / load<f64>((<usize>digits) << 3, POWER_OF_TEN) == size && isPlain(size);
 }
 
-/** Whether ECMAScript writes the size without an exponent, as far as small ones go. */
+/** Whether ECMAScript writes the size without an exponent. Only small sizes are tested. */
 function isPlain(size: f64): bool {
   return size >= 1e-6 || size == 0;
 }
@@ -133,13 +136,13 @@ function isPlain(size: f64): bool {
 let wholeDigits: i32 = 0;
 let fractionDigits: i32 = 0;
 
-/** The scale for the double after the one that {@link writeDecimal} wrote. */
+/** The scale for the double that follows the one that {@link writeDecimal} wrote. */
 function nextScale(): i32 {
   return fractionDigits <= MAX_SCALE && wholeDigits + fractionDigits <= MAX_DIGITS ? fractionDigits : -1;
 }
 
 /**
- * Writes `number / 10^fraction` with a comma, without zeros at the end but for one after the point.
+ * Writes `number / 10^fraction` with a comma, without trailing zeros except one directly after the point.
  *
  * @param number of at most 17 digits, not 0.
  * @param fraction 1 to 22.
@@ -147,7 +150,7 @@ function nextScale(): i32 {
  */
 function writeDecimal(number: u64, fraction: i32, out: usize): usize {
   const rest = byHundredMillion(number);
-  // A product with the reciprocal: exact below 2^32.
+  // The division is a product with the reciprocal, which is exact below 2^32.
   const upper = (rest * 1_441_151_881) >> 57;
   const bytesA = eightDigits(upper);
   const bytesB = eightDigits(rest - upper * 100_000_000);
@@ -175,8 +178,8 @@ function writeDecimal(number: u64, fraction: i32, out: usize): usize {
 }
 
 /**
- * A number below 2^57 divided by 10^8. Processors take many times as long for a division of 64 bits as for a product of
- * doubles, whose result is wrong by one at most.
+ * A number below 2^57 divided by 10^8. Processors take many times as long for a 64-bit division as for a product of
+ * doubles, whose result is wrong by at most one.
  */
 function byHundredMillion(number: u64): u64 {
   const near = <i64>(<f64>(<i64>number) * 1e-8);
@@ -184,9 +187,9 @@ function byHundredMillion(number: u64): u64 {
   return <u64>(near + <i64>(rest >= 100_000_000) - <i64>(rest < 0));
 }
 
-/** A number below 10^8 as a byte a digit, 0 to 9, the first digit in the lowest byte. */
+/** A number below 10^8 as eight bytes of 0 to 9, one for each digit, with the first digit in the lowest byte. */
 function eightDigits(number: u64): u64 {
-  // The quotients by 10^4, 100 and 10 are products with reciprocals, exact for all that can occur.
+  // The quotients by 10^4, 100 and 10 are products with reciprocals, which are exact for all possible inputs.
   const upper4 = (number * 109_951_163) >> 40;
   const fours = upper4 | ((number - upper4 * 10_000) << 32);
   const upper2 = ((fours * 5243) >> 19) & 0x0000007f_0000007f;

@@ -15,11 +15,11 @@ import { faultMarks, showFaults } from "./fault-marks.js";
 import { proposals } from "./proposals.js";
 import { sqlLanguage } from "./sql-language.js";
 
-/** What an editor asks its page for, and reports to it. */
+/** The functions by which an editor asks its page for data, and reports to it. */
 export interface EditorLinks {
   readonly label: string;
   readonly onChange: (text: string) => void;
-  /** The names that SQL knows; undefined where they cannot be had. */
+  /** The names that SQL can use; undefined where they cannot be loaded. */
   readonly catalog: () => Promise<Catalog | undefined>;
   /** Names of the notebook's parameters. */
   readonly parameters: () => readonly string[];
@@ -34,7 +34,7 @@ export interface CodeEditor {
   readonly close: () => void;
 }
 
-/** Opens an editor for a cell. Tab indents; after Escape it goes on to the next control. */
+/** Opens an editor for a cell. Tab indents; after Escape, Tab moves to the next control. */
 export function openCodeEditor(parent: HTMLElement, text: string, links: EditorLinks): CodeEditor {
   const command = (act: () => void) => () => {
     act();
@@ -44,7 +44,7 @@ export function openCodeEditor(parent: HTMLElement, text: string, links: EditorL
     parent,
     state: EditorState.create({
       doc: text,
-      // A new cell goes on behind its directive.
+      // In a new cell, the cursor is after the directive.
       selection: { anchor: text.replaceAll("\r\n", "\n").length },
       extensions: [
         keymap.of([

@@ -2,7 +2,7 @@ import { HighlightStyle } from "@codemirror/language";
 import { EditorView } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
-/** Colours of SQL, from the palette of the page: they follow light and dark. */
+/** Colours of SQL from the palette of the page, for light and dark mode. */
 export const EDITOR_COLOURS = HighlightStyle.define([
   { tag: tags.keyword, color: "var(--code-word)", fontWeight: "600" },
   { tag: [tags.typeName, tags.standard(tags.name)], color: "var(--code-type)" },
@@ -12,7 +12,7 @@ export const EDITOR_COLOURS = HighlightStyle.define([
   { tag: [tags.comment, tags.lineComment, tags.blockComment], color: "var(--muted)" },
 ]);
 
-/** The appearance of the editor: that of the page. */
+/** The appearance of the editor, which matches the page. */
 export const EDITOR_THEME = EditorView.theme({
   "&": { backgroundColor: "var(--panel)", color: "var(--ink)", borderRadius: "8px", fontSize: "13px" },
   "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "1px" },

@@ -5,7 +5,7 @@ import { faultRange } from "./fault-range.js";
 
 const setMarks = StateEffect.define<DecorationSet>();
 
-/** Errors in the text: the place is underlined, and the message is below its line. They move with the text. */
+/** Errors in the text. The position is underlined, and the message is below its line. Both move with the text. */
 export const faultMarks = StateField.define<DecorationSet>({
   create: () => Decoration.none,
   update: (marks, { changes, effects }) => {
@@ -15,7 +15,7 @@ export const faultMarks = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 });
 
-/** The effect that shows faults in place of those before. */
+/** The effect that replaces the shown faults. */
 export function showFaults({ doc }: EditorState, faults: readonly PlacedFault[]): StateEffect<DecorationSet> {
   const marks = faults.flatMap((fault) => {
     const line = doc.line(Math.min(doc.lines, fault.row + 1));

@@ -2,7 +2,10 @@ import type { Catalog } from "../../../../db/catalog/catalog.js";
 import { askJson } from "../../fetch-data.js";
 import type { EditorLinks } from "./code-editor.js";
 
-/** Asks for the names that SQL knows when they are needed first; undefined where they cannot be had. */
+/**
+ * Makes a function that loads the names that SQL can use, when they are first needed; undefined where they cannot be
+ * loaded.
+ */
 export function lazyCatalog(address: string | undefined): EditorLinks["catalog"] {
   let asked: Promise<Catalog | undefined> | undefined;
   return () => {

@@ -4,7 +4,7 @@ import { splitUnit } from "../../../../db/catalog/macro-comment.js";
 import { beginningWith, type Candidate, sqlCandidates } from "../../../../db/catalog/sql-candidates.js";
 import { sqlTokens } from "../../../../db/statement/sql-tokens.js";
 
-/** Where the names come from. */
+/** The sources of the names. */
 export interface ProposalLinks {
   readonly catalog: () => Promise<Catalog | undefined>;
   readonly parameters: () => readonly string[];
@@ -13,7 +13,7 @@ export interface ProposalLinks {
 /** Most names in the list. */
 const MOST = 100;
 
-/** Proposes what can follow at the cursor, by the same rule as the shell. */
+/** Proposes what can follow at the cursor, by the same rules as the shell. */
 export function proposals({ catalog, parameters }: ProposalLinks) {
   return async ({ state, pos, explicit }: CompletionContext): Promise<CompletionResult | null> => {
     const known = await catalog();
@@ -24,7 +24,7 @@ export function proposals({ catalog, parameters }: ProposalLinks) {
   };
 }
 
-/** The candidates at a place of a cell's text, which may contain several statements. */
+/** The candidates at a position in a cell's text, which may contain several statements. */
 export function proposalsAt(
   text: string,
   at: number,

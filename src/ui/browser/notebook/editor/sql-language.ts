@@ -1,7 +1,10 @@
 import { SQLDialect } from "@codemirror/lang-sql";
 import { LanguageSupport } from "@codemirror/language";
 
-/** Words that DuckDB reserves or that begin its statements; the engine decides what is one, this is for the colours. */
+/**
+ * Words that DuckDB reserves, or that begin its statements. They only affect colours; the engine decides what is a
+ * keyword.
+ */
 const KEYWORDS =
   "add all alter analyze and anti any as asc asof at attach begin between by call case cast check collate column columns " +
   "comment commit constraint copy create cross cube current current_date current_timestamp cycle database deallocate " +
@@ -19,13 +22,13 @@ const TYPES =
   "integer interval json list long numeric precision real short smallint string struct text time timestamp timestamptz " +
   "tinyint ubigint uhugeint uinteger union usmallint utinyint uuid varchar";
 
-/** SQL as DuckDB reads it, for the colours of the text. */
+/** The SQL dialect of DuckDB, for the colours of the text. */
 export function sqlLanguage(): LanguageSupport {
   const dialect = SQLDialect.define({
     keywords: KEYWORDS,
     types: TYPES,
     builtin: "",
-    // A parameter begins with what also begins a string in dollars, which is rarer.
+    // A `$` is treated as the beginning of a parameter. Strings in dollar quotes are rarer.
     doubleDollarQuotedStrings: false,
     specialVar: "$",
     operatorChars: "*+-%<>!=&|~^/:",

@@ -4,7 +4,7 @@ import { count } from "../../formats.js";
 import { notebookText } from "../notebook-texts.js";
 import { virtualTable } from "./virtual-table.js";
 
-/** Formats of files, as the page names them. */
+/** File formats, with the names that the page shows. */
 const FORMATS = [
   ["csv", "CSV"],
   ["parquet", "Parquet"],
@@ -12,11 +12,11 @@ const FORMATS = [
 ] as const;
 
 /**
- * Makes the results of a cell interactive: a table that is cut scrolls over all rows, and each result
- * can be saved as a file.
+ * Makes the results of a cell interactive: a table that shows only its first rows can scroll over all rows, and each
+ * result can be saved as a file.
  *
- * @param label names the links, before the format.
- * @returns a function that ends it.
+ * @param label the text of the links, before the format.
+ * @returns a function that removes the controls.
  */
 export function resultControls(
   cell: HTMLElement,
@@ -26,7 +26,7 @@ export function resultControls(
   const section = cell.querySelector("section");
   if (section === null || results.length === 0) return () => {};
   const tables = [...section.querySelectorAll<HTMLElement>(":scope > .table")];
-  // The last result of a chart or of figures has no table, and neither has a result without rows.
+  // The last result has no table if it is drawn as a chart or as figures. A result without rows has none either.
   const isLastDrawn = section.querySelector(":scope > .chart, :scope > .figures") !== null;
   const isPaired = results.length === tables.length + (isLastDrawn ? 1 : 0);
   const ends = (isPaired ? tables : []).map((table, at) => {

@@ -2,17 +2,18 @@ import type { ResultReport, RowsReport } from "../../../page-data.js";
 import { apiAddress, askJson, faultOf } from "../../fetch-data.js";
 import { visibleRows } from "./visible-rows.js";
 
-/** Rows that are fetched at a time, and windows that are cached. */
+/** Number of rows that are fetched together, and most such windows that are cached. */
 const WINDOW_ROWS = 200;
 const MOST_WINDOWS = 30;
-/** Height of the view. */
+/** Height of the view, in pixels. */
 const VIEW_HEIGHT = 420;
 
 /**
- * Makes a table scroll over all rows of its result: rows are fetched as they come into view, and only these are drawn.
+ * Makes a table scroll over all rows of its result. Rows are fetched when they come into view, and only these are
+ * drawn.
  *
- * @param box the table of the first rows, which gives columns, their widths and the height of a row.
- * @returns a function that ends it.
+ * @param box the table of the first rows, which defines the columns, their widths and the height of a row.
+ * @returns a function that stops this.
  */
 export function virtualTable(
   box: HTMLElement,
@@ -93,7 +94,7 @@ export function virtualTable(
   };
 }
 
-/** Fixes the widths of the columns: otherwise they would change with the rows that are drawn. */
+/** Fixes the widths of the columns, which would otherwise change with the drawn rows. */
 function fixWidths(table: HTMLTableElement): void {
   const heads = [...(table.tHead?.rows[0]?.cells ?? [])];
   const widths = heads.map((head) => head.getBoundingClientRect().width);

@@ -1,21 +1,24 @@
-/** Height of the scrolled content at most, in pixels: browsers draw nothing beyond some ten million. */
+/** Largest height of the scrolled content, in pixels. Browsers draw nothing beyond about ten million. */
 const MOST_HEIGHT = 8_000_000;
 
-/** What a scrolled table shows. */
+/** The part of a scrolled table that is shown. */
 export interface VisibleRows {
-  /** The first row that is drawn, and how many. */
+  /** The first row that is drawn, and the number of drawn rows. */
   readonly first: number;
   readonly count: number;
-  /** Height of the whole content, and of what is above the first row. */
+  /** Height of the whole content, and of the part above the first row, in pixels. */
   readonly height: number;
   readonly above: number;
 }
 
 /**
- * The rows that are visible in a table of many rows. Where the table is higher than browsers can scroll, a pixel of the
- * position is several pixels of the table.
+ * The rows that are visible in a table of many rows. If the table is higher than browsers can scroll, one pixel of the
+ * scroll position is several pixels of the table.
  *
- * @param scrolled pixels above the view. @param view height of the view. @param row height of a row. @param rows number
+ * @param scrolled pixels above the view.
+ * @param view height of the view in pixels.
+ * @param row height of a row in pixels.
+ * @param rows number of rows.
  */
 export function visibleRows(scrolled: number, view: number, row: number, rows: number): VisibleRows {
   const height = Math.min(rows * row, MOST_HEIGHT);

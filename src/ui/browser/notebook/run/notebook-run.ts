@@ -1,39 +1,39 @@
 import type { CellLine, NotebookLine, ParameterReport } from "../../../page-data.js";
 import { type NotebookDocument, placeOf } from "../notebook-document.js";
 
-/** An error at its place in a cell. */
+/** An error, with its position in a cell. */
 export interface PlacedFault {
   /** Row of the cell's text, from 0. */
   readonly row: number;
-  /** UTF-16 units before the place in that row; null where it is the whole row. */
+  /** Number of UTF-16 units before the position in that row; null where the whole row is meant. */
   readonly column: number | null;
   readonly message: string;
   readonly hint: string | null;
 }
 
-/** What a cell of the document shows: a cell with parameters among its prose has several parts. */
+/** The output of a cell of the document. A cell with parameters in its prose has several parts. */
 export interface CellOutput {
   readonly parts: readonly CellLine[];
   readonly faults: readonly PlacedFault[];
 }
 
-/** What the runs of a notebook have given so far. */
+/** What the runs of a notebook have returned so far. */
 export interface NotebookRun {
   readonly title: string;
   readonly parameters: readonly ParameterReport[];
-  /** By the ids of the document's cells. */
+  /** Outputs by the ids of the document's cells. */
   readonly outputs: ReadonlyMap<number, CellOutput>;
-  /** Cells of the document that this run has given. */
+  /** Ids of the document's cells that this run has returned. */
   readonly given: ReadonlySet<number>;
-  /** Cells of the notebook that it has given, and that were requested. */
+  /** Number of the notebook's cells that this run has returned, and number that were requested. */
   readonly done: number;
   readonly planned: number;
-  /** `stopped`: it ended before its last cell. */
+  /** `stopped`: the run ended before its last cell. */
   readonly status: "running" | "done" | "stopped";
   readonly tookMs: number;
 }
 
-/** The text of a run, and the cells of the document that were requested: every cell where they are undefined. */
+/** The document of a run, and the ids of the requested cells; undefined: every cell. */
 export interface RunPlan {
   readonly document: NotebookDocument;
   readonly ids: ReadonlySet<number> | undefined;
@@ -41,7 +41,10 @@ export interface RunPlan {
 
 const NOTHING: CellOutput = { parts: [], faults: [] };
 
-/** The run after its next line; undefined until the first one has begun. Cells that a run does not request remain as they are. */
+/**
+ * The run after its next line; undefined until the first run has begun. Cells that a run does not request do not
+ * change.
+ */
 export function runAfter(
   run: NotebookRun | undefined,
   line: NotebookLine,
@@ -62,7 +65,7 @@ export function runAfter(
   return { ...run, outputs, given: new Set(run.given).add(id), done: run.done + 1, tookMs };
 }
 
-/** A run of which no more lines come: without its end it has stopped. */
+/** The run after its last line. If no end was reported, it has stopped. */
 export function runAtEnd(run: NotebookRun | undefined): NotebookRun | undefined {
   return run?.status === "running" ? { ...run, status: "stopped" } : run;
 }
@@ -75,7 +78,7 @@ function withPart({ parts, faults }: CellOutput, line: CellLine, { document }: R
   return { parts: [...parts, line], faults: [...faults, { row, column, message, hint }] };
 }
 
-/** Cells that were requested and gave nothing are empty now, or gone. */
+/** The outputs after a run. Requested cells that returned nothing are empty, or no longer exist. */
 function outputsAtEnd({ outputs, given }: NotebookRun, { document, ids }: RunPlan): NotebookRun["outputs"] {
   const known = new Set(document.cells.map(({ id }) => id));
   const stays = (id: number): boolean => known.has(id) && (given.has(id) || ids?.has(id) === false);

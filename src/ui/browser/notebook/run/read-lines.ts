@@ -1,7 +1,7 @@
 import type { NotebookLine, RunRequest } from "../../../page-data.js";
 import { send } from "../../fetch-data.js";
 
-/** Runs a notebook's text, and reads what it gives line by line, as its cells end. @throws {Fault} */
+/** Runs the text of a notebook, and reads the output line by line, while the cells finish. @throws {Fault} */
 export async function readLines(
   address: string,
   request: RunRequest,

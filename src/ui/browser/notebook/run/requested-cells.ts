@@ -2,7 +2,7 @@ import { cellsAfter, cellsWithParameters } from "../../../../notebook/cell-links
 import type { Cell, Notebook } from "../../../../notebook/notebook.js";
 import { type NotebookDocument, placeOf } from "../notebook-document.js";
 
-/** The cells of the document that run when some of them do: these, and those that depend on what they make. */
+/** The cells of the document that must run with the given ones: these, and all cells that depend on them. */
 export function withDependents(
   document: NotebookDocument,
   { cells }: Notebook,
@@ -15,7 +15,7 @@ export function withDependents(
   return found;
 }
 
-/** The cells of the document that run when parameters have another value. */
+/** The cells of the document that must run when parameters have changed. */
 export function dependentOn(
   document: NotebookDocument,
   { cells, parameters }: Notebook,
@@ -24,7 +24,7 @@ export function dependentOn(
   return idsOf(document, cells, cellsWithParameters(cells, parameters, changed));
 }
 
-/** The lines by which a request names the cells that are in some cells of the document. */
+/** The lines by which a request names the notebook's cells within the given cells of the document. */
 export function linesOf(
   document: NotebookDocument,
   { cells }: Notebook,

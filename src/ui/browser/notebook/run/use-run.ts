@@ -13,17 +13,17 @@ import { changedNames, dependentOn, linesOf, withDependents } from "./requested-
 export interface UsedRun {
   /** Undefined until the first run has begun. */
   readonly run: NotebookRun | undefined;
-  /** Whether a run has been sent, and has not begun yet. */
+  /** Whether a run was sent and has not begun yet. */
   readonly isWaiting: boolean;
   readonly fault: Fault | undefined;
-  /** Texts of the cells as they ran last, by id. */
+  /** Texts of the cells when they last ran, by id. */
   readonly ran: ReadonlyMap<number, string>;
-  /** Runs cells and what depends on them; undefined: every cell. */
+  /** Runs the given cells and all that depend on them; undefined: every cell. */
   readonly start: (document: NotebookDocument, ids: ReadonlySet<number> | undefined) => void;
   readonly stop: () => void;
 }
 
-/** What the last run was about. */
+/** The inputs of the last run. */
 interface Sent {
   readonly state: string;
   readonly given: Readonly<Record<string, string>>;
@@ -38,10 +38,10 @@ interface Started {
 }
 
 /**
- * Runs a notebook: all of it at first and when the lake's version changes, what depends on a parameter when that does,
- * and what is asked for.
+ * Runs a notebook: completely at first and when the lake's version changes; the cells that depend on a parameter when
+ * the parameter changes; and the cells that the user requests.
  *
- * @param document the newest text, which a change of a parameter or a version runs
+ * @param document the newest text, which is run when a parameter or the version changes
  */
 export function useRun(name: string, document: NotebookDocument): UsedRun {
   const { query } = useAddress();
@@ -111,7 +111,7 @@ export function useRun(name: string, document: NotebookDocument): UsedRun {
   useEffect(() => {
     if (state === undefined) return;
     const before = sent.current;
-    // Where the first values were refused, no cell has run.
+    // If the first values of the parameters were refused, no cell has run.
     const hasRun = newest.current !== undefined && newest.current.outputs.size > 0;
     if (before?.state !== state || !hasRun) return start(document, undefined);
     const changed = changedNames(before.given, given).map((key) => key.slice(2));
@@ -129,7 +129,7 @@ export function useRun(name: string, document: NotebookDocument): UsedRun {
     started.current = undefined;
     setWaiting(false);
     const before = newest.current;
-    // A run that has not begun yet has given nothing.
+    // A run that has not begun yet has returned nothing.
     const isBegun = before?.status === "running";
     if (before === undefined || running === undefined || isBegun) show(runAtEnd(before));
     else show({ ...before, status: "stopped", done: 0, planned: running.planned });
@@ -137,7 +137,7 @@ export function useRun(name: string, document: NotebookDocument): UsedRun {
   return { run, isWaiting, fault, ran, start, stop };
 }
 
-/** The cells of a run that takes the place of another one, which has not given all of its cells yet. */
+/** The cells of a run that replaces another run which has not returned all of its cells yet. */
 function together(
   ids: ReadonlySet<number> | undefined,
   before: Started | undefined,
@@ -149,7 +149,7 @@ function together(
   return new Set([...ids, ...[...before.ids].filter((id) => !given.has(id))]);
 }
 
-/** The error of a directive, at its line. */
+/** The run with the error of a directive, shown at its line. */
 function withDirectiveFault(
   run: NotebookRun | undefined,
   document: NotebookDocument,

@@ -1,13 +1,13 @@
-/** A text that was typed and is not saved yet. */
+/** A text that was typed but not saved yet. */
 export interface Draft {
   readonly text: string;
-  /** Hash of the file that it was made from; null for a new one, or a copy of one that comes with barlake. */
+  /** Hash of the file from which it was made; null for a new notebook, or a copy of one that comes with barlake. */
   readonly before: string | null;
-  /** When it was typed (epoch ms). */
+  /** When it was typed, in epoch milliseconds. */
   readonly at: number;
 }
 
-/** Where drafts are stored: the storage of the browser. */
+/** The storage of the browser, in which drafts are stored. */
 export interface DraftStore {
   readonly length: number;
   key(at: number): string | null;
@@ -18,17 +18,20 @@ export interface DraftStore {
 }
 
 const PREFIX = "barlake.draft ";
-/** Most drafts; the oldest ones are deleted. */
+/** Most drafts. If there are more, the oldest ones are deleted. */
 const MOST_DRAFTS = 40;
-/** Most characters of all drafts: browsers permit about five million. */
+/** Most characters of all drafts. Browsers permit about five million. */
 const MOST_CHARACTERS = 2_500_000;
 
-/** The name of a notebook's draft. @param location of the lake, since one folder of notebooks is for many lakes */
+/**
+ * The key of a notebook's draft. @param location of the lake, since one folder of notebooks may be used for several
+ * lakes
+ */
 export function draftKey(location: string, name: string): string {
   return `${PREFIX}${JSON.stringify([location, name])}`;
 }
 
-/** A draft; undefined where there is none, or what is stored is not one. */
+/** Reads a draft; undefined where there is none, or the stored text is not a draft. */
 export function readDraft(store: DraftStore, key: string): Draft | undefined {
   try {
     const { text, before, at } = JSON.parse(store.getItem(key) ?? "null") as Partial<Draft>;
@@ -39,7 +42,10 @@ export function readDraft(store: DraftStore, key: string): Draft | undefined {
   }
 }
 
-/** Stores a draft. Older ones are deleted where there are too many. @returns whether it is stored: a browser may refuse. */
+/**
+ * Stores a draft. The oldest ones are deleted if there are too many. @returns false where the browser refuses to store
+ * it.
+ */
 export function storeDraft(store: DraftStore, key: string, draft: Draft): boolean {
   const text = JSON.stringify(draft);
   if (text.length > MOST_CHARACTERS) return false;
@@ -52,12 +58,12 @@ export function storeDraft(store: DraftStore, key: string, draft: Draft): boolea
   }
 }
 
-/** Forgets a draft. */
+/** Deletes a draft. */
 export function forgetDraft(store: DraftStore, key: string): void {
   store.removeItem(key);
 }
 
-/** Deletes the oldest drafts that would exceed a limit together with a new one of `length` characters. */
+/** Deletes the oldest drafts that, together with a new one of `length` characters, would exceed a limit. */
 function deleteOldest(store: DraftStore, key: string, length: number): void {
   const keys = Array.from({ length: store.length }, (_, at) => store.key(at) ?? "");
   const others = keys

@@ -5,7 +5,7 @@ import { instant } from "../../formats.js";
 import { notebookText } from "../notebook-texts.js";
 import type { FileContent, UsedSaving } from "./use-saving.js";
 
-/** What the user has to know about saving, and to decide. */
+/** Messages about saving, and decisions that the user must make. */
 export function SaveSigns({
   source,
   saving: { state, save, saveAs },
@@ -19,9 +19,9 @@ export function SaveSigns({
 }: {
   readonly source: NotebookSource;
   readonly saving: UsedSaving;
-  /** When the draft was typed that the page began with; undefined where there was none. */
+  /** When the draft with which the page began was typed; undefined where there was none. */
   readonly draftAt: number | undefined;
-  /** Whether it was made from another version of the file. */
+  /** Whether the draft was made from another version of the file. */
   readonly isOlder: boolean;
   readonly isChanged: boolean;
   readonly isStored: boolean;

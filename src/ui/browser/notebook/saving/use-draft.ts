@@ -2,27 +2,28 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Draft, forgetDraft, storeDraft } from "./drafts.js";
 import type { FileContent } from "./use-saving.js";
 
-/** Time without typing after which the draft is stored. */
+/** Time without typing after which the draft is stored, in milliseconds. */
 const REST_MS = 250;
 
-/** The draft of a notebook that is edited. */
+/** The draft of a notebook that is being edited. */
 export interface UsedDraft {
-  /** Whether the browser has stored it. */
+  /** Whether the browser has stored the draft. */
   readonly isStored: boolean;
-  /** Deletes it, and what was typed since it was last stored. */
+  /** Deletes the draft, including text that was typed since it was last stored. */
   readonly forget: () => void;
 }
 
 /**
- * Stores what was typed in the browser until it is saved: reloading the page, or the end of the workspace, loses nothing.
+ * Stores the typed text in the browser until it is saved, so that nothing is lost if the page is reloaded or the
+ * workspace ends.
  *
- * @param base what is in the file: the same text needs no draft
+ * @param base the content of the file: the same text needs no draft
  */
 export function useDraft(key: string, text: string, base: FileContent): UsedDraft {
   const [isStored, setIsStored] = useState(true);
-  /** Writes what was typed; undefined where all of it is written. */
+  /** Writes the typed text; undefined where all of it is written. */
   const write = useRef<(() => void) | undefined>(undefined);
-  // Before the next event: a reload right after a key must find that key's text.
+  // A layout effect runs before the next event: a reload right after a key press must find the new text.
   useLayoutEffect(() => {
     const store = (): void => {
       write.current = undefined;

@@ -4,7 +4,7 @@ import { addressOf, go } from "../../address/address.js";
 import { Fault, faultOf, send } from "../../fetch-data.js";
 import { notebookText } from "../notebook-texts.js";
 
-/** The content of a file that text was made from; a hash of null: there was no file. */
+/** The content of the file from which a text was made. `hash` is null where there was no file. */
 export interface FileContent {
   readonly text: string;
   readonly hash: string | null;
@@ -15,23 +15,23 @@ export type SaveState =
   | { readonly kind: "idle" }
   | { readonly kind: "saving" }
   | { readonly kind: "failed"; readonly fault: Fault }
-  /** The file is not what the text was made from; `theirs` is null where it is gone. */
+  /** The file no longer has the content from which the text was made. `theirs` is null where the file was deleted. */
   | { readonly kind: "changed"; readonly theirs: FileContent | null };
 
 /** Saving a notebook from the page. */
 export interface UsedSaving {
   readonly state: SaveState;
-  /** What is in the file, as far as the page knows. */
+  /** The content of the file, as far as the page knows. */
   readonly base: FileContent;
-  /** Writes a text. @param over the content that it replaces. @default what it was made from */
+  /** Writes a text. @param over the content that it replaces. @default the content from which it was made */
   readonly save: (text: string, over?: FileContent | null) => Promise<void>;
-  /** Writes a text as a new notebook, and goes there. @param onSaved is called before that */
+  /** Writes a text as a new notebook, and opens it. @param onSaved called before it is opened */
   readonly saveAs: (text: string, name: string, onSaved: () => void) => Promise<void>;
-  /** Continues from what the file contains. */
+  /** Continues with another content of the file as the base. */
   readonly rebase: (content: FileContent) => void;
 }
 
-/** @param start the state of saving at first: a draft may be older than the file */
+/** Manages saving. @param start the state at first: a draft may be older than the file */
 export function useSaving(
   { name, text, hash }: NotebookSource,
   start: SaveState,
