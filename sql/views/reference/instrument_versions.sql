@@ -1,8 +1,8 @@
 -- The known versions of each instrument, with the dates between which they are valid. A version is valid from the date
 -- (in the exchange's zone) on which this lake first saw it. The first snapshot of an exchange is assumed to be valid
 -- before its date, too, from the listing date if there is one. Instruments that were delisted earlier are unknown.
--- Grain: one row for each symbol and stretch of dates; the stretches of a symbol do not overlap. Inputs:
--- raw.instruments.
+-- Grain: one row for each symbol and stretch of dates; the stretches of a symbol do not overlap.
+-- Inputs: raw.instruments.
 CREATE OR REPLACE VIEW instrument_versions AS
 WITH dated AS NOT MATERIALIZED (
   SELECT *,

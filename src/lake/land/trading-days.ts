@@ -31,7 +31,7 @@ export async function readTradingDays(session: Session, lake: Lake): Promise<Map
   return new Map(rows.map(({ region, dates }) => [region, dates]));
 }
 
-/** Files that are older than the last landing of trading days by more than this were seen by it, whatever the clocks. */
+/** The last landing of trading days has seen each file that is older than it by more than this, for clocks that differ. */
 const CLOCK_MARGIN_MS = 2 * DAY_MS;
 /** The trading days before and after a day are no further from it than this. */
 const NEIGHBOUR_MS = 30 * DAY_MS;
