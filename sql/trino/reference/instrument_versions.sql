@@ -2,8 +2,8 @@
 -- sql/views/reference/instrument_versions.sql. Instruments as they were known at the end of a day, delisted ones
 -- included (DuckDB: instruments_asof):
 --   SELECT * FROM instrument_versions WHERE from_date <= DATE '2024-06-28' AND (to_date IS NULL OR to_date > DATE '2024-06-28')
--- Grain: one row for each symbol and stretch of dates; the stretches of a symbol do not overlap. Inputs:
--- raw.instruments.
+-- Grain: one row for each symbol and stretch of dates; the stretches of a symbol do not overlap.
+-- Inputs: raw.instruments.
 CREATE OR REPLACE VIEW instrument_versions AS
 WITH dated AS (
   SELECT *,

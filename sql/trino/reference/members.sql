@@ -1,8 +1,8 @@
 -- Members of universes, with the dates between which they were known to be members. See
 -- sql/views/reference/members.sql, whose parameters are columns here. The members of a universe at the end of a day:
 --   SELECT symbol FROM members WHERE id = 'CSI300' AND from_date <= DATE '2024-06-28' AND to_date > DATE '2024-06-28'
--- Grain: one row for each universe, symbol and stretch of dates; the stretches of a symbol do not overlap. Inputs:
--- raw.universe_members.
+-- Grain: one row for each universe, symbol and stretch of dates; the stretches of a symbol do not overlap.
+-- Inputs: raw.universe_members.
 CREATE OR REPLACE VIEW members AS
 WITH spells AS (
   SELECT id, symbol, region,
