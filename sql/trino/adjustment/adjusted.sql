@@ -88,4 +88,4 @@ FROM priced
 WHERE period IN ('1w', '1M', '1Q', '1Y')
 GROUP BY period, adjustment, symbol, region, unit, span_start;
 
-COMMENT ON VIEW adjusted IS 'Bars of any period and adjustment, as the service returns them. One row a period, adjustment, symbol and bar: ask for one period (1m, 5m, 10m, 15m, 30m, 60m, 1d, 1w, 1M, 1Q, 1Y) and one adjustment (none, forward, backward, forward_additive, backward_additive).';
+COMMENT ON VIEW adjusted IS 'Bars of any period and adjustment, as the service returns them. One row for each period, adjustment, symbol and bar: ask for one period (1m, 5m, 10m, 15m, 30m, 60m, 1d, 1w, 1M, 1Q, 1Y) and one adjustment (none, forward, backward, forward_additive, backward_additive).';

@@ -27,4 +27,4 @@ FROM (
 CROSS JOIN UNNEST(sequence(1, cardinality(days) + 1)) AS stretches (nth)
 CROSS JOIN (VALUES 'forward', 'backward', 'forward_additive', 'backward_additive') AS adjustments (adjustment);
 
-COMMENT ON VIEW adjustment_steps IS 'Stretches of days whose prices are all adjusted by the same value. One row an adjustment, symbol and stretch; a symbol without ex-events has none.';
+COMMENT ON VIEW adjustment_steps IS 'Stretches of days whose prices are all adjusted by the same value. One row for each adjustment, symbol and stretch; a symbol without ex-events has none.';

@@ -24,4 +24,4 @@ WHERE is_ex_event(last_close, prev_close)
       greatest(b.last_date, coalesce(u.after_date, b.last_date)), least(b.trade_date, coalesce(u.before_date, b.trade_date)))
   );
 
-COMMENT ON VIEW ex_events IS 'Days on which an exchange restated the previous close: dividends, splits, rights issues. One row a symbol and ex-date.';
+COMMENT ON VIEW ex_events IS 'Days on which an exchange restated the previous close: dividends, splits, rights issues. One row for each symbol and ex-date.';

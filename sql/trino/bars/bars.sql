@@ -9,4 +9,4 @@ SELECT period, symbol, trade_date, "timestamp", open, high, low, close, volume, 
 FROM adjusted
 WHERE adjustment = 'none';
 
-COMMENT ON VIEW bars IS 'Bars of any period, unadjusted, as the service returns them. One row a period, symbol and bar: ask for one period (1m, 5m, 10m, 15m, 30m, 60m, 1d, 1w, 1M, 1Q, 1Y).';
+COMMENT ON VIEW bars IS 'Bars of any period, unadjusted, as the service returns them. One row for each period, symbol and bar: ask for one period (1m, 5m, 10m, 15m, 30m, 60m, 1d, 1w, 1M, 1Q, 1Y).';

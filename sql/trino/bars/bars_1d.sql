@@ -22,4 +22,4 @@ SELECT
   "year"
 FROM raw.bars_1d;
 
-COMMENT ON VIEW bars_1d IS 'Daily bars, unadjusted, with shares and volume-weighted price. One row a symbol and trading date.';
+COMMENT ON VIEW bars_1d IS 'Daily bars, unadjusted, with shares and volume-weighted price. One row for each symbol and trading date.';

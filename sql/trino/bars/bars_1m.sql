@@ -22,4 +22,4 @@ SELECT
   "month"
 FROM raw.bars_1m;
 
-COMMENT ON VIEW bars_1m IS 'One-minute bars, unadjusted, with shares and volume-weighted price. One row a symbol and minute.';
+COMMENT ON VIEW bars_1m IS 'One-minute bars, unadjusted, with shares and volume-weighted price. One row for each symbol and minute.';

@@ -60,4 +60,4 @@ SELECT
   region
 FROM limited;
 
-COMMENT ON VIEW daily_status IS 'Whether and how each instrument could be traded on each session: suspended, at a limit, turnover. One row a symbol and session.';
+COMMENT ON VIEW daily_status IS 'Whether and how each instrument could be traded on each session: suspended, at a limit, turnover. One row for each symbol and session.';

@@ -20,4 +20,4 @@ FROM (
   FROM raw.bars_1d
 );
 
-COMMENT ON VIEW returns IS 'Daily returns, free of ex-dates where the source states the previous close. One row a symbol and trading date.';
+COMMENT ON VIEW returns IS 'Daily returns, free of ex-dates where the source states the previous close. One row for each symbol and trading date.';

@@ -13,4 +13,4 @@ SELECT r.region, CAST(NULL AS DATE), d.first_date
 FROM (VALUES 'CN', 'HK', 'US') AS r (region)
 LEFT JOIN (SELECT region, min(trade_date) AS first_date FROM raw.trading_days GROUP BY region) AS d ON d.region = r.region;
 
-COMMENT ON VIEW unknown_spans IS 'Stretches of days of which the lake does not know whether a region traded. One row a region and stretch.';
+COMMENT ON VIEW unknown_spans IS 'Stretches of days of which the lake does not know whether a region traded. One row for each region and stretch.';

@@ -49,4 +49,4 @@ LEFT JOIN known_statements(raw.cash_flow) AS c
 LEFT JOIN known_statements(raw.income) AS n
   ON n.symbol = b.symbol AND b.trade_date >= n.known_from AND b.trade_date < coalesce(n.known_to, DATE '9999-12-31');
 
-COMMENT ON VIEW daily_fundamentals IS 'Each daily bar with the instrument''s metadata and the newest statements that had been announced by that date. One row a symbol and trading date.';
+COMMENT ON VIEW daily_fundamentals IS 'Each daily bar with the instrument''s metadata and the newest statements that had been announced by that date. One row for each symbol and trading date.';

@@ -32,4 +32,4 @@ LEFT JOIN known_statements(raw.metrics) AS m
 LEFT JOIN known_statements(raw.shares) AS s
   ON s.symbol = b.symbol AND b.trade_date >= s.known_from AND b.trade_date < coalesce(s.known_to, DATE '9999-12-31');
 
-COMMENT ON VIEW daily_metrics IS 'Each daily bar with the ratios and shares that its company had reported by that date. One row a symbol and trading date.';
+COMMENT ON VIEW daily_metrics IS 'Each daily bar with the ratios and shares that its company had reported by that date. One row for each symbol and trading date.';

@@ -78,4 +78,4 @@ LEFT JOIN newest_cash_flow AS c
 LEFT JOIN newest_income AS n
   ON n.symbol = d.symbol AND d.trade_date >= n.known_from AND d.trade_date < coalesce(n.known_to, DATE '9999-12-31');
 
-COMMENT ON VIEW daily_valuation IS 'Each daily bar with its company''s value and ratios, made of nothing that was not known at the end of the day. One row a symbol and trading date.';
+COMMENT ON VIEW daily_valuation IS 'Each daily bar with its company''s value and ratios, made of nothing that was not known at the end of the day. One row for each symbol and trading date.';

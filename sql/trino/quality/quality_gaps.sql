@@ -52,4 +52,4 @@ FROM (
 )
 GROUP BY dataset, symbol, kind, stretch, region;
 
-COMMENT ON VIEW quality_gaps IS 'Sessions, and minutes within sessions, that are missing between a symbol''s first bar and its last. One row a table, symbol and unbroken stretch of like days.';
+COMMENT ON VIEW quality_gaps IS 'Sessions, and minutes within sessions, that are missing between a symbol''s first bar and its last. One row for each table, symbol and unbroken stretch of like days.';

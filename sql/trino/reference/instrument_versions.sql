@@ -22,4 +22,4 @@ SELECT symbol, code, "exchange", name, "type", ext_type, float_shares, total_sha
 FROM dated
 WHERE is_first AND coalesce(listing_date, DATE '0001-01-01') < seen_from;
 
-COMMENT ON VIEW instrument_versions IS 'What was known of each instrument: from_date inclusive, to_date exclusive (null: still). One row a symbol and stretch of dates.';
+COMMENT ON VIEW instrument_versions IS 'What was known of each instrument: from_date inclusive, to_date exclusive (null: still). One row for each symbol and stretch of dates.';

@@ -7,4 +7,4 @@ SELECT symbol, code, "exchange", name, "type", ext_type, float_shares, total_sha
 FROM raw.instruments
 WHERE valid_to IS NULL;
 
-COMMENT ON VIEW instruments IS 'Current instrument metadata. One row a symbol. All versions: instrument_versions.';
+COMMENT ON VIEW instruments IS 'Current instrument metadata. One row for each symbol. All versions: instrument_versions.';

@@ -77,4 +77,4 @@ SELECT
 FROM states
 WHERE next_known_from IS DISTINCT FROM known_from AND this IS NOT NULL;
 
-COMMENT ON VIEW balance_sheet_history IS 'Balance sheets as they were known from each date on, with ratios and changes. One row a symbol, period and date on which something of it became known.';
+COMMENT ON VIEW balance_sheet_history IS 'Balance sheets as they were known from each date on, with ratios and changes. One row for each symbol, period and date on which something of it became known.';

@@ -64,4 +64,4 @@ SELECT
 FROM states
 WHERE next_known_from IS DISTINCT FROM known_from AND this IS NOT NULL;
 
-COMMENT ON VIEW cash_flow_history IS 'Cash flow statements as they were known from each date on, with quarters, twelve months and changes. One row a symbol, period and date on which something of it became known.';
+COMMENT ON VIEW cash_flow_history IS 'Cash flow statements as they were known from each date on, with quarters, twelve months and changes. One row for each symbol, period and date on which something of it became known.';

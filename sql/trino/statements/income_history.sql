@@ -78,4 +78,4 @@ SELECT
   region
 FROM judged;
 
-COMMENT ON VIEW income_history IS 'Income statements as they were known from each date on, with twelve months, margins and growth. One row a symbol, period and date on which something of it became known.';
+COMMENT ON VIEW income_history IS 'Income statements as they were known from each date on, with twelve months, margins and growth. One row for each symbol, period and date on which something of it became known.';

@@ -50,7 +50,7 @@ CREATE OR REPLACE MACRO adjusted(period, adjustment) AS TABLE (
     END
 );
 
-COMMENT ON MACRO TABLE adjusted IS 'Bars of any period and adjustment, as the service returns them. One row a symbol and bar. A row may change when later data arrives: forward prices with each new ex-event (not with as_of), the newest bar of a period while it runs.
+COMMENT ON MACRO TABLE adjusted IS 'Bars of any period and adjustment, as the service returns them. One row for each symbol and bar. A row may change when later data arrives: forward prices with each new ex-event (not with as_of), the newest bar of a period while it runs.
 period: 1m, 5m, 10m, 15m, 30m, 60m, 1d, 1w, 1M, 1Q or 1Y.
 adjustment: forward, backward, forward_additive, backward_additive or none.
 as_of: Nothing after this date is seen, neither bars nor ex-events; null: everything. [date]

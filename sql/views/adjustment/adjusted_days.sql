@@ -11,6 +11,6 @@ FROM query_table(priced)
 GROUP BY symbol, region, unit,
   date_trunc(CASE period WHEN '1w' THEN 'week' WHEN '1M' THEN 'month' WHEN '1Q' THEN 'quarter' ELSE 'year' END, trade_date);
 
-COMMENT ON MACRO TABLE adjusted_days IS 'Bars of several days with adjusted prices: the part of adjusted for 1w to 1Y. One row a symbol and bar. The columns of adjusted.
+COMMENT ON MACRO TABLE adjusted_days IS 'Bars of several days with adjusted prices: the part of adjusted for 1w to 1Y. One row for each symbol and bar. The columns of adjusted.
 priced: Name of a relation with the rows of priced_bars or unadjusted_bars.
 period: 1w, 1M, 1Q or 1Y.';

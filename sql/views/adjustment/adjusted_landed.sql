@@ -7,5 +7,5 @@ SELECT symbol, trade_date, "timestamp", open, high, low, close,
   is_final, region
 FROM query_table(priced);
 
-COMMENT ON MACRO TABLE adjusted_landed IS 'Bars of a landed period with adjusted prices: the part of adjusted for 1m and 1d. One row a symbol and bar. The columns of adjusted.
+COMMENT ON MACRO TABLE adjusted_landed IS 'Bars of a landed period with adjusted prices: the part of adjusted for 1m and 1d. One row for each symbol and bar. The columns of adjusted.
 priced: Name of a relation with the rows of priced_bars or unadjusted_bars.';

@@ -18,6 +18,6 @@ FROM (
 )
 GROUP BY symbol, region, unit, trade_date, label;
 
-COMMENT ON MACRO TABLE adjusted_minutes IS 'Bars of several minutes with adjusted prices: the part of adjusted for 5m to 60m. One row a symbol and bar. The columns of adjusted.
+COMMENT ON MACRO TABLE adjusted_minutes IS 'Bars of several minutes with adjusted prices: the part of adjusted for 5m to 60m. One row for each symbol and bar. The columns of adjusted.
 priced: Name of a relation with the rows of priced_bars or unadjusted_bars.
 period: 5m, 10m, 15m, 30m or 60m.';

@@ -27,7 +27,7 @@ FROM (
   )
 );
 
-COMMENT ON MACRO TABLE adjustment_steps IS 'Stretches of days whose prices are all adjusted by the same value. One row a symbol and stretch; a symbol without ex-events has none.
+COMMENT ON MACRO TABLE adjustment_steps IS 'Stretches of days whose prices are all adjusted by the same value. One row for each symbol and stretch; a symbol without ex-events has none.
 adjustment: forward, backward, forward_additive, backward_additive or none.
 as_of: Only ex-events up to this date; null: all. [date]
 -> symbol: Instrument symbol.

@@ -22,7 +22,7 @@ ANTI JOIN unknown_spans AS u ON u.region = b.region AND is_unknown_stretch(
   greatest(b.last_date, coalesce(u.after_date, b.last_date)), least(b.trade_date, coalesce(u.before_date, b.trade_date)))
 WHERE is_ex_event(last_close, prev_close);
 
-COMMENT ON VIEW ex_events IS 'Days on which the exchange restated the previous close (dividend, split, rights issue), derived from prev_close. One row a symbol and ex-date. A row comes or goes where the sessions before it become known later.';
+COMMENT ON VIEW ex_events IS 'Days on which the exchange restated the previous close (dividend, split, rights issue), derived from prev_close. One row for each symbol and ex-date. A row comes or goes where the sessions before it become known later.';
 COMMENT ON COLUMN ex_events.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN ex_events.ex_date IS 'First trading date at the new price level, in the exchange''s own zone.';
 COMMENT ON COLUMN ex_events.last_close IS 'Close of the bar before. [currency]';

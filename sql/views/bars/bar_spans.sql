@@ -12,7 +12,7 @@ SELECT
 FROM raw.bars_1d
 GROUP BY symbol, region;
 
-COMMENT ON VIEW bar_spans IS 'First and last daily bar of each symbol. One row a symbol; it changes with each new bar.';
+COMMENT ON VIEW bar_spans IS 'First and last daily bar of each symbol. One row for each symbol; it changes with each new bar.';
 COMMENT ON COLUMN bar_spans.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN bar_spans.region IS 'Region: CN, HK or US.';
 COMMENT ON COLUMN bar_spans.first_date IS 'Trading date of the first bar.';

@@ -8,7 +8,7 @@ CREATE OR REPLACE MACRO bars(period) AS TABLE (
   FROM adjusted(period, 'none', as_of)
 );
 
-COMMENT ON MACRO TABLE bars IS 'Bars of any period, unadjusted: bars(''5m'') to bars(''1Y''). One row a symbol and bar. The columns of adjusted, and vwap.
+COMMENT ON MACRO TABLE bars IS 'Bars of any period, unadjusted: bars(''5m'') to bars(''1Y''). One row for each symbol and bar. The columns of adjusted, and vwap.
 period: 1m, 5m, 10m, 15m, 30m, 60m, 1d, 1w, 1M, 1Q or 1Y.
 as_of: Nothing after this date is seen; null: everything. [date]
 -> vwap: amount / shares; null where nothing traded or no amount is reported. [currency]';

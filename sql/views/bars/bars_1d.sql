@@ -22,7 +22,7 @@ SELECT
   year
 FROM raw.bars_1d;
 
-COMMENT ON VIEW bars_1d IS 'Daily bars as delivered, unadjusted. One row a symbol and trading date.';
+COMMENT ON VIEW bars_1d IS 'Daily bars as delivered, unadjusted. One row for each symbol and trading date.';
 COMMENT ON COLUMN bars_1d.trade_date IS 'Trading date in the exchange''s own zone.';
 COMMENT ON COLUMN bars_1d."timestamp" IS 'Midnight of the trading date in the exchange''s zone. [UTC]';
 COMMENT ON COLUMN bars_1d.volume IS 'Traded volume in the delivered unit. [lot shares]';

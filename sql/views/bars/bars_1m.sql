@@ -22,7 +22,7 @@ SELECT
   month
 FROM raw.bars_1m;
 
-COMMENT ON VIEW bars_1m IS 'One-minute bars as delivered, unadjusted. One row a symbol and minute.';
+COMMENT ON VIEW bars_1m IS 'One-minute bars as delivered, unadjusted. One row for each symbol and minute.';
 COMMENT ON COLUMN bars_1m.trade_date IS 'Trading date in the exchange''s own zone.';
 COMMENT ON COLUMN bars_1m."timestamp" IS 'End of the minute. [UTC]';
 COMMENT ON COLUMN bars_1m.volume IS 'Traded volume in the delivered unit. [lot shares]';

@@ -52,7 +52,7 @@ SELECT
   region
 FROM limited;
 
-COMMENT ON VIEW daily_status IS 'Whether and how each instrument could be traded on each session. One row a symbol and session since its first bar. A row comes late, or changes, where a bar or the first snapshot of the metadata comes later.';
+COMMENT ON VIEW daily_status IS 'Whether and how each instrument could be traded on each session. One row for each symbol and session since its first bar. A row comes late, or changes, where a bar or the first snapshot of the metadata comes later.';
 COMMENT ON COLUMN daily_status.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN daily_status.trade_date IS 'Trading date in the exchange''s own zone.';
 COMMENT ON COLUMN daily_status.has_bar IS 'Whether a bar was delivered: a suspended day may have one, or none.';

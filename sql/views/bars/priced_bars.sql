@@ -24,7 +24,7 @@ LEFT JOIN adjustment_steps(adjustment, as_of := as_of) AS steps
   ON steps.symbol = landed.symbol AND trade_date >= start_date AND trade_date < end_date
 WHERE CAST(as_of AS DATE) IS NULL OR trade_date <= CAST(as_of AS DATE);
 
-COMMENT ON MACRO TABLE priced_bars IS 'Landed bars with adjusted prices: what adjusted is made of. One row a symbol and landed bar.
+COMMENT ON MACRO TABLE priced_bars IS 'Landed bars with adjusted prices: what adjusted is made of. One row for each symbol and landed bar.
 bars: raw.bars_1m or raw.bars_1d, as a text.
 is_part: Whether the bars become parts of longer ones: the close then replaces prices that are 0.
 adjustment: forward, backward, forward_additive, backward_additive or none.

@@ -21,7 +21,7 @@ FROM (
   FROM raw.bars_1d
 );
 
-COMMENT ON VIEW returns IS 'Daily returns, free of ex-dates where the source states the previous close. One row a symbol and trading date.';
+COMMENT ON VIEW returns IS 'Daily returns, free of ex-dates where the source states the previous close. One row for each symbol and trading date.';
 COMMENT ON COLUMN returns.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN returns.trade_date IS 'Trading date in the exchange''s own zone.';
 COMMENT ON COLUMN returns.close IS 'Last price, unadjusted. [currency]';

@@ -22,6 +22,6 @@ SELECT
   region
 FROM query_table(bars);
 
-COMMENT ON MACRO TABLE unadjusted_bars IS 'Landed bars as they become bars of any period: what adjusted is made of where nothing is adjusted. One row a symbol and landed bar.
+COMMENT ON MACRO TABLE unadjusted_bars IS 'Landed bars as they become bars of any period: what adjusted is made of where nothing is adjusted. One row for each symbol and landed bar.
 bars: raw.bars_1m or raw.bars_1d, as a text.
 is_part: Whether the bars become parts of longer ones: the close then replaces prices that are 0.';

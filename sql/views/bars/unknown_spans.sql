@@ -14,7 +14,7 @@ FROM (
 )
 WHERE after_date IS NULL OR before_date IS NULL OR is_unknown_stretch(after_date, before_date);
 
-COMMENT ON VIEW unknown_spans IS 'Stretches of days of which the lake does not know whether a region traded. One row a region and stretch. Rows change with each new trading day.';
+COMMENT ON VIEW unknown_spans IS 'Stretches of days of which the lake does not know whether a region traded. One row for each region and stretch. Rows change with each new trading day.';
 COMMENT ON COLUMN unknown_spans.region IS 'Region: CN, HK or US.';
 COMMENT ON COLUMN unknown_spans.after_date IS 'Known trading day before the stretch; null: none is known.';
 COMMENT ON COLUMN unknown_spans.before_date IS 'Known trading day after the stretch; null: none is known.';

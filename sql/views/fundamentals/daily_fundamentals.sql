@@ -51,7 +51,7 @@ LEFT JOIN raw.known_cash_flow AS c
 LEFT JOIN raw.known_income AS n
   ON n.symbol = b.symbol AND b.trade_date >= n.known_from AND b.trade_date < n.known_to;
 
-COMMENT ON VIEW daily_fundamentals IS 'Each daily bar with the instrument''s metadata and the newest statements announced by that date: the greatest period_end, then its newest announcement. One row a symbol and trading date. Names and shares are those of now; daily_valuation has those of the date.';
+COMMENT ON VIEW daily_fundamentals IS 'Each daily bar with the instrument''s metadata and the newest statements announced by that date: the greatest period_end, then its newest announcement. One row for each symbol and trading date. Names and shares are those of now; daily_valuation has those of the date.';
 COMMENT ON COLUMN daily_fundamentals.trade_date IS 'Trading date in the exchange''s own zone.';
 COMMENT ON COLUMN daily_fundamentals.shares IS 'Traded volume. [shares]';
 COMMENT ON COLUMN daily_fundamentals.total_shares IS 'Shares issued, from the current metadata of the instrument. [shares]';

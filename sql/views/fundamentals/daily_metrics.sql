@@ -34,7 +34,7 @@ LEFT JOIN raw.known_metrics AS m
 LEFT JOIN raw.known_shares AS s
   ON s.symbol = b.symbol AND b.trade_date >= s.known_from AND b.trade_date < s.known_to;
 
-COMMENT ON VIEW daily_metrics IS 'Each daily bar with the ratios and shares that its company had reported by that date. One row a symbol and trading date. A row changes where a report that was announced by then is first seen later.';
+COMMENT ON VIEW daily_metrics IS 'Each daily bar with the ratios and shares that its company had reported by that date. One row for each symbol and trading date. A row changes where a report that was announced by then is first seen later.';
 COMMENT ON COLUMN daily_metrics.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN daily_metrics.trade_date IS 'Trading date in the exchange''s own zone.';
 COMMENT ON COLUMN daily_metrics.metrics_period_end IS 'Reporting period of the metrics that were known on the date.';

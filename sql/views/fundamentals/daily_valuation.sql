@@ -61,7 +61,7 @@ ASOF LEFT JOIN newest_balance_sheet AS b ON b.symbol = d.symbol AND d.trade_date
 ASOF LEFT JOIN newest_cash_flow AS c ON c.symbol = d.symbol AND d.trade_date >= c.known_from
 ASOF LEFT JOIN newest_income AS n ON n.symbol = d.symbol AND d.trade_date >= n.known_from;
 
-COMMENT ON VIEW daily_valuation IS 'Each daily bar with its company''s value and ratios, made of nothing that was not known at the end of the day. One row a symbol and trading date. A row changes where the first snapshot of the metadata, or a statement that was announced by then, is first seen later.';
+COMMENT ON VIEW daily_valuation IS 'Each daily bar with its company''s value and ratios, made of nothing that was not known at the end of the day. One row for each symbol and trading date. A row changes where the first snapshot of the metadata, or a statement that was announced by then, is first seen later.';
 COMMENT ON COLUMN daily_valuation.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN daily_valuation.trade_date IS 'Trading date in the exchange''s own zone.';
 COMMENT ON COLUMN daily_valuation.close IS 'Last price, unadjusted. [currency]';

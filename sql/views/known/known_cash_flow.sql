@@ -4,4 +4,4 @@
 -- known_statements.
 CREATE OR REPLACE VIEW raw.known_cash_flow AS FROM known_statements('raw.cash_flow');
 
-COMMENT ON VIEW raw.known_cash_flow IS 'Versions of cash flow statements that were the newest known at some time. One row a symbol and date from which another version was the newest known.';
+COMMENT ON VIEW raw.known_cash_flow IS 'Versions of cash flow statements that were the newest known at some time. One row for each symbol and date from which another version was the newest known.';

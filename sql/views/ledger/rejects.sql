@@ -3,7 +3,7 @@
 CREATE OR REPLACE VIEW rejects AS
 SELECT * FROM raw.rejects;
 
-COMMENT ON VIEW rejects IS 'Rows that were delivered and set aside: where each came from, the rule it broke, and why. One row a defect.';
+COMMENT ON VIEW rejects IS 'Rows that were delivered and set aside: where each came from, the rule it broke, and why. One row for each defect.';
 COMMENT ON COLUMN rejects.run_id IS 'Run that delivered it.';
 COMMENT ON COLUMN rejects.dataset IS 'Table that it was meant for.';
 COMMENT ON COLUMN rejects.source IS 'File or request that it came from.';

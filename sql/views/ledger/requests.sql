@@ -3,4 +3,4 @@
 CREATE OR REPLACE VIEW requests AS
 SELECT * FROM raw.requests;
 
-COMMENT ON VIEW requests IS 'Everything that was asked of a service, and what came back. One row a request.';
+COMMENT ON VIEW requests IS 'Everything that was asked of a service, and what came back. One row for each request.';

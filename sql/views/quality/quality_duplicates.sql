@@ -17,7 +17,7 @@ FROM (
 )
 WHERE is_repeat AND volume > 0;
 
-COMMENT ON VIEW quality_duplicates IS 'Daily bars that say one thing twice. One row a symbol, trading date and rule.';
+COMMENT ON VIEW quality_duplicates IS 'Daily bars that say one thing twice. One row for each symbol, trading date and rule.';
 COMMENT ON COLUMN quality_duplicates.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN quality_duplicates.trade_date IS 'Trading date in the exchange''s own zone.';
 COMMENT ON COLUMN quality_duplicates.rule IS 'two bars on a date; the day before again: prices, volume and amount are all equal, and something traded.';

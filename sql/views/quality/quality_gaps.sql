@@ -48,7 +48,7 @@ FROM (
 )
 GROUP BY dataset, symbol, kind, stretch, region;
 
-COMMENT ON VIEW quality_gaps IS 'Sessions, and minutes within sessions, that are missing between a symbol''s first bar and its last. One row a table, symbol and unbroken stretch of like days. Rows change with each new bar.';
+COMMENT ON VIEW quality_gaps IS 'Sessions, and minutes within sessions, that are missing between a symbol''s first bar and its last. One row for each table, symbol and unbroken stretch of like days. Rows change with each new bar.';
 COMMENT ON COLUMN quality_gaps.dataset IS 'Table of the bar: bars_1d or bars_1m.';
 COMMENT ON COLUMN quality_gaps.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN quality_gaps.kind IS 'session: no bar at all; minutes: fewer than the session has (CN, HK).';

@@ -30,7 +30,7 @@ SELECT dataset, symbol, trade_date, "timestamp", unnest(rules) AS rule, open, hi
 FROM judged
 WHERE len(rules) > 0;
 
-COMMENT ON VIEW quality_ohlc IS 'Bars whose prices contradict one another. One row a bar and rule that it breaks.';
+COMMENT ON VIEW quality_ohlc IS 'Bars whose prices contradict one another. One row for each bar and rule that it breaks.';
 COMMENT ON COLUMN quality_ohlc.dataset IS 'Table of the bar: bars_1d or bars_1m.';
 COMMENT ON COLUMN quality_ohlc.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN quality_ohlc.trade_date IS 'Trading date in the exchange''s own zone.';

@@ -14,7 +14,7 @@ FROM (
 )
 WHERE bars_before >= 20 AND abs(simple_return) > 0.15 AND abs(log_return) > 8 * usual_return;
 
-COMMENT ON VIEW quality_outliers IS 'Days whose return is out of all proportion to the 60 bars before. One row a symbol and trading date.';
+COMMENT ON VIEW quality_outliers IS 'Days whose return is out of all proportion to the 60 bars before. One row for each symbol and trading date.';
 COMMENT ON COLUMN quality_outliers.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN quality_outliers.trade_date IS 'Trading date in the exchange''s own zone.';
 COMMENT ON COLUMN quality_outliers.base IS 'What the return is measured from: prev_close, else the last close. [currency]';

@@ -17,7 +17,7 @@ FROM (
 GROUP BY symbol, stretch, region
 HAVING count(*) >= 5;
 
-COMMENT ON VIEW quality_stale IS 'Stretches of five daily bars or more with one and the same open, high, low and close. One row a symbol and stretch; the newest grows with each bar.';
+COMMENT ON VIEW quality_stale IS 'Stretches of five daily bars or more with one and the same open, high, low and close. One row for each symbol and stretch; the newest grows with each bar.';
 COMMENT ON COLUMN quality_stale.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN quality_stale.first_date IS 'First day of the stretch.';
 COMMENT ON COLUMN quality_stale.last_date IS 'Last day of the stretch.';

@@ -20,7 +20,7 @@ FROM bars
 WHERE shares_of(volume, lot) > slack AND amount > 0 AND low > 0 AND close > 0
   AND ((amount + 0.5) / (shares_of(volume, lot) - slack) < low * (1 - 1e-6) OR (amount - 0.5) / (shares_of(volume, lot) + slack) > high * (1 + 1e-6));
 
-COMMENT ON VIEW quality_units IS 'Bars whose amount / (volume x lot) lies outside of low to high, with half a unit of volume (of 100 shares in CN) and of currency left for rounding. One row a bar.';
+COMMENT ON VIEW quality_units IS 'Bars whose amount / (volume x lot) lies outside of low to high, with half a unit of volume (of 100 shares in CN) and of currency left for rounding. One row for each bar.';
 COMMENT ON COLUMN quality_units.dataset IS 'Table of the bar: bars_1d or bars_1m.';
 COMMENT ON COLUMN quality_units.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN quality_units.trade_date IS 'Trading date in the exchange''s own zone.';

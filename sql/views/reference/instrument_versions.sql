@@ -21,7 +21,7 @@ SELECT * EXCLUDE (valid_from, valid_to, seen_from, seen_to, is_first),
 FROM dated
 WHERE is_first AND coalesce(listing_date, DATE '0001-01-01') < seen_from;
 
-COMMENT ON VIEW instrument_versions IS 'What was known of each instrument, from which date to which. One row a symbol and stretch of dates.';
+COMMENT ON VIEW instrument_versions IS 'What was known of each instrument, from which date to which. One row for each symbol and stretch of dates.';
 COMMENT ON COLUMN instrument_versions.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN instrument_versions.from_date IS 'First date, in the exchange''s own zone.';
 COMMENT ON COLUMN instrument_versions.to_date IS 'First date after the version; null while it is current.';

@@ -14,7 +14,7 @@ FROM (
 )
 WHERE (seen_to IS NULL OR (seen_to > day AND seen_from < seen_to)) AND (seen_from <= day OR is_first);
 
-COMMENT ON MACRO TABLE members IS 'Members of a universe as they were known at the end of a date: members(''id'', date). One row a symbol. Dates before the first snapshot change once, when it comes: its members are assumed for them.
+COMMENT ON MACRO TABLE members IS 'Members of a universe as they were known at the end of a date: members(''id'', date). One row for each symbol. Dates before the first snapshot change once, when it comes: its members are assumed for them.
 universe: Id of the universe.
 as_of: Date in the exchange''s own zone; null: now. [date]
 -> symbol: Member.

@@ -105,7 +105,7 @@ FROM restated
 WHERE field NOT IN ('symbol', 'region', 'period_end', 'announce_date', 'first_seen_at')
   AND (content_before ->> field) IS DISTINCT FROM (content ->> field);
 
-COMMENT ON VIEW reference_changes IS 'What changed from one snapshot of reference data or statements to a later one. One row a change. What the first snapshot brought is no change.';
+COMMENT ON VIEW reference_changes IS 'What changed from one snapshot of reference data or statements to a later one. One row for each change. What the first snapshot brought is no change.';
 COMMENT ON COLUMN reference_changes.changed_at IS 'When this lake first saw it: the change itself was at some time since the snapshot before. [UTC]';
 COMMENT ON COLUMN reference_changes.dataset IS 'Table of the versions: instruments, universes, universe_members, balance_sheet, cash_flow, income, metrics, shares.';
 COMMENT ON COLUMN reference_changes.change IS 'listed, relisted, renamed, delisted (by absence); added, removed, renamed; joined, rejoined, left; restated.';

@@ -5,5 +5,5 @@ SELECT id, symbol, region, valid_from AS known_since
 FROM raw.universe_members
 WHERE valid_to IS NULL;
 
-COMMENT ON VIEW universe_members IS 'Current members of universes. One row a universe and symbol. All spells of membership: raw.universe_members.';
+COMMENT ON VIEW universe_members IS 'Current members of universes. One row for each universe and symbol. All spells of membership: raw.universe_members.';
 COMMENT ON COLUMN universe_members.known_since IS 'When the membership was first seen. [UTC]';

@@ -87,7 +87,7 @@ SELECT
 FROM states
 WHERE this IS NOT NULL;
 
-COMMENT ON VIEW balance_sheet_history IS 'Balance sheets as they were known from each date on, with ratios. One row a symbol, period and date on which something of it became known. A version that is first seen long after its announcement counts from the announcement on.';
+COMMENT ON VIEW balance_sheet_history IS 'Balance sheets as they were known from each date on, with ratios. One row for each symbol, period and date on which something of it became known. A version that is first seen long after its announcement counts from the announcement on.';
 COMMENT ON COLUMN balance_sheet_history.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN balance_sheet_history.month IS 'Month end that the period belongs to: what periods of different years are compared by.';
 COMMENT ON COLUMN balance_sheet_history.known_from IS 'First date on which the row was known: one of its statements was announced, or first seen. It is valid until the next row of the period.';

@@ -8,7 +8,7 @@ QUALIFY row_number() OVER (
   ORDER BY announce_date DESC NULLS LAST, first_seen_at DESC
 ) = 1;
 
-COMMENT ON VIEW cash_flow IS 'Cash flow statements, the newest version of each period. One row a symbol and reporting period. All versions ever seen: raw.cash_flow.';
+COMMENT ON VIEW cash_flow IS 'Cash flow statements, the newest version of each period. One row for each symbol and reporting period. All versions ever seen: raw.cash_flow.';
 COMMENT ON COLUMN cash_flow.period_end IS 'Last day of the reporting period.';
 COMMENT ON COLUMN cash_flow.announce_date IS 'Date of publication, where the source states it.';
 COMMENT ON COLUMN cash_flow.first_seen_at IS 'When this version was first seen by this lake. [UTC]';

@@ -68,7 +68,7 @@ SELECT
 FROM states
 WHERE this IS NOT NULL;
 
-COMMENT ON VIEW cash_flow_history IS 'Cash flow statements as they were known from each date on, with quarters and trailing twelve months of reports that cumulate from January. One row a symbol, period and date on which something of it became known. A version that is first seen long after its announcement counts from the announcement on.';
+COMMENT ON VIEW cash_flow_history IS 'Cash flow statements as they were known from each date on, with quarters and trailing twelve months of reports that cumulate from January. One row for each symbol, period and date on which something of it became known. A version that is first seen long after its announcement counts from the announcement on.';
 COMMENT ON COLUMN cash_flow_history.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN cash_flow_history.month IS 'Month end that the period belongs to: what periods of different years are compared by.';
 COMMENT ON COLUMN cash_flow_history.known_from IS 'First date on which the row was known: one of its statements was announced, or first seen. It is valid until the next row of the period.';

@@ -8,7 +8,7 @@ QUALIFY row_number() OVER (
   ORDER BY announce_date DESC NULLS LAST, first_seen_at DESC
 ) = 1;
 
-COMMENT ON VIEW income IS 'Income statements, the newest version of each period. One row a symbol and reporting period. All versions ever seen: raw.income.';
+COMMENT ON VIEW income IS 'Income statements, the newest version of each period. One row for each symbol and reporting period. All versions ever seen: raw.income.';
 COMMENT ON COLUMN income.period_end IS 'Last day of the reporting period.';
 COMMENT ON COLUMN income.announce_date IS 'Date of publication, where the source states it.';
 COMMENT ON COLUMN income.first_seen_at IS 'When this version was first seen by this lake. [UTC]';

@@ -88,7 +88,7 @@ SELECT
   region
 FROM judged;
 
-COMMENT ON VIEW income_history IS 'Income statements as they were known from each date on, with trailing twelve months of reports that cumulate from January. One row a symbol, period and date on which something of it became known. A version that is first seen long after its announcement counts from the announcement on.';
+COMMENT ON VIEW income_history IS 'Income statements as they were known from each date on, with trailing twelve months of reports that cumulate from January. One row for each symbol, period and date on which something of it became known. A version that is first seen long after its announcement counts from the announcement on.';
 COMMENT ON COLUMN income_history.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN income_history.month IS 'Month end that the period belongs to: what periods of different years are compared by.';
 COMMENT ON COLUMN income_history.known_from IS 'First date on which the row was known: one of its statements was announced, or first seen. It is valid until the next row of the period.';

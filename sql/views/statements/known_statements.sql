@@ -12,7 +12,7 @@ FROM (
   QUALIFY period_end = max(period_end) OVER known AND lead(known_from) OVER known IS DISTINCT FROM known_from
 );
 
-COMMENT ON MACRO TABLE known_statements IS 'The versions of a table of statements that were the newest known at some time: known_statements(''raw.income''). One row a symbol and date from which another version was the newest known. All columns of the table, with two dates. A row may get another known_to when a later version arrives.
+COMMENT ON MACRO TABLE known_statements IS 'The versions of a table of statements that were the newest known at some time: known_statements(''raw.income''). One row for each symbol and date from which another version was the newest known. All columns of the table, with two dates. A row may get another known_to when a later version arrives.
 statements: raw.balance_sheet, raw.cash_flow, raw.income, raw.metrics or raw.shares, as a text.
 -> known_from: First day on which the version was the newest known: its announcement; without one, the day at the exchange on which this lake first saw it.
 -> known_to: First day on which another one was; 9999-12-31 where none was yet.';

@@ -8,7 +8,7 @@ QUALIFY row_number() OVER (
   ORDER BY announce_date DESC NULLS LAST, first_seen_at DESC
 ) = 1;
 
-COMMENT ON VIEW metrics IS 'Key figures of reporting periods, the newest version of each period. One row a symbol and reporting period. All versions ever seen: raw.metrics.';
+COMMENT ON VIEW metrics IS 'Key figures of reporting periods, the newest version of each period. One row for each symbol and reporting period. All versions ever seen: raw.metrics.';
 COMMENT ON COLUMN metrics.period_end IS 'Last day of the reporting period.';
 COMMENT ON COLUMN metrics.announce_date IS 'Date of publication, where the source states it.';
 COMMENT ON COLUMN metrics.first_seen_at IS 'When this version was first seen by this lake. [UTC]';

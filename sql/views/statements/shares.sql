@@ -24,7 +24,7 @@ QUALIFY lag(period_end) OVER snapshots IS NULL
   OR float_shares IS DISTINCT FROM lag(float_shares) OVER snapshots
   OR total_shares IS DISTINCT FROM lag(total_shares) OVER snapshots;
 
-COMMENT ON VIEW shares IS 'Numbers of shares, the newest version of each period; of a symbol for which none are reported, those of its instrument''s snapshots. One row a symbol and period. All versions ever seen: raw.shares.';
+COMMENT ON VIEW shares IS 'Numbers of shares, the newest version of each period; of a symbol for which none are reported, those of its instrument''s snapshots. One row for each symbol and period. All versions ever seen: raw.shares.';
 COMMENT ON COLUMN shares.period_end IS 'Date of the numbers as the source states it; of a derived row the day, at the exchange, on which this lake saw the snapshot.';
 COMMENT ON COLUMN shares.announce_date IS 'Date of publication, where the source states it.';
 COMMENT ON COLUMN shares.first_seen_at IS 'When this version was first seen by this lake. [UTC]';

@@ -83,7 +83,7 @@ FULL JOIN (
   QUALIFY row_number() OVER (PARTITION BY symbol, month ORDER BY known_from DESC) = 1
 ) AS n USING (symbol, month, region);
 
-COMMENT ON MACRO TABLE statements_asof IS 'Statements as they were known at the end of a date, with ratios. One row a symbol and month of reporting.
+COMMENT ON MACRO TABLE statements_asof IS 'Statements as they were known at the end of a date, with ratios. One row for each symbol and month of reporting.
 as_of: Date; null: now. [date]
 -> symbol: Instrument symbol.
 -> month: Month end that the period belongs to.

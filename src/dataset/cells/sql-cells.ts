@@ -122,7 +122,7 @@ function severalRows(
 ): UsageError {
   const day = dateOfEpochDay(labels.days[label] as number);
   return new UsageError(`dataset ${name}: ${symbol} has several rows on ${day}`, {
-    hint: "a view that a field names must have one row a symbol and trading date",
+    hint: "a view that a field names must have one row for each symbol and trading date",
   });
 }
 
