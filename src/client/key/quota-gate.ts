@@ -240,7 +240,9 @@ export class QuotaGate {
     const sentAt = this.#options.clock.now();
     if (sentAt <= send.sentAt) return;
     send.sentAt = sentAt;
-    this.#sends.sort((a, b) => a.sentAt - b.sentAt);
+    // The log no longer has it where it was permitted more than a minute ago.
+    const others = this.#sends.filter((other) => other !== send);
+    this.#sends = [...others, send].sort((a, b) => a.sentAt - b.sentAt);
   }
 
   #freeAt(): number {

@@ -280,6 +280,19 @@ once(
   },
 );
 
+once("a permit that is used after minutes still counts: the log of requests has dropped it", async () => {
+  const clock = eventClock(0);
+  const quota = new KeyQuota(clock, () => ({ configured: 2 }));
+  const late = await quota.acquire("klines", 0);
+  await clock.sleep(150_000);
+  (await quota.acquire("klines", 1)).passed();
+  late.sentNow();
+  late.passed();
+  expect(quota.sentLately.klines).toEqual([150_000, 150_000]);
+  await quota.acquire("klines", 2);
+  expect(clock.now()).toBeGreaterThanOrEqual(150_000 + MINUTE);
+});
+
 once("a request that goes ahead after a wait, and was not sent, leaves that to the next one", async () => {
   const clock = eventClock(0);
   const quota = new KeyQuota(clock, () => KNOWN);
