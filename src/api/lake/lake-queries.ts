@@ -89,7 +89,7 @@ export class LakeQueries {
   /** Gives up a reader's copy where an error may come from it. @returns whether the query may be run again, without it. */
   #gaveUpCopy(lent: LentReader, error: unknown): boolean {
     const { copy } = lent.reader;
-    if (copy === undefined || (copy.isSame() && !mayBeDamage(error))) return false;
+    if (copy === undefined || (copy.isSame() && !mayBeDamage(error, copy))) return false;
     lent.discard();
     discardSqlCopy(copy.path);
     this.#readers.drop(copy.path);

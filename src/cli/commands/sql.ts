@@ -160,7 +160,7 @@ async function wasRunAlone(lake: Lake, sql: string, options: Options, signal: Ab
     return true;
   } catch (error) {
     const cause = error instanceof StatementError ? error.cause : error;
-    if (copy !== undefined && (!copy.isSame() || mayBeDamage(cause))) {
+    if (copy !== undefined && (!copy.isSame() || mayBeDamage(cause, copy))) {
       discardSqlCopy(copy.path);
       if (isQueryText(sql) && cause instanceof QueryError && !isPrintedInPieces(options)) return false;
     }

@@ -121,13 +121,14 @@ export function expectSame(copy: AttachedCopy | undefined): void {
   if (copy?.isSame() === false) throw new Error(`${copy.path}: it was written while a query read it`);
 }
 
-/**
- * Kinds of errors that DuckDB reports for a file that is not what it has written. It verifies a checksum of each block.
- */
-const OF_FILE = /^(?:IO|INTERNAL|FATAL|Serialization|Unknown) Error|checksum|corrupt/i;
+/** Kinds of errors that DuckDB reports where a file is not what it has written. It verifies a checksum of each block. */
+const OF_CONTENT = /^(?:INTERNAL|FATAL|Serialization|Unknown) Error|checksum|corrupt/i;
+/** Errors of reading: a statement may read other files, too. */
+const OF_READING = /^IO Error/;
 
-/** Whether the error of a query may come from a damaged copy. */
-export function mayBeDamage(error: unknown): boolean {
+/** Whether the error of a query may come from damage in the copy that it read. */
+export function mayBeDamage(error: unknown, { path }: AttachedCopy): boolean {
   if (!(error instanceof QueryError)) return false;
-  return OF_FILE.test(error.message) || (error.cause !== undefined && OF_FILE.test(messageOf(error.cause)));
+  const texts = [error.message, ...(error.cause === undefined ? [] : [messageOf(error.cause)])];
+  return texts.some((text) => OF_CONTENT.test(text) || (OF_READING.test(text) && text.includes(path)));
 }
