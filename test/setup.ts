@@ -3,6 +3,7 @@ import { afterAll, afterEach, TestRunner } from "vitest";
 import { clearNotes, notesOfHooks, notesOfTest } from "./failure-notes.js";
 import { processorTime } from "./processor-time.js";
 import { SEED } from "./seed.js";
+import "./quick-equality.js";
 
 export { SEED };
 
