@@ -54,7 +54,7 @@ describe("statements of a simulated market", () => {
 
   beforeAll(async () => {
     await fillSimulated(lake.location, { symbols: 24, days: 600, end: "2026-03-31", minuteDays: 0 });
-    reader = (await openReader(lake, { threads: 2 })).session;
+    reader = (await openReader(lake)).session;
     for (const table of ["balance_sheet", "cash_flow", "income"] as const) {
       // The simulated market's statements are first seen at eight in the morning of the exchange.
       const zones = "CASE region WHEN 'US' THEN 'America/New_York' ELSE 'Asia/Shanghai' END";
