@@ -474,7 +474,8 @@ once("is the same for any order of the lake's files", async () => {
   try {
     let from = 0;
     for (const to of [30, 60, 90]) {
-      await grow(lake, DAYS[from] as TradingDate, DAYS[to] as TradingDate, { reference: false });
+      const growth = { reference: false, statements: false };
+      await grow(lake, DAYS[from] as TradingDate, DAYS[to] as TradingDate, growth);
       from = to + 1;
     }
     const { session } = await openReader(lake);
