@@ -4,6 +4,7 @@ import { clearNotes, notesOfHooks, notesOfTest } from "./failure-notes.js";
 import { processorTime } from "./processor-time.js";
 import { reuseDatabases } from "./reused-databases.js";
 import { SEED } from "./seed.js";
+import "./quick-equality.js";
 
 export { SEED };
 

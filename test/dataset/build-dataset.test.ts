@@ -15,7 +15,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { TradingDate } from "../../src/core/time.js";
 import { type BuildOptions, type BuildReport, buildDataset } from "../../src/dataset/build-dataset.js";
 import { planDataset } from "../../src/dataset/plan-dataset.js";
-import { DATASET_FORMATS, type DatasetDefinition, defineDataset } from "../../src/dataset/spec.js";
+import { DATASET_FORMATS, type DatasetDefinition, defineDataset, MASKS } from "../../src/dataset/spec.js";
 import { listDatasets } from "../../src/dataset/store/list-datasets.js";
 import { isSound, verifyDataset } from "../../src/dataset/store/verify-dataset.js";
 import { Session } from "../../src/db/session/session.js";
@@ -41,6 +41,7 @@ const definition = (changes: Partial<DatasetDefinition>): DatasetDefinition => (
   fields: FIELDS,
   fill: { method: "forward", limit: 3 },
   minHistory: 20,
+  masks: [],
   ...changes,
 });
 
@@ -85,14 +86,15 @@ describe("a dataset", () => {
   test.each(formats)("%s: the same bytes twice, and again when days are appended", async (format) => {
     const folder = temporaryFolder();
     const [grown, rebuilt] = [join(folder, "grown"), join(folder, "rebuilt")];
-    const first = await build(early, { format, output: grown });
-    const again = await build(early, { format, output: rebuilt });
+    const what = { format, masks: [...MASKS] };
+    const first = await build(early, { ...what, output: grown });
+    const again = await build(early, { ...what, output: rebuilt });
     expect(again.content).toBe(first.content);
     expect(bytesOf(rebuilt)).toEqual(bytesOf(grown));
     expect(first.last).toBe(MIDDLE);
 
-    const appended = await build(late, { format, output: grown }, { existing: "append" });
-    const whole = await build(late, { format, output: rebuilt }, { existing: "replace" });
+    const appended = await build(late, { ...what, output: grown }, { existing: "append" });
+    const whole = await build(late, { ...what, output: rebuilt }, { existing: "replace" });
     expect(appended.content).toBe(whole.content);
     expect(bytesOf(grown)).toEqual(bytesOf(rebuilt));
     expect(appended.last > first.last).toBe(true);
@@ -293,8 +295,9 @@ describe("a dataset", () => {
     for (const universe of [UNIVERSE, region])
       expect((await planDataset(early, of(universe))).warnings.join()).not.toMatch(/first seen/);
     const lake = new Lake(join(temporaryFolder(), "lake"));
-    await grow(lake, DAYS[30] as TradingDate, DAYS[55] as TradingDate);
-    await grow(lake, DAYS[0] as TradingDate, DAYS[29] as TradingDate, { reference: false });
+    await grow(lake, DAYS[30] as TradingDate, DAYS[55] as TradingDate, { statements: false });
+    const before = { reference: false, statements: false };
+    await grow(lake, DAYS[0] as TradingDate, DAYS[29] as TradingDate, before);
     const plan = await planDataset(lake, of(UNIVERSE));
     expect(plan.first < (DAYS[30] as string)).toBe(true);
     expect(plan.warnings.join()).toMatch(/the universe was first seen on/);

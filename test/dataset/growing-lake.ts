@@ -39,6 +39,8 @@ interface Growth {
   readonly minuteDays?: number;
   /** Whether there are snapshots of the reference data. @default true */
   readonly reference?: boolean;
+  /** Whether there are statements: to land their tables takes longer than to land the bars. @default true */
+  readonly statements?: boolean;
 }
 
 /**
@@ -49,7 +51,7 @@ export async function grow(
   lake: Lake,
   from: TradingDate,
   to: TradingDate,
-  { minuteDays = 0, reference = true }: Growth = {},
+  { minuteDays = 0, reference = true, statements: hasStatements = true }: Growth = {},
 ): Promise<void> {
   using session = await Session.open({ spillUnder: lake.work.staging });
   const symbols = MARKET.instruments.map(({ symbol }) => symbol);
@@ -91,7 +93,7 @@ export async function grow(
   const chinese = symbols.filter((symbol) => /\.(SH|SZ)$/.test(symbol));
   if (minuteDays > 0) await bars(BARS_1M, MARKET.minuteBars(chinese, minutes[0] as TradingDate, to));
   const regions = new Map<string, Region>(MARKET.instruments.map((one) => [one.symbol, one.region]));
-  for (const table of Object.values(STATEMENTS)) {
+  for (const table of hasStatements ? Object.values(STATEMENTS) : []) {
     if (!isStatementName(table.name)) continue;
     const statements = MARKET.statementVersions(table.name, symbols)
       .filter(({ firstSeen }) => firstSeen >= from && firstSeen <= to)

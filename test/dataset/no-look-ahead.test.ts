@@ -51,7 +51,7 @@ describe("as today moves on", () => {
 
   beforeAll(async () => {
     await lakeUntil(lake.location, END as TradingDate, { minuteDays: 4 });
-    session = (await openReader(lake, { threads: 2 })).session;
+    session = (await openReader(lake)).session;
     // The tables as they were at the end of a day: what was not there yet is hidden.
     const seen = (column: string): string => `(${column} AT TIME ZONE ${ZONES})::DATE <= ${TODAY}`;
     const validity = `* REPLACE (CASE WHEN ${seen("valid_to")} THEN valid_to END AS valid_to)`;

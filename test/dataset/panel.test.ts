@@ -32,11 +32,11 @@ describe("a panel", () => {
   const { lake, remove } = newLake();
   let session: Session;
   const open = (definition: Partial<DatasetDefinition>): Promise<LakePanel> =>
-    openPanel(session, defineDataset({ name: "test", universe: CN, from: FROM, ...definition }));
+    openPanel(session, defineDataset({ name: "test", universe: CN, from: FROM, masks: [], ...definition }));
 
   beforeAll(async () => {
     await lakeUntil(lake.location, END as TradingDate, { minuteDays: 4 });
-    session = (await openReader(lake, { threads: 2 })).session;
+    session = (await openReader(lake)).session;
   });
   afterAll(() => {
     session.close();
@@ -247,7 +247,7 @@ describe("a panel", () => {
         { name: "mean", sql: "close / Avg(close) OVER (PARTITION BY trade_date)" },
       ];
       const of = async (universe: DatasetDefinition["universe"]) =>
-        cellsOf(await open({ universe, from: DAYS[150] as TradingDate, fields, masks: [] }));
+        cellsOf(await open({ universe, from: DAYS[150] as TradingDate, fields }));
       const dated = await of({
         sql: `SELECT unnest(${JSON.stringify(members).replaceAll('"', "'")}) AS symbol, NULL::DATE AS from_date
         UNION ALL SELECT '${late}', DATE '${joins}'`,
@@ -277,7 +277,6 @@ describe("a panel", () => {
     const panel = await open({
       period: "30m",
       fields: ["close", { name: "turnover", sql: "turnover" }, { name: "last", sql: "bars_1d.close" }],
-      masks: [],
     });
     const rows = await session.json<{ symbol: string; at: number; turnover: number; last: number }>(
       `SELECT symbol, ${AT}, lag(turnover) OVER (PARTITION BY symbol ORDER BY trade_date) AS turnover,
@@ -317,7 +316,8 @@ describe("a panel", () => {
   });
 
   once("masks are those of daily_status, and membership is dated", async () => {
-    const panel = await open({ universe: UNIVERSE, fields: ["close"] });
+    const masks = ["tradable", "limit_up", "limit_down", "in_universe"] as const;
+    const panel = await open({ universe: UNIVERSE, fields: ["close"], masks: [...masks] });
     const status = await rowsOf(
       `SELECT symbol, ${AT}, tradable::INTEGER AS tradable, limit_up::INTEGER AS limit_up, limit_down::INTEGER AS limit_down FROM daily_status`,
     );
@@ -474,13 +474,14 @@ once("is the same for any order of the lake's files", async () => {
   try {
     let from = 0;
     for (const to of [30, 60, 90]) {
-      await grow(lake, DAYS[from] as TradingDate, DAYS[to] as TradingDate, { reference: false });
+      const growth = { reference: false, statements: false };
+      await grow(lake, DAYS[from] as TradingDate, DAYS[to] as TradingDate, growth);
       from = to + 1;
     }
-    const { session } = await openReader(lake, { threads: 2 });
+    const { session } = await openReader(lake);
     using reader = session;
     const spec = (fields: DatasetDefinition["fields"]) =>
-      defineDataset({ name: "test", universe: CN, from: DAYS[10] as TradingDate, fields });
+      defineDataset({ name: "test", universe: CN, from: DAYS[10] as TradingDate, fields, masks: [] });
     const fields = ["open", "close", "factor"];
     const quick = await cellsOf(await openPanel(reader, spec(fields)));
     const bySql = await cellsOf(await openPanel(reader, spec([...fields, { name: "one", sql: "1" }])));

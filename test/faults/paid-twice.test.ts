@@ -43,7 +43,7 @@ async function setUp(script: Script) {
     const client = new ServiceClient({ baseUrl: service.url, apiKey: "key", clock, retries: 0 });
     onTestFinished(() => client.close());
     return runPipeline(definePipeline(definition), options, {
-      lake: new Lake(lake.location),
+      lake: new Lake(lake.location, { hasDatabase: false }),
       client,
       clock,
       ...more,

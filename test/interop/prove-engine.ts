@@ -31,7 +31,7 @@ const FILTERS = [{ symbol: ODD_SYMBOL }, { since: "2026-10-02T05:00:00+00:00" }]
 export async function proveEngine(engine: Engine): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), "barlake-"));
   try {
-    using session = await Session.open({ threads: 2 });
+    using session = await Session.open();
     console.log(engine.name);
     return await proveIn(folder, session, engine);
   } finally {

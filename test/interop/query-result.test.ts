@@ -11,7 +11,7 @@ import { pythonHas, runPython } from "./python.js";
 
 let session: Session;
 beforeAll(async () => {
-  session = await Session.open({ threads: 2 });
+  session = await Session.open();
 });
 afterAll(() => session.close());
 

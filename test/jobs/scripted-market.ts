@@ -6,6 +6,7 @@ import type { Lake } from "../../src/lake/lake.js";
 import type { ServiceLimits } from "../../src/lake/requests/service-limits.js";
 import { virtualClock } from "../faults/clock/virtual-clock.js";
 import { json, type Script, type Seen, startScripted } from "../faults/service/scripted-service.js";
+import { fixtureLake } from "../lake/fixture-lake.js";
 import { temporaryLake } from "../lake/temporary-lake.js";
 
 const DAY = 86_400_000;
@@ -81,4 +82,24 @@ export async function scriptedMarket(script: Script, start: string, lake: Lake =
       ...(known && { limits: { limits: { ...NO_LIMITS, ...known }, learn: () => {} } }),
     });
   return { service, clock, client, lake, run };
+}
+
+/**
+ * A market, as {@link scriptedMarket} makes it, on the lake that a first run has filled: it is filled once for all tests of a
+ * file.
+ *
+ * @param fixture the file, what the content depends on, and whether the tests damage the lake.
+ * @param first the first run, on an empty lake.
+ */
+export async function filledMarket(
+  script: Script,
+  start: string,
+  fixture: Parameters<typeof fixtureLake>[1],
+  first: (run: Awaited<ReturnType<typeof scriptedMarket>>["run"]) => Promise<unknown>,
+) {
+  const lake = await fixtureLake(temporaryLake().location, fixture, async (empty) => {
+    const { run } = await scriptedMarket(script, start, empty);
+    await first(run);
+  });
+  return scriptedMarket(script, start, lake);
 }

@@ -30,14 +30,19 @@ let folderOfSources: string | undefined;
 
 /**
  * Fills a lake for a test, or copies one that an earlier test or run has filled in the same way. Data files are linked,
- * because they never change: a test that damages a lake must fill it without this function.
+ * because they never change: a test that damages a lake must say so.
  *
  * @param filledBy the test's module that fills it: its text counts as a source.
  * @param name everything that determines the content in addition to the sources.
+ * @param isDamaged whether the test changes data files in their place: it gets copies of them.
  */
 export async function fixtureLake(
   folder: string,
-  { filledBy, name }: { readonly filledBy: string; readonly name: string },
+  {
+    filledBy,
+    name,
+    isDamaged = false,
+  }: { readonly filledBy: string; readonly name: string; readonly isDamaged?: boolean },
   fill: (lake: Lake) => Promise<void>,
 ): Promise<Lake> {
   const key = createHash("sha256")
@@ -55,7 +60,7 @@ export async function fixtureLake(
       rmSync(draft, { recursive: true, force: true });
     }
   }
-  await linkTree(kept, folder);
+  await linkTree(kept, folder, isDamaged ? copyFileSync : linkOrCopy);
   return new Lake(folder, { hasDatabase: false });
 }
 
@@ -70,7 +75,11 @@ async function expectWhole(path: string): Promise<void> {
   whole.add(path);
 }
 
-async function linkTree(from: string, to: string): Promise<void> {
+async function linkTree(
+  from: string,
+  to: string,
+  link: (source: string, target: string) => void,
+): Promise<void> {
   for (const entry of readdirSync(from, { withFileTypes: true, recursive: true })) {
     if (!entry.isFile()) continue;
     const source = join(entry.parentPath, entry.name);
@@ -78,7 +87,7 @@ async function linkTree(from: string, to: string): Promise<void> {
     mkdirSync(dirname(target), { recursive: true });
     if (entry.name.endsWith(".parquet")) {
       await expectWhole(source);
-      linkOrCopy(source, target);
+      link(source, target);
     } else copyFileSync(source, target);
   }
 }

@@ -49,7 +49,7 @@ describe("on a simulated market", () => {
 
   beforeAll(async () => {
     await fillSimulated(lake.location, MARKET);
-    reader = (await openReader(lake, { threads: 2 })).session;
+    reader = (await openReader(lake)).session;
   });
   afterAll(() => {
     reader.close();
@@ -122,7 +122,7 @@ describe("without look-ahead", () => {
 
   beforeAll(async () => {
     await fillSimulated(lake.location, MARKET);
-    reader = (await openReader(lake, { threads: 2 })).session;
+    reader = (await openReader(lake)).session;
     for (const table of ["bars_1d", "trading_days"]) {
       await reader.run(`CREATE TABLE all_${table} AS FROM raw.${table}`);
       await reader.run(

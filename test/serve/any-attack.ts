@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { ENDPOINTS } from "../../src/wire/endpoints.js";
+import { unicodeText } from "../unicode-text.js";
 import type { Attack } from "./hostile-client.js";
 
 /** Values that break naive services. */
@@ -42,7 +43,7 @@ export const nasty = fc.oneof(
     "-9223372036854775808",
     "8640000000000001",
   ),
-  fc.string({ unit: "binary" }),
+  unicodeText(),
   fc.string(),
   fc.bigInt().map(String),
   fc
@@ -135,7 +136,7 @@ const anyBody = fc.oneof(
     .map((value) => JSON.stringify(value)),
   fc.integer({ min: 1, max: 100_000 }).map((depth) => "[".repeat(depth)),
   fc.constant(`{"symbols":["${"x".repeat(1_100_000)}"]}`),
-  fc.string({ unit: "binary" }),
+  unicodeText(),
 );
 
 type Whole = Pick<Attack, "pieces" | "isComplete" | "mostResponses">;

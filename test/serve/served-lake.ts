@@ -137,7 +137,6 @@ export async function serve(lake: Lake, options: Partial<ServiceOptions> = {}): 
     port: 0,
     keys: plainKeys([KEY]),
     clock: { now: () => NOW },
-    threads: 2,
     ...options,
   });
   async function ask<T>(path: string, init: RequestInit = {}): Promise<Reply<T>> {

@@ -52,17 +52,15 @@ export function barsOf(columns: KlineColumns): Bar[] {
   return bars;
 }
 
-const dates = new Map<string, TradingDate>();
+const dates: Partial<Record<Region, Map<number, TradingDate>>> = {};
 
 /** The exchange's own date of a bar; remembered by region and hour, since zone arithmetic is slow. */
 export function dateOf(bar: Bar): TradingDate {
   const region = regionOf(bar.symbol) as Region;
-  const key = `${region} ${Math.floor(bar.timestamp / 3_600_000)}`;
-  let found = dates.get(key);
-  if (found === undefined) {
-    found = localDate(bar.timestamp, REGIONS[region].zone);
-    dates.set(key, found);
-  }
+  dates[region] ??= new Map();
+  const hour = Math.floor(bar.timestamp / 3_600_000);
+  const found = dates[region].get(hour) ?? localDate(bar.timestamp, REGIONS[region].zone);
+  dates[region].set(hour, found);
   return found;
 }
 

@@ -56,7 +56,7 @@ describe("bars of a simulated market", () => {
 
   beforeAll(async () => {
     await fillSimulated(lake.location, { symbols: SYMBOLS, days: 400, end: "2026-03-31", minuteDays: 8 });
-    reader = (await openReader(lake, { threads: 2 })).session;
+    reader = (await openReader(lake)).session;
     symbols = (
       await reader.json<{ symbol: string }>("SELECT symbol FROM bar_spans ORDER BY bars DESC, symbol")
     ).map(({ symbol }) => symbol);

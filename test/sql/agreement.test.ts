@@ -33,7 +33,7 @@ describe("service, view and dataset give the same bars of a simulated market", (
   beforeAll(async () => {
     await fillSimulated(lake.location, { symbols: 24, days: 400, end: "2026-03-31", minuteDays: 8 });
     served = await serve(lake);
-    reader = (await openReader(lake, { threads: 2 })).session;
+    reader = (await openReader(lake)).session;
     symbols = (
       await reader.json<{ symbol: string }>("SELECT symbol FROM bar_spans ORDER BY bars DESC, symbol")
     ).map(({ symbol }) => symbol);
@@ -168,7 +168,7 @@ test("service, view and dataset give the same bars where prices and volumes are 
         await landRows(lake, BARS_1D, daily);
         await landRows(lake, BARS_1M, minute);
         const served = await serve(lake);
-        const { session: reader } = await openReader(lake, { threads: 2 });
+        const { session: reader } = await openReader(lake);
         try {
           const symbols = market.map(({ symbol }) => symbol);
           for (const { period, adjustment } of asked)

@@ -74,7 +74,7 @@ describe("as today moves on", () => {
 
   beforeAll(async () => {
     await fillSimulated(lake.location, { symbols: 24, days: 260, end: "2026-03-31", minuteDays: 6 });
-    reader = (await openReader(lake, { threads: 2 })).session;
+    reader = (await openReader(lake)).session;
     days = (
       await reader.json<{ day: string }>(
         "SELECT DISTINCT trade_date::VARCHAR AS day FROM trading_calendar ORDER BY day",

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Session } from "../../src/db/session/session.js";
 import { openReader } from "../../src/lake/open-reader.js";
 import { BALANCE_SHEET, CASH_FLOW, INCOME } from "../../src/schema/statements.js";
+import { once } from "../once.js";
 import { landFinancials, newLake } from "../serve/served-lake.js";
+import { cases, pickFrom } from "../sweep.js";
 import { fillSimulated } from "./simulated-lake.js";
 
 interface Version {
@@ -51,10 +53,12 @@ describe("statements of a simulated market", () => {
   let reader: Session;
   const versions = { balance_sheet: [] as Version[], cash_flow: [] as Version[], income: [] as Version[] };
   const dates = ["2023-04-30", "2024-02-10", "2024-09-02", "2025-06-30", "2026-03-31"];
+  /** Other dates with another commit. */
+  const some = pickFrom(dates, cases({ few: 2, more: 5, all: 5 }));
 
   beforeAll(async () => {
     await fillSimulated(lake.location, { symbols: 24, days: 600, end: "2026-03-31", minuteDays: 0 });
-    reader = (await openReader(lake, { threads: 2 })).session;
+    reader = (await openReader(lake)).session;
     for (const table of ["balance_sheet", "cash_flow", "income"] as const) {
       // The simulated market's statements are first seen at eight in the morning of the exchange.
       const zones = "CASE region WHEN 'US' THEN 'America/New_York' ELSE 'Asia/Shanghai' END";
@@ -71,7 +75,7 @@ describe("statements of a simulated market", () => {
     remove();
   });
 
-  test.each(dates)(
+  test.each(some)(
     "as of %s: twelve months, quarters, changes and ratios equal a slow reference",
     async (date) => {
       const [sheets, flows] = [knownBy(versions.balance_sheet, date), knownBy(versions.cash_flow, date)];
@@ -166,7 +170,7 @@ describe("statements of a simulated market", () => {
     },
   );
 
-  test.each(dates)(
+  test.each(some)(
     "as of %s: the income's twelve months, margins and growth equal a slow reference",
     async (date) => {
       const known = knownBy(versions.income, date);
@@ -213,46 +217,53 @@ describe("statements of a simulated market", () => {
     },
   );
 
-  test("a day's valuation is made of the newest period that was known that day, in the version known that day", async () => {
-    let compared = 0;
-    for (const date of dates) {
-      const sheets = knownBy(versions.balance_sheet, date);
-      const rows = await reader.json<Record<string, unknown> & { symbol: string }>(
-        `SELECT v.symbol, v.balance_sheet_period_end::VARCHAR AS period, v.book_value, v.price_to_book, v.market_value, v.close,
+  once(
+    "a day's valuation is made of the newest period that was known that day, in the version known that day",
+    async () => {
+      let compared = 0;
+      for (const date of dates) {
+        const sheets = knownBy(versions.balance_sheet, date);
+        const rows = await reader.json<Record<string, unknown> & { symbol: string }>(
+          `SELECT v.symbol, v.balance_sheet_period_end::VARCHAR AS period, v.book_value, v.price_to_book, v.market_value, v.close,
            v.income_period_end::VARCHAR AS income_period, v.net_income_ttm, v.price_to_earnings, v.return_on_equity,
            i.total_shares FROM daily_valuation v LEFT JOIN instruments_asof('${date}') i USING (symbol)
          WHERE v.trade_date = '${date}'`,
-      );
-      for (const row of rows) {
-        const own = [...sheets.values()].filter(({ symbol }) => symbol === row.symbol);
-        const newest = own.sort((a, b) => (a.period_end < b.period_end ? 1 : -1))[0];
-        expect(row.period, `${row.symbol} ${date}`).toBe(newest?.period_end ?? null);
-        expect(row.book_value).toBe(newest?.equity_attributable ?? null);
-        const incomes = [...knownBy(versions.income, date).values()].filter(
-          ({ symbol }) => symbol === row.symbol,
         );
-        const periods = incomes.map((one) => one.period_end).sort();
-        expect(row.income_period, `${row.symbol} ${date}`).toBe(periods.at(-1) ?? null);
-        const shares = number(row.total_shares);
-        expect(row.market_value).toBe(shares === null ? null : (row.close as number) * shares);
-        if (newest === undefined || shares === null) continue;
-        expect(row.price_to_book).toBe((row.market_value as number) / (row.book_value as number));
-        const earned = number(row.net_income_ttm);
-        const value = row.market_value as number;
-        expectClose(row.price_to_earnings, earned !== null && earned > 0 ? value / earned : null, row.symbol);
-        expectClose(
-          row.return_on_equity,
-          earned === null ? null : earned / (row.book_value as number),
-          row.symbol,
-        );
-        compared += 1;
+        for (const row of rows) {
+          const own = [...sheets.values()].filter(({ symbol }) => symbol === row.symbol);
+          const newest = own.sort((a, b) => (a.period_end < b.period_end ? 1 : -1))[0];
+          expect(row.period, `${row.symbol} ${date}`).toBe(newest?.period_end ?? null);
+          expect(row.book_value).toBe(newest?.equity_attributable ?? null);
+          const incomes = [...knownBy(versions.income, date).values()].filter(
+            ({ symbol }) => symbol === row.symbol,
+          );
+          const periods = incomes.map((one) => one.period_end).sort();
+          expect(row.income_period, `${row.symbol} ${date}`).toBe(periods.at(-1) ?? null);
+          const shares = number(row.total_shares);
+          expect(row.market_value).toBe(shares === null ? null : (row.close as number) * shares);
+          if (newest === undefined || shares === null) continue;
+          expect(row.price_to_book).toBe((row.market_value as number) / (row.book_value as number));
+          const earned = number(row.net_income_ttm);
+          const value = row.market_value as number;
+          expectClose(
+            row.price_to_earnings,
+            earned !== null && earned > 0 ? value / earned : null,
+            row.symbol,
+          );
+          expectClose(
+            row.return_on_equity,
+            earned === null ? null : earned / (row.book_value as number),
+            row.symbol,
+          );
+          compared += 1;
+        }
       }
-    }
-    expect(compared).toBeGreaterThan(20);
-  });
+      expect(compared).toBeGreaterThan(20);
+    },
+  );
 });
 
-test("twelve months of a Chinese company, before and after a restatement of the year before", async () => {
+once("twelve months of a Chinese company, before and after a restatement of the year before", async () => {
   const { lake, remove } = newLake();
   const flow = (period_end: string, announce_date: string, net_operating_cash_flow: number) => ({
     symbol: "600519.SH",
@@ -309,7 +320,7 @@ test("twelve months of a Chinese company, before and after a restatement of the 
   }
 });
 
-test.each([
+once.each([
   // Cumulated from January: the twelve months are known once a year before is.
   ["12", [10, 20, 30, 40, 11, 22, 33, 44], [null, null, null, 40, 41, 42, 43, 44]],
   // Fiscal years that end in September, June or March: no sum of cumulated quarters is shown to be of twelve months.

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { unicodeText } from "../unicode-text.js";
 
 /** Documents with much of what is awkward: odd numbers, escapes, all sorts of whitespace. */
 export const anyNumberText = fc
@@ -10,7 +11,7 @@ export const anyNumberText = fc
   )
   .map((parts) => parts.join(""));
 export const anyStringText = fc.oneof(
-  fc.string({ unit: "binary" }).map((text) => JSON.stringify(text)),
+  unicodeText().map((text) => JSON.stringify(text)),
   fc
     .array(
       fc.constantFrom(

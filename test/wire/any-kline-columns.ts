@@ -21,19 +21,16 @@ export function columnsOf(bars: PlainBars): KlineColumns {
   const doubles = Object.fromEntries(
     DOUBLE_COLUMNS.map((name) => {
       const fallback = OPTIONAL_COLUMNS.has(name) ? undefined : 0;
-      const values = all.map(({ bar }) => bar[name] ?? fallback);
+      const values = new Float64Array(all.length);
       const validity = new Uint8Array(Math.ceil(all.length / 8));
-      for (const [i, value] of values.entries()) {
-        if (value !== undefined) validity[i >> 3] = (validity[i >> 3] as number) | (1 << (i & 7));
+      let hasNull = false;
+      for (let i = 0; i < all.length; i++) {
+        const value = all[i]?.bar[name] ?? fallback;
+        values[i] = value ?? Number.NaN;
+        if (value === undefined) hasNull = true;
+        else validity[i >> 3] = (validity[i >> 3] as number) | (1 << (i & 7));
       }
-      const hasNull = values.includes(undefined);
-      return [
-        name,
-        {
-          values: Float64Array.from(values, (value) => value ?? Number.NaN),
-          validity: hasNull ? validity : undefined,
-        },
-      ];
+      return [name, { values, validity: hasNull ? validity : undefined }];
     }),
   ) as unknown as KlineColumns["doubles"];
   return {

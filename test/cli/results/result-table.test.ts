@@ -2,6 +2,7 @@ import fc from "fast-check";
 import stringWidth from "string-width";
 import { describe, expect, test } from "vitest";
 import { cut, resultTable, type TableMode } from "../../../src/cli/results/result-table.js";
+import { unicodeText } from "../../unicode-text.js";
 
 const column = (name: string, type = "VARCHAR") => ({ name, type });
 const show = (
@@ -68,10 +69,7 @@ test("what a terminal would obey is shown and not obeyed", () => {
 });
 
 describe("with any values", () => {
-  const anyText = fc.oneof(
-    fc.string({ unit: "binary", maxLength: 60 }),
-    fc.string({ unit: "grapheme", maxLength: 60 }),
-  );
+  const anyText = fc.oneof(unicodeText({ maxLength: 60 }), fc.string({ unit: "grapheme", maxLength: 60 }));
 
   test("no line is wider than the terminal, and every column is shown or named or counted", () => {
     fc.assert(

@@ -11,7 +11,7 @@ const COLUMNS = `symbol, trade_date, "timestamp", open, high, low, close, volume
 let session: Session;
 
 beforeAll(async () => {
-  session = await Session.open({ threads: 2 });
+  session = await Session.open();
   for (const file of readViewTree(OWN_VIEWS)) {
     if (/CREATE OR REPLACE MACRO/.test(file.sql) && !/MACRO \w+\([^)]*\) AS TABLE/.test(file.sql))
       await session.run(file.sql.slice(file.sql.indexOf("CREATE"), file.sql.indexOf(";")));

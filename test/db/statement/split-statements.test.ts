@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { allStatements, onOneLine, splitStatements } from "../../../src/db/statement/split-statements.js";
 import { sqlTokens } from "../../../src/db/statement/sql-tokens.js";
 import { cases } from "../../sweep.js";
+import { unicodeText } from "../../unicode-text.js";
 
 let connection: DuckDBConnection;
 beforeAll(async () => {
@@ -123,7 +124,7 @@ describe("statements", () => {
     fc.assert(
       fc.property(
         fc.oneof(
-          fc.string({ unit: "binary" }),
+          unicodeText(),
           anyScript.map((s) => s.slice(3, -4)),
         ),
         (sql) => {

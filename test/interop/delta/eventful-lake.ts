@@ -72,7 +72,7 @@ async function landDaily(
 export async function fillEventfulLake(lake: Lake, start: number): Promise<void> {
   const market = simulateMarket({ seed: 21, symbols: 9, days: 70, end: "2026-11-20" as TradingDate });
   await fillLake(lake, market, { minuteDays: 1, runId: "sim", now: start });
-  using session = await Session.open({ threads: 2 });
+  using session = await Session.open();
   let now = start;
   const next = (): number => {
     now += MINUTE;

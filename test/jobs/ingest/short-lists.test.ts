@@ -4,7 +4,7 @@ import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../sr
 import { json } from "../../faults/service/scripted-service.js";
 import { liveRows, openSession } from "../../lake/temporary-lake.js";
 import { landReference } from "../../serve/served-lake.js";
-import { scriptedMarket } from "../scripted-market.js";
+import { filledMarket, scriptedMarket } from "../scripted-market.js";
 
 const DAY = 86_400_000;
 const REFERENCE: PipelineDefinition = { name: "reference", kind: "reference" };
@@ -30,12 +30,13 @@ function listsOf(symbols: readonly string[], codes: readonly string[]): Record<s
 async function referenceMarket() {
   const right = listsOf(SYMBOLS, CODES);
   const state = { lists: right };
-  const parts = await scriptedMarket(
+  const parts = await filledMarket(
     (seen, response) => json(response, 200, state.lists[seen.path]),
     "2024-01-13T00:00:00Z",
+    { filledBy: import.meta.url, name: "reference" },
+    async (first) => expect((await first(REFERENCE)).status).toBe("complete"),
   );
   const { run, clock, lake } = parts;
-  expect((await run(REFERENCE)).status).toBe("complete");
   clock.advance(2 * DAY);
   const snapshot = (lists: Record<string, unknown>) => {
     state.lists = { ...right, ...lists };

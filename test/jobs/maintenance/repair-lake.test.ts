@@ -27,7 +27,7 @@ import { BARS_1D } from "../../../src/schema/bars.js";
 import { TABLES } from "../../../src/schema/tables.js";
 import { json, type Script, type Seen } from "../../faults/service/scripted-service.js";
 import { land, openSession, queryLake, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
-import { barsOn, scriptedMarket } from "../scripted-market.js";
+import { barsOn, filledMarket, scriptedMarket } from "../scripted-market.js";
 
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2023-12-27" };
 /** Midnights in Shanghai of trading dates around the end of a year: files of 2023 and of 2024. */
@@ -41,8 +41,13 @@ const right: Script = (seen, response) => json(response, 200, { data: barsOn(DAY
 const fresh = ({ location }: Lake): Lake => new Lake(location, { hasDatabase: false });
 
 async function ingested() {
-  const market = await scriptedMarket(right, "2024-01-13T00:00:00Z");
-  expect(await market.run(DAILY, { symbols: SYMBOLS })).toMatchObject({ status: "complete", rows: 8 });
+  const market = await filledMarket(
+    right,
+    "2024-01-13T00:00:00Z",
+    { filledBy: import.meta.url, name: "daily", isDamaged: true },
+    async (run) =>
+      expect(await run(DAILY, { symbols: SYMBOLS })).toMatchObject({ status: "complete", rows: 8 }),
+  );
   market.clock.advance(3_600_000);
   const repair = async (options: Partial<RepairOptions> = {}): Promise<readonly RepairReport[]> => {
     const lake = fresh(market.lake);

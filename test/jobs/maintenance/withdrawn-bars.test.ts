@@ -6,7 +6,7 @@ import { BARS_1D } from "../../../src/schema/bars.js";
 import { json } from "../../faults/service/scripted-service.js";
 import { queryLake } from "../../lake/temporary-lake.js";
 import { newestBars, weekdays } from "../minute-market.js";
-import { scriptedMarket } from "../scripted-market.js";
+import { filledMarket } from "../scripted-market.js";
 
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-01" };
 const DAYS = weekdays("2024-01-01", "2024-03-02");
@@ -21,11 +21,12 @@ async function withdrawnMarket(cap = 10_000) {
     market: { "600519.SH": DAYS, "000001.SZ": DAYS },
     cap: 10_000,
   };
-  const parts = await scriptedMarket(
+  const parts = await filledMarket(
     (seen, response) => json(response, 200, { data: newestBars(seen, state.market, state.cap) }),
     "2024-03-02T12:00:00Z",
+    { filledBy: import.meta.url, name: "daily" },
+    (run) => run(DAILY, { symbols: SYMBOLS }),
   );
-  await parts.run(DAILY, { symbols: SYMBOLS });
   state.market = { ...state.market, "600519.SH": DAYS.filter((day) => day !== GONE) };
   state.cap = cap;
   const { lake, client, clock } = parts;

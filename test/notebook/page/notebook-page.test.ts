@@ -3,14 +3,15 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import fc from "fast-check";
-import { describe, expect, onTestFinished, test } from "vitest";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { notebookPage } from "../../../src/notebook/page/notebook-page.js";
 import type { PackedChart } from "../../../src/notebook/page/pack-charts.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 import { once } from "../../once.js";
 import { cases, pickFrom } from "../../sweep.js";
-import { openBrowser, openPage as openTab } from "../../ui/open-browser.js";
-import { countOf, hasChromium, narrowPage, openPage } from "../chromium.js";
+import { openBrowser, openPage } from "../../ui/open-browser.js";
+import { countOf, hasChromium, type SeenPage } from "../chromium.js";
 import { emptySession, runText } from "../run-cells.js";
 
 const AT = Date.UTC(2026, 10, 21, 8, 30);
@@ -202,14 +203,34 @@ once("values, names and prose remain text, with any content", async () => {
 });
 
 describe.skipIf(!hasChromium())("in a browser", () => {
-  function look(page: string): ReturnType<typeof openPage> {
+  /** One for all pages: to start it takes longer than to show them. */
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+  afterAll(() => browser.close());
+
+  /** Shows HTML. What a page does when its size is known, it has done after two frames. */
+  async function show(html: string, width: number): Promise<{ page: Page; console: readonly string[] }> {
     const file = join(temporaryFolder(), "page.html");
-    writeFileSync(file, page);
-    return openPage(file);
+    writeFileSync(file, html);
+    const page = await openPage(browser, { viewport: { width, height: 2000 } });
+    onTestFinished(() => page.context().close());
+    const console: string[] = [];
+    page.on("console", (message) => console.push(message.text()));
+    page.on("pageerror", (error) => console.push(String(error)));
+    await page.goto(pathToFileURL(file).href);
+    await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+    return { page, console };
+  }
+
+  async function look(html: string): Promise<SeenPage> {
+    const { page, console } = await show(html, 1200);
+    return { dom: await page.content(), console };
   }
 
   once("every kind of chart is drawn, without a word on the console", async () => {
-    const { dom, console } = look(await pageOf(EVERY_CHART));
+    const { dom, console } = await look(await pageOf(EVERY_CHART));
     expect(console).toEqual([]);
     const marks = ["line", "area", "bar", "dot", "cell", "rect", "tip"];
     expect(marks.filter((mark) => !dom.includes(`<g aria-label="${mark}"`))).toEqual([]);
@@ -231,16 +252,12 @@ describe.skipIf(!hasChromium())("in a browser", () => {
   });
 
   once("a page is no wider than a telephone", async () => {
-    expect(narrowPage(await pageOf(EVERY_CHART))).toMatchObject({ excess: 0 });
+    const { page } = await show(await pageOf(EVERY_CHART), 390);
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
   });
 
   once("candles that were drawn on a wide screen fit on paper, and are drawn again after it", async () => {
-    const file = join(temporaryFolder(), "page.html");
-    writeFileSync(file, await pageOf(EVERY_CHART));
-    const browser = await openBrowser();
-    onTestFinished(() => browser.close());
-    const page = await openTab(browser, { viewport: { width: 1440, height: 900 } });
-    await page.goto(pathToFileURL(file).href);
+    const { page } = await show(await pageOf(EVERY_CHART), 1440);
     const [drawn, printed] = [page.locator(".candles canvas").first(), page.locator("figure > canvas")];
     await drawn.waitFor();
     await page.evaluate('dispatchEvent(new Event("beforeprint"))');
@@ -260,7 +277,7 @@ describe.skipIf(!hasChromium())("in a browser", () => {
   });
 
   test.each(pickFrom(HOSTILE, cases({ few: 1, more: 7, all: 7 })))("%j does no harm", async (value) => {
-    const { dom, console } = look(await hostile(value));
+    const { dom, console } = await look(await hostile(value));
     expect(console).toEqual([]);
     expect(countOf(dom, "<img")).toBe(0);
     expect(countOf(dom, "<script")).toBe(3);
@@ -269,7 +286,7 @@ describe.skipIf(!hasChromium())("in a browser", () => {
 
   once("a foreign script, and a picture, are forbidden: the console reports it", async () => {
     const page = await pageOf(EVERY_CHART);
-    const { dom, console } = look(
+    const { dom, console } = await look(
       page.replace(
         "<main>",
         '<main><script>document.title = "changed"</script><img src="http://127.0.0.1:9/x.png">',

@@ -58,11 +58,14 @@ describe.each(STATEMENT_NAMES)("%s", (kind) => {
     expect(firsts.length + corrected.length).toBe(versions[kind].length);
     if (kind === "shares") expect(corrected).toEqual([]);
     else expect(corrected.length).toBeGreaterThan(30);
-    for (const [first, second] of corrected as [StatementVersion, StatementVersion][]) {
-      expect(second.firstSeen > first.firstSeen).toBe(true);
-      expect(second.record.announce_date).toBe(second.firstSeen);
-      expect({ ...second.record, announce_date: null }).not.toEqual({ ...first.record, announce_date: null });
-    }
+    const odd = (corrected as [StatementVersion, StatementVersion][]).filter(([first, second]) => {
+      const [before, after] = [first, second].map(({ record }) =>
+        JSON.stringify({ ...record, announce_date: null }),
+      );
+      const isLater = second.firstSeen > first.firstSeen && second.record.announce_date === second.firstSeen;
+      return !isLater || before === after;
+    });
+    expect(odd).toEqual([]);
     expect(periods.size).toBeGreaterThan(1000);
   });
 
@@ -93,30 +96,29 @@ describe.each(STATEMENT_NAMES)("%s", (kind) => {
   });
 
   test("comes every quarter, in Hong Kong every half-year, from stocks alone", () => {
-    for (const { symbol, record } of versions[kind]) {
+    const odd = versions[kind].filter(({ symbol, record }) => {
       const ends = symbol.endsWith(".HK") ? /-(06-30|12-31)$/ : /-(03-31|06-30|09-30|12-31)$/;
-      expect(record.period_end).toMatch(ends);
-    }
+      return !ends.test(record.period_end);
+    });
+    expect(odd).toEqual([]);
     const funds = new Set(MARKET.instruments.filter((i) => i.type === "etf").map((i) => i.symbol));
     expect(versions[kind].filter((version) => funds.has(version.symbol))).toEqual([]);
   });
 });
 
 test("balance sheets balance", () => {
-  for (const { record } of versions.balance_sheet) {
-    expect(num(record, "total_liabilities") + num(record, "total_equity")).toBe(record.total_assets);
-    expect(num(record, "total_current_assets") + num(record, "total_non_current_assets")).toBe(
-      record.total_assets,
+  const odd = versions.balance_sheet.filter(({ record }) => {
+    const sum = (...fields: string[]): number =>
+      fields.reduce((total, field) => total + num(record, field), 0);
+    return !(
+      sum("total_liabilities", "total_equity") === record.total_assets &&
+      sum("total_current_assets", "total_non_current_assets") === record.total_assets &&
+      sum("equity_attributable", "minority_interest") === record.total_equity &&
+      sum("total_current_liabilities", "total_non_current_liabilities") === record.total_liabilities &&
+      sum("cash_and_equivalents", "accounts_receivable", "inventory") <= num(record, "total_current_assets")
     );
-    expect(num(record, "equity_attributable") + num(record, "minority_interest")).toBe(record.total_equity);
-    expect(num(record, "total_current_liabilities") + num(record, "total_non_current_liabilities")).toBe(
-      record.total_liabilities,
-    );
-    const current = ["cash_and_equivalents", "accounts_receivable", "inventory"].map((field) =>
-      num(record, field),
-    );
-    expect(current.reduce((a, b) => a + b)).toBeLessThanOrEqual(num(record, "total_current_assets"));
-  }
+  });
+  expect(odd).toEqual([]);
 });
 
 test("cash flows add up, from the start of the year, to the change of the cash on the balance sheet", () => {
