@@ -4,7 +4,7 @@ const row = (n: number) => ({ symbol: `${n}.SH`, closes: [n, null, -0, Number.Na
 const rows = Array.from({ length: 50 }, (_, n) => row(n));
 const same = (): typeof rows => rows.map((_, n) => row(n));
 
-test("what is equal is equal, whatever the order of the names", () => {
+test("what is equal is equal, in any order of the names", () => {
   expect(same()).toEqual(rows);
   expect({ a: 1, b: [2] }).toEqual({ b: [2], a: 1 });
   expect(Float64Array.of(1, Number.NaN)).toEqual(Float64Array.of(1, Number.NaN));
