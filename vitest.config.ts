@@ -34,7 +34,8 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/e2e/real-data.long.test.ts": "three real markets are imported, served, ingested and compared",
   "test/cli/commands/demo.long.test.ts":
     "the whole demo on a store, and with all cases in a folder and on each store",
-  "test/package/installed.long.test.ts": "the package is built, and installed for three versions of Node",
+  "test/package/installed.long.test.ts":
+    "the package is installed with all that it needs, and run under another Node",
   "test/serve/replay/replay.test.ts": "every endpoint at many instants, against lakes that end there",
   "test/sql/agreement.long.test.ts": "11 times the bars of service, view and dataset, of real data",
   "test/faults/simulated-ingest.test.ts": "7 schedules of faults and kills",
