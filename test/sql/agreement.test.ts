@@ -34,9 +34,10 @@ describe("service, view and dataset give the same bars of a simulated market", (
     await fillSimulated(lake.location, { symbols: 24, days: 400, end: "2026-03-31", minuteDays: 8 });
     served = await serve(lake);
     reader = (await openReader(lake, { threads: 2 })).session;
-    symbols = (
-      await reader.json<{ symbol: string }>("SELECT symbol FROM bar_spans ORDER BY bars DESC, symbol")
-    ).map(({ symbol }) => symbol);
+    const all = await reader.json<{ symbol: string }>(
+      "SELECT symbol FROM bar_spans ORDER BY bars DESC, symbol",
+    );
+    symbols = pickFrom(all, cases({ few: 24, more: 12, all: 24 })).map(({ symbol }) => symbol);
   });
   afterAll(async () => {
     reader.close();
