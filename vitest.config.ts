@@ -14,17 +14,22 @@ const HANG_MS = 900_000;
 /** Folders whose tests compute: no process, no service, no lake. */
 const PURE = ["*.test.ts", "arrow/**", "core/**", "market/**", "plan/**", "schema/**", "sim/**", "wire/**"];
 
+/** The size of the sweeps of the long tests. */
+const LONG_SWEEP = process.env.TEST_SWEEP ?? "more";
+
 /**
- * Files of which `npm test` runs a part, and the long tests all: those that take the size of a sweep, or choose by it,
+ * Files of which `npm test` runs a part, and the long tests more: those that take the size of a sweep, or choose by it,
  * and those of which a part needs Python.
  */
 const IN_PART = [
   ...readdirSync(new URL("test", import.meta.url), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".test.ts") && !name.endsWith(".long.test.ts"))
     .map((name) => `test/${name}`)
-    .filter((path) =>
-      /\b(cases|SWEEP)\b.*\/sweep\.js"/.test(readFileSync(new URL(path, import.meta.url), "utf8")),
-    ),
+    .filter((path) => {
+      const text = readFileSync(new URL(path, import.meta.url), "utf8");
+      if (!/\b(cases|SWEEP)\b.*\/sweep\.js"/.test(text)) return false;
+      return LONG_SWEEP === "all" || /\bSWEEP\b|\bmore: \d/.test(text);
+    }),
   "test/interop/query-result.test.ts",
 ];
 
@@ -34,10 +39,11 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/e2e/real-data.long.test.ts": "three real markets are imported, served, ingested and compared",
   "test/cli/commands/demo.long.test.ts":
     "the whole demo on a store, and with all cases in a folder and on each store",
-  "test/package/installed.long.test.ts": "the package is built, and installed for three versions of Node",
+  "test/package/installed.long.test.ts":
+    "the package is installed with all that it needs, and run under another Node",
   "test/serve/replay/replay.test.ts": "every endpoint at many instants, against lakes that end there",
-  "test/sql/agreement.long.test.ts": "11 times the bars of service, view and dataset, of real data",
-  "test/faults/simulated-ingest.test.ts": "7 schedules of faults and kills",
+  "test/sql/agreement.long.test.ts": "5 times the bars of service, view and dataset, of real data",
+  "test/faults/simulated-ingest.test.ts": "4 schedules of faults and kills",
   "test/interop/delta/delta-writers.long.test.ts": "two engines write, and three read after each write",
   "test/interop/datasets/dataset-backtests.long.test.ts":
     "libraries of Python that compile themselves when they are loaded",
@@ -117,7 +123,7 @@ export default defineConfig({
       }),
       project("long", 2, {
         include: ["test/**/*.long.test.ts", ...IN_PART],
-        env: { TEST_THREADS, TEST_SWEEP: process.env.TEST_SWEEP ?? "more", TEST_ONCE: "skip" },
+        env: { TEST_THREADS, TEST_SWEEP: LONG_SWEEP, TEST_ONCE: "skip" },
       }),
     ],
   },

@@ -6,9 +6,16 @@ export type Sweep = "few" | "more" | "all";
 
 export const SWEEP = (process.env.TEST_SWEEP ?? "few") as Sweep;
 
+/** Numbers of cases, by the size of the sweep. Without `more`, the long tests leave it to `npm test` and to a soak. */
+export interface Counts {
+  readonly few: number;
+  readonly more?: number;
+  readonly all: number;
+}
+
 /** The number of cases for this run. */
-export function cases(counts: Readonly<Record<Sweep, number>>): number {
-  return counts[SWEEP];
+export function cases({ few, more = few, all }: Counts): number {
+  return { few, more, all }[SWEEP];
 }
 
 /**

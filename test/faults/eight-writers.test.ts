@@ -6,9 +6,9 @@ import { openSession, temporaryLake } from "../lake/temporary-lake.js";
 import { cases } from "../sweep.js";
 import { startLakeWorker } from "./lake-worker.js";
 
-const WRITERS = cases({ few: 4, more: 8, all: 8 });
+const WRITERS = cases({ few: 4, all: 8 });
 /** Number of landings of each writer, a multiple of five: every fifth corrects a day. */
-const LANDINGS = cases({ few: 5, more: 10, all: 200 });
+const LANDINGS = cases({ few: 5, all: 200 });
 
 /** Landing number `turn` of a writer: mostly days of the writer's own symbol, sometimes days that all writers write. */
 function deliveryOf(writer: number, turn: number): ModelBar[] {

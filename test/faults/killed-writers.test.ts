@@ -18,7 +18,7 @@ import { SEED } from "../setup.js";
 import { cases } from "../sweep.js";
 import { type Kill, type LakeWorker, type Order, startLakeWorker } from "./lake-worker.js";
 
-const KILLS = cases({ few: 4, more: 15, all: 300 });
+const KILLS = cases({ few: 4, all: 300 });
 /** Number of lakes that are used in parallel. */
 const LANES = 2;
 

@@ -14,6 +14,9 @@ const python = (variable: string, fallback: string): Interpreter => ({
 });
 const PYTHON = python("BARLAKE_PYTHON", "python3");
 
+/** Functions that numba would compile are interpreted: the inputs are small, and to compile takes longer than to run. */
+const ENVIRONMENT = { ...process.env, NUMBA_DISABLE_JIT: "1" };
+
 /** zipline wants other versions of what it shares with other packages, so that it may have a Python to itself. */
 export const ZIPLINE_PYTHON = python("BARLAKE_ZIPLINE_PYTHON", PYTHON.program);
 
@@ -41,7 +44,8 @@ export function runPython(script: string, ...args: readonly string[]): unknown {
 
 export function runScript({ program }: Interpreter, script: string, ...args: readonly string[]): unknown {
   const path = fileURLToPath(new URL(script, import.meta.url));
-  return JSON.parse(execFileSync(program, [path, ...args], { encoding: "utf8", maxBuffer: 2 ** 28 }));
+  const options = { encoding: "utf8", maxBuffer: 2 ** 28, env: ENVIRONMENT } as const;
+  return JSON.parse(execFileSync(program, [path, ...args], options));
 }
 
 /** {@link runPython}, without holding up this process, which may serve the script. */

@@ -24,6 +24,7 @@ import { TABLES } from "../../src/schema/tables.js";
 import { startService } from "../../src/serve/http/service.js";
 import { plainKeys } from "../../src/serve/keys/key-ring.js";
 import { HAS_STORE, storeLakes } from "../object-store/store-lakes.js";
+import { once } from "../once.js";
 import { fillSimulated } from "../sql/simulated-lake.js";
 import { SWEEP } from "../sweep.js";
 import { land, openSession, queryLake, T0, temporaryFolder, temporaryLake } from "./temporary-lake.js";
@@ -64,39 +65,45 @@ function datasetOf(output: string | undefined): DatasetSpec {
 describe.skipIf(!HAS_STORE)("a lake on a store", () => {
   const stores = storeLakes();
 
-  test("lands, updates, compacts, checks, deletes and reads as a lake in a folder, with the same log", async () => {
-    const facts = [];
-    for (const lake of [temporaryLake(), stores.open(stores.newLocation())]) {
-      using session = await Session.open(lake.access);
-      const bars = ["600519.SH", "000001.SZ", "AAPL.US"].map((symbol) => ({ symbol, at: DAY_1 }));
-      const landed = [await land(session, lake, BARS_1D, bars, { now: T0 })];
-      landed.push(await land(session, lake, BARS_1D, [{ at: DAY_2, close: 10.25 }], { now: T0 + 1000 }));
-      landed.push(await land(session, lake, BARS_1D, [{ at: DAY_1, close: 9.5 }], { now: T0 + 2000 }));
-      // Nothing new: no commit.
-      landed.push(await land(session, lake, BARS_1D, [{ at: DAY_1, close: 9.5 }], { now: T0 + 3000 }));
-      const sql = "SELECT symbol, epoch_ms(timestamp)::DOUBLE AS at, close FROM bars_1d ORDER BY ALL";
-      const optimized = await optimize(session, lake, BARS_1D, { runId: "test" });
-      const versions = (await lake.snapshot(BARS_1D)).version + 1;
-      const before = await rowsOf(lake, sql, new Map([["bars_1d", 1]]));
-      const { findings } = await checkTable(lake, BARS_1D, { deep: true });
-      const now = (await lake.storage.time()) as number;
-      const { deleted, kept } = await vacuum(lake, BARS_1D, { now: now + 86_400_000 * 9e5, retentionMs: 0 });
-      facts.push({
-        landed: landed.map(({ inserted, updated, unchanged }) => ({ inserted, updated, unchanged })),
-        optimized: { ...optimized, bytesAfter: 0 },
-        rows: await rowsOf(lake, sql),
-        before,
-        findings: findings.map(({ rule }) => rule),
-        deleted: [deleted.length, kept],
-        log: await logOf(lake, versions),
-        gone: await rowsOf(lake, sql, new Map([["bars_1d", 1]])).catch(
-          (error: Error) => error.message.split(":")[1],
-        ),
-      });
-    }
-    expect(facts[1]).toEqual(facts[0]);
-    expect(facts[1]).toMatchObject({ findings: [], gone: " version 1 can no longer be read" });
-  });
+  once(
+    "lands, updates, compacts, checks, deletes and reads as a lake in a folder, with the same log",
+    async () => {
+      const facts = [];
+      for (const lake of [temporaryLake(), stores.open(stores.newLocation())]) {
+        using session = await Session.open(lake.access);
+        const bars = ["600519.SH", "000001.SZ", "AAPL.US"].map((symbol) => ({ symbol, at: DAY_1 }));
+        const landed = [await land(session, lake, BARS_1D, bars, { now: T0 })];
+        landed.push(await land(session, lake, BARS_1D, [{ at: DAY_2, close: 10.25 }], { now: T0 + 1000 }));
+        landed.push(await land(session, lake, BARS_1D, [{ at: DAY_1, close: 9.5 }], { now: T0 + 2000 }));
+        // Nothing new: no commit.
+        landed.push(await land(session, lake, BARS_1D, [{ at: DAY_1, close: 9.5 }], { now: T0 + 3000 }));
+        const sql = "SELECT symbol, epoch_ms(timestamp)::DOUBLE AS at, close FROM bars_1d ORDER BY ALL";
+        const optimized = await optimize(session, lake, BARS_1D, { runId: "test" });
+        const versions = (await lake.snapshot(BARS_1D)).version + 1;
+        const before = await rowsOf(lake, sql, new Map([["bars_1d", 1]]));
+        const { findings } = await checkTable(lake, BARS_1D, { deep: true });
+        const now = (await lake.storage.time()) as number;
+        const { deleted, kept } = await vacuum(lake, BARS_1D, {
+          now: now + 86_400_000 * 9e5,
+          retentionMs: 0,
+        });
+        facts.push({
+          landed: landed.map(({ inserted, updated, unchanged }) => ({ inserted, updated, unchanged })),
+          optimized: { ...optimized, bytesAfter: 0 },
+          rows: await rowsOf(lake, sql),
+          before,
+          findings: findings.map(({ rule }) => rule),
+          deleted: [deleted.length, kept],
+          log: await logOf(lake, versions),
+          gone: await rowsOf(lake, sql, new Map([["bars_1d", 1]])).catch(
+            (error: Error) => error.message.split(":")[1],
+          ),
+        });
+      }
+      expect(facts[1]).toEqual(facts[0]);
+      expect(facts[1]).toMatchObject({ findings: [], gone: " version 1 can no longer be read" });
+    },
+  );
 
   test.skipIf(SWEEP === "few")(
     "is copied with its history, and gives the same responses and datasets as the folder",
@@ -205,7 +212,7 @@ describe.skipIf(!HAS_STORE)("a lake on a store", () => {
     },
   );
 
-  test("a table of 10,000 files is opened with 4 requests, and then looked at with one", async () => {
+  once("a table of 10,000 files is opened with 4 requests, and then looked at with one", async () => {
     const location = stores.newLocation();
     const lake = stores.open(location);
     const adds = Array.from({ length: 10_000 }, (_, n) => ({
@@ -232,56 +239,62 @@ describe.skipIf(!HAS_STORE)("a lake on a store", () => {
     expect(await stores.requestsOf(() => other.snapshot(BARS_1D))).toHaveLength(1);
   });
 
-  test("a question reads only files that it needs, each with few requests, and the same one none again", async () => {
-    const lake = stores.open(stores.newLocation());
-    using session = await Session.open(lake.access);
-    const years = [2022, 2023, 2024, 2025];
-    const bars = years.map((year) => ({ at: `${year}-11-19T07:00:00Z` }));
-    await land(session, lake, BARS_1D, bars, { now: T0 });
-    const asked = (sql: string) => async (): Promise<void> =>
-      void (await reader.session.run(sql).then((result) => result.getRows()));
-    const reader = await openReader(lake, { verify: true });
-    using own = reader.session;
-    expect(own).toBeDefined();
-    const point = "FROM bars_1d WHERE symbol = '600519.SH' AND year = 2024";
-    const first = await stores.requestsOf(asked(`SELECT close ${point}`));
-    expect([...new Set(first.map((one) => /year=\d+/.exec(one)?.[0]))]).toEqual(["year=2024"]);
-    // DuckDB asks for the size and, of a small file, for all of it; then it is verified.
-    expect(first.map((one) => one.split(" ")[0])).toEqual(["HEAD", "GET", "HEAD", "GET"]);
-    expect(await stores.requestsOf(asked(`SELECT close ${point}`))).toEqual([]);
-    expect((await stores.requestsOf(asked(`SELECT volume ${point}`))).length).toBeLessThanOrEqual(2);
-    // Another process of this machine does not read a verified file again to verify it.
-    const { session: later } = await openReader(stores.open(lake.location), { verify: true });
-    using next = later;
-    const again = await stores.requestsOf(() => next.run(`SELECT close ${point}`));
-    expect(again.map((one) => one.split(" ")[0])).toEqual(["HEAD", "GET", "HEAD"]);
-    // A condition on dates rules files out, too, though they are few.
-    const dated = await stores.requestsOf(
-      asked("SELECT close FROM bars_1d WHERE symbol = '600519.SH' AND trade_date = '2023-11-19'"),
-    );
-    expect([...new Set(dated.map((one) => /year=\d+/.exec(one)?.[0]))]).toEqual(["year=2023"]);
-    expect(dated.map((one) => one.split(" ")[0])).toEqual(["HEAD", "GET", "HEAD", "GET"]);
-  });
+  once(
+    "a question reads only files that it needs, each with few requests, and the same one none again",
+    async () => {
+      const lake = stores.open(stores.newLocation());
+      using session = await Session.open(lake.access);
+      const years = [2022, 2023, 2024, 2025];
+      const bars = years.map((year) => ({ at: `${year}-11-19T07:00:00Z` }));
+      await land(session, lake, BARS_1D, bars, { now: T0 });
+      const asked = (sql: string) => async (): Promise<void> =>
+        void (await reader.session.run(sql).then((result) => result.getRows()));
+      const reader = await openReader(lake, { verify: true });
+      using own = reader.session;
+      expect(own).toBeDefined();
+      const point = "FROM bars_1d WHERE symbol = '600519.SH' AND year = 2024";
+      const first = await stores.requestsOf(asked(`SELECT close ${point}`));
+      expect([...new Set(first.map((one) => /year=\d+/.exec(one)?.[0]))]).toEqual(["year=2024"]);
+      // DuckDB asks for the size and, of a small file, for all of it; then it is verified.
+      expect(first.map((one) => one.split(" ")[0])).toEqual(["HEAD", "GET", "HEAD", "GET"]);
+      expect(await stores.requestsOf(asked(`SELECT close ${point}`))).toEqual([]);
+      expect((await stores.requestsOf(asked(`SELECT volume ${point}`))).length).toBeLessThanOrEqual(2);
+      // Another process of this machine does not read a verified file again to verify it.
+      const { session: later } = await openReader(stores.open(lake.location), { verify: true });
+      using next = later;
+      const again = await stores.requestsOf(() => next.run(`SELECT close ${point}`));
+      expect(again.map((one) => one.split(" ")[0])).toEqual(["HEAD", "GET", "HEAD"]);
+      // A condition on dates rules files out, too, though they are few.
+      const dated = await stores.requestsOf(
+        asked("SELECT close FROM bars_1d WHERE symbol = '600519.SH' AND trade_date = '2023-11-19'"),
+      );
+      expect([...new Set(dated.map((one) => /year=\d+/.exec(one)?.[0]))]).toEqual(["year=2023"]);
+      expect(dated.map((one) => one.split(" ")[0])).toEqual(["HEAD", "GET", "HEAD", "GET"]);
+    },
+  );
 
-  test("a question to many files has few connections, and a connection that the store has closed is replaced", async () => {
-    const lake = stores.open(stores.newLocation());
-    using session = await Session.open(lake.access);
-    const bars = Array.from({ length: 8 }, (_, n) => ({ at: `${2018 + n}-11-19T07:00:00Z` }));
-    await land(session, lake, BARS_1D, bars, { now: T0 });
-    // Verification has other connections.
-    const { session: reader } = await openReader(lake, { verify: false, threads: 2 });
-    using own = reader;
-    const counts: unknown[] = [];
-    const ask = (years: string) => async (): Promise<void> =>
-      void counts.push(await own.json(`SELECT count(close)::INT AS n FROM bars_1d WHERE year ${years}`));
-    expect(await stores.requestsOf(ask("< 2022"))).toHaveLength(8);
-    expect(stores.connections()).toBeLessThanOrEqual(2);
-    stores.store.closeConnections();
-    expect(await stores.requestsOf(ask(">= 2022"))).toHaveLength(8);
-    expect(counts).toEqual([[{ n: 4 }], [{ n: 4 }]]);
-  });
+  once(
+    "a question to many files has few connections, and a connection that the store has closed is replaced",
+    async () => {
+      const lake = stores.open(stores.newLocation());
+      using session = await Session.open(lake.access);
+      const bars = Array.from({ length: 8 }, (_, n) => ({ at: `${2018 + n}-11-19T07:00:00Z` }));
+      await land(session, lake, BARS_1D, bars, { now: T0 });
+      // Verification has other connections.
+      const { session: reader } = await openReader(lake, { verify: false, threads: 2 });
+      using own = reader;
+      const counts: unknown[] = [];
+      const ask = (years: string) => async (): Promise<void> =>
+        void counts.push(await own.json(`SELECT count(close)::INT AS n FROM bars_1d WHERE year ${years}`));
+      expect(await stores.requestsOf(ask("< 2022"))).toHaveLength(8);
+      expect(stores.connections()).toBeLessThanOrEqual(2);
+      stores.store.closeConnections();
+      expect(await stores.requestsOf(ask(">= 2022"))).toHaveLength(8);
+      expect(counts).toEqual([[{ n: 4 }], [{ n: 4 }]]);
+    },
+  );
 
-  test("the row groups of a file are read at the same time, by all threads", async () => {
+  once("the row groups of a file are read at the same time, by all threads", async () => {
     const lake = stores.open(stores.newLocation());
     using session = await Session.open(lake.access);
     const rows = 3 * ROW_GROUP_ROWS;
@@ -317,7 +330,7 @@ describe.skipIf(!HAS_STORE)("a lake on a store", () => {
     expect(asked).toBe(2);
   });
 
-  test("a damaged or missing object is noticed by the statement that reads it", async () => {
+  once("a damaged or missing object is noticed by the statement that reads it", async () => {
     const lake = stores.open(stores.newLocation());
     using session = await Session.open(lake.access);
     await land(session, lake, BARS_1D, [{ at: DAY_1 }], { now: T0 });

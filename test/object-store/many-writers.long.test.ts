@@ -13,7 +13,7 @@ import { findHttpfs } from "./httpfs.js";
 import { findStore, STORES, startStore } from "./store-server.js";
 
 const WORKER = fileURLToPath(new URL("land-worker.mjs", import.meta.url));
-const WRITERS = 8;
+const WRITERS = cases({ few: 4, more: 4, all: 8 });
 /** Number of landings of each writer; every fourth corrects a day. */
 const LANDINGS = cases({ few: 4, more: 4, all: 40 });
 

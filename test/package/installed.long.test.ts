@@ -1,11 +1,20 @@
 import { execFile, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cases, pickFrom } from "../sweep.js";
+import { cases, pickFrom, SWEEP } from "../sweep.js";
 
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 const run = promisify(execFile);
@@ -39,6 +48,13 @@ describe.skipIf(!isReachable)("the package, packed from its sources and installe
       cwd: PROJECT,
     });
     symlinkSync(join(PROJECT, "node_modules"), join(sources, "node_modules"));
+    // CI builds clean sources before its tests; a soak builds them here, too.
+    if (SWEEP !== "all") {
+      const text = readFileSync(join(sources, "package.json"), "utf8");
+      const manifest = JSON.parse(text) as { scripts: Record<string, string> };
+      manifest.scripts.build = `cp -R "${join(PROJECT, "dist")}" dist`;
+      writeFileSync(join(sources, "package.json"), JSON.stringify(manifest));
+    }
     // A leftover of another build, and of a file that has been deleted since.
     mkdirSync(join(sources, "dist"));
     writeFileSync(join(sources, "dist/leftover.js"), "");

@@ -109,7 +109,7 @@ describe("bars of a simulated market", () => {
     const calls = periods.flatMap((period) =>
       ["forward", "backward_additive", "none"].map((adjustment) => ({ period, adjustment })),
     );
-    for (const { period, adjustment } of pickFrom(calls, cases({ few: 2, more: 18, all: 18 }))) {
+    for (const { period, adjustment } of pickFrom(calls, cases({ few: 2, more: 6, all: 18 }))) {
       const name = `${period} ${adjustment}`;
       const short = `FROM adjusted('${period}', '${adjustment}')`;
       const long = `FROM adjusted('${period}', '${adjustment}', as_of := NULL)`;

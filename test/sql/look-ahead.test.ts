@@ -153,7 +153,7 @@ describe("as today moves on", () => {
           }
         },
       ),
-      { numRuns: cases({ few: 1, more: 3, all: 50 }), examples: [[days.length - 4, 3]] },
+      { numRuns: cases({ few: 1, more: 2, all: 50 }), examples: [[days.length - 4, 3]] },
     );
     const faultless = ["quality_ohlc", "quality_units", "quality_duplicates", "quality_outliers"];
     const empty = [...compared].filter(([query, rows]) => rows === 0 && !faultless.includes(query));

@@ -88,7 +88,7 @@ describe("bars through DuckDB", () => {
           expect(await scanned(columns)).toStrictEqual(barsOf(columns));
         },
       ),
-      { numRuns: cases({ few: 8, more: 25, all: 100 }) },
+      { numRuns: cases({ few: 8, more: 12, all: 100 }) },
     );
   });
 

@@ -147,7 +147,7 @@ describe("barlake dataset", () => {
   );
 
   test.each(
-    pickFrom(["qlib", "long-arrow", "wide-parquet", "symbol-csv"], cases({ few: 1, more: 4, all: 4 })),
+    pickFrom(["qlib", "long-arrow", "wide-parquet", "symbol-csv"], cases({ few: 1, more: 2, all: 4 })),
   )("a disk that takes no more leaves nothing behind: %s", async (format) => {
     const place = temporaryFolder();
     const out = ["--lake", lake.location, "--output", join(place, "out")];

@@ -54,7 +54,7 @@ describe("statements", () => {
           expect((await connection.runAndReadAll(sql)).getRowsJson()).toEqual(theirs.getRowsJson());
         }
       }),
-      { numRuns: cases({ few: 20, more: 60, all: 600 }) },
+      { numRuns: cases({ few: 20, all: 600 }) },
     );
   });
 
@@ -79,7 +79,7 @@ describe("statements", () => {
         expect(allStatements(sql).length, sql).toBeGreaterThanOrEqual(extracted?.count ?? 0);
       }),
       {
-        numRuns: cases({ few: 200, more: 2000, all: 100_000 }),
+        numRuns: cases({ few: 200, all: 100_000 }),
         // A string in two pieces; names after a number, and after a parameter.
         examples: [
           [[["e'a'", "\n", "'\\' ' ", ";SELECT 2 "], " -- '"]],
@@ -116,7 +116,7 @@ describe("statements", () => {
         const [ours, theirs] = [await connection.runAndReadAll(line), await connection.runAndReadAll(sql)];
         expect(ours.getRowsJson()).toEqual(theirs.getRowsJson());
       }),
-      { numRuns: cases({ few: 20, more: 60, all: 600 }) },
+      { numRuns: cases({ few: 20, all: 600 }) },
     );
   });
 

@@ -62,6 +62,6 @@ test("a bar's trade date is the date in its exchange's zone: through changes of 
         for (const { ms, date } of rows) expect(date).toBe(localDate(Number(ms), REGIONS[region].zone));
       },
     ),
-    { numRuns: cases({ few: 4, more: 12, all: 100 }) },
+    { numRuns: cases({ few: 4, all: 100 }) },
   );
 });

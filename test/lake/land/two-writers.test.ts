@@ -12,6 +12,7 @@ import { BARS_1D } from "../../../src/schema/bars.js";
 import { UNIVERSES } from "../../../src/schema/reference.js";
 import { BALANCE_SHEET } from "../../../src/schema/statements.js";
 import { virtualClock } from "../../faults/clock/virtual-clock.js";
+import { once } from "../../once.js";
 import { SWEEP } from "../../sweep.js";
 import { land, liveRows, openSession, T0, temporaryLake } from "../temporary-lake.js";
 
@@ -57,7 +58,7 @@ async function landStatement(session: Session, lake: Lake, assets: number, now: 
   });
 }
 
-test("two snapshots at the same time leave one current row a subject", async () => {
+once("two snapshots at the same time leave one current row a subject", async () => {
   const [{ location: folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
   await landUniverses(a, new Lake(folder), ["first", "stays"], T0);
   const other = new Lake(folder);
@@ -78,7 +79,7 @@ test("two snapshots at the same time leave one current row a subject", async () 
   ]);
 });
 
-test("a statement that two processes bring at the same time is one version", async () => {
+once("a statement that two processes bring at the same time is one version", async () => {
   const [{ location: folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
   await landStatement(a, new Lake(folder), 1, T0);
   const other = new Lake(folder);
@@ -96,40 +97,43 @@ test("a statement that two processes bring at the same time is one version", asy
 const day = (n: number): string =>
   new Date(Date.parse("2026-01-05T16:00:00Z") + n * 86_400_000).toISOString();
 
-test("an append follows another append with the files that it has; one that meets the other is compared again", async () => {
-  const [{ location: folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
-  await land(a, new Lake(folder), BARS_1D, [{ at: day(0) }]);
-  const other = new Lake(folder);
-  const landings = [[{ at: day(20), symbol: "000001.SZ" }], [{ at: day(5), close: 10.7 }, { at: day(6) }]];
-  for (const [index, bars] of landings.entries()) {
-    const written: string[] = [];
-    const { storage } = interrupted(folder, 1, () => land(b, other, BARS_1D, bars));
-    const noting: Storage = {
-      ...storage,
-      putFileIfAbsent: (localFile, path) => {
-        if (path.endsWith(".parquet")) written.push(path);
-        return storage.putFileIfAbsent(localFile, path);
-      },
-    };
-    const report = await land(a, new Lake(folder, { storage: noting }), BARS_1D, [
-      { at: day(5), close: 10.6 },
-      { at: day(7 + index) },
-    ]);
-    expect([index, written.length, report.version, report.updated]).toEqual([
-      index,
-      index + 1,
-      2 + 2 * index,
-      index,
-    ]);
-  }
-  const rows = await liveRows(
-    a,
-    new Lake(folder),
-    BARS_1D,
-    "SELECT close FROM live ORDER BY symbol DESC, timestamp",
-  );
-  expect(rows.map((row) => (row as { close: number }).close)).toEqual([10.5, 10.6, 10.5, 10.5, 10.5, 10.5]);
-});
+once(
+  "an append follows another append with the files that it has; one that meets the other is compared again",
+  async () => {
+    const [{ location: folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
+    await land(a, new Lake(folder), BARS_1D, [{ at: day(0) }]);
+    const other = new Lake(folder);
+    const landings = [[{ at: day(20), symbol: "000001.SZ" }], [{ at: day(5), close: 10.7 }, { at: day(6) }]];
+    for (const [index, bars] of landings.entries()) {
+      const written: string[] = [];
+      const { storage } = interrupted(folder, 1, () => land(b, other, BARS_1D, bars));
+      const noting: Storage = {
+        ...storage,
+        putFileIfAbsent: (localFile, path) => {
+          if (path.endsWith(".parquet")) written.push(path);
+          return storage.putFileIfAbsent(localFile, path);
+        },
+      };
+      const report = await land(a, new Lake(folder, { storage: noting }), BARS_1D, [
+        { at: day(5), close: 10.6 },
+        { at: day(7 + index) },
+      ]);
+      expect([index, written.length, report.version, report.updated]).toEqual([
+        index,
+        index + 1,
+        2 + 2 * index,
+        index,
+      ]);
+    }
+    const rows = await liveRows(
+      a,
+      new Lake(folder),
+      BARS_1D,
+      "SELECT close FROM live ORDER BY symbol DESC, timestamp",
+    );
+    expect(rows.map((row) => (row as { close: number }).close)).toEqual([10.5, 10.6, 10.5, 10.5, 10.5, 10.5]);
+  },
+);
 
 test.skipIf(SWEEP === "few")(
   "a writer in whose way others come again and again gives up, and leaves the table to them",

@@ -240,7 +240,7 @@ const rareInstants = ["2026-11-02T11:30", "2026-10-29T09:31", "2026-11-02T16:59"
   .map(at);
 /** Whole minutes of six days, from the first one on. */
 const MINUTES = 6 * 1440;
-const drawn = pickCases(MINUTES, cases({ few: 0, more: 2, all: 200 })).map(
+const drawn = pickCases(MINUTES, cases({ few: 0, more: 1, all: 200 })).map(
   (minute) => at("2026-10-29T00:00") + minute * MINUTE,
 );
 
@@ -268,7 +268,7 @@ test("every endpoint shows in each form what a lake that ends there shows", asyn
 });
 
 /** Instants of the days with bars, most of them within their sessions, each asked for less than everything. */
-const instants = pickCases(MINUTES, cases({ few: 2, more: 40, all: 2000 }));
+const instants = pickCases(MINUTES, cases({ few: 2, more: 16, all: 2000 }));
 const NEWEST = [
   `/v1/klines/batch?symbols=${ALL}&period=1m&count=2`,
   `/v1/klines/batch?symbols=${ALL}&period=60m&count=1`,

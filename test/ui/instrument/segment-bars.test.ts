@@ -67,7 +67,7 @@ test("bars from segments are those of `adjusted`, in every period and adjustment
   }
   const reader = await openReader(lake, { threads: 1 });
   await using segments = new SegmentBars(lake, place, () => readCalendars(reader.session));
-  const adjustments = pickFrom(ADJUSTMENTS, cases({ few: 2, more: 5, all: 5 }));
+  const adjustments = pickFrom(ADJUSTMENTS, cases({ few: 2, more: 3, all: 5 }));
   const found: string[] = [];
   for (const symbol of ["600519.SH", "00700.HK", "000001.SZ"])
     for (const period of PERIODS)
