@@ -29,7 +29,9 @@ test.each<[string, unknown, unknown]>([
 });
 
 test("a strict comparison sees elements that are not there, and classes", () => {
-  expect([undefined, 1]).not.toStrictEqual([, 1]);
+  const hole: unknown[] = [];
+  hole.length = 1;
+  expect([undefined]).not.toStrictEqual(hole);
   expect({ a: 1, b: undefined }).not.toStrictEqual({ a: 1 });
   expect(
     new (class {

@@ -3,14 +3,20 @@ import { expect } from "vitest";
 /** What is nested deeper, or in itself, is left to vitest. */
 const MAX_DEPTH = 16;
 
-/*
+let isInstalled = false;
+
+/**
  * Lets `toEqual` find by one loop that plain values are equal. Without it vitest lists the keys of every array and every
  * object, and copies what a typed array holds. What may differ is left to vitest, which says where. All files of a process
  * share it.
  */
-expect.addEqualityTesters([
-  (a: unknown, b: unknown) => (typeof a === "object" && areSurelyEqual(a, b, 0) ? true : undefined),
-]);
+export function useQuickEquality(): void {
+  if (isInstalled) return;
+  isInstalled = true;
+  expect.addEqualityTesters([
+    (a: unknown, b: unknown) => (typeof a === "object" && areSurelyEqual(a, b, 0) ? true : undefined),
+  ]);
+}
 
 function areSurelyEqual(a: unknown, b: unknown, depth: number): boolean {
   // An element that is not there is no `undefined`, for strict comparisons.

@@ -44,9 +44,12 @@ let isInstalled = false;
 export function reuseDatabases(): void {
   if (isInstalled) return;
   isInstalled = true;
-  const { create } = DuckDBInstance;
-  const { connect, closeSync } = DuckDBInstance.prototype;
-  const { disconnectSync } = DuckDBConnection.prototype;
+  const create = DuckDBInstance.create.bind(DuckDBInstance);
+  const { prototype: ofInstance } = DuckDBInstance;
+  const { prototype: ofConnection } = DuckDBConnection;
+  const connect = methodOf(ofInstance, "connect");
+  const closeSync = methodOf(ofInstance, "closeSync");
+  const disconnectSync = methodOf(ofConnection, "disconnectSync");
 
   DuckDBInstance.create = async function (path, { temp_directory, ...options } = {}) {
     const settings =
@@ -54,8 +57,7 @@ export function reuseDatabases(): void {
     const at = idle.findIndex((one) => one.settings === settings);
     const [reused] = at < 0 ? [] : idle.splice(at, 1);
     if (reused !== undefined && (await empty(reused, temp_directory as string))) return reused.instance;
-    const instance = await create.call(
-      this,
+    const instance = await create(
       path,
       temp_directory === undefined ? options : { temp_directory, ...options },
     );
@@ -63,7 +65,7 @@ export function reuseDatabases(): void {
       databases.set(instance, { instance, settings, connections: 0, isChanged: false });
     return instance;
   };
-  DuckDBInstance.prototype.connect = async function () {
+  ofInstance.connect = async function () {
     const connection = await connect.call(this);
     const database = databases.get(this);
     if (database !== undefined) {
@@ -72,23 +74,21 @@ export function reuseDatabases(): void {
     }
     return connection;
   };
-  DuckDBInstance.prototype.closeSync = function () {
+  ofInstance.closeSync = function () {
     const database = databases.get(this);
+    if (database !== undefined && idle.includes(database)) return;
     if (database === undefined || database.isChanged || database.connections > 0 || idle.length >= MOST_IDLE)
       closeSync.call(this);
     else idle.push(database);
   };
-  DuckDBConnection.prototype.disconnectSync = function () {
+  ofConnection.disconnectSync = function () {
     const database = users.get(this);
     if (database !== undefined && users.delete(this)) database.connections -= 1;
     disconnectSync.call(this);
   };
   for (const method of ["run", "runAndReadAll", "stream", "prepare", "extractStatements"] as const) {
-    const original = DuckDBConnection.prototype[method] as (
-      sql: string,
-      ...rest: unknown[]
-    ) => Promise<never>;
-    DuckDBConnection.prototype[method] = function (this: Connection, sql: string, ...rest: unknown[]) {
+    const original = methodOf(ofConnection, method) as (sql: string, ...rest: unknown[]) => Promise<never>;
+    ofConnection[method] = function (this: Connection, sql: string, ...rest: unknown[]) {
       const database = users.get(this);
       if (database !== undefined && LASTING.test(sql) && !HARMLESS.test(sql)) database.isChanged = true;
       return original.call(this, sql, ...rest);
@@ -110,4 +110,9 @@ export function reuseDatabases(): void {
       connection.closeSync();
     }
   }
+}
+
+/** A method as a function that is called with the object. */
+function methodOf<T extends object, K extends keyof T>(prototype: T, name: K): T[K] {
+  return prototype[name];
 }

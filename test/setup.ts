@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { afterAll, afterEach, TestRunner } from "vitest";
 import { clearNotes, notesOfHooks, notesOfTest } from "./failure-notes.js";
 import { processorTime } from "./processor-time.js";
+import { useQuickEquality } from "./quick-equality.js";
 import { reuseDatabases } from "./reused-databases.js";
 import { SEED } from "./seed.js";
-import "./quick-equality.js";
 
 export { SEED };
 
@@ -17,6 +17,7 @@ declare module "vitest" {
 
 fc.configureGlobal({ seed: SEED });
 if (process.env.TEST_FRESH !== "1") reuseDatabases();
+useQuickEquality();
 
 const before = processorTime();
 const { file } = TestRunner.getCurrentSuite();

@@ -2,12 +2,12 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS, epochDay } from "../../src/core/time.js";
 import { calendarSpans } from "../../src/market/calendar-spans.js";
-import { REGIONS, type Region } from "../../src/market/regions.js";
+import { REGIONS } from "../../src/market/regions.js";
 
 /** The dates of each region, as the platform knows them: to make a format takes far longer than to use it. */
 const DATES = new Map(
   (["CN", "HK", "US"] as const).map((region) => [
-    region as Region,
+    region,
     new Intl.DateTimeFormat("en-CA", { timeZone: REGIONS[region].zone, dateStyle: "short" }),
   ]),
 );
