@@ -25,7 +25,7 @@ test("a finding has its severity, explanation, count and a few rows; the gravest
   const [weekend] = findings;
   expect(weekend?.columns).toEqual(["symbol", "trade_date", "weekday", "volume", "close"]);
   expect(weekend?.examples).toEqual([["600519.SH", "2024-01-06", "Saturday", "1000", 10.5]]);
-  expect(weekend?.explanation).toContain("Filled-up holidays");
+  expect(weekend?.explanation).toContain("fills holidays");
 });
 
 test("an audit of one's own: a header that lacks something is reported", async () => {
