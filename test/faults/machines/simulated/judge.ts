@@ -20,6 +20,14 @@ export interface Spooled {
   readonly time: number;
 }
 
+/** A run that has begun: it reads the ledger after `time`. */
+export interface StartedRun {
+  readonly process: string;
+  readonly pipeline: string;
+  /** By the clock of the simulation. */
+  readonly time: number;
+}
+
 /** What happened in a simulation; times by its clock. */
 export interface Simulated {
   readonly folder: string;
@@ -27,6 +35,8 @@ export interface Simulated {
   readonly received: readonly Received[];
   readonly spooled: readonly Spooled[];
   readonly losses: readonly Loss[];
+  /** In the order of their times. */
+  readonly started: readonly StartedRun[];
   readonly symbols: readonly string[];
   readonly rpm: number;
   /** When there is work, and no fault. */
@@ -58,6 +68,7 @@ const LEAST_MEASURE_MS = 2 * MINUTE_MS;
 const MOST_LOST = 2 * SHARED_GROUP_RESPONSES + CONCURRENCY;
 
 const keyOf = (table: string, symbols: string, start: number): string => `${table} ${symbols} ${start}`;
+const pipelineOf = (period: string): string => (period === DAILY.period ? DAILY.name : MINUTES.name);
 const tableOf = (period: string): string => (period === DAILY.period ? DAILY.table : MINUTES.table);
 
 /** Compares what happened with what is promised. */
@@ -96,7 +107,7 @@ interface Explained {
 
 /** Explains each request that was made before by the loss that permits it. */
 function explainRepeats(
-  { received, losses, spooled }: Simulated,
+  { received, losses, spooled, started }: Simulated,
   landed: ReadonlyMap<string, number>,
 ): Explained[] {
   const explained: Explained[] = [];
@@ -114,7 +125,15 @@ function explainRepeats(
     const by = `had been asked by ${before.process.name} at ${iso(before.time)}`;
     // A request was in flight when its response landed only where it was sent by a process that had lost its run.
     const sentAt = again.time - 1000;
-    const isLanded = (landed.get(key) ?? 0) < sentAt;
+    const landedFrom = landed.get(key) ?? 0;
+    // A run reads the ledger when it begins: it does not see what another machine lands of its spool after that.
+    const run = started.findLast(
+      (one) =>
+        one.process === again.process.name &&
+        one.pipeline === pipelineOf(again.period) &&
+        one.time <= again.time,
+    );
+    const isLanded = landedFrom < Math.min(sentAt, run?.time ?? sentAt);
     const onDisk = spooled.find(
       (one) =>
         one.time < sentAt &&
@@ -128,7 +147,8 @@ function explainRepeats(
         one.until >= before.time - 1000 &&
         isEnough(one, before),
     );
-    if (isLanded) explained.push({ reason: `${what}: ${by}, and had landed`, loss: undefined });
+    if (isLanded)
+      explained.push({ reason: `${what}: ${by}, and had landed at ${iso(landedFrom)}`, loss: undefined });
     else if (onDisk !== undefined)
       explained.push({ reason: `${what}: ${by}, and was on this machine's disk`, loss: undefined });
     else explained.push({ reason: `${what}: ${by}, who had lost nothing`, loss });

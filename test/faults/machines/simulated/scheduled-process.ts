@@ -19,6 +19,8 @@ export interface Scheduled {
   /** A folder for the state of the process. */
   readonly state: string;
   readonly signal: AbortSignal;
+  /** Called when a run begins: it reads the ledger later. */
+  readonly onStart: (pipeline: string) => void;
   readonly onRun: (pipeline: string, outcome: string) => void;
 }
 
@@ -62,8 +64,9 @@ export async function runScheduled(scheduled: Scheduled): Promise<void> {
 }
 
 async function runOnce(scheduled: Scheduled, pipeline: Pipeline, ended: AbortSignal): Promise<RunReport> {
-  const { process, lake, url, rpm, limits, state } = scheduled;
+  const { process, lake, url, rpm, limits, state, onStart } = scheduled;
   const { clock } = process;
+  onStart(pipeline.name);
   const use = {
     url,
     apiKey: "key-of-the-machines",

@@ -7,7 +7,7 @@ import { type EventClock, eventClock, holdRequests } from "../../clock/event-clo
 import { intercept } from "../../clock/process-calls.js";
 import { drawsOf } from "../../simulated-ingest/draws.js";
 import { interceptAll } from "./intercepted-calls.js";
-import { type Findings, judge, type Spooled } from "./judge.js";
+import { type Findings, judge, type Spooled, type StartedRun } from "./judge.js";
 import { CALM_AT, type MachinePlan, planOf } from "./machine-plan.js";
 import { barsOf, DAILY, FROM, KNOWN, MINUTES, START, symbolsFor, TO } from "./market-of-machines.js";
 import { runScheduled } from "./scheduled-process.js";
@@ -42,6 +42,7 @@ export async function simulateMachines(seed: number, place: string): Promise<Fin
   );
   const running = new Map<string, VirtualProcess>();
   const losses: Loss[] = [];
+  const started: StartedRun[] = [];
   /** When each pipeline was first complete. */
   const completed = new Map<string, number>();
   const isOver = (): boolean => completed.size === pipelines.size || time.now() > START + MOST_MS;
@@ -68,6 +69,9 @@ export async function simulateMachines(seed: number, place: string): Promise<Fin
         limits: KNOWN,
         state: join(place, "state"),
         signal: new AbortController().signal,
+        onStart: (pipeline: string): void => {
+          started.push({ process: process.name, pipeline, time: time.now() });
+        },
         onRun: (pipeline: string, outcome: string): void => {
           if (outcome === "complete" && !completed.has(pipeline)) completed.set(pipeline, time.now());
         },
@@ -98,6 +102,7 @@ export async function simulateMachines(seed: number, place: string): Promise<Fin
     received: service.received,
     spooled,
     losses,
+    started,
     symbols,
     rpm: plan.rpm,
     calm: { from: START + CALM_AT, to: Math.min(end, ...completed.values()) },
