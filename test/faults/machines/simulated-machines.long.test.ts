@@ -12,8 +12,11 @@ import type { MachinesOrder } from "./simulated/machines-worker.js";
 const WORKER = fileURLToPath(new URL("simulated/machines-worker.ts", import.meta.url));
 /** Seeds of the whole sweep. */
 const ALL = 60;
-/** A machine is cut off from the store with responses that have not landed; the quota is measured afterwards. */
-const PINNED: readonly number[] = [1];
+/**
+ * In 1 a machine is cut off from the store with responses that have not landed, and the quota is measured afterwards; in
+ * 34 a machine that was stopped lands its spool while the one that took over goes on. The long tests have only these.
+ */
+const PINNED: readonly number[] = [1, 34];
 
 test("schedules of machines that are killed, stopped and cut off lose and double nothing, and use their key's quota, and no more", async () => {
   const folder = temporaryFolder();
