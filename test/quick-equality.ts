@@ -40,7 +40,8 @@ type Plain = Readonly<Record<string, unknown>>;
 /** Of objects whose names are in the same order. */
 function areObjectsEqual(a: Plain, b: Plain, depth: number): boolean {
   const [names, others] = [Object.keys(a), Object.keys(b)];
-  if (names.length !== others.length || Object.getOwnPropertySymbols(a).length > 0) return false;
+  const symbols = Object.getOwnPropertySymbols(a).length + Object.getOwnPropertySymbols(b).length;
+  if (names.length !== others.length || symbols > 0) return false;
   return names.every((name, i) => name === others[i] && areSurelyEqual(a[name], b[name], depth + 1));
 }
 

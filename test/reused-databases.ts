@@ -14,7 +14,9 @@ const LASTING =
 const HARMLESS = /^(SET TimeZone = 'UTC'|SET preserve_insertion_order = (true|false))$/;
 
 /** Replaces a database in memory with an empty one. */
-const EMPTIED = `ATTACH ':memory:' AS emptied; USE emptied; DETACH memory;
+const EMPTIED = `SET preserve_insertion_order = true;
+  SET enable_external_file_cache = false; SET enable_external_file_cache = true;
+  ATTACH ':memory:' AS emptied; USE emptied; DETACH memory;
   ATTACH ':memory:' AS memory; USE memory; DETACH emptied`;
 
 /** An open database in memory. */
@@ -66,8 +68,9 @@ export function reuseDatabases(): void {
     return instance;
   };
   ofInstance.connect = async function () {
-    const connection = await connect.call(this);
     const database = databases.get(this);
+    if (database !== undefined && idle.includes(database)) throw new Error("the database is closed");
+    const connection = await connect.call(this);
     if (database !== undefined) {
       database.connections += 1;
       users.set(connection, database);
@@ -77,9 +80,13 @@ export function reuseDatabases(): void {
   ofInstance.closeSync = function () {
     const database = databases.get(this);
     if (database !== undefined && idle.includes(database)) return;
+    databases.delete(this);
     if (database === undefined || database.isChanged || database.connections > 0 || idle.length >= MOST_IDLE)
       closeSync.call(this);
-    else idle.push(database);
+    else {
+      databases.set(this, database);
+      idle.push(database);
+    }
   };
   ofConnection.disconnectSync = function () {
     const database = users.get(this);

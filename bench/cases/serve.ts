@@ -25,7 +25,7 @@ export const serve: Benchmark = {
   lengthy: true,
   async prepare(size) {
     const full = size === "full";
-    const spec = full ? { symbols: 5000, years: 10, months: 1 } : { symbols: 20, years: 1, months: 1 };
+    const spec = full ? { symbols: 5000, years: 10, months: 1 } : { symbols: 120, years: 1, months: 1 };
     const folder = temporaryFolder();
     const lake = new Lake(join(folder.path, "lake"));
     await fill(lake, spec);
@@ -41,7 +41,7 @@ export const serve: Benchmark = {
       cases: [
         ...QUESTIONS.flatMap((one) => {
           const baseline = `plain: ${one.name}`;
-          const connections = full ? one.connections : 2;
+          const connections = full ? one.connections : 4;
           const asked = { ...one, connections, symbols, durationMs };
           return [
             ask(plain, asked, baseline, baseline),

@@ -22,7 +22,15 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** Folder for lakes that are the same in every run. */
 const CACHE = join(ROOT, "node_modules", ".cache", "barlake-lakes");
 /** What a lake depends on: the program, and the modules that fill the lakes of the tests. */
-const SOURCES = ["src", "sql/views", "package-lock.json", "test/lake/fixture-lake.ts"];
+const SOURCES = [
+  "src",
+  "sql/views",
+  "package-lock.json",
+  "test/lake/fixture-lake.ts",
+  "test/jobs/scripted-market.ts",
+  "test/serve/served-lake.ts",
+  "test/faults/service",
+];
 /** Lakes of other sources are deleted when they have not been used for this time. */
 const KEPT_MS = 3 * 86_400_000;
 

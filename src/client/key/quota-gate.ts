@@ -238,10 +238,10 @@ export class QuotaGate {
   /** Records that a request is sent now, and not when it was permitted. */
   sentNow(send: Send): void {
     const sentAt = this.#options.clock.now();
-    if (sentAt <= send.sentAt) return;
-    send.sentAt = sentAt;
-    // The log no longer has it where it was permitted more than a minute ago.
     const others = this.#sends.filter((other) => other !== send);
+    // The log no longer has it where it was permitted minutes ago, or before the clock was set back.
+    if (sentAt <= send.sentAt && others.length < this.#sends.length) return;
+    send.sentAt = sentAt;
     this.#sends = [...others, send].sort((a, b) => a.sentAt - b.sentAt);
   }
 

@@ -31,10 +31,10 @@ export async function readTradingDays(session: Session, lake: Lake): Promise<Map
   return new Map(rows.map(({ region, dates }) => [region, dates]));
 }
 
-/** The last landing of trading days has seen each file that is older than it by more than this, for clocks that differ. */
+/** Files that are older than the last landing of trading days by more than this are not searched: clocks may differ. */
 const CLOCK_MARGIN_MS = 2 * DAY_MS;
-/** The trading days before and after a day are no further from it than this. */
-const NEIGHBOUR_MS = 30 * DAY_MS;
+/** A day is compared with the trading days before and after it that are no further from it than this. */
+const NEIGHBOUR_DAYS = 30;
 
 /**
  * Lands the trading days that follow from the lake's daily bars: the days of the region's index and, outside the span
@@ -66,7 +66,9 @@ export async function landTradingDays(
   const open = filesOfOpenRegions(live, spans);
   if (open.length > 0) await session.run(majoritySql(days.name, await tradedIn(open)));
   const { committedAt = 0 } = await lake.snapshot(TRADING_DAYS);
-  const recent = live.filter((file) => file.writtenAt > committedAt - CLOCK_MARGIN_MS);
+  // A clock that was ahead once does not end the search.
+  const since = Math.min(committedAt, options.now) - CLOCK_MARGIN_MS;
+  const recent = live.filter((file) => file.writtenAt > since);
   const missing = spans.length > 0 ? await busyDays(session, days.name, await tradedIn(recent)) : [];
   const near = live.filter((file) => missing.some((day) => isNear(file, day)));
   if (near.length > 0) await session.run(holesSql(days.name, missing, await tradedIn(near)));
@@ -125,27 +127,30 @@ interface MissingDay {
   readonly date: TradingDate;
 }
 
-/** The days without a bar of the index, in its span, on which enough symbols traded to show a trading day. */
+/** The days without a bar of the index, in its span, on which some symbol traded. */
 function busyDays(session: Session, days: string, traded: string): Promise<MissingDay[]> {
   return session.json(`
     WITH index_spans AS (
       SELECT region, min(trade_date) AS first, max(trade_date) AS last FROM ${days} WHERE source = 'index' GROUP BY region)
     SELECT b.region, CAST(b.trade_date AS VARCHAR) AS date
-    FROM (SELECT region, trade_date, count(*) AS symbols FROM ${traded} GROUP BY region, trade_date) b
+    FROM (SELECT DISTINCT region, trade_date FROM ${traded}) b
     JOIN index_spans i ON b.region = i.region AND b.trade_date BETWEEN i.first AND i.last
     ANTI JOIN ${days} d ON b.region = d.region AND b.trade_date = d.trade_date
-    WHERE b.symbols >= ${FEWEST_SYMBOLS} ORDER BY ALL`);
+    ORDER BY ALL`);
 }
 
-/** Whether a file may have bars of a day, or of the trading day before or after it. */
+/** Whether a file may have bars of a day, or of the days with which it is compared. */
 function isNear(file: DataFile, { region, date }: MissingDay): boolean {
   if ((file.partitionValues.region ?? region) !== region) return false;
   const { start, end } = fileRange(file);
   const midnight = instantOf(date, REGIONS[region].zone);
-  return start < midnight + NEIGHBOUR_MS && end > midnight - NEIGHBOUR_MS;
+  return start < midnight + NEIGHBOUR_DAYS * DAY_MS && end > midnight - NEIGHBOUR_DAYS * DAY_MS;
 }
 
-/** Adds those of some days on which at least half as many symbols traded as on the trading day before or after. */
+/**
+ * Adds those of some days on which at least half as many symbols traded as on the trading day before or after. Where the
+ * bars of these have not landed, too few symbols traded on them to compare with.
+ */
 function holesSql(days: string, missing: readonly MissingDay[], traded: string): string {
   const rows = missing.map(({ region, date }) => `(${literal(region)}, DATE ${literal(date)})`);
   return `INSERT INTO ${days}
@@ -154,9 +159,10 @@ function holesSql(days: string, missing: readonly MissingDay[], traded: string):
     usual AS (SELECT c.* FROM counts c SEMI JOIN ${days} d ON c.region = d.region AND c.trade_date = d.trade_date)
     SELECT m.region, m.trade_date, 'majority' AS source
     FROM missing m JOIN counts c ON c.region = m.region AND c.trade_date = m.trade_date
-    ASOF LEFT JOIN usual b ON b.region = m.region AND b.trade_date < m.trade_date
-    ASOF LEFT JOIN usual a ON a.region = m.region AND a.trade_date > m.trade_date
-    WHERE 2 * c.symbols >= least(coalesce(b.symbols, a.symbols, 0), coalesce(a.symbols, b.symbols, 0))`;
+    ASOF JOIN usual b ON b.region = m.region AND b.trade_date < m.trade_date
+    ASOF JOIN usual a ON a.region = m.region AND a.trade_date > m.trade_date
+    WHERE a.trade_date - b.trade_date <= ${NEIGHBOUR_DAYS} AND least(a.symbols, b.symbols) >= ${FEWEST_SYMBOLS}
+      AND c.symbols >= ${FEWEST_SYMBOLS} AND 2 * c.symbols >= least(a.symbols, b.symbols)`;
 }
 
 /** The symbols whose bars show the trading days of the given regions, as a list for IN. */

@@ -121,8 +121,9 @@ export function expectSame(copy: AttachedCopy | undefined): void {
   if (copy?.isSame() === false) throw new Error(`${copy.path}: it was written while a query read it`);
 }
 
-/** Kinds of errors that DuckDB reports where a file is not what it has written. It verifies a checksum of each block. */
-const OF_CONTENT = /^(?:INTERNAL|FATAL|Serialization|Unknown) Error|checksum|corrupt/i;
+/** Errors that DuckDB reports where a database is not what it has written. It verifies a checksum of each block. */
+const OF_DATABASE =
+  /^(?:INTERNAL|FATAL|Serialization|Unknown) Error|^IO Error: .*(?:corrupt database|checksum)/is;
 /** Errors of reading: a statement may read other files, too. */
 const OF_READING = /^IO Error/;
 
@@ -130,5 +131,5 @@ const OF_READING = /^IO Error/;
 export function mayBeDamage(error: unknown, { path }: AttachedCopy): boolean {
   if (!(error instanceof QueryError)) return false;
   const texts = [error.message, ...(error.cause === undefined ? [] : [messageOf(error.cause)])];
-  return texts.some((text) => OF_CONTENT.test(text) || (OF_READING.test(text) && text.includes(path)));
+  return texts.some((text) => OF_DATABASE.test(text) || (OF_READING.test(text) && text.includes(path)));
 }

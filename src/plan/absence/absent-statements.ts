@@ -1,6 +1,6 @@
 import { judgeAbsence } from "./absent-symbols.js";
 
-/** Number of runs without a statement of any symbol after which a symbol counts as having none. */
+/** Number of runs whose responses had no statement of any symbol, after which a symbol counts as having none. */
 const RUNS_OF_NONE = 2;
 /** Most symbols with statements that are requested together with unconfirmed ones. */
 const MOST_CONTROLS = 3;

@@ -238,8 +238,8 @@ once("the views read the copy, and are described as without it: the data files a
     for await (const batch of copied.stream("FROM bars_1d")) rows.push(...batch.toArray());
     expect(rows).toHaveLength(12);
     // A fault of another file that a statement reads is not the copy's.
-    const missing = join(lake.location, "missing.csv");
-    await expect(copied.query(`FROM bars_1d, read_csv('${missing}')`)).rejects.toThrow("missing.csv");
+    const missing = join(lake.location, "corrupt.csv");
+    await expect(copied.query(`FROM bars_1d, read_csv('${missing}')`)).rejects.toThrow("corrupt.csv");
     expect(copiesIn(folder)).toEqual([copy]);
     // What others may write is not read, and neither is a log that would be applied to it.
     chmodSync(copy, 0o666);

@@ -36,7 +36,7 @@ export function extendedDays(run: GrowingRun, minutes: BarRun, dayOf: DayFinder)
   const times = int64Words(minutes.values.timestamp);
   const own = run.end - run.start;
   const firsts = firstMinutesOf(minutes, own === 0 ? undefined : Number(run.values.timestamp[run.end - 1]));
-  // The last day changes, so it is written again after the others.
+  // The last day changes, so all days are written again, to new rows.
   const memory = memoryFor(run, minutes, own + firsts.length);
   const { values, used: start } = memory;
   appendRows(memory, run);
