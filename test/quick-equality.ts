@@ -7,8 +7,8 @@ let isInstalled = false;
 
 /**
  * Lets `toEqual` find by one loop that plain values are equal. Without it vitest lists the keys of every array and every
- * object, and copies what a typed array holds. What may differ is left to vitest, which says where. All files of a process
- * share it.
+ * object, and copies what a typed array holds. What may differ is left to vitest, which says where. Of arrays only the
+ * elements are compared, not properties such as the `index` of a match. All files of a process share it.
  */
 export function useQuickEquality(): void {
   if (isInstalled) return;
