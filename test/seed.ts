@@ -1,7 +1,15 @@
+import { spawnSync } from "node:child_process";
+
 /** What a test run depends on in addition to the code; printed after a failure, so that the run can be repeated. */
 
-/** Seed of every property and of every random time in the tests. `TEST_SEED` gives another one. */
-export const SEED = Number(process.env.TEST_SEED ?? 20_260_101);
+/** The commit that is tested, in hexadecimal digits. The processes of the tests take it from the first one. */
+const COMMIT = (process.env.TEST_COMMIT ??= commitOf());
+
+/**
+ * Seed of every property and of every random time in the tests. Each commit has its own, so what random input finds
+ * grows with the commits, and a commit that passed passes again. `TEST_SEED` gives another one.
+ */
+export const SEED = Number(process.env.TEST_SEED ?? Number.parseInt(COMMIT.slice(0, 7), 16));
 
 /** Zone of the tests: its offset of 5:45 reveals code that uses the machine's zone. `TEST_TZ` sets another. */
 export const TZ = process.env.TEST_TZ ?? "Asia/Kathmandu";
@@ -16,4 +24,9 @@ export function repeatVariables(): string {
     return value === undefined ? [] : [`${name}=${name === "TEST_COMMIT" ? value.slice(0, 8) : value}`];
   });
   return [`TEST_SEED=${SEED}`, `TEST_TZ=${TZ}`, ...others].join(" ");
+}
+
+function commitOf(): string {
+  const { status, stdout } = spawnSync("git", ["rev-parse", "HEAD"], { encoding: "utf8" });
+  return status === 0 ? stdout.trim() : "0";
 }

@@ -1,6 +1,7 @@
 import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { SWEEP } from "../sweep.js";
 
 /** A Python, and the variable that says which. */
 interface Interpreter {
@@ -14,8 +15,11 @@ const python = (variable: string, fallback: string): Interpreter => ({
 });
 const PYTHON = python("BARLAKE_PYTHON", "python3");
 
-/** Functions that numba would compile are interpreted: the inputs are small, and to compile takes longer than to run. */
-const ENVIRONMENT = { ...process.env, NUMBA_DISABLE_JIT: "1" };
+/**
+ * Functions that numba would compile are interpreted, outside a soak: the inputs are small, and to compile takes longer
+ * than to run.
+ */
+const ENVIRONMENT = SWEEP === "all" ? process.env : { ...process.env, NUMBA_DISABLE_JIT: "1" };
 
 /** zipline wants other versions of what it shares with other packages, so that it may have a Python to itself. */
 export const ZIPLINE_PYTHON = python("BARLAKE_ZIPLINE_PYTHON", PYTHON.program);
