@@ -36,11 +36,15 @@ function add(n: number): Action {
   };
 }
 
-/** A log in which version n adds file n, removes file n - 7, and records a response; one minute apart. */
-async function longLog(lake: Lake, versions: number): Promise<Snapshot> {
+/** A log in which version n adds file n, removes file n - 7, and records a response; by default one minute apart. */
+async function longLog(
+  lake: Lake,
+  versions: number,
+  timeOf = (n: number): number => T0 + n * 60_000,
+): Promise<Snapshot> {
   let newest = emptySnapshot(BARS_1D);
   for (let n = 0; n < versions; n++) {
-    const at = T0 + n * 60_000;
+    const at = timeOf(n);
     const gone = [...newest.files.values()].find((file) => file.path.endsWith(`/p-${n - 7}.parquet`));
     const actions: Action[] = [
       { commitInfo: { timestamp: at } },
@@ -113,10 +117,8 @@ test("any version and any time is read alike, with checkpoints and without", asy
 });
 
 test("a time is read alike, with checkpoints and without, where the clocks of two writers are an hour apart", async () => {
-  const [lake, session] = [temporaryLake(), await openSession()];
-  const minute = (n: number): number => T0 + n * 60_000 + (n % 2 === 0 ? 0 : 3_600_000);
-  for (let n = 0; n <= 51; n++)
-    await land(session, lake, BARS_1D, [{ at: T0, close: 10 + n }], { now: minute(n) });
+  const lake = temporaryLake();
+  await longLog(lake, 52, (n) => T0 + n * 60_000 + (n % 2 === 0 ? 0 : 3_600_000));
   const versionAt = async (asOf: number): Promise<number> =>
     (await readLog(lake.storage, emptySnapshot(BARS_1D), { asOf })).version;
   const times = [0, 1, 30, 60, 61, 75, 111].map((n) => T0 + n * 60_000);
