@@ -1,6 +1,6 @@
 -- Stretches of days whose prices are all adjusted by the same value. See sql/views/adjustment/adjustment_steps.sql,
 -- whose parameter is a column here: a query selects one adjustment, as in WHERE adjustment = 'forward'. Sums and
--- products begin at the end without adjustment and add one event after the other, so that every engine computes the
+-- products begin at the end without adjustment and take one event after the other, so that every engine computes the
 -- same doubles.
 -- Grain: one row for each adjustment, symbol and stretch; a symbol without events has none. Inputs: ex_events.
 CREATE OR REPLACE VIEW adjustment_steps AS

@@ -1,6 +1,6 @@
 -- Stretches of days whose prices are all adjusted by the same value. forward: the product of the factors of the events
--- after a day; backward: of the events up to and including it; additive adjustments add the amounts instead. Sums and
--- products begin at the end without adjustment and add one event after the other, as in the service.
+-- after a day; backward: of the events up to and including it; additive adjustments sum the amounts instead. Sums and
+-- products begin at the end without adjustment and take one event after the other, as in the service.
 -- Grain: one row for each symbol and stretch; a symbol without events has none. Inputs: ex_events.
 CREATE OR REPLACE MACRO adjustment_steps(adjustment, as_of := NULL) AS TABLE
 SELECT

@@ -6,7 +6,7 @@ import { createGunzip } from "node:zlib";
 import { BarlakeError, messageOf } from "../../core/errors.js";
 
 const ZSTD_MAGIC = 0xfd2fb528;
-/** The first of the 16 magic numbers of frames without data. */
+/** The first of the 16 magic numbers of frames that carry no compressed data; decoders skip them. */
 const SKIPPABLE = 0x184d2a50;
 /** Bytes of a frame's content size and of its dictionary id, by the flags in its header. */
 const CONTENT_SIZE_BYTES = [0, 2, 4, 8];

@@ -44,7 +44,7 @@ export interface ServiceOptions extends Pick<ReaderOptions, "segments"> {
   readonly port: number;
   /** Keys that requests may carry in `x-api-key`. */
   readonly keys: KeyRing;
-  /** The time of limits and, without a replay, of responses. @default for `sleep`: the machine's clock */
+  /** The time of limits and, without a replay, of responses. Without `sleep` the machine's clock is used for it. */
   readonly clock: Pick<Clock, "now"> & Partial<Clock>;
   /** Serves the lake as it was seen at the time of a clock. @default the newest state */
   readonly replay?: Replay;
@@ -54,13 +54,13 @@ export interface ServiceOptions extends Pick<ReaderOptions, "segments"> {
   readonly logger?: ServiceLogger;
   /** Requests that a key may make in any minute, unless the key has its own limit. @default unlimited */
   readonly maxRequestsPerMinute?: number;
-  /** Counts the requests of the keys; the service closes it. @default counts those of this process */
+  /** Counts the requests of the keys; the service closes it. @default a count of this process alone */
   readonly quota?: RequestQuota;
-  /** Most symbols of one request, unless the key has its own limit. @default the length of URL and body limits them */
+  /** Most symbols of one request, unless the key has its own limit. @default as many as the URL or body can hold */
   readonly maxSymbols?: number;
   /** Origins whose pages may call the service from a browser; `*` is every origin. @default none */
   readonly corsOrigins?: readonly string[];
-  /** Most requests that query the lake at the same time; the others wait. @default 3: one thread is left for files */
+  /** Most requests that query the lake at once; the others wait. @default 3, which leaves one thread for files */
   readonly connections?: number;
   /** Threads that DuckDB may use. @default the machine's cores */
   readonly threads?: number;

@@ -21,8 +21,8 @@ export const EX_EVENT_TABLES = [BARS_1D, TRADING_DAYS] as const;
 
 /**
  * Derives the ex-events of symbols from all of their daily bars: the days whose `prev_close` differs from the close of
- * the bar before. A bar of a day without trades counts, too. A close of 0 is ignored, and so is a close that is
- * followed by days which the calendar does not know.
+ * the bar before. The bar of a day without trades counts, with its close. A close of 0 is ignored, and so is a close
+ * that is followed by days which the calendar does not know.
  *
  * @returns the events of each symbol, in the symbols' order, ascending by day.
  */

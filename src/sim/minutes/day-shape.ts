@@ -37,7 +37,10 @@ export interface DayShape {
   auction: boolean;
 }
 
-/** Smallest volume of a day, in lots: the minutes with the open, high, low and close need one lot each. */
+/**
+ * Smallest volume of a day, in lots: the minutes with the open, high, low and close need one lot each, and a few are left
+ * for the others.
+ */
 const MIN_VOLUME = 12;
 const MAX_VOLUME = 2_000_000_000;
 
