@@ -120,6 +120,11 @@ export class Leases<T> {
     return one !== undefined && (await this.#ended([one])).length === 0;
   }
 
+  /** Ends the renewals of this process, and removes no record: its owner counts as ended when the records are stale. */
+  abandon(): Promise<void> {
+    return this.#own.abandon();
+  }
+
   /** Releases every lease of this process. No renewal is in flight afterwards. */
   close(): Promise<void> {
     return this.#own.close();

@@ -90,6 +90,13 @@ export class OwnLeases {
     return this.#kept(this.#register(text, options));
   }
 
+  /** Ends the renewals of every lease, and removes none. */
+  async abandon(): Promise<void> {
+    const renewing = [...this.#own.values()].map((own) => own.renewing);
+    for (const id of [...this.#own.keys()]) this.#forget(id);
+    await Promise.all(renewing);
+  }
+
   /** Releases every lease. @throws the first error, after all releases were tried. */
   async close(): Promise<void> {
     const released = await Promise.allSettled([...this.#own.keys()].map((id) => this.#release(id)));

@@ -43,6 +43,8 @@ export interface MachinePlan {
   readonly stops?: { readonly at: number; readonly ms: number } | undefined;
   /** Cannot reach the store. */
   readonly cutOff?: { readonly at: number; readonly ms: number } | undefined;
+  /** The part of its calls of the store that fail; every second one of these has been done all the same. */
+  readonly failing?: number | undefined;
   readonly clockAheadMs?: number;
 }
 
@@ -53,7 +55,7 @@ export interface MachinePlan {
  * @param ended aborts when the machine leaves.
  */
 export function machineOf(
-  { stops, cutOff, clockAheadMs = 0, leaves }: MachinePlan,
+  { stops, cutOff, failing = 0, clockAheadMs = 0, leaves, joins }: MachinePlan,
   store: LeaseStore,
   time: EventClock,
   ended: AbortSignal,
@@ -74,8 +76,16 @@ export function machineOf(
       signal?.throwIfAborted();
     },
   };
-  const reached = <T>(call: () => Promise<T>): Promise<T> =>
-    running().then(() => (isIn(cutOff) ? Promise.reject(new Error("no connection")) : call()));
+  let calls = joins;
+  const reached = async <T>(call: () => Promise<T>): Promise<T> => {
+    await running();
+    // Numbers from 0 to 1 that are spread evenly.
+    const fails = (++calls * 0.618_033_988_749_895) % 1 < failing;
+    if (isIn(cutOff) || (fails && calls % 2 === 0)) throw new Error("no connection");
+    const result = await call();
+    if (fails) throw new Error("no connection");
+    return result;
+  };
   const reach: LeaseStore = {
     ids: () => reached(() => store.ids()),
     read: (id) => reached(() => store.read(id)),

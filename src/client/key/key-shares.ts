@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { UsageError } from "../../core/errors.js";
+import { releaseAfter } from "../../core/release-after.js";
 import type { Clock } from "../../core/time.js";
 import type { LeaseStore } from "../../lease/lease-store.js";
 import { type Lease, Leases, type OwnLease } from "../../lease/leases.js";
@@ -135,23 +136,30 @@ export class KeyShares {
     }
   }
 
-  /** Gives the part up; what was sent lately counts for the user that gets it. */
+  /**
+   * Gives the part up; what was sent lately counts for the user that gets it. If that cannot be recorded, the part is
+   * free only when its record is stale, and then counts as used up.
+   */
   async release(): Promise<void> {
     this.#ending.abort();
     await this.#watching;
-    if (this.#lease === undefined || this.#lost.signal.aborted) return this.#leases.close();
-    try {
-      const own = toStoreTimes(this.#quota?.sentLately() ?? {}, await this.#clocks());
-      const sent = merged(this.#given, own);
-      if (Object.values(sent).some((times) => times.length > 0))
-        await this.#options.store.create(
-          `${this.#lease.id}-ended`,
-          JSON.stringify({ ...this.#record(0, sent), ...ENDED }),
-          "acquired",
-        );
-    } finally {
-      await this.#leases.close();
+    if (this.#lease !== undefined && !this.#lost.signal.aborted) {
+      try {
+        await this.#recordSent(this.#lease);
+      } catch (error) {
+        await this.#leases.abandon();
+        throw error;
+      }
     }
+    await this.#leases.close();
+  }
+
+  async #recordSent({ id }: OwnLease): Promise<void> {
+    const own = toStoreTimes(this.#quota?.sentLately() ?? {}, await this.#clocks());
+    const sent = merged(this.#given, own);
+    if (Object.values(sent).every((times) => times.length === 0)) return;
+    const text = JSON.stringify({ ...this.#record(0, sent), ...ENDED });
+    await this.#options.store.create(`${id}-ended`, text, "acquired");
   }
 
   async #watch(): Promise<void> {
@@ -204,9 +212,18 @@ export class KeyShares {
   /** Gives up a part: first nothing more is sent with it, then others see it. */
   async #give(share: number): Promise<void> {
     const before = this.#lease;
+    const clocks = await this.#clocks();
     const excess = this.#quota?.setShare(share, NOTHING) ?? {};
-    this.#given = merged(this.#given, toStoreTimes(excess, await this.#clocks()));
-    const own = await this.#leases.add(this.#record(share, this.#given));
+    const given = merged(this.#given, toStoreTimes(excess, clocks));
+    let own: OwnLease;
+    try {
+      own = await this.#leases.add(this.#record(share, given));
+    } catch (error) {
+      // No other user knows of these requests, so they count here again.
+      this.#quota?.setShare(this.#share, { sent: excess, died: [] });
+      throw error;
+    }
+    this.#given = given;
     this.#own(own, share);
     await before?.release();
   }
@@ -215,16 +232,24 @@ export class KeyShares {
   async #grow(share: number): Promise<void> {
     const before = this.#lease;
     const own = await this.#leases.add(this.#record(share), { state: "waiting" });
-    const others = await this.#leases.others();
-    const isFree = fitsBeside(share, others) && share <= this.#targetBeside(others) + LEAST_CHANGE;
-    if (!isFree || !(await own.acquire())) return own.release();
-    await this.#hold(own, share);
-    await before?.release();
+    let isHeld = false;
+    await releaseAfter(
+      async () => {
+        const others = await this.#leases.others();
+        const isFree = fitsBeside(share, others) && share <= this.#targetBeside(others) + LEAST_CHANGE;
+        if (!isFree || !(await own.acquire())) return;
+        await this.#hold(own, share);
+        isHeld = true;
+      },
+      () => (isHeld ? undefined : own.release()),
+    );
+    if (isHeld) await before?.release();
   }
 
   /** Has a part from now on, and counts what was sent with it before. */
   async #hold(own: OwnLease, share: number): Promise<void> {
-    const taken = await this.#takenFrom();
+    const { ids, ...taken } = await this.#takenFrom();
+    for (const id of ids) this.#counted.add(id);
     this.#given = {};
     this.#own(own, share);
     if (this.#quota === undefined) this.#first = taken;
@@ -240,10 +265,11 @@ export class KeyShares {
     else lease.lost.addEventListener("abort", lose, { once: true });
   }
 
-  /** What the users that gave something up, ended or died have sent. */
-  async #takenFrom(): Promise<Taken> {
+  /** What the users that gave something up, ended or died have sent, and the records that say so. */
+  async #takenFrom(): Promise<Taken & { readonly ids: readonly string[] }> {
     const { store } = this.#options;
     const clocks = await this.#clocks();
+    const ids: string[] = [];
     const sent: Record<string, number[]> = {};
     const died: { share: number; at: number }[] = [];
     // Own records are among them: what this user gave up before, it may take again.
@@ -251,13 +277,13 @@ export class KeyShares {
       const record = this.#counted.has(id) ? undefined : await store.read(id);
       const content = record && shareKind(store).content.safeParse(parsed(record.text)).data;
       if (content === undefined) continue;
-      this.#counted.add(id);
+      ids.push(id);
       for (const [group, times] of Object.entries(content.sent))
         sent[group] = [...(sent[group] ?? []), ...fromStoreTimes(times, clocks)];
       const [at] = fromStoreTimes(content.died === undefined ? [] : [content.died.at], clocks);
       if (content.died !== undefined && at !== undefined) died.push({ share: content.died.share, at });
     }
-    return { sent, died };
+    return { sent, died, ids };
   }
 
   #record(share: number, sent: ShareRecord["sent"] = {}): ShareRecord {
