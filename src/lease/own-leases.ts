@@ -92,8 +92,8 @@ export class OwnLeases {
 
   /** Ends the renewals of every lease, and removes none. */
   async abandon(): Promise<void> {
-    const renewing = [...this.#own.values()].map((own) => own.renewing);
-    for (const id of [...this.#own.keys()]) this.#forget(id);
+    const renewing = [...this.#own.values()].flatMap((own) => own.renewing ?? []);
+    for (const id of this.#own.keys()) this.#forget(id);
     await Promise.all(renewing);
   }
 

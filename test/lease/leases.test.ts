@@ -186,6 +186,18 @@ describe("a lease", () => {
     expect([await own.renew(), own.isValid]).toEqual([false, false]);
   });
 
+  test("that is abandoned is no longer renewed, and its record remains until it is stale", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const store = folderLeases(temporaryFolder());
+    const leases = new Leases(store, KIND, immediate);
+    const own = await leases.add({ ...RUNNING, name: "a" });
+    await leases.abandon();
+    expect(vi.getTimerCount()).toBe(0);
+    await leases.close();
+    expect([own.isValid, await store.ids()]).toEqual([false, [own.id]]);
+  });
+
   test("is gone when its release has ended, also with a renewal at that time", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());

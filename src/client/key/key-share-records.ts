@@ -4,6 +4,7 @@ import type { LeaseStore } from "../../lease/lease-store.js";
 import type { Lease, LeaseKind } from "../../lease/leases.js";
 import { nameOfOwner, type Owner, ownerShape } from "../../lease/owner.js";
 import type { Sent } from "./key-claims.js";
+import type { Taken } from "./key-quota.js";
 
 /** A holder that was silent for this time no longer has its part. */
 const STALE_SHARE_MS = 60_000;
@@ -79,11 +80,46 @@ export function toStoreTimes(sent: Sent, { here, store }: TwoClocks): ShareRecor
 }
 
 /** Requests that may still count, by this machine's clock, at the latest times at which they can have been sent. */
-export function fromStoreTimes(times: readonly number[], { here, store }: TwoClocks): number[] {
+function fromStoreTimes(times: readonly number[], { here, store }: TwoClocks): number[] {
   return times
     .map((at) => Math.min(here, here - (store - at) + STORE_CLOCK_MS))
     .filter((at) => at > here - MINUTE_MS - STORE_CLOCK_MS)
     .sort((a, b) => a - b);
+}
+
+/**
+ * What the users that gave something up, ended or died have sent, and the ids of the records that say so. Own records are
+ * among them: what this user gave up before, it may take again.
+ *
+ * @param counted ids of records that count already.
+ */
+export async function takenRequests(
+  store: LeaseStore,
+  clocks: TwoClocks,
+  counted: ReadonlySet<string>,
+): Promise<Taken & { readonly ids: readonly string[] }> {
+  const ids: string[] = [];
+  const sent: Record<string, number[]> = {};
+  const died: { share: number; at: number }[] = [];
+  for (const id of await store.ids()) {
+    const record = counted.has(id) ? undefined : await store.read(id);
+    const content = record && shareShape.safeParse(parsed(record.text)).data;
+    if (content === undefined) continue;
+    ids.push(id);
+    for (const [group, times] of Object.entries(content.sent))
+      sent[group] = [...(sent[group] ?? []), ...fromStoreTimes(times, clocks)];
+    const [at] = fromStoreTimes(content.died === undefined ? [] : [content.died.at], clocks);
+    if (content.died !== undefined && at !== undefined) died.push({ share: content.died.share, at });
+  }
+  return { sent, died, ids };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The users, as a text for messages. */

@@ -11,12 +11,12 @@ import type { Taken } from "./key-quota.js";
 import {
   ENDED,
   fitsBeside,
-  fromStoreTimes,
   holdersText,
   partsOf,
   type ShareRecord,
   shareKind,
   type TwoClocks,
+  takenRequests,
   toStoreTimes,
 } from "./key-share-records.js";
 
@@ -248,7 +248,7 @@ export class KeyShares {
 
   /** Has a part from now on, and counts what was sent with it before. */
   async #hold(own: OwnLease, share: number): Promise<void> {
-    const { ids, ...taken } = await this.#takenFrom();
+    const { ids, ...taken } = await takenRequests(this.#options.store, await this.#clocks(), this.#counted);
     for (const id of ids) this.#counted.add(id);
     this.#given = {};
     this.#own(own, share);
@@ -263,27 +263,6 @@ export class KeyShares {
     };
     if (lease.lost.aborted) lose();
     else lease.lost.addEventListener("abort", lose, { once: true });
-  }
-
-  /** What the users that gave something up, ended or died have sent, and the records that say so. */
-  async #takenFrom(): Promise<Taken & { readonly ids: readonly string[] }> {
-    const { store } = this.#options;
-    const clocks = await this.#clocks();
-    const ids: string[] = [];
-    const sent: Record<string, number[]> = {};
-    const died: { share: number; at: number }[] = [];
-    // Own records are among them: what this user gave up before, it may take again.
-    for (const id of await store.ids()) {
-      const record = this.#counted.has(id) ? undefined : await store.read(id);
-      const content = record && shareKind(store).content.safeParse(parsed(record.text)).data;
-      if (content === undefined) continue;
-      ids.push(id);
-      for (const [group, times] of Object.entries(content.sent))
-        sent[group] = [...(sent[group] ?? []), ...fromStoreTimes(times, clocks)];
-      const [at] = fromStoreTimes(content.died === undefined ? [] : [content.died.at], clocks);
-      if (content.died !== undefined && at !== undefined) died.push({ share: content.died.share, at });
-    }
-    return { sent, died, ids };
   }
 
   #record(share: number, sent: ShareRecord["sent"] = {}): ShareRecord {
@@ -311,12 +290,4 @@ function merged(one: ShareRecord["sent"], other: ShareRecord["sent"]): ShareReco
   return Object.fromEntries(
     [...groups].map((group) => [group, [...(one[group] ?? []), ...(other[group] ?? [])]]),
   );
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

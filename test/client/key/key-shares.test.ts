@@ -153,6 +153,62 @@ describe("the parts of a key of several machines", () => {
     expect(outcome.storeCalls).toBeLessThan(plans.length * 14 * 12 * (4 + 2 * plans.length));
   });
 
+  test.each<[seed: number, limit: number, plans: readonly Plan[]]>([
+    [
+      5,
+      93,
+      [
+        {
+          joins: 16_330,
+          leaves: { at: 46_733, kind: "dies" },
+          stops: { at: 42_727, ms: 105_006 },
+          cutOff: { at: 219_179, ms: 36_588 },
+          failing: 0.3,
+          clockAheadMs: -HOUR,
+        },
+        {
+          joins: 43_086,
+          leaves: { at: 155_038, kind: "ends" },
+          stops: { at: 307_253, ms: 93_622 },
+          cutOff: { at: 350_996, ms: 77_407 },
+          failing: 0.1,
+          clockAheadMs: HOUR,
+        },
+        {
+          joins: 47_780,
+          leaves: { at: 11_847, kind: "ends" },
+          stops: { at: 82_895, ms: 52_101 },
+          cutOff: { at: 163_944, ms: 4702 },
+          clockAheadMs: -HOUR,
+        },
+      ],
+    ],
+    [
+      6,
+      92,
+      [
+        {
+          joins: 61_677,
+          stops: { at: 248_541, ms: 36_193 },
+          cutOff: { at: 359_996, ms: 10 },
+          failing: 0.1,
+          clockAheadMs: -HOUR,
+        },
+        {
+          joins: 3,
+          stops: { at: 199_820, ms: 44_290 },
+          cutOff: { at: 240_314, ms: 49_774 },
+          failing: 0.1,
+          clockAheadMs: 1234,
+        },
+      ],
+    ],
+  ])("never exceed it where single calls of the store fail: %i", async (seed, limit, plans) => {
+    const outcome = await simulate([{ joins: 0 }, ...plans], 16, slidingWindow(limit), randoms(seed), limit);
+    expect(outcome.refused).toEqual([]);
+    expect(outcome.passed.length).toBeGreaterThan(10 * limit);
+  });
+
   const event = fc.integer({ min: 1, max: 6 * MINUTE });
   const plan = fc.record({
     joins: fc.nat(2 * MINUTE),
