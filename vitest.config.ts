@@ -101,8 +101,8 @@ export default defineConfig({
     // first as is usual.
     execArgv: ["--interrupt-budget=400000"],
     isolate: false,
-    // A sixth of the time of tests is waiting for processes and files: two workers more than cores use it.
-    maxWorkers: availableParallelism() + 2,
+    // A sixth of the time of tests is waiting for processes and files: one worker more than cores uses it.
+    maxWorkers: availableParallelism() + 1,
     // Built modules are loaded by Node, as they are.
     server: { deps: { external: [BUILT_MODULES] } },
     setupFiles: ["test/threads.mjs", "test/setup.ts"],
