@@ -97,8 +97,8 @@ export default defineConfig({
   test: {
     env: { TZ },
     pool: "forks",
-    // Most functions run for a short time here, so to compile them costs more than it saves: three times as many calls
-    // first as is usual.
+    // Most functions run for a short time here, so to compile them costs more than it saves: they run for longer first
+    // than is usual.
     execArgv: ["--interrupt-budget=400000"],
     isolate: false,
     // A sixth of the time of tests is waiting for processes and files: one worker more than cores uses it.

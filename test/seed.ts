@@ -3,7 +3,9 @@ import { spawnSync } from "node:child_process";
 /** What a test run depends on in addition to the code; printed after a failure, so that the run can be repeated. */
 
 /** The commit that is tested, in hexadecimal digits. The processes of the tests take it from the first one. */
-const COMMIT = (process.env.TEST_COMMIT ??= commitOf());
+const COMMIT = (process.env.TEST_COMMIT ||= commitOf());
+if (!/^[0-9a-f]+$/i.test(COMMIT))
+  throw new Error(`TEST_COMMIT is ${COMMIT}: give the digits of a commit, as git rev-parse HEAD prints them`);
 
 /**
  * Seed of every property and of every random time in the tests. Each commit has its own, so what random input finds

@@ -6,7 +6,7 @@ import { ARROW_OR_JSON, JSON_TYPE, offersArrow } from "../wire/media-type.js";
 import { expectClockNotAhead } from "./clock-ahead.js";
 import { decodedBody, encodingsFor } from "./content-encoding.js";
 import { type Http, loadHttp } from "./http-library.js";
-import { type GroupOptions, KeyQuota, type Permit, type Taken } from "./key/key-quota.js";
+import { type GroupOptions, KeyQuota, type Permit } from "./key/key-quota.js";
 import type { QuotaState } from "./key/quota-gate.js";
 import { isOverQuota, refusalError, withRequest } from "./response-error.js";
 import { bounded, interimLimit, RESPONSE_LIMITS, type ResponseLimits, timely } from "./response-limits.js";
@@ -168,14 +168,9 @@ export class ServiceClient {
     return this.#quota.stateOf(group);
   }
 
-  /** Applies another part of the key's quota: see {@link KeyQuota.setShare}. */
-  setShare(share: number, taken: Taken): Record<string, readonly number[]> {
-    return this.#quota.setShare(share, taken);
-  }
-
-  /** When requests of the last minute were sent, as epoch milliseconds; the next client with this key needs it. */
-  sentLately(): ByGroup<readonly number[]> {
-    return this.#quota.sentLately;
+  /** The quota of the key, to apply other parts of it, and to tell the next client with this key what was sent lately. */
+  get quota(): Pick<KeyQuota, "setShare" | "giveUp" | "sentLately"> {
+    return this.#quota;
   }
 
   /**

@@ -115,6 +115,8 @@ export class OwnLeases {
     own.isCreated = true;
     this.#timer ??= setInterval(() => this.#renewAll(), RENEW_MS).unref();
     const renew = async (state: LeaseState): Promise<boolean> => {
+      // A record that was abandoned is there until it is stale.
+      if (!this.#own.has(own.id)) return false;
       own.state = state;
       const isThere = await this.#renewRecord(own);
       if (!isThere) this.#lose(own);

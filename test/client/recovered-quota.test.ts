@@ -25,7 +25,7 @@ const SETTLING = 3 * MINUTE;
 /**
  * Refusals that teach: so many a minute at most, as requests that are in flight at once are refused together. Where the
  * service has a full bucket of tokens, to learn the quota again costs up to 75 of them within two minutes, with any limit,
- * and that may happen once while is measured. Of 540 random starts one in thirty cost more than 9 a minute, and the most
+ * and that may happen once while it is measured. Of 540 random starts one in thirty cost more than 9 a minute, and the most
  * was 13.2.
  */
 const LESSONS_A_MINUTE = 16;

@@ -4,7 +4,7 @@ import { failureOf, outliveMany } from "./simulated-ingest/outlive-many.js";
 
 /** Number of schedules of the whole sweep, and the seed of the first. */
 const ALL = 200;
-const FIRST = Number(process.env.TEST_SEED ?? 20_260_101);
+const FIRST = 20_260_101;
 const SCHEDULES = cases({ few: 1, more: 3, all: ALL });
 /** Schedules that together cover nearly every outcome below, of which some are rare; the first two cover each family. */
 const PINNED: readonly number[] = [20_260_686, 20_260_417, 20_260_281, 20_260_778, 20_261_607, 960_245].slice(

@@ -195,7 +195,7 @@ describe("a lease", () => {
     await leases.abandon();
     expect(vi.getTimerCount()).toBe(0);
     await leases.close();
-    expect([own.isValid, await store.ids()]).toEqual([false, [own.id]]);
+    expect([own.isValid, await own.renew(), await store.ids()]).toEqual([false, false, [own.id]]);
   });
 
   test("is gone when its release has ended, also with a renewal at that time", async () => {

@@ -109,11 +109,8 @@ export async function openKey(
     limits: use.responseLimits,
     onLearned,
   });
-  lock.report(() => client.sentLately());
-  shares?.watch({
-    sentLately: () => client.sentLately(),
-    setShare: (part, taken) => client.setShare(part, taken),
-  });
+  lock.report(() => client.quota.sentLately);
+  shares?.watch(client.quota);
   return {
     client,
     lost: shares === undefined ? lock.lost : AbortSignal.any([lock.lost, shares.lost]),

@@ -1,4 +1,4 @@
-import type { Clock } from "../../core/time.js";
+import { type Clock, MINUTE_MS } from "../../core/time.js";
 import { KeyScope, type ScopeEvidence } from "../../plan/quota/key-scope.js";
 import type { Send } from "../../plan/quota/send-log.js";
 import type { EndpointGroup } from "../../wire/endpoints.js";
@@ -26,6 +26,9 @@ export interface Permit {
 
 export type GroupOptions = Omit<QuotaGateOptions, "clock">;
 
+/** How long what was taken is kept: longer than it counts, also if it reached the service late. */
+const KEPT_MS = 3 * MINUTE_MS;
+
 /** The name of requests that count for the whole key, and for no group, when they are handed over. */
 const WHOLE_KEY = "*";
 
@@ -47,7 +50,7 @@ export class KeyQuota {
   readonly #key: QuotaGate;
   readonly #scope = new KeyScope();
   #share: number | undefined;
-  /** What others have sent with the part that this process took last. */
+  /** What others have sent lately with what this process took. */
   #taken: Taken = { sent: {}, died: [] };
   #queue: Waiting[] = [];
   #alarm: { readonly at: number; readonly controller: AbortController } | undefined;
@@ -64,27 +67,31 @@ export class KeyQuota {
    * Applies another part of the key's quota, from now on.
    *
    * @param taken what others have sent with what was added to the part.
-   * @returns own requests that now count for others: see {@link QuotaGate.setShare}.
    */
-  setShare(share: number, taken: Taken): Record<string, readonly number[]> {
+  setShare(share: number, taken: Taken): void {
     this.#share = share;
-    const hasTaken = taken.died.length > 0 || Object.keys(taken.sent).length > 0;
     // A group that is asked for later counts them, too.
-    if (hasTaken) this.#taken = taken;
-    const excess = [...this.#groups].map(
-      ([group, gate]) => [group, gate.setShare(share, taken.sent[group] ?? [], taken.died)] as const,
-    );
-    const excessOfKey = this.#key.setShare(
-      share,
-      Object.values(taken.sent).flatMap((times = []) => times),
-      taken.died,
-    );
+    this.#taken = bothTaken(this.#taken, taken, this.#clock.now() - KEPT_MS);
+    for (const [group, gate] of this.#groups) gate.setShare(share, taken.sent[group] ?? [], taken.died);
+    const ofAll = Object.values(taken.sent).flatMap((times = []) => times);
+    this.#key.setShare(share, ofAll, taken.died);
     this.#grant();
-    const counted = new Set(excess.flatMap(([, times]) => times));
+  }
+
+  /**
+   * Applies a smaller part of the key's quota, from now on.
+   *
+   * @returns own requests that now count for others: see {@link QuotaGate.giveUp}.
+   */
+  giveUp(share: number): Record<string, readonly number[]> {
+    this.#share = share;
+    const excess = [...this.#groups].map(([group, gate]) => [group, gate.giveUp(share)] as const);
+    const excessOfKey = this.#key.giveUp(share);
+    const ofGroups = excess.flatMap(([, times]) => times);
     return Object.fromEntries([
       ...excess,
       // Others count these for the limit of the whole key only.
-      [WHOLE_KEY, this.#scope.isKey ? excessOfKey.filter((at) => !counted.has(at)) : []],
+      [WHOLE_KEY, this.#scope.isKey ? withoutEach(excessOfKey, ofGroups) : []],
     ]);
   }
 
@@ -248,6 +255,30 @@ export class KeyQuota {
     }
     return gate;
   }
+}
+
+/** What was taken at two times, without what has not counted since a time. */
+function bothTaken(one: Taken, other: Taken, since: number): Taken {
+  const groups = new Set([...Object.keys(one.sent), ...Object.keys(other.sent)]);
+  const sent = [...groups].map((group) => {
+    const times = [...(one.sent[group] ?? []), ...(other.sent[group] ?? [])];
+    return [group, times.filter((at) => at > since)] as const;
+  });
+  return {
+    sent: Object.fromEntries(sent),
+    died: [...one.died, ...other.died].filter(({ at }) => at > since),
+  };
+}
+
+/** Times without those of another list. A time that is in a list several times counts as often. */
+function withoutEach(times: readonly number[], others: readonly number[]): number[] {
+  const left = new Map<number, number>();
+  for (const at of others) left.set(at, (left.get(at) ?? 0) + 1);
+  return times.filter((at) => {
+    const count = left.get(at) ?? 0;
+    left.set(at, count - 1);
+    return count <= 0;
+  });
 }
 
 function later(times: readonly number[], now: number): number | undefined {

@@ -97,21 +97,25 @@ export async function takenRequests(
   store: LeaseStore,
   clocks: TwoClocks,
   counted: ReadonlySet<string>,
-): Promise<Taken & { readonly ids: readonly string[] }> {
-  const ids: string[] = [];
+): Promise<Taken & { readonly ids: ReadonlySet<string> }> {
+  const ids = new Set<string>();
   const sent: Record<string, number[]> = {};
   const died: { share: number; at: number }[] = [];
-  for (const id of await store.ids()) {
-    const record = counted.has(id) ? undefined : await store.read(id);
-    const content = record && shareShape.safeParse(parsed(record.text)).data;
-    if (content === undefined) continue;
-    ids.push(id);
-    for (const [group, times] of Object.entries(content.sent))
-      sent[group] = [...(sent[group] ?? []), ...fromStoreTimes(times, clocks)];
-    const [at] = fromStoreTimes(content.died === undefined ? [] : [content.died.at], clocks);
-    if (content.died !== undefined && at !== undefined) died.push({ share: content.died.share, at });
+  // A record that another user replaces while they are read has a successor: they are listed until none is new.
+  for (;;) {
+    const added = (await store.ids()).filter((id) => !counted.has(id) && !ids.has(id));
+    if (added.length === 0) return { sent, died, ids };
+    for (const id of added) {
+      const record = await store.read(id);
+      ids.add(id);
+      const content = record && shareShape.safeParse(parsed(record.text)).data;
+      if (content === undefined) continue;
+      for (const [group, times] of Object.entries(content.sent))
+        sent[group] = [...(sent[group] ?? []), ...fromStoreTimes(times, clocks)];
+      const [at] = fromStoreTimes(content.died === undefined ? [] : [content.died.at], clocks);
+      if (content.died !== undefined && at !== undefined) died.push({ share: content.died.share, at });
+    }
   }
-  return { sent, died, ids };
 }
 
 function parsed(text: string): unknown {

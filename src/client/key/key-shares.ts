@@ -46,18 +46,16 @@ export interface KeySharesOptions {
 
 /** The quota that a part of the key applies to. */
 export interface SharedQuota {
-  sentLately(): Sent;
+  readonly sentLately: Sent;
+  /** Applies another part. @param taken what others have sent with what was added. */
+  setShare(share: number, taken: Taken): void;
   /**
-   * Applies another part.
+   * Applies a smaller part.
    *
-   * @param sent requests of others that count for what was added. @param died parts of users that died, and the latest
-   *   time of their requests.
    * @returns own requests that no longer count for this part, and so for the users that get the rest.
    */
-  setShare(share: number, taken: Taken): Sent;
+  giveUp(share: number): Sent;
 }
-
-const NOTHING: Taken = { sent: {}, died: [] };
 
 /**
  * A user's part of a key that several machines use. The parts are divided again only when a user comes, ends or dies: each
@@ -78,7 +76,7 @@ export class KeyShares {
   #lease: OwnLease | undefined;
   #share = 0;
   #quota: SharedQuota | undefined;
-  #first: Taken = NOTHING;
+  #first: Taken = { sent: {}, died: [] };
   /** Requests that count for others, by the store's clock. */
   #given: ShareRecord["sent"] = {};
   #watching: Promise<void> = Promise.resolve();
@@ -155,8 +153,7 @@ export class KeyShares {
   }
 
   async #recordSent({ id }: OwnLease): Promise<void> {
-    const own = toStoreTimes(this.#quota?.sentLately() ?? {}, await this.#clocks());
-    const sent = merged(this.#given, own);
+    const sent = merged(this.#given, toStoreTimes(this.#quota?.sentLately ?? {}, await this.#clocks()));
     if (Object.values(sent).every((times) => times.length === 0)) return;
     const text = JSON.stringify({ ...this.#record(0, sent), ...ENDED });
     await this.#options.store.create(`${id}-ended`, text, "acquired");
@@ -179,13 +176,13 @@ export class KeyShares {
     let reported = "";
     for (;;) {
       signal?.throwIfAborted();
-      const target = this.#targetBeside(await this.#leases.others());
+      const target = this.#targetBeside(await this.#others());
       if (own === undefined || target < share - LEAST_CHANGE || !(await own.renew())) {
         await own?.release();
         own = await this.#leases.add(this.#record(target), { state: "waiting" });
         share = target;
       }
-      const others = await this.#leases.others();
+      const others = await this.#others();
       const isFair = share <= this.#targetBeside(others) + LEAST_CHANGE;
       if (isFair && fitsBeside(share, others) && (await own.acquire())) return this.#hold(own, share);
       const holders = holdersText(others);
@@ -196,10 +193,15 @@ export class KeyShares {
 
   async #readShares(): Promise<void> {
     if ((await this.#lease?.renew()) === false) return this.#lose();
-    const others = await this.#leases.others();
+    const others = await this.#others();
     const target = this.#targetBeside(others);
     if (target < this.#share - LEAST_CHANGE) await this.#give(target);
     else if (target > this.#share + LEAST_CHANGE && fitsBeside(target, others)) await this.#grow(target);
+  }
+
+  /** The records of the other users; not one of this user that was created although the call failed. */
+  async #others(): Promise<Lease<ShareRecord>[]> {
+    return (await this.#leases.others()).filter(({ content }) => content.holder !== this.#holder);
   }
 
   /** The part that this user should have, as all users calculate it. */
@@ -213,7 +215,7 @@ export class KeyShares {
   async #give(share: number): Promise<void> {
     const before = this.#lease;
     const clocks = await this.#clocks();
-    const excess = this.#quota?.setShare(share, NOTHING) ?? {};
+    const excess = this.#quota?.giveUp(share) ?? {};
     const given = merged(this.#given, toStoreTimes(excess, clocks));
     let own: OwnLease;
     try {
@@ -223,6 +225,8 @@ export class KeyShares {
       this.#quota?.setShare(this.#share, { sent: excess, died: [] });
       throw error;
     }
+    // If others have taken this user for dead, they have its part.
+    if ((await before?.renew().catch(() => undefined)) === false) return own.release();
     this.#given = given;
     this.#own(own, share);
     await before?.release();
@@ -235,7 +239,7 @@ export class KeyShares {
     let isHeld = false;
     await releaseAfter(
       async () => {
-        const others = await this.#leases.others();
+        const others = await this.#others();
         const isFree = fitsBeside(share, others) && share <= this.#targetBeside(others) + LEAST_CHANGE;
         if (!isFree || !(await own.acquire())) return;
         await this.#hold(own, share);
@@ -248,7 +252,10 @@ export class KeyShares {
 
   /** Has a part from now on, and counts what was sent with it before. */
   async #hold(own: OwnLease, share: number): Promise<void> {
-    const { ids, ...taken } = await takenRequests(this.#options.store, await this.#clocks(), this.#counted);
+    const { store, clock } = this.#options;
+    // The time here is read last: a slow call of the store lets no request seem older than it is.
+    const clocks = { store: await store.now(), here: clock.now() };
+    const { ids, ...taken } = await takenRequests(store, clocks, this.#counted);
     for (const id of ids) this.#counted.add(id);
     this.#given = {};
     this.#own(own, share);
@@ -270,9 +277,9 @@ export class KeyShares {
     return { ...thisProcess(), holder: this.#holder, purpose, since: this.#since, ask, share, sent };
   }
 
+  /** The time here is read first: a slow call of the store lets no request that is recorded seem older than it is. */
   async #clocks(): Promise<TwoClocks> {
-    const { clock, store } = this.#options;
-    return { here: clock.now(), store: await store.now() };
+    return { here: this.#options.clock.now(), store: await this.#options.store.now() };
   }
 
   #lose(): void {

@@ -101,14 +101,8 @@ export class QuotaGate {
    *
    * @param taken requests of others, as epoch milliseconds, that count for what was added. @param died parts of the key
    *   whose users may have used them up by a time.
-   * @returns when own requests were sent that are too many for this part, as epoch milliseconds: they no longer count
-   *   here, but for the user that gets the rest of the quota.
    */
-  setShare(
-    share: number,
-    taken: readonly number[],
-    died: readonly { readonly share: number; readonly at: number }[],
-  ): number[] {
+  setShare(share: number, taken: readonly number[], died: readonly { share: number; at: number }[]): void {
     this.#share = share;
     const keyLimit = this.#rate.limit ?? 0;
     const used = died.flatMap((one) => Array.from({ length: Math.ceil(one.share * keyLimit) }, () => one.at));
@@ -119,13 +113,22 @@ export class QuotaGate {
       );
       this.#sends = [...this.#sends, ...added].sort((a, b) => a.sentAt - b.sentAt);
     }
+  }
+
+  /**
+   * Applies a smaller part of the key's quota.
+   *
+   * @returns when own requests were sent that are too many for this part, as epoch milliseconds: they no longer count
+   *   here, but for the user that gets the rest of the quota.
+   */
+  giveUp(share: number): number[] {
+    this.#share = share;
     const limit = this.#limit;
     if (limit === undefined) return [];
     const counted = recentSends(this.#sends, limit, this.#options.clock.now()).filter(
       ({ isRefused }) => isRefused !== true,
     );
     const excess = counted.slice(0, Math.max(0, counted.length - Math.max(1, Math.floor(limit))));
-    if (taken.length > 0 || used.length > 0 || excess.length === 0) return [];
     const gone = new Set(excess);
     this.#sends = this.#sends.filter((send) => !gone.has(send));
     return excess.map(({ sentAt }) => sentAt);

@@ -317,7 +317,7 @@ once("what is too much for a smaller part of a limit of the whole key is handed 
   const { quota } = await simulateGroups(() => shared, 10);
   expect(quota.isOfKey).toBe(true);
   const used = quota.stateOf("klines").usedLastMinute;
-  const handedOver = Object.values(quota.setShare(0.25, { sent: {}, died: [] })).flat();
+  const handedOver = Object.values(quota.giveUp(0.25)).flat();
   // Requests count for a little longer than a minute, so more than the state shows may be handed over.
   expect(handedOver.length).toBeGreaterThanOrEqual(Math.max(1, used - LIMIT / 4));
   expect(quota.stateOf("klines").usedLastMinute).toBeLessThanOrEqual(LIMIT / 4);

@@ -74,10 +74,7 @@ async function simulate(
       ask: plan.ask,
     });
     const quota = new KeyQuota(clock, () => ({ configured: rpm }), shares.share);
-    shares.watch({
-      sentLately: () => quota.sentLately,
-      setShare: (share, taken) => quota.setShare(share, taken),
-    });
+    shares.watch(quota);
     const work = async (): Promise<void> => {
       for (let turn = 0; !signal.aborted; turn++) {
         await shares.ready(signal);
@@ -256,7 +253,7 @@ describe("the parts of a key of several machines", () => {
           const steady = { joins: 0 };
           const outcome = await simulate([steady, ...plans], 16, counter, randoms(SEED), limit);
           expect(outcome.refused).toEqual([]);
-          // A part whose change could not be recorded stays free until its record is stale.
+          // A part whose change could not be recorded stays unused until its record is stale.
           if (plans.some(({ failing }) => failing !== undefined)) return;
           const rounding = (plans.length + 1) / limit;
           expect(usedPart(outcome, limit, 11, 16)).toBeGreaterThanOrEqual(0.95 - rounding);
