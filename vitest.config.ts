@@ -42,7 +42,7 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
     "the package is installed with all that it needs, and run under another Node",
   "test/serve/replay/replay.test.ts": "every endpoint at many instants, against lakes that end there",
   "test/sql/agreement.long.test.ts": "5 times the bars of service, view and dataset, of real data",
-  "test/faults/simulated-ingest.test.ts": "3 schedules of faults and kills",
+  "test/faults/simulated-ingest.test.ts": "4 schedules of faults and kills",
   "test/interop/delta/delta-writers.long.test.ts": "two engines write, and three read after each write",
   "test/interop/datasets/dataset-backtests.long.test.ts":
     "libraries of Python that compile themselves when they are loaded",

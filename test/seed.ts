@@ -7,11 +7,8 @@ const COMMIT = (process.env.TEST_COMMIT ||= commitOf());
 if (!/^[0-9a-f]+$/i.test(COMMIT))
   throw new Error(`TEST_COMMIT is ${COMMIT}: give the digits of a commit, as git rev-parse HEAD prints them`);
 
-/**
- * Seed of every property and of every random time in the tests. Each commit has its own, so what random input finds
- * grows with the commits, and a commit that passed passes again. `TEST_SEED` gives another one.
- */
-export const SEED = Number(process.env.TEST_SEED ?? Number.parseInt(COMMIT.slice(0, 7), 16));
+/** Seed of every property and of every random time in the tests. `TEST_SEED` gives another one. */
+export const SEED = Number(process.env.TEST_SEED ?? 20_260_101);
 
 /** Zone of the tests: its offset of 5:45 reveals code that uses the machine's zone. `TEST_TZ` sets another. */
 export const TZ = process.env.TEST_TZ ?? "Asia/Kathmandu";

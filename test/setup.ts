@@ -5,7 +5,6 @@ import { processorTime } from "./processor-time.js";
 import { useQuickEquality } from "./quick-equality.js";
 import { reuseDatabases } from "./reused-databases.js";
 import { SEED } from "./seed.js";
-import { cases } from "./sweep.js";
 
 export { SEED };
 
@@ -16,8 +15,7 @@ declare module "vitest" {
   }
 }
 
-// The inputs change with the commit: fewer of them for each one than the 100 that are usual.
-fc.configureGlobal({ seed: SEED, numRuns: cases({ few: 40, all: 100 }) });
+fc.configureGlobal({ seed: SEED });
 if (process.env.TEST_FRESH !== "1") reuseDatabases();
 useQuickEquality();
 

@@ -86,7 +86,7 @@ test("after any operations, every retained version reads as it was", async () =>
       }
       await checkVersions(session, folder, model, vacuumedAt);
     }),
-    { numRuns: cases({ few: 4, all: 300 }) },
+    { numRuns: cases({ few: 8, all: 300 }) },
   );
 });
 

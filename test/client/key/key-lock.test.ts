@@ -66,7 +66,7 @@ test("processes that ask at once never get more than the whole, and what the kil
     numRuns: 1,
   });
   expect(rounds).toHaveLength(24);
-  for (const { askers, share, isKilled } of rounds.slice(0, cases({ few: 4, all: 24 }))) {
+  for (const { askers, share, isKilled } of rounds.slice(0, cases({ few: 8, all: 24 }))) {
     const asking = workers.slice(0, askers);
     const got = await Promise.all(
       asking.map((worker, i) =>

@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import { ByteWriter } from "../../../src/wire/encode/byte-writer.js";
 import { doubleText } from "../../../src/wire/encode/double-text.js";
 import { numberKernel } from "../../../src/wire/kernel/number-kernel.js";
-import { SEED } from "../../seed.js";
 import { cases } from "../../sweep.js";
 
 const COUNT = cases({ few: 20_000, all: 5_000_000 });
@@ -33,6 +32,10 @@ function randomFrom(seed: number): () => number {
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   };
 }
+
+const SEED = Number(
+  process.env.TEST_SEED ?? Number.parseInt((process.env.TEST_COMMIT ?? "7").slice(0, 7), 16),
+);
 
 /** Values whose texts are not those of {@link doubleText}. */
 function wrong(values: readonly number[]): number[] {
