@@ -257,13 +257,19 @@ export class KeyQuota {
   }
 }
 
-/** What was taken at two times, without what has not counted since a time. */
+/** The requests of two lists, by group. */
+export function bothSent(one: Taken["sent"], other: Taken["sent"]): Record<string, number[]> {
+  const groups = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return Object.fromEntries(
+    [...groups].map((group) => [group, [...(one[group] ?? []), ...(other[group] ?? [])]]),
+  );
+}
+
+/** What was taken at two times, without what is older than a time. */
 function bothTaken(one: Taken, other: Taken, since: number): Taken {
-  const groups = new Set([...Object.keys(one.sent), ...Object.keys(other.sent)]);
-  const sent = [...groups].map((group) => {
-    const times = [...(one.sent[group] ?? []), ...(other.sent[group] ?? [])];
-    return [group, times.filter((at) => at > since)] as const;
-  });
+  const sent = Object.entries(bothSent(one.sent, other.sent)).map(
+    ([group, times]) => [group, times.filter((at) => at > since)] as const,
+  );
   return {
     sent: Object.fromEntries(sent),
     died: [...one.died, ...other.died].filter(({ at }) => at > since),

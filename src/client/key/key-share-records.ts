@@ -111,7 +111,7 @@ export async function takenRequests(
       const content = record && shareShape.safeParse(parsed(record.text)).data;
       if (content === undefined) continue;
       for (const [group, times] of Object.entries(content.sent))
-        sent[group] = [...(sent[group] ?? []), ...fromStoreTimes(times, clocks)];
+        (sent[group] ??= []).push(...fromStoreTimes(times, clocks));
       const [at] = fromStoreTimes(content.died === undefined ? [] : [content.died.at], clocks);
       if (content.died !== undefined && at !== undefined) died.push({ share: content.died.share, at });
     }

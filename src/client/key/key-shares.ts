@@ -7,7 +7,7 @@ import { type Lease, Leases, type OwnLease } from "../../lease/leases.js";
 import { thisProcess } from "../../lease/owner.js";
 import { divideQuota } from "../../plan/quota/divide-quota.js";
 import type { Sent } from "./key-claims.js";
-import type { Taken } from "./key-quota.js";
+import { bothSent, type Taken } from "./key-quota.js";
 import {
   ENDED,
   fitsBeside,
@@ -153,7 +153,7 @@ export class KeyShares {
   }
 
   async #recordSent({ id }: OwnLease): Promise<void> {
-    const sent = merged(this.#given, toStoreTimes(this.#quota?.sentLately ?? {}, await this.#clocks()));
+    const sent = bothSent(this.#given, toStoreTimes(this.#quota?.sentLately ?? {}, await this.#clocks()));
     if (Object.values(sent).every((times) => times.length === 0)) return;
     const text = JSON.stringify({ ...this.#record(0, sent), ...ENDED });
     await this.#options.store.create(`${id}-ended`, text, "acquired");
@@ -216,7 +216,7 @@ export class KeyShares {
     const before = this.#lease;
     const clocks = await this.#clocks();
     const excess = this.#quota?.giveUp(share) ?? {};
-    const given = merged(this.#given, toStoreTimes(excess, clocks));
+    const given = bothSent(this.#given, toStoreTimes(excess, clocks));
     let own: OwnLease;
     try {
       own = await this.#leases.add(this.#record(share, given));
@@ -290,11 +290,4 @@ export class KeyShares {
       }),
     );
   }
-}
-
-function merged(one: ShareRecord["sent"], other: ShareRecord["sent"]): ShareRecord["sent"] {
-  const groups = new Set([...Object.keys(one), ...Object.keys(other)]);
-  return Object.fromEntries(
-    [...groups].map((group) => [group, [...(one[group] ?? []), ...(other[group] ?? [])]]),
-  );
 }

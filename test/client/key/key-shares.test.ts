@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { KeyQuota } from "../../../src/client/key/key-quota.js";
+import { KeyQuota, type Taken } from "../../../src/client/key/key-quota.js";
+import { ENDED } from "../../../src/client/key/key-share-records.js";
 import { KeyShares } from "../../../src/client/key/key-shares.js";
 import type { Clock } from "../../../src/core/time.js";
 import type { LeaseStore } from "../../../src/lease/lease-store.js";
@@ -204,6 +205,39 @@ describe("the parts of a key of several machines", () => {
     const outcome = await simulate([{ joins: 0 }, ...plans], 16, slidingWindow(limit), randoms(seed), limit);
     expect(outcome.refused).toEqual([]);
     expect(outcome.passed.length).toBeGreaterThan(10 * limit);
+  });
+
+  test("count a request as no older than it is, where the store takes half a minute to say its time", async () => {
+    const clock = eventClock(START);
+    const store = leasesAt(clock);
+    const sentAt = START - 20_000;
+    const ended = {
+      holder: "other",
+      purpose: "run daily",
+      since: new Date(START).toISOString(),
+      ask: 1,
+      share: 0,
+    };
+    const text = JSON.stringify({ ...ended, ...ENDED, sent: { klines: [sentAt] } });
+    await store.create("other-ended", text, "acquired");
+    let isSlow = false;
+    const slow: LeaseStore = {
+      ...store,
+      renew(id, state) {
+        isSlow ||= state === "acquired";
+        return store.renew(id, state);
+      },
+      async now() {
+        if (isSlow) await clock.sleep(30_000);
+        return store.now();
+      },
+    };
+    const shares = await KeyShares.join({ store: slow, host: "host", purpose: "run daily", clock });
+    let taken: Taken = { sent: {}, died: [] };
+    shares.watch({ sentLately: {}, setShare: (_, first) => void (taken = first), giveUp: () => ({}) });
+    await shares.release();
+    expect(taken.sent.klines).toHaveLength(1);
+    expect(taken.sent.klines?.[0]).toBeGreaterThanOrEqual(sentAt);
   });
 
   const event = fc.integer({ min: 1, max: 6 * MINUTE });
