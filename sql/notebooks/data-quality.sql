@@ -1,8 +1,8 @@
 -- # Data quality
--- What the lake's rows say against one another: gaps, contradictions, outliers, stale prices and wrong units.
+-- Whether the lake's rows agree with one another: gaps, contradictions, outliers, stale prices and wrong units.
 --
--- A finding is a question, not yet a fault: a stock may really have doubled in a day. `barlake check` searches for damage
--- of the files themselves, which is another matter.
+-- A finding is a reason to look, not proof of an error: a stock may really have doubled in a day. For damaged files run
+-- `barlake check`.
 
 -- %% figures empty="This lake has no table yet."
 SELECT count(*) FILTER (version >= 0) AS tables, sum("rows")::BIGINT AS "rows", sum(files)::BIGINT AS files,
@@ -17,7 +17,7 @@ CREATE OR REPLACE TEMP TABLE findings AS
 SELECT 'gap' AS finding, symbol, region, first_date AS trade_date, kind AS detail FROM gaps
 UNION ALL SELECT 'contradiction', symbol, region, trade_date, rule FROM quality_ohlc
 UNION ALL SELECT 'outlier', symbol, region, trade_date, printf('%+.1f %%', 100 * simple_return) FROM outliers
-UNION ALL SELECT 'stale', symbol, region, first_date, bars || ' bars alike' FROM quality_stale
+UNION ALL SELECT 'stale', symbol, region, first_date, bars || ' equal bars' FROM quality_stale
 UNION ALL SELECT 'duplicate', symbol, region, trade_date, rule FROM quality_duplicates
 UNION ALL SELECT 'unit', symbol, region, trade_date, printf('amount / volume is %.4g of the close', ratio) FROM quality_units;
 

@@ -1,10 +1,10 @@
 -- # Earnings announcements
--- An event study: what stocks did, more than their market, in the days around the publication of their statements.
+-- An event study: the returns of stocks in excess of their market's, in the days around their announcements.
 --
 -- Day 0 is the first session on or after `announce_date`: statements that come after the close move the price on day +1.
--- The **abnormal return** is the stock's return less the plain mean of its region's stocks on that day. Announcements
--- count whose window of `span` sessions on each side lies within the lake; days without a bar are left out. The band is
--- the mean ± 1.96 standard errors **between announcement days**, since companies that report on one day are not
+-- The **abnormal return** is the stock's return minus the mean return of its region's stocks on that day. An announcement
+-- counts if the lake has `span` sessions before it and after it; days without a bar are left out. The band is the mean
+-- ± 1.96 standard errors, **clustered by announcement day**, since companies that report on the same day are not
 -- independent of one another.
 -- %% param region = coalesce((SELECT i.region FROM balance_sheet AS s JOIN instruments AS i USING (symbol) WHERE s.announce_date IS NOT NULL GROUP BY ALL ORDER BY count(*) DESC LIMIT 1), 'CN')
 -- %% param span = 10
@@ -48,7 +48,7 @@ HAVING count(*) > 0;
 
 -- %% chart line x=day y=mean_abnormal_return low=low high=high percent=mean_abnormal_return,low,high rule=0 title="Mean abnormal return by day, with a band of 95 %" empty="No announcements."
 -- ## Day by day
--- Where the band contains zero, the data show no move on that day.
+-- Where the band contains zero, the mean of that day does not differ from zero significantly.
 WITH clusters AS (
   SELECT day, day_0, avg(abnormal_return) AS cluster_mean, count(*) AS n
   FROM windows
@@ -69,9 +69,9 @@ SELECT day, mean_abnormal_return, mean_abnormal_return - 1.96 * standard_error A
 FROM errors
 ORDER BY day;
 
--- %% chart line x=day y=mean_cumulated low=low high=high percent=mean_cumulated,low,high rule=0 title="Cumulated abnormal return from the first day on, with a band of 95 %" empty="No announcements."
--- ## Cumulated
--- Announcements with a bar on each day of the window.
+-- %% chart line x=day y=mean_cumulated low=low high=high percent=mean_cumulated,low,high rule=0 title="Cumulative abnormal return from the first day on, with a band of 95 %" empty="No announcements."
+-- ## Cumulative
+-- Only announcements with a bar on each day of the window.
 WITH paths AS (
   SELECT symbol, period_end, day_0, day,
     sum(abnormal_return) OVER (PARTITION BY symbol, period_end ORDER BY day) AS cumulated,

@@ -1,10 +1,10 @@
 -- # Factor deciles
--- What stocks of each decile of a factor returned in the next month.
+-- The next month's return of stocks, by decile of a factor.
 --
--- `factor` is `momentum` (the return of the last twelve months but the newest one), `reversal` (the newest month's
--- return, with its sign turned) or `value` (book value over market value). At each month's last session the region's
+-- `factor` is `momentum` (the return of the last twelve months without the newest one), `reversal` (the newest month's
+-- return, with its sign reversed) or `value` (book value over market value). At each month's last session the region's
 -- stocks that traded on it are ranked into `groups` groups by what was known **at the end of that day**; the next
--- month's return is from that close to the next month's last session's. So a factor never sees what it is to foretell.
+-- month's return is from that close to the next month's last session's. So a factor never uses what it is meant to predict.
 -- Prices are adjusted backward: a stock that was delisted within the month counts with its last close. One thing is
 -- assumed: before the lake's first snapshot of the metadata, `value` takes the share counts of that snapshot.
 -- %% param region = coalesce((SELECT region FROM bars_1d GROUP BY region ORDER BY count(*) DESC LIMIT 1), 'CN')
@@ -72,9 +72,9 @@ SELECT $factor AS factor, count(*) AS months, round(avg(stocks)) AS stocks_a_mon
 FROM coefficients
 HAVING count(*) > 0;
 
--- %% chart bar x=decile y=next_month percent=next_month title="Mean return of the next month, by decile (the last has most of the factor)" empty="No ranked months."
+-- %% chart bar x=decile y=next_month percent=next_month title="Mean return of the next month, by decile (the last has the highest factor)" empty="No ranked months."
 -- ## Deciles
--- A factor that predicts returns makes stairs, not only a first and a last step.
+-- If a factor predicts returns, the bars rise or fall from decile to decile, not only at the first and the last.
 SELECT decile, avg(month_mean) AS next_month
 FROM (SELECT decile, number, avg(next_return) AS month_mean FROM ranked GROUP BY ALL)
 GROUP BY decile

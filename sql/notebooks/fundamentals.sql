@@ -3,7 +3,7 @@
 --
 -- `symbol` chooses the company (by default the one with the greatest market value on the newest day), `as_of` the date whose
 -- knowledge is shown: statements that were announced later, and later versions of older ones, do not exist for it. Amounts are
--- in millions of the statement's currency. Twelve months (ttm) are the report, and the year before less the same months of it.
+-- in millions of the statement's currency. Trailing twelve months (ttm) are the report's months plus the year before, minus the same months of that year.
 -- %% param symbol = (SELECT arg_max(symbol, market_value) FROM daily_valuation WHERE income_period_end IS NOT NULL AND trade_date > (SELECT max(trade_date) FROM bars_1d) - 7)
 -- %% param as_of = (SELECT max(trade_date) FROM bars_1d)
 
@@ -48,8 +48,8 @@ FROM known
 WHERE return_on_equity IS NOT NULL
 ORDER BY month;
 
--- %% chart line x=trade_date y=price_to_earnings height=240 title="Price to earnings of twelve months, by what was known each day" empty="No day is valued: the lake has no share count of the symbol, or it earned nothing."
--- ## What is paid for it
+-- %% chart line x=trade_date y=price_to_earnings height=240 title="Price to earnings (ttm), by what was known each day" empty="No day is valued: the lake has no share count of the symbol, or it earned nothing."
+-- ## Price to earnings
 SELECT trade_date, price_to_earnings
 FROM daily_valuation
 WHERE symbol = $symbol AND trade_date <= CAST($as_of AS DATE) AND price_to_earnings IS NOT NULL
@@ -64,8 +64,8 @@ FROM known
 WHERE income_period_end IS NOT NULL
 ORDER BY period_end DESC;
 
--- %% table rows=16 title="What the company reported of itself" empty="No metrics of the symbol were known by then: the pipeline financials brings them where the service has them."
--- The newest metrics that were known at the end of each month, as the source computes them.
+-- %% table rows=16 title="Metrics that the source computes" empty="No metrics of the symbol were known by then: the pipeline financials brings them where the service has them."
+-- At the end of each month, the newest metrics that were known by then.
 SELECT trade_date, metrics_period_end AS period_end, bps, eps_basic, roe, roa, gross_margin, debt_to_asset_ratio, total_shares
 FROM daily_metrics
 WHERE symbol = $symbol AND trade_date <= CAST($as_of AS DATE) AND metrics_period_end IS NOT NULL

@@ -1,8 +1,8 @@
 -- # Instrument
 -- One instrument: prices and volume, statements, and what they are worth.
 --
--- `symbol` chooses it (by default the one that was traded most on the newest day), `days` how many of its trading days
--- are drawn. Prices are adjusted for splits and dividends so that the newest ones are as traded.
+-- `symbol` chooses it (by default the one that was traded most on the newest day), `days` the number of trading days in
+-- the charts. Prices are adjusted for splits and dividends so that the newest ones are as traded.
 -- %% param symbol = (SELECT arg_max(symbol, amount) FROM bars_1d WHERE trade_date > (SELECT max(trade_date) FROM bars_1d) - 7)
 -- %% param days = 250
 
@@ -36,7 +36,7 @@ FROM (
 ORDER BY trade_date DESC
 LIMIT $days;
 
--- %% chart line x=trade_date y=volatility percent=volatility height=200 title="Volatility of 20 days, a year" empty="Fewer than 20 daily bars of the symbol."
+-- %% chart line x=trade_date y=volatility percent=volatility height=200 title="Volatility over 20 days, annualized" empty="Fewer than 20 daily bars of the symbol."
 SELECT trade_date, volatility
 FROM (
   SELECT trade_date,

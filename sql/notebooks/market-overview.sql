@@ -1,9 +1,9 @@
 -- # Market overview
 -- One region's market on its newest trading day, and the days before.
 --
--- `region` chooses the market: CN, HK or US. Returns are measured from the previous close that the exchange states, so
--- that splits and dividends are no moves. The market's return is the plain mean of its stocks; those that did not trade
--- count nothing.
+-- `region` chooses the market: CN, HK or US. Returns are measured from the exchange's previous close, which is adjusted
+-- for splits and dividends. The market's return is the mean of its stocks' returns; stocks that did not trade do not
+-- count.
 -- %% param region = coalesce((SELECT region FROM bars_1d GROUP BY region ORDER BY count(*) DESC LIMIT 1), 'CN') options=(SELECT unnest(['CN', 'HK', 'US']))
 -- %% param days = 250
 
@@ -46,7 +46,7 @@ ORDER BY trade_date;
 
 -- %% chart line x=trade_date y=above_ma_50 percent=above_ma_50 rule=0.5 height=220 title="Breadth: share of stocks above their mean of 50 days" empty="The lake has fewer than 50 days of the region."
 -- ## Breadth
--- A rise that few stocks carry is another one than a rise of most.
+-- It tells a rise of most stocks from a rise of a few large ones.
 WITH adjusted_closes AS (
   SELECT symbol, trade_date, close,
     avg(close) OVER w AS mean_50,
@@ -93,7 +93,7 @@ ORDER BY day_return DESC;
 
 -- %% chart heatmap x=month y=year color=market_return percent=market_return height=160 title="Month by month" empty="No daily bars of the region."
 -- ## Calendar
--- Months of the mean of the region's stocks, for ten years at most; the first month and the last may be parts.
+-- The mean of the region's stocks by month, for at most ten years; the first month and the last may be incomplete.
 WITH daily AS (
   SELECT trade_date, avg(simple_return) AS mean_return
   FROM returns

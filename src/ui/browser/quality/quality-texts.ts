@@ -6,7 +6,7 @@ const NO_SUBJECT = "-";
 
 const ENGLISH = {
   quality: "Data quality",
-  note: "What the rows say against one another, and what the requests left open. A finding is a question, not yet a fault.",
+  note: "Whether the rows agree with one another, and what the requests left open. A finding is a reason to look, not proof of an error.",
   rule: "rule",
   findings: "findings",
   findingsTitle: "Findings",
