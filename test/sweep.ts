@@ -1,3 +1,5 @@
+import { IS_REPEAT } from "./once.js";
+
 /**
  * The size of a long sweep in a run. `npm test` takes few of its cases, `npm run test:all` more, and
  * `npm run test:soak` all of them; vitest.config.ts says which by TEST_SWEEP.
@@ -14,29 +16,43 @@ export interface Counts {
 }
 
 /** The number of cases for this run. */
-export function cases({ few, more = few, all }: Counts): number {
-  return { few, more, all }[SWEEP];
+export function cases({ few, more = few, all }: Counts, sweep: Sweep = SWEEP): number {
+  return { few, more, all }[sweep];
 }
 
 /**
  * Picks cases of a sweep: the pinned ones, because they reach rare outcomes, and others that change with every
- * commit. The same commit gives the same cases.
+ * commit. The same commit gives the same cases. By `Counts`, the long tests do not pick again what `npm test` has
+ * picked, so they may pick nothing.
  *
  * @param total cases of the whole sweep; they are numbered from 0.
  * @param count cases to pick, including the pinned ones; all if it is not below `total`.
  * @returns distinct numbers below `total`, ascending.
  */
-export function pickCases(total: number, count: number, pinned: readonly number[] = []): number[] {
-  const picked = new Set(count < total ? pinned : Array.from({ length: total }, (_, n) => n));
+export function pickCases(
+  total: number,
+  count: number | Counts,
+  pinned: readonly number[] = [],
+  sweep: Sweep = SWEEP,
+): number[] {
+  if (typeof count === "number") return picked(total, count, pinned);
+  const wanted = picked(total, cases(count, sweep), pinned);
+  if (sweep !== "more" || !IS_REPEAT) return wanted;
+  const done = new Set(picked(total, count.few, pinned));
+  return wanted.filter((n) => !done.has(n));
+}
+
+function picked(total: number, count: number, pinned: readonly number[]): number[] {
+  const found = new Set(count < total ? pinned : Array.from({ length: total }, (_, n) => n));
   const commit = Number.parseInt((process.env.TEST_COMMIT ?? "0").slice(0, 8), 16);
   // A step that has no common divisor with the total visits every number once.
   const step = stepOf(total);
-  for (let n = commit % total; picked.size < Math.min(count, total); n = (n + step) % total) picked.add(n);
-  return [...picked].sort((a, b) => a - b);
+  for (let n = commit % total; found.size < Math.min(count, total); n = (n + step) % total) found.add(n);
+  return [...found].sort((a, b) => a - b);
 }
 
 /** Picks some of a list, in its order, as {@link pickCases} does. */
-export function pickFrom<T>(list: readonly T[], count: number, pinned: readonly number[] = []): T[] {
+export function pickFrom<T>(list: readonly T[], count: number | Counts, pinned: readonly number[] = []): T[] {
   return pickCases(list.length, count, pinned).map((n) => list[n] as T);
 }
 

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { openLake } from "../../src/api/lake/open-lake.js";
 import { Session } from "../../src/db/session/session.js";
 import { Lake, rowCount } from "../../src/lake/lake.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
@@ -30,9 +31,12 @@ export const serve: Benchmark = {
     const lake = new Lake(join(folder.path, "lake"));
     await fill(lake, spec);
     const [days, minutes] = [await lake.snapshot(BARS_1D), await lake.snapshot(BARS_1M)];
-    const start = (kind: "barlake" | "plain"): Promise<Serving> =>
-      startServing(kind, lake.location, API_KEY, NOW);
-    const [plain, barlake] = [await start("plain"), await start("barlake")];
+    const segments = join(folder.path, "segments");
+    await buildSegments(lake, segments);
+    const start = (kind: "barlake" | "plain", place?: string): Promise<Serving> =>
+      startServing(kind, lake.location, API_KEY, NOW, place);
+    const [plain, barlake] = [await start("plain"), await start("barlake", segments)];
+    const unbuilt = await start("barlake");
     const symbols = Array.from({ length: spec.symbols }, (_, s) => `${600_000 + s}.SH`);
     const durationMs = full ? 8000 : 40;
     return {
@@ -46,6 +50,9 @@ export const serve: Benchmark = {
           return [
             ask(plain, asked, baseline, baseline),
             ask(barlake, asked, `barlake: ${one.name}`, baseline),
+            ...(one.readsSegments
+              ? [ask(unbuilt, asked, `barlake without segments: ${one.name}`, baseline)]
+              : []),
           ];
         }),
         ...[plain, barlake].map((serving) => {
@@ -55,12 +62,18 @@ export const serve: Benchmark = {
         }),
       ] as unknown as [Case, ...Case[]],
       async close() {
-        await Promise.all([plain.close(), barlake.close()]);
+        await Promise.all([plain.close(), barlake.close(), unbuilt.close()]);
         folder[Symbol.dispose]();
       },
     };
   },
 };
+
+/** Builds the segments of all bars, as a service does in the background when they are first asked for. */
+async function buildSegments(lake: Lake, folder: string): Promise<void> {
+  await using open = openLake(lake.location, { segments: { folder } });
+  await open.buildSegments(["bars_1d", "bars_1m"]);
+}
 
 async function fill(lake: Lake, spec: MarketSpec): Promise<void> {
   using session = await Session.open({ spillUnder: lake.work.staging });

@@ -5,6 +5,8 @@ import type { LoadRequest } from "./http-load.js";
 export interface Question {
   readonly name: string;
   readonly connections: number;
+  /** Whether most of what is asked for is not cached, so that segments are read. */
+  readonly readsSegments?: true;
   readonly requestOf: (number: number, symbols: readonly string[]) => LoadRequest;
 }
 
@@ -19,6 +21,7 @@ export const QUESTIONS: readonly Question[] = [
   {
     name: "100 symbols x 100 days of the past, never asked for before, 8 clients",
     connections: 8,
+    readsSegments: true,
     requestOf: (number, symbols) => {
       const end = Date.UTC(2024, 5) - number * 3_600_000;
       const window = `start_time=${end - 150 * 86_400_000}&end_time=${end}`;
@@ -28,6 +31,7 @@ export const QUESTIONS: readonly Question[] = [
   {
     name: "1 symbol x 5,520 minutes, 8 clients",
     connections: 8,
+    readsSegments: true,
     requestOf: (number, symbols) => ({
       method: "GET",
       path: `/v1/klines/batch?symbols=${some(number, symbols, 1).join(",")}&period=1m&count=10000&adjust=none`,

@@ -16,15 +16,21 @@ export interface Serving {
   close(): Promise<void>;
 }
 
-/** Starts a service over a lake: barlake's at a time, barlake's as a replay from that time on, or the plain one. */
+/**
+ * Starts a service over a lake: barlake's at a time, barlake's as a replay from that time on, or the plain one.
+ *
+ * @param segments the folder of its segments. @default none are used
+ */
 export async function startServing(
   kind: "barlake" | "replay" | "plain",
   folder: string,
   apiKey: string,
   now: number,
+  segments = "off",
 ): Promise<Serving> {
   const script = fileURLToPath(new URL("serving-process.ts", import.meta.url));
-  const child = fork(script, [kind, folder, apiKey, String(now)]);
+  const env = { ...process.env, BARLAKE_SEGMENTS: segments };
+  const child = fork(script, [kind, folder, apiKey, String(now)], { env });
   const ready = await nextMessage(child);
   if (ready.kind !== "ready") throw new TypeError(`service process answered ${ready.kind}, not ready`);
   return {

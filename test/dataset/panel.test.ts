@@ -6,7 +6,7 @@ import type { Session } from "../../src/db/session/session.js";
 import { openReader } from "../../src/lake/open-reader.js";
 import { once } from "../once.js";
 import { newLake } from "../serve/served-lake.js";
-import { cases, pickFrom } from "../sweep.js";
+import { pickFrom } from "../sweep.js";
 import { DAYS, END, grow, lakeUntil, UNIVERSE } from "./growing-lake.js";
 
 const FROM = DAYS[60] as TradingDate;
@@ -68,7 +68,7 @@ describe("a panel", () => {
   const AT = "CAST(trade_date - DATE '1970-01-01' AS INTEGER) AS at";
   const WINDOW = `region = 'CN' AND trade_date >= '${FROM}' AND shares > 0`;
 
-  test.each(pickFrom(["backward", "none"] as const, cases({ few: 1, more: 2, all: 2 })))(
+  test.each(pickFrom(["backward", "none"] as const, { few: 1, more: 2, all: 2 }))(
     "has the %s prices of SQL, to the bit",
     async (adjustment) => {
       const panel = await open({
@@ -86,7 +86,7 @@ describe("a panel", () => {
     },
   );
 
-  test.each(pickFrom(["none", "backward"] as const, cases({ few: 1, more: 2, all: 2 })))(
+  test.each(pickFrom(["none", "backward"] as const, { few: 1, more: 2, all: 2 }))(
     "is the same, %s, whether SQL adjusts or this process does",
     async (adjustment) => {
       const fields = [
@@ -137,7 +137,7 @@ describe("a panel", () => {
   test.each(
     pickFrom(
       ["forward", "forward_additive", "backward_additive"] as const,
-      cases({ few: 1, more: 3, all: 3 }),
+      { few: 1, more: 3, all: 3 },
     ),
   )("has the %s prices of SQL", async (adjustment) => {
     const { differ, rows, gaps } = await compare(
@@ -149,7 +149,7 @@ describe("a panel", () => {
     expect(gaps).toBeGreaterThan(0);
   });
 
-  test.each(pickFrom(["1w", "1M"] as const, cases({ few: 1, more: 2, all: 2 })))(
+  test.each(pickFrom(["1w", "1M"] as const, { few: 1, more: 2, all: 2 }))(
     "of %s has whole periods, on their last session",
     async (period) => {
       const panel = await open({ period, from: "2025-06-02", fields: ["close", "volume"] });
@@ -179,7 +179,7 @@ describe("a panel", () => {
     },
   );
 
-  test.each(pickFrom(["1m", "30m"] as const, cases({ few: 1, more: 2, all: 2 })))(
+  test.each(pickFrom(["1m", "30m"] as const, { few: 1, more: 2, all: 2 }))(
     "of %s has every end of a bar, and SQL's prices",
     async (period) => {
       const panel = await open({ period, fields: ["open", "close", "volume"] });

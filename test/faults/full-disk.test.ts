@@ -14,7 +14,7 @@ import { simulateMarket } from "../../src/sim/market.js";
 import { runCli, runProcess } from "../cli/run-cli.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { IS_REPEAT, once } from "../once.js";
-import { cases, pickFrom, SWEEP } from "../sweep.js";
+import { pickFrom, SWEEP } from "../sweep.js";
 
 const noLimits = process.platform === "win32";
 
@@ -156,7 +156,7 @@ test.skipIf(noLimits)("run: responses that could not be kept are requested again
       ["daily", ["bars_1d"]],
       ["financials", ["balance_sheet", "cash_flow"]],
     ] as const,
-    cases({ few: 1, more: 2, all: 2 }),
+    { few: 1, more: 2, all: 2 },
   );
   for (const [pipeline, [table]] of pipelines) {
     const command = [

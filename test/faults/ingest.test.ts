@@ -6,7 +6,7 @@ import { BARS_1D } from "../../src/schema/bars.js";
 import { RUNS } from "../../src/schema/runs.js";
 import { queryLake, temporaryLake } from "../lake/temporary-lake.js";
 import { once } from "../once.js";
-import { cases, pickFrom } from "../sweep.js";
+import { pickFrom } from "../sweep.js";
 import { virtualClock } from "./clock/virtual-clock.js";
 import { cutAfter, html, json, type Script, type Seen, startScripted } from "./service/scripted-service.js";
 
@@ -193,7 +193,7 @@ once(
   },
 );
 
-test.each(pickFrom([10_000, 5000], cases({ few: 1, more: 2, all: 2 })))(
+test.each(pickFrom([10_000, 5000], { few: 1, more: 2, all: 2 }))(
   "a service that stops at %i bars is paged back until the window is whole",
   async (cap) => {
     const minutes = Array.from({ length: 12_345 }, (_, i) => Date.parse("2024-01-01T01:31:00Z") + i * 60_000);
@@ -230,7 +230,7 @@ const CUTS = [
   ["of a page", 6, 640],
   ["of a page, with its first minute alone", 7, 843],
 ] as const;
-test.each(pickFrom(CUTS, cases({ few: 2, more: 3, all: 3 }), [2]))(
+test.each(pickFrom(CUTS, { few: 2, more: 3, all: 3 }, [2]))(
   "a cut in the first day %s is seen: nothing of that day is lost",
   async (_, days, cap) => {
     const minutes = DAYS.concat(DAYS.map((day) => day + 7 * DAY))
@@ -257,7 +257,7 @@ const REFUSALS = [
   ["states it", ": at most 30"],
   ["does not state it", ""],
 ] as const;
-test.each(pickFrom(REFUSALS, cases({ few: 1, more: 2, all: 2 })))(
+test.each(pickFrom(REFUSALS, { few: 1, more: 2, all: 2 }))(
   "a service that takes fewer symbols and %s gets smaller requests, in the same run",
   async (_, stated) => {
     const record = { period_end: "2023-09-30", announce_date: null, total_assets: 1 };

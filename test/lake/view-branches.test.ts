@@ -14,7 +14,7 @@ import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { EXCHANGES } from "../../src/schema/reference.js";
 import { virtualClock } from "../faults/clock/virtual-clock.js";
 import { once } from "../once.js";
-import { cases, pickCases } from "../sweep.js";
+import { pickCases } from "../sweep.js";
 import { FINAL, openSession, T0, temporaryLake } from "./temporary-lake.js";
 
 /** The cost of a query. */
@@ -121,7 +121,7 @@ test("of a large file, one symbol's month reads one row group or two", async () 
   const sql = (symbol: string): string => `SELECT sum(close) FROM bars_1m WHERE symbol = '${symbol}'`;
   expect((await costOf(reader, "SELECT sum(close) FROM bars_1m")).rowGroups).toBe(3);
   const found: number[] = [];
-  for (const n of pickCases(60, cases({ few: 6, more: 20, all: 60 }))) {
+  for (const n of pickCases(60, { few: 6, more: 20, all: 60 })) {
     const { rowGroups } = await costOf(reader, sql(`${600_000 + n}.SH`));
     found.push(rowGroups);
   }

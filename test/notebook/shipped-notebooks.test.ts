@@ -9,7 +9,7 @@ import { temporaryFolder, temporaryLake } from "../lake/temporary-lake.js";
 import { once } from "../once.js";
 import { newLake } from "../serve/served-lake.js";
 import { fillSimulated } from "../sql/simulated-lake.js";
-import { cases, pickFrom } from "../sweep.js";
+import { pickFrom } from "../sweep.js";
 import { countOf, hasChromium, openPage } from "./chromium.js";
 import { runText } from "./run-cells.js";
 
@@ -28,7 +28,7 @@ const EMPTY: Readonly<Record<string, readonly string[]>> = {
 
 const shipped = shippedNotebooks();
 /** Those that a browser opens; another browser for each takes longer than its cells. */
-const opened = pickFrom(shipped, cases({ few: 1, more: 2, all: 6 }));
+const opened = pickFrom(shipped, { few: 1, more: 2, all: 6 });
 const textOf = (name: string): string =>
   readFileSync(shipped.find((one) => one.name === name)?.path ?? name, "utf8");
 
@@ -141,7 +141,7 @@ describe("without look-ahead", () => {
     remove();
   });
 
-  test.each(pickFrom(["momentum", "reversal", "value"], cases({ few: 1, more: 3, all: 3 })))(
+  test.each(pickFrom(["momentum", "reversal", "value"], { few: 1, more: 3, all: 3 }))(
     "%s of a month does not change when later data arrive",
     async (factor) => {
       const rankedOn = async (today: string): Promise<unknown[]> => {
@@ -165,7 +165,7 @@ describe("without look-ahead", () => {
   );
 });
 
-test.each(pickFrom(shipped, cases({ few: 2, more: 6, all: 6 })))(
+test.each(pickFrom(shipped, { few: 2, more: 6, all: 6 }))(
   "$name says what is missing from an empty lake, and fails nowhere",
   async ({ name }) => {
     const { session } = await openReader(temporaryLake(), { threads: 1 });

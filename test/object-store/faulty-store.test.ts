@@ -17,7 +17,7 @@ import { openStorePlace, type StorePlace } from "../../src/object-store/store-pl
 import { BARS_1D } from "../../src/schema/bars.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { once } from "../once.js";
-import { cases, pickFrom } from "../sweep.js";
+import { pickFrom } from "../sweep.js";
 import { type Fault, type FaultyStore, type Passing, startFaultyStore } from "./faulty-store.js";
 import { findStore, type StoreServer, startStore } from "./store-server.js";
 
@@ -138,7 +138,7 @@ describe.skipIf(program === undefined)("a store behind a proxy that misbehaves",
     ["a list that is too old", { kind: "old", age: 1 }, ({ query }) => query.has("list-type")],
   ];
   const pinned = [...faults.keys()].filter((n) => /deletion|stops/.test(faults[n]?.[0] ?? ""));
-  test.each(pickFrom(faults, cases({ few: 4, more: 9, all: 9 }), pinned))(
+  test.each(pickFrom(faults, { few: 4, more: 9, all: 9 }, pinned))(
     "each request but its repetition meets it: %s",
     async (_, fault, isMet) => {
       const { faulty, storage, place } = await setUp({

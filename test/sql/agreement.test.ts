@@ -250,7 +250,7 @@ test("a close before days that the calendar does not know makes no ex-event, one
     `SELECT symbol, ex_date::VARCHAR AS day, factor FROM ex_events ORDER BY list_position(['${symbols.join("', '")}'], symbol), day`,
   );
   expect(inView).toEqual(expected);
-  const compared = pickFrom(ADJUSTMENTS, cases({ few: 1, more: 2, all: 5 }));
+  const compared = pickFrom(ADJUSTMENTS, { few: 1, more: 2, all: 5 });
   for (const adjustment of compared) await expectAgreement({ served, reader }, symbols, "1d", adjustment);
 
   // The calendar of the time in between lands: now the bars were not missing, but suspended.
@@ -307,7 +307,7 @@ test("a price that an additive adjustment makes 0 is a price, and one that was l
   ];
   await withWeek(days, async (sources) => {
     const additive = ADJUSTMENTS.indexOf("forward_additive");
-    const compared = pickFrom(ADJUSTMENTS, cases({ few: 1, more: 2, all: 5 }), [additive]);
+    const compared = pickFrom(ADJUSTMENTS, { few: 1, more: 2, all: 5 }, [additive]);
     for (const period of ["1d", "1w"] as const)
       for (const adjustment of compared) await expectAgreement(sources, [SYMBOL], period, adjustment);
     const prices = (call: string): Promise<unknown[]> =>
@@ -328,9 +328,11 @@ test("a price that an additive adjustment makes 0 is a price, and one that was l
 test("a volume, or shares, beyond 64 bits are the largest int64, and fail no query", async () => {
   const days = [{ volume: MAX_INT64 }, { volume: MAX_INT64, lot: 1 }, { volume: 2n ** 32n }, {}, {}];
   await withWeek(days, async (sources) => {
-    for (const period of pickFrom(["1d", "1w", "1Y"] as const, cases({ few: 2, more: 2, all: 3 }), [1]))
-      for (const adjustment of pickFrom(["none", "backward"] as const, cases({ few: 1, more: 2, all: 2 })))
-        await expectAgreement(sources, [SYMBOL], period, adjustment);
+    const kinds = (["1w", "1d", "1Y"] as const).flatMap((period) =>
+      (["none", "backward"] as const).map((adjustment) => ({ period, adjustment })),
+    );
+    for (const { period, adjustment } of pickFrom(kinds, { few: 2, more: 4, all: 6 }, [0]))
+      await expectAgreement(sources, [SYMBOL], period, adjustment);
     const rows = await sources.reader.json(
       "SELECT volume, lot, shares FROM bars_1d ORDER BY trade_date LIMIT 3",
     );

@@ -4,7 +4,7 @@ import { openReader } from "../../src/lake/open-reader.js";
 import { BALANCE_SHEET, CASH_FLOW, INCOME } from "../../src/schema/statements.js";
 import { once } from "../once.js";
 import { landFinancials, newLake } from "../serve/served-lake.js";
-import { cases, pickFrom } from "../sweep.js";
+import { pickFrom } from "../sweep.js";
 import { fillSimulated } from "./simulated-lake.js";
 
 interface Version {
@@ -54,7 +54,7 @@ describe("statements of a simulated market", () => {
   const versions = { balance_sheet: [] as Version[], cash_flow: [] as Version[], income: [] as Version[] };
   const dates = ["2023-04-30", "2024-02-10", "2024-09-02", "2025-06-30", "2026-03-31"];
   /** Other dates with another commit. */
-  const some = pickFrom(dates, cases({ few: 2, more: 5, all: 5 }));
+  const some = pickFrom(dates, { few: 2, more: 5, all: 5 });
 
   beforeAll(async () => {
     await fillSimulated(lake.location, { symbols: 24, days: 600, end: "2026-03-31", minuteDays: 0 });

@@ -1,28 +1,26 @@
 import { join } from "node:path";
 import { Option } from "commander";
-import { subHours } from "date-fns/subHours";
 import { ServiceClient } from "../../client/service-client.js";
 import { systemClock } from "../../client/system-clock.js";
 import { BarlakeError } from "../../core/errors.js";
 import { compareLakes } from "../../jobs/maintenance/compare-lakes.js";
 import { definePipeline, type Pipeline } from "../../jobs/pipeline/definition.js";
-import { newRunId, type RunOptions, type RunReport, runPipeline } from "../../jobs/run/run-pipeline.js";
+import { type RunOptions, type RunReport, runPipeline } from "../../jobs/run/run-pipeline.js";
 import { byteCount, type Lake, rowCount } from "../../lake/lake.js";
 import { openReader } from "../../lake/open-reader.js";
 import { REGIONS } from "../../market/regions.js";
-import { localDate } from "../../market/zone.js";
 import type { Environment } from "../../object-store/access/profile-files.js";
 import { isObjectUrl } from "../../object-store/object-address.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { startService } from "../../serve/http/service.js";
 import { plainKeys } from "../../serve/keys/key-ring.js";
-import { type FillProgress, fillLake } from "../../sim/fill-lake.js";
-import { simulateMarket } from "../../sim/market.js";
 import { type Candle, candleChart } from "../charts/candles.js";
 import type { Cli } from "../cli.js";
 import { emptyDemoLakes } from "../demo/demo-lakes.js";
+import { fillDemo, MARKET, SYMBOLS } from "../demo/demo-market.js";
 import { startDemoStore } from "../demo/demo-store.js";
 import { EXIT } from "../exit-codes.js";
+import { wholeNumber } from "../options/number-option.js";
 import { progressView, showRun } from "../text/progress.js";
 import { count, duration, paint, size, table } from "../text/text.js";
 
@@ -30,8 +28,11 @@ const KEY = "demo-key";
 /** The demo's folder if no option names another. */
 const FOLDER = "data/demo";
 
-/** The market of the demo: large enough to show rates, small enough to finish within seconds. */
-const MARKET = { seed: 7, symbols: 240, days: 500, minuteDays: 20 } as const;
+interface DemoOptions {
+  readonly lake: string;
+  readonly store?: true;
+  readonly symbols: number;
+}
 
 const PIPELINES = [
   definePipeline({ name: "reference", kind: "reference" }),
@@ -55,6 +56,11 @@ export function addDemo(cli: Cli): void {
         `on an object store: starts a versitygw or MinIO of this machine, with its files in ${FOLDER}/store, and stops it at the end`,
       ).conflicts("lake"),
     )
+    .addOption(
+      new Option("--symbols <n>", "instruments of the simulated market")
+        .argParser(wholeNumber)
+        .default(SYMBOLS),
+    )
     .addHelpText(
       "after",
       `
@@ -68,25 +74,25 @@ Examples:
   barlake demo --store
   barlake demo --lake s3://bucket/demo`,
     )
-    .action(({ lake, store }: { lake: string; store?: true }) =>
-      cli.action(() => (store ? demoOnOwnStore(cli) : demo(cli, lake))),
+    .action(({ lake, store, symbols }: DemoOptions) =>
+      cli.action(() => (store ? demoOnOwnStore(cli, symbols) : demo(cli, lake, symbols))),
     );
 }
 
-async function demo(cli: Cli, location: string): Promise<number> {
-  const at = await demoIn(location, process.env, cli.signal);
+async function demo({ signal }: Cli, location: string, symbols: number): Promise<number> {
+  const at = await demoIn(location, { environment: process.env, symbols, signal });
   if (at === undefined) return EXIT.interrupted;
   printNext(at);
   return EXIT.done;
 }
 
 /** The demo on a store that it starts, and stops in any case. */
-async function demoOnOwnStore(cli: Cli): Promise<number> {
+async function demoOnOwnStore({ signal }: Cli, symbols: number): Promise<number> {
   const store = await startDemoStore(FOLDER, process.env);
   let at: string | undefined;
   try {
     say("0", store.description);
-    at = await demoIn(store.location, store.environment, cli.signal);
+    at = await demoIn(store.location, { environment: store.environment, symbols, signal });
   } finally {
     await store.stop();
   }
@@ -101,18 +107,21 @@ ${store.restart.map((line) => `  ${line}\n`).join("")}`);
 /** Runs the demo. @returns where the second lake is, as commands take it; undefined where it was interrupted. */
 async function demoIn(
   location: string,
-  environment: Environment,
-  signal: AbortSignal,
+  {
+    environment,
+    symbols: instruments,
+    signal,
+  }: { readonly environment: Environment; readonly symbols: number; readonly signal: AbortSignal },
 ): Promise<string | undefined> {
   const startedAt = performance.now();
   const { market, lake } = await emptyDemoLakes(location, environment);
 
   say(
     "1",
-    `a simulated market fills a lake: ${MARKET.symbols} instruments, ${MARKET.days} days, ${MARKET.minuteDays} of them by the minute`,
+    `a simulated market fills a lake: ${instruments} instruments, ${MARKET.days} days, ${MARKET.minuteDays} of them by the minute`,
   );
   const filling = performance.now();
-  const { bars, symbols } = await fill(market, signal);
+  const { bars, symbols } = await fillDemo(market, instruments, signal);
   if (signal.aborted) return undefined;
   say("", `${count(bars)} bars in ${duration(performance.now() - filling)}`);
 
@@ -143,26 +152,6 @@ Try next:
   npx barlake dataset build cn-daily --lake ${at} --format qlib
   npx barlake serve --lake ${at}
 `);
-}
-
-/** Fills the lake; returns the symbols of all instruments ever listed, since services do not list delisted ones. */
-async function fill(lake: Lake, signal: AbortSignal): Promise<{ bars: number; symbols: string[] }> {
-  const now = systemClock.now();
-  const end = localDate(subHours(now, 24).getTime(), "UTC");
-  const { minuteDays, ...spec } = MARKET;
-  const market = simulateMarket({ ...spec, end });
-  const view = progressView("sim", "text");
-  let bars = 0;
-  const onStep = ({ done, steps, bars: landed, doing }: FillProgress): void => {
-    bars = landed;
-    view.update({ done, total: steps, unit: "steps", rows: landed, doing });
-  };
-  try {
-    await fillLake(lake, market, { minuteDays, runId: newRunId(now), now, signal, onStep });
-  } finally {
-    view.stop();
-  }
-  return { bars, symbols: market.instruments.map((instrument) => instrument.symbol) };
 }
 
 async function ingest(

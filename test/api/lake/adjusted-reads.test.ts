@@ -162,7 +162,7 @@ test("days and minutes of a simulated market are adjusted from segments, also as
   const symbols = found.rows().map(({ symbol }) => symbol);
   expect(symbols.length).toBeGreaterThan(3);
   const asOf = lake.clock.now() - 1;
-  for (const adjust of pickFrom(ADJUSTMENTS, cases({ few: 2, more: 2, all: 5 })))
+  for (const adjust of pickFrom(ADJUSTMENTS, { few: 2, more: 3, all: 5 }))
     for (const [table, options] of [
       ["bars_1d", { symbols, adjust }],
       [
@@ -190,7 +190,7 @@ describe.skipIf(!isPresent)("real data", () => {
     expect(symbols.length).toBeGreaterThan(10);
     const { segments, macro } = await readBothWays(
       lake,
-      pickFrom(ADJUSTMENTS, cases({ few: 1, more: 2, all: 5 })).map(
+      pickFrom(ADJUSTMENTS, { few: 1, more: 2, all: 5 }).map(
         (adjust) => ["bars_1d", { symbols, adjust }] as const,
       ),
     );

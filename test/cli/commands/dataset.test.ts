@@ -6,7 +6,7 @@ import { DAYS, grow, lakeUntil } from "../../dataset/growing-lake.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 import { once } from "../../once.js";
 import { newLake } from "../../serve/served-lake.js";
-import { cases, pickFrom } from "../../sweep.js";
+import { pickFrom } from "../../sweep.js";
 import { runCli, runProcess } from "../run-cli.js";
 
 describe("barlake dataset", () => {
@@ -128,7 +128,7 @@ describe("barlake dataset", () => {
     ["HK", "XHKG"],
     ["US", "XNYS"],
   ] as const;
-  test.each(pickFrom(calendars, cases({ few: 1, more: 3, all: 3 })))(
+  test.each(pickFrom(calendars, { few: 1, more: 3, all: 3 }))(
     "says by which sessions zipline reads the days of %s: %s",
     async (region, calendar) => {
       const place = temporaryFolder();
@@ -146,18 +146,19 @@ describe("barlake dataset", () => {
     },
   );
 
-  test.each(
-    pickFrom(["qlib", "long-arrow", "wide-parquet", "symbol-csv"], cases({ few: 1, more: 2, all: 4 })),
-  )("a disk that takes no more leaves nothing behind: %s", async (format) => {
-    const place = temporaryFolder();
-    const out = ["--lake", lake.location, "--output", join(place, "out")];
-    const command = ["dataset", "build", "cn-daily", "--format", format, ...out];
-    const { code, stderr } = await runProcess(command, { fileLimitKib: 1 });
-    expect(code).toBe(1);
-    expect(stderr).toMatch(
-      /error: [\s\S]*File too large[\s\S]*\nhint: {2}a limit on the size of a file was reached/,
-    );
-    expect(readdirSync(place)).toEqual([]);
-    expect((await runCli(command)).code).toBe(0);
-  });
+  test.each(pickFrom(["qlib", "long-arrow", "wide-parquet", "symbol-csv"], { few: 1, more: 2, all: 4 }))(
+    "a disk that takes no more leaves nothing behind: %s",
+    async (format) => {
+      const place = temporaryFolder();
+      const out = ["--lake", lake.location, "--output", join(place, "out")];
+      const command = ["dataset", "build", "cn-daily", "--format", format, ...out];
+      const { code, stderr } = await runProcess(command, { fileLimitKib: 1 });
+      expect(code).toBe(1);
+      expect(stderr).toMatch(
+        /error: [\s\S]*File too large[\s\S]*\nhint: {2}a limit on the size of a file was reached/,
+      );
+      expect(readdirSync(place)).toEqual([]);
+      expect((await runCli(command)).code).toBe(0);
+    },
+  );
 });

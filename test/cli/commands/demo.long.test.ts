@@ -17,7 +17,10 @@ test.runIf(SWEEP === "all")("the demo in a folder finds both lakes equal", async
 describe.each(pickFrom(DEMO_STORES, cases({ few: 1, more: 1, all: 2 })))("the demo on %s", (name) => {
   test("finds both lakes equal, stops its store, and prints lines that start it again", async () => {
     const cwd = temporaryFolder();
-    const { code, stdout } = await runProcess(["demo", "--store"], { cwd, env: demoEnvironment(name) });
+    const { code, stdout } = await runProcess(["demo", "--store", "--symbols", "60"], {
+      cwd,
+      env: demoEnvironment(name),
+    });
     expect(code).toBe(0);
     expect(stdout).toMatch(/equal: [\d,]+ rows in \d+ tables/);
     expect(await isThere(storeUrlIn(stdout) as string)).toBe(false);

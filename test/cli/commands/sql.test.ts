@@ -13,7 +13,7 @@ import { tableFromIPC } from "@uwdata/flechette";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 import { once } from "../../once.js";
-import { cases, pickFrom } from "../../sweep.js";
+import { pickFrom } from "../../sweep.js";
 import { MAIN, runCli } from "../run-cli.js";
 import { hasTerminal, runInTerminal } from "../shell/terminal.js";
 import { smallLake } from "../small-lake.js";
@@ -142,11 +142,7 @@ describe("a result", () => {
 
   test("that fails midway does not look whole on standard output", async () => {
     const lake = ["--lake", await place().lake];
-    for (const format of pickFrom(
-      ["arrow", "csv", "json", "markdown"],
-      cases({ few: 1, more: 4, all: 4 }),
-      [0],
-    )) {
+    for (const format of pickFrom(["arrow", "csv", "json", "markdown"], { few: 1, more: 4, all: 4 }, [0])) {
       const child = spawn(process.execPath, [MAIN, "sql", FAILS_LATE, "--format", format, ...lake]);
       const [pieces, errors]: [Buffer[], Buffer[]] = [[], []];
       child.stdout.on("data", (piece: Buffer) => pieces.push(piece));
@@ -162,10 +158,11 @@ describe("a result", () => {
 
   test("replaces a file only when it is whole", async () => {
     const { folder, sql } = place();
-    for (const format of pickFrom(
-      ["csv", "json", "parquet", "arrow", "markdown"],
-      cases({ few: 2, more: 5, all: 5 }),
-    )) {
+    for (const format of pickFrom(["csv", "json", "parquet", "arrow", "markdown"], {
+      few: 2,
+      more: 5,
+      all: 5,
+    })) {
       const file = join(folder, `old.${format}`);
       writeFileSync(file, "precious");
       const { code, stderr } = await sql(FAILS_LATE, "--format", format, "-o", file);

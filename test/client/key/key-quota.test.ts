@@ -5,7 +5,7 @@ import type { Clock } from "../../../src/core/time.js";
 import { eventClock } from "../../faults/clock/event-clock.js";
 import { once } from "../../once.js";
 import { SEED } from "../../setup.js";
-import { cases, pickFrom } from "../../sweep.js";
+import { pickFrom } from "../../sweep.js";
 import {
   type Counter,
   fixedWindow,
@@ -90,7 +90,7 @@ function partUsed({ passed }: Outcome, minutes: number): number {
   return passed.length / (LIMIT * minutes);
 }
 
-describe.each(pickFrom(SERVICES, cases({ few: 2, more: 4, all: 4 })))(
+describe.each(pickFrom(SERVICES, { few: 2, more: 4, all: 4 }))(
   "a service that counts by %s",
   (_, counter) => {
     test.each([

@@ -20,7 +20,7 @@ import { klinesFromIpc, klinesToIpc } from "../../../src/arrow/kline-ipc.js";
 import type { TradingDate } from "../../../src/core/time.js";
 import { simulateMarket } from "../../../src/sim/market.js";
 import { DOUBLE_COLUMNS, type KlineColumns, OPTIONAL_COLUMNS } from "../../../src/wire/kline-columns.js";
-import { cases, pickFrom } from "../../sweep.js";
+import { pickFrom } from "../../sweep.js";
 import { anyBars, columnsOf } from "../../wire/any-kline-columns.js";
 import { type ColumnLists, listsOf } from "../column-lists.js";
 
@@ -137,10 +137,7 @@ describe("we read what flechette wrote:", () => {
   });
 
   test.each(
-    pickFrom(
-      ["SECOND", "MILLISECOND", "MICROSECOND", "NANOSECOND"] as const,
-      cases({ few: 1, more: 4, all: 4 }),
-    ),
+    pickFrom(["SECOND", "MILLISECOND", "MICROSECOND", "NANOSECOND"] as const, { few: 1, more: 4, all: 4 }),
   )("a simulated market, with timestamps by the %s", (unit) => {
     const layout: Layout = {
       symbol: dictionary(utf8(), int16()),

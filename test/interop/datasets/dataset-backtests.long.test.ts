@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { marketLake } from "../../dataset/market-lake.js";
 import { pythonHas, runPython } from "../python.js";
+import { isDrawn } from "./drawn-engines.js";
 
 const FROM = "2025-06-02";
 const SYMBOLS = ["000659.SZ", "300234.SZ", "600217.SH", "600339.SH"];
@@ -96,7 +97,7 @@ describe("a moving-average cross", () => {
       expect(Object.values(outcomes).every(([orders]) => orders > 5)).toBe(true);
   });
 
-  test.skipIf(!pythonHas("vectorbt", "pyarrow"))(
+  test.runIf(isDrawn("vectorbt") && pythonHas("vectorbt", "pyarrow"))(
     "in vectorbt on wide closes is worth what it is by hand",
     async () => {
       const folder = await its.build({
@@ -111,7 +112,7 @@ describe("a moving-average cross", () => {
     },
   );
 
-  test.skipIf(!pythonHas("backtrader", "pandas"))(
+  test.runIf(isDrawn("backtrader") && pythonHas("backtrader", "pandas"))(
     "in backtrader on its CSV is worth what it is by hand",
     async () => {
       const folder = await its.build({

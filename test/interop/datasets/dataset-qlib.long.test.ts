@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { qlibInstrument } from "../../../src/dataset/formats/qlib-names.js";
 import { marketLake } from "../../dataset/market-lake.js";
 import { pythonHas, runPython } from "../python.js";
+import { isDrawn } from "./drawn-engines.js";
 
 const FROM = "2025-06-02";
 const UNIVERSE = "SIM_CN_50";
@@ -31,7 +32,7 @@ interface Answer {
 
 const float = (value: unknown): number | null => (value === null ? null : Math.fround(Number(value)));
 
-describe.skipIf(!pythonHas("qlib.workflow"))("qlib reads", () => {
+describe.runIf(isDrawn("qlib") && pythonHas("qlib.workflow"))("qlib reads", () => {
   const its = marketLake();
   let found: Answer;
   beforeAll(async () => {

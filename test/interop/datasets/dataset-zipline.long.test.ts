@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { marketLake } from "../../dataset/market-lake.js";
 import { interpreterHas, runScript, ZIPLINE_PYTHON } from "../python.js";
+import { isDrawn } from "./drawn-engines.js";
 
 const FROM = "2025-06-02";
 /** One that is suspended, lacks days, ends, begins, splits; and a fund. */
@@ -59,7 +60,7 @@ describe("a csvdir dataset", () => {
     expect(suspended).toBeGreaterThan(10);
   });
 
-  test.skipIf(!interpreterHas(ZIPLINE_PYTHON, "zipline"))(
+  test.runIf(isDrawn("zipline") && interpreterHas(ZIPLINE_PYTHON, "zipline"))(
     "is ingested by zipline: bars, spans and splits as SQL has them",
     async () => {
       const found = runScript(

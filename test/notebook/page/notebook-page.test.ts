@@ -9,7 +9,7 @@ import { notebookPage } from "../../../src/notebook/page/notebook-page.js";
 import type { PackedChart } from "../../../src/notebook/page/pack-charts.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 import { once } from "../../once.js";
-import { cases, pickFrom } from "../../sweep.js";
+import { pickFrom } from "../../sweep.js";
 import { openBrowser, openPage } from "../../ui/open-browser.js";
 import { countOf, hasChromium, type SeenPage } from "../chromium.js";
 import { emptySession, runText } from "../run-cells.js";
@@ -276,7 +276,7 @@ describe.skipIf(!hasChromium())("in a browser", () => {
     expect([await drawn.isVisible(), await printed.count()]).toEqual([true, 0]);
   });
 
-  test.each(pickFrom(HOSTILE, cases({ few: 1, more: 3, all: 7 })))("%j does no harm", async (value) => {
+  test.each(pickFrom(HOSTILE, { few: 1, more: 3, all: 7 }))("%j does no harm", async (value) => {
     const { dom, console } = await look(await hostile(value));
     expect(console).toEqual([]);
     expect(countOf(dom, "<img")).toBe(0);

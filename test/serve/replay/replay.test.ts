@@ -14,7 +14,7 @@ import { replayRange } from "../../../src/serve/replay/replay-range.js";
 import { ARROW_STREAM } from "../../../src/wire/media-type.js";
 import { fixtureLake } from "../../lake/fixture-lake.js";
 import { once } from "../../once.js";
-import { cases, pickCases } from "../../sweep.js";
+import { pickCases, pickFrom } from "../../sweep.js";
 import {
   KEY,
   type LandedBar,
@@ -235,12 +235,14 @@ async function replayed(
 }
 
 /** In the middle of a day; after that its first minute, the last one of a day that is not final, and the last of all. */
-const rareInstants = ["2026-11-02T11:30", "2026-10-29T09:31", "2026-11-02T16:59", "2026-11-03T15:00"]
-  .slice(0, cases({ few: 1, more: 4, all: 4 }))
-  .map(at);
+const rareInstants = pickFrom(
+  ["2026-11-02T11:30", "2026-10-29T09:31", "2026-11-02T16:59", "2026-11-03T15:00"],
+  { few: 1, more: 4, all: 4 },
+  [0],
+).map(at);
 /** Whole minutes of six days, from the first one on. */
 const MINUTES = 6 * 1440;
-const drawn = pickCases(MINUTES, cases({ few: 0, more: 1, all: 200 })).map(
+const drawn = pickCases(MINUTES, { few: 0, more: 1, all: 200 }).map(
   (minute) => at("2026-10-29T00:00") + minute * MINUTE,
 );
 
@@ -268,7 +270,7 @@ test("every endpoint shows in each form what a lake that ends there shows", asyn
 });
 
 /** Instants of the days with bars, most of them within their sessions, each asked for less than everything. */
-const instants = pickCases(MINUTES, cases({ few: 2, more: 16, all: 2000 }));
+const instants = pickCases(MINUTES, { few: 2, more: 16, all: 2000 });
 const NEWEST = [
   `/v1/klines/batch?symbols=${ALL}&period=1m&count=2`,
   `/v1/klines/batch?symbols=${ALL}&period=60m&count=1`,

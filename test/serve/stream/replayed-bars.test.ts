@@ -9,7 +9,7 @@ import { ReplayClock } from "../../../src/serve/replay/replay-clock.js";
 import { lakeReads } from "../../../src/serve/stream/read-lake.js";
 import { ReplayedBars } from "../../../src/serve/stream/replayed-bars.js";
 import { once } from "../../once.js";
-import { cases, pickFrom } from "../../sweep.js";
+import { pickFrom } from "../../sweep.js";
 import { KEY, landRows, newLake, serveForTest } from "../served-lake.js";
 import { handClock } from "./hand-clock.js";
 import { ALL_DAY, at, fillDays, minutesOf, SYMBOLS } from "./lake-of-days.js";
@@ -63,7 +63,7 @@ test("bars that are brought forward minute by minute are those of a request", as
     ])
       for (const minute of [-1, 0, 1]) instants.add(at(`${date}T${time.slice(0, 5)}`) + minute * MINUTE_MS);
   const sorted = [...instants].filter((one) => one >= at("2026-10-29T09:25")).sort((a, b) => a - b);
-  for (const time of pickFrom(sorted, cases({ few: 40, all: sorted.length }))) {
+  for (const time of pickFrom(sorted, { few: 40, all: sorted.length })) {
     setTime(time);
     const found = await kept(SYMBOLS);
     expect(found, new Date(time).toISOString()).toEqual(await read(SYMBOLS));

@@ -9,7 +9,7 @@ import { lakeReads } from "../../../src/serve/stream/read-lake.js";
 import { ReplayedBars } from "../../../src/serve/stream/replayed-bars.js";
 import { RequestedQuotes } from "../../../src/serve/stream/requested-quotes.js";
 import { once } from "../../once.js";
-import { cases, pickCases } from "../../sweep.js";
+import { pickCases } from "../../sweep.js";
 import { newLake, serveForTest } from "../served-lake.js";
 import { handClock } from "./hand-clock.js";
 import { at, fillDays, SYMBOLS } from "./lake-of-days.js";
@@ -34,7 +34,7 @@ test("requests at any time, at the same time too, get what the lake says", async
     readLake((view) => quoteTexts(view, symbols, read), { asOf: asOf(time) });
   const minutes = Math.floor((RANGE.end - RANGE.start) / MINUTE_MS);
   let found = 0;
-  for (const pick of pickCases(minutes, cases({ few: 6, all: 400 }))) {
+  for (const pick of pickCases(minutes, { few: 6, all: 400 })) {
     // Forward within a day, and back to another one.
     const first = RANGE.start + ((pick * 7919) % minutes) * MINUTE_MS;
     for (const step of [0, 1, 2, 30]) {

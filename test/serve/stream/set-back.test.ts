@@ -13,7 +13,7 @@ import { QuoteStream } from "../../../src/serve/stream/quote-stream.js";
 import { lakeReads } from "../../../src/serve/stream/read-lake.js";
 import { streamOptions } from "../../../src/serve/stream/stream-options.js";
 import { once } from "../../once.js";
-import { cases, pickCases } from "../../sweep.js";
+import { pickCases } from "../../sweep.js";
 import { KEY, landRows, newLake } from "../served-lake.js";
 import { handClock } from "./hand-clock.js";
 import { HeldSocket, openHeld } from "./held-socket.js";
@@ -152,7 +152,7 @@ once("a replay that is set back between two blocks of quotes takes the first blo
 
 test("any order of times, subscriptions and slow clients shows nothing later than its now, and ends with the quotes of its now", async () => {
   let quotes = 0;
-  for (const seed of pickCases(1000, cases({ few: 6, all: 1000 }))) {
+  for (const seed of pickCases(1000, { few: 6, all: 1000 })) {
     const draw = numbersOf(seed);
     const { replay, clock, look, open, late, faults, current } = replayed(at("09:33"));
     const clients = [await open(), await open(), await open()];

@@ -13,7 +13,7 @@ import { queryBars } from "../../../src/ui/instrument/bars-query.js";
 import { SegmentBars } from "../../../src/ui/instrument/segment-bars.js";
 import { LakeStates } from "../../../src/ui/session/lake-states.js";
 import { land, openSession, type TestBar, temporaryLake } from "../../lake/temporary-lake.js";
-import { cases, pickFrom } from "../../sweep.js";
+import { pickFrom } from "../../sweep.js";
 
 const folder = mkdtempSync(join(tmpdir(), "barlake-segments-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -67,7 +67,7 @@ test("bars from segments are those of `adjusted`, in every period and adjustment
   }
   const reader = await openReader(lake, { threads: 1 });
   await using segments = new SegmentBars(lake, place, () => readCalendars(reader.session));
-  const adjustments = pickFrom(ADJUSTMENTS, cases({ few: 2, more: 3, all: 5 }));
+  const adjustments = pickFrom(ADJUSTMENTS, { few: 2, more: 3, all: 5 });
   const found: string[] = [];
   for (const symbol of ["600519.SH", "00700.HK", "000001.SZ"])
     for (const period of PERIODS)

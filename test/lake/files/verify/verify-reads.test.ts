@@ -12,7 +12,7 @@ import { queryArrow } from "../../../../src/lake/query-arrow.js";
 import { BARS_1D } from "../../../../src/schema/bars.js";
 import { runCli } from "../../../cli/run-cli.js";
 import { once } from "../../../once.js";
-import { cases, pickFrom } from "../../../sweep.js";
+import { pickFrom } from "../../../sweep.js";
 import { land, openSession, temporaryLake } from "../../temporary-lake.js";
 
 /** A lake with daily bars of 2023 and 2024; the file of 2024 has a changed byte that does not change its rows. */
@@ -108,7 +108,7 @@ test("what a statement stored of a damaged file is rolled back", async () => {
   };
   for (const [n, [name, way]] of Object.entries(ways).entries()) {
     // Each way runs some of the statements, and each statement is run in some of the ways.
-    for (const sql of pickFrom(statements, cases({ few: 3, more: 13, all: 13 }), [n, n + 6])) {
+    for (const sql of pickFrom(statements, { few: 3, more: 13, all: 13 }, [n, n + 6])) {
       const read = `${name}: ${sql}`;
       await expect(way(sql).then(take), read).rejects.toThrow(DAMAGED);
       await expect(reader.json("FROM found"), read).rejects.toThrow("found does not exist");

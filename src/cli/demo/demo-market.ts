@@ -1,0 +1,37 @@
+import { subHours } from "date-fns/subHours";
+import { systemClock } from "../../client/system-clock.js";
+import { newRunId } from "../../jobs/run/run-pipeline.js";
+import type { Lake } from "../../lake/lake.js";
+import { localDate } from "../../market/zone.js";
+import { type FillProgress, fillLake } from "../../sim/fill-lake.js";
+import { simulateMarket } from "../../sim/market.js";
+import { progressView } from "../text/progress.js";
+
+/** The market of the demo: large enough to show rates, small enough to finish within seconds. */
+export const MARKET = { seed: 7, days: 500, minuteDays: 20 } as const;
+/** Instruments of the market, if no option gives another number. */
+export const SYMBOLS = 240;
+
+/** Fills the lake; returns the symbols of all instruments ever listed, since services do not list delisted ones. */
+export async function fillDemo(
+  lake: Lake,
+  instruments: number,
+  signal: AbortSignal,
+): Promise<{ bars: number; symbols: string[] }> {
+  const now = systemClock.now();
+  const end = localDate(subHours(now, 24).getTime(), "UTC");
+  const { minuteDays, ...spec } = MARKET;
+  const market = simulateMarket({ ...spec, symbols: instruments, end });
+  const view = progressView("sim", "text");
+  let bars = 0;
+  const onStep = ({ done, steps, bars: landed, doing }: FillProgress): void => {
+    bars = landed;
+    view.update({ done, total: steps, unit: "steps", rows: landed, doing });
+  };
+  try {
+    await fillLake(lake, market, { minuteDays, runId: newRunId(now), now, signal, onStep });
+  } finally {
+    view.stop();
+  }
+  return { bars, symbols: market.instruments.map((instrument) => instrument.symbol) };
+}
