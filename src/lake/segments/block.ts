@@ -109,26 +109,25 @@ export function columnOffsets(block: Uint8Array, rows: number): readonly number[
   return [...offsets, at];
 }
 
-/** A column of a result, into which the values of blocks are copied. A class because it owns growing bits. */
+/**
+ * A column of a result, into which the values of blocks are copied. It has no memory until a block has a value of it. A
+ * class because it owns growing memory.
+ */
 export class TargetColumn {
-  readonly #words: BigInt64Array | Int32Array;
-  readonly #bytes: Uint8Array;
-  readonly #rows: number;
+  #words: BigInt64Array | Int32Array = new Int32Array(0);
+  #bytes = new Uint8Array(0);
+  readonly #expected: number;
   /** The index of the column in {@link BLOCK_COLUMNS}. */
   readonly index: number;
   readonly #width: number;
   /** One bit for each row, 1 where the row has a value; undefined where all rows have one. */
   validity: Uint8Array | undefined;
 
-  /** @param rows most rows of the result. */
-  constructor(index: number, rows: number) {
+  /** @param expected about how many rows the result has. */
+  constructor(index: number, expected: number) {
     this.index = index;
     this.#width = (BLOCK_COLUMNS[index] as BlockColumn).width;
-    this.#rows = rows;
-    // The memory is not cleared, because blocks overwrite all rows of the result. It does not come from Buffer's pool.
-    const { buffer } = Buffer.allocUnsafeSlow(rows * this.#width);
-    this.#words = this.#width === 8 ? new BigInt64Array(buffer) : new Int32Array(buffer);
-    this.#bytes = new Uint8Array(buffer);
+    this.#expected = expected;
   }
 
   /** The memory of the values. */
@@ -151,6 +150,10 @@ export class TargetColumn {
   ): void {
     const width = this.#width;
     const code = block[this.index];
+    const hasNoValue = this.#bytes.length === 0;
+    if (count === 0 || (hasNoValue && code === CODE.allNull)) return;
+    this.#reserve(at + count);
+    if (hasNoValue) this.#clear(0, at);
     if (code === CODE.allNull) this.#clear(at, count);
     else if (code === CODE.constant) {
       this.#bytes.set(block.subarray(offset, offset + width), at * width);
@@ -163,13 +166,39 @@ export class TargetColumn {
     copyBits(bits, from, count, this.#bits(), at);
   }
 
+  /** Call it after the last block. @param rows of the result. */
+  end(rows: number): void {
+    if (this.#bytes.length > 0 || rows === 0) return;
+    this.#reserve(rows);
+    this.#clear(0, rows);
+  }
+
+  /** Makes space for a number of rows. New memory is not cleared, because blocks write all rows of the result. */
+  #reserve(rows: number): void {
+    const capacity = this.#bytes.length / this.#width;
+    if (rows <= capacity) return;
+    const grown = Math.max(rows, capacity === 0 ? this.#expected : 2 * capacity);
+    // It does not come from Buffer's pool.
+    const { buffer } = Buffer.allocUnsafeSlow(grown * this.#width);
+    const bytes = new Uint8Array(buffer);
+    bytes.set(this.#bytes);
+    this.#bytes = bytes;
+    this.#words = this.#width === 8 ? new BigInt64Array(buffer) : new Int32Array(buffer);
+    if (this.validity === undefined) return;
+    const { validity } = this;
+    this.validity = undefined;
+    this.#bits().set(validity);
+  }
+
   #clear(at: number, count: number): void {
+    if (count === 0) return;
     this.#words.fill((this.#width === 8 ? 0n : 0) as never, at, at + count);
     copyBits(new Uint8Array(Math.ceil(count / 8)), 0, count, this.#bits(), at);
   }
 
   #bits(): Uint8Array {
-    this.validity ??= new Uint8Array(Math.ceil(this.#rows / 64) * 8).fill(0xff);
+    const rows = this.#bytes.length / this.#width;
+    this.validity ??= new Uint8Array(Math.ceil(rows / 64) * 8).fill(0xff);
     return this.validity;
   }
 }

@@ -157,6 +157,19 @@ function rowsOf(parts: readonly Part[]): number {
   return parts.reduce((sum, { segment, entry }) => sum + (segment.index.rows[entry] as number), 0);
 }
 
+/** About how many rows are in the ranges of a demand: as if the rows of a block were spread evenly over its time. */
+function expectedRows(parts: readonly Part[], by: "day" | "time"): number {
+  let rows = 0;
+  for (const part of parts) {
+    const total = part.segment.index.rows[part.entry] as number;
+    const [first, last] = endsOf(part, by);
+    const { from, to } = part.range;
+    const share = (Math.min(last, to) - Math.max(first, from)) / Math.max(1, last - first);
+    rows += Math.min(total, Math.ceil(total * share) + 4);
+  }
+  return rows;
+}
+
 /**
  * Whether the blocks of each symbol do not overlap in time. Where files that landed late overlap others, DuckDB must
  * sort the rows.
@@ -184,10 +197,10 @@ class DamagedPart extends Error {
 }
 
 async function readParts(parts: readonly Part[], demand: BarsDemand): Promise<Bars> {
-  const most = rowsOf(parts);
+  const expected = expectedRows(parts, demand.by);
   const columns = new Map<string, TargetColumn>();
   for (const [index, { name }] of BLOCK_COLUMNS.entries())
-    if (demand.columns.has(name)) columns.set(name, new TargetColumn(index, most));
+    if (demand.columns.has(name)) columns.set(name, new TargetColumn(index, expected));
   const targets = [...columns.values()];
   const runs: BarsRun[] = [];
   let [at, bytes] = [0, 0];
@@ -208,6 +221,7 @@ async function readParts(parts: readonly Part[], demand: BarsDemand): Promise<Ba
     bytes = 0;
     await setImmediate();
   }
+  for (const target of targets) target.end(at);
   return { rows: at, runs, columns };
 }
 

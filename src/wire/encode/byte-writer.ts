@@ -4,13 +4,19 @@ import { doubleText } from "./double-text.js";
 const utf8 = new TextEncoder();
 const ASCII = /^[ -~]*$/;
 
+/** Memory that is not cleared: what is written is all that is read. */
+function memoryOf(bytes: number): Uint8Array {
+  const { buffer } = Buffer.allocUnsafeSlow(bytes);
+  return new Uint8Array(buffer);
+}
+
 /** Appends JSON text to one growing buffer; numbers of at most 15 digits are written without creating strings. */
 export class ByteWriter {
   #bytes: Uint8Array;
   #length = 0;
 
   constructor(capacity = 65_536) {
-    this.#bytes = new Uint8Array(capacity);
+    this.#bytes = memoryOf(capacity);
   }
 
   /** The bytes written so far; valid until the next write. */
@@ -21,7 +27,7 @@ export class ByteWriter {
   /** The bytes written so far, which then belong to the caller: later bytes go to another buffer. */
   take(): Uint8Array {
     const bytes = this.view();
-    this.#bytes = new Uint8Array(this.#bytes.length);
+    this.#bytes = memoryOf(this.#bytes.length);
     this.#length = 0;
     return bytes;
   }
@@ -93,7 +99,7 @@ export class ByteWriter {
   #reserve(count: number): void {
     const needed = this.#length + count;
     if (needed <= this.#bytes.length) return;
-    const grown = new Uint8Array(Math.max(needed, this.#bytes.length * 2));
+    const grown = memoryOf(Math.max(needed, this.#bytes.length * 2));
     grown.set(this.#bytes.subarray(0, this.#length));
     this.#bytes = grown;
   }
