@@ -46,7 +46,7 @@ ORDER BY trade_date;
 
 -- %% chart line x=trade_date y=above_ma_50 percent=above_ma_50 rule=0.5 height=220 title="Breadth: share of stocks above their mean of 50 days" empty="The lake has fewer than 50 days of the region."
 -- ## Breadth
--- It tells a rise of most stocks from a rise of a few large ones.
+-- It separates a rise of most stocks from a rise of a few large ones.
 WITH adjusted_closes AS (
   SELECT symbol, trade_date, close,
     avg(close) OVER w AS mean_50,
