@@ -1,5 +1,5 @@
 import type { ResultColumn, ResultColumns } from "../../arrow/scan/result-columns.js";
-import { copyBits, isAllNull, isSet, setBit } from "../../core/bits.js";
+import { copyBits, isSet, setBit } from "../../core/bits.js";
 import { int64At, int64Words } from "../../core/int64-words.js";
 import { lowerBound } from "../../core/lower-bound.js";
 import {
@@ -69,25 +69,68 @@ export function runsOf(rows: KlineRows, symbols: readonly string[], count: numbe
 /**
  * A copy of only the run's rows, so that the other memory of the query can be freed. Columns of nulls take no memory.
  */
-export function compacted({ symbol, values, start, end, found }: BarRun): BarRun {
-  const column = ({ values: all, validity }: NumberColumn): NumberColumn => {
-    if (validity === undefined) return { values: all.slice(start, end), validity };
-    const bits = new Uint8Array(Math.ceil((end - start) / 8));
-    copyBits(validity, start, end - start, bits, 0);
-    return isAllNull(bits, end - start)
-      ? nothing(end - start)
-      : { values: all.slice(start, end), validity: bits };
-  };
+export function compacted(run: BarRun): BarRun {
+  const { symbol, values, start, end, found } = run;
+  const own = newColumns(end - start, (name) => presenceOf(values.doubles[name], run));
+  own.timestamp.set(values.timestamp.subarray(start, end));
+  own.volume.set(values.volume.subarray(start, end));
+  for (const name of DOUBLE_COLUMNS) {
+    const [from, to] = [values.doubles[name], own.doubles[name]];
+    if (to.values.length === 0) continue;
+    to.values.set(from.values.subarray(start, end));
+    if (to.validity !== undefined) copyBits(from.validity, start, end - start, to.validity, 0);
+  }
+  return { symbol, values: own, start: 0, end: end - start, found };
+}
+
+/** Which rows of a run have a value in a column; `empty`: there are no rows. */
+export type Presence = "all" | "some" | "none" | "empty";
+
+export function presenceOf(
+  { validity }: NumberColumn,
+  { start, end }: Pick<BarRun, "start" | "end">,
+): Presence {
+  if (start === end) return "empty";
+  if (validity === undefined) return "all";
+  const hasFirst = isSet(validity, start);
+  const alike = hasFirst ? 0xff : 0;
+  for (let row = start; row < end; row++) {
+    if ((row & 7) === 0 && validity[row >> 3] === alike) row += 7;
+    else if (isSet(validity, row) !== hasFirst) return "some";
+  }
+  return hasFirst ? "all" : "none";
+}
+
+/**
+ * Columns of cleared memory. It is one piece, because the garbage collector looks at each piece: a service caches the bars
+ * of thousands of symbols.
+ *
+ * @param presenceOf whether a column has memory for values, and for the bits that say which rows have one.
+ */
+export function newColumns(
+  rows: number,
+  presenceOf: (name: (typeof DOUBLE_COLUMNS)[number]) => Presence,
+): KlineValues {
+  const presences = DOUBLE_COLUMNS.map(presenceOf);
+  const bitBytes = Math.ceil(rows / 64) * 8;
+  const bytesFor = { all: rows * 8, some: rows * 8 + bitBytes, none: 0, empty: 0 } as const;
+  const memory = new ArrayBuffer(presences.reduce((sum, presence) => sum + bytesFor[presence], 16 * rows));
+  let at = 16 * rows;
+  const columns = eachDouble((_, index) => {
+    const presence = presences[index] as Presence;
+    if (presence === "none" || presence === "empty") return nothing(rows);
+    const start = at;
+    at += bytesFor[presence];
+    const values = new Float64Array(memory, start, rows);
+    return {
+      values,
+      validity: presence === "all" ? undefined : new Uint8Array(memory, at - bitBytes, bitBytes),
+    };
+  });
   return {
-    symbol,
-    values: {
-      timestamp: values.timestamp.slice(start, end),
-      volume: values.volume.slice(start, end),
-      doubles: eachDouble((name) => column(values.doubles[name])),
-    },
-    start: 0,
-    end: end - start,
-    found,
+    timestamp: new BigInt64Array(memory, 0, rows),
+    volume: new BigInt64Array(memory, 8 * rows, rows),
+    doubles: columns,
   };
 }
 
@@ -114,9 +157,11 @@ function valuesOf({ columns }: KlineRows): KlineValues {
 
 /** Makes an object with a column of doubles for each name. */
 export function eachDouble(
-  make: (name: (typeof DOUBLE_COLUMNS)[number]) => NumberColumn,
+  make: (name: (typeof DOUBLE_COLUMNS)[number], index: number) => NumberColumn,
 ): KlineValues["doubles"] {
-  return Object.fromEntries(DOUBLE_COLUMNS.map((name) => [name, make(name)])) as KlineValues["doubles"];
+  return Object.fromEntries(
+    DOUBLE_COLUMNS.map((name, index) => [name, make(name, index)]),
+  ) as unknown as KlineValues["doubles"];
 }
 
 /** Contiguous rows with the same position, by position. */

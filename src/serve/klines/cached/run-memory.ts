@@ -1,6 +1,6 @@
-import { copyBits, isPresent } from "../../../core/bits.js";
-import { DOUBLE_COLUMNS, type KlineValues, type NumberColumn } from "../../../wire/kline-columns.js";
-import { type BarRun, eachDouble, nothing } from "../bar-runs.js";
+import { copyBits } from "../../../core/bits.js";
+import { DOUBLE_COLUMNS, type KlineValues } from "../../../wire/kline-columns.js";
+import { type BarRun, newColumns, type Presence, presenceOf } from "../bar-runs.js";
 
 /** Least number of spare rows of new memory, in addition to the rows that it is allocated for. */
 const SPARE_ROWS = 16;
@@ -31,19 +31,12 @@ export function memoryFor(run: GrowingRun, later: BarRun, rows: number): RunMemo
     return memory;
   const most = run.end - run.start + rows;
   const capacity = most + Math.max(SPARE_ROWS, most >> 2);
-  const values: KlineValues = {
-    timestamp: new BigInt64Array(capacity),
-    volume: new BigInt64Array(capacity),
-    doubles: eachDouble((name) => {
-      const presences = [run, later].map((one) => presenceOf(one.values.doubles[name], one));
-      if (presences.every((presence) => presence === "none" || presence === "empty"))
-        return nothing(capacity);
-      const validity = presences.every((presence) => presence === "all" || presence === "empty")
-        ? undefined
-        : new Uint8Array(Math.ceil(capacity / 8));
-      return { values: new Float64Array(capacity), validity };
-    }),
-  };
+  const values = newColumns(capacity, (name) => {
+    const presences = [run, later].map((one) => presenceOf(one.values.doubles[name], one));
+    const isEach = (...some: readonly Presence[]): boolean =>
+      presences.every((presence) => presence === "empty" || some.includes(presence));
+    return isEach("none") ? "none" : isEach("all") ? "all" : "some";
+  });
   return { values, capacity, used: 0 };
 }
 
@@ -76,16 +69,4 @@ function hasColumns(memory: RunMemory, later: BarRun): boolean {
     if (presence === "empty") return true;
     return own.values.length === 0 ? presence === "none" : own.validity !== undefined || presence === "all";
   });
-}
-
-/** Which rows of a run have a value in a column: all, some, or none. */
-function presenceOf(
-  { validity }: NumberColumn,
-  { start, end }: Pick<BarRun, "start" | "end">,
-): "all" | "some" | "none" | "empty" {
-  if (start === end) return "empty";
-  if (validity === undefined) return "all";
-  let present = 0;
-  for (let row = start; row < end; row++) if (isPresent(validity, row)) present += 1;
-  return present === 0 ? "none" : present === end - start ? "all" : "some";
 }
