@@ -112,6 +112,8 @@ function usedPart({ passed }: Outcome, limit: number, from: number, to: number):
   return counted / (limit * (to - from - 1));
 }
 
+/** Not TEST_SEED: that 95 % is used is statistical. */
+const OWN_SEED = 20_260_101;
 const LIMIT = 60;
 const HOUR = 60 * MINUTE;
 
@@ -143,7 +145,7 @@ describe("the parts of a key of several machines", () => {
     ],
     ["one asks for a tenth only", [{ joins: 0 }, { joins: 5000, ask: 0.1 }]],
   ])("never exceed it, and use 95 % of it: %s", async (_, plans) => {
-    const outcome = await simulate(plans, 14, slidingWindow(LIMIT), randoms(SEED), LIMIT);
+    const outcome = await simulate(plans, 14, slidingWindow(LIMIT), randoms(OWN_SEED), LIMIT);
     expect(outcome.refused).toEqual([]);
     expect(usedPart(outcome, LIMIT, 8, 14)).toBeGreaterThanOrEqual(0.95);
     expect(outcome.lost).toBe(plans.some(({ stops }) => (stops?.ms ?? 0) > MINUTE) ? 1 : outcome.lost);
