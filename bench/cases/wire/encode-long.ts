@@ -2,7 +2,7 @@ import { encodeKlines } from "../../../src/wire/encode/encode-klines.js";
 import { DOUBLE_COLUMNS, type KlineColumns, type NumberColumn } from "../../../src/wire/kline-columns.js";
 import { klineBody } from "../../body.js";
 import type { Benchmark } from "../../measure/benchmark.js";
-import { arraysAtHand, bytesCase } from "./encode.js";
+import { arraysAtHand, bytesCase, piecesCase } from "./encode.js";
 
 /** As `encode`, with prices that were multiplied by a factor: nearly all of them have 16 or 17 digits. */
 export const encodeLong: Benchmark = {
@@ -14,7 +14,11 @@ export const encodeLong: Benchmark = {
     return {
       summary: `${columns.symbols.length} symbols, ${columns.rows} bars, ${(length / 1e6).toFixed(1)} MB of JSON`,
       work: { "bars/s": columns.rows, "MB/s": length / 1e6 },
-      cases: [arraysAtHand(columns), bytesCase("barlake", () => encodeKlines(columns, "map"))],
+      cases: [
+        arraysAtHand(columns),
+        bytesCase("barlake", () => encodeKlines(columns, "map")),
+        piecesCase(columns),
+      ],
     };
   },
 };

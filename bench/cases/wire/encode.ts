@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { encodeKlines } from "../../../src/wire/encode/encode-klines.js";
+import { encodeKlines, klinePieces, runsOfColumns } from "../../../src/wire/encode/encode-klines.js";
 import type { KlineColumns } from "../../../src/wire/kline-columns.js";
 import type { BarArrays } from "../../baselines/plain-duckdb.js";
 import { klineBody } from "../../body.js";
@@ -18,6 +18,7 @@ export const encode: Benchmark = {
         bytesCase("JSON.stringify of the columns", () => stringify(bodyOf(columns))),
         arraysAtHand(columns),
         bytesCase("barlake", () => encodeKlines(columns, "map")),
+        piecesCase(columns),
       ],
     };
   },
@@ -28,11 +29,29 @@ export function bytesCase(name: string, write: () => Uint8Array): Case {
   return {
     name,
     async run(timed) {
-      const bytes = await timed(write);
-      const plain = withoutZeroFractions(bytes);
-      return { checks: { bytes: plain.length, crc32: crc32(plain) } };
+      return { checks: checksOf(await timed(write)) };
     },
   };
+}
+
+/** The body as the service sends it: piece by piece, each of which is dropped once the socket has it. */
+export function piecesCase(columns: KlineColumns): Case {
+  return {
+    name: "barlake, in pieces, as the service sends it",
+    async run(timed) {
+      await timed(async () => {
+        for await (const _ of klinePieces([runsOfColumns(columns)], "map"));
+      });
+      const pieces: Uint8Array[] = [];
+      for await (const piece of klinePieces([runsOfColumns(columns)], "map")) pieces.push(piece);
+      return { checks: checksOf(Buffer.concat(pieces)) };
+    },
+  };
+}
+
+function checksOf(bytes: Uint8Array): Record<string, number> {
+  const plain = withoutZeroFractions(bytes);
+  return { bytes: plain.length, crc32: crc32(plain) };
 }
 
 /** The text with `13` for `13.0`. It makes no objects, whose collection would fall into a later run. */

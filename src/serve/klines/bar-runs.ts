@@ -156,7 +156,7 @@ function valuesOf({ columns }: KlineRows): KlineValues {
 }
 
 /** Makes an object with a column of doubles for each name. */
-export function eachDouble(
+function eachDouble(
   make: (name: (typeof DOUBLE_COLUMNS)[number], index: number) => NumberColumn,
 ): KlineValues["doubles"] {
   return Object.fromEntries(
@@ -254,7 +254,7 @@ const NO_VALUES = new Float64Array(0);
 let noBits = new Uint8Array(0);
 
 /** A column of nulls. It has no values, and its bitmap is shared. */
-export function nothing(rows: number): NumberColumn {
+function nothing(rows: number): NumberColumn {
   const bytes = Math.ceil(rows / 8);
   if (noBits.length < bytes) noBits = new Uint8Array(bytes * 2);
   return { values: NO_VALUES, validity: noBits.subarray(0, bytes) };

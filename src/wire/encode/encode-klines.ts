@@ -67,7 +67,8 @@ export async function* klinePieces(
   yield out.view();
 }
 
-function* runsOfColumns(columns: KlineColumns): Generator<KlineRun> {
+/** The bars of each symbol, in the order of the dictionary. */
+export function* runsOfColumns(columns: KlineColumns): Generator<KlineRun> {
   let start = 0;
   for (const [index, symbol] of columns.symbols.entries()) {
     let end = start;
