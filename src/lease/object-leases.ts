@@ -1,14 +1,17 @@
 import { randomUUID } from "node:crypto";
 import pMap from "p-map";
 import { BarlakeError } from "../core/errors.js";
+import { freshLists } from "../object-store/fresh-lists.js";
 import type { StorePlace } from "../object-store/store-place.js";
 import { type Generation, generationsIn, keyIn, livingOf } from "./lease-objects.js";
 import type { LeaseState, LeaseStore } from "./lease-store.js";
 
 /** The first byte of an entry is the state of the lease. The entry that removes a record is empty. */
 const STATES: Readonly<Record<LeaseState, string>> = { waiting: " ", acquired: "\n" };
-/** Most attempts of one call, if other processes renew the record first. */
+/** Most attempts of one call, if other processes renew the record first, or lists show entries that were deleted. */
 const MAX_ATTEMPTS = 50;
+/** The pause before an attempt is longer by this time than the one before, in milliseconds: 12 seconds in all. */
+const PAUSE_STEP_MS = 10;
 /** Age in milliseconds after which objects of removed records are certainly no longer used. */
 const ABANDONED_MS = 3_600_000;
 /** Number of objects that are read or deleted at the same time. */
@@ -28,7 +31,9 @@ interface Position {
  * entry remain.
  *
  * No request uses If-Match, which stores treat differently: some always refuse it, some ignore it. A store that ignores
- * If-None-Match is rejected when its place is probed. Times are those of the objects, in whole seconds; the
+ * If-None-Match is rejected when its place is probed. A list that lacks an entry which this process has written, or was
+ * refused because it exists, is repeated: a process that has created a record and then lists the others would not see them
+ * in a list that lags. Times are those of the objects, in whole seconds; the
  * milliseconds are a counter of the renewals.
  *
  * Requests: `ids` a list; `read` a list and a get; `create` a put; `renew` a put, a list and a delete; `remove` two
@@ -37,14 +42,25 @@ interface Position {
 export function objectLeases(place: StorePlace, folder: string): LeaseStore {
   const { store } = place;
   const root = `${place.keyOf(folder)}/`;
+  const lists = freshLists(store);
   /** Positions of the records that this process renews, by id. */
   const positions = new Map<string, Position>();
 
-  const listed = async (prefix: string): Promise<Map<string, Generation[]>> => {
-    const objects = [];
-    for await (const page of store.list({ prefix })) objects.push(...page.objects);
-    return generationsIn(root, objects);
+  const listed = async (prefix: string): Promise<Map<string, Generation[]>> =>
+    generationsIn(root, await lists.objectsUnder(prefix));
+  /** Creates an entry, unless it exists. @returns whether this call created it. */
+  const put = async (key: string, text: string): Promise<boolean> => {
+    const isCreated = await store.putIfAbsent(key, Buffer.from(text));
+    lists.expect(key);
+    return isCreated;
   };
+  const discard = async (key: string): Promise<void> => {
+    lists.forget(key);
+    await store.delete(key);
+  };
+  /** The pause after an attempt. There is none after the first one. */
+  const pause = (attempt: number): Promise<void> =>
+    attempt === 1 ? Promise.resolve() : store.clock.sleep((attempt - 1) * PAUSE_STEP_MS);
   /** The record of an id, without its text; undefined where there is none. */
   const find = async (id: string): Promise<Generation | undefined> =>
     livingOf((await listed(`${root}${id}/`)).get(id) ?? []);
@@ -58,6 +74,7 @@ export function objectLeases(place: StorePlace, folder: string): LeaseStore {
       if (found === undefined) return undefined;
       const text = await textOf(id, found);
       if (text !== undefined) return { found, text };
+      await pause(attempt);
     }
     throw tooBusy(id);
   };
@@ -78,12 +95,12 @@ export function objectLeases(place: StorePlace, folder: string): LeaseStore {
     text: string,
   ): Promise<Generation | undefined> => {
     const key = keyIn(root, id, at.generation, at.entry + 1);
-    if (!(await store.putIfAbsent(key, Buffer.from(text)))) return undefined;
+    if (!(await put(key, text))) return undefined;
     // Entries are deleted, so a free number may be below the newest one, or belong to a record that no longer exists.
     const all = (await listed(`${root}${id}/`)).get(id) ?? [];
     const now = all.find(({ name }) => name === at.generation);
     if (now?.isBorn === true && now.newest.entry === at.entry + 1) return now;
-    await store.delete(key);
+    await discard(key);
     return undefined;
   };
 
@@ -92,8 +109,8 @@ export function objectLeases(place: StorePlace, folder: string): LeaseStore {
    */
   const clean = async (id: string, { name, entries }: Generation): Promise<void> => {
     const [last = 0, ...others] = entries.toReversed();
-    for (const entry of others.toReversed()) await store.delete(keyIn(root, id, name, entry));
-    await store.delete(keyIn(root, id, name, last));
+    for (const entry of others.toReversed()) await discard(keyIn(root, id, name, entry));
+    await discard(keyIn(root, id, name, last));
   };
 
   return {
@@ -113,7 +130,7 @@ export function objectLeases(place: StorePlace, folder: string): LeaseStore {
     async create(id, text, state) {
       await place.expectWritable();
       const position = { generation: randomUUID(), entry: 0, text };
-      await store.putIfAbsent(keyIn(root, id, position.generation, 0), Buffer.from(STATES[state] + text));
+      await put(keyIn(root, id, position.generation, 0), STATES[state] + text);
       positions.set(id, position);
     },
     async renew(id, state) {
@@ -122,12 +139,13 @@ export function objectLeases(place: StorePlace, folder: string): LeaseStore {
         if (at === undefined) return false;
         positions.delete(id);
         const now = await append(id, at, STATES[state] + at.text);
-        if (now === undefined) continue;
+        if (now === undefined) {
+          await pause(attempt);
+          continue;
+        }
         positions.set(id, { ...at, entry: now.newest.entry });
         const older = now.entries.filter((entry) => entry > 0 && entry < now.newest.entry);
-        await pMap(older, (entry) => store.delete(keyIn(root, id, now.name, entry)), {
-          concurrency: PARALLEL,
-        });
+        await pMap(older, (entry) => discard(keyIn(root, id, now.name, entry)), { concurrency: PARALLEL });
         return true;
       }
       throw tooBusy(id);
@@ -139,7 +157,10 @@ export function objectLeases(place: StorePlace, folder: string): LeaseStore {
         if (found === undefined) return true;
         if (renewedAt !== undefined && found.newest.renewedAt !== renewedAt) return false;
         const removed = await append(id, { generation: found.name, entry: found.newest.entry }, "");
-        if (removed === undefined) continue;
+        if (removed === undefined) {
+          await pause(attempt);
+          continue;
+        }
         await clean(id, removed);
         return true;
       }
@@ -167,5 +188,7 @@ export function objectLeases(place: StorePlace, folder: string): LeaseStore {
 }
 
 function tooBusy(id: string): BarlakeError {
-  return new BarlakeError(`lease ${id}: other processes have changed it at ${MAX_ATTEMPTS} attempts`);
+  return new BarlakeError(
+    `lease ${id}: other processes have changed it, or lists of the store were too old, at ${MAX_ATTEMPTS} attempts`,
+  );
 }

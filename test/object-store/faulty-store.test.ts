@@ -3,6 +3,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
+import { systemClock } from "../../src/client/system-clock.js";
 import { workFolder } from "../../src/lake/local/work-folder.js";
 import { commit } from "../../src/lake/log/commit.js";
 import { commitFile } from "../../src/lake/log/log-files.js";
@@ -11,7 +13,10 @@ import { schemaActions } from "../../src/lake/log/schema-actions.js";
 import { emptySnapshot } from "../../src/lake/log/snapshot.js";
 import { objectStorage } from "../../src/lake/storage/object-storage.js";
 import type { Storage } from "../../src/lake/storage/storage.js";
+import { type AcquireRule, acquireLease } from "../../src/lease/acquire-lease.js";
+import { type LeaseKind, Leases } from "../../src/lease/leases.js";
 import { objectLeases } from "../../src/lease/object-leases.js";
+import { thisProcess } from "../../src/lease/owner.js";
 import { countRequests } from "../../src/object-store/http/request-counts.js";
 import { openStorePlace, type StorePlace } from "../../src/object-store/store-place.js";
 import { BARS_1D } from "../../src/schema/bars.js";
@@ -19,6 +24,7 @@ import { temporaryFolder } from "../lake/temporary-lake.js";
 import { once } from "../once.js";
 import { pickFrom } from "../sweep.js";
 import { type Fault, type FaultyStore, type Passing, startFaultyStore } from "./faulty-store.js";
+import { laggingLists } from "./lagging-lists.js";
 import { findStore, type StoreServer, startStore } from "./store-server.js";
 
 const program = findStore("versitygw");
@@ -259,6 +265,40 @@ describe.skipIf(program === undefined)("a store behind a proxy that misbehaves",
     expect(faulty.counts.get(fault.kind)).toBeGreaterThan(10);
   });
 
+  once.each([3, 8])(
+    "a lease is of one process at a time, and commits are there once, where lists lag by %d lists",
+    async (lists) => {
+      const { faulty, place, open, direct } = await setUp();
+      await place.expectWritable();
+      faulty.faultOf = laggingLists(lists);
+      const places = [place, await open(), await open()];
+      let holders = 0;
+      let taken = 0;
+      await Promise.all(
+        places.map(async (one, process) => {
+          const leases = new Leases(objectLeases(one, "leases"), KIND, systemClock);
+          for (let round = 0; round < ROUNDS; round++) {
+            const { lease } = await acquireLease(leases, { process }, RULE, {
+              clock: { sleep: () => turn() },
+            });
+            holders += 1;
+            expect(holders).toBe(1);
+            expect(await lease.renew()).toBe(true);
+            taken += 1;
+            holders -= 1;
+            await lease.release();
+          }
+          await leases.close();
+        }),
+      );
+      expect(taken).toBe(ROUNDS * places.length);
+      const done = await Promise.all(places.map((one, writer) => commitMany(objectStorage(one), writer)));
+      const log = await readLog(objectStorage(await direct()), emptySnapshot(BARS_1D));
+      expect([...log.files.keys()].sort()).toEqual(done.flat().sort());
+      expect(log.version).toBe(done.flat().length - 1);
+    },
+  );
+
   once(
     "writers commit through a store that fails at random: each commit is there once, and none else",
     async () => {
@@ -292,6 +332,19 @@ describe.skipIf(program === undefined)("a store behind a proxy that misbehaves",
 });
 
 const COMMITS = 6;
+
+const ROUNDS = 3;
+const RULE: AcquireRule<{ readonly process: number }> = {
+  fits: (others) => others.length === 0,
+  rankOf: ({ process }) => String(process),
+  expectFree: () => {},
+};
+/** A lease whose owner is never taken for dead. */
+const KIND: LeaseKind<{ readonly process: number }> = {
+  content: z.object({ process: z.number() }),
+  ownerOf: () => thisProcess(),
+  staleMs: 3_600_000,
+};
 
 /** Commits files to a table, one each; returns their paths. */
 async function commitMany(storage: Storage, writer: number): Promise<string[]> {

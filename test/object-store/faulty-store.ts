@@ -38,6 +38,8 @@ export type Fault =
   | { readonly kind: "unconditional" }
   /** The store gets it after something else has happened. */
   | { readonly kind: "held"; readonly until: Promise<void> }
+  /** The body of the response is another one, and its length is given as that of the whole. */
+  | { readonly kind: "edited"; readonly edit: (body: Buffer) => Buffer }
   /** The response to an earlier request of the same address. */
   | { readonly kind: "old"; readonly age: number };
 
@@ -47,6 +49,8 @@ export interface FaultyStore extends Pick<StoreServer, "bucket" | "env"> {
   faultOf: (passing: Passing) => Fault | undefined;
   /** Closes the connections, as a store does with those that were idle for some time. */
   closeConnections(): void;
+  /** Ends the proxy for some work: connections to its address are refused. */
+  without<T>(work: () => Promise<T>): Promise<T>;
   /** Faults so far, by kind. */
   readonly counts: ReadonlyMap<Fault["kind"], number>;
   stop(): Promise<void>;
@@ -69,11 +73,24 @@ export async function startFaultyStore(store: StoreServer): Promise<FaultyStore>
     faultOf: (() => undefined) as FaultyStore["faultOf"],
     counts,
     closeConnections: () => server.closeAllConnections(),
-    stop: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+    stop: close,
+    async without<T>(work: () => Promise<T>): Promise<T> {
+      const { port } = server.address() as AddressInfo;
+      await close();
+      try {
+        return await work();
+      } finally {
+        await listen(port);
+      }
     },
   };
+  async function close(): Promise<void> {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+  async function listen(port: number): Promise<void> {
+    await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  }
 
   const handle = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const pieces: Buffer[] = [];
@@ -99,6 +116,7 @@ export async function startFaultyStore(store: StoreServer): Promise<FaultyStore>
     if (url.searchParams.has("list-type")) earlier.set(address, [...before, reply]);
     if (fault?.kind === "lost") return void response.destroy();
     const sent = fault?.kind === "old" ? (before.at(-fault.age) ?? before[0] ?? reply) : reply;
+    if (fault?.kind === "edited") return sendEdited(response, incoming.method === "HEAD", sent, fault.edit);
     response.writeHead(sent.status, sent.headers);
     if (fault?.kind !== "cut" && fault?.kind !== "stalled") return void response.end(sent.body);
     const bytes = Math.min(fault.bytes, Math.max(0, sent.body.length - 1));
@@ -109,12 +127,24 @@ export async function startFaultyStore(store: StoreServer): Promise<FaultyStore>
   const server = createServer((incoming, response) => {
     handle(incoming, response).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await listen(0);
   faulty.env = {
     ...store.env,
     AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
   };
   return faulty;
+}
+
+function sendEdited(
+  response: ServerResponse,
+  isHead: boolean,
+  { status, headers, body }: Reply,
+  edit: (body: Buffer) => Buffer,
+): void {
+  // The response to HEAD has no body, and the length of the object.
+  if (isHead) return void response.writeHead(status, headers).end();
+  const edited = edit(body);
+  response.writeHead(status, { ...headers, "content-length": String(edited.length) }).end(edited);
 }
 
 function refuse(

@@ -1,9 +1,9 @@
 import type { StoreSecret } from "../../db/session/store-access.js";
 import { objectLeases } from "../../lease/object-leases.js";
 import type { Credentials } from "../../object-store/access/credentials.js";
+import { freshLists } from "../../object-store/fresh-lists.js";
 import type { ObjectStore } from "../../object-store/object-store.js";
 import type { StorePlace } from "../../object-store/store-place.js";
-import { freshLists } from "./fresh-lists.js";
 import type { Storage } from "./storage.js";
 
 export interface ObjectStorageOptions {

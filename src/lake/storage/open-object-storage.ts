@@ -4,6 +4,7 @@ import type { StoreSecret } from "../../db/session/store-access.js";
 import type { LeaseStore } from "../../lease/lease-store.js";
 import type { Environment } from "../../object-store/access/profile-files.js";
 import { parseObjectUrl } from "../../object-store/object-address.js";
+import type { ObjectStoreOptions } from "../../object-store/object-store.js";
 import type { Storage } from "./storage.js";
 
 /**
@@ -13,7 +14,11 @@ import type { Storage } from "./storage.js";
  * @param env the variables of the AWS tools, `BARLAKE_DUCKDB_EXTENSIONS`, and `XDG_CACHE_HOME`.
  * @throws {UsageError} for an address that is not valid.
  */
-export function openObjectStorage(url: string, env: Environment): Storage {
+export function openObjectStorage(
+  url: string,
+  env: Environment,
+  patience: Pick<ObjectStoreOptions, "retries" | "timeoutMs"> = {},
+): Storage {
   const { bucket, prefix } = parseObjectUrl(url);
   const location = prefix === "" ? `s3://${bucket}` : `s3://${bucket}/${prefix}`;
   const extensions = httpfsFolder(env);
@@ -23,7 +28,9 @@ export function openObjectStorage(url: string, env: Environment): Storage {
       import("../../object-store/store-place.js"),
       import("./object-storage.js"),
     ]);
-    return objectStorage(await openStorePlace(location, { env, clock: systemClock }), { extensions });
+    return objectStorage(await openStorePlace(location, { env, clock: systemClock, ...patience }), {
+      extensions,
+    });
   });
   return {
     location,

@@ -69,6 +69,14 @@ export function isBare404(error: unknown): boolean {
   return error instanceof ObjectStoreError && error.code === "HTTP_404";
 }
 
+/** The code of the error for lists that lack an object which was written before. */
+export const LIST_LAGS = "ListLags";
+
+/** Whether an error means that lists of the store were too old. */
+export function isListLag(error: unknown): boolean {
+  return error instanceof ObjectStoreError && error.code === LIST_LAGS;
+}
+
 /** Whether an error means that the condition of a write was not met. */
 export function isConditionFailed(error: unknown): boolean {
   return error instanceof ObjectStoreError && error.status === 412;

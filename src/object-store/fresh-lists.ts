@@ -1,6 +1,6 @@
-import type { ListedObject } from "../../object-store/http/list-page.js";
-import { ObjectStoreError } from "../../object-store/http/store-error.js";
-import type { ListOptions, ObjectStore } from "../../object-store/object-store.js";
+import type { ListedObject } from "./http/list-page.js";
+import { LIST_LAGS, ObjectStoreError } from "./http/store-error.js";
+import type { ListOptions, ObjectStore } from "./object-store.js";
 
 /** Lists of a store that contain every write of this process. */
 export interface FreshLists {
@@ -27,7 +27,8 @@ interface Found {
 
 /** Most writes that are remembered until a list contains them. */
 const MAX_EXPECTED = 10_000;
-const MAX_LISTS = 7;
+/** Lists of one call. The pauses between them double, and take 13 seconds in all. */
+const MAX_LISTS = 9;
 const FIRST_PAUSE_MS = 50;
 
 /**
@@ -102,7 +103,7 @@ function isListed(key: string, { prefix, delimiter, startAfter }: ListOptions): 
 function lagError({ bucket }: ObjectStore, key: string): ObjectStoreError {
   return new ObjectStoreError(
     `LIST s3://${bucket}: the list lacks ${key}, which was written before and exists`,
-    { status: 200, code: "ListLags" },
+    { status: 200, code: LIST_LAGS },
     {
       hint: "the store, or a cache before it, shows lists that are too old; a lake needs lists that show every write",
     },
