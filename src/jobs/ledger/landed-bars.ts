@@ -1,12 +1,12 @@
 import type { TimeRange } from "../../core/time.js";
 import { ident } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
-import { parquetRelation } from "../../db/views/parquet-relation.js";
-import { statedBounds, statedTimes } from "../../lake/files/prune.js";
+import { statedTimes } from "../../lake/files/prune.js";
 import type { Lake } from "../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 import { isRegion, REGIONS, type Region } from "../../market/regions.js";
 import { localDate } from "../../market/zone.js";
+import { symbolsByRegion } from "./file-symbols.js";
 
 /** The bars of a region in a table. */
 export interface LandedBars {
@@ -27,14 +27,14 @@ interface StatedBars {
 }
 
 /**
- * The bars of each region in a table. Numbers and dates come from the log; of the files only the column `symbol` is
- * read. If the log lacks them for a file, the table is queried.
+ * The bars of each region in a table. Numbers and dates come from the log; of files that this machine has not read for
+ * this before, the column `symbol` is read. If the log lacks them for a file, the table is queried.
  */
 export async function landedBars(session: Session, lake: Lake, snapshot: Snapshot): Promise<LandedBars[]> {
   const files = [...snapshot.files.values()];
   const stated = files.map(statedBars);
   if (!stated.every((one) => one !== undefined)) return queriedBars(session, snapshot);
-  const symbols = await symbolsOf(session, lake, snapshot);
+  const symbols = await symbolsByRegion(session, lake, snapshot);
   const byRegion = new Map<Region, StatedBars>();
   for (const { region, bars, times } of stated) {
     const known = byRegion.get(region);
@@ -62,32 +62,6 @@ function statedBars(file: DataFile): StatedBars | undefined {
   const bars = file.stats?.numRecords;
   if (!region || !isRegion(region) || times === undefined || bars === undefined) return undefined;
   return { region, bars, times };
-}
-
-async function symbolsOf(
-  session: Session,
-  lake: Lake,
-  snapshot: Snapshot,
-): Promise<Map<string, Set<string>>> {
-  const found = new Map<string, Set<string>>();
-  const add = (region: string, symbol: string): void => {
-    const known = found.get(region) ?? new Set();
-    found.set(region, known.add(symbol));
-  };
-  const read: DataFile[] = [];
-  for (const file of snapshot.files.values()) {
-    const bounds = statedBounds(file, "symbol");
-    // If a file has only one symbol, the log names it.
-    if (bounds !== undefined && bounds.min === bounds.max) add(file.partitionValues.region ?? "", bounds.min);
-    else read.push(file);
-  }
-  if (read.length === 0) return found;
-  const relation = await parquetRelation(session, lake.filesOf(snapshot, read));
-  const rows = await session.json<{ region: string; symbol: string }>(
-    `SELECT DISTINCT region, symbol FROM (${relation})`,
-  );
-  for (const { region, symbol } of rows) add(region, symbol);
-  return found;
 }
 
 async function queriedBars(session: Session, { table: { name } }: Snapshot): Promise<LandedBars[]> {
