@@ -15,6 +15,7 @@ import type { Block } from "./panel/block.js";
 import { type LakePanel, openPanel } from "./panel/lake-panel.js";
 import { warningsOf } from "./panel/panel-warnings.js";
 import type { DatasetSpec } from "./spec.js";
+import { isAbandoned } from "./store/build-mark.js";
 import { DatasetFiles } from "./store/dataset-files.js";
 import { alreadyThere, folderOf, makeFolder, recoverFolder } from "./store/dataset-folder.js";
 import { filesOfDataset, putDataset } from "./store/dataset-prefix.js";
@@ -73,8 +74,8 @@ export async function buildDataset(
   if (isLocal) await recoverFolder(folder);
   const isThere = (await storage.readText(MANIFEST)) !== undefined;
   const hasOther = !isThere && (isLocal ? existsSync(folder) : (await filesOfDataset(storage)).length > 0);
-  // A build to a store that was stopped leaves files, which a build that replaces deletes.
-  if (hasOther && (isLocal || existing !== "replace"))
+  // A build to a store that was stopped leaves files, which a build that replaces deletes, and any where they are marked.
+  if (hasOther && (isLocal || !(existing === "replace" || (await isAbandoned(storage)))))
     throw new UsageError(`dataset ${spec.name}: ${folder} is there, and no dataset`, {
       hint: isLocal
         ? "name another place with `output`"

@@ -63,6 +63,7 @@ function fileFaultIn(message: string): FileFault | undefined {
   return (
     writeFaultIn(first) ??
     storeFaultIn(first) ??
+    shortRangeIn(first) ??
     readFaultIn(first) ??
     refusedTableIn(first) ??
     namelessFaultIn(first)
@@ -137,6 +138,31 @@ function storeFaultIn(line: string): FileFault | undefined {
         ? "these credentials may not read it: they need s3:GetObject on the lake's objects"
         : "the store or the network to it is not well; run the command again",
   };
+}
+
+/** DuckDB's message about a response with fewer or more bytes of a file than were requested. It does not name the file. */
+const SHORT_RANGE = /^(?:HTTP|IO) Error: Content-Length from server mismatches requested range/;
+
+function shortRangeIn(line: string): FileFault | undefined {
+  if (!SHORT_RANGE.test(line)) return undefined;
+  return {
+    message: "the store sent fewer or more bytes of a file than were requested",
+    hint: "the store, or a proxy before it, is not well; run the command again",
+  };
+}
+
+/** Statuses below 500 after which the same request may succeed: a timeout, and a store that asks for fewer requests. */
+const PASSING_STATUS = new Set([408, 429]);
+
+/**
+ * Whether a message of DuckDB is about a request to a store that failed, and that may succeed later: there was no response,
+ * the response was incomplete, or the store was not well.
+ */
+export function isPassingStoreFault(message: string): boolean {
+  if (SHORT_RANGE.test(message)) return true;
+  if (!/^(?:HTTP|IO) Error: .*\bHTTP (?:GET|HEAD)\b/.test(message)) return false;
+  const [, status] = /\(HTTP (\d{3})/.exec(message) ?? [];
+  return status === undefined || Number(status) >= 500 || PASSING_STATUS.has(Number(status));
 }
 
 /** A URL as text; as it is where it has a `%` that encodes nothing. */

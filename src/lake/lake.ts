@@ -15,7 +15,7 @@ import type { LakePlaces, WorkFolder } from "./local/work-folder.js";
 import { readLog } from "./log/read-log.js";
 import { hasMixedFiles } from "./log/schema-actions.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "./log/snapshot.js";
-import { placesOf, type SegmentOptions, segmentPlaceOf } from "./places.js";
+import { placesOf, type SegmentOptions, type StorePatience, segmentPlaceOf } from "./places.js";
 import type { SegmentPlace } from "./segments/segment-folder.js";
 import type { ByteRange, FileFacts, Storage } from "./storage/storage.js";
 import { subStorage } from "./storage/sub-storage.js";
@@ -48,6 +48,8 @@ export interface LakeOptions {
   readonly work?: WorkFolder;
   /** Names the credentials of stores, and folders of this machine. @default the environment of the process */
   readonly environment?: Environment;
+  /** How long failed requests to a lake in a store are repeated. @default for about a minute */
+  readonly patience?: StorePatience;
   /** @default the machine's clock */
   readonly clock?: Clock;
 }
@@ -72,7 +74,7 @@ export class Lake implements LakePlaces {
   constructor(location: string, options: LakeOptions = {}) {
     this.userViews = options.userViews;
     this.hasDatabase = options.hasDatabase ?? true;
-    const places = placesOf(location, options.environment);
+    const places = placesOf(location, options.environment, options.patience);
     this.#environment = options.environment;
     this.storage = options.storage ?? places.storage;
     this.work = options.work ?? places.work;

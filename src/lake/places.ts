@@ -9,6 +9,16 @@ import type { SegmentPlace } from "./segments/segment-folder.js";
 import { folderStorage } from "./storage/folder-storage.js";
 import { openObjectStorage } from "./storage/open-object-storage.js";
 
+/** How often a failed request to a store is repeated, and how long one may take. */
+export interface StorePatience {
+  /** How many times a failed request is sent again. @default 8 */
+  readonly retries?: number | undefined;
+  /**
+   * Longest wait for a connection, for a response, and between two pieces of its body, in milliseconds. @default 30000
+   */
+  readonly timeoutMs?: number | undefined;
+}
+
 /**
  * The storage and the work folder of a lake at a location: a folder's path, or `s3://bucket/prefix`. Nothing is read
  * yet.
@@ -17,9 +27,13 @@ import { openObjectStorage } from "./storage/open-object-storage.js";
  *   `BARLAKE_DUCKDB_EXTENSIONS`. @default the environment of this process
  * @throws {UsageError} for another kind of URL, or one that is not valid.
  */
-export function placesOf(location: string, environment: Environment = process.env): LakePlaces {
+export function placesOf(
+  location: string,
+  environment: Environment = process.env,
+  patience: StorePatience = {},
+): LakePlaces {
   if (isObjectUrl(location)) {
-    const storage = openObjectStorage(location, environment);
+    const storage = openObjectStorage(location, environment, patience);
     return { storage, work: workFolder(workFolderOf(storage.location, environment)) };
   }
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(location)?.[1];

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { explained } from "../../src/db/file-fault.js";
+import { explained, isPassingStoreFault } from "../../src/db/file-fault.js";
 
 const UUID = "8503a041-4f99-411e-ac64-4aabe316bbf1";
 
@@ -49,4 +49,30 @@ test.each([
   expect(found.message).toBe(message);
   expect(found.hint).toContain(hint);
   expect(found.hint).not.toContain("backup");
+});
+
+test.each([
+  ["IO Error: Could not establish connection error for HTTP GET to 'http://store/b/p-1.parquet'", true],
+  ["IO Error: Transferred a partial file error for HTTP GET to 'http://store/b/p-1.parquet'", true],
+  ["HTTP Error: HTTP GET error on 'https://store/b/p-1.parquet' (HTTP 503)", true],
+  ["HTTP Error: HTTP GET error on 'https://store/b/p-1.parquet' (HTTP 429)", true],
+  [
+    "HTTP Error: Content-Length from server mismatches requested range, server may not support range requests.",
+    true,
+  ],
+  ["HTTP Error: HTTP GET error on 'https://store/b/p-1.parquet' (HTTP 403)", false],
+  ["HTTP Error: HTTP HEAD error on 'https://store/b/p-1.parquet' (HTTP 404)", false],
+  ['IO Error: Cannot open file "/lake/p-1.parquet": Permission denied', false],
+  ["Invalid Input Error: a column is named HTTP GET", false],
+])("a fault of a store that may pass: %s, %s", (message, isPassing) => {
+  expect(isPassingStoreFault(message)).toBe(isPassing);
+});
+
+test("a range of another length than was requested is not explained by a setting of DuckDB", () => {
+  const text =
+    "HTTP Error: Content-Length from server mismatches requested range, server may not support range requests. You can try to resolve this by enabling `SET force_download=true`";
+  expect(explained(new Error(text))).toEqual({
+    message: "the store sent fewer or more bytes of a file than were requested",
+    hint: expect.stringContaining("run the command again"),
+  });
 });

@@ -43,6 +43,11 @@ interface Options extends CommonOptions, PointInTimeOptions {
   readonly assumeReference?: boolean;
 }
 
+/**
+ * A client waits for the response, and can ask again: after about four seconds of failed requests to a store it gets 503.
+ */
+const PATIENCE = { retries: 3, timeoutMs: 10_000 };
+
 const LOOPBACK = new Set(["127.0.0.1", "localhost", "::1"]);
 
 export function addServe(cli: Cli): void {
@@ -125,7 +130,7 @@ Examples:
             { err: error, place: options.keys },
             "requests of the keys cannot be counted: their permits end 45 s after the last contact",
           );
-        const lake = await openExistingLake(options);
+        const lake = await openExistingLake(options, { patience: PATIENCE });
         await reportMovedLake(lake);
         const replay = await replayOf(lake, options);
         const service = await startService(lake, {

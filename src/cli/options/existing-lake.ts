@@ -2,7 +2,7 @@ import { readdirSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import { UsageError } from "../../core/errors.js";
 import { hasTables } from "../../lake/has-tables.js";
-import { Lake } from "../../lake/lake.js";
+import { Lake, type LakeOptions } from "../../lake/lake.js";
 import { type CommonOptions, openLake } from "./lake-option.js";
 
 /** Most lakes that a hint names. */
@@ -17,8 +17,11 @@ const MOST_FOLDERS = 200;
  *
  * @throws {UsageError} where there is no table: the folder is missing, empty or mistyped. Nothing is created.
  */
-export async function openExistingLake(options: CommonOptions): Promise<Lake> {
-  const lake = openLake(options);
+export async function openExistingLake(
+  options: CommonOptions,
+  extra: Pick<LakeOptions, "patience"> = {},
+): Promise<Lake> {
+  const lake = openLake(options, extra);
   if (await hasTables(lake)) return lake;
   throw new UsageError(`lake ${options.lake}: ${await reasonOf(lake, options.lake)}`, {
     hint: await hintOf(),

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { Option } from "commander";
 import { UsageError } from "../../core/errors.js";
 import { OWN_VIEWS } from "../../db/views/view-files.js";
-import { Lake } from "../../lake/lake.js";
+import { Lake, type LakeOptions } from "../../lake/lake.js";
 import { paint } from "../text/text.js";
 
 /** Options that every command has. */
@@ -28,12 +28,12 @@ export function jsonOption(): Option {
  * The lake that the options name. Its views are extended by the user's: `sql/views/*.sql` of the working directory, or
  * of the folder that BARLAKE_VIEWS names.
  */
-export function openLake(options: CommonOptions): Lake {
-  return lakeAt(options.lake);
+export function openLake(options: CommonOptions, extra?: Pick<LakeOptions, "patience">): Lake {
+  return lakeAt(options.lake, extra);
 }
 
 /** The lake of a location, as {@link openLake} opens it. @throws {UsageError} where it is a file. */
-export function lakeAt(location: string): Lake {
+export function lakeAt(location: string, extra: Pick<LakeOptions, "patience"> = {}): Lake {
   if (statSync(location, { throwIfNoEntry: false })?.isFile()) {
     throw new UsageError(`lake ${location}: is a file, not a folder`, {
       hint: "give the folder that the lake is in, or is to be made in",
@@ -41,7 +41,8 @@ export function lakeAt(location: string): Lake {
   }
   const folder = resolve(process.env.BARLAKE_VIEWS ?? "sql/views");
   const isOwn = existsSync(folder) && realpathSync(folder) === realpathSync(OWN_VIEWS);
-  return isOwn ? new Lake(location) : new Lake(location, { userViews: { folder, onFault: reportFault } });
+  const userViews = isOwn ? {} : { userViews: { folder, onFault: reportFault } };
+  return new Lake(location, { ...userViews, ...extra });
 }
 
 /** Reports each problem with a user's view once, although a run creates the views many times. */

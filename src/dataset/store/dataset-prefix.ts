@@ -4,6 +4,7 @@ import pMap from "p-map";
 import { filesUnder } from "../../lake/local/local-files.js";
 import type { WorkFolder } from "../../lake/local/work-folder.js";
 import type { Storage } from "../../lake/storage/storage.js";
+import { BUILD_MARK, type BuildClaim, claimPrefix } from "./build-mark.js";
 import { alreadyThere } from "./dataset-folder.js";
 import { MANIFEST } from "./manifest.js";
 
@@ -14,16 +15,18 @@ const PROBES = "probes/";
 
 /** The files of a dataset at a prefix. */
 export async function filesOfDataset(storage: Storage): Promise<string[]> {
-  return (await storage.walk("")).map(({ path }) => path).filter((path) => !path.startsWith(PROBES));
+  const paths = (await storage.walk("")).map(({ path }) => path);
+  return paths.filter((path) => !path.startsWith(PROBES) && path !== BUILD_MARK);
 }
 
 /**
  * Writes a dataset to a prefix of an object store: first to a folder of this machine, then file by file, its manifest
  * last. There is no dataset without a manifest: when a dataset is replaced, its manifest is deleted first, so that no reader
- * mixes files of both. After an interruption the prefix has files without a manifest, which `replace` deletes.
+ * mixes files of both. A build that fails deletes what it has sent; if it cannot, or its process is killed, the prefix has
+ * files without a manifest and a mark, and the next build deletes them.
  *
  * @param options.replace whether files of an earlier dataset may be deleted.
- * @throws {UsageError} where another process has written a dataset there in the meantime.
+ * @throws {UsageError} where another process writes, or has written, a dataset there in the meantime.
  */
 export async function putDataset<T>(
   storage: Storage,
@@ -36,21 +39,78 @@ export async function putDataset<T>(
     await mkdir(draft, { recursive: true });
     const made = await write(draft);
     const files = (await filesUnder(draft)).map(({ path }) => path);
-    if (replace) {
-      await storage.delete(MANIFEST);
-      await pMap(await filesOfDataset(storage), (path) => storage.delete(path), { concurrency: PARALLEL });
+    const claim = await claimPrefix(storage, { replace });
+    try {
+      await sendFiles(storage, claim, { draft, files, replace });
+    } finally {
+      claim.abandon();
     }
-    const put = async (path: string): Promise<void> => {
-      if (!(await storage.putFileIfAbsent(join(draft, path), path))) throw alreadyThere(storage.location);
-    };
-    await pMap(
-      files.filter((path) => path !== MANIFEST),
-      put,
-      { concurrency: PARALLEL },
-    );
-    await put(MANIFEST);
+    // The dataset is complete: a mark that could not be removed is replaced by the next build.
+    await claim.release().catch(() => {});
     return made;
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
+}
+
+interface Sending {
+  readonly draft: string;
+  readonly files: readonly string[];
+  readonly replace: boolean;
+}
+
+async function sendFiles(
+  storage: Storage,
+  claim: BuildClaim,
+  { draft, files, replace }: Sending,
+): Promise<void> {
+  if (replace || claim.hasLeftovers) {
+    if (!replace && (await storage.readText(MANIFEST)) !== undefined) throw alreadyThere(storage.location);
+    await storage.delete(MANIFEST);
+    await deleteAll(storage, await filesOfDataset(storage));
+  }
+  const sent = new Set<string>();
+  const put = async (path: string): Promise<void> => {
+    // A write that has failed may have been done.
+    sent.add(path);
+    if (await storage.putFileIfAbsent(join(draft, path), path)) return;
+    sent.delete(path);
+    throw alreadyThere(storage.location);
+  };
+  try {
+    await putAll(
+      files.filter((path) => path !== MANIFEST),
+      put,
+    );
+    await claim.confirm();
+    await put(MANIFEST);
+  } catch (error) {
+    await deleteSent(storage, claim, sent).catch(() => {});
+    throw error;
+  }
+}
+
+/** Puts files, and waits for those in flight when one has failed: none may arrive after its deletion. */
+async function putAll(paths: readonly string[], put: (path: string) => Promise<void>): Promise<void> {
+  const failures: unknown[] = [];
+  await pMap(
+    paths,
+    async (path) => {
+      if (failures.length === 0) await put(path).catch((error: unknown) => failures.push(error));
+    },
+    { concurrency: PARALLEL },
+  );
+  if (failures.length > 0) throw failures[0];
+}
+
+async function deleteSent(storage: Storage, claim: BuildClaim, sent: ReadonlySet<string>): Promise<void> {
+  await claim.confirm();
+  // The manifest goes first: it must never lack a file.
+  if (sent.has(MANIFEST)) await storage.delete(MANIFEST);
+  await deleteAll(storage, [...sent]);
+  await claim.release();
+}
+
+async function deleteAll(storage: Storage, paths: readonly string[]): Promise<void> {
+  await pMap(paths, (path) => storage.delete(path), { concurrency: PARALLEL });
 }

@@ -6,6 +6,7 @@ import pMap from "p-map";
 import type { Lake } from "../../lake/lake.js";
 import { ENGINE } from "../../lake/log/commit-actions.js";
 import type { Storage } from "../../lake/storage/storage.js";
+import { isStoreFault } from "../../lake/storage/store-fault.js";
 import { buildDataset, viewsDigest } from "../build-dataset.js";
 import { sha256Of } from "./dataset-files.js";
 import { filesOfDataset } from "./dataset-prefix.js";
@@ -72,14 +73,20 @@ async function damageOf(storage: Storage, manifest: Manifest): Promise<string[]>
   const faults = await pMap(
     expected,
     async ([path, sha256]) => {
-      const pieces = await storage.read(path).catch(() => undefined);
-      const actual = pieces && (await sha256Of(pieces).catch(() => undefined));
+      const pieces = await storage.read(path).catch(unlessStoreFault);
+      const actual = pieces && (await sha256Of(pieces).catch(unlessStoreFault));
       if (actual === undefined) return [`${path} is gone`];
       return actual === sha256 ? [] : [`${path} is not as it was written`];
     },
     { concurrency: 16 },
   );
   return [...faults.flat(), ...others.map((path) => `${path} was not written with it`)];
+}
+
+/** A file that cannot be read counts as gone, but not where the store is not well. */
+function unlessStoreFault(error: unknown): undefined {
+  if (isStoreFault(error)) throw error;
+  return undefined;
 }
 
 async function comesOutAgain(lake: Lake, { spec, tables, content }: Manifest): Promise<boolean> {

@@ -1,11 +1,12 @@
 import { millisecondsInHour as HOUR_MS } from "date-fns/constants";
 import { z } from "zod";
-import { BarlakeError } from "../../core/errors.js";
+import { LakeError } from "../../core/errors.js";
 import { type Clock, DAY_MS } from "../../core/time.js";
 import { recordVerified, verifiedFiles } from "../../lake/files/verify/verified-files.js";
 import { damageOf } from "../../lake/files/verify/verify-content.js";
 import type { Lake } from "../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
+import { isStoreFault } from "../../lake/storage/store-fault.js";
 import { planScrub, type ScrubbableFile } from "../../plan/scrub.js";
 import { TABLES } from "../../schema/tables.js";
 
@@ -91,6 +92,8 @@ export async function scrubLake(
     if (signal?.aborted || soundBytes >= due.bytes) break;
     onProgress?.({ table: snapshot.table.name, file: file.path, done: files, total: due.files.length });
     const damage = await damageOf(lake, snapshot, file);
+    // A store that is not well says nothing about the file: the scrub fails, and is due again.
+    if (damage?.kind === "unreadable" && isStoreFault(damage.cause)) throw damage.cause;
     files += 1;
     bytes += file.size;
     if (damage === undefined) {
@@ -124,7 +127,8 @@ async function filesOf(lake: Lake, now: number): Promise<{ files: LakeFile[]; da
       for (const [file, verifiedAt] of await verifiedFiles(lake.storage, snapshot, now))
         files.push({ snapshot, file, bytes: file.size, verifiedAt });
     } catch (error) {
-      if (!(error instanceof BarlakeError)) throw error;
+      // A store that is not well, or refuses, says nothing about the table.
+      if (!(error instanceof LakeError) || isStoreFault(error)) throw error;
       damaged.push(error.message);
     }
   }

@@ -4,6 +4,7 @@ import type { FastifyReply } from "fastify";
 import type { ArrowResponse } from "../endpoints/arrow-response.js";
 import { type KlineResponse, StreamedResponse } from "../endpoints/response.js";
 import type { Reading } from "../read/lake-reader.js";
+import { RequestError } from "./errors/request-error.js";
 import type { MemoryBudgets } from "./memory-budget.js";
 
 /** Responses with at most this many rows are sent in one piece, with a content length. */
@@ -32,7 +33,7 @@ export function requestLifetime(
   let release: (() => void) | undefined;
   let hasAcquired = false;
   const timer = setTimeout(() => {
-    controller.abort();
+    controller.abort(tooSlow(timeoutMs));
     if (raw.headersSent) raw.destroy();
   }, timeoutMs);
   raw.once("close", () => {
@@ -52,6 +53,31 @@ export function requestLifetime(
       else release = permit;
     },
   };
+}
+
+/** How long a client should wait after a request that took too long, in milliseconds. */
+const SLOW_RETRY_MS = 5000;
+
+function tooSlow(timeoutMs: number): RequestError {
+  const message = `the lake was not read within ${timeoutMs / 1000} seconds: ask for less, or try again later`;
+  return new RequestError("LAKE_UNAVAILABLE", message, SLOW_RETRY_MS);
+}
+
+/**
+ * Waits for the work of a request until its timeout. A store that does not respond cannot be interrupted, so the work may
+ * still run afterwards.
+ *
+ * @throws {RequestError} LAKE_UNAVAILABLE, after the timeout.
+ */
+export function withinTimeout<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    // After a client has disconnected, nobody gets the error: the work ends by itself.
+    const stop = (): void => {
+      if (signal.reason instanceof RequestError) reject(signal.reason);
+    };
+    signal.addEventListener("abort", stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
 }
 
 /** The body of a reply: in one piece if it has few bars, else in pieces while the client reads them. */

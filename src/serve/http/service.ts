@@ -29,7 +29,7 @@ import { refusePath } from "./errors/refuse-path.js";
 import { RequestError, responseOf } from "./errors/request-error.js";
 import { MemoryBudgets } from "./memory-budget.js";
 import { addPublicPages, PUBLIC_PATHS } from "./public-pages.js";
-import { bodyOf, PENDING_BYTES, requestLifetime } from "./request-lifetime.js";
+import { bodyOf, PENDING_BYTES, requestLifetime, withinTimeout } from "./request-lifetime.js";
 import { countRequest, type RequestQuota, requestQuota } from "./request-quota.js";
 import { namesTag, responseTag } from "./response-tag.js";
 import { endpointHandlers } from "./routes.js";
@@ -69,7 +69,7 @@ export interface ServiceOptions extends Pick<ReaderOptions, "segments"> {
    * need it fail. @default true
    */
   readonly verify?: boolean;
-  /** Milliseconds after which a request is aborted. @default 120000 */
+  /** Milliseconds after which a request is aborted, with 503 if nothing was sent yet. @default 120000 */
   readonly requestTimeoutMs?: number;
 }
 
@@ -244,7 +244,8 @@ function addEndpoint(
     method,
     url: path,
     async handler(request, reply) {
-      const { tag, response } = await give(request, reply, requestLifetime(reply.raw, budgets, timeoutMs));
+      const lifetime = requestLifetime(reply.raw, budgets, timeoutMs);
+      const { tag, response } = await withinTimeout(give(request, reply, lifetime), lifetime.signal);
       varyBy(reply, "accept");
       if (tag !== undefined) void reply.header("etag", tag).header("cache-control", "private, no-cache");
       if (response === undefined) return reply.code(304).send();

@@ -74,6 +74,7 @@ const ANY_REQUEST: readonly ErrorCode[] = [
   "FORBIDDEN",
   "RATE_LIMITED",
   "INTERNAL",
+  "LAKE_UNAVAILABLE",
 ];
 
 /** The models that clients see, by their names in the document. */

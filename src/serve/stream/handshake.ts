@@ -8,6 +8,7 @@ const REASONS: Readonly<Record<number, string>> = {
   403: "Forbidden",
   429: "Too Many Requests",
   500: "Internal Server Error",
+  503: "Service Unavailable",
 };
 
 /**

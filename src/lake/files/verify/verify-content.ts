@@ -1,11 +1,12 @@
 import { join } from "node:path";
 import pMap from "p-map";
-import { LakeError, messageOf } from "../../../core/errors.js";
+import { LakeError, messageOf, TransportError } from "../../../core/errors.js";
 import type { Lake } from "../../lake.js";
+import { forgetSymbols } from "../../local/symbols-file.js";
 import { TagFile } from "../../local/tag-file.js";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";
 import type { ByteRange } from "../../storage/storage.js";
-import { contentHash } from "../content-hash.js";
+import { type ContentHash, contentHash } from "../content-hash.js";
 import { hashInName } from "../data-file.js";
 import { FOOTER_TAG, hasFooter } from "../footer-digest.js";
 
@@ -39,11 +40,25 @@ export async function damageOf(
       if (found.size === file.size) return undefined;
       return { kind: "damaged", what: `has ${found.size} bytes, and ${file.size} by the log` };
     }
-    const pieces = await lake.read(snapshot, file);
-    if (pieces === undefined) return MISSING;
-    const { hash } = await contentHash(pieces);
-    if (hash === expected) return undefined;
-    const what = `is not what was written: its hash is ${hash}, and its name says ${expected}`;
+    const read = async (): Promise<ContentHash | undefined> => {
+      const pieces = await lake.read(snapshot, file);
+      return pieces && contentHash(pieces);
+    };
+    const found = await read();
+    if (found === undefined) return MISSING;
+    if (found.hash === expected) return undefined;
+    if (lake.storage.access !== undefined) {
+      // Bytes that were lost or changed on their way from the store are not read twice in the same way.
+      const again = await read();
+      if (again?.hash === expected) return undefined;
+      if (again?.hash !== found.hash) throw new TransportError("two reads of it gave different bytes");
+      const size = (await lake.factsOf(snapshot, file))?.size;
+      if (size !== found.bytes)
+        throw new TransportError(`the store sent ${found.bytes} of its ${size} bytes`);
+    }
+    // The symbols that were cached of the file may be those of the damaged content.
+    await forgetSymbols(lake, snapshot.table);
+    const what = `is not what was written: its hash is ${found.hash}, and its name says ${expected}`;
     return { kind: "damaged", what };
   } catch (cause) {
     return unreadable(cause);

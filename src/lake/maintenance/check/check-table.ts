@@ -5,7 +5,9 @@ import { contentHash } from "../../files/content-hash.js";
 import { hashInName } from "../../files/data-file.js";
 import { recordVerified } from "../../files/verify/verified-files.js";
 import type { Lake } from "../../lake.js";
+import { forgetSymbols } from "../../local/symbols-file.js";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";
+import { isStoreFault } from "../../storage/store-fault.js";
 import { checkFiles, finder, unknownFiles } from "./check-files.js";
 import { checkKeys, type ReadFile } from "./check-keys.js";
 import { checkLog } from "./check-log.js";
@@ -155,6 +157,7 @@ async function readFile(
     const hash = pieces && (await contentHash(pieces)).hash;
     // A file with the wrong hash is not read further.
     if (hash !== undefined && hash !== expected) {
+      await forgetSymbols(lake, snapshot.table);
       find(
         "file_content",
         `is not what was written: its hash is ${hash}, and its name says ${expected}`,
@@ -164,6 +167,8 @@ async function readFile(
     }
     return await checkRows(session, snapshot, file, lake.urlOf(snapshot, file), find);
   } catch (error) {
+    // A store that is not well says nothing about the file.
+    if (isStoreFault(error)) throw error;
     find("file_unreadable", `is not readable: ${messageOf(error).split("\n")[0]}`, RESTORE);
     return undefined;
   }

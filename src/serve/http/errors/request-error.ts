@@ -1,3 +1,4 @@
+import { isStoreFault } from "../../../lake/storage/store-fault.js";
 import { ERROR_STATUS, type ErrorBody, type ErrorCode } from "../../../wire/error-body.js";
 import { ParameterError } from "../../../wire/parameters.js";
 
@@ -35,6 +36,9 @@ const FRAMEWORK_CODES: Readonly<Record<string, readonly [code: ErrorCode, messag
   FST_ERR_MAX_PARAM_LENGTH: ["NOT_FOUND", "path has a part that is too long"],
 };
 
+/** How long a client should wait until the store of the lake is tried again. */
+const STORE_RETRY_MS = 5000;
+
 /** Turns any error of a request into the interface's error body. */
 export function responseOf(error: unknown, requestId: string): ErrorResponse {
   if (error instanceof RequestError) return plain(error.code, error.message, error.retryAfterMs);
@@ -45,6 +49,11 @@ export function responseOf(error: unknown, requestId: string): ErrorResponse {
   if (statusCode === 413) return plain("PAYLOAD_TOO_LARGE", "body is larger than 1 MiB");
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return plain("INVALID_PARAMETER", "body is not JSON");
+  }
+  if (isStoreFault(error)) {
+    const message =
+      "the lake cannot be read now: its store cannot be reached, or is not well; try again later";
+    return { ...plain("LAKE_UNAVAILABLE", message, STORE_RETRY_MS), isFault: true };
   }
   const message = `request ${requestId} failed; the service's log has the cause`;
   return { ...plain("INTERNAL", message), isFault: true };
