@@ -63,7 +63,8 @@ const VALID_MS = 50_000;
 const LEAD_VALID_MS = 20_000;
 /** The machines have divided the key again so long after the last fault. */
 const SETTLE_MS = 130_000;
-const LEAST_MEASURE_MS = 2 * MINUTE_MS;
+const BURST_MS = 15_000;
+const LEAST_MEASURE_MS = 2 * MINUTE_MS + BURST_MS;
 /** What a lost run may lose: requests in flight, and responses that had not landed. */
 const MOST_LOST = 2 * SHARED_GROUP_RESPONSES + CONCURRENCY;
 
@@ -90,14 +91,22 @@ export async function judge(simulated: Simulated): Promise<Findings> {
   }
   findings.push(...(await contentFindings(simulated)));
   const from = calm.from + SETTLE_MS;
-  const passed = received.filter((one) => !one.isRefused && one.time >= from && one.time < calm.to).length;
-  const minutes = Math.floor((calm.to - from) / MINUTE_MS);
-  // Each edge of the measure may cut a burst off.
-  const used = calm.to - from < LEAST_MEASURE_MS ? undefined : passed / (rpm * minutes);
+  const to = Math.min(calm.to, lastWork(received)) - MINUTE_MS;
+  const passed = received.filter((one) => !one.isRefused && one.time >= from && one.time < to).length;
+  // Requests are sent in bursts, a little more than a minute apart: each edge of the measure may cut one off.
+  const minutes = Math.floor((to - from - BURST_MS) / MINUTE_MS);
+  const used = to - from < LEAST_MEASURE_MS ? undefined : passed / (rpm * minutes);
   if (used !== undefined && used < 0.95) findings.push(`only ${used} of the quota was used`);
   const faults: Partial<Record<FaultKind, number>> = {};
   for (const { kind } of losses) faults[kind] = (faults[kind] ?? 0) + 1;
   return { findings, requests: received.length, refused: refused.length, repeated, faults, used };
+}
+
+/** When the pipeline that needed fewer requests sent its last one. In the minute before, it had no work for its whole part. */
+function lastWork(received: readonly Received[]): number {
+  const last = new Map<string, number>();
+  for (const { period, time } of received) last.set(period, Math.max(time, last.get(period) ?? time));
+  return Math.min(...last.values());
 }
 
 interface Explained {
