@@ -44,7 +44,7 @@ interface Options extends CommonOptions, PointInTimeOptions {
 }
 
 /**
- * A client waits for the response, and can ask again: after about four seconds of failed requests to a store it gets 503.
+ * A client waits for the response, and can ask again: after one to seven seconds of failed requests to a store it gets 503.
  */
 const PATIENCE = { retries: 3, timeoutMs: 10_000 };
 

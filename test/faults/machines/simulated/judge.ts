@@ -4,6 +4,7 @@ import { CONCURRENCY } from "../../../../src/jobs/ingest/ask-each.js";
 import { SHARED_GROUP_RESPONSES } from "../../../../src/jobs/ingest/group-responses.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import { openReader } from "../../../../src/lake/open-reader.js";
+import { RENEW_MS } from "../../../../src/lease/own-leases.js";
 import { DAILY, DAYS, MINUTES } from "./market-of-machines.js";
 import type { MadeCommit } from "./shared-lake.js";
 import type { Received } from "./shared-service.js";
@@ -153,7 +154,7 @@ function explainRepeats(
       (one) =>
         one.process === before.process.name &&
         one.since <= again.time &&
-        one.until >= before.time - 1000 &&
+        noticedAt(one) >= before.time - 1000 &&
         isEnough(one, before),
     );
     if (isLanded)
@@ -163,6 +164,14 @@ function explainRepeats(
     else explained.push({ reason: `${what}: ${by}, who had lost nothing`, loss });
   }
   return explained;
+}
+
+/**
+ * Until when a process may send requests that it then loses. One that was cut off from the store finds with its next
+ * renewals that another machine leads, or has its part of the key; its run ends with the requests that are in flight.
+ */
+function noticedAt({ kind, until }: Loss): number {
+  return kind === "cut from store" ? until + RENEW_MS : until;
 }
 
 /** Whether a loss explains that a request is repeated. */
