@@ -64,8 +64,9 @@ const VALID_MS = 50_000;
 const LEAD_VALID_MS = 20_000;
 /** The machines have divided the key again so long after the last fault. */
 const SETTLE_MS = 130_000;
-const BURST_MS = 15_000;
-const LEAST_MEASURE_MS = 2 * MINUTE_MS + BURST_MS;
+/** A request follows the one a minute before it after this time: it also needs time to arrive. */
+const PERIOD_MS = MINUTE_MS + 1500;
+const LEAST_PERIODS = 2;
 /** What a lost run may lose: requests in flight, and responses that had not landed. */
 const MOST_LOST = 2 * SHARED_GROUP_RESPONSES + CONCURRENCY;
 
@@ -91,16 +92,30 @@ export async function judge(simulated: Simulated): Promise<Findings> {
     if (count > most) findings.push(`${loss.kind} of ${loss.process}: ${count} requests repeated`);
   }
   findings.push(...(await contentFindings(simulated)));
-  const from = calm.from + SETTLE_MS;
-  const to = Math.min(calm.to, lastWork(received)) - MINUTE_MS;
-  const passed = received.filter((one) => !one.isRefused && one.time >= from && one.time < to).length;
-  // Requests are sent in bursts, a little more than a minute apart: each edge of the measure may cut one off.
-  const minutes = Math.floor((to - from - BURST_MS) / MINUTE_MS);
-  const used = to - from < LEAST_MEASURE_MS ? undefined : passed / (rpm * minutes);
+  const used = usedPart(received, rpm, {
+    from: calm.from + SETTLE_MS,
+    to: Math.min(calm.to, lastWork(received)) - MINUTE_MS,
+  });
   if (used !== undefined && used < 0.95) findings.push(`only ${used} of the quota was used`);
   const faults: Partial<Record<FaultKind, number>> = {};
   for (const { kind } of losses) faults[kind] = (faults[kind] ?? 0) + 1;
   return { findings, requests: received.length, refused: refused.length, repeated, faults, used };
+}
+
+/**
+ * The part of the quota that was used in whole periods, from the first request in a time on: each request that the quota
+ * permits is in each period at least once. Undefined where the time is too short.
+ */
+function usedPart(
+  received: readonly Received[],
+  rpm: number,
+  { from, to }: { readonly from: number; readonly to: number },
+): number | undefined {
+  const times = received.filter((one) => !one.isRefused && one.time >= from).map(({ time }) => time);
+  const start = Math.min(...times);
+  const periods = Math.floor((to - start) / PERIOD_MS);
+  if (!(periods >= LEAST_PERIODS)) return undefined;
+  return times.filter((time) => time < start + periods * PERIOD_MS).length / (rpm * periods);
 }
 
 /** When the pipeline that needed fewer requests sent its last one. In the minute before, it had no work for its whole part. */
