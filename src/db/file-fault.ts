@@ -209,6 +209,16 @@ function freeIn(folder: string): string {
 
 /** The message of a thrown value; where it is about a file, a clearer message and a hint. */
 export function explained(error: unknown): Partial<FileFault> & Pick<FileFault, "message"> {
-  const message = messageOf(error).replace(/^Failed to extract statements: /, "");
-  return fileFaultIn(message) ?? { message };
+  const message = messageOf(error)
+    .replace(/^Failed to extract statements: /, "")
+    .replace(/\s*Stack Trace:[^]*$/, "");
+  return fileFaultIn(message) ?? { message, ...(isFatal(message) && { hint: FATAL_HINT }) };
+}
+
+const FATAL_HINT =
+  "DuckDB has failed inside, and has ended this session: start another one, without this statement";
+
+/** Whether a message of DuckDB means that its database takes no further statement. */
+export function isFatal(message: string): boolean {
+  return /^(?:INTERNAL|FATAL) Error: /.test(message);
 }

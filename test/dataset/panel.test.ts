@@ -135,10 +135,7 @@ describe("a panel", () => {
   });
 
   test.each(
-    pickFrom(
-      ["forward", "forward_additive", "backward_additive"] as const,
-      { few: 1, more: 3, all: 3 },
-    ),
+    pickFrom(["forward", "forward_additive", "backward_additive"] as const, { few: 1, more: 3, all: 3 }),
   )("has the %s prices of SQL", async (adjustment) => {
     const { differ, rows, gaps } = await compare(
       await open({ adjustment, fields: ["open", "close"] }),

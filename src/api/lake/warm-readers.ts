@@ -210,7 +210,7 @@ export class WarmReaders implements AsyncDisposable {
   }
 
   #giveBack({ warm, isReused }: Loan): void {
-    if (isReused && !this.#isClosed) this.#idle.push(warm);
+    if (isReused && !this.#isClosed && !warm.reader.session.isBroken) this.#idle.push(warm);
     else warm.reader[Symbol.dispose]();
     while (this.#idle.length > MOST_IDLE) this.#idle.shift()?.reader[Symbol.dispose]();
   }

@@ -18,6 +18,8 @@ export interface Database {
   /** Its access to object stores. */
   readonly stores: readonly OpenStore[];
   isClosed: boolean;
+  /** Whether an error inside of DuckDB has ended it: each further statement fails. */
+  isBroken: boolean;
 }
 
 /**
@@ -37,7 +39,7 @@ export async function openDatabase(options: SessionOptions): Promise<Database> {
   });
   const stores: OpenStore[] = [];
   const isInMemory = options.path === undefined;
-  const database = { instance, isInMemory, spillFolder, stores, isClosed: false };
+  const database = { instance, isInMemory, spillFolder, stores, isClosed: false, isBroken: false };
   try {
     for (const access of options.stores ?? [])
       stores.push(await OpenStore.open(await instance.connect(), access, `barlake_store_${stores.length}`));

@@ -9,7 +9,7 @@ import type { RecordBatch } from "apache-arrow";
 import { DuckDBResultReader, DuckDBTimestampTZValue } from "../../arrow/duckdb-api.js";
 import { type Scan, type ScanSource, type TableScans, tableScansOf } from "../../arrow/scan/table-scan.js";
 import { BarlakeError, QueryError } from "../../core/errors.js";
-import { explained } from "../file-fault.js";
+import { explained, isFatal } from "../file-fault.js";
 import type { StatementProgress } from "../query-engine.js";
 import { CheckedReads, type ReadCheck } from "../reads/checked-reads.js";
 import { readResult } from "../result/read-result.js";
@@ -71,6 +71,11 @@ export class Session implements Disposable {
   /** Whether the views of the session end with it: its database is not a file. */
   get isInMemory(): boolean {
     return this.#database.isInMemory;
+  }
+
+  /** Whether an error inside of DuckDB has ended the database: each further statement fails, and another session is needed. */
+  get isBroken(): boolean {
+    return this.#database.isBroken;
   }
 
   /** Runs one statement. @throws {QueryError} with the statement. */
@@ -276,8 +281,9 @@ export class Session implements Disposable {
       for (const store of this.#database.stores) await store.refresh();
       return await run();
     } catch (cause) {
+      const { message, hint } = cause instanceof BarlakeError ? cause : explained(cause);
+      this.#database.isBroken ||= isFatal(message);
       if (cause instanceof BarlakeError) throw cause;
-      const { message, hint } = explained(cause);
       throw new QueryError(message, sql, { hint, cause });
     }
   }

@@ -132,7 +132,7 @@ export class TargetColumn {
 
   /** The memory of the values. */
   get buffer(): ArrayBuffer {
-    return this.#bytes.buffer as ArrayBuffer;
+    return this.#bytes.buffer;
   }
 
   /**

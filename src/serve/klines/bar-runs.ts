@@ -105,13 +105,13 @@ export function presenceOf(
  * Columns of cleared memory. It is one piece, because the garbage collector looks at each piece: a service caches the bars
  * of thousands of symbols.
  *
- * @param presenceOf whether a column has memory for values, and for the bits that say which rows have one.
+ * @param presenceIn whether a column has memory for values, and for the bits that say which rows have one.
  */
 export function newColumns(
   rows: number,
-  presenceOf: (name: (typeof DOUBLE_COLUMNS)[number]) => Presence,
+  presenceIn: (name: (typeof DOUBLE_COLUMNS)[number]) => Presence,
 ): KlineValues {
-  const presences = DOUBLE_COLUMNS.map(presenceOf);
+  const presences = DOUBLE_COLUMNS.map(presenceIn);
   const bitBytes = Math.ceil(rows / 64) * 8;
   const bytesFor = { all: rows * 8, some: rows * 8 + bitBytes, none: 0, empty: 0 } as const;
   const memory = new ArrayBuffer(presences.reduce((sum, presence) => sum + bytesFor[presence], 16 * rows));

@@ -10,7 +10,7 @@ const COLUMNS = `symbol, trade_date, "timestamp", open, high, low, close, volume
 
 let session: Session;
 
-beforeAll(async () => {
+async function openBars(): Promise<void> {
   session = await Session.open();
   for (const file of readViewTree(OWN_VIEWS)) {
     if (/CREATE OR REPLACE MACRO/.test(file.sql) && !/MACRO \w+\([^)]*\) AS TABLE/.test(file.sql))
@@ -28,7 +28,8 @@ beforeAll(async () => {
   await session.run(`CREATE MACRO last_close() AS (SELECT max(close) FROM all_bars)`);
   await session.run(`CREATE MACRO tomorrow() AS today() + 1`);
   await session.run(`CREATE MACRO spread(a, b) AS abs(a - b) / nullif(a, 0)`);
-});
+}
+beforeAll(openBars);
 afterAll(() => session.close());
 
 const check = (sql: string, more: { looksAhead?: boolean; isIntraday?: boolean } = {}): Promise<string> =>
@@ -378,6 +379,11 @@ test("of any window, what is permitted is changed neither by later bars nor by t
       const checked = await check(sql).catch(() => undefined);
       if (checked === undefined) return;
       const known = await valuesOf(checked, "all_bars", LAST_KNOWN).catch((error: Error) => error.name);
+      if (session.isBroken) {
+        // DuckDB fails inside for percent_rank over a frame without rows, and takes no further statement.
+        session.close();
+        await openBars();
+      }
       if (known === "QueryError") return;
       permitted++;
       expect(await valuesOf(checked, "all_bars", "2024-12-31")).toBe(known);
