@@ -11,7 +11,7 @@ SELECT
 FROM raw.trading_days
 WINDOW sessions AS (PARTITION BY region ORDER BY trade_date);
 
-COMMENT ON VIEW trading_calendar IS 'The days on which a region traded, each with the session before and after it. One row for each region and trading date. The newest row changes when the next session is known.';
+COMMENT ON VIEW trading_calendar IS 'The days on which a region traded, each with the session before and after it. One row for each region and trading date. The newest row changes when the next session is known. A past day may be added later, when its bars land or the index turns out to lack it: the rows before and after it, and later session numbers, then change.';
 COMMENT ON COLUMN trading_calendar.region IS 'Region: CN, HK or US.';
 COMMENT ON COLUMN trading_calendar.trade_date IS 'Trading date in the exchange''s own zone.';
 COMMENT ON COLUMN trading_calendar.previous_session IS 'Trading date before; null for the first that is known.';

@@ -1,4 +1,4 @@
-import { DAY_MS, type TradingDate } from "../../core/time.js";
+import { DAY_MS, type TimeRange, type TradingDate, unionRanges } from "../../core/time.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
@@ -10,6 +10,9 @@ import { BARS_1D } from "../../schema/bars.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 import { fileRange } from "../files/prune.js";
 import type { Lake } from "../lake.js";
+import { commitWithRetries } from "../log/commit.js";
+import { commitInfoAction } from "../log/commit-actions.js";
+import type { Txn } from "../log/delta-actions.js";
 import type { DataFile } from "../log/snapshot.js";
 import { type LandOptions, type LandReport, upsert } from "./upsert.js";
 
@@ -31,8 +34,15 @@ export async function readTradingDays(session: Session, lake: Lake): Promise<Map
   return new Map(rows.map(({ region, dates }) => [region, dates]));
 }
 
-/** Files that are older than the last landing of trading days by more than this are not searched: clocks may differ. */
+/**
+ * The name of the record, in the log of the trading days, of the time up to which files were searched for days without a
+ * bar of the index. A lake without the record is searched completely, once.
+ */
+const SEARCH = "barlake/days-without-index";
+/** Files that were written up to this time before the recorded one are searched again: clocks may differ. */
 const CLOCK_MARGIN_MS = 2 * DAY_MS;
+/** A search that found no new day is recorded if the last record is older than this. */
+const RECORD_AFTER_MS = 2 * DAY_MS;
 /** A day is compared with the trading days before and after it that are no further from it than this. */
 const NEIGHBOUR_DAYS = 30;
 
@@ -65,14 +75,58 @@ export async function landTradingDays(
   const live = [...snapshot.files.values()];
   const open = filesOfOpenRegions(live, spans);
   if (open.length > 0) await session.run(majoritySql(days.name, await tradedIn(open)));
-  const { committedAt = 0 } = await lake.snapshot(TRADING_DAYS);
-  // A clock that was ahead once does not end the search.
-  const since = Math.min(committedAt, options.now) - CLOCK_MARGIN_MS;
-  const recent = live.filter((file) => file.writtenAt > since);
-  const missing = spans.length > 0 ? await busyDays(session, days.name, await tradedIn(recent)) : [];
+  const searchedUntil = (await lake.snapshot(TRADING_DAYS)).txns.get(SEARCH)?.version;
+  const unsearched = spans.length > 0 ? filesToSearch(live, searchedUntil, options.now) : [];
+  const missing = unsearched.length > 0 ? await busyDays(session, days.name, await tradedIn(unsearched)) : [];
   const near = live.filter((file) => missing.some((day) => isNear(file, day)));
   if (near.length > 0) await session.run(holesSql(days.name, missing, await tradedIn(near)));
-  return await upsert(session, lake, TRADING_DAYS, days.name, options);
+  // Without a time of its last change, a record remains in all checkpoints.
+  const progress: Txn = { appId: SEARCH, version: options.now };
+  const report = await upsert(session, lake, TRADING_DAYS, days.name, { ...options, progress });
+  const isOld = Math.abs(options.now - (searchedUntil ?? 0)) > RECORD_AFTER_MS;
+  if (report.filesAdded === 0 && isOld) await recordSearch(lake, progress, options);
+  return report;
+}
+
+/** Records a search that found no new day, so that the next one does not search the same files. */
+async function recordSearch(lake: Lake, txn: Txn, options: LandOptions): Promise<void> {
+  const base = await lake.snapshot(TRADING_DAYS);
+  if (base.version < 0) return;
+  const actions = [commitInfoAction(options, {}), { txn }];
+  const { now, fence } = options;
+  await commitWithRetries(lake, base, { actions, stillHolds: () => true, now, fence });
+}
+
+/**
+ * The files in which a day without a bar of the index may be found: those that were written since the last search, and
+ * those of the days around, as the bars with which a day is compared may land after the bars of the day.
+ */
+function filesToSearch(
+  live: readonly DataFile[],
+  searchedUntil: number | undefined,
+  now: number,
+): readonly DataFile[] {
+  if (searchedUntil === undefined) return live;
+  // A clock that was ahead once does not end the search.
+  const since = Math.min(searchedUntil, now) - CLOCK_MARGIN_MS;
+  const ranges = new Map<string, TimeRange[]>();
+  for (const file of live) {
+    if (file.writtenAt <= since) continue;
+    const { start, end } = fileRange(file);
+    const own = ranges.get(regionIn(file)) ?? [];
+    own.push({ start: start - NEIGHBOUR_DAYS * DAY_MS, end: end + NEIGHBOUR_DAYS * DAY_MS });
+    ranges.set(regionIn(file), own);
+  }
+  const around = new Map([...ranges].map(([region, some]) => [region, unionRanges(some)]));
+  return live.filter((file) => {
+    const { start, end } = fileRange(file);
+    return around.get(regionIn(file))?.some((range) => start < range.end && end > range.start) === true;
+  });
+}
+
+/** The region of a file's partition; empty where another program wrote none. */
+function regionIn({ partitionValues }: DataFile): string {
+  return partitionValues.region ?? "";
 }
 
 /** The span from the first to the last bar of a region's index. */
@@ -88,7 +142,6 @@ interface IndexSpan {
  */
 function filesOfOpenRegions(files: readonly DataFile[], spans: readonly IndexSpan[]): readonly DataFile[] {
   const spanOf = new Map<string, IndexSpan>(spans.map((span) => [span.region, span]));
-  const regionIn = ({ partitionValues }: DataFile): string => partitionValues.region ?? "";
   const isWithin = (file: DataFile): boolean => {
     const span = spanOf.get(regionIn(file));
     const { start, end } = fileRange(file);

@@ -9,7 +9,7 @@ import { overlappingFiles } from "../files/prune.js";
 import type { Lake } from "../lake.js";
 import { commitWithRetries, tooManyWriters } from "../log/commit.js";
 import { commitInfoAction, removeAction, txnAction } from "../log/commit-actions.js";
-import type { Action, AddFile } from "../log/delta-actions.js";
+import type { Action, AddFile, Txn } from "../log/delta-actions.js";
 import type { Fence } from "../log/fence.js";
 import { schemaActions } from "../log/schema-actions.js";
 import { type DataFile, decodePath, type Snapshot } from "../log/snapshot.js";
@@ -46,6 +46,8 @@ export interface LandOptions {
    * @default none
    */
   readonly responses?: readonly string[];
+  /** How far a job has come, which is recorded with the rows; it is not where no row differs. @default nothing */
+  readonly progress?: Txn | undefined;
   /** The right to commit. @default no right is needed */
   readonly fence?: Fence | undefined;
 }
@@ -166,6 +168,7 @@ async function landOn(
     commitInfoAction(options, { numInsertedRows: counts.inserted, numUpdatedRows: counts.updated }),
     ...(base.version < 0 || columns !== base.columns ? schemaActions(base, columns, options.now) : []),
     ...(options.responses ?? []).map((response) => txnAction(response, options.now)),
+    ...(options.progress === undefined ? [] : [{ txn: options.progress }]),
     ...removed.map((file) => removeAction(file, { now: options.now, dataChange: true })),
     ...adds.map((add) => ({ add })),
   ];

@@ -39,7 +39,7 @@ export interface Snapshot {
   readonly removed: ReadonlyMap<string, RemoveFile>;
   readonly protocol: Protocol | undefined;
   readonly metaData: MetaData | undefined;
-  /** Landed responses, by identity. */
+  /** Landed responses by identity, and by name how far jobs have come. */
   readonly txns: ReadonlyMap<string, Txn>;
   /** Time of the newest commit in epoch milliseconds; undefined where the commit does not state it. */
   readonly committedAt: number | undefined;

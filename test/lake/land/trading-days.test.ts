@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { DAY_MS } from "../../../src/core/time.js";
+import { TempTable } from "../../../src/db/session/temp-table.js";
 import { landTradingDays, readTradingDays } from "../../../src/lake/land/trading-days.js";
+import { upsert } from "../../../src/lake/land/upsert.js";
 import type { Region } from "../../../src/market/regions.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
+import { TRADING_DAYS } from "../../../src/schema/trading-days.js";
 import { land, openSession, T0, type TestBar, temporaryLake } from "../temporary-lake.js";
 
 const OPTIONS = { operation: "TEST", runId: "test", now: T0 };
@@ -115,5 +119,53 @@ describe("trading days", () => {
     expect(await landTradingDays(session, lake, during)).toMatchObject({ inserted: 1 });
     expect(await landTradingDays(session, lake, OPTIONS)).toMatchObject({ inserted: 1, unchanged: 1 });
     expect(await landTradingDays(session, lake, OPTIONS)).toMatchObject({ inserted: 0, unchanged: 2 });
+  });
+});
+
+describe("a trading day that the index lacks", () => {
+  const USUAL = ["2026-10-12", "2026-10-14", "2026-10-16"];
+  const HOLE = "2026-10-13";
+  const after = (days: number) => ({ ...OPTIONS, now: T0 + days * DAY_MS });
+
+  test("is found in a lake that an earlier version filled, by one search of all files", async () => {
+    const [lake, session] = [temporaryLake(), await openSession()];
+    await land(session, lake, BARS_1D, [...index(USUAL), ...stocks(12, [...USUAL, HOLE])]);
+    await using known = new TempTable(session, "known_days");
+    await known.fill(
+      `SELECT 'CN' AS region, CAST(unnest(['${USUAL.join("', '")}']) AS DATE) AS trade_date, 'index' AS source`,
+    );
+    await upsert(session, lake, TRADING_DAYS, known.name, after(10));
+    await land(session, lake, BARS_1D, index(["2026-11-20"]), after(20));
+    expect(await landTradingDays(session, lake, after(20))).toMatchObject({ inserted: 2 });
+    expect((await readTradingDays(session, lake)).get("CN")).toEqual([...USUAL, HOLE, "2026-11-20"].sort());
+    // Bars in a file that seems to be as old as those that were searched.
+    await land(session, lake, BARS_1D, stocks(12, ["2026-10-15"], 100, 601_000));
+    await land(session, lake, BARS_1D, index(["2026-11-23"]), after(30));
+    expect(await landTradingDays(session, lake, after(30))).toMatchObject({ inserted: 1 });
+  });
+
+  test("is found where the bars that it is compared with land later", async () => {
+    const [lake, session] = [temporaryLake(), await openSession()];
+    await land(session, lake, BARS_1D, [...index(USUAL), ...stocks(12, [HOLE])]);
+    await landTradingDays(session, lake, after(5));
+    expect((await readTradingDays(session, lake)).get("CN")).toEqual(USUAL);
+    await land(session, lake, BARS_1D, stocks(12, USUAL), after(10));
+    await landTradingDays(session, lake, after(10));
+    expect((await readTradingDays(session, lake)).get("CN")).toEqual([...USUAL, HOLE].sort());
+  });
+
+  test("is searched for since the last search, which is recorded even where it found nothing", async () => {
+    const [lake, session] = [temporaryLake(), await openSession()];
+    const versionAfter = async (days: number): Promise<number> => {
+      await landTradingDays(session, lake, after(days));
+      return (await lake.snapshot(TRADING_DAYS)).version;
+    };
+    await land(session, lake, BARS_1D, stocks(3, USUAL));
+    expect([await versionAfter(0), await versionAfter(10)]).toEqual([-1, -1]);
+    await land(session, lake, BARS_1D, index(USUAL));
+    expect([await versionAfter(10), await versionAfter(11)]).toEqual([0, 0]);
+    expect([await versionAfter(20), await versionAfter(21)]).toEqual([1, 1]);
+    // The clock is set back: files since then must not be left out for ever.
+    expect([await versionAfter(12), await versionAfter(13)]).toEqual([2, 2]);
   });
 });
