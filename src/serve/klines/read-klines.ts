@@ -50,14 +50,16 @@ export async function readKlines(view: LakeView, request: KlinesRequest): Promis
   let rows = 0;
   for (const { start, end } of runs.values()) rows += end - start;
   await view.acquireMemory(rows + missing.length * count);
+  const range = (region: Region): string => `${rangeOf(region).start} ${rangeOf(region).end}`;
+  const bars = `${version} ${key} ${count} ${REGION_NAMES.map(range).join(" ")}`;
   if (missing.some((symbol) => view.barCache.get(key, symbol) !== undefined)) {
-    const load = `forward ${version} ${key} ${count} ${missing.join()}`;
-    await view.loads.share(load, view.signal, () => bringCachedForward(read, missing));
-    missing = findCached(missing);
+    const load = `forward ${bars} ${missing.join()}`;
+    const found = await view.loads.share(load, view.signal, () => bringCachedForward(read, missing));
+    for (const [symbol, run] of found) if (run.start < run.end) runs.set(symbol, run);
+    missing = findCached(missing.filter((symbol) => !found.has(symbol)));
   }
   if (missing.length > 0) {
-    const range = (region: Region): string => `${rangeOf(region).start} ${rangeOf(region).end}`;
-    const load = `${version} ${key} ${count} ${REGION_NAMES.map(range).join(" ")} ${missing.join()}`;
+    const load = `${bars} ${missing.join()}`;
     const found = await view.loads.share(load, view.signal, () => readRuns(read, missing));
     for (const [symbol, run] of found) runs.set(symbol, run);
   }
@@ -91,17 +93,19 @@ function versionKey({ version }: LakeView, { series, adjustment }: KlinesRequest
 
 /**
  * Updates cached bars of earlier versions in the cache. Adjusted bars, and bars of a replay, are read again instead.
+ *
+ * @returns the requested bars of the symbols that were updated.
  */
 async function bringCachedForward(
   { view, snapshot, request, key, version }: VersionRead,
   symbols: readonly string[],
 ): Promise<ReadonlyMap<string, BarRun>> {
-  const { series, adjustment, count, unitOf = lotOf } = request;
+  const { series, adjustment, count, rangeOf, unitOf = lotOf } = request;
   const none = new Map<string, BarRun>();
   if (adjustment !== "none" || view.version.visibleUntil !== undefined) return none;
   const landed = series === MINUTES_OF_A_DAY ? seriesOf("1m") : series;
   const all: KlinesRequest = { ...request, series: landed, rangeOf: () => ALL_TIME };
-  await bringForward({
+  return bringForward({
     cache: view.barCache,
     key,
     version,
@@ -109,14 +113,14 @@ async function bringCachedForward(
     series,
     symbols,
     count,
+    rangeOf: (symbol) => rangeOf(regionOf(symbol) as Region),
     isInShares: REGION_NAMES.every((region) => unitOf(region) === 1),
     changesSince: (earlier) => view.changesSince(snapshot, earlier),
-    async readAdded(changed, some, rangeOf) {
-      const rows = await queryBars(view, changed, all, some, rangeOf);
+    async readAdded(changed, some, addedOf) {
+      const rows = await queryBars(view, changed, all, some, addedOf);
       return rows === undefined ? none : runsOf(rows, some, Number.MAX_SAFE_INTEGER);
     },
   });
-  return none;
 }
 
 /** Reads the bars of symbols, and caches those runs that end with the newest bar. */

@@ -51,13 +51,11 @@ export class BarCache {
     const name = `${key} ${symbol}`;
     const cached = this.#entries.get(name);
     if (cached?.version !== version) return undefined;
-    const end = firstNotBefore(cached.run, range.end);
-    const first = firstNotBefore(cached.run, range.start);
-    const start = Math.max(first, end - count);
-    if (end - start < count && range.start < cached.since) return undefined;
+    const found = newestIn(cached, range, count);
+    if (found === undefined) return undefined;
     this.#entries.delete(name);
     this.#entries.set(name, cached);
-    return { ...cached.run, start, end: Math.max(start, end), found: Math.max(0, end - first) };
+    return found;
   }
 
   /** The cached bars of a symbol, in any version. */
@@ -81,15 +79,16 @@ export class BarCache {
   }
 
   /**
-   * Replaces the cached bars of a symbol with the same bars, or with additional later ones. The order of eviction does
-   * not change.
+   * Replaces the cached bars of a symbol with the same bars, or with additional later ones. The request that needs them
+   * counts as their last use, so that bars which it does not need are evicted first.
    */
   renew(key: string, version: string, { run, since }: NewestRun): void {
-    this.#put(`${key} ${run.symbol}`, { run, since, version, bytes: bytesOf(run) + ENTRY_BYTES });
+    const name = `${key} ${run.symbol}`;
+    this.#remove(name);
+    this.#put(name, { run, since, version, bytes: bytesOf(run) + ENTRY_BYTES });
   }
 
   #put(name: string, cached: Entry): void {
-    this.#bytes -= this.#entries.get(name)?.bytes ?? 0;
     this.#entries.set(name, cached);
     this.#bytes += cached.bytes;
     for (const oldest of this.#entries.keys()) {
@@ -104,4 +103,14 @@ export class BarCache {
     this.#entries.delete(name);
     this.#bytes -= cached.bytes;
   }
+}
+
+/** The newest `count` bars with labels in a range; undefined where the run may lack some of them. */
+export function newestIn({ run, since }: NewestRun, range: TimeRange, count: number): BarRun | undefined {
+  const end = firstNotBefore(run, range.end);
+  const first = firstNotBefore(run, range.start);
+  const start = Math.max(first, end - count);
+  if (end - start < count && range.start < since) return undefined;
+  const { symbol, values } = run;
+  return { symbol, values, start, end: Math.max(start, end), found: Math.max(0, end - first) };
 }

@@ -6,7 +6,7 @@ import { inBatches } from "../../../plan/request-units.js";
 import { type BarRun, compacted } from "../bar-runs.js";
 import { ALL_TIME } from "../requested-bars.js";
 import { MINUTES_OF_A_DAY, type Series } from "../series.js";
-import type { BarCache, CachedRun, NewestRun } from "./bar-cache.js";
+import { type BarCache, type CachedRun, type NewestRun, newestIn } from "./bar-cache.js";
 import { dayFinder, extendedDays, extendedRun } from "./extended-run.js";
 import type { FileChanges } from "./file-history.js";
 
@@ -30,6 +30,8 @@ export interface EarlierBars {
   readonly symbols: readonly string[];
   /** Whether volumes are in shares. Other volumes are rounded, so minutes cannot be added to them. */
   readonly isInShares: boolean;
+  /** The labels that are requested, by symbol. */
+  readonly rangeOf: (symbol: string) => TimeRange;
   /** Number of bars of each symbol that are requested. */
   readonly count: number;
   /** The files that differ between an earlier version and that of the request; undefined where they are not known. */
@@ -46,9 +48,18 @@ export interface EarlierBars {
  * Updates cached bars of earlier versions to the version of a request. Bars that no changed file can have changed
  * remain. Where files were only added, their rows are read, and appended if they are later. Bars that cannot be updated
  * stay unchanged, and are read as if they were not cached.
+ *
+ * @returns the requested bars of the symbols that were updated, also of those for which the cache then had no space.
  */
-export async function bringForward(earlier: EarlierBars): Promise<void> {
-  const { cache, key, version, symbols, changesSince } = earlier;
+export async function bringForward(earlier: EarlierBars): Promise<ReadonlyMap<string, BarRun>> {
+  const { cache, key, version, symbols, changesSince, rangeOf, count } = earlier;
+  const found = new Map<string, BarRun>();
+  const renew = (newest: NewestRun): void => {
+    const { symbol } = newest.run;
+    cache.renew(key, version, newest);
+    const requested = newestIn(newest, rangeOf(symbol), count);
+    if (requested !== undefined) found.set(symbol, requested);
+  };
   const extended = new Map<string, CachedRun>();
   const files = new Map<string, DataFile>();
   for (const symbol of symbols) {
@@ -59,13 +70,18 @@ export async function bringForward(earlier: EarlierBars): Promise<void> {
     const since = startOf(cached, earlier.series);
     if (changes.removed.some((file) => mayHave(file, symbol, since))) continue;
     const added = changes.added.filter((file) => mayHave(file, symbol, since));
-    if (added.length === 0) cache.renew(key, version, cached);
+    if (added.length === 0) renew(cached);
     else if (canExtend(earlier)) {
       extended.set(symbol, cached);
       for (const file of added) files.set(file.path, file);
     }
   }
-  if (extended.size > 0) await extend(earlier, extended, files);
+  if (extended.size > 0) await extend(earlier, extended, files, renew);
+  for (const [symbol, run] of found) {
+    // The cache evicted it for the others: without a copy of the requested bars, all of its memory would remain in use.
+    if (cache.get(key, symbol)?.run.values !== run.values) found.set(symbol, compacted(run));
+  }
+  return found;
 }
 
 /** The earliest instant at which a new bar could change cached bars: their first bucket begins before its label. */
@@ -84,9 +100,10 @@ function canExtend({ series, isInShares }: EarlierBars): boolean {
 }
 
 async function extend(
-  { cache, key, version, snapshot, series, count, readAdded }: EarlierBars,
+  { snapshot, series, count, readAdded }: EarlierBars,
   cached: ReadonlyMap<string, CachedRun>,
   files: ReadonlyMap<string, DataFile>,
+  renew: (newest: NewestRun) => void,
 ): Promise<void> {
   const isOfDays = series === MINUTES_OF_A_DAY;
   const dayOf = dayFinder();
@@ -101,7 +118,7 @@ async function extend(
       const { run, since } = cached.get(symbol) as CachedRun;
       const later = read.get(symbol) ?? { ...run, start: 0, end: 0 };
       const whole = isOfDays ? extendedDays(run, later, dayOf) : extendedRun(run, later);
-      if (whole !== undefined) cache.renew(key, version, newestOf({ run: whole, since }, count));
+      if (whole !== undefined) renew(newestOf({ run: whole, since }, count));
     }
   }
 }

@@ -68,3 +68,24 @@ test("other versions are other bars, and the oldest are evicted when the cache i
   expect(cache.find("key", "1", "B0.US", all, 3)).toBeUndefined();
   expect(cache.find("key", "1", "B99.US", all, 3)?.end).toBe(3);
 });
+
+test("an extended run that a request needs is evicted after those that it does not need", () => {
+  const numbered = (letter: string): string[] => [0, 1, 2, 3].map((n) => `${letter}${n}.US`);
+  const fill = (cache: BarCache): void => {
+    for (const symbol of [...numbered("A"), ...numbered("B")])
+      cache.add("key", "1", [{ run: runOf(symbol, [1, 2, 3]), since: 0 }]);
+  };
+  const unlimited = new BarCache(1e6);
+  fill(unlimited);
+  const cache = new BarCache(unlimited.bytes);
+  fill(cache);
+  for (const symbol of numbered("A"))
+    cache.renew("key", "2", { run: runOf(symbol, [1, 2, 3, 4, 5, 6, 7]), since: 0 });
+  expect(cache.bytes).toBeLessThanOrEqual(unlimited.bytes);
+  const kept = numbered("A").filter((symbol) => cache.get("key", symbol)?.version === "2");
+  expect([kept, cache.get("key", "B0.US"), cache.get("key", "B3.US")?.version]).toEqual([
+    numbered("A"),
+    undefined,
+    "1",
+  ]);
+});

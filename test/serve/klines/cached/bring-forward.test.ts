@@ -2,13 +2,20 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
+import type { TimeRange } from "../../../../src/core/time.js";
 import { literalList } from "../../../../src/db/quote.js";
 import { Session } from "../../../../src/db/session/session.js";
 import { parquetRelation } from "../../../../src/db/views/parquet-relation.js";
 import type { Lake } from "../../../../src/lake/lake.js";
 import { withdrawRows } from "../../../../src/lake/land/withdraw-rows.js";
+import { emptySnapshot } from "../../../../src/lake/log/snapshot.js";
 import { optimize } from "../../../../src/lake/maintenance/optimize.js";
 import { BARS_1D, BARS_1M } from "../../../../src/schema/bars.js";
+import type { BarRun } from "../../../../src/serve/klines/bar-runs.js";
+import { BarCache } from "../../../../src/serve/klines/cached/bar-cache.js";
+import { bringForward } from "../../../../src/serve/klines/cached/bring-forward.js";
+import { seriesOf } from "../../../../src/serve/klines/series.js";
+import { DOUBLE_COLUMNS, type KlineValues } from "../../../../src/wire/kline-columns.js";
 import { virtualClock } from "../../../faults/clock/virtual-clock.js";
 import { cases } from "../../../sweep.js";
 import { type LandedBar, landRows, NOW, newLake, serve } from "../../served-lake.js";
@@ -168,4 +175,57 @@ test("after new bars have landed the files of the old ones are not read again", 
   ).toMatchObject({
     data: { "600519.SH": { timestamp: [cn("2026-11-20T09:31"), cn("2026-11-20T09:34")] } },
   });
+});
+
+/** Bars of a symbol with the given labels. */
+function runOf(symbol: string, labels: readonly number[]): BarRun {
+  const integers = BigInt64Array.from(labels, BigInt);
+  const values = Float64Array.from(labels);
+  const doubles = Object.fromEntries(
+    DOUBLE_COLUMNS.map((name) => [name, { values, validity: undefined }]),
+  ) as KlineValues["doubles"];
+  const end = labels.length;
+  return { symbol, values: { timestamp: integers, volume: integers, doubles }, start: 0, end, found: end };
+}
+
+test("a request for more symbols than the cache has space for reads their new bars once", async () => {
+  const symbols = Array.from({ length: 20 }, (_, n) => `${600_000 + n}.SH`);
+  const labels = Array.from({ length: 100 }, (_, n) => n);
+  const fill = (cache: BarCache): void => {
+    for (const symbol of symbols) cache.add("key", "1", [{ run: runOf(symbol, labels), since: 0 }]);
+  };
+  const unlimited = new BarCache(1e8);
+  fill(unlimited);
+  const cache = new BarCache(unlimited.bytes);
+  fill(cache);
+  const file = { path: "a", partitionValues: { region: "CN" }, size: 1, writtenAt: 0, stats: undefined };
+  const read: string[] = [];
+  const found = await bringForward({
+    cache,
+    key: "key",
+    version: "2",
+    snapshot: emptySnapshot(BARS_1D),
+    series: seriesOf("1d"),
+    symbols,
+    isInShares: false,
+    rangeOf: (): TimeRange => ({ start: 0, end: 101 }),
+    count: 2,
+    changesSince: () => ({ added: [file], removed: [] }),
+    async readAdded(_, some) {
+      read.push(...some);
+      return new Map(some.map((symbol) => [symbol, runOf(symbol, [100, 101])]));
+    },
+  });
+  expect(read).toEqual(symbols);
+  expect([...found.keys()]).toEqual(symbols);
+  for (const { values, start, end } of found.values())
+    expect([...values.timestamp.subarray(start, end)]).toEqual([99n, 100n]);
+  // Extended runs have space for more bars, so the cache has fewer of them than before.
+  const kept = symbols.filter((symbol) => cache.get("key", symbol) !== undefined);
+  expect(kept.length).toBeGreaterThan(0);
+  expect(kept.length).toBeLessThan(symbols.length);
+  expect(cache.bytes).toBeLessThanOrEqual(unlimited.bytes);
+  // Of an evicted run just the requested bars remain in memory.
+  const rows = symbols.map((symbol) => found.get(symbol)?.values.timestamp.length);
+  expect(rows.filter((n) => n === 2)).toHaveLength(symbols.length - kept.length);
 });
