@@ -54,8 +54,13 @@ const [QUERY_OPTIONS, READ_OPTIONS] = [QUERY, READ].map((options) => Object.keys
 ];
 
 /** What a run requests in addition to its pipeline, and from which service. */
-export interface LakeRunOptions extends RunOptions, Pick<RunEnvironment, "onProgress" | "waits"> {
-  /** Ends the run; what has arrived is landed. */
+export interface LakeRunOptions extends RunOptions, Pick<RunEnvironment, "onProgress"> {
+  /**
+   * Whether the run waits, without a limit, for a process of this machine that uses the key, and for another run that
+   * requests the same data, where the work cannot be shared. @default false: it throws
+   */
+  readonly waits?: boolean | undefined;
+  /** Ends the run, or its wait; what has arrived is landed. */
   readonly signal?: AbortSignal | undefined;
   readonly service: MarketService;
 }
@@ -161,12 +166,13 @@ export class LakeConnection implements AsyncDisposable {
    * Runs a pipeline: requests what the lake does not have, and lands it. The next call continues
    * a run that was stopped.
    *
-   * @throws {UsageError} for a pipeline that does not exist, or lacks what it needs; or where another process uses the key.
+   * @throws {UsageError} for a pipeline that does not exist, or lacks what it needs; or, unless it waits, where another
+   *   process uses the key.
    */
   async run(source: PipelineSource, options: LakeRunOptions): Promise<RunReport> {
     const { service, signal, onProgress, waits, ...demand } = options;
     const pipeline = await pipelineOf(source);
-    const { client, limits, lost } = await service.forRun(this.lake, pipeline.quota, signal);
+    const { client, limits, lost } = await service.forRun(this.lake, pipeline.quota, signal, waits);
     const report = await runPipeline(pipeline, demand, {
       lake: this.lake,
       client,

@@ -61,10 +61,11 @@ export class MarketService implements AsyncDisposable {
    * What a run on a lake needs of the service. The limits of the service that the run learns are stored in the lake.
    *
    * @param quota of the pipeline, where the caller of {@link connect} has named none.
-   * @param signal ends the wait for a part of a key that other machines use.
+   * @param signal ends the wait for the key.
+   * @param waits whether to wait, without a limit, while another process of this machine uses the key. @default false
    */
-  forRun(lake: Lake, quota?: Pipeline["quota"], signal?: AbortSignal): Promise<RunAccess> {
-    return this.#access.forRun(lake, quota, signal);
+  forRun(lake: Lake, quota?: Pipeline["quota"], signal?: AbortSignal, waits?: boolean): Promise<RunAccess> {
+    return this.#access.forRun(lake, quota, { signal, waits });
   }
 
   /** Minutes of symbols on their latest trading day: `GET /v1/klines/intraday`, and `.../batch` for several symbols. */

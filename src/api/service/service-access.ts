@@ -20,7 +20,10 @@ export interface RunAccess {
 interface ClaimParts {
   readonly use?: KeyUse;
   readonly limits?: LimitsStore;
+  /** Ends the wait for the key. */
   readonly signal?: AbortSignal | undefined;
+  /** Whether to wait, without a limit, while another process of this machine uses the key. @default false */
+  readonly waits?: boolean | undefined;
 }
 
 /**
@@ -34,7 +37,8 @@ export class ServiceAccess implements AsyncDisposable {
   readonly #caps = new Map<Period, RowCap>();
   readonly #limitsStores = new Map<string, LimitsStore>();
   #key: Promise<OpenKey> | undefined;
-  #isClosed = false;
+  /** Aborts when this is closed. */
+  readonly #closing = new AbortController();
 
   constructor(use: KeyUse) {
     this.use = use;
@@ -54,14 +58,14 @@ export class ServiceAccess implements AsyncDisposable {
   async forRun(
     lake: Lake,
     quota: { readonly requestsPerMinute?: number | undefined; readonly share?: number | undefined } = {},
-    signal?: AbortSignal,
+    how: Pick<ClaimParts, "signal" | "waits"> = {},
   ): Promise<RunAccess> {
     const { location } = lake;
     const limits = this.#limitsStores.get(location) ?? (await limitsOf(lake, this.use));
     this.#limitsStores.set(location, limits);
     if (limits.note !== undefined) this.use.onNote(limits.note);
     const use = { ...quota, ...defined(this.use) } as KeyUse;
-    const { client, lost } = await this.#open(lake, { use, limits, signal });
+    const { client, lost } = await this.#open(lake, { use, limits, ...how });
     return { client, limits, lost };
   }
 
@@ -75,7 +79,7 @@ export class ServiceAccess implements AsyncDisposable {
 
   /** Closes the connections, and releases the key. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isClosed = true;
+    this.#closing.abort(this.#closed());
     const key = await this.#key?.catch(() => undefined);
     this.#key = undefined;
     await releaseAfter(
@@ -90,14 +94,23 @@ export class ServiceAccess implements AsyncDisposable {
     );
   }
 
-  #open(lake: Lake | undefined, parts: ClaimParts): Promise<OpenKey> {
-    if (this.#isClosed)
-      throw new UsageError(`service ${this.use.url}: it was closed`, { hint: "connect again" });
+  async #open(lake: Lake | undefined, parts: ClaimParts): Promise<OpenKey> {
+    // A call that does not wait may be claiming the key, and fail.
+    if (parts.waits === true) await this.#key?.catch(() => undefined);
+    this.#closing.signal.throwIfAborted();
     this.#key ??= this.#claim(lake, parts);
     return this.#key;
   }
 
-  async #claim(lake: Lake | undefined, { use = this.use, limits, signal }: ClaimParts): Promise<OpenKey> {
+  #closed(): UsageError {
+    return new UsageError(`service ${this.use.url}: it was closed`, { hint: "connect again" });
+  }
+
+  async #claim(
+    lake: Lake | undefined,
+    { use = this.use, limits, signal, waits = false }: ClaimParts,
+  ): Promise<OpenKey> {
+    const closing = this.#closing.signal;
     try {
       return await openKey(use, lake, {
         learned: limits?.limits.requestsPerMinute,
@@ -105,7 +118,8 @@ export class ServiceAccess implements AsyncDisposable {
           for (const store of this.#limitsStores.values())
             store.learn({ requestsPerMinute: { [group]: requestsPerMinute } });
         },
-        signal,
+        signal: signal === undefined ? closing : AbortSignal.any([closing, signal]),
+        maxWaitMs: waits ? Number.POSITIVE_INFINITY : 0,
       });
     } catch (error) {
       // Another process may have the key now, and release it: the next call tries again.

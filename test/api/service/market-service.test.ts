@@ -5,7 +5,7 @@ import { Table } from "apache-arrow";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type LakeConnection, openLake } from "../../../src/api/lake/open-lake.js";
 import type { LakeServer } from "../../../src/api/lake/serve-lake.js";
-import { connect } from "../../../src/api/service/connect.js";
+import { type ConnectOptions, connect } from "../../../src/api/service/connect.js";
 import type { MarketService } from "../../../src/api/service/market-service.js";
 import { UsageError } from "../../../src/core/errors.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
@@ -217,6 +217,28 @@ test("a key is for one process, and can be used again after it was released", as
   await expect(service.exchanges()).rejects.toThrow("it was closed");
   expect((await second.exchanges()).numRows).toBeGreaterThan(0);
   await second.close();
+});
+
+test("a run that waits begins once another process releases the key, and no later than at the end of its service", async () => {
+  const scripted = await startScripted((_, response) => json(response, 200, { data: [] }));
+  const environment = { XDG_STATE_HOME: temporaryFolder() };
+  const others: string[] = [];
+  const user = (own: Pick<ConnectOptions, "onNote" | "clock"> = {}) =>
+    connectForTest(scripted.url, { environment, ...own });
+  await using mine = openLake(join(temporaryFolder(), "mine"), { hasDatabase: false, threads: 1, clock });
+  const first = user();
+  await first.exchanges();
+  const waiting = user({
+    onNote: (text) => {
+      others.push(text);
+      void first.close();
+    },
+  });
+  await expect(mine.run("reference", { service: waiting })).rejects.toThrow("is in use by");
+  expect((await mine.run("reference", { service: waiting, waits: true })).requests.sent).toBeGreaterThan(0);
+  expect(others).toEqual([expect.stringMatching(/is in use by "a program" .*: waiting for it$/)]);
+  const closed: MarketService = user({ onNote: () => void closed.close() });
+  await expect(mine.run("reference", { service: closed, waits: true })).rejects.toThrow("it was closed");
 });
 
 test("connect needs an address and a key, from the caller or the environment", () => {
