@@ -120,6 +120,9 @@ export type Quote = z.infer<typeof quote>;
 /** A quote as the client accepts it. Services may add members, or leave out `region`, `session` and `ext`. */
 export const receivedQuote = z.looseObject({
   ...quote.shape,
+  open: nullable,
+  high: nullable,
+  low: nullable,
   region: z.string().nullish(),
   session: z.string().nullish(),
   volume: z.number(),
@@ -134,7 +137,10 @@ export const receivedQuote = z.looseObject({
     })
     .nullish(),
 });
-/** A quote, as the service returns it: prices in currency, times in epoch milliseconds. */
+/**
+ * A quote, as the service returns it: prices in currency, times in epoch milliseconds. Outside a session `open`, `high` and
+ * `low` may be null, or 0.
+ */
 export type ReceivedQuote = z.infer<typeof receivedQuote>;
 
 export const symbolRecord = z.looseObject({

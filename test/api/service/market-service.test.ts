@@ -194,6 +194,17 @@ test("elements that break the interface are issues, and the others come", async 
   expect(quotes.issues).toMatchObject([{ rule: "wrong_type", symbol: "VAVC.US" }]);
 });
 
+test("a quote outside a session, without prices of the day, is a quote", async () => {
+  const quote = { symbol: "600117.SH", last_price: 8, prev_close: 8, volume: 0, amount: 0, timestamp: 1 };
+  const scripted = await startScripted((_, response) =>
+    json(response, 200, { data: [{ ...quote, open: null, high: null, low: 0 }] }),
+  );
+  const quotes = await connectForTest(scripted.url).quotes(["600117.SH"]);
+  expect([quotes.issues, quotes.unknown]).toEqual([[], []]);
+  expect(quotes.rows()).toMatchObject([{ open: null, high: null, low: 0, last_price: 8 }]);
+  expect([quotes.getChild("open")?.get(0), quotes.getChild("low")?.get(0)]).toEqual([null, 0]);
+});
+
 test("universes are not called unknown where the key may not ask for the list", async () => {
   const scripted = await startScripted(({ path }, response) =>
     path === "/v1/universes"
