@@ -1,13 +1,17 @@
 import { decodeKlineResponse } from "../../../arrow/stream/decode-kline-response.js";
 import { releaseAfter } from "../../../core/release-after.js";
+import { literalList } from "../../../db/quote.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import { REGIONS, type Region } from "../../../market/regions.js";
 import { finalEnd } from "../../../market/sessions.js";
+import { regionOf } from "../../../market/symbol.js";
 import { TradingCalendar } from "../../../market/trading-calendar.js";
 import { type CutDay, cutDay } from "../../../plan/absence/cut-day.js";
+import { symbolSpans } from "../../../plan/absence/window-beginning.js";
 import { BARS_1M } from "../../../schema/bars.js";
-import { UNIVERSES } from "../../../schema/reference.js";
+import { UNIVERSE_MEMBERS, UNIVERSES } from "../../../schema/reference.js";
 import { ENDPOINTS, LIMITS } from "../../../wire/endpoints.js";
+import type { KlineColumns } from "../../../wire/kline-columns.js";
 import { lastResponses } from "../../ledger/ledger.js";
 import type { PendingResponse } from "../../run/request/request-records.js";
 import type { Run } from "../../run/run.js";
@@ -31,6 +35,7 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
   const due = universes.filter((id) => isDue(answered.get(id), run.context.marketClock.now()));
   run.progress.plan(BARS_1M.name, due.length);
   const known = new Set((await knownUniverses(run.context)).map(({ id }) => id));
+  const members = await membersOf(run.context, due);
   const landing = new LandingBars(run, BARS_1M);
   const ask = async (): Promise<void> => {
     for (const id of due) {
@@ -46,8 +51,18 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
         },
       );
       if (got === undefined) continue;
-      const cut = cutDay(got.value.response.columns);
-      if (got.value.rows === 0 && !known.has(id)) failUnknown(run, id, got);
+      const { columns } = got.value.response;
+      const own = members.get(id) ?? [];
+      const cut = cutDay(columns);
+      if (got.value.rows > 0) noteMembers(run, own, columns);
+      if (got.value.rows === 0 && !known.has(id)) failEmpty(run, id, UNKNOWN, got);
+      else if (got.value.rows === 0 && own.length > 0)
+        failEmpty(
+          run,
+          id,
+          `the service gave nothing for its ${own.length} members; it is requested again`,
+          got,
+        );
       else if (cut === undefined) await landing.take(got);
       else await landing.take(failCut(run, id, cut, got));
     }
@@ -63,11 +78,38 @@ async function knownUniverses({ session, lake }: RunContext): Promise<readonly {
 }
 
 /**
- * Records a failed request for a universe that neither the lake nor the service knows, so that the next run reports it
- * too.
+ * The current members of universes, by universe: those of China, as many services have minutes of no other region.
  */
-function failUnknown(run: Run, id: string, { requestId, entry }: PendingResponse<unknown>): void {
-  const reason = `universe ${id}: the service gave nothing for it, and the lake does not know it; run the pipeline reference, and see: barlake sql "from universes"`;
+async function membersOf(
+  { session, lake }: RunContext,
+  universes: readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(UNIVERSE_MEMBERS)));
+  const rows = await session.json<{ id: string; symbols: string[] }>(
+    `SELECT id, list(DISTINCT symbol ORDER BY symbol) AS symbols FROM (${files})
+     WHERE valid_to IS NULL AND id IN (SELECT unnest(${literalList(universes)})) GROUP BY id`,
+  );
+  const isChinese = (symbol: string): boolean => regionOf(symbol) === "CN";
+  return new Map(rows.map(({ id, symbols }) => [id, symbols.filter(isChinese)]));
+}
+
+/** Counts the members of a universe, and those of which the response has no bar. */
+function noteMembers(run: Run, members: readonly string[], columns: KlineColumns): void {
+  const { completeness } = run.log;
+  const came = new Set(symbolSpans(columns).map(({ symbol }) => symbol));
+  completeness.asked(BARS_1M.name, members, members.length, run.context.marketClock.now());
+  completeness.received(BARS_1M.name, columns.rows);
+  const absent = members.filter((symbol) => !came.has(symbol));
+  completeness.absent(BARS_1M.name, "others_came", absent, 1);
+}
+
+/** Why nothing came of a universe that neither the lake nor the service knows. */
+const UNKNOWN =
+  'the service gave nothing for it, and the lake does not know it; run the pipeline reference, and see: barlake sql "from universes"';
+
+/** Records a failed request for a universe of which nothing came, so that the next run requests it again. */
+function failEmpty(run: Run, id: string, why: string, { requestId, entry }: PendingResponse<unknown>): void {
+  const reason = `universe ${id}: ${why}`;
   const dataset = BARS_1M.name;
   run.log.failure({ dataset, request: `${dataset} ${requestId}`, reason, symbols: 0 });
   run.ledger.enter({ ...entry, records: entry.records.map((one) => ({ ...one, status: "failed", reason })) });
