@@ -1,15 +1,14 @@
-import { readFile } from "node:fs/promises";
 import { type Command, InvalidArgumentError } from "commander";
 import { parseTradingDate } from "../../core/time.js";
 import type { RunOptions } from "../../jobs/run/run-pipeline.js";
 import { isRegion, type Region } from "../../market/regions.js";
-import { splitList } from "../../market/symbol.js";
+import { expectNoMore, listOption, namedSymbols, SYMBOLS_HELP, symbolsOption } from "./symbols-option.js";
 
 /** Options that say what a pipeline asks for. */
 export interface DemandOptions {
   readonly from?: string;
   readonly to?: string;
-  readonly symbols?: string;
+  readonly symbols?: string[];
   readonly universe?: string[];
   readonly region?: Region[];
   readonly lookback?: number;
@@ -22,8 +21,10 @@ export function demandOptions(command: Command): Command {
     .argument("<pipeline>", "name of a pipeline, or path of a file")
     .option("--from <date>", "first date, of each exchange's own calendar", dateOption)
     .option("--to <date>", "date after the last one", dateOption)
-    .option("--symbols <list>", "symbols, comma-separated, or @FILE with one a line")
-    .option("--universe <ids>", "universes, comma-separated", splitList)
+    .allowExcessArguments()
+    .hook("preAction", expectNoMore)
+    .option("--symbols <list>", SYMBOLS_HELP, symbolsOption)
+    .option("--universe <ids>", "universes, separated by commas", listOption)
     .option("--region <list>", "regions: CN, HK, US", regionsOption)
     .option(
       "--lookback <days>",
@@ -42,13 +43,10 @@ export async function demandOf({
   region,
   ...rest
 }: DemandOptions): Promise<RunOptions> {
-  const list = symbols?.startsWith("@")
-    ? (await readFile(symbols.slice(1), "utf8")).replaceAll(/\s+/g, ",")
-    : symbols;
   return {
     from,
     to,
-    symbols: list === undefined ? undefined : splitList(list),
+    symbols: await namedSymbols(symbols),
     universes: universe,
     regions: region,
     lookbackDays: rest.lookback,
@@ -70,8 +68,8 @@ function daysOption(text: string): number {
   return Number(days);
 }
 
-function regionsOption(text: string): Region[] {
-  return splitList(text).map((name) => {
+function regionsOption(text: string, before: readonly Region[] = []): Region[] {
+  return listOption(text, before).map((name) => {
     if (!isRegion(name)) throw new InvalidArgumentError(`${name} is not one of CN, HK, US`);
     return name;
   });

@@ -16,7 +16,7 @@ import { type FreeBytes, freeBytesOf } from "../../lake/local/free-space.js";
 import { publish } from "../../lake/publish.js";
 import { type RunLease, takeRun } from "../../lake/requests/run-lease.js";
 import type { LimitsStore } from "../../lake/requests/service-limits.js";
-import { REGIONS, type Region } from "../../market/regions.js";
+import { REGIONS } from "../../market/regions.js";
 import { localDate } from "../../market/zone.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import { type BarsDemand, planBarRequests, plannedCap, readPlanFacts } from "../ingest/bars/bars-demand.js";
@@ -35,31 +35,10 @@ import { type RunReport, reportOf } from "./report/run-report.js";
 import { RequestSizeLimits } from "./request/request-size-limits.js";
 import { closeRun, openRun, type Run } from "./run.js";
 import type { RunContext } from "./run-context.js";
+import { demandOf, type RunOptions } from "./run-demand.js";
 import { runSubject } from "./run-subject.js";
 
-export type { RunReport };
-
-/** The caller's options, in addition to the pipeline's definition. */
-export interface RunOptions {
-  /** First date, instead of the date in the pipeline. */
-  readonly from?: string | undefined;
-  /** The date after the last requested date. @default everything up to now */
-  readonly to?: string | undefined;
-  /** Symbols, instead of the lake's instruments. */
-  readonly symbols?: readonly string[] | undefined;
-  /**
-   * Ids of universes. Bars and statements are requested of their members, intraday bars of each universe as a whole.
-   */
-  readonly universes?: readonly string[] | undefined;
-  /** Regions, instead of the regions in the pipeline. */
-  readonly regions?: readonly Region[] | undefined;
-  /** Number of last trading days that are requested again, instead of the number in the pipeline. */
-  readonly lookbackDays?: number | undefined;
-  /**
-   * Whether only gaps are filled: windows that earlier requests left open, for their symbols. @default false
-   */
-  readonly repair?: boolean | undefined;
-}
+export type { RunOptions, RunReport };
 
 /** What a run needs: the lake, the client of the service, the clock. */
 export interface RunEnvironment {
@@ -218,14 +197,6 @@ export async function planPipeline(
 /** A run id that sorts by time and is unique among machines. */
 export function newRunId(now: number): string {
   return `${format(new TZDate(now, "UTC"), "yyyyMMdd'T'HHmmss'Z'")}-${randomBytes(3).toString("hex")}`;
-}
-
-/** The demand: the caller's options, else the values of the pipeline. */
-function demandOf(pipeline: Pipeline, options: RunOptions): RunOptions {
-  const { symbols, universes } =
-    "symbols" in pipeline ? pipeline : { symbols: undefined, universes: undefined };
-  const which = options.symbols || options.universes ? {} : { symbols, universes };
-  return { ...options, ...which, to: options.to ?? (pipeline.kind === "bars" ? pipeline.to : undefined) };
 }
 
 async function execute(run: Run, pipeline: Pipeline, options: RunOptions): Promise<void> {

@@ -13,10 +13,11 @@ import { EXIT } from "../../exit-codes.js";
 import { openExistingLake } from "../../options/existing-lake.js";
 import { jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
 import { openService, type ServiceOptions, serviceOptions } from "../../options/service-option.js";
+import { expectNoMore, namedSymbols, SYMBOLS_HELP, symbolsOption } from "../../options/symbols-option.js";
 import { count, paint, plural, table } from "../../text/text.js";
 
 interface Options extends ServiceOptions {
-  readonly symbols: string;
+  readonly symbols: string[];
   readonly from: string;
   readonly to?: string;
   readonly accept?: boolean;
@@ -29,7 +30,9 @@ export function addWithdrawn(cli: Cli): void {
     cli.program
       .command("withdrawn")
       .addArgument(new Argument("<table>", "table of bars").choices(BARS.map(({ name }) => name)))
-      .requiredOption("--symbols <list>", "symbols, separated by commas")
+      .allowExcessArguments()
+      .hook("preAction", expectNoMore)
+      .requiredOption("--symbols <list>", SYMBOLS_HELP, symbolsOption)
       .requiredOption("--from <date>", "first date")
       .option("--to <date>", "date after the last one (default: the day after the first)")
       .option("--accept", "take the bars that are gone out of the current version of the table"),
@@ -50,7 +53,7 @@ Examples:
     )
     .action((name: string, options: Options) =>
       cli.action(async () => {
-        const symbols = options.symbols.split(",").map(parseSymbol);
+        const symbols = ((await namedSymbols(options.symbols)) ?? []).map(parseSymbol);
         const window = windowOf(symbols, options);
         const lake = await openExistingLake(options);
         const service = await openService(options, lake, "withdrawn");
