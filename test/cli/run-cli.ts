@@ -32,6 +32,8 @@ export interface CommandOptions {
 export interface ProcessOptions extends CommandOptions {
   /** Largest file that the process may write, in KiB (ulimit -f); what is larger fails with EFBIG. */
   readonly fileLimitKib?: number;
+  /** The id of the user as whom it runs. @default that of the tests */
+  readonly uid?: number;
   /** Called once the process is there; may end it later. */
   readonly onStart?: (child: ChildProcess) => void;
   /** Called as output comes, with all of it so far; may end the child. */
@@ -65,6 +67,7 @@ export function runProcess(parameters: readonly string[], options: ProcessOption
     cwd: options.cwd ?? PLACE,
     env: environmentOf(options),
     stdio: "pipe",
+    ...(options.uid !== undefined && { uid: options.uid }),
   });
   options.onStart?.(child);
   let stdout = "";

@@ -8,6 +8,7 @@ import type { FreeBytes } from "../../lake/local/free-space.js";
 import type { Fence } from "../../lake/log/fence.js";
 import type { Region } from "../../market/regions.js";
 import { finalEnd } from "../../market/sessions.js";
+import type { TableSchema } from "../../schema/column.js";
 import type { RequestSizeLimits } from "./request/request-size-limits.js";
 
 /** Shifts below this number of milliseconds are ordinary adjustments of the clock: it was not set. */
@@ -23,6 +24,8 @@ export interface RunParts {
   readonly clock: Clock;
   readonly runId: string;
   readonly pipeline: string;
+  /** The tables in which the run lands. */
+  readonly tables: readonly TableSchema[];
   /** Aborts when the user interrupts the run. */
   readonly signal: AbortSignal;
   /** Limits that the service has shown. */

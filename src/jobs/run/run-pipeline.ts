@@ -36,7 +36,7 @@ import { RequestSizeLimits } from "./request/request-size-limits.js";
 import { closeRun, openRun, type Run } from "./run.js";
 import type { RunContext } from "./run-context.js";
 import { demandOf, type RunOptions } from "./run-demand.js";
-import { runSubject } from "./run-subject.js";
+import { runSubject, runTables } from "./run-subject.js";
 
 export type { RunOptions, RunReport };
 
@@ -124,6 +124,7 @@ async function runLeased(
     client,
     clock,
     pipeline: pipeline.name,
+    tables: runTables(pipeline),
     limits: new RequestSizeLimits(environment.limits?.limits, (facts) => environment.limits?.learn(facts)),
     freeBytes: environment.freeBytes ?? freeBytesOf,
     ...(clockAheadMs > 0 && { clockAheadMs }),

@@ -1,8 +1,11 @@
 import type { RunSubject } from "../../lake/requests/run-lease.js";
 import { regionOf } from "../../market/symbol.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import type { TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
 import { REQUESTS } from "../../schema/requests.js";
+import { RUNS } from "../../schema/runs.js";
+import { TABLES } from "../../schema/tables.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 import type { Pipeline } from "../pipeline/definition.js";
 
@@ -32,6 +35,12 @@ export function runSubject(pipeline: Pipeline, options: Demand): Omit<RunSubject
     case "statements":
       return { ...subject, asks: pipeline.tables, tables: [...pipeline.tables, REQUESTS.name] };
   }
+}
+
+/** The tables in which a run of a pipeline lands, and the table of runs. */
+export function runTables(pipeline: Pipeline): readonly TableSchema[] {
+  const { tables } = runSubject(pipeline, {});
+  return TABLES.filter((table) => table === RUNS || tables.includes(table.name));
 }
 
 /** The regions that a run requests; undefined where it may be all regions. */

@@ -27,6 +27,11 @@ const BODY = ".body";
 /** Folder of damaged responses, one folder for each run. */
 const SET_ASIDE = "rejects/spool";
 
+/** The folder of received responses. */
+export function spoolFolder({ path }: Pick<WorkFolder, "path">): string {
+  return join(path, FOLDER);
+}
+
 /** A response on disk: its metadata and, where it has any, its columns. */
 export interface SpooledResponse {
   readonly note: unknown;

@@ -6,6 +6,7 @@ import type { RunProgress } from "../report/run-progress.js";
 import type { RunContext } from "../run-context.js";
 import type { RunLog } from "../run-log.js";
 import { CircuitBreaker } from "./circuit-breaker.js";
+import { LandingPlace } from "./landing-place.js";
 import type { PendingLedger } from "./pending-ledger.js";
 import {
   type Asked,
@@ -30,6 +31,7 @@ export class RequestSender {
   /** Aborts requests that are waiting to be sent, no later than the run's signal. */
   readonly #unsent: AbortSignal;
   readonly #breaker: CircuitBreaker;
+  readonly #place: LandingPlace;
 
   constructor(context: RunContext, log: RunLog, ledger: PendingLedger, progress: RunProgress) {
     this.#context = context;
@@ -38,6 +40,7 @@ export class RequestSender {
     this.#progress = progress;
     this.#unsent = AbortSignal.any([context.signal, this.#failed.signal]);
     this.#breaker = new CircuitBreaker(context.clock);
+    this.#place = new LandingPlace(context.lake, context.tables);
   }
 
   /** Whether no more of a dataset may be requested, because of an interrupt, a refusal, or repeated failures. */
@@ -57,8 +60,8 @@ export class RequestSender {
    * @param read reads the body of the response; it gets the id of the request.
    * @param heals whether the caller sends a refused request again in another way, so that the refusal is not a failure.
    * @returns undefined where the request was refused or failed.
-   * @throws {LakeError} where the disk has too little space for the response: the run ends, and no paid response is
-   *   lost.
+   * @throws {LakeError} where the disk has too little space for the response, or the response could not be landed: the
+   *   run ends, and nothing is paid for that would be lost.
    */
   async ask<T extends Received>(
     ask: Ask,
@@ -69,7 +72,7 @@ export class RequestSender {
     const { client, clock, signal, fence } = this.#context;
     await this.#breaker.ready(this.#unsent);
     await fence?.confirm();
-    await this.#expectSpace(purpose.bars ?? 0);
+    await this.#expectPlace(purpose);
     this.#unsent.throwIfAborted();
     const asked = this.#ledger.newRequest(ask.endpoint, purpose);
     const { runId, requestId } = asked;
@@ -103,10 +106,12 @@ export class RequestSender {
     }
   }
 
-  async #expectSpace(bars: number): Promise<void> {
+  /** Makes sure, before a request is sent and paid for, that its response can be stored and landed. */
+  async #expectPlace(purpose: Purpose): Promise<void> {
     const { lake, freeBytes } = this.#context;
     try {
-      await expectSpace(lake.work.path, bars, freeBytes);
+      await expectSpace(lake.work.path, purpose.bars ?? 0, freeBytes);
+      await this.#place.expectUsable(purpose);
     } catch (error) {
       this.#log.stopIfUnwritable(error);
       throw error;

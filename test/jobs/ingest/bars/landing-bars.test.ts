@@ -26,6 +26,7 @@ async function bareRun() {
     {
       ...parts,
       pipeline: "minute",
+      tables: [BARS_1M],
       signal: new AbortController().signal,
       limits: new RequestSizeLimits(),
       freeBytes: async () => Number.MAX_SAFE_INTEGER,
