@@ -17,6 +17,7 @@ import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../schema/reference.js";
  *   time before they left may not have been requested yet.
  * @param options.extra symbols of any type that are added if the lake knows them as instruments and no others were
  *   named.
+ * @param options.onUnknown called with the members of universes whose exchange is not known: they cannot be requested.
  */
 export async function chooseSymbols(
   session: Session,
@@ -28,11 +29,13 @@ export async function chooseSymbols(
     universes,
     extra = [],
     withFormer = false,
+    onUnknown,
   }: {
     readonly symbols?: readonly string[] | undefined;
     readonly universes?: readonly string[] | undefined;
     readonly extra?: readonly string[];
     readonly withFormer?: boolean;
+    readonly onUnknown?: ((symbols: readonly string[]) => void) | undefined;
   },
 ): Promise<Map<Region, string[]>> {
   const isCurrent = "valid_to IS NULL";
@@ -51,10 +54,10 @@ export async function chooseSymbols(
         hint: 'run the pipeline reference first, and see: barlake sql "from universes"',
       });
     }
-    return byRegion(
-      rows.map((row) => row.symbol),
-      Object.keys(REGIONS) as Region[],
-    );
+    const all = rows.map((row) => row.symbol);
+    const unknown = all.filter((symbol) => regionOf(symbol) === undefined);
+    if (unknown.length > 0) onUnknown?.(unknown);
+    return byRegion(all, Object.keys(REGIONS) as Region[]);
   }
   const instruments = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
   const rows = await session.json<{ symbol: string }>(

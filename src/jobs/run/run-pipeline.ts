@@ -205,7 +205,10 @@ async function execute(run: Run, pipeline: Pipeline, options: RunOptions): Promi
     case "reference":
       return ingestReference(run, pipeline.refreshHours);
     case "bars":
-      for (const demand of await barsDemands(run.context, pipeline, options)) await ingestBars(run, demand);
+      for (const demand of await barsDemands(run.context, pipeline, options, (symbols) =>
+        noteUnknown(run, symbols),
+      ))
+        await ingestBars(run, demand);
       return;
     case "intraday":
       return ingestIntraday(run, options.universes ?? pipeline.universes);
@@ -216,7 +219,7 @@ async function execute(run: Run, pipeline: Pipeline, options: RunOptions): Promi
         run.context.lake,
         options.regions ?? pipeline.regions,
         ["stock"],
-        options,
+        { ...options, onUnknown: (unknown) => noteUnknown(run, unknown) },
       );
       return ingestStatements(run, { tables, refreshHours, symbols });
     }
@@ -228,6 +231,7 @@ async function barsDemands(
   parts: Pick<RunContext, "session" | "lake" | "clock">,
   pipeline: Pipeline & { readonly kind: "bars" },
   options: RunOptions,
+  onUnknown?: (symbols: readonly string[]) => void,
 ): Promise<BarsDemand[]> {
   const { period, types } = pipeline;
   const regions = options.regions ?? pipeline.regions;
@@ -235,7 +239,7 @@ async function barsDemands(
   if (!options.repair) {
     const extra = period === "1d" ? Object.values(CALENDAR_SYMBOLS).flat() : [];
     const { universes, symbols: named } = options;
-    const choice = { ...options, extra, withFormer: true };
+    const choice = { ...options, extra, withFormer: true, onUnknown };
     const symbols = await chooseSymbols(parts.session, parts.lake, regions, types, choice);
     const lookbackDays = options.lookbackDays ?? lookback;
     const from = options.from ?? pipeline.from;
@@ -256,6 +260,16 @@ async function barsDemands(
       endsAtDelisting: true,
       allHoles: true,
     }));
+}
+
+/** Most symbols that a failure names. */
+const NAMED = 5;
+
+/** Reports members of universes that cannot be requested, because their exchange is not known. */
+function noteUnknown(run: Run, symbols: readonly string[]): void {
+  const named = symbols.slice(0, NAMED).join(", ") + (symbols.length > NAMED ? ", ..." : "");
+  const reason = `their exchanges are not known, so they are not requested: ${named}`;
+  run.log.failure({ dataset: undefined, request: "members of universes", reason, symbols: symbols.length });
 }
 
 /** What the run's snapshots have changed. */

@@ -145,3 +145,19 @@ test("a run in which smaller requests fail has failed, and was not refused", asy
   expect(report).toMatchObject({ status: "failed", requests: { refused: 1, answered: 0 } });
   expect(report.failures.every(({ reason }) => reason.includes("not well"))).toBe(true);
 });
+
+test("members of a universe whose exchange is not known are not requested, and make the run partial, by name", async () => {
+  const members = { ...UNIVERSE, symbols: ["600519.SH", "D05.SG"], symbol_count: 2 };
+  const lists = { ...responses, "/v1/universes/batch": { KNOWN: members } };
+  const { run, service } = await scriptedMarket(
+    (seen, response) =>
+      json(response, 200, { data: lists[seen.path as keyof typeof lists] ?? dailyBars(seen) }),
+    "2024-01-13T00:00:00Z",
+  );
+  await run({ name: "reference", kind: "reference" });
+  expect(await run(DAILY, { universes: ["KNOWN"] })).toMatchObject({
+    status: "partial",
+    failures: [{ reason: "their exchanges are not known, so they are not requested: D05.SG", symbols: 1 }],
+  });
+  expect(service.seen.at(-1)?.query.get("symbols")).toBe("600519.SH");
+});
