@@ -74,9 +74,18 @@ export class LandingPlace {
   }
 
   async #verify(snapshot: Snapshot, files: readonly DataFile[]): Promise<void> {
-    const verifyOne = (file: DataFile): Promise<void> =>
-      this.#once(`${snapshot.table.name}/${file.path}`, () => verifyContent(this.#lake, snapshot, [file]));
-    await pMap(files, verifyOne, { concurrency: PARALLEL });
+    const { table } = snapshot;
+    const verifyOne = async (file: DataFile): Promise<void> => {
+      try {
+        await verifyContent(this.#lake, snapshot, [file]);
+      } catch (error) {
+        // Since the log was read, another process may have replaced the file, and deleted it.
+        if ((await this.#lake.snapshot(table)).files.has(file.path)) throw error;
+      }
+    };
+    await pMap(files, (file) => this.#once(`${table.name}/${file.path}`, () => verifyOne(file)), {
+      concurrency: PARALLEL,
+    });
   }
 
   #once(path: string, check: () => Promise<void>): Promise<void> {
