@@ -73,11 +73,6 @@ test.each<[string, (lake: Lake) => Promise<unknown>, RegExp]>([
   ["the log of its runs", breakLog("runs"), /^table runs/],
   ["the log of its requests", breakLog("requests"), /^table requests/],
   [
-    "an old file that was lost",
-    async (lake) => rmSync((await filesOf(lake))[0] as string),
-    /^table bars_1d: .* is missing/,
-  ],
-  [
     "a file that was lost",
     async (lake) => rmSync((await filesOf(lake)).at(-1) as string),
     /^table bars_1d: .* is missing/,
@@ -98,6 +93,19 @@ test.each<[string, (lake: Lake) => Promise<unknown>, RegExp]>([
     0,
   ]);
   expect(service.seen).toEqual([]);
+});
+
+test("a run on a lake that has lost an old file lands the new bars, and fails with the name of the file", async () => {
+  const lake = await filledLake();
+  const [old = ""] = await filesOf(lake);
+  rmSync(old);
+  const { run } = await scriptedMarket(script, LATER, lake);
+  const report = await run(DAILY);
+  expect(report).toMatchObject({
+    status: "failed",
+    stopped: expect.stringMatching(/^table bars_1d: .* is missing/),
+  });
+  expect(report.landed.find(({ table }) => table === "bars_1d")?.inserted).toBeGreaterThan(0);
 });
 
 test("a run of reference data fails in the same way", async () => {

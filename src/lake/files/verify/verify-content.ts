@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import pMap from "p-map";
 import { LakeError, messageOf, TransportError } from "../../../core/errors.js";
-import { isOutside, type Lake } from "../../lake.js";
+import type { Lake } from "../../lake.js";
 import { forgetSymbols } from "../../local/symbols-file.js";
 import { TagFile } from "../../local/tag-file.js";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";
@@ -38,7 +38,7 @@ export async function damageOf(
       const found = await lake.factsOf(snapshot, file);
       if (found === undefined) return MISSING;
       if (found.size === file.size) return undefined;
-      return otherSize(found.size, file);
+      return { kind: "damaged", what: `has ${found.size} bytes, and ${file.size} by the log` };
     }
     const read = async (): Promise<ContentHash | undefined> => {
       const pieces = await lake.read(snapshot, file);
@@ -128,26 +128,6 @@ const RESTORE =
   "restore it from a backup, or run barlake repair; barlake check --deep shows what else is damaged";
 /** A hint for a file that could not be read: it was not verified, but may be sound. */
 const READ_AGAIN = `the file may be sound: make it readable for this process, and try again; otherwise ${RESTORE}`;
-
-/**
- * Makes sure that all live files of a table are there, with the size that the log states. Their content is not read.
- *
- * @throws {LakeError} for the first file that is missing, or has another size. Files outside the lake are not checked.
- */
-export async function expectPresent(lake: Lake, snapshot: Snapshot): Promise<void> {
-  const stored = await lake.storage.walk(snapshot.table.name);
-  const sizes = new Map(stored.map(({ path, size }) => [path, size]));
-  for (const file of snapshot.files.values()) {
-    if (isOutside(file.path)) continue;
-    const size = sizes.get(file.path);
-    if (size === undefined) throw damageError(snapshot, file, MISSING);
-    if (size !== file.size) throw damageError(snapshot, file, otherSize(size, file));
-  }
-}
-
-function otherSize(size: number, file: DataFile): FileDamage {
-  return { kind: "damaged", what: `has ${size} bytes, and ${file.size} by the log` };
-}
 
 /** The error for a live file that is missing, damaged or unreadable. */
 export function damageError(
