@@ -5,8 +5,9 @@ import type {
   DuckDBType,
   DuckDBValue,
 } from "@duckdb/node-api";
-import { DuckDBTypeId, type StatementType, VARCHAR } from "../../arrow/duckdb-api.js";
+import { DuckDBTypeId, StatementType, VARCHAR } from "../../arrow/duckdb-api.js";
 import { UsageError } from "../../core/errors.js";
+import { isOneStatement } from "../statement/sql-tokens.js";
 
 /** A DuckDB value and its type. */
 export interface TypedValue {
@@ -51,6 +52,9 @@ export type StatementCheck = (statement: {
   readonly sql: string;
 }) => void;
 
+/** Types of the statements that DuckDB adds at both ends where it makes several statements of one. */
+const ADDED_TYPES: ReadonlySet<StatementType> = new Set([StatementType.TRANSACTION, StatementType.SET]);
+
 /** A statement with values, which is started once. */
 export function namedStatement(
   connection: DuckDBConnection,
@@ -62,12 +66,20 @@ export function namedStatement(
   /** DuckDB makes several statements of some, such as PIVOT: the ones before the last are run. */
   const prepared = async (): Promise<DuckDBPreparedStatement> => {
     const statements = await connection.extractStatements(sql);
+    const { count } = statements;
+    let last = count - 1;
     for (let index = 0; ; index++) {
       open = await statements.prepare(index);
-      check({ type: open.statementType, count: statements.count, sql });
-      bindNamed(open, values);
-      if (index === statements.count - 1) return open;
-      await open.run();
+      // Around the statements of an EXPLAIN or CREATE with a PIVOT, DuckDB adds a transaction or, within one, a setting
+      // of it. They are left out: the result would be that of the one at the end, and a locked session refuses it.
+      const isAdded = index === 0 && count > 2 && ADDED_TYPES.has(open.statementType) && isOneStatement(sql);
+      if (isAdded) last -= 1;
+      else {
+        check({ type: open.statementType, count, sql });
+        bindNamed(open, values);
+        if (index === last) return open;
+        await open.run();
+      }
       open.destroySync();
       open = undefined;
     }

@@ -52,6 +52,17 @@ export function sqlTokens(sql: string): SqlToken[] {
   return tokens;
 }
 
+/** Whether a text has no second statement: after the first semicolon it has only semicolons, blanks and comments. */
+export function isOneStatement(sql: string): boolean {
+  const tokens = sqlTokens(sql).filter(({ kind }) => kind !== "blank" && kind !== "comment");
+  const end = tokens.findIndex(isSemicolon);
+  return end < 0 || tokens.slice(end).every(isSemicolon);
+}
+
+function isSemicolon({ kind, text }: SqlToken): boolean {
+  return kind === "symbol" && text === ";";
+}
+
 function tokenAt(sql: string, start: number): SqlToken {
   if (sql.startsWith("/*", start)) return commentAt(sql, start);
   const tag = matchAt(DOLLAR_QUOTE, sql, start);

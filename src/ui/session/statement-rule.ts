@@ -1,7 +1,7 @@
 import { StatementType } from "../../arrow/duckdb-api.js";
 import { QueryError } from "../../core/errors.js";
 import type { StatementCheck } from "../../db/session/named-values.js";
-import { type SqlToken, sqlTokens } from "../../db/statement/sql-tokens.js";
+import { isOneStatement, type SqlToken, sqlTokens } from "../../db/statement/sql-tokens.js";
 
 /** Words that a statement may begin with: queries, and changes of data that is only in the memory of the session. */
 const FIRST_WORDS: ReadonlySet<string> = new Set([
@@ -103,10 +103,8 @@ export function forbiddenBy(sql: string): string | undefined {
   if (blank !== undefined)
     return `the blank U+${blank.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")} is not permitted in SQL: write a plain one`;
   const tokens = all.filter(({ kind }) => kind !== "blank" && kind !== "comment");
-  const end = tokens.findIndex(isSemicolon);
   // Of several statements only the first would be judged.
-  if (end >= 0 && !tokens.slice(end).every(isSemicolon))
-    return "there are several statements where one is permitted";
+  if (!isOneStatement(sql)) return "there are several statements where one is permitted";
   const first = firstWord(tokens);
   if (first !== undefined && !FIRST_WORDS.has(first))
     return `${first.toUpperCase()} is not permitted: the workspace only reads the lake`;
@@ -137,10 +135,6 @@ function firstWord(tokens: readonly SqlToken[]): string | undefined {
     if (!FIRST_WORDS.has(inner) && end > 0) rest = rest.slice(end + 1);
   }
   return firstWord(rest) ?? "select";
-}
-
-function isSemicolon({ kind, text }: SqlToken): boolean {
-  return kind === "symbol" && text === ";";
 }
 
 function hasSecret(tokens: readonly SqlToken[]): boolean {

@@ -74,6 +74,17 @@ const PERMITTED: readonly (readonly [string, readonly string[], number | undefin
   ["a variable", ["SET VARIABLE v = 3", "SELECT getvariable('v')"], 1],
   ["a pivot", ["PIVOT (SELECT 'a' AS k, 1 AS v) ON k USING sum(v)"], 1],
   ["an explanation", ["EXPLAIN ANALYZE (SELECT 1)"], 1],
+  ["the explanation of a pivot", ["EXPLAIN PIVOT (SELECT 'a' AS k, 1 AS v) ON k USING sum(v)"], 1],
+  [
+    "the explanation of a query with a pivot",
+    ["EXPLAIN ANALYZE SELECT * FROM (PIVOT (SELECT 'a' AS k, 1 AS v) ON k USING sum(v))"],
+    1,
+  ],
+  [
+    "a table of a pivot",
+    ["CREATE TABLE p AS PIVOT (SELECT 'a' AS k, 1 AS v) ON k USING sum(v)", "FROM p WHERE a = 1"],
+    1,
+  ],
   ["a query in parentheses", ["((SELECT 1))"], 1],
 ];
 
@@ -119,6 +130,8 @@ const attacks = (): Readonly<Record<string, string>> => ({
   "a second statement behind a string in two pieces": `SELECT e'a'\n'\\' ' ; COPY (SELECT 1) TO '${inLake("x.csv")}' -- '`,
   "a second statement behind a name after a number": `SELECT 1a$$;COPY (SELECT 1) TO '${inLake("x.csv")}' -- '`,
   "a second statement behind a parameter": `SELECT $1a$a$;COPY (SELECT 1) TO '${inLake("x.csv")}' -- '`,
+  "a second statement with the word pivot": `SELECT 1 AS pivot; COPY (SELECT 1) TO '${inLake("x.csv")}'`,
+  "a written file that is explained with a pivot": `EXPLAIN COPY (PIVOT (SELECT 1 AS a) ON a USING sum(a)) TO '${inLake("x.csv")}'`,
   "a written file in a query": `WITH a AS (COPY (SELECT 1) TO '${inLake("x.csv")}') FROM a`,
   "a file as a table": "SELECT * FROM read_csv('/etc/passwd')",
   "the kind of a file": "FROM sniff_csv('/etc/passwd')",
