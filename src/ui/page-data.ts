@@ -31,6 +31,8 @@ export interface TableReport {
 export interface LakeReport {
   readonly state: string;
   readonly location: string;
+  /** The location as the user named it, as a word of a command line. */
+  readonly lakeWord: string;
   readonly asOf: number | null;
   readonly tables: readonly TableReport[];
   readonly refused: readonly (FaultReport & { readonly name: string })[];
@@ -232,10 +234,7 @@ export interface SaveRequest {
  */
 export type SaveReport =
   | { readonly kind: "saved"; readonly hash: string }
-  | {
-      readonly kind: "changed";
-      readonly theirs: { readonly text: string; readonly hash: string } | null;
-    };
+  | { readonly kind: "changed"; readonly theirs: { readonly text: string; readonly hash: string } | null };
 
 /** An error of a cell, with its position in the file. */
 export interface CellFaultReport extends FaultReport {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
@@ -89,6 +89,23 @@ describe.skipIf(!hasChromium())("a page over a lake", () => {
     await page.keyboard.press("/");
     await page.keyboard.type("600001");
     await page.waitForSelector("[role=option] >> text=No instrument");
+  });
+
+  test("a lake that disappears is named, and what is shown remains; the page goes on once the lake is back", async () => {
+    await open("/");
+    await page.locator(".card").first().waitFor();
+    const away = join(folder, "away");
+    renameSync(lake.location, away);
+    try {
+      await page.clock.runFor(SOON_MS);
+      await page.waitForSelector("[role=alert] >> text=its tables are gone");
+      expect(await page.locator(".card").count()).toBeGreaterThan(0);
+      expect(await page.locator(".sign").count()).toBe(0);
+    } finally {
+      renameSync(away, lake.location);
+    }
+    await page.clock.runFor(SOON_MS);
+    await page.waitForSelector("[role=alert]", { state: "detached" });
   });
 
   test("a server that has ended is reported, and what is shown remains", async () => {

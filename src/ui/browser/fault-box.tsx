@@ -1,4 +1,5 @@
 import type { FaultReport } from "../page-data.js";
+import { useShownState } from "./lake-state.js";
 import { text } from "./texts.js";
 
 /** An error, and what to do next. */
@@ -11,15 +12,16 @@ export function FaultBox({ fault: { message, hint } }: { readonly fault: FaultRe
   );
 }
 
-/** Why data is missing, and the command that adds it. */
+/** Why data is missing, and the command that adds it. @param next the command without the option for the lake */
 export function Missing({ why, next }: { readonly why: string; readonly next?: string | undefined }) {
+  const { report } = useShownState();
   return (
     <p class="empty">
       {why}
       {next !== undefined && (
         <>
           {" "}
-          {text("brings")} <code>{next}</code>
+          {text("brings")} <code>{`${next} --lake ${report?.lakeWord ?? ""}`}</code>
         </>
       )}
     </p>

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { FaultReport } from "../page-data.js";
+import { text } from "./texts.js";
 
 /** The error of a request that was refused, or got no response. */
 export class Fault extends Error {
@@ -49,7 +50,7 @@ async function respond(address: string, init: RequestInit, accepted?: number): P
     response = await fetch(address, init);
   } catch (error) {
     if (init.signal?.aborted) throw error;
-    throw new Fault({ message: "the workspace does not respond", hint: "start it again: barlake ui" }, 0);
+    throw new Fault({ message: text("offline"), hint: text("offlineHint") }, 0);
   }
   if (response.ok || response.status === accepted) return response;
   const body = (await response.json().catch(() => ({}))) as Partial<FaultReport>;

@@ -21,13 +21,15 @@ export function addLakeRoutes(app: FastifyInstance, parts: WorkspaceParts): void
   const { lake, states, readers, clock } = parts;
   app.get("/api/state", async (request) => {
     const asOf = queryOf(request).get("asof");
-    return lakeSummary(lake, asOf === undefined ? await states.newest() : await states.at(instantOf(asOf)));
+    const state = asOf === undefined ? await states.newest() : await states.at(instantOf(asOf));
+    return lakeSummary(lake, state, parts.location);
   });
   app.get("/api/commits", async () => ({ times: await commitTimes(lake) }));
   app.get("/api/market", async (request, reply) => {
     const use = { signal: goneSignal(reply) };
-    const markets = await readers.use(stateOf(request, parts), use, (reader) =>
-      marketSummary(reader, clock.now()),
+    const state = stateOf(request, parts);
+    const markets = await readers.use(state, use, (reader) =>
+      marketSummary(reader, state.asOf ?? clock.now()),
     );
     return { markets };
   });

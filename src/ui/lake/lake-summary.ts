@@ -1,3 +1,4 @@
+import { shellWord } from "../../core/shell-word.js";
 import { DAY_MS } from "../../core/time.js";
 import { byteCount, type Lake, rowCount } from "../../lake/lake.js";
 import { freeBytesOf } from "../../lake/local/free-space.js";
@@ -10,11 +11,14 @@ import { TABLES } from "../../schema/tables.js";
 import type { LakeReport, TableReport } from "../page-data.js";
 import type { LakeState } from "../session/lake-states.js";
 
-/** The tables of a state. Only the log is read, not the data files. */
-export async function lakeSummary(lake: Lake, state: LakeState): Promise<LakeReport> {
+/**
+ * The tables of a state. Only the log is read, not the data files. @param location of the lake, in the form of commands
+ */
+export async function lakeSummary(lake: Lake, state: LakeState, location: string): Promise<LakeReport> {
   return {
     state: state.id,
     location: lake.location,
+    lakeWord: shellWord(location),
     asOf: state.asOf ?? null,
     tables: state.snapshots.filter(({ version }) => version >= 0).map(tableReport),
     refused: state.refused.map(({ table, error }) => ({

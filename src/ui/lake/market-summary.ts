@@ -22,7 +22,7 @@ interface TradedRow {
   readonly amount: number;
 }
 
-/** A summary of each region's newest landed session. @param now epoch milliseconds. */
+/** A summary of each region's newest landed session. @param now the time that is shown, in epoch milliseconds. */
 export async function marketSummary({ session, snapshots }: Reader, now: number): Promise<MarketReport[]> {
   const snapshot = snapshots.find(({ table }) => table === BARS_1D);
   const years = new Map<Region, number>();

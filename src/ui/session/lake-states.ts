@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { UsageError } from "../../core/errors.js";
+import { BarlakeError, UsageError } from "../../core/errors.js";
+import { hasTables } from "../../lake/has-tables.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import { type RefusedTable, readableTables } from "../../lake/lake-views.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
@@ -24,14 +25,22 @@ export class LakeStates {
   readonly #lake: Lake;
   /** States by id, the least recently used first. */
   readonly #known = new Map<string, LakeState>();
+  #hadTables = false;
 
   constructor(lake: Lake) {
     this.#lake = lake;
   }
 
-  /** The newest version of each table. */
-  newest(): Promise<LakeState> {
-    return this.#read(undefined);
+  /** The newest version of each table. @throws {BarlakeError} where the lake had tables, and has none any more. */
+  async newest(): Promise<LakeState> {
+    const state = await this.#read(undefined);
+    const isReadable = state.snapshots.some(({ version }) => version >= 0);
+    if (this.#hadTables && !isReadable && !(await hasTables(this.#lake)))
+      throw new BarlakeError(`lake ${this.#lake.location}: its tables are gone`, {
+        hint: "it was moved or deleted, or its disk is not there; once it is back, the page goes on",
+      });
+    this.#hadTables ||= isReadable;
+    return state;
   }
 
   /** The versions at an instant (epoch milliseconds). @throws {LakeError} where their files were deleted */

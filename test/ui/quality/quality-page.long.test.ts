@@ -67,6 +67,17 @@ describe.skipIf(!hasChromium())("the view Data quality in a browser", () => {
     await page.waitForSelector('.stage[data-shown="600519.SH 1m none"] canvas');
   });
 
+  test("the first view lists the rules that have findings, each with a link", async () => {
+    await page.goto(workspace.address("/"));
+    await page.waitForSelector("[role=status] >> text=/ rules · /");
+    const rule = page.locator(".found-rules li", { hasText: "Prices that contradict one another" });
+    expect(Number(await rule.locator("b").textContent())).toBeGreaterThan(0);
+    await accessible("the first view");
+    await rule.getByRole("link").click();
+    await page.waitForURL("**/quality/ohlc");
+    await page.waitForSelector("tbody th >> text=600519.SH");
+  });
+
   test("a symbol that a hostile source wrote is a text", async () => {
     await page.goto(workspace.address("/quality/set_aside"));
     await page.getByRole("link", { name: HOSTILE }).click();

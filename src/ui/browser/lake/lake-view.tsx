@@ -1,3 +1,5 @@
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import type { CoverageReport, MarketReport, RunReport } from "../../page-data.js";
 import { FaultBox, Missing } from "../fault-box.js";
 import { useJson, type Waiting } from "../fetch-data.js";
@@ -8,7 +10,7 @@ import { MarketCards } from "./market-cards.js";
 import { RunList } from "./run-list.js";
 import { TableList } from "./table-list.js";
 
-/** The first view: the state of the markets, coverage, the last runs, and the tables. */
+/** The first view: the state of the markets, coverage, the last runs, the findings of the audits, and the tables. */
 export function LakeView() {
   const { report } = useShownState();
   const market = useJson<{ markets: MarketReport[] }>(useStateAddress("market"));
@@ -39,12 +41,25 @@ export function LakeView() {
           )
         }
       </Section>
+      <section aria-labelledby="findings">
+        <h2 id="findings">{text("quality")}</h2>
+        <Findings />
+      </section>
       <section aria-labelledby="tables">
         <h2 id="tables">{text("tables")}</h2>
         {report === undefined ? <div class="hollow" style="height:300px" /> : <TableList report={report} />}
       </section>
     </>
   );
+}
+
+/** The findings of the audits. Their script, with the texts of all rules, is loaded after the rest of the view. */
+function Findings() {
+  const [View, setView] = useState<ComponentType>();
+  useEffect(() => {
+    void import("../quality/finding-summary.js").then(({ FindingSummary }) => setView(() => FindingSummary));
+  }, []);
+  return View === undefined ? <div class="hollow" style="height:80px" /> : <View />;
 }
 
 /** A part of the view. It has its final size, without content, until its data arrives, so that nothing moves then. */

@@ -35,7 +35,13 @@ export function MissingList({ month, close }: { readonly month: MonthReport; rea
       </header>
       {fault !== undefined && <FaultBox fault={fault} />}
       {value === undefined && fault === undefined && <p class="quiet">{text("loading")} …</p>}
-      {value?.total === 0 && <p>{text("nothingMissing")}</p>}
+      {value?.total === 0 && month.asked !== null && <p>{text("nothingMissing")}</p>}
+      {month.asked === null && (
+        <p>
+          {text("notCompared")}{" "}
+          <Link to={addressOf(rulePath(dataset), daysOf(month))}>{text("withoutBars")}</Link>
+        </p>
+      )}
       {value !== undefined && value.total > 0 && (
         <>
           <p>
@@ -76,4 +82,16 @@ export function MissingList({ month, close }: { readonly month: MonthReport; rea
       )}
     </section>
   );
+}
+
+/** The address of the rule that finds sessions without bars in a table, with or without requests. */
+function rulePath(dataset: string): string {
+  return `/quality/${dataset === "bars_1m" ? "missing_sessions" : "missing_days"}`;
+}
+
+/** The filter of that rule by the region and the days of a month. */
+function daysOf({ region, month }: MonthReport): Readonly<Record<string, string>> {
+  const [year = 0, number = 0] = month.split("-").map(Number);
+  const last = new Date(Date.UTC(year, number, 0)).toISOString().slice(0, 10);
+  return { region, from: `${month}-01`, to: last };
 }

@@ -52,6 +52,9 @@ const ENGLISH = {
   info: "worth knowing",
   yes: "yes",
   no: "no",
+  rules: "rules",
+  withFindings: "with findings",
+  notKnown: "not known",
 } as const;
 
 export type QualityText = keyof typeof ENGLISH;
@@ -104,6 +107,9 @@ const CHINESE: Readonly<Record<QualityText, string>> = {
   info: "提示",
   yes: "是",
   no: "否",
+  rules: "条规则",
+  withFindings: "条有发现",
+  notKnown: "条未知",
 };
 
 /** A text of the view Data quality in the language of the browser. */
