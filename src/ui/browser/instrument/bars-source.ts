@@ -50,6 +50,24 @@ export async function loadEarlier(key: BarsKey, bars: Bars, signal: AbortSignal)
   return all;
 }
 
+/** Most windows of bars that are read to reach an earlier time. */
+const MOST_WINDOWS = 30;
+
+/**
+ * Bars that reach back far enough: cached or newly loaded ones, extended by earlier windows until `isEnough`, or until
+ * there are no earlier bars, or the limit of windows is reached. @throws {Fault}
+ */
+export async function loadReaching(
+  key: BarsKey,
+  isEnough: (bars: Bars) => boolean,
+  signal: AbortSignal,
+): Promise<Bars> {
+  let bars = await loadBars(key, signal);
+  for (let windows = 0; windows < MOST_WINDOWS && bars.hasEarlier && !isEnough(bars); windows++)
+    bars = await loadEarlier(key, bars, signal);
+  return bars;
+}
+
 function addToCache(name: string, bars: Bars): void {
   cache.delete(name);
   cache.set(name, bars);

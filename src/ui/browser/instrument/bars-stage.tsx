@@ -9,21 +9,19 @@ import { useIsDark } from "../is-dark.js";
 import { useShownState } from "../lake-state.js";
 import { risingColour, risingSetting } from "../rising.js";
 import { text } from "../texts.js";
-import { type Bars, type BarsKey, loadBars, loadEarlier } from "./bars-source.js";
+import { type Bars, type BarsKey, loadEarlier, loadReaching } from "./bars-source.js";
 import { placeText, placeTime } from "./chart-place.js";
+import { type ComparedBars, loadCompared } from "./compared-bars.js";
 import type { InstrumentState } from "./instrument-state.js";
 import { movingAverage } from "./moving-average.js";
 import { type Mark, PriceChart } from "./price-chart.js";
 
 /** The chart counts as at rest after this time without a movement, in milliseconds. */
 const REST_MS = 300;
-/** Most windows of bars that are read to reach the time in the address. */
-const MOST_WINDOWS = 30;
-
 interface Loaded {
   readonly key: BarsKey;
   readonly bars: Bars;
-  readonly compared: readonly { readonly symbol: string; readonly bars: Bars }[];
+  readonly compared: readonly ComparedBars[];
 }
 
 /** The chart, the values of the bar under the pointer, and the units of the numbers. */
@@ -64,18 +62,13 @@ export function BarsStage({
     const key = { state: stateId, symbol, period, adjust };
     const others = compare === "" ? [] : compare.split(",");
     const load = async (): Promise<void> => {
-      const [bars, ...more] = await Promise.all(
-        [symbol, ...others].map((one) => loadBars({ ...key, symbol: one }, stop.signal)),
-      );
-      setFault(undefined);
+      const at = placeTime(state.at) ?? Number.POSITIVE_INFINITY;
+      const reachesPlace = ({ time }: Bars): boolean => (time[0] ?? Number.POSITIVE_INFINITY) <= at;
+      const bars = await loadReaching(key, reachesPlace, stop.signal);
+      const { compared, fault: refused } = await loadCompared(key, others, bars, stop.signal);
+      setFault(refused);
       setPoint(undefined);
-      if (bars === undefined) return;
-      const whole = await reaching(bars, key, placeTime(state.at), stop.signal);
-      setLoaded({
-        key,
-        bars: whole,
-        compared: more.map((one, at) => ({ symbol: others[at] ?? "", bars: one })),
-      });
+      setLoaded({ key, bars, compared });
     };
     load().catch((error: unknown) => {
       if (!stop.signal.aborted) setFault(faultOf(error));
@@ -85,8 +78,16 @@ export function BarsStage({
   earlier.current = () => {
     if (loaded === undefined || isBusy || !loaded.bars.hasEarlier) return;
     setBusy(true);
-    loadEarlier(loaded.key, loaded.bars, new AbortController().signal)
-      .then((bars) => setLoaded((now) => (now?.key === loaded.key ? { ...now, bars } : now)), setFault)
+    const { key } = loaded;
+    const load = async (): Promise<void> => {
+      const { signal } = new AbortController();
+      const bars = await loadEarlier(key, loaded.bars, signal);
+      const symbols = loaded.compared.map((one) => one.symbol);
+      const { compared } = await loadCompared(key, symbols, bars, signal);
+      setLoaded((now) => (now?.key === key ? { key, bars, compared } : now));
+    };
+    load()
+      .catch((error: unknown) => setFault(faultOf(error)))
       .finally(() => setBusy(false));
   };
   // The address is updated with the position of the chart once the chart is at rest.
@@ -118,7 +119,8 @@ export function BarsStage({
     });
     performance.mark("bars-drawn", { detail: `${key.symbol} ${key.period} ${key.adjust}` });
   }, [loaded, averages.join(), isLog, marks.length, rising, risingSetting(), isDark]);
-  const bars = loaded?.bars;
+  const { bars, compared = [] } = loaded ?? {};
+  const absent = compared.filter((one) => one.bars.time.length === 0).map((one) => one.symbol);
   const isEmpty = bars !== undefined && bars.time.length === 0;
   const isMinutes = basePeriod(period) === "1m";
   const next = `${text(isMinutes ? "noMinutesHint" : "noDaysHint")} ${symbol}`;
@@ -137,36 +139,31 @@ export function BarsStage({
           aria-label={`${symbol}, ${period}, ${text(`${adjust}Says`)}`}
         />
         {bars !== undefined && !isEmpty && (
-          <Legend bars={bars} at={point ?? bars.time.length - 1} averages={averages} isMinutes={isMinutes} />
+          <Legend
+            bars={bars}
+            at={point ?? bars.time.length - 1}
+            averages={compared.length > 0 ? [] : averages}
+            isMinutes={isMinutes}
+          />
         )}
         {loaded === undefined && fault === undefined && <span class="busy quiet">{text("loading")} …</span>}
         {isBusy && <span class="busy quiet">{text("earlier")} …</span>}
         {isEmpty && <Missing why={text("noBarsOf")} next={next} />}
         {fault !== undefined && <FaultBox fault={fault} />}
       </div>
+      {absent.length > 0 && (
+        <p class="truth" role="status">
+          {absent.join(", ")}: {text("noBarsOf")}
+        </p>
+      )}
       <p class="truth">
+        {compared.length > 0 && `${text("comparedSays")} · `}
         {text(`${adjust}Says`)} · {text("priceUnit")}
         {isMinutes && report !== undefined && ` · ${report.zone}`}
         {lake !== undefined && ` · ${text("asOf")} ${instant(shownAt(lake))} UTC`}
       </p>
     </>
   );
-}
-
-/** The bars, extended by earlier windows until they reach back to a time, or the limit of windows is reached. */
-async function reaching(
-  bars: Bars,
-  key: BarsKey,
-  at: number | undefined,
-  signal: AbortSignal,
-): Promise<Bars> {
-  if (at === undefined) return bars;
-  let all = bars;
-  for (let windows = 0; windows < MOST_WINDOWS && all.hasEarlier; windows++) {
-    if ((all.time[0] ?? Number.POSITIVE_INFINITY) <= at) break;
-    all = await loadEarlier(key, all, signal);
-  }
-  return all;
 }
 
 function shownAt({

@@ -11,6 +11,7 @@ import {
   chooseCompared,
   choosePeriod,
   type InstrumentState,
+  MOST_COMPARED,
 } from "./instrument-state.js";
 
 /** The keys that choose the periods, in order. */
@@ -30,7 +31,7 @@ export function InstrumentControls({
       if (isTyping(event)) return;
       const chosen = PERIODS[PERIOD_KEYS.indexOf(event.key)];
       if (chosen !== undefined) choosePeriod(chosen);
-      else if (event.key === "l") change({ log: isLog ? undefined : "1" });
+      else if (event.key.toLowerCase() === "l") change({ log: isLog ? undefined : "1" });
     };
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
@@ -84,6 +85,7 @@ export function InstrumentControls({
         <input
           type="checkbox"
           checked={isLog}
+          disabled={compare.length > 0}
           onChange={(event) => change({ log: event.currentTarget.checked ? "1" : undefined })}
         />{" "}
         {text("log")}
@@ -96,21 +98,22 @@ export function InstrumentControls({
         />{" "}
         {text("marks")}
       </label>
-      <Compared compare={compare} />
+      <Compared symbol={state.symbol} compare={compare} />
       <RisingChoice onRising={onRising} />
     </div>
   );
 }
 
-function Compared({ compare }: { readonly compare: readonly string[] }) {
+function Compared({ symbol: shown, compare }: Pick<InstrumentState, "symbol" | "compare">) {
   const [typed, setTyped] = useState("");
+  const isFull = compare.length >= MOST_COMPARED;
   return (
     <form
       class="chips"
       onSubmit={(event) => {
         event.preventDefault();
         const symbol = typed.trim().toUpperCase();
-        if (symbol !== "" && !compare.includes(symbol)) chooseCompared([...compare, symbol]);
+        if (!["", shown, ...compare].includes(symbol) && !isFull) chooseCompared([...compare, symbol]);
         setTyped("");
       }}
     >
@@ -120,6 +123,7 @@ function Compared({ compare }: { readonly compare: readonly string[] }) {
           type="text"
           size={10}
           value={typed}
+          disabled={isFull}
           placeholder={text("compareHint").split(" ").at(-1) ?? ""}
           title={text("compareHint")}
           onInput={(event) => setTyped(event.currentTarget.value)}

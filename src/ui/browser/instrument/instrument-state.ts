@@ -23,7 +23,7 @@ export interface InstrumentState {
 export const AVERAGES = [5, 20, 60, 250] as const;
 const USUAL_AVERAGES = "20,60";
 /** Most instruments in one comparison: more lines cannot be distinguished. */
-const MOST_COMPARED = 4;
+export const MOST_COMPARED = 4;
 
 export function useInstrumentState(): InstrumentState {
   const { path, query } = useAddress();

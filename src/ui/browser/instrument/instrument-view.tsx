@@ -46,7 +46,8 @@ function Instrument({ state }: { readonly state: InstrumentState }) {
   const own = isOther ? undefined : report;
   useEffect(() => {
     const step = (event: KeyboardEvent): void => {
-      if (isTyping(event)) return;
+      // In a table, the arrow keys scroll.
+      if (isTyping(event) || (event.target as HTMLElement).closest(".table") !== null) return;
       const to =
         event.key === "ArrowLeft" ? own?.previous : event.key === "ArrowRight" ? own?.next : undefined;
       if (to != null) go(instrumentAddress(to));

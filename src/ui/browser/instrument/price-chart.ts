@@ -36,7 +36,9 @@ export interface Drawing {
   readonly bars: Bars;
   readonly hasTimes: boolean;
   readonly rising: "red" | "green";
+  /** Lengths of the moving averages. They are not drawn in a comparison: their change since the first bar says nothing. */
   readonly averages: readonly number[];
+  /** Without effect in a comparison, whose scale is in percent. */
   readonly isLog: boolean;
   readonly marks: readonly Mark[];
   readonly compared: readonly { readonly symbol: string; readonly bars: Bars }[];
@@ -141,7 +143,7 @@ export class PriceChart {
         close: close[at] as number,
       })),
     );
-    for (const [nth, length] of averages.entries()) {
+    for (const [nth, length] of compared.length > 0 ? [] : averages.entries()) {
       const means = movingAverage(close, length);
       addLine(chart, { colour: colour(`--line-${(nth % 4) + 1}`), priceFormat }).setData(
         places.map((at) => pointOf(time[at] as number, means[at] as number)),
@@ -149,8 +151,7 @@ export class PriceChart {
     }
     for (const [nth, { symbol, bars: other }] of compared.entries()) {
       const series = addLine(chart, {
-        // The colours that follow those of the averages.
-        colour: colour(`--line-${((averages.length + nth) % 4) + 1}`),
+        colour: colour(`--line-${(nth % 4) + 1}`),
         title: symbol,
         priceFormat,
       });

@@ -1,0 +1,124 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DAY_MS } from "../../src/core/time.js";
+import { Session } from "../../src/db/session/session.js";
+import { Lake } from "../../src/lake/lake.js";
+import { BARS_1M } from "../../src/schema/bars.js";
+import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js";
+import { apiLake } from "../api/api-lake.js";
+import { land } from "../lake/temporary-lake.js";
+import { hasChromium } from "../notebook/chromium.js";
+import { HANG_MS, openBrowser } from "./open-browser.js";
+import { PATIENT } from "./patient-session.js";
+import { openWatched } from "./watched-page.js";
+
+const WAIT = { timeout: HANG_MS };
+
+describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
+  const folder = mkdtempSync(join(tmpdir(), "barlake-instrument-"));
+  let browser: Browser;
+  let workspace: Workspace;
+
+  beforeAll(async () => {
+    browser = await openBrowser();
+    workspace = await startWorkspace(await apiLake(join(folder, "lake")), { limits: PATIENT });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await workspace?.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  /** Opens the first instrument of the list. @returns its symbol, and that of the next one. */
+  async function openFirst(page: Page, query = ""): Promise<readonly [symbol: string, next: string]> {
+    await page.goto(workspace.address("/instrument/"));
+    await page.waitForURL(/instrument\/./);
+    const next = (await page.locator(".steps a").last().getAttribute("href"))?.split("/").at(-1) ?? "";
+    const symbol = new URL(page.url()).pathname.split("/").at(-1) ?? "";
+    if (query !== "") await page.goto(`${workspace.url}/instrument/${symbol}${query.replace("NEXT", next)}`);
+    await page.locator(`.stage[data-shown^="${symbol} "] canvas`).first().waitFor();
+    return [symbol, next];
+  }
+
+  test("a comparison reaches as far back as the chart is scrolled", async () => {
+    const lake = new Lake(join(folder, "minutes"), { hasDatabase: false });
+    const days = Array.from({ length: 31 }, (_, n) => Date.parse("2024-01-01T09:31:00+08:00") + n * DAY_MS);
+    const bars = days.flatMap((open) => Array.from({ length: 50 }, (_, n) => ({ at: open + n * 60_000 })));
+    using session = await Session.open();
+    for (const symbol of ["000001.SZ", "600519.SH"])
+      await land(
+        session,
+        lake,
+        BARS_1M,
+        bars.map((bar) => ({ ...bar, symbol })),
+      );
+    await using minutes = await startWorkspace(lake, { limits: PATIENT });
+    await using watched = await openWatched(browser);
+    const { page, faults } = watched;
+    const asked: string[] = [];
+    page.on("response", (response) => {
+      if (response.url().includes("/api/bars?")) asked.push(response.url());
+    });
+    await page.goto(minutes.address("/instrument/600519.SH?period=1m&compare=000001.SZ"));
+    await page.locator('.stage[data-shown="600519.SH 1m forward"] canvas').first().waitFor();
+    const box = await page.locator(".drawing").boundingBox();
+    const [x, y] = [(box?.x ?? 0) + 100, (box?.y ?? 0) + 100];
+    const earlierOf = (symbol: string): boolean =>
+      asked.some((url) => url.includes(`symbol=${symbol}`) && url.includes("to=2024-01-2"));
+    await expect
+      .poll(async () => {
+        await page.mouse.move(x, y);
+        await page.mouse.down();
+        await page.mouse.move(x + 800, y, { steps: 3 });
+        await page.mouse.up();
+        return [earlierOf("600519.SH"), earlierOf("000001.SZ")];
+      }, WAIT)
+      .toEqual([true, true]);
+    expect(faults).toEqual([]);
+  });
+
+  test("in a comparison there are no averages and no log scale; what cannot be compared is named", async () => {
+    await using watched = await openWatched(browser, {}, "status of 4");
+    const { page, faults } = watched;
+    const [symbol, next] = await openFirst(page);
+    await page.locator(".legend >> text=MA20").waitFor();
+    const field = page.getByRole("textbox", { name: "Compare" });
+    const compare = async (other: string): Promise<void> => {
+      await field.fill(other);
+      await field.press("Enter");
+    };
+    await compare(next);
+    await page.locator(".truth >> text=changes since the first bar in view").waitFor();
+    expect(await page.locator(".legend >> text=MA20").count()).toBe(0);
+    expect(await page.getByRole("checkbox", { name: "Log scale" }).isDisabled()).toBe(true);
+    await compare("999999.SZ");
+    await page.locator(".truth >> text=999999.SZ: The lake has no bar of it").waitFor();
+    await compare("nonsense");
+    await page.locator(".stage .fault >> text=NONSENSE").waitFor();
+    expect(await page.locator(`.stage[data-shown^="${symbol} "] canvas`).count()).toBeGreaterThan(0);
+    await compare("999998.SZ");
+    await expect.poll(() => field.isDisabled(), WAIT).toBe(true);
+    expect(faults).toEqual([]);
+  });
+
+  test("the keys of the log scale, also as a capital; arrow keys in a table scroll it", async () => {
+    await using watched = await openWatched(browser);
+    const { page, faults } = watched;
+    const [symbol, next] = await openFirst(page);
+    await page.keyboard.press("L");
+    await page.waitForURL(/log=1/);
+    await page.keyboard.press("l");
+    await page.waitForURL((url) => !url.search.includes("log"));
+    await page.waitForLoadState("networkidle");
+    await page.locator(".halves .table").first().focus();
+    await page.keyboard.press("ArrowRight");
+    await page.locator(".steps a").last().focus();
+    expect(page.url()).toContain(symbol);
+    await page.keyboard.press("ArrowRight");
+    await page.waitForURL(`**/instrument/${next}`);
+    expect(faults).toEqual([]);
+  });
+});
