@@ -144,6 +144,20 @@ describe.skipIf(!hasChromium())("a notebook in the browser", () => {
     expect(await page.evaluate("document.activeElement.closest('.cm-editor')")).toBeNull();
   });
 
+  test("a file whose directive has an error is not shown as running; the error is below its line", async () => {
+    writeFileSync(file, TEXT.replace("-- %%\nSELECT 1", "-- %% nonsense\nSELECT 1"));
+    await page.reload();
+    await page.locator(".fault >> text=nonsense").first().waitFor();
+    expect(await page.getByRole("status").first().textContent()).toBe("stopped: 0 / 0 cells");
+    await edit(4);
+    await cell(4).locator(".fault-below >> text=nonsense").waitFor();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("-- %%\nSELECT 2 AS other;");
+    await page.getByRole("button", { name: "Run all" }).click();
+    await page.waitForSelector("text=ran: 4 cells");
+    expect(await page.locator(".fault").count()).toBe(0);
+  });
+
   test("cells are added, moved and deleted by the keyboard, and come back", async () => {
     await button(4, "Add a cell below").focus();
     await page.keyboard.press("Enter");

@@ -65,6 +65,19 @@ export function runAfter(
   return { ...run, outputs, given: new Set(run.given).add(id), done: run.done + 1, tookMs };
 }
 
+/** The run of a notebook that could not begin, because a directive of its text has an error. */
+export function noRun(title: string): NotebookRun {
+  const nothing = {
+    parameters: [],
+    outputs: new Map(),
+    given: new Set<number>(),
+    done: 0,
+    planned: 0,
+    tookMs: 0,
+  };
+  return { title, ...nothing, status: "stopped" };
+}
+
 /** The run after its last line. If no end was reported, it has stopped. */
 export function runAtEnd(run: NotebookRun | undefined): NotebookRun | undefined {
   return run?.status === "running" ? { ...run, status: "stopped" } : run;

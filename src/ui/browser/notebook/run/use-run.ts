@@ -5,7 +5,7 @@ import { useAddress } from "../../address/address.js";
 import { apiAddress, Fault, faultOf } from "../../fetch-data.js";
 import { useShownState } from "../../lake-state.js";
 import { type NotebookDocument, placeOf, textOf } from "../notebook-document.js";
-import { type NotebookRun, runAfter, runAtEnd } from "./notebook-run.js";
+import { type NotebookRun, noRun, runAfter, runAtEnd } from "./notebook-run.js";
 import { readLines } from "./read-lines.js";
 import { changedNames, dependentOn, linesOf, withDependents } from "./requested-cells.js";
 
@@ -91,7 +91,7 @@ export function useRun(name: string, document: NotebookDocument): UsedRun {
     } catch (error) {
       started.current?.controller.abort();
       setFault(faultOf(error));
-      show(withDirectiveFault(runAtEnd(newest.current), text, error));
+      show(withDirectiveFault(runAtEnd(newest.current) ?? noRun(name), text, error));
       return;
     }
     const ids = together(asked && withDependents(text, notebook, asked), started.current, newest.current);
@@ -150,12 +150,8 @@ function together(
 }
 
 /** The run with the error of a directive, shown at its line. */
-function withDirectiveFault(
-  run: NotebookRun | undefined,
-  document: NotebookDocument,
-  error: unknown,
-): NotebookRun | undefined {
-  if (run === undefined || !(error instanceof NotebookError)) return run;
+function withDirectiveFault(run: NotebookRun, document: NotebookDocument, error: unknown): NotebookRun {
+  if (!(error instanceof NotebookError)) return run;
   const place = placeOf(document, error.line);
   if (place === undefined) return run;
   const { message, hint = null } = error;
