@@ -22,11 +22,11 @@ const SIZES = [
 mkdirSync(folder, { recursive: true });
 await using workspace = await startWorkspace(lake, { location });
 await using browser = await openBrowser();
-const first = await firstSymbol();
+const first = await mostTraded(0);
 const views: Readonly<Record<string, string>> = {
   lake: "/",
   instrument: `/instrument/${first}`,
-  compare: `/instrument/${first}?adjust=none&marks=0&compare=${await nextSymbol()}`,
+  compare: `/instrument/${first}?adjust=none&marks=0&compare=${await mostTraded(1)}`,
   weeks: `/instrument/${first}?period=1w&adjust=backward&log=1`,
   minutes: `/instrument/${first}?period=5m`,
   notebooks: "/notebook",
@@ -72,17 +72,11 @@ async function firstLink(path: string, selector: string): Promise<string> {
   return ((await link.count()) > 0 ? await link.getAttribute("href") : undefined) ?? path;
 }
 
-/** The instrument after the one that was traded most. */
-async function nextSymbol(): Promise<string> {
-  const link = await firstLink(`/instrument/${first}`, ".steps a:last-child");
-  return link.split("/").at(-1) ?? "";
-}
-
-/** The instrument that was traded most. */
-async function firstSymbol(): Promise<string> {
+/** An instrument of the list of those that were traded most. @param nth from 0 */
+async function mostTraded(nth: number): Promise<string> {
   await using context = await browser.newContext();
   const page = await context.newPage();
   await page.goto(workspace.address());
-  const href = await page.locator(".plain a").first().getAttribute("href");
+  const href = await page.locator(".plain a").nth(nth).getAttribute("href");
   return href?.split("/").at(-1) ?? "";
 }

@@ -73,5 +73,5 @@ function cellText(value: number | string | null, unit: string | undefined): stri
   if (value === null) return "·";
   if (typeof value === "string") return value;
   if (unit === "ratio") return percent(value);
-  return (value / 1e6).toLocaleString("en-US", { maximumFractionDigits: 1 });
+  return (value / 1e6).toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 }

@@ -33,7 +33,7 @@ export function NotebookList() {
       {fault !== undefined && <FaultBox fault={fault} />}
       <h2>{text("ownNotebooks")}</h2>
       {value !== undefined && own.length === 0 && <p class="quiet">{text("noNotebooks")}</p>}
-      <p ref={status} class="quiet" role="status" tabIndex={-1}>
+      <p ref={status} class="quiet said" role="status" tabIndex={-1}>
         {said}
       </p>
       <Cards notebooks={own} choose={(move, notebook) => setMoving({ move, notebook })} />
