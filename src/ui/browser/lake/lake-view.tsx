@@ -43,7 +43,7 @@ export function LakeView() {
       </Section>
       <section aria-labelledby="findings">
         <h2 id="findings">{text("quality")}</h2>
-        <Findings />
+        <Findings isTurn={![market, coverage, runs].some(({ isLoading }) => isLoading)} />
       </section>
       <section aria-labelledby="tables">
         <h2 id="tables">{text("tables")}</h2>
@@ -53,12 +53,16 @@ export function LakeView() {
   );
 }
 
-/** The findings of the audits. Their script, with the texts of all rules, is loaded after the rest of the view. */
-function Findings() {
+/**
+ * The findings of the audits. They are counted, and their script is loaded, after the rest of the view, which would wait
+ * for them otherwise. @param isTurn whether the rest of the view has arrived
+ */
+function Findings({ isTurn }: { readonly isTurn: boolean }) {
   const [View, setView] = useState<ComponentType>();
   useEffect(() => {
+    if (!isTurn) return;
     void import("../quality/finding-summary.js").then(({ FindingSummary }) => setView(() => FindingSummary));
-  }, []);
+  }, [isTurn]);
   return View === undefined ? <div class="hollow" style="height:80px" /> : <View />;
 }
 

@@ -9,11 +9,14 @@ import { qualityText, ruleMeaning, ruleTitle } from "./quality-texts.js";
 import { useRuleCounts } from "./rule-counts.js";
 import { findingsIn, worstFirst } from "./worst-first.js";
 
+/** The count of a rule ends after this time in milliseconds: a large lake must not be busy because its first view is open. */
+const MOST_MS = 10_000;
+
 /** The rules that have findings, the worst first, for the view Lake. */
 export function FindingSummary() {
   const { value, fault } = useJson<RulesReport>("/api/quality/rules");
   const { report } = useShownState();
-  const { counts } = useRuleCounts(value?.rules, report?.state);
+  const { counts } = useRuleCounts(value?.rules, report?.state, MOST_MS);
   if (fault !== undefined) return <FaultBox fault={fault} />;
   const rules = value?.rules ?? [];
   const found = worstFirst(rules, counts, "").filter(
@@ -31,6 +34,8 @@ export function FindingSummary() {
     <>
       <p class="quiet" role="status">
         {isDone ? parts.join(" · ") : `${qualityText("counting")} … ${ended} / ${rules.length}`}
+        {isDone && " · "}
+        {isDone && <Link to={addressOf("/quality")}>{qualityText("back")}</Link>}
       </p>
       <ul class="found-rules">
         {found.map(({ name, severity, explanation }) => (

@@ -3,17 +3,26 @@ import type { RuleCount, RuleReport } from "../../quality/quality-data.js";
 import { apiAddress, askJson, faultOf } from "../fetch-data.js";
 import type { CountState } from "./worst-first.js";
 
-/** Counts the findings of the rules, one rule after another, so that other requests of the page need not wait. */
+/**
+ * Counts the findings of the rules, one rule after another, so that other requests of the page need not wait.
+ *
+ * @param mostMs milliseconds after which the count of a rule is given up. @default the limit of the workspace
+ */
 export function useRuleCounts(
   rules: readonly RuleReport[] | undefined,
   state: string | undefined,
+  mostMs?: number,
 ): { readonly counts: ReadonlyMap<string, CountState>; readonly again: (rule: string) => void } {
   const [counts, setCounts] = useState<ReadonlyMap<string, CountState>>(new Map());
   const set = (rule: string, count: CountState): void => setCounts((now) => new Map(now).set(rule, count));
   const countOne = async (rule: string, of: string, signal?: AbortSignal): Promise<void> => {
     set(rule, { kind: "counting" });
     try {
-      const count = await askJson<RuleCount>(apiAddress("quality/count", { state: of, rule }), signal);
+      const ends = [signal, mostMs && AbortSignal.timeout(mostMs)].filter(
+        (end) => end instanceof AbortSignal,
+      );
+      const address = apiAddress("quality/count", { state: of, rule });
+      const count = await askJson<RuleCount>(address, AbortSignal.any(ends));
       if (!signal?.aborted) set(rule, { kind: "counted", count });
     } catch (error) {
       if (!signal?.aborted) set(rule, { kind: "fault", fault: faultOf(error) });
