@@ -31,11 +31,13 @@ export function InstrumentControls({
       if (isTyping(event)) return;
       const chosen = PERIODS[PERIOD_KEYS.indexOf(event.key)];
       if (chosen !== undefined) choosePeriod(chosen);
-      else if (event.key.toLowerCase() === "l") change({ log: isLog ? undefined : "1" });
+      // The address is newer than what is drawn where the key is pressed twice.
+      else if (event.key.toLowerCase() === "l")
+        change({ log: new URLSearchParams(location.search).get("log") === "1" ? undefined : "1" });
     };
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
-  }, [isLog]);
+  }, []);
   return (
     <div class="controls">
       <div class="segments" role="group" aria-label={text("period")}>
