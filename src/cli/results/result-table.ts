@@ -35,7 +35,7 @@ export function resultTable(
   const names = columns.map(({ name }) => cellText(name) ?? "");
   if (mode === "lines") return recordLines(names, texts, width);
   const limit = mode === "wide" ? Number.POSITIVE_INFINITY : width;
-  const most = Number.isFinite(limit) && columns.length > 1 ? LONGEST : limit;
+  const most = Number.isFinite(limit) && columns.length > 1 ? Math.min(LONGEST, limit) : limit;
   const widths = columns.map((_, index) =>
     Math.min(most, Math.max(...[names, ...texts].map((row) => stringWidth(row[index] ?? "")))),
   );

@@ -63,6 +63,11 @@ test("as lines, each value has one", () => {
   ).toBe("        a  1\nlong_name  ·\n\n        a  2\nlong_name  x");
 });
 
+test("the first of several columns is cut on a terminal that is narrower than its text", () => {
+  const text = show([column("a"), column("b")], [["1".repeat(30), "2"]], 20);
+  expect(text.split("\n")).toEqual(["a", `${"1".repeat(19)}…`, "1 more column (more)"]);
+});
+
 test("what a terminal would obey is shown and not obeyed", () => {
   const text = show([column("a\u001b[31m")], [["\u001b]0;title\u0007"], ["two\nlines\u202e"]]);
   expect(text).toBe("a\\u001b[31m\n\\u001b]0;title\\u0007\ntwo\\nlines\\u202e");
