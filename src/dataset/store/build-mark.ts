@@ -19,7 +19,7 @@ export interface BuildClaim {
   readonly hasLeftovers: boolean;
   /** @throws {UsageError} where another process has taken the prefix over. */
   confirm(): Promise<void>;
-  /** Removes the mark. */
+  /** Removes the mark, if it is still this one. */
   release(): Promise<void>;
   /** Ends the right, and leaves the mark: the prefix has files of a build that has failed. */
   abandon(): void;
@@ -62,8 +62,8 @@ export async function claimPrefix(
       if (now?.id !== mark.id) throw inUse(storage, now, "running");
     },
     async release() {
-      RUNNING.delete(mark.id);
-      await storage.delete(BUILD_MARK);
+      // Another process may have taken the prefix over.
+      if ((await readMark(storage))?.id === mark.id) await storage.delete(BUILD_MARK);
     },
     abandon: () => void RUNNING.delete(mark.id),
   };
@@ -91,7 +91,7 @@ function inUse({ location }: Storage, mark: Mark | undefined, state: "running" |
   const owner = mark === undefined ? "another process" : nameOfOwner(mark);
   const hint =
     state === "running"
-      ? "wait until it has ended, or name another place with `output`"
+      ? `wait until it has ended, or name another place with \`output\`; if it no longer builds there, delete ${BUILD_MARK}`
       : 'if it has ended, `existing: "replace"` deletes what it has left';
   return new UsageError(`dataset ${location}: is being written by ${owner}`, { hint });
 }

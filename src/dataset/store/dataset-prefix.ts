@@ -1,6 +1,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import pMap from "p-map";
+import { UsageError } from "../../core/errors.js";
 import { filesUnder } from "../../lake/local/local-files.js";
 import type { WorkFolder } from "../../lake/local/work-folder.js";
 import type { Storage } from "../../lake/storage/storage.js";
@@ -42,11 +43,11 @@ export async function putDataset<T>(
     const claim = await claimPrefix(storage, { replace });
     try {
       await sendFiles(storage, claim, { draft, files, replace });
+      // The dataset is complete: a mark that could not be removed is replaced by the next build.
+      await claim.release().catch(() => {});
     } finally {
       claim.abandon();
     }
-    // The dataset is complete: a mark that could not be removed is replaced by the next build.
-    await claim.release().catch(() => {});
     return made;
   } finally {
     await rm(draft, { recursive: true, force: true });
@@ -66,8 +67,14 @@ async function sendFiles(
 ): Promise<void> {
   if (replace || claim.hasLeftovers) {
     if (!replace && (await storage.readText(MANIFEST)) !== undefined) throw alreadyThere(storage.location);
+    const found = await filesOfDataset(storage);
+    const other = found.find((path) => path.endsWith(`/${MANIFEST}`));
+    if (!replace && other !== undefined)
+      throw new UsageError(`dataset ${storage.location}: ${other} below it is another dataset`, {
+        hint: 'name another place with `output`; `existing: "replace"` deletes all that is below the prefix',
+      });
     await storage.delete(MANIFEST);
-    await deleteAll(storage, await filesOfDataset(storage));
+    await deleteAll(storage, found);
   }
   const sent = new Set<string>();
   const put = async (path: string): Promise<void> => {
@@ -84,6 +91,11 @@ async function sendFiles(
     );
     await claim.confirm();
     await put(MANIFEST);
+    // Another process may have taken the prefix over while the manifest was sent, and deleted the files that it names.
+    await claim.confirm().catch(async (error: unknown) => {
+      await storage.delete(MANIFEST).catch(() => {});
+      throw error;
+    });
   } catch (error) {
     await deleteSent(storage, claim, sent).catch(() => {});
     throw error;

@@ -55,7 +55,9 @@ export async function chooseSymbols(
       });
     }
     const all = rows.map((row) => row.symbol);
-    const unknown = all.filter((symbol) => regionOf(symbol) === undefined);
+    // Former members need not be asked for again and again.
+    const current = rows.filter(({ ids }) => ids !== null).map(({ symbol }) => symbol);
+    const unknown = current.filter((symbol) => regionOf(symbol) === undefined);
     if (unknown.length > 0) onUnknown?.(unknown);
     return byRegion(all, Object.keys(REGIONS) as Region[]);
   }

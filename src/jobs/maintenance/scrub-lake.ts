@@ -63,6 +63,9 @@ export function dailyScrub(lake: Lake, clock: Pick<Clock, "now">): DailyScrub {
   };
 }
 
+/** So many files that a store does not give end a scrub: it reads them again soon. */
+const MOST_FAULTS = 3;
+
 interface LakeFile extends ScrubbableFile {
   readonly snapshot: Snapshot;
   readonly file: DataFile;
@@ -88,12 +91,17 @@ export async function scrubLake(
   const due = planScrub(all, now, await readLast(lake.storage, now));
   const sound = new Map<Snapshot, DataFile[]>();
   let [files, bytes, soundBytes] = [0, 0, 0];
+  const faults: unknown[] = [];
   for (const { snapshot, file } of due.files) {
     if (signal?.aborted || soundBytes >= due.bytes) break;
     onProgress?.({ table: snapshot.table.name, file: file.path, done: files, total: due.files.length });
     const damage = await damageOf(lake, snapshot, file);
-    // A store that is not well says nothing about the file: the scrub fails, and is due again.
-    if (damage?.kind === "unreadable" && isStoreFault(damage.cause)) throw damage.cause;
+    // A store that is not well says nothing about the file: it is read again when the scrub is due, which is soon.
+    if (damage?.kind === "unreadable" && isStoreFault(damage.cause)) {
+      faults.push(damage.cause);
+      if (faults.length === MOST_FAULTS) break;
+      continue;
+    }
     files += 1;
     bytes += file.size;
     if (damage === undefined) {
@@ -106,12 +114,13 @@ export async function scrubLake(
   }
   try {
     for (const [snapshot, own] of sound) await recordVerified(lake.storage, snapshot, own, now);
-    if (!signal?.aborted && all.length > 0)
+    if (faults.length === 0 && !signal?.aborted && all.length > 0)
       await lake.storage.put(LAST, `${JSON.stringify({ at: new Date(now).toISOString() })}\n`);
   } catch (error) {
     // Damage is reported even if the record cannot be written, for example because the disk is full.
     if (damaged.length === 0) throw error;
   }
+  if (faults.length > 0 && damaged.length === 0) throw faults[0];
   const read = new Set([...sound.values()].flat());
   const verifiedSince = all.length === 0 ? undefined : oldest(all, read, now);
   return { files, bytes, damaged, verifiedSince };

@@ -135,6 +135,12 @@ describe.skipIf(!HAS_STORE)("a dataset of a lake on a store that is not well", (
       const built = await buildDataset(lake, spec());
       expect(await files()).not.toContain("left.csv");
       expect(isSound(await verifyDataset(lake, built.folder))).toBe(true);
+      // Another dataset that was built below the prefix is nothing that the killed build has left.
+      const nested = `${location}/outer/inner`;
+      await buildDataset(lake, spec(nested));
+      await lake.storage.put(`outer/${BUILD_MARK}`, JSON.stringify(ended));
+      await expect(buildDataset(lake, spec(`${location}/outer`))).rejects.toThrow("is another dataset");
+      expect(isSound(await verifyDataset(lake, nested))).toBe(true);
       const other = `${location}/other`;
       await lake.storage.put("other/left.csv", "half");
       await expect(buildDataset(lake, spec(other))).rejects.toThrow("is there, and no dataset");

@@ -147,11 +147,12 @@ test("a run in which smaller requests fail has failed, and was not refused", asy
 });
 
 test("members of a universe whose exchange is not known are not requested, and make the run partial, by name", async () => {
-  const members = { ...UNIVERSE, symbols: ["600519.SH", "D05.SG"], symbol_count: 2 };
-  const lists = { ...responses, "/v1/universes/batch": { KNOWN: members } };
-  const { run, service } = await scriptedMarket(
-    (seen, response) =>
-      json(response, 200, { data: lists[seen.path as keyof typeof lists] ?? dailyBars(seen) }),
+  const stocks = Array.from({ length: 40 }, (_, n) => `${600_500 + n}.SH`);
+  const listOf = (symbols: readonly string[]) => ({ ...UNIVERSE, symbols, symbol_count: symbols.length });
+  const members = listOf([...stocks, "D05.SG"]);
+  const lists: Record<string, unknown> = { ...responses, "/v1/universes/batch": { KNOWN: members } };
+  const { run, service, clock } = await scriptedMarket(
+    (seen, response) => json(response, 200, { data: lists[seen.path] ?? dailyBars(seen) }),
     "2024-01-13T00:00:00Z",
   );
   await run({ name: "reference", kind: "reference" });
@@ -159,5 +160,10 @@ test("members of a universe whose exchange is not known are not requested, and m
     status: "partial",
     failures: [{ reason: "their exchanges are not known, so they are not requested: D05.SG", symbols: 1 }],
   });
-  expect(service.seen.at(-1)?.query.get("symbols")).toBe("600519.SH");
+  expect(service.seen.at(-1)?.query.get("symbols")).not.toContain("D05.SG");
+  // Once it is no member any more, nothing is lacking.
+  lists["/v1/universes/batch"] = { KNOWN: listOf(stocks) };
+  clock.advance(86_400_000);
+  await run({ name: "reference", kind: "reference" });
+  expect(await run(DAILY, { universes: ["KNOWN"] })).toMatchObject({ status: "complete", failures: [] });
 });

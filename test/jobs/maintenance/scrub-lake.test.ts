@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { TransportError } from "../../../src/core/errors.js";
 import { DAY_MS } from "../../../src/core/time.js";
 import { checkLake } from "../../../src/jobs/maintenance/check-lake.js";
 import { dailyScrub, scrubLake } from "../../../src/jobs/maintenance/scrub-lake.js";
@@ -56,6 +57,41 @@ test("a part of the lake is read each day, and the record says since when all is
   expect(days.reduce((sum, files) => sum + files)).toBeGreaterThanOrEqual(6);
   expect(Math.max(...days)).toBe(1);
   expect(clock.now() - ((await since(lake)) as number)).toBeLessThanOrEqual(28 * DAY_MS);
+});
+
+/** A lake whose store does not give some of its files. */
+class FaultyLake extends Lake {
+  readonly missed: string[] = [];
+  isWell = false;
+
+  override async read(...[snapshot, file]: Parameters<Lake["read"]>): ReturnType<Lake["read"]> {
+    if (this.isWell || !file.path.includes("year=2021")) return super.read(snapshot, file);
+    this.missed.push(file.path);
+    throw new TransportError("the store could not be reached");
+  }
+}
+
+test("a file that the store does not give hides no damage of others, and the scrub is due again", async () => {
+  const { location } = await threeFiles();
+  const lake = new FaultyLake(location);
+  const path = damage(lake, 2022);
+  const clock = virtualClock(T0 + 60 * DAY_MS);
+  const due = dailyScrub(lake, clock);
+  expect((await scrubLake(lake, {}, clock)).damaged).toEqual([
+    expect.stringContaining(`table bars_1d: ${path} is not what was written`),
+  ]);
+  expect(lake.missed).toHaveLength(1);
+  expect(await due.dueAt()).toBe(0);
+  // The third file has been verified, and is not read again.
+  expect(await since(lake)).toBe(T0);
+  lake.isWell = true;
+  expect(await scrubLake(lake, {}, clock)).toMatchObject({ files: 1, damaged: [] });
+  expect(await due.dueAt()).toBe(clock.now() + DAY_MS);
+});
+
+test("a scrub without damage, of which the store does not give a file, fails", async () => {
+  const lake = new FaultyLake((await threeFiles()).location);
+  await expect(scrubLake(lake, {}, virtualClock(T0 + 60 * DAY_MS))).rejects.toThrow("could not be reached");
 });
 
 test("damaged and missing files are named, are not recorded as verified, and are found again the next day", async () => {

@@ -153,10 +153,9 @@ async function readFile(
   const find = finder(snapshot, file, findings);
   try {
     const expected = hashInName(file.path);
-    const pieces = expected === undefined ? undefined : await lake.read(snapshot, file);
-    const hash = pieces && (await contentHash(pieces)).hash;
-    // A file with the wrong hash is not read further.
-    if (hash !== undefined && hash !== expected) {
+    const hash = expected === undefined ? undefined : await hashOf(lake, snapshot, file);
+    // A file with the wrong hash is not read further. A store may have sent it in part: it is read once more.
+    if (hash !== undefined && hash !== expected && (await hashOf(lake, snapshot, file)) !== expected) {
       await forgetSymbols(lake, snapshot.table);
       find(
         "file_content",
@@ -172,6 +171,12 @@ async function readFile(
     find("file_unreadable", `is not readable: ${messageOf(error).split("\n")[0]}`, RESTORE);
     return undefined;
   }
+}
+
+/** The hash of a file's content; undefined where it is missing. */
+async function hashOf(lake: Lake, snapshot: Snapshot, file: DataFile): Promise<string | undefined> {
+  const pieces = await lake.read(snapshot, file);
+  return pieces && (await contentHash(pieces)).hash;
 }
 
 async function isLive(lake: Lake, { table }: Snapshot, { path }: DataFile): Promise<boolean> {
