@@ -76,6 +76,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^dataset\/formats\/(wide|long)\.ts$/, for: "files of a dataset" },
   { name: /^dataset\/store\//, for: "the folder of a dataset" },
   { name: /^dataset\/panel\/panel-spool\.ts$/, for: "spilled panels" },
+  { name: /^db\/result\/result-copy\.ts$/, for: "files of results" },
   { name: /^db\/reads\/written-files\.ts$/, for: "files that a failed COPY has written" },
   {
     name: /^db\/(session\/session|session\/open-database|file-fault)\.ts$/,
@@ -96,7 +97,12 @@ const DISK: readonly { name: RegExp; for: string }[] = [
     name: /^ui\/notebooks\/(move-notebook|notebook-files|notebook-text|save-notebook)\.ts$/,
     for: "the user's notebooks",
   },
-  { name: /^ui\/results\/exported-file\.ts$/, for: "a result that is exported, until it was sent" },
+  {
+    name: /^ui\/results\/(result-files|result-reader|stored-results)\.ts$/,
+    for: "results of notebooks, until the workspace closes",
+  },
+  { name: /^ui\/process\/workspace-folder\.ts$/, for: "the folder of these results, and of spilled data" },
+  { name: /^ui\/process\/started-process\.ts$/, for: "the program of the processes, which the build makes" },
   { name: /^client\/key\/key-(claims|id)\.ts$/, for: "what processes of this machine share about a key" },
   { name: /^core\/version\.ts$/, for: "the package's version" },
   { name: /^cli\//, for: "the user's files" },
@@ -114,6 +120,7 @@ const TIME: readonly { name: RegExp; for: string }[] = [
   { name: /^lease\/own-leases\.ts$/, for: "renewals of the leases of this process" },
   { name: /^serve\/http\/request-lifetime\.ts$/, for: "the timeout of a connection" },
   { name: /^serve\/read\/session-pool\.ts$/, for: "repeated interrupts of a statement" },
+  { name: /^ui\/process\/memory-watch\.ts$/, for: "looks at the memory of the process" },
   { name: /^ui\/browser\//, for: "what a person at the page waits for" },
   { name: /^cli\//, for: "what a person at the terminal waits for" },
 ];

@@ -4,6 +4,8 @@
  * workbooks) is in separate files, and packages that load files from their folder are not bundled. Part of
  * `npm run build`.
  *
+ * The program of the workspace's processes is bundled, too: cells wait for its start.
+ *
  * The package's index is bundled with the commands: a definition of the user's that imports `barlake` gets the modules
  * that run already.
  */
@@ -74,7 +76,7 @@ const plugin = {
 
 const { outputFiles, metafile } = await build({
   absWorkingDir: ROOT,
-  entryPoints: ["src/cli/program.ts", "src/index.ts"],
+  entryPoints: ["src/cli/program.ts", "src/index.ts", "src/ui/process/query-process.ts"],
   outdir: OUT,
   entryNames: "[name]",
   chunkNames: "[name]-[hash]",

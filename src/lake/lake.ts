@@ -15,7 +15,13 @@ import type { LakePlaces, WorkFolder } from "./local/work-folder.js";
 import { readLog } from "./log/read-log.js";
 import { hasMixedFiles } from "./log/schema-actions.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "./log/snapshot.js";
-import { placesOf, type SegmentOptions, type StorePatience, segmentPlaceOf } from "./places.js";
+import {
+  environmentFor,
+  placesOf,
+  type SegmentOptions,
+  type StorePatience,
+  segmentPlaceOf,
+} from "./places.js";
 import type { SegmentPlace } from "./segments/segment-folder.js";
 import type { ByteRange, FileFacts, Storage } from "./storage/storage.js";
 import { subStorage } from "./storage/sub-storage.js";
@@ -100,6 +106,11 @@ export class Lake implements LakePlaces {
   /** Where this machine caches segments of the lake's bars; undefined without a cache. */
   segmentPlace(options: SegmentOptions = {}): SegmentPlace | undefined {
     return segmentPlaceOf(this.location, options, this.#environment);
+  }
+
+  /** The environment of another process that opens this lake by its location. */
+  get processEnvironment(): Record<string, string> {
+    return environmentFor(this.location, this.#environment);
   }
 
   /** The stores that a session must be able to read to read the lake's files; empty for a lake in a folder. */

@@ -45,6 +45,36 @@ export function placesOf(
   return { storage: folderStorage(folder), work: workFolder(folder) };
 }
 
+/** Variables that every program needs on a machine. */
+const OF_MACHINE = /^(PATH|HOME|USERPROFILE|TMPDIR|TEMP|TMP|TZ|LANG|LC_\w+|SYSTEMROOT|WINDIR|NODE_OPTIONS)$/i;
+/** Variables that name folders of this machine. */
+const OF_FOLDERS = /^(XDG_CACHE_HOME|BARLAKE_WORK|BARLAKE_DUCKDB_EXTENSIONS)$/;
+/** Variables by which a program finds a store, and its credentials. */
+const OF_STORES =
+  /^(AWS_\w+|(HTTPS?|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)|NODE_(EXTRA_CA_CERTS|TLS_REJECT_UNAUTHORIZED|USE_ENV_PROXY))$/i;
+
+/**
+ * The environment of another process that opens the lake at a location: nothing that the lake does not need, so that a
+ * lake in a folder comes without any key.
+ *
+ * @param environment of the lake, as the parameter of {@link placesOf}. @default the environment of this process
+ */
+export function environmentFor(
+  location: string,
+  environment: Environment = process.env,
+): Record<string, string> {
+  const isStore = isObjectUrl(location);
+  const passed = (from: Environment, name: RegExp): [string, string][] =>
+    Object.entries(from).flatMap(([key, value]) =>
+      value !== undefined && name.test(key) ? [[key, value]] : [],
+    );
+  return Object.fromEntries([
+    ...passed(process.env, OF_MACHINE),
+    ...passed(environment, OF_FOLDERS),
+    ...(isStore ? passed(environment, OF_STORES) : []),
+  ]);
+}
+
 /** The path of the folder on this machine for the unfinished work of a lake in a store. */
 function workFolderOf(location: string, environment: Environment): string {
   const root = environment.BARLAKE_WORK || join(cacheFolder(environment), "lakes");

@@ -84,16 +84,20 @@ function expectWithin(value: number, min: number | undefined, max: number | unde
   if (max !== undefined && value > max) throw new UsageError(`it is above ${max}, the greatest`);
 }
 
-/** Runs the cells one after the other and yields the outcome of each. A cell that fails does not stop the others. */
+/**
+ * Runs the cells one after the other and yields the outcome of each. A cell that fails does not stop the others.
+ *
+ * @param onCell is called before each cell. What it throws ends the run.
+ */
 export async function* runCells(
   engine: QueryEngine,
   notebook: Notebook,
   values: NamedValues,
   most: MostRows,
-  signal?: AbortSignal,
+  onCell: (cell: Cell) => void = () => {},
 ): AsyncGenerator<CellRun> {
   for (const cell of notebook.cells) {
-    signal?.throwIfAborted();
+    onCell(cell);
     yield await runCell(engine, cell, values, most);
   }
 }

@@ -15,11 +15,13 @@ import { addQualityRoutes } from "./http/quality-routes.js";
 import { addResultRoutes } from "./http/result-routes.js";
 import { addRunsRoutes } from "./http/runs-routes.js";
 import { SegmentBars } from "./instrument/segment-bars.js";
+import { QueryProcesses } from "./process/query-processes.js";
 import { StoredResults } from "./results/stored-results.js";
 import { NO_RUN_PLACE, type RunPlace } from "./runs/run-place.js";
 import { StartedRuns } from "./runs/started-runs.js";
 import { type LakeState, LakeStates } from "./session/lake-states.js";
-import { type SessionLimits, SessionReaders } from "./session/session-readers.js";
+import type { SessionLimits } from "./session/session-limits.js";
+import { SessionReaders } from "./session/session-readers.js";
 import type { WorkspaceParts } from "./workspace-parts.js";
 
 /** Options of a workspace. */
@@ -38,7 +40,7 @@ export interface WorkspaceOptions {
   readonly runPlace?: RunPlace | undefined;
   /** Where this machine stores segments of bars, from which charts are drawn. False: no segments are used. */
   readonly segments?: SegmentOptions | false | undefined;
-  /** Memory, threads and time of a session. */
+  /** Memory, threads and time of statements. */
   readonly limits?: SessionLimits | undefined;
   /** @default that of the lake */
   readonly clock?: Clock | undefined;
@@ -67,7 +69,8 @@ const MAX_URL_LENGTH = 16 * 1024;
 export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {}): Promise<Workspace> {
   const clock = options.clock ?? lake.clock;
   const readers = new SessionReaders(lake, clock, options.limits);
-  const results = new StoredResults();
+  const processes = new QueryProcesses(lake, clock, options.limits);
+  const results = new StoredResults(processes);
   const place = options.segments === false ? undefined : lake.segmentPlace(options.segments);
   const calendars = (state: LakeState): Promise<Calendars> =>
     readers.use(state, { signal: new AbortController().signal }, ({ session }) => readCalendars(session));
@@ -77,6 +80,7 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
     location: options.location ?? lake.location,
     states: new LakeStates(lake),
     readers,
+    processes,
     results,
     segments,
     clock,
@@ -91,9 +95,9 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
   access = new Access(port);
   const url = `http://${HOST}:${port}`;
   const close = async (): Promise<void> => {
-    await Promise.all([app.close(), readers[Symbol.asyncDispose](), started[Symbol.asyncDispose]()]);
+    const ending = [readers, processes, started].map((one) => one[Symbol.asyncDispose]());
+    await Promise.all([app.close(), ...ending]);
     await segments?.[Symbol.asyncDispose]();
-    results[Symbol.dispose]();
   };
   return {
     url,

@@ -1,6 +1,7 @@
 import type { Clock } from "../core/time.js";
 import type { Lake } from "../lake/lake.js";
 import type { SegmentBars } from "./instrument/segment-bars.js";
+import type { QueryProcesses } from "./process/query-processes.js";
 import type { StoredResults } from "./results/stored-results.js";
 import type { RunPlace } from "./runs/run-place.js";
 import type { LakeStates } from "./session/lake-states.js";
@@ -13,6 +14,8 @@ export interface WorkspaceParts {
   readonly location: string;
   readonly states: LakeStates;
   readonly readers: SessionReaders;
+  /** Run the statements of users. */
+  readonly processes: QueryProcesses;
   readonly results: StoredResults;
   /** Reads bars of charts from segments; undefined: bars are read through sessions. */
   readonly segments: SegmentBars | undefined;

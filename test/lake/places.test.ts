@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { placesOf, segmentPlaceOf } from "../../src/lake/places.js";
+import { environmentFor, placesOf, segmentPlaceOf } from "../../src/lake/places.js";
 
 const STORE = {
   AWS_ENDPOINT_URL_S3: "http://127.0.0.1:1",
@@ -26,4 +26,27 @@ test("segments are in the user's cache, in a named folder, or nowhere", () => {
     maxBytes: 5,
   });
   expect(segmentPlaceOf("/data/lake", {}, { BARLAKE_SEGMENTS: "off" })).toBeUndefined();
+});
+
+test("another process that opens a lake gets the keys of its store, and no others", () => {
+  const environment = {
+    ...STORE,
+    BARLAKE_API_KEY: "c",
+    BARLAKE_WORK: "/w",
+    HTTPS_PROXY: "http://user:d@proxy",
+  };
+  const { PATH, HOME } = process.env;
+  expect(environmentFor("s3://bucket/prefix", environment)).toMatchObject({
+    ...STORE,
+    PATH,
+    HOME,
+    BARLAKE_WORK: "/w",
+    HTTPS_PROXY: "http://user:d@proxy",
+  });
+  const ofFolder = environmentFor("/data/lake", environment);
+  expect(ofFolder).toMatchObject({ PATH, HOME, BARLAKE_WORK: "/w" });
+  for (const passed of [environmentFor("s3://bucket/prefix", environment), ofFolder])
+    expect(Object.keys(passed)).not.toContain("BARLAKE_API_KEY");
+  for (const name of [...Object.keys(STORE), "HTTPS_PROXY"])
+    expect(Object.keys(ofFolder)).not.toContain(name);
 });

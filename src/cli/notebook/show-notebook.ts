@@ -53,7 +53,10 @@ async function showInTerminal(
   const most = { table: (asked: number) => Math.min(asked, limit), chart: CHART_ROWS };
   const parameters = parameterTexts(values).map(([name, value]) => `${paint("dim", name)} ${value}`);
   if (parameters.length > 0) process.stdout.write(`${parameters.join("   ")}\n\n`);
-  for await (const run of watched(runCells(engine, notebook, values, most, signal), progress)) {
+  for await (const run of watched(
+    runCells(engine, notebook, values, most, () => signal.throwIfAborted()),
+    progress,
+  )) {
     if (signal.aborted) return EXIT.interrupted;
     process.stdout.write(notebookCellText(run, terminalWidth() ?? 100));
     if (run.fault !== undefined) exit = reportFault(notebook, run);
@@ -69,7 +72,10 @@ async function writePage(
 ): Promise<number> {
   let exit: number = EXIT.done;
   const runs: CellRun[] = [];
-  for await (const run of watched(runCells(engine, notebook, values, PAGE_ROWS, signal), progress)) {
+  for await (const run of watched(
+    runCells(engine, notebook, values, PAGE_ROWS, () => signal.throwIfAborted()),
+    progress,
+  )) {
     if (signal.aborted) return EXIT.interrupted;
     runs.push(run);
     if (run.fault !== undefined) exit = reportFault(notebook, run);

@@ -39,7 +39,6 @@ export async function readResult(
     rows += chunk.rowCount;
     if (isQuery) copy?.add(chunk);
   }
-  if (isQuery) copy?.end();
   if (!isQuery) return { columns: [], rows: 0 };
   return { columns: columns.map(({ name, kind, values }) => ({ name, kind, values })), rows };
 }

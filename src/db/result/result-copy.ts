@@ -1,59 +1,101 @@
+import { copyFile } from "node:fs/promises";
 import type { DuckDBAppender, DuckDBConnection, DuckDBDataChunk, DuckDBResult } from "@duckdb/node-api";
-import { ident } from "../quote.js";
+import { ident, literal } from "../quote.js";
 
 /** Takes the rows of a query while they are read. It never throws: a copy that fails leaves the result as it is. */
 export interface ResultCopy {
   /** Makes the table. */
   begin(result: DuckDBResult): Promise<void>;
   add(chunk: DuckDBDataChunk): void;
-  end(): void;
-  /** Whether the table has every row. */
+  /** Ends the copy, whole or not. Only then is the file complete, and can another database open it. */
+  end(): Promise<void>;
+  /** Whether the file has every row; false until the end. */
   readonly isWhole: boolean;
-  /** Whether the other database was full. */
+  /** Whether there was no room for the rows. */
   readonly hasFailed: boolean;
-  /** Gives up a copy that is not whole; the table remains until it is dropped. */
-  discard(): void;
 }
 
-/** Copies a result into a new table of another database, with the types that it has. */
-export function resultCopy(connection: DuckDBConnection, table: string): ResultCopy {
+/** The database file that gets a copy. */
+export interface CopyPlace {
+  /** Path of the new file. */
+  readonly file: string;
+  /** Path of an empty database, which becomes the new file: see {@link makeEmptyDatabase}. */
+  readonly empty: string;
+  /** Name of its only table. */
+  readonly table: string;
+  /** Whether there is no room for more rows. */
+  readonly isFull: () => boolean;
+}
+
+/** Name of the database file while it is attached. */
+const COPY = "result_copy";
+
+/** Makes an empty database for copies: DuckDB waits for the disk several times while it makes one. */
+export async function makeEmptyDatabase(
+  session: { run(sql: string): Promise<unknown> },
+  file: string,
+): Promise<void> {
+  // An older version would not have every type. Each column takes a block at least: with DuckDB's default of 256 KiB,
+  // one row would be half a megabyte, and thousands of columns more than the memory.
+  const form = "STORAGE_VERSION 'latest', BLOCK_SIZE 16384";
+  await session.run(`ATTACH ${literal(file)} AS ${COPY} (${form})`);
+  await session.run(`DETACH ${COPY}`);
+}
+
+/**
+ * Copies a result into the table of a new database file, with the types that it has. A connection makes one copy at a
+ * time.
+ */
+export function resultCopy(
+  connection: DuckDBConnection,
+  { file, empty, table, isFull }: CopyPlace,
+): ResultCopy {
   let appender: DuckDBAppender | undefined;
-  let isWhole = false;
-  let hasFailed = false;
-  const attempt = (step: () => void): void => {
-    try {
-      step();
-    } catch {
-      // The other database is full: the copy ends, and the result can still be read to its end.
-      appender = undefined;
-      hasFailed = true;
-    }
-  };
+  let isAttached = false;
+  let [isWhole, hasFailed] = [false, false];
   return {
     begin: async (result) => {
       const columns = result
         .deduplicatedColumnNames()
         .map((name, index) => `${ident(name)} ${result.columnType(index).toString()}`);
       try {
-        await connection.run(`CREATE TABLE ${ident(table)} (${columns.join(", ")})`);
-        appender = await connection.createAppender(table);
+        await copyFile(empty, file);
+        // A copy that was not completed is of no use, so nothing needs to be recovered.
+        await connection.run(`ATTACH ${literal(file)} AS ${COPY} (RECOVERY_MODE no_wal_writes)`);
+        isAttached = true;
+        await connection.run(`CREATE TABLE ${COPY}.${ident(table)} (${columns.join(", ")})`);
+        appender = await connection.createAppender(table, null, COPY);
       } catch {
-        appender = undefined;
         hasFailed = true;
       }
     },
-    add: (chunk) => attempt(() => appender?.appendDataChunk(chunk)),
-    end: () =>
-      attempt(() => {
-        if (appender === undefined) return;
-        appender.closeSync();
-        isWhole = true;
-      }),
-    discard: () =>
-      attempt(() => {
-        if (!isWhole) appender?.closeSync();
-        appender = undefined;
-      }),
+    add: (chunk) => {
+      if (hasFailed) return;
+      try {
+        hasFailed = isFull();
+        if (!hasFailed) appender?.appendDataChunk(chunk);
+      } catch {
+        hasFailed = true;
+      }
+    },
+    end: async () => {
+      const isBegun = appender !== undefined;
+      try {
+        appender?.closeSync();
+      } catch {
+        // It writes its last rows when it is closed.
+        hasFailed = true;
+      }
+      appender = undefined;
+      if (!isAttached) return;
+      isAttached = false;
+      try {
+        await connection.run(`DETACH ${COPY}`);
+        isWhole = isBegun && !hasFailed;
+      } catch {
+        hasFailed = true;
+      }
+    },
     get isWhole() {
       return isWhole;
     },

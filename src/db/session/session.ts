@@ -13,7 +13,7 @@ import { explained, isFatal } from "../file-fault.js";
 import type { StatementProgress } from "../query-engine.js";
 import { CheckedReads, type ReadCheck } from "../reads/checked-reads.js";
 import { readResult } from "../result/read-result.js";
-import { type ResultCopy, resultCopy } from "../result/result-copy.js";
+import { type CopyPlace, type ResultCopy, resultCopy } from "../result/result-copy.js";
 import { RowReader } from "../result/row-reader.js";
 import type { StatementResult } from "../result/statement-result.js";
 import { stoppedError, type WhyStopped, wholeResult, whyStopped } from "../result/whole-result.js";
@@ -168,9 +168,9 @@ export class Session implements Disposable {
     return this.#guard(expression, compute).then((value) => this.checkReads().then(() => value));
   }
 
-  /** A new table of this database that gets a copy of another session's result. */
-  copyInto(table: string): ResultCopy {
-    return resultCopy(this.#connection, table);
+  /** A new database file that gets a copy of another session's result. */
+  copyInto(place: CopyPlace): ResultCopy {
+    return resultCopy(this.#connection, place);
   }
 
   /** Runs `use` with the batch readable as the given table expression. */

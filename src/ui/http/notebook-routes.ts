@@ -4,17 +4,17 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { UsageError } from "../../core/errors.js";
 import { readCatalog } from "../../db/catalog/read-catalog.js";
 import { parseNotebook } from "../../notebook/parse/parse-notebook.js";
-import { madePage } from "../notebooks/made-page.js";
 import { listNotebooks, readNotebook } from "../notebooks/notebook-files.js";
 import { expectNotebookName } from "../notebooks/notebook-name.js";
 import { notebookWriter } from "../notebooks/notebook-writer.js";
-import { notebookLines } from "../notebooks/run-lines.js";
-import type { MoveReport, NotebookLine, NotebookSource, SaveReport } from "../page-data.js";
-import { sandboxedEngine } from "../session/sandboxed-engine.js";
+import { runInProcess } from "../notebooks/run-in-process.js";
+import type { MoveReport, NotebookSource, SaveReport } from "../page-data.js";
+import type { PageJob, ShownLake } from "../process/jobs.js";
+import type { LakeState } from "../session/lake-states.js";
 import type { WorkspaceParts } from "../workspace-parts.js";
 import { SENT_BY_PAGE } from "./guard.js";
 import { stateOf } from "./lake-routes.js";
-import { LineQueue } from "./line-queue.js";
+import { PieceQueue } from "./piece-queue.js";
 import { goneSignal, memberOf, queryOf, required, textIn } from "./request-use.js";
 
 /** The prefix of a notebook's parameters in an address. */
@@ -25,7 +25,7 @@ const SENT = { config: SENT_BY_PAGE, bodyLimit: BODY_LIMIT } as const;
 
 /** Routes of the view Notebook. */
 export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
-  const { readers, clock, results, notebooks: folder } = parts;
+  const { states, readers, clock, processes, notebooks: folder } = parts;
   const writer = notebookWriter(folder);
   app.get("/api/notebooks", async () => ({
     notebooks: await listNotebooks(folder),
@@ -34,6 +34,8 @@ export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): 
   app.get("/api/notebook", async (request): Promise<NotebookSource> => {
     const query = queryOf(request);
     const name = required(query, "name");
+    // Its cells run as soon as the page shows them.
+    processes.warm(states.last && shownLake(states.last, parts));
     const place = folder === undefined ? null : resolve(folder);
     const known = await listNotebooks(folder);
     if (query.has("new") && !known.some((one) => one.name === name)) return newNotebook(name, place);
@@ -46,40 +48,28 @@ export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): 
   });
   app.post("/api/notebook/run", SENT, async (request, reply) => {
     const signal = goneSignal(reply);
-    const state = stateOf(request, parts);
-    const notebook = parseNotebook(textIn(request.body, "text"), textIn(request.body, "name"));
-    const requested = linesIn(request.body);
-    const given = givenIn(request);
-    const lines = new LineQueue(signal);
-    const running = readers.use(state, { signal, isForeign: true }, async ({ session }, limited) => {
-      const { engine: storing, take: taken } = results.storing(session);
-      const engine = sandboxedEngine(storing);
-      const use = { signal: limited, clock, requested, taken };
-      for await (const line of notebookLines(engine, notebook, given, use))
-        await lines.push(JSON.stringify(line), limited);
-    });
-    running.then(
-      () => lines.end(),
-      async (error: unknown) => {
-        const { message, hint = null } = error as Error & { readonly hint?: string | null };
-        const fault: NotebookLine = { kind: "fault", fault: { message, hint } };
-        await lines.push(JSON.stringify(fault));
-        lines.end();
-      },
-    );
+    const job = { ...notebookIn(request, parts), requested: linesIn(request.body) };
+    const lines = new PieceQueue(signal);
+    const push = (line: string, limited?: AbortSignal): Promise<void> => lines.push(`${line}\n`, limited);
+    void runInProcess(job, parts, signal, push).finally(() => lines.end());
     void reply.type("application/x-ndjson; charset=utf-8");
     return reply.send(Readable.from(lines.pieces()));
   });
   app.post("/api/notebook/page", SENT, async (request, reply) => {
     const signal = goneSignal(reply);
-    const state = stateOf(request, parts);
-    const notebook = parseNotebook(textIn(request.body, "text"), textIn(request.body, "name"));
-    const page = await readers.use(state, { signal, isForeign: true }, ({ session }, limited) =>
-      madePage(sandboxedEngine(session), notebook, givenIn(request), { state, signal: limited, clock }),
+    const { asOf } = stateOf(request, parts);
+    const job = { ...notebookIn(request, parts), asOf, madeAt: clock.now() };
+    const page = new PieceQueue(signal);
+    const piece = (text: string, limited: AbortSignal): Promise<void> => page.push(text, limited);
+    processes.perform({ kind: "page", ...job }, { signal }, { piece }).then(
+      () => page.end(),
+      (error: unknown) => page.fail(error),
     );
+    // The first piece comes when the page is made: a failure before it is an error of the request.
+    await page.begun();
     // The page is sent as a download: a page of this origin would have the rights of the workspace.
     void reply.type("text/html; charset=utf-8").header("content-disposition", "attachment");
-    return reply.send(page);
+    return reply.send(Readable.from(page.pieces(), { objectMode: false }));
   });
   app.put("/api/notebook", SENT, async (request, reply): Promise<SaveReport> => {
     const { body } = request;
@@ -104,6 +94,23 @@ export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): 
 /** The file that a body names, with the hash of the content that the page has read. */
 function fileIn(body: unknown): { readonly name: string; readonly before: string } {
   return { name: textIn(body, "name"), before: textIn(body, "before") };
+}
+
+/** The notebook that a page sends, with the values of its parameters and the versions of the lake that it shows. */
+function notebookIn(
+  request: FastifyRequest,
+  parts: WorkspaceParts,
+): Omit<PageJob, "kind" | "asOf" | "madeAt"> {
+  return {
+    lake: shownLake(stateOf(request, parts), parts),
+    notebook: parseNotebook(textIn(request.body, "text"), textIn(request.body, "name")),
+    given: givenIn(request),
+  };
+}
+
+/** The versions of a state, for another process. */
+function shownLake({ pointInTime }: LakeState, { lake }: WorkspaceParts): ShownLake {
+  return { location: lake.location, views: lake.userViews?.folder, pointInTime };
 }
 
 /** The values of parameters in an address. */

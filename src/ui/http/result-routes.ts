@@ -2,9 +2,9 @@ import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { UsageError } from "../../core/errors.js";
 import type { FaultReport } from "../page-data.js";
-import { EXPORT_FORMATS } from "../results/exported-file.js";
+import { EXPORT_FORMATS } from "../results/export-formats.js";
 import type { WorkspaceParts } from "../workspace-parts.js";
-import { oneOf, queryOf, required } from "./request-use.js";
+import { goneSignal, oneOf, queryOf, required } from "./request-use.js";
 
 const GONE: FaultReport = { message: "this result is no longer stored", hint: "run the cell again" };
 const TYPES = {
@@ -19,15 +19,16 @@ export function addResultRoutes(app: FastifyInstance, { results }: WorkspacePart
     const query = queryOf(request);
     const [from, count] = ["from", "count"].map((name) => wholeIn(query, name)) as [number, number];
     const rows = await results.rowsOf(required(query, "id"), from, count);
-    return rows ?? reply.code(410).send(GONE);
+    if (rows === undefined) return reply.code(410).send(GONE);
+    return reply.type("application/json; charset=utf-8").send(rows);
   });
   app.get("/api/result/file", async (request, reply) => {
     const query = queryOf(request);
     const format = oneOf(query, "format", EXPORT_FORMATS);
-    const content = await results.export(required(query, "id"), format);
+    const content = await results.export(required(query, "id"), format, goneSignal(reply));
     if (content === undefined) return reply.code(410).send(GONE);
     void reply.type(TYPES[format]).header("content-disposition", `attachment; filename="result.${format}"`);
-    return reply.send(Readable.from(await begun(content), { objectMode: false }));
+    return reply.send(Readable.from(content, { objectMode: false }));
   });
 }
 
@@ -35,18 +36,4 @@ function wholeIn(query: ReadonlyMap<string, string>, name: string): number {
   const value = Number(required(query, name));
   if (Number.isSafeInteger(value) && value >= 0) return value;
   throw new UsageError(`${name}: a whole number is needed`);
-}
-
-/**
- * Returns the same pieces after the first one is made: a failure before it is an error of the request, and not of a
- * file that is already being sent.
- */
-async function begun(content: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
-  const pieces = content[Symbol.asyncIterator]();
-  const first = await pieces.next();
-  return (async function* () {
-    if (first.done === true) return;
-    yield first.value;
-    yield* { [Symbol.asyncIterator]: () => pieces };
-  })();
 }

@@ -4,28 +4,33 @@ import type { QueryEngine } from "../../db/query-engine.js";
 import { valueKind } from "../../db/result/read-result.js";
 import type { NamedValues, TypedValue } from "../../db/session/named-values.js";
 import { cellsNeeded } from "../../notebook/cell-links.js";
-import type { Notebook, Parameter } from "../../notebook/notebook.js";
+import type { Cell, Notebook, Parameter } from "../../notebook/notebook.js";
 import { cellHtml } from "../../notebook/page/cell-html.js";
 import { packChart } from "../../notebook/page/pack-charts.js";
-import { type CellFault, computeParameters, runCells } from "../../notebook/run-notebook.js";
+import { type CellFault, type CellRun, computeParameters, runCells } from "../../notebook/run-notebook.js";
 import type {
   CellFaultReport,
+  CellLine,
   ControlKind,
   FaultReport,
   NotebookLine,
   ParameterReport,
   ResultReport,
 } from "../page-data.js";
+import { MOST_TEXT } from "../process/most-text.js";
 
 /** Most rows of a table in the page, and most rows that a chart draws. */
 const MOST_ROWS = { table: 2000, chart: 50_000 } as const;
+/** Most characters of the HTML of a cell. */
+const MOST_HTML = MOST_TEXT / 2;
 /** Most values in a list of options. */
 const MOST_OPTIONS = 2000;
 
 /** Options of a run of a notebook. */
 interface RunUse {
-  readonly signal: AbortSignal;
   readonly clock: Clock;
+  /** Is called when a cell begins. */
+  readonly onCell: (cell: Cell) => void;
   /** Returns the results that were stored since its last call. */
   readonly taken: () => readonly ResultReport[];
   /** Numbers of the lines on which the requested cells begin. @default every cell */
@@ -35,14 +40,12 @@ interface RunUse {
 /**
  * Runs a notebook. The output is returned line by line; the line of a cell follows when the cell has ended. Cells that
  * only prepare the requested ones run without a line, unless they fail.
- *
- * @throws the signal's reason if it aborts: it is more precise than the error of the interrupted statement.
  */
 export async function* notebookLines(
   engine: QueryEngine,
   notebook: Notebook,
   given: ReadonlyMap<string, string>,
-  { signal, clock, taken, requested }: RunUse,
+  { clock, onCell, taken, requested }: RunUse,
 ): AsyncGenerator<NotebookLine> {
   const { title, cells } = notebook;
   const shown = new Set(
@@ -57,7 +60,6 @@ export async function* notebookLines(
     try {
       values = await computeParameters(engine, notebook, own);
     } catch (error) {
-      signal.throwIfAborted();
       // The controls are sent nevertheless, because the user needs them to replace the refused value.
       const parameters = await refusedReports(engine, notebook, own);
       if (parameters !== undefined) yield { ...begin, parameters };
@@ -69,22 +71,49 @@ export async function* notebookLines(
     // Results of the parameters' queries do not belong to a cell.
     taken();
     const most = { table: (asked: number) => Math.min(asked, MOST_ROWS.table), chart: MOST_ROWS.chart };
-    for await (const run of runCells(engine, running, values, most, signal)) {
-      signal.throwIfAborted();
+    for await (const run of runCells(engine, running, values, most, onCell)) {
       const now = ticksOf(clock);
-      const chart = run.chart === undefined ? {} : { chart: packChart(run.chart) };
       const tookMs = Math.round(now - began);
       began = now;
       const results = taken();
-      if (!shown.has(cells.indexOf(run.cell)) && run.fault === undefined) continue;
-      const fault = run.fault === undefined ? null : cellFaultReport(run.fault);
-      yield { kind: "cell", line: run.cell.line, html: cellHtml(run, 0), ...chart, fault, results, tookMs };
+      if (shown.has(cells.indexOf(run.cell)) || run.fault !== undefined) yield cellLine(run, results, tookMs);
     }
     yield { kind: "end" };
   } catch (error) {
-    signal.throwIfAborted();
     yield { kind: "fault", fault: faultOf(error) };
   }
+}
+
+/** The line of a cell. A result whose text is too large for a page is replaced by an error. */
+export function cellLine(run: CellRun, results: readonly ResultReport[], tookMs: number): CellLine {
+  const { cell, fault: found } = run;
+  const fault = found === undefined ? null : cellFaultReport(found);
+  const html = textWithin(() => cellHtml(run, 0));
+  if (html === undefined) {
+    const failed = { cell, results: [], chart: undefined, fault: tooLarge(cell) };
+    return cellLine(failed, results, tookMs);
+  }
+  const chart = run.chart === undefined ? {} : { chart: packChart(run.chart) };
+  return { kind: "cell", line: cell.line, html, ...chart, fault, results, tookMs };
+}
+
+/** A text that is made; undefined where it is too large for a page, or even for JavaScript. */
+function textWithin(make: () => string): string | undefined {
+  try {
+    const text = make();
+    return text.length <= MOST_HTML ? text : undefined;
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+function tooLarge({ sqlLine }: Cell): CellFault {
+  return {
+    line: sqlLine,
+    message: "the result is too large to be shown",
+    hint: "select fewer columns or shorter texts; its file can be saved",
+  };
 }
 
 /** Values of the parameters that a notebook declares. An address may also contain parameters of another notebook. */

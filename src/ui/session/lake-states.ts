@@ -48,6 +48,11 @@ export class LakeStates {
     return this.#read(asOf);
   }
 
+  /** The state that was used last. */
+  get last(): LakeState | undefined {
+    return [...this.#known.values()].at(-1);
+  }
+
   /** A state by its id. @throws {UsageError} where this process has not made the state, or has dropped it. */
   of(id: string): LakeState {
     const state = this.#known.get(id);

@@ -1,12 +1,13 @@
 import { QueryError } from "../../core/errors.js";
 import type { QueryEngine } from "../../db/query-engine.js";
+import { NARROWER } from "./session-limits.js";
 import { forbiddenBy } from "./statement-rule.js";
 
 /** An engine that refuses statements that do more than read, before they run: see {@link forbiddenBy}. */
 export function sandboxedEngine(engine: QueryEngine): QueryEngine {
   const checked = <T>(sql: string, run: () => Promise<T>): Promise<T> => {
     const reason = forbiddenBy(sql);
-    if (reason === undefined) return run();
+    if (reason === undefined) return run().catch((error: unknown) => Promise.reject(withOwnHint(error)));
     const hint = "barlake sql runs it, with the rights of the user who starts it";
     return Promise.reject(new QueryError(reason, sql, { hint }));
   };
@@ -21,4 +22,17 @@ export function sandboxedEngine(engine: QueryEngine): QueryEngine {
     checkReads: () => engine.checkReads(),
     interrupt: () => engine.interrupt(),
   };
+}
+
+/**
+ * DuckDB's error where the memory of the session is used up, without its advice: it names settings, which are locked
+ * here.
+ */
+function withOwnHint(error: unknown): unknown {
+  if (!(error instanceof QueryError) || !error.message.startsWith("Out of Memory Error")) return error;
+  const [message = ""] = error.message.split("\n");
+  return new QueryError(message, error.sql, {
+    hint: `${NARROWER}; barlake sql has more memory`,
+    cause: error,
+  });
 }

@@ -1,19 +1,46 @@
-import { readdirSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { tableFromIPC } from "@uwdata/flechette";
-import { expect, onTestFinished, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
+import { Lake } from "../../../src/lake/lake.js";
+import type { ResultReport, RowsReport } from "../../../src/ui/page-data.js";
+import { QueryProcesses } from "../../../src/ui/process/query-processes.js";
+import { ResultFiles } from "../../../src/ui/results/result-files.js";
 import { StoredResults } from "../../../src/ui/results/stored-results.js";
 import { openSession } from "../../lake/temporary-lake.js";
+import { PATIENT } from "../patient-session.js";
 
 const SQL = `SELECT i, i / 4 AS quarter, 'row ' || i AS name, DATE '2026-01-01' + (i % 365)::INT AS day,
   CASE WHEN i % 2 = 0 THEN i::DECIMAL(9, 2) END AS amount, [i, i + 1] AS pair FROM range(1000000) t(i)`;
 
-async function kept(...statements: readonly string[]) {
-  const results = new StoredResults();
-  onTestFinished(() => results[Symbol.dispose]());
-  const { engine, take } = results.storing(await openSession({ threads: 2 }));
-  for (const sql of statements) await engine.result(sql, new Map(), 3);
-  return { results, engine, all: take(), take };
+const folder = mkdtempSync(join(tmpdir(), "barlake-results-"));
+const processes = new QueryProcesses(new Lake(folder), new Lake(folder).clock, PATIENT);
+afterAll(async () => {
+  await processes[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+const { signal } = new AbortController();
+
+/** Stores the results of statements as a run does. */
+async function stored(statements: readonly string[], mostBytes?: number) {
+  const results = new StoredResults(processes, mostBytes);
+  const spill = join(folder, "spill");
+  mkdirSync(spill, { recursive: true });
+  const place = { results: processes.folder, spill };
+  const session = await openSession({ threads: 2 });
+  const all: ResultReport[] = [];
+  using files = new ResultFiles(place);
+  for (const sql of statements) {
+    const engine = await files.storing(session, results.room, (result) => results.add(result));
+    await engine.result(sql, new Map(), 3);
+    all.push(...files.take());
+  }
+  const rowsOf = async (id: string | null | undefined, from: number, count: number) => {
+    const text = await results.rowsOf(id ?? "", from, count);
+    return text === undefined ? undefined : (JSON.parse(text) as RowsReport);
+  };
+  return { results, session, all, rowsOf };
 }
 
 async function bytesOf(content: AsyncIterable<Uint8Array> | undefined): Promise<Buffer> {
@@ -23,10 +50,10 @@ async function bytesOf(content: AsyncIterable<Uint8Array> | undefined): Promise<
 }
 
 test("a million rows are stored, and come in windows from any offset", async () => {
-  const { results, all } = await kept(SQL);
+  const { all, rowsOf } = await stored([SQL]);
   expect(all).toMatchObject([{ rows: 1_000_000 }]);
-  const id = all[0]?.id ?? "";
-  const window = await results.rowsOf(id, 999_998, 100);
+  const id = all[0]?.id;
+  const window = await rowsOf(id, 999_998, 100);
   expect(window).toMatchObject({ from: 999_998, rows: 1_000_000 });
   expect(window?.columns.map((column) => column[1])).toEqual([
     "999,999",
@@ -36,57 +63,90 @@ test("a million rows are stored, and come in windows from any offset", async () 
     null,
     "[999999, 1000000]",
   ]);
-  expect((await results.rowsOf(id, 5, 10_000))?.columns[0]).toHaveLength(500);
-  expect((await results.rowsOf(id, 2_000_000, 10))?.columns[0]).toEqual([]);
+  expect((await rowsOf(id, 5, 10_000))?.columns[0]).toHaveLength(500);
+  expect((await rowsOf(id, 2_000_000, 10))?.columns[0]).toEqual([]);
+});
+
+test("a result has every type and name, and two thousand columns", async () => {
+  const columns = Array.from({ length: 2000 }, (_, n) => `${n} + i AS c${n}`).join(", ");
+  const { all, rowsOf } = await stored([
+    "SELECT * FROM test_all_types()",
+    'SELECT NULL AS "a ""b", 1 AS x, 2 AS x',
+    `SELECT ${columns} FROM range(10000) t(i)`,
+  ]);
+  expect(all.map(({ id, rows }) => [id !== null, rows])).toEqual([
+    [true, 3],
+    [true, 1],
+    [true, 10_000],
+  ]);
+  expect((await rowsOf(all[1]?.id, 0, 1))?.columns).toEqual([[null], ["1"], ["2"]]);
+  expect((await rowsOf(all[2]?.id, 9999, 1))?.columns.at(-1)).toEqual(["11,998"]);
 });
 
 test("a result is exported as CSV, Parquet and Arrow, and no file is left", async () => {
-  const { results, all } = await kept(SQL.replace("1000000", "1000"));
+  const { results, all } = await stored([SQL.replace("1000000", "1000")]);
   const id = all[0]?.id ?? "";
-  const before = readdirSync(tmpdir()).filter((name) => name.startsWith("barlake-export-"));
-  const csv = (await bytesOf(await results.export(id, "csv"))).toString().split("\n");
+  const before = readdirSync(processes.folder);
+  const csv = (await bytesOf(await results.export(id, "csv", signal))).toString().split("\n");
   expect([csv[0], csv[1], csv.length]).toEqual([
     "i,quarter,name,day,amount,pair",
     '0,0.0,row 0,2026-01-01,0.00,"[0, 1]"',
     1002,
   ]);
-  const parquet = await bytesOf(await results.export(id, "parquet"));
+  const parquet = await bytesOf(await results.export(id, "parquet", signal));
   expect(parquet.subarray(0, 4).toString() + parquet.subarray(-4).toString()).toBe("PAR1PAR1");
-  const arrow = tableFromIPC(await bytesOf(await results.export(id, "arrow")));
+  const arrow = tableFromIPC(await bytesOf(await results.export(id, "arrow", signal)));
   expect([arrow.numRows, arrow.getChild("i").at(999)]).toEqual([1000, 999]);
-  const after = readdirSync(tmpdir()).filter((name) => name.startsWith("barlake-export-"));
-  expect(after).toEqual(before);
+  expect(readdirSync(processes.folder)).toEqual(before);
+});
+
+test("an export that its page no longer needs is ended, and leaves no file", async () => {
+  const { results, all } = await stored([SQL]);
+  const before = readdirSync(processes.folder);
+  const page = new AbortController();
+  const content = results.export(all[0]?.id ?? "", "csv", page.signal);
+  page.abort(new Error("the page has gone"));
+  await expect(content).rejects.toThrow("the page has gone");
+  expect(readdirSync(processes.folder)).toEqual(before);
 });
 
 test("statements without rows are not stored, and neither is a result that failed", async () => {
-  const { engine, take, all } = await kept(
+  const { all, session } = await stored([
     "CREATE TABLE t AS SELECT 1",
     "FROM t WHERE false",
     "FROM t",
     "SET VARIABLE v = 1",
-  );
+  ]);
   expect(all.map(({ rows }) => rows)).toEqual([1]);
+  const place = { results: mkdtempSync(join(folder, "failed-")), spill: folder };
+  using files = new ResultFiles(place);
+  const engine = await files.storing(session, 1e9, () => {});
   const failing = "SELECT CASE WHEN i > 100000 THEN error('late') END FROM range(200000) t(i)";
   await expect(engine.result(failing, new Map(), 3)).rejects.toThrow("late");
-  expect(take()).toEqual([]);
+  expect([files.take(), readdirSync(place.results)]).toEqual([[], []]);
 });
 
 test("a result that is too large to be stored is reported without an id, and those after it are stored", async () => {
-  const results = new StoredResults({ memory: "16MB", spilled: "1MB" });
-  onTestFinished(() => results[Symbol.dispose]());
-  const { engine, take } = results.storing(await openSession({ threads: 2 }));
-  await engine.result("SELECT hash(i) || '' || hash(-i) AS h FROM range(1000000) t(i)", new Map(), 3);
-  await engine.result("SELECT 1 AS one", new Map(), 3);
-  expect(take()).toEqual([
+  const large = "SELECT hash(i) || '' || hash(-i) AS h FROM range(1000000) t(i)";
+  const { all } = await stored([large, "SELECT 1 AS one"], 1e7);
+  expect(all).toEqual([
     { id: null, rows: 1_000_000 },
     { id: expect.any(String) as string, rows: 1 },
   ]);
 });
 
-test("the oldest results go", async () => {
-  const { results, all } = await kept(...Array.from({ length: 42 }, (_, n) => `SELECT ${n} AS n`));
-  const first = await Promise.all(all.slice(0, 3).map(({ id }) => results.rowsOf(id ?? "", 0, 1)));
+test("older results make room for new ones, in number and in size", async () => {
+  const many = await stored(Array.from({ length: 42 }, (_, n) => `SELECT ${n} AS n`));
+  const first = await Promise.all(many.all.slice(0, 3).map(({ id }) => many.rowsOf(id, 0, 1)));
   expect(first.map((window) => window?.columns[0]?.[0])).toEqual([undefined, undefined, "2"]);
-  expect(await results.export(all[0]?.id ?? "", "csv")).toBeUndefined();
-  expect(await results.rowsOf("'; DROP TABLE x", 0, 1)).toBeUndefined();
+  expect(await many.results.export(many.all[0]?.id ?? "", "csv", signal)).toBeUndefined();
+  expect(await many.rowsOf("'; DROP TABLE x", 0, 1)).toBeUndefined();
+  const few = await stored(
+    Array.from({ length: 4 }, () => SQL.replace("1000000", "100000")),
+    3e7,
+  );
+  const left = await Promise.all(few.all.map(({ id }) => few.rowsOf(id, 0, 1)));
+  expect(few.all.map(({ id }) => id)).not.toContain(null);
+  expect(left.map((window) => window !== undefined)).toEqual([false, false, true, true]);
+  expect(left.length).toBeGreaterThan(0);
 });

@@ -5,9 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { QueryError } from "../../../src/core/errors.js";
 import type { QueryEngine } from "../../../src/db/query-engine.js";
 import type { Lake } from "../../../src/lake/lake.js";
-import { LineQueue } from "../../../src/ui/http/line-queue.js";
+import { PieceQueue } from "../../../src/ui/http/piece-queue.js";
 import { LakeStates } from "../../../src/ui/session/lake-states.js";
+import { openLocked } from "../../../src/ui/session/open-locked.js";
 import { sandboxedEngine } from "../../../src/ui/session/sandboxed-engine.js";
+import { sessionLimits } from "../../../src/ui/session/session-limits.js";
 import { SessionReaders } from "../../../src/ui/session/session-readers.js";
 import { forbiddenBy } from "../../../src/ui/session/statement-rule.js";
 import { apiLake } from "../../api/api-lake.js";
@@ -30,12 +32,11 @@ afterAll(async () => {
 /** Runs statements as a notebook does. */
 async function run(...statements: readonly string[]): Promise<number> {
   const state = await new LakeStates(lake).newest();
-  return readers.use(state, { signal, isForeign: true }, async ({ session }) => {
-    const engine: QueryEngine = sandboxedEngine(session);
-    let rows = 0;
-    for (const sql of statements) rows = (await engine.result(sql, new Map(), 10)).rows;
-    return rows;
-  });
+  using reader = await openLocked(lake, sessionLimits(LIMITS), state.pointInTime);
+  const engine: QueryEngine = sandboxedEngine(reader.session);
+  let rows = 0;
+  for (const sql of statements) rows = (await engine.result(sql, new Map(), 10)).rows;
+  return rows;
 }
 
 describe("runs", () => {
@@ -163,17 +164,15 @@ describe("refuses", () => {
   test("every statement that does more than read the lake", async () => {
     const before = readdirSync(join(folder, "bars_1d")).sort();
     const state = await new LakeStates(lake).newest();
-    const passed = await readers.use(state, { signal, isForeign: true }, async ({ session }) => {
-      const engine = sandboxedEngine(session);
-      const found: string[] = [];
-      for (const [name, sql] of Object.entries(attacks()))
-        for (const attack of [() => engine.result(sql, new Map(), 10), () => engine.read(sql)])
-          await attack().then(
-            () => found.push(name),
-            (error: unknown) => expect(error, name).toBeInstanceOf(QueryError),
-          );
-      return found;
-    });
+    using reader = await openLocked(lake, sessionLimits(LIMITS), state.pointInTime);
+    const engine = sandboxedEngine(reader.session);
+    const passed: string[] = [];
+    for (const [name, sql] of Object.entries(attacks()))
+      for (const attack of [() => engine.result(sql, new Map(), 10), () => engine.read(sql)])
+        await attack().then(
+          () => passed.push(name),
+          (error: unknown) => expect(error, name).toBeInstanceOf(QueryError),
+        );
     expect(passed).toEqual([]);
     expect(readdirSync(join(folder, "bars_1d")).sort()).toEqual(before);
     expect(existsSync("/tmp/barlake-ui-attack.csv")).toBe(false);
@@ -267,11 +266,11 @@ describe("ends", () => {
     await using limited = new SessionReaders(lake, clock, { ...LIMITS, timeLimitMs: 30_000 });
     const state = await new LakeStates(lake).newest();
     // Nobody takes the line: the page is there, and does not read.
-    const lines = new LineQueue(signal);
+    const lines = new PieceQueue(signal);
     for (let use = 0; use < 4; use++)
-      await expect(
-        limited.use(state, { signal, isForeign: true }, (_, ended) => lines.push("a line", ended)),
-      ).rejects.toThrow("it took longer than 30 s, and was stopped");
+      await expect(limited.use(state, { signal }, (_, ended) => lines.push("a line", ended))).rejects.toThrow(
+        "it took longer than 30 s, and was stopped",
+      );
   });
 
   test("work that takes the interrupt for a result, when its time is up", async () => {
@@ -292,9 +291,4 @@ describe("ends", () => {
       /Out of Memory/i,
     );
   });
-});
-
-test("what one user's statements leave behind, the next does not see", async () => {
-  await run("CREATE TABLE left_behind AS SELECT 1");
-  await expect(run("FROM left_behind")).rejects.toThrow("left_behind");
 });

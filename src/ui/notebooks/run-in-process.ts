@@ -1,0 +1,56 @@
+import { type Clock, ticksOf } from "../../core/time.js";
+import type { Cell } from "../../notebook/notebook.js";
+import type { FaultReport, NotebookLine } from "../page-data.js";
+import type { RunJob } from "../process/jobs.js";
+import type { QueryProcesses } from "../process/query-processes.js";
+import type { StoredResults } from "../results/stored-results.js";
+import { cellLine } from "./run-lines.js";
+
+/** The parts of the workspace that a run uses. */
+interface RunParts {
+  readonly processes: QueryProcesses;
+  readonly results: StoredResults;
+  readonly clock: Clock;
+}
+
+/**
+ * Runs a notebook in another process. The output is passed on line by line, as JSON. Where the process is ended, because
+ * of its time or its memory, the error is shown at the cell that it ran.
+ *
+ * @param push takes a line; it throws the signal's reason where that aborts first.
+ */
+export async function runInProcess(
+  job: Omit<RunJob, "kind" | "room">,
+  { processes, results, clock }: RunParts,
+  gone: AbortSignal,
+  push: (line: string, signal?: AbortSignal) => Promise<void>,
+): Promise<void> {
+  let running: { readonly cell: Cell; readonly began: number } | undefined;
+  try {
+    await processes.perform(
+      { ...job, kind: "run", room: results.room },
+      { signal: gone },
+      {
+        piece: (line, signal) => {
+          running = undefined;
+          return push(line, signal);
+        },
+        note: (note) => {
+          if (note.kind === "stored") return results.add(note.result);
+          const cell = job.notebook.cells.find(({ line }) => line === note.line);
+          running = cell && { cell, began: ticksOf(clock) };
+        },
+      },
+    );
+  } catch (error) {
+    const { message, hint } = error as Error & { readonly hint?: string };
+    if (running !== undefined) {
+      const { cell, began } = running;
+      const fault = { line: cell.sqlLine, message, hint };
+      const run = { cell, results: [], chart: undefined, fault };
+      await push(JSON.stringify(cellLine(run, [], Math.round(ticksOf(clock) - began))));
+    }
+    const fault: FaultReport = { message, hint: hint ?? null };
+    await push(JSON.stringify({ kind: "fault", fault } satisfies NotebookLine));
+  }
+}

@@ -1,0 +1,102 @@
+import type { PointInTime } from "../../lake/lake.js";
+import type { Notebook } from "../../notebook/notebook.js";
+import type { ExportFormat } from "../results/export-formats.js";
+import type { SessionLimits } from "../session/session-limits.js";
+import type { ErrorData } from "./error-data.js";
+
+/*
+ * What the workspace and its processes send each other: plain data, which Node copies. A process has one job at a time.
+ */
+
+/** The folders and limits of a process. It gets them before its first job. */
+export interface ProcessSetting {
+  /** Folder of the stored results of the workspace. */
+  readonly results: string;
+  /** Folder in which the process spills. */
+  readonly spill: string;
+  readonly limits: Required<SessionLimits>;
+  /** The versions that the first job probably reads; undefined where nothing is known about it. */
+  readonly lake: ShownLake | undefined;
+}
+
+/** The versions of a lake that a page shows. */
+export interface ShownLake {
+  readonly location: string;
+  /** Folder of the user's own views; undefined: there are only those of the lake. */
+  readonly views: string | undefined;
+  readonly pointInTime: PointInTime;
+}
+
+/** A notebook with the values of its parameters. */
+interface NotebookJob {
+  readonly lake: ShownLake;
+  readonly notebook: Notebook;
+  readonly given: ReadonlyMap<string, string>;
+}
+
+/** Runs a notebook. A piece is a line of its output, without the line break. */
+export interface RunJob extends NotebookJob {
+  readonly kind: "run";
+  /** Numbers of the lines on which the requested cells begin; undefined: every cell. */
+  readonly requested: readonly number[] | undefined;
+  /** Most bytes of the results that are stored. */
+  readonly room: number;
+}
+
+/** Makes the page of a notebook, whose text comes in pieces. */
+export interface PageJob extends NotebookJob {
+  readonly kind: "page";
+  /** The point in time of the lake, in epoch milliseconds; undefined: its newest version. */
+  readonly asOf: number | undefined;
+  /** When the page is made, in epoch milliseconds. */
+  readonly madeAt: number;
+}
+
+/** Reads rows of a stored result; the only piece is the JSON of a `RowsReport`. */
+export interface RowsJob {
+  readonly kind: "rows";
+  readonly id: string;
+  /** Number of rows of the whole result. */
+  readonly rows: number;
+  readonly from: number;
+  readonly count: number;
+}
+
+/** Writes a stored result into a file. */
+export interface ExportJob {
+  readonly kind: "export";
+  readonly id: string;
+  readonly format: ExportFormat;
+  /** Path of the new file. */
+  readonly file: string;
+}
+
+export type Job = RunJob | PageJob | RowsJob | ExportJob;
+
+/** A result that a process has stored. */
+export interface StoredResult {
+  readonly id: string;
+  readonly rows: number;
+  /** Size of its file. */
+  readonly bytes: number;
+}
+
+/** What a process reports while it performs a job. */
+export type JobNote =
+  /** The cell that begins on this line of the file is run now. */
+  | { readonly kind: "cell"; readonly line: number }
+  | { readonly kind: "stored"; readonly result: StoredResult };
+
+/** What the workspace sends to a process. */
+export type ToProcess =
+  | { readonly kind: "setting"; readonly setting: ProcessSetting }
+  | { readonly kind: "job"; readonly job: Job }
+  /** The last piece was taken: the next one may follow. */
+  | { readonly kind: "taken" };
+
+/** What a process sends to the workspace. */
+export type FromProcess =
+  | { readonly kind: "piece"; readonly text: string }
+  | { readonly kind: "note"; readonly note: JobNote }
+  | { readonly kind: "done" }
+  | { readonly kind: "failed"; readonly error: ErrorData };

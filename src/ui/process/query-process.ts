@@ -1,0 +1,52 @@
+/*
+ * The program of a process that runs the statements of users, and reads their results. The workspace starts it, sends
+ * it one job at a time, and kills it where a job must end.
+ */
+import { errorData } from "./error-data.js";
+import { JobRunner } from "./job-runner.js";
+import type { FromProcess, ProcessSetting, ToProcess } from "./jobs.js";
+import { watchMemory } from "./memory-watch.js";
+import { deleteFolder } from "./workspace-folder.js";
+
+let setting: ProcessSetting | undefined;
+let runner: JobRunner | undefined;
+let taken = (): void => {};
+
+function send(message: FromProcess): void {
+  // The channel may have closed: then this process ends.
+  process.send?.(message, undefined, undefined, () => {});
+}
+
+/** Sends a piece, and waits until it was taken. */
+function sendPiece(text: string): Promise<void> {
+  return new Promise((resolve) => {
+    taken = resolve;
+    send({ kind: "piece", text });
+  });
+}
+
+function begin(given: ProcessSetting): void {
+  setting = given;
+  watchMemory(given.limits.processBytes);
+  runner = new JobRunner(given, { piece: sendPiece, note: (note) => send({ kind: "note", note }) });
+}
+
+process.on("message", (message: ToProcess) => {
+  if (message.kind === "setting") begin(message.setting);
+  else if (message.kind === "taken") taken();
+  else
+    runner?.perform(message.job).then(
+      () => send({ kind: "done" }),
+      (error: unknown) => send({ kind: "failed", error: errorData(error) }),
+    );
+});
+
+// The workspace has ended, or was killed: what it would delete is deleted here.
+process.on("disconnect", () => {
+  if (setting !== undefined) for (const folder of [setting.spill, setting.results]) deleteFolder(folder);
+  // An exit would wait for the threads of DuckDB.
+  process.kill(process.pid, "SIGKILL");
+});
+
+// The terminal sends its signals to all processes; this one ends when the workspace does.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});

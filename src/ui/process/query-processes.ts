@@ -1,0 +1,152 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { QueryError } from "../../core/errors.js";
+import type { Clock } from "../../core/time.js";
+import type { Lake } from "../../lake/lake.js";
+import { spillOptions } from "../../lake/local/work-folder.js";
+import { Permits } from "../session/permits.js";
+import { type SessionLimits, sessionLimits, timeLimit } from "../session/session-limits.js";
+import type { Job, ShownLake } from "./jobs.js";
+import { type JobReceiver, StartedProcess } from "./started-process.js";
+import { deleteFolder, makeWorkspaceFolder } from "./workspace-folder.js";
+
+/** A use of a process. */
+export interface JobUse {
+  /** Ends the job, and its process, because the page was closed. */
+  readonly signal: AbortSignal;
+  /** Whether the job ends when its time is up. @default true */
+  readonly isLimited?: boolean;
+}
+
+/** Most jobs at the same time. */
+const MOST_BUSY = 3;
+/** Most jobs with statements of users, so that rows of results need not wait for these. */
+const MOST_FOREIGN = 2;
+
+/**
+ * Processes that run the statements of users, and read their results, so that no statement can take the memory or the
+ * time of the workspace: its process is killed. A process with statements of users has one job; for others a process
+ * is used again. One idle process waits for the next job. It is a class because it owns the processes and their folder.
+ */
+export class QueryProcesses implements AsyncDisposable {
+  readonly #lake: Lake;
+  readonly #clock: Clock;
+  readonly #limits: Required<SessionLimits>;
+  readonly #permits = new Permits(MOST_BUSY);
+  readonly #foreign = new Permits(MOST_FOREIGN);
+  readonly #jobs = new Set<Promise<void>>();
+  readonly #closing = new AbortController();
+  #folder: string | undefined;
+  #idle: StartedProcess | undefined;
+
+  constructor(lake: Lake, clock: Clock, limits?: SessionLimits) {
+    this.#lake = lake;
+    this.#clock = clock;
+    this.#limits = sessionLimits(limits);
+  }
+
+  /** The folder of the stored results. */
+  get folder(): string {
+    this.#folder ??= makeWorkspaceFolder();
+    return this.#folder;
+  }
+
+  /** Starts a process for the next job if none waits for it. @param lake what the job probably reads. */
+  warm(lake: ShownLake | undefined): void {
+    if (this.#closing.signal.aborted) return;
+    if (this.#idle === undefined || this.#idle.hasEnded) this.#idle = this.#start(lake);
+  }
+
+  /**
+   * Performs a job, and waits for a permit first. `piece` also gets a signal, which aborts when the job must end.
+   *
+   * @throws {QueryError} where the time is up, or the process needed too much memory; the signal's reason where it
+   *   aborts; the error of the job.
+   */
+  perform(
+    job: Job,
+    use: JobUse,
+    receiver: Omit<JobReceiver, "piece"> & {
+      readonly piece: (text: string, signal: AbortSignal) => Promise<void>;
+    },
+  ): Promise<void> {
+    const running = this.#perform(job, use, receiver);
+    const settled = running.catch(() => {});
+    this.#jobs.add(settled);
+    void settled.finally(() => this.#jobs.delete(settled));
+    return running;
+  }
+
+  /** Kills all processes, and deletes their folder. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new QueryError("the workspace is closing", ""));
+    await Promise.all(this.#jobs);
+    await this.#idle?.kill();
+    if (this.#folder !== undefined) deleteFolder(this.#folder);
+  }
+
+  async #perform(
+    job: Job,
+    { signal: gone, isLimited = true }: JobUse,
+    receiver: Parameters<QueryProcesses["perform"]>[2],
+  ): Promise<void> {
+    const lake = job.kind === "run" || job.kind === "page" ? job.lake : undefined;
+    const isForeign = lake !== undefined;
+    using _ = await this.#permit(isForeign);
+    const ended = AbortSignal.any([gone, this.#closing.signal]);
+    ended.throwIfAborted();
+    const started = this.#idle?.hasEnded === false ? this.#idle : this.#start(lake);
+    this.#idle = undefined;
+    let isReusable = false;
+    try {
+      using limit = isLimited ? timeLimit(this.#clock, this.#limits) : undefined;
+      const signal = limit === undefined ? ended : AbortSignal.any([ended, limit.signal]);
+      await performUntil(signal, started, job, receiver);
+      isReusable = !isForeign && this.#idle === undefined && !this.#closing.signal.aborted;
+    } finally {
+      if (isReusable) this.#idle = started;
+      else await started.kill();
+      // The next cell is probably run soon, and reads the same versions.
+      if (isForeign) this.warm(lake);
+    }
+  }
+
+  async #permit(isForeign: boolean): Promise<Disposable> {
+    const foreign = isForeign ? await this.#foreign.take() : undefined;
+    const permit = await this.#permits.take();
+    return {
+      [Symbol.dispose]: () => {
+        permit[Symbol.dispose]();
+        foreign?.[Symbol.dispose]();
+      },
+    };
+  }
+
+  #start(lake: ShownLake | undefined): StartedProcess {
+    const { spillUnder = this.folder } = spillOptions(this.#lake.work);
+    const spill = join(spillUnder, `spill-${randomUUID()}`);
+    const setting = { results: this.folder, spill, limits: this.#limits, lake };
+    return new StartedProcess(setting, this.#lake.processEnvironment);
+  }
+}
+
+/** Performs a job until the signal aborts. @throws the signal's reason. */
+async function performUntil(
+  signal: AbortSignal,
+  started: StartedProcess,
+  job: Job,
+  { piece, note }: Parameters<QueryProcesses["perform"]>[2],
+): Promise<void> {
+  const stop = (): void => void started.kill();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    const limited = { piece: (text: string) => piece(text, signal), ...(note === undefined ? {} : { note }) };
+    await started.perform(job, limited);
+  } catch (error) {
+    // The signal's reason is more precise than the end of the process.
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}

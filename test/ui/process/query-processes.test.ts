@@ -1,0 +1,185 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { Clock } from "../../../src/core/time.js";
+import type { Lake } from "../../../src/lake/lake.js";
+import { isRunning } from "../../../src/lease/owner.js";
+import { parseNotebook } from "../../../src/notebook/parse/parse-notebook.js";
+import { runInProcess } from "../../../src/ui/notebooks/run-in-process.js";
+import type { CellLine, NotebookLine } from "../../../src/ui/page-data.js";
+import { QueryProcesses } from "../../../src/ui/process/query-processes.js";
+import { StoredResults } from "../../../src/ui/results/stored-results.js";
+import { LakeStates } from "../../../src/ui/session/lake-states.js";
+import type { SessionLimits } from "../../../src/ui/session/session-limits.js";
+import { apiLake } from "../../api/api-lake.js";
+import { PATIENT } from "../patient-session.js";
+import { queryProcessesOf } from "./started-processes.js";
+
+const folder = mkdtempSync(join(tmpdir(), "barlake-processes-"));
+let lake: Lake;
+
+beforeAll(async () => {
+  lake = await apiLake(join(folder, "lake"));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** One call of this function of DuckDB compares 90 billion pairs of characters. It cannot be interrupted. */
+const ENDLESS = "SELECT levenshtein(repeat('a', 300000), repeat('b', 300000))";
+/** Less than the workspace permits: the memory of the machine is for all tests. */
+const SMALL: SessionLimits = { ...PATIENT, processBytes: 300 * 2 ** 20 };
+
+/** The processes of a workspace, closed at the end of the test, and how its notebooks run. */
+function opened(limits: SessionLimits, clock: Clock = lake.clock) {
+  const processes = new QueryProcesses(lake, clock, limits);
+  onTestFinished(() => processes[Symbol.asyncDispose]());
+  const results = new StoredResults(processes);
+  const run = async (
+    cells: readonly string[],
+    gone = new AbortController().signal,
+    onLine: (line: NotebookLine) => void = () => {},
+  ): Promise<NotebookLine[]> => {
+    const { pointInTime } = await new LakeStates(lake).newest();
+    const job = {
+      lake: { location: lake.location, views: undefined, pointInTime },
+      notebook: parseNotebook(cells.map((sql) => `-- %%\n${sql};\n`).join(""), "test"),
+      given: new Map<string, string>(),
+      requested: undefined,
+    };
+    const lines: NotebookLine[] = [];
+    await runInProcess(job, { processes, results, clock }, gone, async (text) => {
+      const line = JSON.parse(text) as NotebookLine;
+      lines.push(line);
+      onLine(line);
+    });
+    return lines;
+  };
+  return { processes, results, run };
+}
+
+const cellsOf = (lines: readonly NotebookLine[]): CellLine[] => lines.filter((line) => line.kind === "cell");
+const spills = (): string[] =>
+  existsSync(lake.work.staging)
+    ? readdirSync(lake.work.staging).filter((name) => name.startsWith("spill-"))
+    : [];
+
+describe("a statement that needs too much memory is ended, and says so at its cell; the next run works", () => {
+  const wide = Array.from({ length: 2000 }, (_, n) => `repeat(chr(${65 + (n % 20)}), 100) AS c${n}`).join(
+    ", ",
+  );
+  test.each([
+    ["one text", "SELECT repeat(repeat('x', 1000), 2000000)"],
+    ["many wide columns", `SELECT ${wide} FROM range(10000) t(i)`],
+    ["a list", "SELECT len(range(400000000))"],
+  ])("%s", async (_, sql) => {
+    const { run } = opened(SMALL);
+    const lines = await run(["SELECT 1 AS one", sql, "SELECT 2 AS two"]);
+    const fault = {
+      message: "it needed more than 300 MiB of memory, and was stopped",
+      hint: expect.stringContaining("barlake sql has no such limit") as string,
+    };
+    expect(cellsOf(lines).map((cell) => [cell.line, cell.fault])).toEqual([
+      [1, null],
+      [3, { ...fault, line: 4, column: null }],
+    ]);
+    expect(cellsOf(lines)[1]?.html).toContain(fault.message);
+    expect(lines.at(-1)).toEqual({ kind: "fault", fault });
+    expect(spills()).toEqual([]);
+    const next = await run(["SELECT 41 + 1 AS answer"]);
+    expect(cellsOf(next)[0]?.html).toContain("42");
+  });
+});
+
+test("a statement that exceeds DuckDB's own limit says what to do, and the cells after it run", async () => {
+  const { run } = opened(PATIENT);
+  const lines = await run([
+    "SELECT list(repeat('x', 1000) || i) FROM range(10000000) t(i)",
+    "SELECT 1 AS one",
+  ]);
+  const [failed, next] = cellsOf(lines);
+  expect(failed?.fault?.message).toMatch(/^Out of Memory Error: [^\n]*$/);
+  expect(failed?.fault?.hint).toContain("narrow it down");
+  expect(next?.fault).toBeNull();
+});
+
+test("a function that cannot be interrupted is ended when the time is up, and gives its permit back", async () => {
+  let wake = (): void => {};
+  const sleep = (_: number, signal?: AbortSignal): Promise<void> =>
+    new Promise((resolve, reject) => {
+      wake = resolve;
+      signal?.addEventListener("abort", () => reject(new Error("ended")));
+    });
+  const { run } = opened({ timeLimitMs: 30_000 }, { ...lake.clock, sleep });
+  for (let use = 0; use < 3; use++) {
+    const lines = await run(["SELECT 1 AS one", ENDLESS], undefined, ({ kind }) => {
+      if (kind === "cell") wake();
+    });
+    expect(lines.at(-1)).toMatchObject({
+      kind: "fault",
+      fault: { message: "it took longer than 30 s, and was stopped" },
+    });
+  }
+  expect(cellsOf(await run(["SELECT 41 + 1 AS answer"]))[0]?.html).toContain("42");
+});
+
+test("the process ends with its page, and before the run does", async () => {
+  const { run } = opened(PATIENT);
+  const page = new AbortController();
+  let own: number[] = [];
+  const lines = await run(["SELECT 1 AS one", ENDLESS], page.signal, ({ kind }) => {
+    if (kind !== "cell") return;
+    own = queryProcessesOf(process.pid);
+    page.abort(new Error("the page has gone"));
+  });
+  expect(cellsOf(lines)[0]?.fault).toBeNull();
+  expect(own).toHaveLength(1);
+  expect(own.filter(isRunning)).toEqual([]);
+  expect(spills()).toEqual([]);
+});
+
+test("no process and no folder is left after the workspace has closed, also where statements run", async () => {
+  const { processes, run } = opened(PATIENT);
+  let own: number[] = [];
+  let closing: PromiseLike<void> | undefined;
+  const lines = await run(["SELECT 1 AS one", ENDLESS], undefined, ({ kind }) => {
+    if (kind !== "cell" || closing !== undefined) return;
+    own = queryProcessesOf(process.pid);
+    closing = processes[Symbol.asyncDispose]();
+  });
+  await closing;
+  expect(lines.at(-1)).toMatchObject({ fault: { message: "the workspace is closing" } });
+  expect(own.length).toBeGreaterThan(0);
+  expect(own.filter(isRunning)).toEqual([]);
+  expect([existsSync(processes.folder), spills()]).toEqual([false, []]);
+});
+
+test("a process that ends by an error of its own says so at the cell, and the next run works", async () => {
+  const { run } = opened(PATIENT);
+  const lines = await run(["SELECT 1 AS one", ENDLESS], undefined, ({ kind }) => {
+    if (kind === "cell") for (const pid of queryProcessesOf(process.pid)) process.kill(pid, "SIGSEGV");
+  });
+  expect(lines.at(-1)).toMatchObject({
+    fault: { message: expect.stringContaining("the process of the query ended with SIGSEGV") as string },
+  });
+  expect(cellsOf(await run(["SELECT 41 + 1 AS answer"]))[0]?.html).toContain("42");
+});
+
+test("a process that was started for other versions of the lake reads those that are requested", async () => {
+  const { processes, run } = opened(PATIENT);
+  processes.warm({ location: lake.location, views: undefined, pointInTime: { asOf: 1 } });
+  const counted = await run(["SELECT count(*) > 0 AS has_bars FROM bars_1d"]);
+  expect(cellsOf(counted)[0]?.html).toContain("<td>true</td>");
+});
+
+test("what one run leaves behind, the next does not see", async () => {
+  const { run } = opened(PATIENT);
+  await run(["CREATE TABLE left_behind AS SELECT 1"]);
+  expect(cellsOf(await run(["FROM left_behind"]))[0]?.fault?.message).toContain("left_behind");
+});
+
+test("a result that is too large for a page says so, and can still be saved", async () => {
+  const { run } = opened(PATIENT);
+  const [cell] = cellsOf(await run(["SELECT repeat('x', 1000000) AS x FROM range(20)"]));
+  expect(cell?.fault).toMatchObject({ line: 2, message: "the result is too large to be shown" });
+  expect(cell?.results).toEqual([{ id: expect.any(String) as string, rows: 20 }]);
+});
