@@ -177,3 +177,10 @@ function overlaps(file: DataFile, { values, ranges }: StagedBounds): boolean {
   }
   return true;
 }
+
+/** The number of rows of files; infinity where the log does not have it. */
+export function rowsOfFiles(files: Iterable<DataFile>): number {
+  let rows = 0;
+  for (const { stats } of files) rows += stats?.numRecords ?? Number.POSITIVE_INFINITY;
+  return rows;
+}

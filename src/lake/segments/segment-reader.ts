@@ -1,3 +1,4 @@
+import { rowsOfFiles } from "../files/prune.js";
 import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { type Bars, type BarsDemand, readBars } from "./read-bars.js";
@@ -40,7 +41,7 @@ export class SegmentReader implements AsyncDisposable {
       found.missing &&
       found.isPartial === true &&
       this.#cache.isIdle &&
-      rowsOf(found.missing) <= ROWS_AT_ONCE
+      rowsOfFiles(found.missing) <= ROWS_AT_ONCE
     ) {
       await this.#cache.build(snapshot, found.missing);
       found = await readBars(this.#cache, snapshot, demand);
@@ -62,12 +63,8 @@ export class SegmentReader implements AsyncDisposable {
   }
 
   #order(snapshot: Snapshot, missing: readonly DataFile[]): void {
-    const ordered = missing.filter((file) => rowsOf([file]) <= MANY_ROWS || this.#neededOnce.has(file));
+    const ordered = missing.filter((file) => rowsOfFiles([file]) <= MANY_ROWS || this.#neededOnce.has(file));
     for (const file of missing) this.#neededOnce.add(file);
     this.#cache.order(snapshot, ordered);
   }
-}
-
-function rowsOf(files: readonly DataFile[]): number {
-  return files.reduce((sum, { stats }) => sum + (stats?.numRecords ?? Number.POSITIVE_INFINITY), 0);
 }

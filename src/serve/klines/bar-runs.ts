@@ -144,6 +144,9 @@ export function bytesOf({ values }: KlineRun): number {
 
 /** The first row from `start` to `end` whose timestamp is not below a bound (epoch milliseconds). */
 export function firstNotBefore({ values, start, end }: KlineRun, bound: number): number {
+  // Most bounds are before or after all rows.
+  if (start === end || Number(values.timestamp[end - 1]) < bound) return end;
+  if (Number(values.timestamp[start]) >= bound) return start;
   return lowerBound(start, end, (row) => Number(values.timestamp[row]) >= bound);
 }
 

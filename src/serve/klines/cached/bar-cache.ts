@@ -16,6 +16,8 @@ export interface CachedRun extends NewestRun {
 }
 
 interface Entry extends CachedRun {
+  /** The key of its series. */
+  readonly key: string;
   readonly bytes: number;
 }
 
@@ -29,8 +31,10 @@ const ENTRY_BYTES = 1024;
  */
 export class BarCache {
   readonly #mostBytes: number;
-  /** Entries in the order of their last use. */
-  readonly #entries = new Map<string, Entry>();
+  /** The entries by series and symbol: a text made of both would have to be hashed for each look-up. */
+  readonly #series = new Map<string, Map<string, Entry>>();
+  /** All entries in the order of their last use. */
+  readonly #byUse = new Set<Entry>();
   #bytes = 0;
 
   constructor(mostBytes: number) {
@@ -48,19 +52,18 @@ export class BarCache {
    * @param key everything that the bars depend on except the symbol and the version: series, adjustment.
    */
   find(key: string, version: string, symbol: string, range: TimeRange, count: number): BarRun | undefined {
-    const name = `${key} ${symbol}`;
-    const cached = this.#entries.get(name);
+    const cached = this.#series.get(key)?.get(symbol);
     if (cached?.version !== version) return undefined;
     const found = newestIn(cached, range, count);
     if (found === undefined) return undefined;
-    this.#entries.delete(name);
-    this.#entries.set(name, cached);
+    this.#byUse.delete(cached);
+    this.#byUse.add(cached);
     return found;
   }
 
   /** The cached bars of a symbol, in any version. */
   get(key: string, symbol: string): CachedRun | undefined {
-    return this.#entries.get(`${key} ${symbol}`);
+    return this.#series.get(key)?.get(symbol);
   }
 
   /**
@@ -72,9 +75,7 @@ export class BarCache {
     for (const { run, since } of runs) {
       // Runs that would evict most other entries are not cached.
       if ((run.end - run.start) * runs.length * 64 > this.#mostBytes / 2) continue;
-      const own = compacted(run);
-      this.#remove(`${key} ${run.symbol}`);
-      this.#put(`${key} ${run.symbol}`, { run: own, since, version, bytes: bytesOf(own) + ENTRY_BYTES });
+      this.renew(key, version, { run: compacted(run), since });
     }
   }
 
@@ -83,25 +84,27 @@ export class BarCache {
    * counts as their last use, so that bars which it does not need are evicted first.
    */
   renew(key: string, version: string, { run, since }: NewestRun): void {
-    const name = `${key} ${run.symbol}`;
-    this.#remove(name);
-    this.#put(name, { run, since, version, bytes: bytesOf(run) + ENTRY_BYTES });
-  }
-
-  #put(name: string, cached: Entry): void {
-    this.#entries.set(name, cached);
-    this.#bytes += cached.bytes;
-    for (const oldest of this.#entries.keys()) {
+    const earlier = this.#series.get(key)?.get(run.symbol);
+    if (earlier !== undefined) this.#remove(earlier);
+    const series = this.#series.get(key) ?? new Map<string, Entry>();
+    this.#series.set(key, series);
+    const entry = { key, run, since, version, bytes: bytesOf(run) + ENTRY_BYTES };
+    series.set(run.symbol, entry);
+    this.#byUse.add(entry);
+    this.#bytes += entry.bytes;
+    for (const oldest of this.#byUse) {
       if (this.#bytes <= this.#mostBytes) return;
       this.#remove(oldest);
     }
   }
 
-  #remove(name: string): void {
-    const cached = this.#entries.get(name);
-    if (cached === undefined) return;
-    this.#entries.delete(name);
-    this.#bytes -= cached.bytes;
+  #remove(entry: Entry): void {
+    const { key, run, bytes } = entry;
+    const series = this.#series.get(key);
+    series?.delete(run.symbol);
+    if (series?.size === 0) this.#series.delete(key);
+    this.#byUse.delete(entry);
+    this.#bytes -= bytes;
   }
 }
 

@@ -1,5 +1,5 @@
 import { DAY_MS, type TimeRange } from "../../../core/time.js";
-import { fileRange, statedBounds } from "../../../lake/files/prune.js";
+import { fileRange, rowsOfFiles, statedBounds } from "../../../lake/files/prune.js";
 import type { DataFile, Snapshot } from "../../../lake/log/snapshot.js";
 import { regionOf } from "../../../market/symbol.js";
 import { inBatches } from "../../../plan/request-units.js";
@@ -11,10 +11,11 @@ import { dayFinder, extendedDays, extendedRun } from "./extended-run.js";
 import type { FileChanges } from "./file-history.js";
 
 /**
- * Most symbols whose minutes are read at the same time to make days from them: a whole day of these has 120,000
- * minutes.
+ * Most minutes that are read at the same time to make days from them, and most symbols whose minutes are read at the
+ * same time where there may be more of them: a whole day of these has as many.
  */
-const SYMBOLS_OF_DAYS = 500;
+const MOST_MINUTES = 120_000;
+const MOST_SYMBOLS_OF_DAYS = 500;
 /** Most bars of a symbol that remain cached when later bars are added, unless more are requested. */
 const MOST_BARS = 1000;
 
@@ -62,10 +63,11 @@ export async function bringForward(earlier: EarlierBars): Promise<ReadonlyMap<st
   };
   const extended = new Map<string, CachedRun>();
   const files = new Map<string, DataFile>();
+  const changesOf = remembered(changesSince);
   for (const symbol of symbols) {
     const cached = cache.get(key, symbol);
     if (cached === undefined || cached.version === version) continue;
-    const changes = changesSince(cached.version);
+    const changes = changesOf(cached.version);
     if (changes === undefined) continue;
     const since = startOf(cached, earlier.series);
     if (changes.removed.some((file) => mayHave(file, symbol, since))) continue;
@@ -82,6 +84,15 @@ export async function bringForward(earlier: EarlierBars): Promise<ReadonlyMap<st
     if (cache.get(key, symbol)?.run.values !== run.values) found.set(symbol, compacted(run));
   }
   return found;
+}
+
+/** The changes since each version: the bars of many symbols belong to the same one. */
+function remembered(changesSince: EarlierBars["changesSince"]): EarlierBars["changesSince"] {
+  const known = new Map<string, FileChanges | undefined>();
+  return (earlier) => {
+    if (!known.has(earlier)) known.set(earlier, changesSince(earlier));
+    return known.get(earlier);
+  };
 }
 
 /** The earliest instant at which a new bar could change cached bars: their first bucket begins before its label. */
@@ -112,7 +123,8 @@ async function extend(
     start: startOf(cached.get(symbol) as CachedRun, series),
     end: ALL_TIME.end,
   });
-  for (const symbols of inBatches([...cached.keys()], isOfDays ? SYMBOLS_OF_DAYS : cached.size)) {
+  const isShort = !isOfDays || rowsOfFiles(files.values()) <= MOST_MINUTES;
+  for (const symbols of inBatches([...cached.keys()], isShort ? cached.size : MOST_SYMBOLS_OF_DAYS)) {
     const read = await readAdded(changed, symbols, rangeOf);
     for (const symbol of symbols) {
       const { run, since } = cached.get(symbol) as CachedRun;

@@ -14,7 +14,7 @@ import { BARS_1D, BARS_1M } from "../../../../src/schema/bars.js";
 import type { BarRun } from "../../../../src/serve/klines/bar-runs.js";
 import { BarCache } from "../../../../src/serve/klines/cached/bar-cache.js";
 import { bringForward } from "../../../../src/serve/klines/cached/bring-forward.js";
-import { seriesOf } from "../../../../src/serve/klines/series.js";
+import { MINUTES_OF_A_DAY, seriesOf } from "../../../../src/serve/klines/series.js";
 import { DOUBLE_COLUMNS, type KlineValues } from "../../../../src/wire/kline-columns.js";
 import { virtualClock } from "../../../faults/clock/virtual-clock.js";
 import { cases } from "../../../sweep.js";
@@ -228,4 +228,41 @@ test("a request for more symbols than the cache has space for reads their new ba
   // Of an evicted run just the requested bars remain in memory.
   const rows = symbols.map((symbol) => found.get(symbol)?.values.timestamp.length);
   expect(rows.filter((n) => n === 2)).toHaveLength(symbols.length - kept.length);
+});
+
+test("the minutes of many symbols are read at once where the new files have few rows, else in parts", async () => {
+  const symbols = Array.from({ length: 1200 }, (_, n) => `${600_000 + n}.SH`);
+  const readsFor = async (numRecords: number): Promise<number[]> => {
+    const cache = new BarCache(1e8);
+    cache.add(
+      "key",
+      "1",
+      symbols.map((symbol) => ({ run: runOf(symbol, [cn("2026-11-20T09:31")]), since: 0 })),
+    );
+    const stats = { numRecords, minValues: {}, maxValues: {}, nullCount: {} };
+    const reads: number[] = [];
+    const found = await bringForward({
+      cache,
+      key: "key",
+      version: "2",
+      snapshot: emptySnapshot(BARS_1M),
+      series: MINUTES_OF_A_DAY,
+      symbols,
+      isInShares: true,
+      rangeOf: (): TimeRange => ({ start: cn("2026-11-20T00:00"), end: cn("2026-11-21T00:00") }),
+      count: 1,
+      changesSince: () => ({
+        added: [{ path: "a", partitionValues: { region: "CN" }, size: 1, writtenAt: 0, stats }],
+        removed: [],
+      }),
+      async readAdded(_, some) {
+        reads.push(some.length);
+        return new Map(some.map((symbol) => [symbol, runOf(symbol, [cn("2026-11-20T09:32")])]));
+      },
+    });
+    expect(found.size).toBe(symbols.length);
+    return reads;
+  };
+  expect(await readsFor(120_000)).toEqual([1200]);
+  expect(await readsFor(120_001)).toEqual([500, 500, 200]);
 });
