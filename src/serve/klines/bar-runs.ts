@@ -66,23 +66,6 @@ export function runsOf(rows: KlineRows, symbols: readonly string[], count: numbe
   return runs;
 }
 
-/**
- * A copy of only the run's rows, so that the other memory of the query can be freed. Columns of nulls take no memory.
- */
-export function compacted(run: BarRun): BarRun {
-  const { symbol, values, start, end, found } = run;
-  const own = newColumns(end - start, (name) => presenceOf(values.doubles[name], run));
-  own.timestamp.set(values.timestamp.subarray(start, end));
-  own.volume.set(values.volume.subarray(start, end));
-  for (const name of DOUBLE_COLUMNS) {
-    const [from, to] = [values.doubles[name], own.doubles[name]];
-    if (to.values.length === 0) continue;
-    to.values.set(from.values.subarray(start, end));
-    if (to.validity !== undefined) copyBits(from.validity, start, end - start, to.validity, 0);
-  }
-  return { symbol, values: own, start: 0, end: end - start, found };
-}
-
 /** Which rows of a run have a value in a column; `empty`: there are no rows. */
 export type Presence = "all" | "some" | "none" | "empty";
 
@@ -102,8 +85,7 @@ export function presenceOf(
 }
 
 /**
- * Columns of cleared memory. It is one piece, because the garbage collector looks at each piece: a service caches the bars
- * of thousands of symbols.
+ * Columns of cleared memory. It is one piece, because the garbage collector looks at each piece.
  *
  * @param presenceIn whether a column has memory for values, and for the bits that say which rows have one.
  */
@@ -134,12 +116,11 @@ export function newColumns(
   };
 }
 
-/** Bytes of memory of a compacted run. */
-export function bytesOf({ values }: KlineRun): number {
-  const doubles = DOUBLE_COLUMNS.map((name) => values.doubles[name].values.byteLength);
-  return (
-    values.timestamp.byteLength + values.volume.byteLength + doubles.reduce((sum, bytes) => sum + bytes, 0)
-  );
+/** Bytes of memory of columns. */
+export function bytesOf({ timestamp, volume, doubles }: KlineValues): number {
+  let bytes = timestamp.byteLength + volume.byteLength;
+  for (const name of DOUBLE_COLUMNS) bytes += doubles[name].values.byteLength;
+  return bytes;
 }
 
 /** The first row from `start` to `end` whose timestamp is not below a bound (epoch milliseconds). */

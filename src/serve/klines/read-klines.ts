@@ -9,8 +9,9 @@ import { NO_BARS } from "../../wire/encode/encode-klines.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { landedSymbols } from "../read/landed-symbols.js";
-import { type BarRun, compacted, runsOf } from "./bar-runs.js";
+import { type BarRun, runsOf } from "./bar-runs.js";
 import { bringForward } from "./cached/bring-forward.js";
+import { copyOf } from "./cached/run-memory.js";
 import { EX_EVENT_TABLES } from "./ex-events.js";
 import type { KlinesRequest } from "./klines-request.js";
 import { lookBackRanges } from "./look-back.js";
@@ -144,7 +145,7 @@ async function readRuns(
     for (const group of groups) {
       const rows = await queryBars(view, snapshot, request, group, rangeOf);
       const runsOfGroup = rows === undefined ? [] : runsOf(rows, group, count).values();
-      for (const run of runsOfGroup) found.set(run.symbol, groups.length > 1 ? compacted(run) : run);
+      for (const run of runsOfGroup) found.set(run.symbol, groups.length > 1 ? copyOf(run) : run);
     }
     pending = pending.filter((symbol) => {
       const run = found.get(symbol);

@@ -1,6 +1,7 @@
 import type { TimeRange } from "../../../core/time.js";
-import { type BarRun, bytesOf, compacted, firstNotBefore } from "../bar-runs.js";
-import type { GrowingRun } from "./run-memory.js";
+import type { KlineValues } from "../../../wire/kline-columns.js";
+import { type BarRun, bytesOf, firstNotBefore } from "../bar-runs.js";
+import { copyOf, type GrowingRun, RunBlocks } from "./run-memory.js";
 
 /** Bars of a symbol: all its bars with labels at or after `since`. */
 export interface NewestRun {
@@ -18,23 +19,32 @@ export interface CachedRun extends NewestRun {
 interface Entry extends CachedRun {
   /** The key of its series. */
   readonly key: string;
+}
+
+/** The entries whose bars are in the same columns. */
+interface Block {
+  readonly entries: Set<Entry>;
+  /** Of the columns. */
   readonly bytes: number;
 }
 
-/** Estimated bytes of an entry in addition to its values. */
-const ENTRY_BYTES = 1024;
+/** Estimated bytes of an entry in addition to its values, and of a block. */
+const ENTRY_BYTES = 512;
+const BLOCK_BYTES = 2048;
 
 /**
  * Caches the newest bars of recently requested symbols as typed arrays. Most requests are for these bars, and then need
  * no query. An entry belongs to one version of the lake; entries of earlier versions can be updated. The size is
- * limited in bytes; the least recently used entries are evicted first.
+ * limited in bytes; the least recently used columns are evicted first, with all entries that have bars in them.
  */
 export class BarCache {
   readonly #mostBytes: number;
   /** The entries by series and symbol: a text made of both would have to be hashed for each look-up. */
   readonly #series = new Map<string, Map<string, Entry>>();
-  /** All entries in the order of their last use. */
-  readonly #byUse = new Set<Entry>();
+  /** The columns in the order of their last use. */
+  readonly #blocks = new Map<KlineValues, Block>();
+  /** The columns that were used last. */
+  #newest: KlineValues | undefined;
   #bytes = 0;
 
   constructor(mostBytes: number) {
@@ -56,8 +66,7 @@ export class BarCache {
     if (cached?.version !== version) return undefined;
     const found = newestIn(cached, range, count);
     if (found === undefined) return undefined;
-    this.#byUse.delete(cached);
-    this.#byUse.add(cached);
+    this.#use(cached.run.values);
     return found;
   }
 
@@ -72,10 +81,11 @@ export class BarCache {
    * @param runs each with the label from which it is complete (epoch milliseconds).
    */
   add(key: string, version: string, runs: readonly NewestRun[]): void {
+    const blocks = new RunBlocks(runs.length);
     for (const { run, since } of runs) {
       // Runs that would evict most other entries are not cached.
       if ((run.end - run.start) * runs.length * 64 > this.#mostBytes / 2) continue;
-      this.renew(key, version, { run: compacted(run), since });
+      this.renew(key, version, { run: copyOf(run, blocks), since });
     }
   }
 
@@ -85,26 +95,58 @@ export class BarCache {
    */
   renew(key: string, version: string, { run, since }: NewestRun): void {
     const earlier = this.#series.get(key)?.get(run.symbol);
-    if (earlier !== undefined) this.#remove(earlier);
-    const series = this.#series.get(key) ?? new Map<string, Entry>();
-    this.#series.set(key, series);
-    const entry = { key, run, since, version, bytes: bytesOf(run) + ENTRY_BYTES };
-    series.set(run.symbol, entry);
-    this.#byUse.add(entry);
-    this.#bytes += entry.bytes;
-    for (const oldest of this.#byUse) {
+    this.#put({ key, run, since, version });
+    if (earlier !== undefined) this.#leave(earlier);
+    for (const oldest of this.#blocks.values()) {
       if (this.#bytes <= this.#mostBytes) return;
-      this.#remove(oldest);
+      for (const entry of oldest.entries) this.#remove(entry);
     }
   }
 
+  #put(entry: Entry): void {
+    const { key, run } = entry;
+    const series = this.#series.get(key) ?? new Map<string, Entry>();
+    this.#series.set(key, series);
+    series.set(run.symbol, entry);
+    const block = this.#blocks.get(run.values) ?? this.#begin(run.values);
+    block.entries.add(entry);
+    this.#bytes += ENTRY_BYTES;
+    this.#use(run.values);
+  }
+
+  #begin(values: KlineValues): Block {
+    const block = { entries: new Set<Entry>(), bytes: bytesOf(values) + BLOCK_BYTES };
+    this.#blocks.set(values, block);
+    this.#bytes += block.bytes;
+    return block;
+  }
+
+  /** Notes that columns are used now. */
+  #use(values: KlineValues): void {
+    if (values === this.#newest) return;
+    this.#newest = values;
+    const block = this.#blocks.get(values) as Block;
+    this.#blocks.delete(values);
+    this.#blocks.set(values, block);
+  }
+
   #remove(entry: Entry): void {
-    const { key, run, bytes } = entry;
-    const series = this.#series.get(key);
-    series?.delete(run.symbol);
-    if (series?.size === 0) this.#series.delete(key);
-    this.#byUse.delete(entry);
-    this.#bytes -= bytes;
+    const series = this.#series.get(entry.key);
+    series?.delete(entry.run.symbol);
+    if (series?.size === 0) this.#series.delete(entry.key);
+    this.#leave(entry);
+  }
+
+  /** Takes an entry out of its block. The last one frees the columns. */
+  #leave(entry: Entry): void {
+    const { values } = entry.run;
+    const block = this.#blocks.get(values) as Block;
+    block.entries.delete(entry);
+    this.#bytes -= ENTRY_BYTES;
+    if (block.entries.size > 0) return;
+    this.#blocks.delete(values);
+    this.#bytes -= block.bytes;
+    if (this.#newest === values) this.#newest = undefined;
   }
 }
 

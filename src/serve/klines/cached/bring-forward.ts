@@ -3,12 +3,13 @@ import { fileRange, rowsOfFiles, statedBounds } from "../../../lake/files/prune.
 import type { DataFile, Snapshot } from "../../../lake/log/snapshot.js";
 import { regionOf } from "../../../market/symbol.js";
 import { inBatches } from "../../../plan/request-units.js";
-import { type BarRun, compacted } from "../bar-runs.js";
+import type { BarRun } from "../bar-runs.js";
 import { ALL_TIME } from "../requested-bars.js";
 import { MINUTES_OF_A_DAY, type Series } from "../series.js";
 import { type BarCache, type CachedRun, type NewestRun, newestIn } from "./bar-cache.js";
 import { dayFinder, extendedDays, extendedRun } from "./extended-run.js";
 import type { FileChanges } from "./file-history.js";
+import { copyOf, RunBlocks } from "./run-memory.js";
 
 /**
  * Most minutes that are read at the same time to make days from them, and most symbols whose minutes are read at the
@@ -81,7 +82,7 @@ export async function bringForward(earlier: EarlierBars): Promise<ReadonlyMap<st
   if (extended.size > 0) await extend(earlier, extended, files, renew);
   for (const [symbol, run] of found) {
     // The cache evicted it for the others: without a copy of the requested bars, all of its memory would remain in use.
-    if (cache.get(key, symbol)?.run.values !== run.values) found.set(symbol, compacted(run));
+    if (cache.get(key, symbol)?.run.values !== run.values) found.set(symbol, copyOf(run));
   }
   return found;
 }
@@ -123,13 +124,14 @@ async function extend(
     start: startOf(cached.get(symbol) as CachedRun, series),
     end: ALL_TIME.end,
   });
+  const blocks = new RunBlocks(cached.size);
   const isShort = !isOfDays || rowsOfFiles(files.values()) <= MOST_MINUTES;
   for (const symbols of inBatches([...cached.keys()], isShort ? cached.size : MOST_SYMBOLS_OF_DAYS)) {
     const read = await readAdded(changed, symbols, rangeOf);
     for (const symbol of symbols) {
       const { run, since } = cached.get(symbol) as CachedRun;
       const later = read.get(symbol) ?? { ...run, start: 0, end: 0 };
-      const whole = isOfDays ? extendedDays(run, later, dayOf) : extendedRun(run, later);
+      const whole = isOfDays ? extendedDays(run, later, dayOf, blocks) : extendedRun(run, later, blocks);
       if (whole !== undefined) renew(newestOf({ run: whole, since }, count));
     }
   }
@@ -140,5 +142,5 @@ function newestOf({ run, since }: NewestRun, count: number): NewestRun {
   const most = Math.max(MOST_BARS, 2 * count);
   if (run.end - run.start <= 2 * most) return { run, since };
   const start = run.end - most;
-  return { run: compacted({ ...run, start }), since: Number(run.values.timestamp[start]) };
+  return { run: copyOf({ ...run, start }), since: Number(run.values.timestamp[start]) };
 }

@@ -7,16 +7,21 @@ import { regionOf } from "../../../market/symbol.js";
 import { localDate } from "../../../market/zone.js";
 import type { KlineValues, NumberColumn } from "../../../wire/kline-columns.js";
 import type { BarRun } from "../bar-runs.js";
-import { appendRows, type GrowingRun, memoryFor } from "./run-memory.js";
+import { appendRows, type GrowingRun, memoryFor, RunBlocks } from "./run-memory.js";
 
 /** A run followed by the bars of another run; undefined where not all bars of the other run are later. */
-export function extendedRun(run: GrowingRun, later: BarRun): GrowingRun | undefined {
+export function extendedRun(
+  run: GrowingRun,
+  later: BarRun,
+  blocks: RunBlocks = new RunBlocks(1),
+): GrowingRun | undefined {
   if (later.start === later.end) return run;
   if (!isLater(later, run)) return undefined;
   // Rows in the memory after those of the run belong to another version, which other requests read.
   const isLast = run.memory?.used === run.end;
-  const memory = memoryFor(isLast ? run : { ...run, memory: undefined }, later, later.end - later.start);
-  const start = memory === run.memory ? run.start : 0;
+  const own = isLast ? run : { ...run, memory: undefined };
+  const memory = memoryFor(own, later, later.end - later.start, blocks);
+  const start = memory === run.memory ? run.start : memory.used;
   if (memory !== run.memory) appendRows(memory, run);
   appendRows(memory, later);
   const { values, used: end } = memory;
@@ -29,7 +34,12 @@ export function extendedRun(run: GrowingRun, later: BarRun): GrowingRun | undefi
  *
  * @returns undefined where not all minutes are later than those in the run.
  */
-export function extendedDays(run: GrowingRun, minutes: BarRun, dayOf: DayFinder): GrowingRun | undefined {
+export function extendedDays(
+  run: GrowingRun,
+  minutes: BarRun,
+  dayOf: DayFinder,
+  blocks: RunBlocks = new RunBlocks(1),
+): GrowingRun | undefined {
   if (minutes.start === minutes.end) return run;
   if (!isLater(minutes, run)) return undefined;
   const region = regionOf(run.symbol) as Region;
@@ -37,7 +47,7 @@ export function extendedDays(run: GrowingRun, minutes: BarRun, dayOf: DayFinder)
   const own = run.end - run.start;
   const firsts = firstMinutesOf(minutes, own === 0 ? undefined : Number(run.values.timestamp[run.end - 1]));
   // The last day changes, so all days are written again, to new rows.
-  const memory = memoryFor(run, minutes, own + firsts.length);
+  const memory = memoryFor(run, minutes, own + firsts.length, blocks);
   const { values, used: start } = memory;
   appendRows(memory, run);
   for (let k = -1; k < firsts.length; k++) {

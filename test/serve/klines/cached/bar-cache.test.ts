@@ -89,3 +89,35 @@ test("an extended run that a request needs is evicted after those that it does n
     "1",
   ]);
 });
+
+test("bars that share columns are evicted together, and their memory counts until the last of them is replaced", () => {
+  const together = ["A0.US", "A1.US", "A2.US", "A3.US"];
+  const shared = (cache: BarCache): void =>
+    cache.add(
+      "key",
+      "1",
+      together.map((symbol) => ({ run: runOf(symbol, [1, 2, 3]), since: 0 })),
+    );
+  const alone = (cache: BarCache, symbol: string): void =>
+    cache.add("key", "2", [{ run: runOf(symbol, [1, 2, 3]), since: 0 }]);
+
+  const unlimited = new BarCache(1e6);
+  shared(unlimited);
+  const withShared = unlimited.bytes;
+  for (const symbol of together.slice(1)) alone(unlimited, symbol);
+  const withBoth = unlimited.bytes;
+  alone(unlimited, "A0.US");
+  const own = new BarCache(1e6);
+  for (const symbol of together) alone(own, symbol);
+  expect(withBoth).toBeGreaterThan(withShared);
+  expect(unlimited.bytes).toBe(own.bytes);
+
+  const small = new BarCache(3 * withShared);
+  shared(small);
+  const left = Array.from({ length: 100 }, (_, n) => {
+    alone(small, `B${n}.US`);
+    expect(small.bytes).toBeLessThanOrEqual(3 * withShared);
+    return together.filter((symbol) => small.get("key", symbol) !== undefined).length;
+  });
+  expect(new Set(left)).toEqual(new Set([4, 0]));
+});

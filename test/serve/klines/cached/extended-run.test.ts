@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { isPresent } from "../../../../src/core/bits.js";
 import type { BarRun } from "../../../../src/serve/klines/bar-runs.js";
 import { extendedRun } from "../../../../src/serve/klines/cached/extended-run.js";
-import type { GrowingRun } from "../../../../src/serve/klines/cached/run-memory.js";
+import { copyOf, type GrowingRun, RunBlocks } from "../../../../src/serve/klines/cached/run-memory.js";
 import { DOUBLE_COLUMNS, type KlineValues } from "../../../../src/wire/kline-columns.js";
 
 type Row = readonly [timestamp: number, ...doubles: (number | null)[]];
@@ -43,17 +43,19 @@ test("later rows are appended, and no run that others read changes", () => {
   const part = fc.array(doubles, { maxLength: 5 });
   const steps = fc.array(fc.record({ from: fc.nat(), rows: part }), { maxLength: 20 });
   fc.assert(
-    fc.property(part, steps, (first, more) => {
+    fc.property(part, steps, fc.nat({ max: 8 }), (first, more, runs) => {
       const timed = (part_: readonly (number | null)[][], from: number): Row[] =>
         part_.map((row, n) => [from + n, ...row]);
       const known: { readonly run: GrowingRun; readonly rows: readonly Row[] }[] = [];
+      // The runs may share columns.
+      const blocks = new RunBlocks(runs);
       const begun = timed(first, 0);
-      known.push({ run: runOf(begun), rows: begun });
+      known.push({ run: copyOf(runOf(begun), blocks), rows: begun });
       for (const { from, rows } of more) {
         // Any earlier version may be extended, also one that was before.
         const one = known[from % known.length] as (typeof known)[number];
         const later = timed(rows, (one.rows.at(-1)?.[0] ?? -1) + 1);
-        const run = extendedRun(one.run, runOf(later)) as GrowingRun;
+        const run = extendedRun(one.run, runOf(later), blocks) as GrowingRun;
         known.push({ run, rows: [...one.rows, ...later] });
       }
       for (const { run, rows } of known) expect(rowsOf(run)).toEqual(rows);
