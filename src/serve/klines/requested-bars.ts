@@ -4,11 +4,14 @@ import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 
-/** A requested symbol, in the form in which it is bound to a query as JSON. */
-interface RequestedSymbol {
-  readonly symbol: string;
-  /** Index in the requested list: the query returns it instead of the symbol. */
-  readonly position: number;
+/**
+ * Requested symbols with the same ranges, in the form in which they are bound to a query as JSON. A list of texts takes
+ * DuckDB a fifth of the time of a list of objects.
+ */
+interface RequestedSymbols {
+  readonly symbols: string[];
+  /** The index of each symbol in the requested list: the query returns it instead of the symbol. */
+  readonly positions: number[];
   /** Shares in one unit of the volume in the response. */
   readonly unit: number;
   /** Range of the timestamps of landed bars, in epoch milliseconds, end exclusive. */
@@ -23,12 +26,12 @@ interface RequestedSymbol {
 export const ALL_TIME: TimeRange = { start: -62_135_596_800_000, end: 253_402_300_800_000 };
 
 const STRUCTURE =
-  '[{"symbol":"VARCHAR","position":"INTEGER","unit":"INTEGER","start":"BIGINT","end":"BIGINT","label_start":"BIGINT","label_end":"BIGINT"}]';
+  '[{"symbols":["VARCHAR"],"positions":["INTEGER"],"unit":"INTEGER","start":"BIGINT","end":"BIGINT","label_start":"BIGINT","label_end":"BIGINT"}]';
 
-/** The CTE `requested`: one row for each {@link RequestedSymbol} of a bound JSON text. */
+/** The CTE `requested`: a row for each symbol of a bound JSON text of {@link RequestedSymbols}. */
 export function requestedSql(parameter: string): string {
   return `requested AS (
-    SELECT w.symbol, w.position, w.unit, w.label_start, w.label_end,
+    SELECT unnest(w.symbols) AS symbol, unnest(w.positions) AS position, w.unit, w.label_start, w.label_end,
       make_timestamptz(w."start" * 1000) AS range_start, make_timestamptz(w."end" * 1000) AS range_end
     FROM (SELECT unnest(from_json(${parameter}, '${STRUCTURE}')) AS w))`;
 }
@@ -38,7 +41,7 @@ export interface Demands {
   /** The files that could contain a requested bar. */
   readonly files: DataFile[];
   /** Symbols with a known exchange. Other symbols are in no table. */
-  readonly requested: RequestedSymbol[];
+  readonly requested: RequestedSymbols[];
 }
 
 const ALWAYS = (): TimeRange => ALL_TIME;
@@ -62,19 +65,37 @@ export function demandsOf(
   symbols: readonly string[],
   { rangeOf = ALWAYS, labelsOf = ALWAYS, unitOf = lotOf }: RequestedParts = {},
 ): Demands {
-  const demands = new Map<string, { region: Region; symbols: string[]; range: TimeRange }>();
-  const requested: RequestedSymbol[] = [];
+  const groups = new Map<string, Group>();
   for (const [position, symbol] of symbols.entries()) {
     const region = regionOf(symbol);
     if (region === undefined) continue;
     const range = rangeOf(symbol);
-    const { start: label_start, end: label_end } = labelsOf(region);
-    requested.push({ symbol, position, unit: unitOf(region), ...range, label_start, label_end });
     const key = `${region} ${range.start} ${range.end}`;
-    const demand = demands.get(key);
-    if (demand === undefined) demands.set(key, { region, symbols: [symbol], range });
-    else demand.symbols.push(symbol);
+    let group = groups.get(key);
+    if (group === undefined) {
+      const { start: label_start, end: label_end } = labelsOf(region);
+      const shared = { unit: unitOf(region), ...range, label_start, label_end };
+      group = { region, range, requested: { symbols: [], positions: [], ...shared } };
+      groups.set(key, group);
+    }
+    group.requested.symbols.push(symbol);
+    group.requested.positions.push(position);
   }
-  for (const demand of demands.values()) demand.symbols.sort();
-  return { files: selectFiles(snapshot.files.values(), [...demands.values()]), requested };
+  const all = [...groups.values()];
+  const demands = all.map(({ region, range, requested }) => ({
+    region,
+    range,
+    symbols: [...requested.symbols].sort(),
+  }));
+  return {
+    files: selectFiles(snapshot.files.values(), demands),
+    requested: all.map(({ requested }) => requested),
+  };
+}
+
+/** Symbols of a region with the same range. */
+interface Group {
+  readonly region: Region;
+  readonly range: TimeRange;
+  readonly requested: RequestedSymbols;
 }
