@@ -15,7 +15,9 @@ export interface LastBar {
 
 /** The bars of a run, ascending. Volumes above 2^53 are rounded to a double. */
 export function barsOf({ values, start, end }: KlineRun): LastBar[] {
-  return Array.from({ length: end - start }, (_, row) => barOf(values, start + row));
+  const bars: LastBar[] = [];
+  for (let row = start; row < end; row++) bars.push(barOf(values, row));
+  return bars;
 }
 
 function barOf({ timestamp, volume, doubles }: KlineValues, row: number): LastBar {

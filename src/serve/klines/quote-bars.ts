@@ -17,30 +17,27 @@ export interface QuoteBars {
   readonly minutes: LastBar | undefined;
 }
 
+/** The bars of a symbol, by its index in the list of symbols that were requested. */
+export type QuoteBarsAt = (index: number) => QuoteBars;
+
 /** Reads the bars from which the quotes of symbols are made. */
-export type ReadQuoteBars = (
-  view: LakeView,
-  symbols: readonly string[],
-) => Promise<(symbol: string) => QuoteBars>;
+export type ReadQuoteBars = (view: LakeView, symbols: readonly string[]) => Promise<QuoteBarsAt>;
 
 /** Reads the bars of quotes from the lake. */
 export const readQuoteBars: ReadQuoteBars = async (view, symbols) => {
   const inShares = await quoteBarsInShares(view, symbols);
-  return (symbol) => {
-    const { daily, minutes } = inShares(symbol);
-    return { daily, minutes: minutes && inUnits(minutes, regionOf(symbol)) };
+  return (index) => {
+    const { daily, minutes } = inShares(index);
+    return { daily, minutes: minutes && inUnits(minutes, regionOf(symbols[index] as string)) };
   };
 };
 
 /** As {@link readQuoteBars}, but the volume of the minutes is in shares, so that further minutes can be added to it. */
-export async function quoteBarsInShares(
-  view: LakeView,
-  symbols: readonly string[],
-): Promise<(symbol: string) => QuoteBars> {
+export const quoteBarsInShares: ReadQuoteBars = async (view, symbols) => {
   const daily = await lastDailyBars(view, symbols);
   const minutes = await lastMinuteDays(view, symbols, daily);
-  return (symbol) => ({ daily: barsOfRun(daily, symbol), minutes: barsOfRun(minutes, symbol)[0] });
-}
+  return (index) => ({ daily: barsOfRun(daily[index]), minutes: barsOfRun(minutes[index])[0] });
+};
 
 /** Converts the volume of a bar from shares to units of its region, rounded half up. */
 export function inUnits(bar: LastBar, region: Region | undefined): LastBar {
@@ -48,48 +45,49 @@ export function inUnits(bar: LastBar, region: Region | undefined): LastBar {
   return { ...bar, volume: nearUnitsOf(bar.volume, unit) };
 }
 
-type Runs = ReadonlyMap<string, KlineRun>;
+/** A run of each symbol, in the symbols' order. */
+type Runs = readonly (KlineRun | undefined)[];
 
-const runsBySymbol = (runs: readonly KlineRun[]): Runs => new Map(runs.map((run) => [run.symbol, run]));
-
-function barsOfRun(runs: Runs, symbol: string): LastBar[] {
-  const run = runs.get(symbol);
+function barsOfRun(run: KlineRun | undefined): LastBar[] {
   return run === undefined ? [] : barsOf(run);
 }
 
-async function lastDailyBars(view: LakeView, symbols: readonly string[]): Promise<Runs> {
-  return runsBySymbol(
-    await readKlines(view, {
-      symbols,
-      series: seriesOf("1d"),
-      adjustment: "none",
-      count: 2,
-      rangeOf: () => ALL_TIME,
-      isKnown: () => true,
-    }),
-  );
+/** All symbols count as known, so that each has a run. */
+const isKnown = (): boolean => true;
+
+function lastDailyBars(view: LakeView, symbols: readonly string[]): Promise<Runs> {
+  const series = seriesOf("1d");
+  return readKlines(view, {
+    symbols,
+    series,
+    adjustment: "none",
+    count: 2,
+    rangeOf: () => ALL_TIME,
+    isKnown,
+  });
 }
 
 async function lastMinuteDays(view: LakeView, symbols: readonly string[], daily: Runs): Promise<Runs> {
   const days = await view.latestDays();
   const rangeOf = (region: Region): TimeRange => days.get(region) ?? NO_TIME;
-  const outdated = symbols.filter((symbol) => {
+  const outdated = symbols.map((symbol, index) => {
     const region = regionOf(symbol);
     if (region === undefined) return false;
-    const run = daily.get(symbol);
+    const run = daily[index];
     if (run === undefined || run.start === run.end) return true;
     return Number(run.values.timestamp[run.end - 1]) < rangeOf(region).end;
   });
   const runs = await readKlines(view, {
-    symbols: outdated,
+    symbols: symbols.filter((_, index) => outdated[index]),
     series: MINUTES_OF_A_DAY,
     adjustment: "none",
     count: 1,
     rangeOf,
-    isKnown: () => true,
+    isKnown,
     unitOf: () => 1,
   });
-  return runsBySymbol(runs);
+  const next = runs.values();
+  return outdated.map((isOutdated) => (isOutdated ? next.next().value : undefined));
 }
 
 const NO_TIME: TimeRange = { start: 0, end: 0 };
@@ -115,7 +113,7 @@ export async function statedPrevCloses(
       adjustment: "none",
       count: 1,
       rangeOf: () => day,
-      isKnown: () => true,
+      isKnown,
     },
   );
   for (const run of runs) {

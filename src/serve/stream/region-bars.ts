@@ -41,7 +41,7 @@ export class RegionBars {
     await day.add(view, symbols);
     day.readAhead();
     this.#prepare(day, until);
-    return (symbol) => day.barsOf(symbol);
+    return (index) => day.barsOf(symbols[index] as string);
   };
 
   forget(symbol: string): void {

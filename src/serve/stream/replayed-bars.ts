@@ -24,20 +24,23 @@ export class ReplayedBars {
 
   /** The bars of symbols at the as-of time of a view. */
   read: ReadQuoteBars = async (view, symbols) => {
-    const groups = new Map<Region, string[]>();
-    for (const symbol of symbols) {
+    const groups = new Map<Region, number[]>();
+    for (const [index, symbol] of symbols.entries()) {
       const region = regionOf(symbol);
       if (region === undefined) continue;
       const own = groups.get(region);
-      if (own === undefined) groups.set(region, [symbol]);
-      else own.push(symbol);
+      if (own === undefined) groups.set(region, [index]);
+      else own.push(index);
     }
-    const found = new Map<string, QuoteBars>();
+    const found: QuoteBars[] = symbols.map(() => NO_BARS);
     for (const [region, own] of groups) {
-      const barsOf = await this.#of(region).read(view, own);
-      for (const symbol of own) found.set(symbol, barsOf(symbol));
+      const barsAt = await this.#of(region).read(
+        view,
+        own.map((index) => symbols[index] as string),
+      );
+      for (const [at, index] of own.entries()) found[index] = barsAt(at);
     }
-    return (symbol) => found.get(symbol) ?? NO_BARS;
+    return (index) => found[index] ?? NO_BARS;
   };
 
   /** Frees the bars of a symbol that is no longer requested. */

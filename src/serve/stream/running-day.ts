@@ -54,14 +54,14 @@ export class RunningDay {
   async add(view: LakeView, symbols: readonly string[]): Promise<void> {
     const added = symbols.filter((symbol) => !this.#bars.has(symbol));
     if (added.length === 0) return;
-    const barsOf = await quoteBarsInShares(view, added);
+    const barsAt = await quoteBarsInShares(view, added);
     const { runningDay } = this.segment;
     const stated = await statedPrevCloses(view, added, runningDay);
-    for (const symbol of added) {
+    for (const [index, symbol] of added.entries()) {
       const region = regionOf(symbol);
       if (region === undefined) continue;
       const bars = {
-        ...barsOf(symbol),
+        ...barsAt(index),
         symbol,
         region,
         runningDay,

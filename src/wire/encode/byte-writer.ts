@@ -2,7 +2,7 @@ import { numberKernel } from "../kernel/number-kernel.js";
 import { doubleText } from "./double-text.js";
 
 const utf8 = new TextEncoder();
-const ASCII = /^[ -~]*$/;
+const [QUOTE, BACKSLASH] = [0x22, 0x5c];
 
 /** Memory that is not cleared: what is written is all that is read. */
 function memoryOf(bytes: number): Uint8Array {
@@ -59,10 +59,19 @@ export class ByteWriter {
 
   /** Writes a JSON string, quoted and escaped. */
   jsonString(text: string): void {
-    const quoted = JSON.stringify(text);
-    // Symbols are ASCII. A call of the encoder would take longer than the loop.
-    if (quoted.length <= 64 && ASCII.test(quoted)) this.ascii(quoted);
-    else this.bytes(utf8.encode(quoted));
+    const start = this.#length;
+    this.#reserve(text.length + 2);
+    this.#bytes[this.#length++] = QUOTE;
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      if (code < 0x20 || code > 0x7e || code === QUOTE || code === BACKSLASH) {
+        this.#length = start;
+        this.bytes(utf8.encode(JSON.stringify(text)));
+        return;
+      }
+      this.#bytes[this.#length++] = code;
+    }
+    this.#bytes[this.#length++] = QUOTE;
   }
 
   /**
