@@ -78,9 +78,9 @@ export async function quoteTexts(
 type DatesOf = (region: Region) => RegionDates;
 
 /** Dates at the time of the request. */
-async function regionDates({ now, calendars }: LakeView): Promise<DatesOf> {
-  const known = await calendars();
-  return perRegion((region) => new RegionDates(now, region, known[region]));
+async function regionDates(view: LakeView): Promise<DatesOf> {
+  const calendars = await view.calendars();
+  return perRegion((region) => new RegionDates(view.now, region, calendars[region]));
 }
 
 /** The cached quotes of a region; undefined where none are cached. */
