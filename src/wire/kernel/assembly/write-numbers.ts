@@ -21,8 +21,8 @@ const ZEROS: u64 = 0x3030303030303030;
 const DOT_ZERO: u16 = 0x302e;
 
 /**
- * Number of digits after the point that the last double needed. The next double of a column usually needs as many. -1
- * means that the last one had more than 15 digits, which is then usually true of the next one, too.
+ * Number of digits after the point that the last double with at most 15 digits needed. The next one usually needs no
+ * more.
  */
 let scale: i32 = 0;
 
@@ -49,14 +49,14 @@ export function writeNumbers<T>(from: usize, end: usize): usize {
     if (isFloat<T>()) {
       const value = load<f64>(VALUES + (index << 3));
       const size = abs(value);
-      let shifted = shift(size, max(digits, 0));
-      if (digits < 0 || !isShort(size, shifted, digits)) {
+      let shifted = shift(size, digits);
+      if (!isShort(size, shifted, digits)) {
         if (hasShortestDigits(size)) {
           store<u8>(out, MINUS);
           out += <usize>(reinterpret<u64>(value) >> 63);
           const fraction = fractionOf(size);
           out = writeDecimal(shortestDigits(size, fraction), fraction, out);
-          digits = nextScale();
+          digits = nextScale(digits);
           continue;
         }
         if (size != 0) break;
@@ -136,9 +136,13 @@ function isPlain(size: f64): bool {
 let wholeDigits: i32 = 0;
 let fractionDigits: i32 = 0;
 
-/** The scale for the double that follows the one that {@link writeDecimal} wrote. */
-function nextScale(): i32 {
-  return fractionDigits <= MAX_SCALE && wholeDigits + fractionDigits <= MAX_DIGITS ? fractionDigits : -1;
+/**
+ * The scale for the double that follows the one that {@link writeDecimal} wrote. A double with more digits leaves it as
+ * it was: of prices that were multiplied by a factor most need few digits, and those between them many.
+ */
+function nextScale(before: i32): i32 {
+  const isShort = fractionDigits <= MAX_SCALE && wholeDigits + fractionDigits <= MAX_DIGITS;
+  return isShort ? fractionDigits : before;
 }
 
 /**
@@ -152,7 +156,7 @@ function writeDecimal(number: u64, fraction: i32, out: usize): usize {
   const rest = byHundredMillion(number);
   // The division is a product with the reciprocal, which is exact below 2^32.
   const upper = (rest * 1_441_151_881) >> 57;
-  const bytesA = eightDigits(upper);
+  const bytesA = upper << 56;
   const bytesB = eightDigits(rest - upper * 100_000_000);
   const bytesC = eightDigits(number - rest * 100_000_000);
   store<u64>(DIGITS, bytesA | ZEROS);
