@@ -47,7 +47,7 @@ export function shortestDigits(size: f64, fraction: i32): u64 {
   // Four times the double, and four times the bounds of the interval that is rounded to it.
   const four = mantissa << 2;
   const low = four * power;
-  const high = highProduct(four, power);
+  const high = highProductOfSmall(four, power);
   const step = power << 1;
   const down = isPowerOfTwo(bits) ? power : step;
   const value = shifted(high, low, shift);
@@ -80,4 +80,13 @@ function isPowerOfTwo(bits: u64): bool {
 function shifted(high: u64, low: u64, by: u64): u64 {
   const lost = low & (((<u64>1) << by) - 1);
   return (high << ((64 - by) & 63)) | (low >> by) | <u64>(lost != 0);
+}
+
+/** The upper 64 bits of a product of two numbers below 2^56: no sum of its parts needs more than 64 bits. */
+function highProductOfSmall(a: u64, b: u64): u64 {
+  const aLow = a & 0xffffffff;
+  const aHigh = a >> 32;
+  const bLow = b & 0xffffffff;
+  const bHigh = b >> 32;
+  return aHigh * bHigh + ((aHigh * bLow + aLow * bHigh + ((aLow * bLow) >> 32)) >> 32);
 }
