@@ -120,10 +120,11 @@ interface Wanting {
 
 /** The symbols that lack days, in order. */
 function wantingOf(demand: KlineDemand, days: TradingDays): Wanting[] {
-  const { symbols, range, covered, listedAt } = demand;
+  const { symbols, range, covered } = demand;
+  const isOneWindow = days.length <= daysPerWindow(demand);
   const sorted = [...new Set(symbols)].sort(compareText);
   return sorted.flatMap((symbol): Wanting[] => {
-    const start = Math.max(range.start, listedAt?.get(symbol) ?? range.start);
+    const start = firstWanted(symbol, demand, isOneWindow);
     const gaps = subtractRanges({ start, end: range.end }, covered.get(symbol) ?? []);
     const lacks = gaps.flatMap((gap): Lack[] => {
       const { first, end } = daysOverlapped(days, gap);
@@ -131,6 +132,20 @@ function wantingOf(demand: KlineDemand, days: TradingDays): Wanting[] {
     });
     return lacks.length > 0 ? [{ symbol, lacks, askedUntil: 0 }] : [];
   });
+}
+
+/**
+ * From when a symbol is requested: since it was listed. A listing date can be wrong, and then no later request would
+ * find the bars before it. So the first request of a symbol is about the whole range, if one window contains it.
+ */
+function firstWanted(
+  symbol: string,
+  { range, covered, listedAt }: KlineDemand,
+  isOneWindow: boolean,
+): number {
+  const listed = listedAt?.get(symbol) ?? range.start;
+  const isFirst = isOneWindow && !covered.has(symbol) && listed < range.end;
+  return isFirst ? range.start : Math.max(range.start, listed);
 }
 
 /** Compares symbols so that those that lack the same days are next to each other. */

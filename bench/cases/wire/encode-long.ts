@@ -4,10 +4,10 @@ import { klineBody } from "../../body.js";
 import type { Benchmark } from "../../measure/benchmark.js";
 import { arraysAtHand, bytesCase, piecesCase } from "./encode.js";
 
-/** As `encode`, with prices that were multiplied by a factor: nearly all of them have 16 or 17 digits. */
+/** As `encode`, with prices that were multiplied by a factor: three of ten then have 16 or 17 digits, between others with few. */
 export const encodeLong: Benchmark = {
   name: "encode-long",
-  doc: "adjusted prices, of 16 and 17 digits, in memory -> bytes of one K-line response",
+  doc: "adjusted prices, three of ten with 16 or 17 digits, in memory -> bytes of one K-line response",
   async prepare(size) {
     const columns = adjusted(klineBody(size).columns);
     const { length } = encodeKlines(columns, "map");

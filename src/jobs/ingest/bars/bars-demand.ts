@@ -1,20 +1,17 @@
 import { type Clock, DAY_MS, parseTradingDate, type TimeRange, unionRanges } from "../../../core/time.js";
-import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import type { LandedPeriod } from "../../../market/period.js";
 import { REGIONS, type Region } from "../../../market/regions.js";
 import { addDays, finalEnd } from "../../../market/sessions.js";
-import { regionOf } from "../../../market/symbol.js";
 import type { TradingCalendar } from "../../../market/trading-calendar.js";
 import { instantOf, localDate } from "../../../market/zone.js";
 import { ASSUMED_CAP, type RowCap } from "../../../plan/absence/row-cap.js";
 import { expectedBars, planRequestUnits, type RequestUnit } from "../../../plan/request-units.js";
 import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import type { TableSchema } from "../../../schema/column.js";
-import { INSTRUMENTS } from "../../../schema/reference.js";
 import { coveredWindows, type LedgerWindows, readLedgerWindows } from "../../ledger/ledger-windows.js";
 import type { RunContext } from "../../run/run-context.js";
-import { endOfDay } from "../choose-symbols.js";
 import { regionCalendars } from "./region-calendars.js";
+import { readLives } from "./symbol-lives.js";
 
 /** A window is not checked again within this time after its request, in milliseconds. */
 const RECHECK_AFTER_MS = 12 * 3_600_000;
@@ -62,7 +59,8 @@ export async function readPlanFacts(
   demand: Pick<
     BarsDemand,
     "period" | "symbols" | "lookbackDays" | "allHoles" | "endsAtDelisting" | "leavingAt"
-  >,
+  > &
+    Partial<Pick<BarsDemand, "from">>,
 ): Promise<PlanFacts> {
   const { session, lake, clock } = context;
   const now = clock.now();
@@ -77,7 +75,7 @@ export async function readPlanFacts(
     recheckSince: lookbackDays ? recheckSince(lookbackDays, calendars, now) : undefined,
     openHoles: demand.allHoles ? "all" : "due",
   });
-  const { listedAt, delistedAt } = await readLives(context);
+  const { listedAt, delistedAt } = await readLives(context, rangeStarts(demand, now));
   for (const ends of [demand.endsAtDelisting ? delistedAt : undefined, demand.leavingAt])
     for (const [symbol, start] of ends ?? []) {
       const never = { start, end: Number.MAX_SAFE_INTEGER };
@@ -132,6 +130,16 @@ export function rangeOf(region: Region, { from, to }: BarsDemand, now: number): 
   };
 }
 
+/** The start of the requested minutes, by region. Daily bars are not restricted by earlier daily bars. */
+function rangeStarts(
+  { period, symbols, from }: Pick<BarsDemand, "period" | "symbols"> & Partial<Pick<BarsDemand, "from">>,
+  now: number,
+): ReadonlyMap<Region, number> {
+  if (period === "1d" || from === undefined) return new Map();
+  const demand = { period, symbols, from };
+  return new Map([...symbols.keys()].map((region) => [region, rangeOf(region, demand, now).start]));
+}
+
 /**
  * A time before the last `lookbackDays` trading days, however long the weekends and holidays among them are (epoch ms).
  */
@@ -154,33 +162,4 @@ function recheckSince(
     return calendars.get(region)?.daysIn({ start, end }, now).starts.at(-lookbackDays) ?? start;
   };
   return { CN: sinceOf("CN"), HK: sinceOf("HK"), US: sinceOf("US") };
-}
-
-/** When symbols began to trade, and when they were seen to be delisted, where that is known; epoch milliseconds. */
-interface SymbolLives {
-  readonly listedAt: ReadonlyMap<string, number>;
-  readonly delistedAt: ReadonlyMap<string, number>;
-}
-
-/**
- * Reads from the snapshots of the instruments when symbols were listed, and when they left the lists of their
- * exchanges. Services give no delisting date, so the date is that of the first snapshot of the instruments without the
- * symbol. The symbol may still have traded on that day. A symbol that is listed again is not delisted.
- */
-async function readLives({ session, lake }: Pick<RunContext, "session" | "lake">): Promise<SymbolLives> {
-  const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
-  const rows = await session.json<{ symbol: string; listed: string | null; left: number | null }>(
-    `SELECT symbol, CAST(max(listing_date) FILTER (valid_to IS NULL) AS VARCHAR) AS listed,
-       CASE WHEN bool_and(valid_to IS NOT NULL) THEN epoch_ms(max(valid_to))::DOUBLE END AS "left"
-     FROM (${files}) GROUP BY symbol HAVING listed IS NOT NULL OR "left" IS NOT NULL`,
-  );
-  const listedAt = new Map<string, number>();
-  const delistedAt = new Map<string, number>();
-  for (const { symbol, listed, left } of rows) {
-    const region = regionOf(symbol);
-    if (region === undefined) continue;
-    if (listed !== null) listedAt.set(symbol, instantOf(parseTradingDate(listed), REGIONS[region].zone));
-    if (left !== null) delistedAt.set(symbol, endOfDay(left, region));
-  }
-  return { listedAt, delistedAt };
 }
