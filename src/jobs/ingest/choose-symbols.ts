@@ -13,11 +13,13 @@ import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../schema/reference.js";
  * The symbols of a run by region: the named symbols, or the members of universes, or the lake's instruments.
  *
  * @param types types of the lake's instruments.
+ * @param options.regions the regions of named symbols and of members of universes. @default all
  * @param options.withFormer whether to include instruments that left the lists and members that left the universes: the
  *   time before they left may not have been requested yet.
  * @param options.extra symbols of any type that are added if the lake knows them as instruments and no others were
  *   named.
  * @param options.onUnknown called with the members of universes whose exchange is not known: they cannot be requested.
+ * @throws {UsageError} where there are no such symbols, and for a symbol that cannot be requested.
  */
 export async function chooseSymbols(
   session: Session,
@@ -27,12 +29,14 @@ export async function chooseSymbols(
   {
     symbols,
     universes,
+    regions: only,
     extra = [],
     withFormer = false,
     onUnknown,
   }: {
     readonly symbols?: readonly string[] | undefined;
     readonly universes?: readonly string[] | undefined;
+    readonly regions?: readonly Region[] | undefined;
     readonly extra?: readonly string[];
     readonly withFormer?: boolean;
     readonly onUnknown?: ((symbols: readonly string[]) => void) | undefined;
@@ -40,11 +44,11 @@ export async function chooseSymbols(
 ): Promise<Map<Region, string[]>> {
   const isCurrent = "valid_to IS NULL";
   const isChosen = withFormer ? "true" : isCurrent;
-  if (symbols) return byRegion(symbols.map(knownSymbol), Object.keys(REGIONS) as Region[]);
+  if (symbols) return ofRegions(symbols.map(knownSymbol), only, "the named symbols");
   if (universes) {
-    const members = await parquetRelation(session, lake.filesOf(await lake.snapshot(UNIVERSE_MEMBERS)));
+    const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(UNIVERSE_MEMBERS)));
     const rows = await session.json<{ symbol: string; ids: string[] | null }>(
-      `SELECT symbol, list(DISTINCT id) FILTER (${isCurrent}) AS ids FROM (${members})
+      `SELECT symbol, list(DISTINCT id) FILTER (${isCurrent}) AS ids FROM (${files})
        WHERE ${isChosen} AND id IN (SELECT unnest(${literalList(universes)})) GROUP BY symbol ORDER BY symbol`,
     );
     const found = new Set(rows.flatMap(({ ids }) => ids ?? []));
@@ -59,7 +63,7 @@ export async function chooseSymbols(
     const current = rows.filter(({ ids }) => ids !== null).map(({ symbol }) => symbol);
     const unknown = current.filter((symbol) => regionOf(symbol) === undefined);
     if (unknown.length > 0) onUnknown?.(unknown);
-    return byRegion(all, Object.keys(REGIONS) as Region[]);
+    return ofRegions(all, only, `universe ${universes.join(", ")}`);
   }
   const instruments = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
   const rows = await session.json<{ symbol: string }>(
@@ -85,6 +89,19 @@ function knownSymbol(text: string): string {
   if (regionOf(symbol) !== undefined) return symbol;
   throw new UsageError(`symbol ${symbol}: its exchange is not known`, {
     hint: `exchanges: ${Object.keys(EXCHANGE_REGION).join(", ")}`,
+  });
+}
+
+/** Symbols by region. @throws {UsageError} where none is of the regions. */
+function ofRegions(
+  symbols: readonly string[],
+  only: readonly Region[] | undefined,
+  what: string,
+): Map<Region, string[]> {
+  const chosen = byRegion(symbols, only ?? (Object.keys(REGIONS) as Region[]));
+  if (only === undefined || chosen.size > 0) return chosen;
+  throw new UsageError(`${what}: none is of ${only.join(", ")}`, {
+    hint: "leave the regions out to request all of them",
   });
 }
 

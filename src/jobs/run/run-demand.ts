@@ -24,21 +24,64 @@ export interface RunOptions {
   readonly repair?: boolean | undefined;
 }
 
+type DemandOption = keyof RunOptions;
+
+/** The options that each kind of pipeline takes. */
+const TAKEN: Readonly<Record<Pipeline["kind"], readonly DemandOption[]>> = {
+  reference: [],
+  bars: ["from", "to", "symbols", "universes", "regions", "lookbackDays", "repair"],
+  intraday: ["universes"],
+  statements: ["symbols", "universes", "regions"],
+};
+
+/** The options whose place earlier requests take where only gaps are filled. */
+const NOT_TO_REPAIR: readonly DemandOption[] = ["from", "to", "symbols", "universes", "lookbackDays"];
+
+const WORDS: Readonly<Record<DemandOption, string>> = {
+  from: "a first date",
+  to: "a last date",
+  symbols: "symbols",
+  universes: "universes",
+  regions: "regions",
+  lookbackDays: "days to look back",
+  repair: "repair",
+};
+
 /**
  * The demand: the caller's options, else the values of the pipeline.
  *
- * @throws {UsageError} for an empty list, with which a run would request nothing and seem complete, and for symbols together
- *   with universes, of which it would request only the symbols.
+ * @throws {UsageError} for an empty list, with which a run would request nothing and seem complete; for options that the
+ *   pipeline would not follow; and for two options of which it would follow only one.
  */
 export function demandOf(pipeline: Pipeline, options: RunOptions): RunOptions {
+  const run = `run ${pipeline.name}`;
+  const isGiven = (name: DemandOption): boolean => options[name] !== undefined && options[name] !== false;
   for (const name of ["symbols", "universes", "regions"] as const)
     if (options[name]?.length === 0)
-      throw new UsageError(`run ${pipeline.name}: the list of ${name} is empty`, {
+      throw new UsageError(`${run}: the list of ${name} is empty`, {
         hint: `leave it out to request what the pipeline names`,
       });
+  const taken = TAKEN[pipeline.kind];
+  const unused = (Object.keys(WORDS) as DemandOption[]).find(
+    (name) => isGiven(name) && !taken.includes(name),
+  );
+  if (unused !== undefined)
+    throw new UsageError(`${run}: ${WORDS[unused]} cannot be given to a pipeline of ${pipeline.kind}`, {
+      hint:
+        taken.length === 0
+          ? "it requests all that the service has"
+          : `it takes ${taken.map((name) => WORDS[name]).join(", ")}`,
+    });
   if (options.symbols && options.universes)
-    throw new UsageError(`run ${pipeline.name}: symbols and universes are both given`, {
-      hint: "name one of the two",
+    throw new UsageError(`${run}: symbols and universes are both given`, { hint: "name one of the two" });
+  if (options.symbols && options.regions)
+    throw new UsageError(`${run}: symbols and regions are both given`, {
+      hint: "leave the regions out: each symbol is of one",
+    });
+  const instead = options.repair ? NOT_TO_REPAIR.find(isGiven) : undefined;
+  if (instead !== undefined)
+    throw new UsageError(`${run}: repair and ${WORDS[instead]} are both given`, {
+      hint: "repair fills the gaps of what was requested before: leave one of the two out",
     });
   const { symbols, universes } =
     "symbols" in pipeline ? pipeline : { symbols: undefined, universes: undefined };

@@ -47,8 +47,9 @@ export function runTables(pipeline: Pipeline): readonly TableSchema[] {
 function regionsOf(pipeline: Pipeline, options: Demand): readonly string[] | undefined {
   if (pipeline.kind !== "bars" && pipeline.kind !== "statements") return undefined;
   const { symbols, universes } = options.symbols || options.universes ? options : pipeline;
+  if (options.regions !== undefined) return options.regions;
   if (universes !== undefined) return undefined;
-  if (symbols === undefined) return options.regions ?? pipeline.regions;
+  if (symbols === undefined) return pipeline.regions;
   const regions = symbols.map(regionOf);
   return regions.includes(undefined) ? undefined : [...new Set(regions as string[])];
 }

@@ -54,6 +54,12 @@ test.each([
     "symbols and universes are both given",
     "name one of the two",
   ],
+  [
+    ["--symbols", "600519.SH", "--region", "CN"],
+    "symbols and regions are both given",
+    "leave the regions out",
+  ],
+  [["--repair", "--symbols", "600519.SH"], "repair and ", "leave one of the two out"],
   [["--universe", ""], "the list of universes is empty", "leave it out"],
   [["--region", ","], "the list of regions is empty", "leave it out"],
 ])("%j: exit code 2, and what to do", async (options, message, hint) => {
