@@ -25,14 +25,14 @@ import { once } from "../once.js";
 import { pickFrom } from "../sweep.js";
 import { type Fault, type FaultyStore, type Passing, startFaultyStore } from "./faulty-store.js";
 import { laggingLists } from "./lagging-lists.js";
-import { findStore, type StoreServer, startStore } from "./store-server.js";
+import { type StoreHere, type StoreServer, startStore, storesHere } from "./store-server.js";
 
-const program = findStore("versitygw");
+const [here] = storesHere(1);
 
-describe.skipIf(program === undefined)("a store behind a proxy that misbehaves", () => {
+describe.skipIf(here === undefined)("a store behind a proxy that misbehaves", () => {
   let server: StoreServer;
   beforeAll(async () => {
-    server = await startStore("versitygw", program as string);
+    server = await startStore(here as StoreHere);
   });
   afterAll(() => server.stop());
 

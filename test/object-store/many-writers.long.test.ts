@@ -8,9 +8,9 @@ import { BARS_1D } from "../../src/schema/bars.js";
 import { startWorker } from "../faults/worker-process.js";
 import { contentOf, landed, type ModelBar, timeOf } from "../lake/bar-model.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
-import { cases, pickFrom } from "../sweep.js";
+import { cases } from "../sweep.js";
 import { findHttpfs } from "./httpfs.js";
-import { findStore, STORES, startStore } from "./store-server.js";
+import { STORES, type StoreHere, startStore, storesHere } from "./store-server.js";
 
 const WORKER = fileURLToPath(new URL("land-worker.mjs", import.meta.url));
 const WRITERS = cases({ few: 4, more: 4, all: 8 });
@@ -33,14 +33,14 @@ function deliveryOf(writer: number, turn: number): ModelBar[] {
 
 const extensions = findHttpfs();
 
-const here = STORES.filter((name) => findStore(name) !== undefined);
+const HERE = storesHere(cases({ few: 1, more: 1, all: 2 }));
 
-describe.each(pickFrom(here.length > 0 ? here : STORES, cases({ few: 1, more: 1, all: 2 })))("%s", (name) => {
-  const program = findStore(name);
-  test.skipIf(program === undefined || extensions === undefined)(
+// Where no store is here the test is defined all the same: a file without tests fails.
+describe.each(HERE.length > 0 ? HERE.map(({ name }) => name) : STORES)("%s", (name) => {
+  test.skipIf(HERE.length === 0 || extensions === undefined)(
     `${WRITERS} processes land ${LANDINGS} times each in one table: every row is there, once`,
     async () => {
-      const server = await startStore(name, program as string);
+      const server = await startStore(HERE.find((one) => one.name === name) as StoreHere);
       onTestFinished(() => server.stop());
       const location = `s3://${server.bucket}/${randomUUID()}`;
       const env = {

@@ -10,7 +10,7 @@ import { openObjectStore } from "../../src/object-store/object-store.js";
 import { openStorePlace } from "../../src/object-store/store-place.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { cases } from "../sweep.js";
-import { STORES, type StoreServer, startStore, storesHere } from "./store-server.js";
+import { STORES, type StoreHere, type StoreServer, startStore, storesHere } from "./store-server.js";
 
 const HERE = storesHere(cases({ few: 1, more: 2, all: 2 }));
 
@@ -19,8 +19,7 @@ describe.each(HERE.length > 0 ? HERE.map(({ name }) => name) : STORES)("%s", (na
   describe.skipIf(HERE.length === 0)("as a place for lakes", () => {
     let server: StoreServer;
     beforeAll(async () => {
-      const { program } = HERE.find((one) => one.name === name) as (typeof HERE)[number];
-      server = await startStore(name, program);
+      server = await startStore(HERE.find((one) => one.name === name) as StoreHere);
     });
     afterAll(() => server.stop());
 

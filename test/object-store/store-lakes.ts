@@ -6,7 +6,7 @@ import { afterAll, beforeAll } from "vitest";
 import { Lake, type LakeOptions } from "../../src/lake/lake.js";
 import { type FaultyStore, type Passing, startFaultyStore } from "./faulty-store.js";
 import { findHttpfs } from "./httpfs.js";
-import { findStore, STORES, type StoreServer, startStore } from "./store-server.js";
+import { type StoreServer, startStore, storesHere } from "./store-server.js";
 
 /** A request that a store received: `LIST` is a GET of a list. */
 export type SeenRequest = `${string} ${string}`;
@@ -26,13 +26,11 @@ export interface StoreLakes {
   connections(): number;
 }
 
-const program = STORES.map((name) => ({ name, path: findStore(name) })).find(
-  ({ path }) => path !== undefined,
-);
+const [here] = storesHere(1);
 const extensions = findHttpfs();
 
 /** Whether this machine has what lakes on a store need: a store, and DuckDB's extension. */
-export const HAS_STORE = program !== undefined && extensions !== undefined;
+export const HAS_STORE = here !== undefined && extensions !== undefined;
 
 /** The store of a test file; it is there while its tests run. */
 export function storeLakes(): StoreLakes {
@@ -41,8 +39,8 @@ export function storeLakes(): StoreLakes {
   let work: string;
   let seen: Passing[] = [];
   beforeAll(async () => {
-    if (program?.path === undefined || !HAS_STORE) return;
-    server = await startStore(program.name, program.path);
+    if (here === undefined || !HAS_STORE) return;
+    server = await startStore(here);
     store = await startFaultyStore(server);
     store.faultOf = noted(() => undefined);
     work = mkdtempSync(join(tmpdir(), "barlake-work-"));

@@ -14,11 +14,9 @@ export interface StorePlaces {
   readonly openerOf: () => () => StorePlace;
 }
 
-/** The first `count` of the stores whose programs are here. Each is probed once for all of its places. */
+/** Stores whose programs are here: `count` of them, other ones after another commit. Each is probed once for all of its places. */
 export function storePlaces(count: number): StorePlaces[] {
-  return storesHere(count).map(({ name, program }) =>
-    placesIn(`objects of ${name}`, () => startStore(name, program)),
-  );
+  return storesHere(count).map((store) => placesIn(`objects of ${store.name}`, () => startStore(store)));
 }
 
 function placesIn(name: string, startServer: () => Promise<StoreServer>): StorePlaces {

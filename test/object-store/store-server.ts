@@ -10,6 +10,7 @@ import {
   variableOf,
 } from "../../src/cli/demo/store-server.js";
 import { noteOnFailure } from "../failure-notes.js";
+import { pickFrom } from "../sweep.js";
 
 export { STORES, type StoreName, type StoreServer };
 
@@ -28,19 +29,26 @@ export function findStore(name: StoreName): string | undefined {
   return found;
 }
 
-/** The stores whose programs are here: the first `count` of them. */
-export function storesHere(count: number): { readonly name: StoreName; readonly program: string }[] {
-  return STORES.flatMap((name) => {
+/** A store that tests can start. */
+export interface StoreHere {
+  readonly name: StoreName;
+  readonly program: string;
+}
+
+/** The stores whose programs are here: `count` of them, other ones after another commit. */
+export function storesHere(count: number): StoreHere[] {
+  const here = STORES.flatMap((name) => {
     const program = findStore(name);
     return program === undefined ? [] : [{ name, program }];
-  }).slice(0, count);
+  });
+  return pickFrom(here, count);
 }
 
 /**
  * Starts a store in a temporary folder, with one empty bucket. The caller must stop it; its files are deleted then. What it
  * has printed is shown with each test and hook of the file that fails.
  */
-export async function startStore(name: StoreName, program: string): Promise<StoreServer> {
+export async function startStore({ name, program }: StoreHere): Promise<StoreServer> {
   const folder = mkdtempSync(join(tmpdir(), `barlake-${name}-`));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   try {
