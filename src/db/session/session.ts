@@ -226,8 +226,10 @@ export class Session implements Disposable {
 
   /** Another connection to the same database, with its own temporary tables. It ends with the session that owns it. */
   async sibling(): Promise<Session> {
-    this.#expectOpen("sibling");
-    return new Session(this.#database, false, await connect(this.#database));
+    return this.#guard(
+      "another connection",
+      async () => new Session(this.#database, false, await connect(this.#database)),
+    );
   }
 
   close(): void {
@@ -249,7 +251,9 @@ export class Session implements Disposable {
     return async (rows) => {
       if (this.#interrupts > interrupts)
         return stoppedError(sql, rows, new Error("INTERRUPT Error: Interrupted!"));
-      return stoppedError(sql, rows, await whyStopped(this.#connection, sql, bind));
+      const error = stoppedError(sql, rows, await whyStopped(this.#connection, sql, bind));
+      this.#database.isBroken ||= isFatal(error.message);
+      return error;
     };
   }
 

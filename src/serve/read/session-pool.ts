@@ -1,3 +1,4 @@
+import { interruptOn } from "../../db/session/interrupt-on.js";
 import { Session } from "../../db/session/session.js";
 import type { SessionOptions } from "../../db/session/session-options.js";
 
@@ -7,54 +8,64 @@ import type { SessionOptions } from "../../db/session/session-options.js";
  */
 const IN_FILTER_SYMBOLS = 1000;
 
-const INTERRUPT_EVERY_MS = 20;
+/** An in-memory database, and its number of open connections. */
+interface Root {
+  readonly database: Session;
+  open: number;
+}
 
-/** Connections to one in-memory database, each used by one statement at a time. */
+interface Connection {
+  readonly session: Session;
+  readonly root: Root;
+}
+
+/**
+ * Connections to one in-memory database, each used by one statement at a time. Where an error inside of DuckDB has ended
+ * the database, the statements that run there fail, and the next ones have another database.
+ */
 export class SessionPool {
-  readonly #root: Session;
   readonly #size: number;
-  readonly #idle: Session[] = [];
-  readonly #waiting: ((session: Session) => void)[] = [];
-  #opened = 0;
+  readonly #openRoot: () => Promise<Root>;
+  /** The database of new connections. */
+  #root: Root;
+  /** The database that replaces a broken one, while it is opened. */
+  #opening: Promise<void> | undefined;
+  readonly #idle: Connection[] = [];
+  readonly #waiting = new Set<() => void>();
+  /** Callers that have a connection, or open one. */
+  #users = 0;
   #closed = false;
   /** Functions that resolve the promises of {@link close}. */
   readonly #closing: (() => void)[] = [];
 
-  private constructor(root: Session, size: number) {
+  private constructor(root: Root, size: number, openRoot: () => Promise<Root>) {
     this.#root = root;
     this.#size = size;
+    this.#openRoot = openRoot;
   }
 
   /** @param size most connections, and so most statements that run at the same time. */
   static async open(size: number, options: SessionOptions): Promise<SessionPool> {
-    const root = await Session.open(options);
-    await root.run(`SET GLOBAL dynamic_or_filter_threshold = ${IN_FILTER_SYMBOLS}`);
-    // The footer of a data file never changes, so it is read only once.
-    await root.run("SET GLOBAL parquet_metadata_cache = true");
-    return new SessionPool(root, size);
+    const openRoot = async (): Promise<Root> => ({ database: await openDatabase(options), open: 0 });
+    return new SessionPool(await openRoot(), size, openRoot);
   }
 
   /**
    * Runs `use` with a connection that no other caller uses at the same time; waits while all connections are in use.
    *
-   * @param signal when it aborts, the running statement is stopped.
+   * @param signal when it aborts, the wait ends, or the running statement is stopped.
    */
   async use<T>(use: (session: Session) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const session = await this.#take();
-    let stopping: NodeJS.Timeout | undefined;
-    // An interrupt between two statements, or while one is being prepared, has no effect, so it is repeated.
-    const stop = (): void => {
-      session.interrupt();
-      stopping = setInterval(() => session.interrupt(), INTERRUPT_EVERY_MS);
-    };
-    signal?.addEventListener("abort", stop, { once: true });
+    await this.#turn(signal);
     try {
-      signal?.throwIfAborted();
-      return await use(session);
+      const connection = await this.#take();
+      try {
+        return await interruptible(connection.session, use, signal);
+      } finally {
+        this.#giveBack(connection);
+      }
     } finally {
-      signal?.removeEventListener("abort", stop);
-      clearInterval(stopping);
-      this.#giveBack(session);
+      this.#passOn();
     }
   }
 
@@ -66,44 +77,122 @@ export class SessionPool {
    */
   close(): Promise<void> {
     this.#closed = true;
-    for (const session of this.#idle.splice(0)) this.#discard(session);
     const isClosed = new Promise<void>((resolve) => this.#closing.push(resolve));
     this.#closeUnused();
     return isClosed;
   }
 
-  async #take(): Promise<Session> {
+  /** @throws the signal's reason if it aborts first. */
+  async #turn(signal: AbortSignal | undefined): Promise<void> {
     if (this.#closed) throw new Error("session pool: is closed");
-    const idle = this.#idle.pop();
-    if (idle !== undefined) return idle;
-    if (this.#opened >= this.#size) return new Promise((resolve) => this.#waiting.push(resolve));
-    this.#opened += 1;
-    try {
-      return await this.#root.sibling();
-    } catch (error) {
-      this.#opened -= 1;
-      this.#closeUnused();
-      throw error;
+    signal?.throwIfAborted();
+    if (this.#users < this.#size) {
+      this.#users += 1;
+      return;
     }
+    await new Promise<void>((resolve, reject) => {
+      const begin = (): void => {
+        signal?.removeEventListener("abort", leave);
+        resolve();
+      };
+      const leave = (): void => {
+        this.#waiting.delete(begin);
+        reject(signal?.reason as Error);
+      };
+      this.#waiting.add(begin);
+      signal?.addEventListener("abort", leave, { once: true });
+    });
   }
 
-  #giveBack(session: Session): void {
-    const next = this.#waiting.shift();
-    if (next !== undefined) return next(session);
-    if (!this.#closed) return void this.#idle.push(session);
-    this.#discard(session);
+  /** When a caller has finished, the next waiting one takes its place. */
+  #passOn(): void {
+    const [next] = this.#waiting;
+    if (next !== undefined) {
+      this.#waiting.delete(next);
+      return next();
+    }
+    this.#users -= 1;
     this.#closeUnused();
   }
 
-  #discard(session: Session): void {
+  async #take(): Promise<Connection> {
+    for (;;) {
+      if (this.#root.database.isBroken) await this.#replaceRoot();
+      const idle = this.#idle.pop();
+      if (idle !== undefined) return idle;
+      const root = this.#root;
+      root.open += 1;
+      try {
+        return { session: await root.database.sibling(), root };
+      } catch (error) {
+        this.#left(root);
+        // A statement of another connection may have ended the database just now.
+        if (!root.database.isBroken) throw error;
+      }
+    }
+  }
+
+  #giveBack(connection: Connection): void {
+    if (connection.root === this.#root && !connection.session.isBroken) this.#idle.push(connection);
+    else this.#discard(connection);
+  }
+
+  /** Opens another database in place of the broken one; callers that need it at the same time share it. */
+  async #replaceRoot(): Promise<void> {
+    this.#opening ??= this.#openRoot()
+      .then((root) => {
+        const broken = this.#root;
+        this.#root = root;
+        for (const connection of this.#idle.splice(0)) this.#discard(connection);
+        if (broken.open === 0) broken.database.close();
+      })
+      .finally(() => {
+        this.#opening = undefined;
+      });
+    await this.#opening;
+  }
+
+  #discard({ session, root }: Connection): void {
     session.close();
-    this.#opened -= 1;
+    this.#left(root);
+  }
+
+  /** A database that was replaced is closed with its last connection. */
+  #left(root: Root): void {
+    root.open -= 1;
+    if (root.open === 0 && root !== this.#root) root.database.close();
   }
 
   /** Closes the database of a closed pool when no connection is in use. */
   #closeUnused(): void {
-    if (!this.#closed || this.#opened > 0) return;
-    this.#root.close();
+    if (!this.#closed) return;
+    for (const connection of this.#idle.splice(0)) this.#discard(connection);
+    if (this.#users > 0) return;
+    this.#root.database.close();
     for (const resolve of this.#closing.splice(0)) resolve();
   }
+}
+
+async function openDatabase(options: SessionOptions): Promise<Session> {
+  const root = await Session.open(options);
+  try {
+    await root.run(`SET GLOBAL dynamic_or_filter_threshold = ${IN_FILTER_SYMBOLS}`);
+    // The footer of a data file never changes, so it is read only once.
+    await root.run("SET GLOBAL parquet_metadata_cache = true");
+    return root;
+  } catch (error) {
+    root.close();
+    throw error;
+  }
+}
+
+/** Runs work with a session, whose statement is stopped when the signal aborts. */
+async function interruptible<T>(
+  session: Session,
+  use: (session: Session) => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  signal?.throwIfAborted();
+  using _ = interruptOn(session, signal);
+  return await use(session);
 }

@@ -11,6 +11,7 @@ export class CheckSession implements Disposable {
   }
 
   async open(): Promise<Session> {
+    if (this.#session?.isBroken) this.discard();
     this.#session ??= await Session.open(this.#options);
     return this.#session;
   }
