@@ -20,18 +20,50 @@ export const PENDING_BYTES = 512 * 1024;
 const STALLED_MS = 30_000;
 
 /**
- * The abort signal and memory permit of a request. Both end when the response is sent, the client disconnects, or the
- * timeout passes. A client that has not read the whole response by then is disconnected.
+ * Milliseconds after a response for which work that goes on keeps its memory permit. DuckDB tries a request to a store
+ * again after its timeout, for longer than this only where each attempt hangs. The limit is for such a store: it must
+ * not occupy the whole budget for ever.
+ */
+const LATE_WORK_MS = 60_000;
+
+/** The abort signal and memory permit of a request, and its work. */
+export interface RequestLifetime {
+  readonly reading: Omit<Reading, "caller">;
+  /**
+   * Waits for work of the request until its timeout. A read of a store that does not respond cannot be interrupted, so the
+   * work may still run afterwards.
+   *
+   * @throws {RequestError} LAKE_UNAVAILABLE, after the timeout.
+   */
+  readonly waitFor: <T>(work: Promise<T>) => Promise<T>;
+  /** The pieces of the body: to make them is work of the request, too. */
+  readonly pieces: <T>(pieces: AsyncIterable<T>) => AsyncGenerator<T>;
+}
+
+/**
+ * The signal aborts when the client disconnects, or the timeout passes. A client that has not read the whole response by
+ * then is disconnected. The permit is released when the response has ended and the work has too.
  */
 export function requestLifetime(
   raw: ServerResponse,
   budgets: MemoryBudgets,
   timeoutMs: number,
-): Omit<Reading, "caller"> {
+): RequestLifetime {
   const controller = new AbortController();
   const { signal } = controller;
-  let release: (() => void) | undefined;
+  let permit: (() => void) | undefined;
   let hasAcquired = false;
+  let running = 0;
+  let late: NodeJS.Timeout | undefined;
+  const release = (): void => {
+    clearTimeout(late);
+    permit?.();
+    permit = undefined;
+  };
+  const ended = (): void => {
+    running -= 1;
+    if (running === 0 && raw.closed) release();
+  };
   const timer = setTimeout(() => {
     controller.abort(tooSlow(timeoutMs));
     if (raw.headersSent) raw.destroy();
@@ -39,18 +71,32 @@ export function requestLifetime(
   raw.once("close", () => {
     clearTimeout(timer);
     if (!raw.writableFinished) controller.abort();
-    release?.();
-    release = undefined;
+    if (running === 0) release();
+    else late = setTimeout(release, LATE_WORK_MS).unref();
   });
   return {
-    signal,
-    async acquireMemory(rows) {
-      // A request acquires at most one permit. Two requests that each hold one and wait for another would deadlock.
-      if (hasAcquired) return;
-      hasAcquired = true;
-      const permit = await budgets.of(rows).acquire(rows, signal);
-      if (raw.closed) permit();
-      else release = permit;
+    reading: {
+      signal,
+      async acquireMemory(rows) {
+        // A request acquires at most one permit. Two requests that each hold one and wait for another would deadlock.
+        if (hasAcquired) return;
+        hasAcquired = true;
+        permit = await budgets.of(rows).acquire(rows, signal);
+        if (raw.closed && running === 0) release();
+      },
+    },
+    waitFor(work) {
+      running += 1;
+      work.then(ended, ended);
+      return withinTimeout(work, signal);
+    },
+    async *pieces(pieces) {
+      running += 1;
+      try {
+        yield* pieces;
+      } finally {
+        ended();
+      }
     },
   };
 }
@@ -63,13 +109,7 @@ function tooSlow(timeoutMs: number): RequestError {
   return new RequestError("LAKE_UNAVAILABLE", message, SLOW_RETRY_MS);
 }
 
-/**
- * Waits for the work of a request until its timeout. A store that does not respond cannot be interrupted, so the work may
- * still run afterwards.
- *
- * @throws {RequestError} LAKE_UNAVAILABLE, after the timeout.
- */
-export function withinTimeout<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+function withinTimeout<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     // After a client has disconnected, nobody gets the error: the work ends by itself.
     const stop = (): void => {
@@ -84,6 +124,7 @@ export function withinTimeout<T>(work: Promise<T>, signal: AbortSignal): Promise
 export async function bodyOf(
   reply: FastifyReply,
   response: ArrowResponse | KlineResponse | StreamedResponse,
+  { pieces }: RequestLifetime,
   onFault: (error: Error) => void,
 ): Promise<Buffer | Readable> {
   reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy());
@@ -93,5 +134,5 @@ export async function bodyOf(
   }
   if ("byteLength" in response && response.byteLength !== undefined)
     void reply.header("content-length", response.byteLength);
-  return Readable.from(response.pieces()).once("error", onFault);
+  return Readable.from(pieces<Uint8Array | string>(response.pieces())).once("error", onFault);
 }

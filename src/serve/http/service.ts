@@ -29,7 +29,7 @@ import { refusePath } from "./errors/refuse-path.js";
 import { RequestError, responseOf } from "./errors/request-error.js";
 import { MemoryBudgets } from "./memory-budget.js";
 import { addPublicPages, PUBLIC_PATHS } from "./public-pages.js";
-import { bodyOf, PENDING_BYTES, requestLifetime, withinTimeout } from "./request-lifetime.js";
+import { bodyOf, PENDING_BYTES, requestLifetime } from "./request-lifetime.js";
 import { countRequest, type RequestQuota, requestQuota } from "./request-quota.js";
 import { namesTag, responseTag } from "./response-tag.js";
 import { endpointHandlers } from "./routes.js";
@@ -245,7 +245,7 @@ function addEndpoint(
     url: path,
     async handler(request, reply) {
       const lifetime = requestLifetime(reply.raw, budgets, timeoutMs);
-      const { tag, response } = await withinTimeout(give(request, reply, lifetime), lifetime.signal);
+      const { tag, response } = await lifetime.waitFor(give(request, reply, lifetime.reading));
       varyBy(reply, "accept");
       if (tag !== undefined) void reply.header("etag", tag).header("cache-control", "private, no-cache");
       if (response === undefined) return reply.code(304).send();
@@ -257,7 +257,7 @@ function addEndpoint(
       if (response instanceof TextResponse) return response.text;
       // The framework would read the whole body of a HEAD response and then drop it.
       if (request.method === "HEAD") return Readable.from([]);
-      return bodyOf(reply, response, (err) =>
+      return bodyOf(reply, response, lifetime, (err) =>
         logger?.error({ requestId: request.id, path, err }, "response broken off"),
       );
     },
