@@ -2,17 +2,17 @@ import { BarlakeError, messageOf } from "../../core/errors.js";
 import type { Lake } from "../../lake/lake.js";
 import { STAGING } from "../../lake/local/work-folder.js";
 import { CheckSession } from "../../lake/maintenance/check/check-session.js";
-import { type CheckOptions, checkTable, type TableCheck } from "../../lake/maintenance/check/check-table.js";
+import { CheckFault, type CheckOptions, checkTable, type TableCheck } from "../../lake/maintenance/check/check-table.js";
 import type { Finding } from "../../lake/maintenance/check/finding.js";
 import type { TableSchema } from "../../schema/column.js";
 
 /** What was checked in a lake, and what was found. */
 export interface CheckReport {
-  /** Tables that have a log or findings. */
+  /** Tables that have a log or findings, or whose check ended early. */
   readonly tables: readonly Omit<TableCheck, "findings">[];
   /** In the order of the tables, and for each table in the order in which they were found. */
   readonly findings: readonly Finding[];
-  /** Errors that ended the check of a table. The findings about that table are lost. */
+  /** Errors that ended the check of a table. What was found of it before is among the findings. */
   readonly errors: readonly BarlakeError[];
 }
 
@@ -28,15 +28,19 @@ export async function checkLake(
   const checked: Omit<TableCheck, "findings">[] = [];
   const findings: Finding[] = [];
   const errors: BarlakeError[] = [];
+  const add = ({ findings: found, ...facts }: TableCheck): void => {
+    if (facts.version >= 0 || found.length > 0 || !facts.complete) checked.push(facts);
+    findings.push(...found);
+  };
   using session = new CheckSession(lake.access);
   for (const table of tables) {
     if (options.signal?.aborted) break;
     try {
-      const { findings: found, ...facts } = await checkTable(lake, table, { ...options, session });
-      if (facts.version >= 0 || found.length > 0) checked.push(facts);
-      findings.push(...found);
+      add(await checkTable(lake, table, { ...options, session }));
     } catch (cause) {
-      errors.push(errorOf(`check of table ${table.name}`, cause));
+      if (!(cause instanceof CheckFault)) throw cause;
+      add(cause.found);
+      errors.push(cause);
       session.discard();
     }
   }

@@ -202,7 +202,10 @@ function summary({ tables, findings }: Omit<CheckReport, "errors">, { deep }: Op
     const n = findings.filter((one) => one.severity === severity).length;
     return n === 0 ? [] : [paint(COLOUR[severity], severity === "info" ? `${n} info` : plural(n, severity))];
   });
-  const result = found.length === 0 ? paint("green", "nothing found") : found.join(", ");
+  const cut = tables.filter(({ complete }) => !complete).map(({ table: name }) => name);
+  const nothing = cut.length === 0 ? paint("green", "nothing found") : "nothing found until then";
+  const ended = cut.length === 0 ? "" : paint("yellow", `; the check of ${cut.join(", ")} ended early`);
+  const result = (found.length === 0 ? nothing : found.join(", ")) + ended;
   return `${plural(tables.length, "table")}, ${plural(total("files"), "file")} (${size(total("bytes"))})${read}: ${result}`;
 }
 

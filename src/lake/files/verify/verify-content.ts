@@ -6,6 +6,7 @@ import { forgetSymbols } from "../../local/symbols-file.js";
 import { TagFile } from "../../local/tag-file.js";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";
 import type { ByteRange } from "../../storage/storage.js";
+import { isStoreFault, STORE_HINT } from "../../storage/store-fault.js";
 import { type ContentHash, contentHash } from "../content-hash.js";
 import { hashInName } from "../data-file.js";
 import { FOOTER_TAG, hasFooter } from "../footer-digest.js";
@@ -135,7 +136,8 @@ export function damageError(
   file: DataFile,
   { kind, what, cause }: FileDamage,
 ): LakeError {
-  const hint = kind === "unreadable" ? READ_AGAIN : RESTORE;
+  const again = isStoreFault(cause) ? STORE_HINT : READ_AGAIN;
+  const hint = kind === "unreadable" ? again : RESTORE;
   return new LakeError(`table ${table.name}: ${file.path} ${what}`, { hint, cause });
 }
 

@@ -4,15 +4,9 @@ import { isOutside, type Lake } from "../../lake.js";
 import type { FileStats } from "../../log/delta-actions.js";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";
 import type { StoredFile } from "../../storage/storage.js";
+import { isStoreFault } from "../../storage/store-fault.js";
 import { isDataFile } from "../vacuum.js";
 import { type Finding, FOREIGN, RESTORE, RESTORE_LOG } from "./finding.js";
-
-/** The result of comparing a table's live files with the log, without opening the files. */
-export interface FilesCheck {
-  readonly findings: readonly Finding[];
-  /** Live files that exist with the size given in the log. */
-  readonly present: readonly DataFile[];
-}
 
 /** The text form of a partition's value in the log, by type. */
 const VALUE_TEXT: Readonly<Partial<Record<ColumnType, RegExp>>> = {
@@ -28,18 +22,20 @@ const VALUE_TEXT: Readonly<Partial<Record<ColumnType, RegExp>>> = {
  * and have readable statistics.
  *
  * @param stored the table's files, listed before the log was read.
+ * @param findings gets what is wrong.
+ * @returns live files that exist with the size given in the log.
  */
 export async function checkFiles(
   lake: Lake,
   snapshot: Snapshot,
   stored: readonly StoredFile[],
-): Promise<FilesCheck> {
+  findings: Finding[],
+): Promise<DataFile[]> {
   const sizes = new Map(stored.map(({ path, size }) => [path, size]));
   const late = [...snapshot.files.keys()].some((path) => !sizes.has(path));
   // Some files were committed after the first listing, so the folder is listed again.
   if (late) for (const { path, size } of await lake.storage.walk(snapshot.table.name)) sizes.set(path, size);
   const newest = late ? await lake.snapshot(snapshot.table) : snapshot;
-  const findings: Finding[] = [];
   const present: DataFile[] = [];
   for (const file of snapshot.files.values()) {
     const find = finder(snapshot, file, findings);
@@ -50,12 +46,17 @@ export async function checkFiles(
     checkPartition(snapshot.table, file, find);
     checkStatistics(file, find);
   }
-  return { findings, present };
+  return present;
 }
 
-/** The size of a file outside the lake, in bytes; undefined where it does not exist or cannot be reached. */
+/** The size of a file outside the lake, in bytes; undefined where it does not exist or cannot be reached from here. */
 async function sizeOutside(lake: Lake, snapshot: Snapshot, file: DataFile): Promise<number | undefined> {
-  return (await lake.factsOf(snapshot, file).catch(() => undefined))?.size;
+  try {
+    return (await lake.factsOf(snapshot, file))?.size;
+  } catch (error) {
+    if (isStoreFault(error)) throw error;
+    return undefined;
+  }
 }
 
 /** Findings for data files that are in no version of a table. */

@@ -11,15 +11,9 @@ import {
 import { readCommit } from "../../log/read-log.js";
 import { type Commit, Draft, emptySnapshot, type Snapshot } from "../../log/snapshot.js";
 import type { Storage } from "../../storage/storage.js";
+import { isStoreFault } from "../../storage/store-fault.js";
 import { checkpointDifference } from "./checkpoint-difference.js";
 import type { Finding } from "./finding.js";
-
-/** The result of reading a table's log from its beginning. */
-export interface LogCheck {
-  readonly findings: readonly Finding[];
-  /** The state that the whole log gives; undefined where the log is damaged. */
-  readonly whole: Snapshot | undefined;
-}
 
 const RESTORE_ENTRY = "restore it from a backup; no version from there on is read without it";
 const DROP_CHECKPOINT = "move it away: readers then use an older one, or the log from its beginning";
@@ -27,10 +21,18 @@ const DROP_CHECKPOINT = "move it away: readers then use an older one, or the log
 /**
  * Reads a table's log from version 0, or from its oldest checkpoint where the first commits were deleted. Every entry
  * must exist and be readable, and every checkpoint must equal the state that the entries before it give.
+ *
+ * @param findings gets what is wrong.
+ * @returns the state that the whole log gives; undefined where the log is damaged.
+ * @throws the error of a store that is not well: it says nothing about the log.
  */
-export async function checkLog(storage: Storage, table: TableSchema): Promise<LogCheck> {
+export async function checkLog(
+  storage: Storage,
+  table: TableSchema,
+  findings: Finding[],
+): Promise<Snapshot | undefined> {
   const log = await listLog(storage, table.name);
-  const reader = new LogReader(storage, table);
+  const reader = new LogReader(storage, table, findings);
   const [from, to] = rangeOf(log);
   const checkpoints = new Map(log.checkpoints.map((one) => [one.version, one]));
   const isHeadless = log.commits.length > 0 && log.commits[0] !== 0 && log.checkpoints.length === 0;
@@ -57,14 +59,15 @@ function rangeOf({ commits, checkpoints }: LogFiles): readonly [number, number] 
 class LogReader {
   readonly #storage: Storage;
   readonly #table: TableSchema;
-  readonly #findings: Finding[] = [];
+  readonly #findings: Finding[];
   /** The state so far; undefined after damage, until a checkpoint restores it. */
   #draft: Draft | undefined;
   #isWhole = true;
 
-  constructor(storage: Storage, table: TableSchema) {
+  constructor(storage: Storage, table: TableSchema, findings: Finding[]) {
     this.#storage = storage;
     this.#table = table;
+    this.#findings = findings;
     this.#draft = new Draft(emptySnapshot(table));
   }
 
@@ -81,6 +84,7 @@ class LogReader {
     try {
       commit = await readCommit(this.#storage, this.#table.name, version);
     } catch (error) {
+      if (isStoreFault(error)) throw error;
       this.#broken("log_entry_unreadable", file, faultOf(error, file), version);
       return;
     }
@@ -108,6 +112,7 @@ class LogReader {
           });
       } else this.#draft = new Draft(content);
     } catch (error) {
+      if (isStoreFault(error)) throw error;
       this.find("checkpoint_unreadable", file, faultOf(error, file), { version, hint: DROP_CHECKPOINT });
     }
   }
@@ -133,6 +138,7 @@ class LogReader {
         },
       );
     } catch (error) {
+      if (isStoreFault(error)) throw error;
       this.find("last_checkpoint", file, `is not readable: ${messageOf(error)}`, {
         hint,
         severity: "warning",
@@ -150,10 +156,10 @@ class LogReader {
     this.#findings.push({ severity: "error", table: name, file, rule, message: `${file} ${what}`, ...more });
   }
 
-  finish(): LogCheck {
+  finish(): Snapshot | undefined {
     const snapshot = this.#isWhole ? this.#draft?.finish() : undefined;
     if (snapshot !== undefined && snapshot.version >= 0) this.#checkSchema(snapshot);
-    return { findings: this.#findings, whole: snapshot };
+    return snapshot;
   }
 
   #apply(commit: Commit, file: string): void {

@@ -49,45 +49,93 @@ export interface TableCheck {
   readonly bytes: number;
   /** Rows that were read; 0 unless the check was deep. */
   readonly rows: number;
+  /** Whether the check reached its end. */
+  readonly complete: boolean;
   readonly findings: readonly Finding[];
+}
+
+/** An error that ended the check of a table, and what was found before. */
+export class CheckFault extends BarlakeError {
+  readonly found: TableCheck;
+
+  constructor(found: TableCheck, cause: unknown) {
+    const hint = cause instanceof BarlakeError ? cause.hint : undefined;
+    super(`check of table ${found.table} ended early: ${messageOf(cause)}`, { hint, cause });
+    this.found = found;
+  }
 }
 
 /**
  * Checks how a table is stored: its log from the beginning, the files of its newest version against the log and, in a
  * deep check, every row of these files. It changes no table. Others may write at the same time: the check covers the
  * version that was newest when it began.
+ *
+ * @throws {CheckFault} where something cannot be read now, such as a file of a store that is not well.
  */
 export async function checkTable(
   lake: Lake,
   table: TableSchema,
   options: CheckOptions = {},
 ): Promise<TableCheck> {
+  const found: FoundSoFar = { findings: [], read: [], snapshot: undefined };
+  try {
+    const complete = await checkParts(lake, table, found, options);
+    return tableCheck(table, found, complete);
+  } catch (cause) {
+    throw new CheckFault(tableCheck(table, found, false), cause);
+  }
+}
+
+/** What the check of a table has found until now. */
+interface FoundSoFar {
+  readonly findings: Finding[];
+  /** Files that were read. */
+  readonly read: ReadFile[];
+  /** Undefined where the table cannot be read. */
+  snapshot: Snapshot | undefined;
+}
+
+function tableCheck(
+  { name }: TableSchema,
+  { findings, read, snapshot }: FoundSoFar,
+  complete: boolean,
+): TableCheck {
+  const rows = read.reduce((sum, { facts }) => sum + facts.rows, 0);
+  if (snapshot === undefined || snapshot.version < 0)
+    return { table: name, version: -1, files: 0, bytes: 0, rows, complete, findings };
+  const bytes = [...snapshot.files.values()].reduce((sum, { size }) => sum + size, 0);
+  return { table: name, version: snapshot.version, files: snapshot.files.size, bytes, rows, complete, findings };
+}
+
+/** @returns whether all parts were checked: the signal did not abort. */
+async function checkParts(
+  lake: Lake,
+  table: TableSchema,
+  found: FoundSoFar,
+  options: CheckOptions,
+): Promise<boolean> {
+  const { findings, read } = found;
   // Listed before the log is read, so that a file that is committed in between is a known file.
   const stored = await lake.storage.walk(table.name);
-  const log = await checkLog(lake.storage, table);
-  const findings = [...log.findings];
+  const whole = await checkLog(lake.storage, table, findings);
   const snapshot = await newestOf(lake, table);
-  if (snapshot === undefined || snapshot.version < 0)
-    return { table: table.name, version: -1, files: 0, bytes: 0, rows: 0, findings };
-  const files = await checkFiles(lake, snapshot, stored);
-  findings.push(...files.findings);
-  if (log.whole !== undefined) findings.push(...unknownFiles(log.whole, stored));
-  let rows = 0;
-  if (options.deep === true) {
-    using own = new CheckSession(lake.access);
-    const session = options.session ?? own;
-    const read = await readFiles(session, lake, snapshot, files.present, findings, options);
-    rows = read.reduce((sum, { facts }) => sum + facts.rows, 0);
-    if (options.now !== undefined) {
-      const sound = read.map(({ file }) => file);
-      await recordVerified(lake.storage, snapshot, sound, options.now).catch((error: unknown) =>
-        findings.push(notRecorded(snapshot, error)),
-      );
-    }
-    if (!options.signal?.aborted) findings.push(...(await checkPartitions(session, lake, snapshot, read)));
+  found.snapshot = snapshot;
+  if (snapshot === undefined || snapshot.version < 0) return true;
+  const present = await checkFiles(lake, snapshot, stored, findings);
+  if (whole !== undefined) findings.push(...unknownFiles(whole, stored));
+  if (options.deep !== true) return true;
+  using own = new CheckSession(lake.access);
+  const session = options.session ?? own;
+  await readFiles(session, lake, snapshot, present, found, options);
+  if (options.now !== undefined) {
+    const sound = read.map(({ file }) => file);
+    await recordVerified(lake.storage, snapshot, sound, options.now).catch((error: unknown) =>
+      findings.push(notRecorded(snapshot, error)),
+    );
   }
-  const bytes = [...snapshot.files.values()].reduce((sum, { size }) => sum + size, 0);
-  return { table: table.name, version: snapshot.version, files: snapshot.files.size, bytes, rows, findings };
+  if (options.signal?.aborted) return false;
+  await checkPartitions(session, lake, snapshot, found);
+  return true;
 }
 
 /**
@@ -105,27 +153,28 @@ function notRecorded({ table, version }: Snapshot, error: unknown): Finding {
   };
 }
 
-/** The table as readers see it; undefined where it cannot be read, which the check of the log has reported. */
+/**
+ * The table as readers see it; undefined where its log is damaged, which the check of the log has reported.
+ */
 async function newestOf(lake: Lake, table: TableSchema): Promise<Snapshot | undefined> {
   try {
     return await lake.snapshot(table);
   } catch (error) {
-    if (error instanceof BarlakeError) return undefined;
+    if (error instanceof BarlakeError && !isStoreFault(error)) return undefined;
     throw error;
   }
 }
 
-/** Reads files one after the other, and adds what is wrong to the findings. @returns the files that could be read. */
+/** Reads files one after the other, and adds what is wrong, and the files that could be read, to what was found. */
 async function readFiles(
   session: CheckSession,
   lake: Lake,
   snapshot: Snapshot,
   files: readonly DataFile[],
-  findings: Finding[],
+  { findings, read }: FoundSoFar,
   { signal, onProgress }: CheckOptions,
-): Promise<ReadFile[]> {
+): Promise<void> {
   const { name } = snapshot.table;
-  const read: ReadFile[] = [];
   let [rows, bytes] = [0, 0];
   for (const [done, file] of files.entries()) {
     if (signal?.aborted) break;
@@ -140,7 +189,6 @@ async function readFiles(
     rows += facts?.rows ?? 0;
     if (facts !== undefined) read.push({ file, facts });
   }
-  return read;
 }
 
 async function readFile(
@@ -187,8 +235,8 @@ async function checkPartitions(
   session: CheckSession,
   lake: Lake,
   snapshot: Snapshot,
-  read: readonly ReadFile[],
-): Promise<Finding[]> {
+  { findings, read }: FoundSoFar,
+): Promise<void> {
   const partitions = new Map<string, ReadFile[]>();
   for (const one of read) {
     const id = snapshot.table.partition.map((name) => one.file.partitionValues[name]).join("/");
@@ -196,8 +244,6 @@ async function checkPartitions(
     if (others === undefined) partitions.set(id, [one]);
     else others.push(one);
   }
-  const findings: Finding[] = [];
   for (const files of partitions.values())
     findings.push(...(await checkKeys(await session.open(), lake, snapshot, files)));
-  return findings;
 }

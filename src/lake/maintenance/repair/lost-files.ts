@@ -4,6 +4,7 @@ import { statedBounds, statedTimes } from "../../files/prune.js";
 import { damageOf, type FileDamage } from "../../files/verify/verify-content.js";
 import type { Lake } from "../../lake.js";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";
+import { isStoreFault, STORE_HINT } from "../../storage/store-fault.js";
 
 /** A live file that is missing or damaged, and what the log says about its content. */
 export interface LostFile extends Pick<FileDamage, "kind" | "what"> {
@@ -30,7 +31,9 @@ export async function lostFiles(
     // The file may be sound: permissions or a missing mount may prevent this process from reading it.
     if (damage?.kind === "unreadable")
       throw new LakeError(`table ${table}: ${file.path} ${damage.what}; the table was not changed`, {
-        hint: "make the file readable for this user, then repair again",
+        hint: isStoreFault(damage.cause)
+          ? STORE_HINT
+          : "make the file readable for this user, then repair again",
         cause: damage.cause,
       });
     // A file that was replaced and vacuumed since the log was read is not lost.
