@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { keyIdOf, keyIdSecret } from "../../client/key/key-id.js";
-import { claimKey } from "../../client/key/key-lock.js";
+import { claimKey, type KeyInUseError } from "../../client/key/key-lock.js";
 import { keyNameOf } from "../../client/key/key-name.js";
 import { KeyShares } from "../../client/key/key-shares.js";
 import type { ResponseLimits } from "../../client/response-limits.js";
@@ -47,6 +47,7 @@ export interface OpenKey {
  * @param onLearned called with what refusals teach.
  * @param signal ends the wait for a part of a key that other machines use.
  * @param maxWaitMs longest wait for other processes of this machine that use the key, in milliseconds; 0: none.
+ * @param onInUse called when that wait begins, with the error of a call without a wait, and when it ends.
  * @throws {UsageError} where another process uses the key for longer than this one waits.
  */
 export async function openKey(
@@ -57,19 +58,23 @@ export async function openKey(
     onLearned,
     signal,
     maxWaitMs = 0,
+    onInUse,
   }: {
     readonly learned?: ByGroup<number> | undefined;
     readonly onLearned: (learned: LearnedRate) => void;
     readonly signal?: AbortSignal | undefined;
     readonly maxWaitMs?: number | undefined;
+    readonly onInUse?: ((inUse: KeyInUseError | undefined) => void) | undefined;
   },
 ): Promise<OpenKey> {
   const { url, apiKey, share, purpose, environment, clock, onNote } = use;
   const host = hostOf(url);
   const place = await keysPlace(lake, environment);
   const folder = join(stateFolder(environment), "keys");
-  const onWait = (holders: string): void =>
-    onNote(`the key for ${host} is in use by ${holders}: waiting for it`);
+  const onWait = (inUse: KeyInUseError): void => {
+    onInUse?.(inUse);
+    onNote(`the key for ${host} is in use by ${inUse.holders}: waiting for it`);
+  };
   const lock = await claimKey({
     folder,
     host,
@@ -81,6 +86,7 @@ export async function openKey(
     maxWaitMs,
     onWait,
   });
+  onInUse?.(undefined);
   const joinOthers = async (): Promise<KeyShares | undefined> =>
     place &&
     KeyShares.join({

@@ -26,6 +26,17 @@ interface ClaimParts {
   readonly waits?: boolean | undefined;
 }
 
+/** A key that is claimed, or was. */
+interface ClaimedKey {
+  readonly key: Promise<OpenKey>;
+  /** Resolves when the key was claimed, cannot be claimed, or is waited for. */
+  readonly isTried: Promise<void>;
+  /** While the claim waits: the error of a call that does not wait. */
+  inUse: UsageError | undefined;
+  /** Ends the claim while it waits. */
+  readonly signal: AbortSignal | undefined;
+}
+
 /**
  * The access to a service with one key. The key is claimed when it is first used, and released when this is closed. It
  * is a class because it owns the key and its connections, and remembers the limits that responses show.
@@ -36,7 +47,7 @@ export class ServiceAccess implements AsyncDisposable {
   readonly limits = new RequestSizeLimits();
   readonly #caps = new Map<Period, RowCap>();
   readonly #limitsStores = new Map<string, LimitsStore>();
-  #key: Promise<OpenKey> | undefined;
+  #claimed: ClaimedKey | undefined;
   /** Aborts when this is closed. */
   readonly #closing = new AbortController();
 
@@ -80,8 +91,8 @@ export class ServiceAccess implements AsyncDisposable {
   /** Closes the connections, and releases the key. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(this.#closed());
-    const key = await this.#key?.catch(() => undefined);
-    this.#key = undefined;
+    const key = await this.#claimed?.key.catch(() => undefined);
+    this.#claimed = undefined;
     await releaseAfter(
       async () => key?.close(),
       ...[...this.#limitsStores].map(
@@ -94,38 +105,78 @@ export class ServiceAccess implements AsyncDisposable {
     );
   }
 
+  /**
+   * The key, by the claim of another call where there is one. After a claim that was given up, or failed without waiting,
+   * a call that waits claims the key itself.
+   */
   async #open(lake: Lake | undefined, parts: ClaimParts): Promise<OpenKey> {
-    // A call that does not wait may be claiming the key, and fail.
-    if (parts.waits === true) await this.#key?.catch(() => undefined);
-    this.#closing.signal.throwIfAborted();
-    this.#key ??= this.#claim(lake, parts);
-    return this.#key;
+    for (;;) {
+      this.#closing.signal.throwIfAborted();
+      const others = this.#claimed;
+      const claimed = (this.#claimed ??= this.#claim(lake, parts));
+      if (parts.waits !== true) {
+        await claimed.isTried;
+        if (claimed.inUse !== undefined) throw claimed.inUse;
+      }
+      if (others === undefined) return claimed.key;
+      const key = await settledBefore(claimed.key, parts.signal);
+      if (key !== undefined) return key;
+      const isOver = claimed.signal?.aborted === true || parts.waits === true;
+      if (!isOver) return claimed.key;
+    }
   }
 
   #closed(): UsageError {
     return new UsageError(`service ${this.use.url}: it was closed`, { hint: "connect again" });
   }
 
-  async #claim(
+  #claim(
     lake: Lake | undefined,
     { use = this.use, limits, signal, waits = false }: ClaimParts,
-  ): Promise<OpenKey> {
+  ): ClaimedKey {
     const closing = this.#closing.signal;
-    try {
-      return await openKey(use, lake, {
-        learned: limits?.limits.requestsPerMinute,
-        onLearned: ({ group, requestsPerMinute }) => {
-          for (const store of this.#limitsStores.values())
-            store.learn({ requestsPerMinute: { [group]: requestsPerMinute } });
-        },
-        signal: signal === undefined ? closing : AbortSignal.any([closing, signal]),
-        maxWaitMs: waits ? Number.POSITIVE_INFINITY : 0,
-      });
-    } catch (error) {
+    let tried = (): void => {};
+    const isTried = new Promise<void>((resolve) => {
+      tried = resolve;
+    });
+    const key = openKey(use, lake, {
+      learned: limits?.limits.requestsPerMinute,
+      onLearned: ({ group, requestsPerMinute }) => {
+        for (const store of this.#limitsStores.values())
+          store.learn({ requestsPerMinute: { [group]: requestsPerMinute } });
+      },
+      signal: signal === undefined ? closing : AbortSignal.any([closing, signal]),
+      maxWaitMs: waits ? Number.POSITIVE_INFINITY : 0,
+      onInUse: (error) => {
+        claimed.inUse = error;
+        tried();
+      },
+    });
+    const claimed: ClaimedKey = { key, isTried, inUse: undefined, signal };
+    const end = (): void => {
+      claimed.inUse = undefined;
+      tried();
+    };
+    key.then(end, () => {
       // Another process may have the key now, and release it: the next call tries again.
-      this.#key = undefined;
-      throw error;
-    }
+      if (this.#claimed === claimed) this.#claimed = undefined;
+      end();
+    });
+    return claimed;
+  }
+}
+
+/** The value of a promise; undefined where it fails. @throws the signal's reason if that aborts first. */
+async function settledBefore<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T | undefined> {
+  signal?.throwIfAborted();
+  const over = new AbortController();
+  const aborted = new Promise<never>((_, reject) => {
+    signal?.addEventListener("abort", () => reject(signal.reason as Error), { once: true, signal: over.signal });
+  });
+  try {
+    return await Promise.race([promise.catch(() => undefined), aborted]);
+  } finally {
+    over.abort();
   }
 }
 

@@ -23,8 +23,8 @@ export interface KeyLockOptions {
   readonly clock: Clock;
   /** Longest wait for others that have the key, in milliseconds. @default 0 */
   readonly maxWaitMs?: number | undefined;
-  /** Called with the names of others that have the key, when a wait for them begins. */
-  readonly onWait?: ((holders: string) => void) | undefined;
+  /** Called when a wait for others that have the key begins, and when it is others that have it. */
+  readonly onWait?: ((inUse: KeyInUseError) => void) | undefined;
   /** Ends the wait. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -67,7 +67,8 @@ export async function claimKey(options: KeyLockOptions): Promise<KeyLock> {
       return await claimOnce(claims, share, options);
     } catch (error) {
       if (!(error instanceof KeyInUseError) || ticksOf(clock) >= end) throw error;
-      if (error.holders !== reported) onWait?.((reported = error.holders));
+      if (error.holders !== reported) onWait?.(error);
+      reported = error.holders;
     }
     // Each attempt is a new claim: a claim that waits for 30 seconds counts as acquired.
     await clock.sleep(randomInt(1, PAUSE_MS), signal);
@@ -150,7 +151,7 @@ async function openClaims({ folder, host, apiKey, clock }: KeyLockOptions): Prom
 }
 
 /** Other processes have so much of a key that a claim does not fit. */
-class KeyInUseError extends UsageError {
+export class KeyInUseError extends UsageError {
   /** The others in words. */
   readonly holders: string;
 

@@ -252,6 +252,56 @@ test("a run that waits begins once another process releases the key, and no late
   await expect(mine.run("reference", { service: closed, waits: true })).rejects.toThrow("it was closed");
 });
 
+test("a call that does not wait fails at once also while another one of its service waits for the key", async () => {
+  const scripted = await startScripted((_, response) => json(response, 200, { data: [] }));
+  const environment = { XDG_STATE_HOME: temporaryFolder() };
+  await using mine = openLake(join(temporaryFolder(), "mine"), { hasDatabase: false, threads: 1, clock });
+  const first = connectForTest(scripted.url, { environment });
+  await first.exchanges();
+  let noted = (): void => {};
+  const isWaiting = new Promise<void>((resolve) => {
+    noted = resolve;
+  });
+  const service = connectForTest(scripted.url, { environment, onNote: () => noted() });
+  const alone = await service.exchanges().catch((error: Error) => error.message);
+  const waiting = mine.run("reference", { service, waits: true });
+  // One call comes before the wait has begun, the other one afterwards.
+  const early = service.exchanges().catch((error: Error) => error.message);
+  await isWaiting;
+  const late = service.exchanges().catch((error: Error) => error.message);
+  expect([await early, await late]).toEqual([alone, alone]);
+  expect(alone).toMatch(/^key for 127\.0\.0\.1:\d+ is in use by "a program"/);
+  await first.close();
+  expect((await waiting).requests.sent).toBeGreaterThan(0);
+  expect((await service.exchanges()).numRows).toBe(0);
+});
+
+test("a run that is ended while it waits for the key ends no other wait of its service", async () => {
+  const scripted = await startScripted((_, response) => json(response, 200, { data: [] }));
+  const environment = { XDG_STATE_HOME: temporaryFolder() };
+  await using mine = openLake(join(temporaryFolder(), "mine"), { hasDatabase: false, threads: 1, clock });
+  await using other = openLake(join(temporaryFolder(), "other"), { hasDatabase: false, threads: 1, clock });
+  const first = connectForTest(scripted.url, { environment });
+  await first.exchanges();
+  let noted = (): void => {};
+  const isWaiting = new Promise<void>((resolve) => {
+    noted = resolve;
+  });
+  const service = connectForTest(scripted.url, { environment, onNote: () => noted() });
+  const ending = new AbortController();
+  const ended = mine.run("reference", { service, waits: true, signal: ending.signal });
+  const gone = new AbortController();
+  const left = other.run("reference", { service, waits: true, signal: gone.signal });
+  const remaining = other.run("reference", { service, waits: true });
+  await isWaiting;
+  gone.abort(new Error("left"));
+  await expect(left).rejects.toThrow("left");
+  ending.abort(new Error("ended"));
+  await expect(ended).rejects.toThrow();
+  await first.close();
+  expect((await remaining).requests.sent).toBeGreaterThan(0);
+});
+
 test("connect needs an address and a key, from the caller or the environment", () => {
   expect(() => connect({ environment: {} })).toThrow("connect: there is no address of a service");
   expect(() => connect({ url: "http://127.0.0.1:9", environment: {} })).toThrow(
