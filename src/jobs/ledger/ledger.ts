@@ -106,6 +106,26 @@ export async function lastResponses(
   return new Map(rows.map((row) => [row.symbol, row.at]));
 }
 
+/**
+ * The times of the responses of an endpoint about symbols (or universes) of which no response ever had a row, by symbol;
+ * in epoch milliseconds, ascending.
+ */
+export async function neverReceived(
+  session: Session,
+  lake: Lake,
+  dataset: string,
+  endpoint: string,
+): Promise<ReadonlyMap<string, readonly number[]>> {
+  const rows = await session.json<{ symbol: string; times: number[] }>(
+    `SELECT symbol, list(epoch_ms(asked_at)::DOUBLE ORDER BY asked_at) AS times
+     FROM (SELECT unnest(symbols) AS symbol, asked_at, rows FROM (${await ledgerSql(session, lake)})
+       WHERE dataset = $1 AND endpoint = $2 AND http_status = 200)
+     GROUP BY symbol HAVING max(rows) = 0`,
+    [dataset, endpoint],
+  );
+  return new Map(rows.map(({ symbol, times }) => [symbol, times]));
+}
+
 /** A response about one symbol (or universe) in the ledger; times in epoch milliseconds. */
 export interface LedgerResponse {
   readonly endpoint: string;

@@ -6,13 +6,14 @@ import { REGIONS, type Region } from "../../../market/regions.js";
 import { finalEnd } from "../../../market/sessions.js";
 import { regionOf } from "../../../market/symbol.js";
 import { TradingCalendar } from "../../../market/trading-calendar.js";
+import { type AbsenceReason, waitAfter } from "../../../plan/absence/absence.js";
 import { type CutDay, cutDay } from "../../../plan/absence/cut-day.js";
 import { symbolSpans } from "../../../plan/absence/window-beginning.js";
 import { BARS_1M } from "../../../schema/bars.js";
 import { UNIVERSE_MEMBERS, UNIVERSES } from "../../../schema/reference.js";
 import { ENDPOINTS, LIMITS } from "../../../wire/endpoints.js";
 import type { KlineColumns } from "../../../wire/kline-columns.js";
-import { lastResponses } from "../../ledger/ledger.js";
+import { lastResponses, neverReceived } from "../../ledger/ledger.js";
 import type { PendingResponse } from "../../run/request/request-records.js";
 import type { Run } from "../../run/run.js";
 import type { RunContext } from "../../run/run-context.js";
@@ -22,19 +23,22 @@ import { LandingBars } from "./landing-bars.js";
 
 /**
  * Requests the minute bars of whole universes on the latest trading day. A day that is complete is not requested again.
+ * A universe of which nothing came on several days, and never a bar, is one that the service has no minutes of: it is
+ * requested after ever longer waits.
  */
 export async function ingestIntraday(run: Run, universes: readonly string[]): Promise<void> {
   const endpoint = ENDPOINTS.intradayUniverse;
   const lease = await leaseInTurn(run, { dataset: endpoint.path, symbols: universes });
-  const answered = await lastResponses(
-    run.context.session,
-    run.context.lake,
-    BARS_1M.name,
-    `${endpoint.method} ${endpoint.path}`,
-  );
-  const due = universes.filter((id) => isDue(answered.get(id), run.context.marketClock.now()));
-  run.progress.plan(BARS_1M.name, due.length);
+  const { session, lake, marketClock } = run.context;
+  const path = `${endpoint.method} ${endpoint.path}`;
+  const answered = await lastResponses(session, lake, BARS_1M.name, path);
+  const never = await neverReceived(session, lake, BARS_1M.name, path);
   const known = new Set((await knownUniverses(run.context)).map(({ id }) => id));
+  const due = universes.filter((id) => {
+    const empty = known.has(id) ? (never.get(id) ?? []) : [];
+    return isDue(answered.get(id), marketClock.now()) && marketClock.now() >= againAt(empty);
+  });
+  run.progress.plan(BARS_1M.name, due.length);
   const members = await membersOf(run.context, due);
   const landing = new LandingBars(run, BARS_1M);
   const ask = async (): Promise<void> => {
@@ -56,6 +60,8 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
       const cut = cutDay(columns);
       if (got.value.rows > 0) noteMembers(run, own, columns);
       if (got.value.rows === 0 && !known.has(id)) failEmpty(run, id, UNKNOWN, got);
+      else if (got.value.rows === 0 && sessionsOf([...(never.get(id) ?? []), marketClock.now()]) >= NEVER)
+        await landing.take(noMinutes(run, own, got));
       else if (got.value.rows === 0 && own.length > 0)
         failEmpty(
           run,
@@ -101,6 +107,31 @@ function noteMembers(run: Run, members: readonly string[], columns: KlineColumns
   completeness.received(BARS_1M.name, columns.rows);
   const absent = members.filter((symbol) => !came.has(symbol));
   completeness.absent(BARS_1M.name, "others_came", absent, 1);
+}
+
+/** So many sessions without a bar of a universe show that the service has none; fewer may be a fault that passes. */
+const NEVER = 3;
+
+/** The number of sessions after which nothing came. @param times of the responses, in epoch milliseconds. */
+function sessionsOf(times: readonly number[]): number {
+  return new Set(times.map((time) => finalEnd("CN", time))).size;
+}
+
+/** When a universe of which nothing ever came is requested again, in epoch milliseconds. @param times of the responses. */
+function againAt(times: readonly number[]): number {
+  const tries = sessionsOf(times) - NEVER + 1;
+  return tries < 1 ? 0 : (times.at(-1) as number) + waitAfter(tries, NO_MINUTES);
+}
+
+const NO_MINUTES: AbsenceReason = "no_minutes";
+
+/** Records that the service has no minutes of a universe. */
+function noMinutes<T>(run: Run, members: readonly string[], got: PendingResponse<T>): PendingResponse<T> {
+  const { completeness } = run.log;
+  completeness.asked(BARS_1M.name, members, members.length, run.context.marketClock.now());
+  completeness.absent(BARS_1M.name, NO_MINUTES, members, 1);
+  const records = got.entry.records.map((one) => ({ ...one, reason: NO_MINUTES }));
+  return { ...got, entry: { ...got.entry, records } };
 }
 
 /** Why nothing came of a universe that neither the lake nor the service knows. */

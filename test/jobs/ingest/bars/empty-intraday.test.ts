@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
+import { DAY_MS } from "../../../../src/core/time.js";
 import { json } from "../../../faults/service/scripted-service.js";
 import { barsAt, minutes } from "../../minute-market.js";
 import { type Bars, scriptedMarket } from "../../scripted-market.js";
@@ -38,6 +39,42 @@ test("an empty response about a universe that has members: the run is partial, a
   data = { "600519.SH": DAY, "000001.SZ": DAY };
   expect(await run(INTRADAY)).toMatchObject({ status: "complete", requests: { sent: 1 }, rows: 480 });
   expect(await run(INTRADAY)).toMatchObject({ status: "complete", requests: { sent: 0 } });
+});
+
+test("a universe of which nothing came in three sessions has no minutes at the service, which is asked rarely, and not for nothing", async () => {
+  let data: Readonly<Record<string, Bars>> = {};
+  const { run, clock, service } = await knownUniverse(["IF2401.CFX", "IF2402.CFX"], () => data);
+  const partial = { status: "partial", failures: [{ reason: expect.stringContaining("gave nothing") }] };
+  expect(await run(INTRADAY)).toMatchObject(partial);
+  // Saturday, with the session of Friday.
+  clock.advance(DAY_MS);
+  expect(await run(INTRADAY)).toMatchObject(partial);
+  clock.advance(2 * DAY_MS);
+  expect(await run(INTRADAY)).toMatchObject(partial);
+  clock.advance(DAY_MS);
+  expect(await run(INTRADAY)).toMatchObject({
+    status: "complete",
+    failures: [],
+    completeness: [
+      { dataset: "bars_1m", asked: { symbols: 2 }, absent: [{ reason: "no_minutes", symbols: 2, sessions: 2 }] },
+    ],
+  });
+  const asked = (): number => service.seen.filter(({ path }) => path.includes("intraday")).length;
+  const days: number[] = [];
+  for (let day = 1; day <= 40; day++) {
+    clock.advance(DAY_MS);
+    const before = asked();
+    expect(await run(INTRADAY)).toMatchObject({ status: "complete" });
+    if (asked() > before) days.push(day);
+  }
+  // After waits of at least 1, 2, 4, 8 and 16 days, and at the next session.
+  expect(days).toEqual([1, 3, 7, 15, 31]);
+  clock.advance(30 * DAY_MS);
+  data = { "IF2401.CFX": DAY, "IF2402.CFX": DAY };
+  expect((await run(INTRADAY)).rows).toBe(480);
+  clock.advance(DAY_MS);
+  data = {};
+  expect(await run(INTRADAY)).toMatchObject(partial);
 });
 
 test("members that the response lacks are in the report", async () => {
