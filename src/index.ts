@@ -59,12 +59,13 @@ export * from "./core/errors.js";
 // The tables of a lake, and their versions.
 
 export type { Clock, TimeRange, TradingDate } from "./core/time.js";
+export type { StorePatience } from "./db/session/store-access.js";
 export type { ParquetFiles, PartitionValues } from "./db/views/parquet-relation.js";
 export { Lake, type LakeOptions, type PointInTime, type UserViews } from "./lake/lake.js";
 export type { LakePlaces, WorkFolder } from "./lake/local/work-folder.js";
 export type { FileStats, MetaData, Protocol, RemoveFile, Txn } from "./lake/log/delta-actions.js";
 export type { DataFile, Snapshot } from "./lake/log/snapshot.js";
-export type { SegmentOptions, StorePatience } from "./lake/places.js";
+export type { SegmentOptions } from "./lake/places.js";
 export type { SegmentPlace } from "./lake/segments/segment-folder.js";
 export type { ByteRange, FileFacts, Storage, StoredFile } from "./lake/storage/storage.js";
 export type { LeaseRecord, LeaseState, LeaseStore } from "./lease/lease-store.js";

@@ -4,6 +4,7 @@ import { systemClock } from "../client/system-clock.js";
 import { LakeError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
 import type { SessionOptions } from "../db/session/session-options.js";
+import type { StorePatience } from "../db/session/store-access.js";
 import type { ParquetFiles } from "../db/views/parquet-relation.js";
 import type { Environment } from "../object-store/access/profile-files.js";
 import type { TableSchema } from "../schema/column.js";
@@ -15,13 +16,7 @@ import type { LakePlaces, WorkFolder } from "./local/work-folder.js";
 import { readLog } from "./log/read-log.js";
 import { hasMixedFiles } from "./log/schema-actions.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "./log/snapshot.js";
-import {
-  environmentFor,
-  placesOf,
-  type SegmentOptions,
-  type StorePatience,
-  segmentPlaceOf,
-} from "./places.js";
+import { environmentFor, placesOf, type SegmentOptions, segmentPlaceOf } from "./places.js";
 import type { SegmentPlace } from "./segments/segment-folder.js";
 import type { ByteRange, FileFacts, Storage } from "./storage/storage.js";
 import { subStorage } from "./storage/sub-storage.js";

@@ -2,22 +2,13 @@ import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
 import { cacheFolder } from "../core/cache-folder.js";
 import { UsageError } from "../core/errors.js";
+import type { StorePatience } from "../db/session/store-access.js";
 import type { Environment } from "../object-store/access/profile-files.js";
 import { isObjectUrl } from "../object-store/object-address.js";
 import { type LakePlaces, workFolder } from "./local/work-folder.js";
 import type { SegmentPlace } from "./segments/segment-folder.js";
 import { folderStorage } from "./storage/folder-storage.js";
 import { openObjectStorage } from "./storage/open-object-storage.js";
-
-/** How often a failed request to a store is repeated, and how long one may take. */
-export interface StorePatience {
-  /** How many times a failed request is sent again. @default 8 */
-  readonly retries?: number | undefined;
-  /**
-   * Longest wait for a connection, for a response, and between two pieces of its body, in milliseconds. @default 30000
-   */
-  readonly timeoutMs?: number | undefined;
-}
 
 /**
  * The storage and the work folder of a lake at a location: a folder's path, or `s3://bucket/prefix`. Nothing is read

@@ -19,12 +19,24 @@ export interface StoreSecret {
   readonly isTls: boolean;
 }
 
+/** How often a failed request to a store is repeated, and how long one may take. */
+export interface StorePatience {
+  /** How many times a failed request is sent again; DuckDB repeats one at most 3 times. @default 8 */
+  readonly retries?: number | undefined;
+  /**
+   * Longest wait for a connection, for a response, and between two pieces of its body, in milliseconds. For a request of
+   * DuckDB it is the longest time of the whole request, in whole seconds. @default 30000
+   */
+  readonly timeoutMs?: number | undefined;
+}
+
 /** What a session needs to read the files of a lake in an object store. */
 export interface StoreAccess {
   /** The URL that all files begin with. The secret is used for these only. */
   readonly scope: string;
   /** Folder of `httpfs.duckdb_extension`. @default the one that DuckDB installs */
   readonly extensions: string | undefined;
+  readonly patience?: StorePatience | undefined;
   /** The current secret. It is the same object for as long as it can be used. */
   secret(): Promise<StoreSecret>;
 }
@@ -40,6 +52,18 @@ const CACHES = [
   "parquet_metadata_cache = true",
   "httpfs_connection_caching = true",
 ];
+
+/** Most repetitions of a request of DuckDB, which waits 0.1, 0.4 and 1.6 seconds before them. */
+const MOST_RETRIES = 3;
+const TIMEOUT_MS = 30_000;
+
+/** Settings that end a read from a store that does not respond: an interrupt takes effect only between two requests. */
+function limitsOf({ patience: { retries = MOST_RETRIES, timeoutMs = TIMEOUT_MS } = {} }: StoreAccess): string[] {
+  return [
+    `http_timeout = ${Math.max(1, Math.ceil(timeoutMs / 1000))}`,
+    `http_retries = ${Math.min(MOST_RETRIES, retries)}`,
+  ];
+}
 
 /** The access of a database to an object store. It owns a connection, which sets the secret of the whole database. */
 export class OpenStore {
@@ -64,7 +88,7 @@ export class OpenStore {
     const store = new OpenStore(connection, access, name);
     try {
       await loadHttpfs(connection, access.extensions);
-      for (const cache of CACHES) await connection.run(`SET GLOBAL ${cache}`);
+      for (const setting of [...CACHES, ...limitsOf(access)]) await connection.run(`SET GLOBAL ${setting}`);
       await store.refresh();
       return store;
     } catch (error) {

@@ -1,4 +1,4 @@
-import type { StoreSecret } from "../../db/session/store-access.js";
+import type { StorePatience, StoreSecret } from "../../db/session/store-access.js";
 import { objectLeases } from "../../lease/object-leases.js";
 import type { Credentials } from "../../object-store/access/credentials.js";
 import { freshLists } from "../../object-store/fresh-lists.js";
@@ -9,13 +9,18 @@ import type { Storage } from "./storage.js";
 export interface ObjectStorageOptions {
   /** Folder of DuckDB's extension that reads from stores. @default the one that DuckDB installs */
   readonly extensions?: string | undefined;
+  /** How long DuckDB waits for the store. */
+  readonly patience?: StorePatience | undefined;
 }
 
 /**
  * A lake in the objects of a store, under one prefix of a bucket. Before its first write the store is probed: see
  * {@link StorePlace}.
  */
-export function objectStorage(place: StorePlace, { extensions }: ObjectStorageOptions = {}): Storage {
+export function objectStorage(
+  place: StorePlace,
+  { extensions, patience }: ObjectStorageOptions = {},
+): Storage {
   const { store } = place;
   const keyOf = (path: string): string => place.keyOf(path);
   const prefixOf = (folder: string): string => (folder === "" ? place.keyOf("") : `${keyOf(folder)}/`);
@@ -27,7 +32,7 @@ export function objectStorage(place: StorePlace, { extensions }: ObjectStorageOp
   };
   return {
     location: place.url,
-    access: { scope: `${place.url}/`, extensions, secret: secretsOf(store) },
+    access: { scope: `${place.url}/`, extensions, patience, secret: secretsOf(store) },
     urlOf: (path) => `s3://${store.bucket}/${keyOf(path)}`,
     list: (folder, after) => lists.namesIn(prefixOf(folder), after),
     async walk(folder) {

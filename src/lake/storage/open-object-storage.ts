@@ -1,10 +1,9 @@
 import { systemClock } from "../../client/system-clock.js";
 import { httpfsFolder } from "../../db/session/httpfs-folder.js";
-import type { StoreSecret } from "../../db/session/store-access.js";
+import type { StorePatience, StoreSecret } from "../../db/session/store-access.js";
 import type { LeaseStore } from "../../lease/lease-store.js";
 import type { Environment } from "../../object-store/access/profile-files.js";
 import { parseObjectUrl } from "../../object-store/object-address.js";
-import type { ObjectStoreOptions } from "../../object-store/object-store.js";
 import type { Storage } from "./storage.js";
 
 /**
@@ -17,7 +16,7 @@ import type { Storage } from "./storage.js";
 export function openObjectStorage(
   url: string,
   env: Environment,
-  patience: Pick<ObjectStoreOptions, "retries" | "timeoutMs"> = {},
+  patience: StorePatience = {},
 ): Storage {
   const { bucket, prefix } = parseObjectUrl(url);
   const location = prefix === "" ? `s3://${bucket}` : `s3://${bucket}/${prefix}`;
@@ -30,6 +29,7 @@ export function openObjectStorage(
     ]);
     return objectStorage(await openStorePlace(location, { env, clock: systemClock, ...patience }), {
       extensions,
+      patience,
     });
   });
   return {
@@ -37,6 +37,7 @@ export function openObjectStorage(
     access: {
       scope: `${location}/`,
       extensions,
+      patience,
       secret: async () => (await open()).access?.secret() as Promise<StoreSecret>,
     },
     urlOf: (path) => `${location}/${path}`,

@@ -76,6 +76,8 @@ export interface StoreTransport {
 
 /** Most retries for a store that this process has not reached yet, because its address is probably wrong. */
 const FIRST_CONTACT_RETRIES = 2;
+/** Most attempts that end because the store does not respond in time: each takes as long as the timeout. */
+const MOST_TIMEOUTS = 3;
 /** Longest wait between two attempts, in milliseconds. */
 const MAX_BACKOFF_MS = 20_000;
 /** Most bytes of an error body that are read. */
@@ -153,7 +155,7 @@ export function storeTransport(options: TransportOptions): StoreTransport {
       isRead = true;
       return value;
     } catch (error) {
-      throw withRequest(what, endpoint, error);
+      throw withRequest(what, endpoint, error, timeoutMs);
     } finally {
       // A body that is not read to its end would otherwise occupy its connection.
       if (!isRead) body?.destroy();
@@ -163,6 +165,7 @@ export function storeTransport(options: TransportOptions): StoreTransport {
   return {
     async send(sent, read) {
       let attempts = 0;
+      let timeouts = 0;
       let isRenewed = false;
       const canHelp = (error: Error): boolean => {
         if (isExpired(error) && !isRenewed) {
@@ -176,6 +179,7 @@ export function storeTransport(options: TransportOptions): StoreTransport {
         // After a conflict with another write, the parts of an upload must be sent again, too; the caller does this.
         if (error instanceof ObjectStoreError)
           return canPass(error) && !(sent.kind === "completeUpload" && error.status === 409);
+        if (isTimeout(error) && ++timeouts === MOST_TIMEOUTS) return false;
         return isTransient(error) && (isReached || !isUnreached(error) || attempts <= FIRST_CONTACT_RETRIES);
       };
       return pRetry(() => once(sent, ++attempts, read), {
@@ -236,18 +240,33 @@ function isUnreached(error: Error): boolean {
   return UNREACHED.test(codeOf(error.cause));
 }
 
+/** What undici's error codes of requests say that took too long. */
+const TIMEOUTS: Readonly<Record<string, string>> = {
+  UND_ERR_HEADERS_TIMEOUT: "no response",
+  UND_ERR_BODY_TIMEOUT: "no further byte of the response",
+};
+
+function isTimeout(error: Error): boolean {
+  return Object.hasOwn(TIMEOUTS, codeOf(error.cause));
+}
+
 function isTransient(error: unknown): boolean {
   if (!(error instanceof TransportError)) return false;
   return !TLS_FAULT.test(codeOf(error.cause));
 }
 
 /** Adds the request and a hint to the error of a connection. */
-function withRequest(what: string, endpoint: StoreEndpoint, error: unknown): unknown {
+function withRequest(what: string, endpoint: StoreEndpoint, error: unknown, timeoutMs: number): unknown {
   if (error instanceof ObjectStoreError) return error;
   if (error instanceof TransportError)
     return new TransportError(`${what}: ${error.message}`, { cause: error.cause, hint: error.hint });
   const code = codeOf(error);
   if (error instanceof BarlakeError || code === "") return error;
+  if (Object.hasOwn(TIMEOUTS, code))
+    return new TransportError(`${what}: ${endpoint.url}: ${TIMEOUTS[code]} within ${timeoutMs / 1000} s`, {
+      cause: error,
+      hint: "the store or the network to it hangs; look at it, and run the command again",
+    });
   const isTls = TLS_FAULT.test(code) || code === "EPROTO";
   const hint = isTls
     ? "the certificate of the store is not trusted: see NODE_EXTRA_CA_CERTS; a store without TLS has an endpoint that begins with http://"
