@@ -192,7 +192,8 @@ describe.skipIf(!HAS_STORE)("a service over a store that is not well", () => {
   once("reads that go on after their requests keep their memory, and release it when they end", async () => {
     const { location } = await setUp();
     const lake = stores.open(location, { patience: { retries: 0, timeoutMs: 60_000 } });
-    const served = await serve(lake, { requestTimeoutMs: 500, verify: false, segments: false });
+    const options = { requestTimeoutMs: 500, segments: false, connections: 12 } as const;
+    const served = await serve(lake, options);
     onTestFinished(() => served.service.close());
     const cached = `/v1/klines/batch?symbols=600519.SH&adjust=none&${year(2024)}`;
     expect((await served.ask(cached)).status).toBe(200);
@@ -201,17 +202,20 @@ describe.skipIf(!HAS_STORE)("a service over a store that is not well", () => {
       release = resolve;
     });
     // Each is the largest response of the budget for short ones, and together they are all of it.
-    const path = (n: number): string =>
-      `/v1/klines/batch?symbols=000001.SZ,00000${n}.SZ,00001${n}.SZ,00002${n}.SZ,00003${n}.SZ&adjust=none&count=10000`;
-    const [late, meanwhile] = await through(
-      (one) => (isRead(one) ? { kind: "held", until } : undefined),
+    const path = (n: number): string => {
+      const symbols = ["000001.SZ", ...[1, 2, 3, 4].map((k) => `3000${n}${k}.SZ`)];
+      return `/v1/klines/batch?symbols=${symbols.join(",")}&adjust=none&count=10000`;
+    };
+    const [late, another] = await through(
+      // It is read for its hash first: that takes no thread, as a read of DuckDB does.
+      (one) => (isRead(one) && one.key.includes("year=2023") ? { kind: "held", until } : undefined),
       async () => [
         await Promise.all(Array.from({ length: 10 }, (_, n) => served.ask(path(n)))),
         await served.ask(cached),
       ],
     );
     expect(late.map(({ status }) => status)).toEqual(Array(10).fill(503));
-    expect(meanwhile.status).toBe(503);
+    expect(another.status).toBe(503);
     release();
     await expect.poll(async () => (await served.ask(cached)).status, { timeout: 30_000 }).toBe(200);
   });
