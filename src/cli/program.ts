@@ -3,6 +3,7 @@ import { BarlakeError, QueryError, UsageError } from "../core/errors.js";
 import { VERSION } from "../core/version.js";
 import { TrinoQueryError } from "../trino/trino-error.js";
 import type { Cli } from "./cli.js";
+import { endAtOnce } from "./end-at-once.js";
 import { errorText } from "./errors/error-text.js";
 import { StatementError } from "./errors/statement-error.js";
 import { systemFaultOf } from "./errors/system-fault.js";
@@ -126,8 +127,8 @@ const WITHOUT_SETTINGS = ["init", "completion"];
 export async function runCli(given: readonly string[]): Promise<number> {
   const argv = withHelpLast(given);
   const controller = new AbortController();
-  const stop = (): void => {
-    if (controller.signal.aborted) process.exit(EXIT.interrupted);
+  const stop = (signal: NodeJS.Signals): void => {
+    if (controller.signal.aborted) return endAtOnce(signal === "SIGTERM" ? signal : "SIGINT");
     if (process.stderr.isTTY)
       process.stderr.write("\nstopping after the current work; a second signal stops at once\n");
     controller.abort();

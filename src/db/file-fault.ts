@@ -130,6 +130,7 @@ function storeFaultIn(line: string): FileFault | undefined {
   const reason = line
     .replace(/^[A-Z][\w ]* Error: /, "")
     .replace(/ (?:to|on|reading) '[^']*'(?: in region '[^']*')?/, "")
+    .replace(/^Timeout was reached error for/, "it did not respond in time to")
     .trim();
   return {
     message: `table ${found.table}: ${found.file} could not be read from the store at ${new URL(url).host}: ${reason}`,

@@ -1,8 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { openReader } from "../../src/lake/open-reader.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { HAS_STORE, storeLakes } from "../object-store/store-lakes.js";
+import { once } from "../once.js";
 import { cases } from "../sweep.js";
 import { runCli, runProcess } from "./run-cli.js";
 
@@ -49,4 +51,64 @@ describe.skipIf(!HAS_STORE)("a lake on a store", () => {
       expect(findings.map(({ rule }) => rule)).toEqual(when === "before" ? ["file_unknown"] : []);
     },
   );
+
+  /** A lake with one file, whose reads the store then holds up; counts them. */
+  async function heldLake(onRead: () => void): Promise<string> {
+    const lake = stores.newLocation();
+    const file = join(temporaryFolder(), "bars.csv");
+    writeFileSync(file, HEAD + row("600519.SH", "2026-03-02", 10));
+    expect((await runCli(["import", "bars_1d", file, "--lake", lake], { env: stores.env })).code).toBe(0);
+    const { faultOf } = stores.store;
+    onTestFinished(() => {
+      stores.store.faultOf = faultOf;
+    });
+    let release = (): void => {};
+    const until = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    onTestFinished(() => release());
+    stores.store.faultOf = ({ method, key }) => {
+      if (method !== "GET" || !key.endsWith(".parquet")) return undefined;
+      onRead();
+      return { kind: "held", until };
+    };
+    return lake;
+  }
+
+  once(
+    "a read of DuckDB that the store does not respond to ends, and says what did not respond and what to do",
+    async () => {
+      let reads = 0;
+      const lake = stores.open(await heldLake(() => reads++), { patience: { retries: 1, timeoutMs: 1000 } });
+      using reader = await openReader(lake, { verify: false });
+      await expect(reader.session.json("SELECT sum(close) FROM bars_1d")).rejects.toMatchObject({
+        message: expect.stringMatching(
+          /^table bars_1d: region=CN\/year=2026\/p-.*\.parquet could not be read from the store at 127\.0\.0\.1:\d+: it did not respond in time to HTTP GET$/,
+        ),
+        hint: "the store or the network to it is not well; run the command again",
+      });
+      expect(reads).toBe(2);
+    },
+  );
+
+  once("Ctrl-C ends a statement that waits for the store, before the store's time is up", async () => {
+    let reads = 0;
+    let interrupt = (): void => {};
+    const lake = await heldLake(() => {
+      reads += 1;
+      interrupt();
+    });
+    const query = ["sql", "SELECT sum(close) FROM bars_1d", "--no-verify", "--lake", lake];
+    let ended: NodeJS.Signals | null = null;
+    const { stdout } = await runProcess(query, {
+      env: stores.env,
+      onStart: (child) => {
+        interrupt = () => child.kill("SIGINT");
+        child.once("exit", (_, signal) => {
+          ended = signal;
+        });
+      },
+    });
+    expect([ended, stdout, reads]).toEqual(["SIGINT", "", 1]);
+  });
 });

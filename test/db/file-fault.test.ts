@@ -25,6 +25,11 @@ test.each([
     "run the command again",
   ],
   [
+    "IO Error: Timeout was reached error for HTTP GET to 'http://store:9000/b/lake/bars_1d/region%3DCN/p-1.parquet'",
+    "table bars_1d: region=CN/p-1.parquet could not be read from the store at store:9000: it did not respond in time to HTTP GET",
+    "run the command again",
+  ],
+  [
     "HTTP Error: HTTP GET error on 'https://store/b/lake/bars_1d/region%3DCN/p-1.parquet' (HTTP 503)",
     "table bars_1d: region=CN/p-1.parquet could not be read from the store at store: HTTP GET error (HTTP 503)",
     "run the command again",

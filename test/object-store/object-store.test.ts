@@ -371,7 +371,9 @@ test("a store that stops responding, before or within a body, does not stop the 
 test("a store that goes on like this is an error after three attempts, however often others are repeated", async () => {
   const { store, counts } = await setUp(() => {}, { timeoutMs: 50, retries: 8 });
   await expect(store.get("a")).rejects.toMatchObject({
-    message: expect.stringMatching(/^GET s3:\/\/lakes\/a: http:\/\/127\.0\.0\.1:\d+: no response within 0\.05 s$/),
+    message: expect.stringMatching(
+      /^GET s3:\/\/lakes\/a: http:\/\/127\.0\.0\.1:\d+: no response within 0\.05 s$/,
+    ),
     hint: expect.stringContaining("hangs"),
   });
   expect(counts.take()).toEqual({ get: 3 });

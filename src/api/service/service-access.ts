@@ -130,10 +130,7 @@ export class ServiceAccess implements AsyncDisposable {
     return new UsageError(`service ${this.use.url}: it was closed`, { hint: "connect again" });
   }
 
-  #claim(
-    lake: Lake | undefined,
-    { use = this.use, limits, signal, waits = false }: ClaimParts,
-  ): ClaimedKey {
+  #claim(lake: Lake | undefined, { use = this.use, limits, signal, waits = false }: ClaimParts): ClaimedKey {
     const closing = this.#closing.signal;
     let tried = (): void => {};
     const isTried = new Promise<void>((resolve) => {
@@ -167,11 +164,17 @@ export class ServiceAccess implements AsyncDisposable {
 }
 
 /** The value of a promise; undefined where it fails. @throws the signal's reason if that aborts first. */
-async function settledBefore<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T | undefined> {
+async function settledBefore<T>(
+  promise: Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T | undefined> {
   signal?.throwIfAborted();
   const over = new AbortController();
   const aborted = new Promise<never>((_, reject) => {
-    signal?.addEventListener("abort", () => reject(signal.reason as Error), { once: true, signal: over.signal });
+    signal?.addEventListener("abort", () => reject(signal.reason as Error), {
+      once: true,
+      signal: over.signal,
+    });
   });
   try {
     return await Promise.race([promise.catch(() => undefined), aborted]);

@@ -15,6 +15,7 @@ import type { Snapshot } from "../../lake/log/snapshot.js";
 import { openReader, type Reader } from "../../lake/open-reader.js";
 import { discardSqlCopy, expectSame, mayBeDamage } from "../../lake/sql-copy/attach-sql-copy.js";
 import type { Cli } from "../cli.js";
+import { endAtOnce } from "../end-at-once.js";
 import { StatementError } from "../errors/statement-error.js";
 import { EXIT } from "../exit-codes.js";
 import type { FoundNotebook } from "../notebook/find-notebook.js";
@@ -125,6 +126,7 @@ async function runSql(query: string | undefined, options: Options, signal: Abort
   const isNotebook = found !== undefined && isShownAsNotebook(found, options);
   const sql = isNotebook ? undefined : await sqlOf(found?.text ?? query, options);
   const lake = options.engine === "trino" ? undefined : await openExistingLake(options);
+  using _stuck = lake?.access.stores === undefined ? undefined : endWhereStuck(signal);
   if (lake !== undefined && sql !== undefined && (await wasRunAlone(lake, sql, options, signal)))
     return EXIT.done;
   await using opened = lake === undefined ? await openTrino(options) : await openDuckDB(lake, options);
@@ -141,6 +143,27 @@ async function runSql(query: string | undefined, options: Options, signal: Abort
     throw error instanceof QueryError ? await place.withProposals(error) : error;
   });
   return EXIT.done;
+}
+
+/** Milliseconds after Ctrl-C for which a statement may take to end. */
+const ENDING_MS = 3000;
+
+/**
+ * Ends the process some seconds after the signal aborts: DuckDB takes no interrupt while it waits for a store, up to two
+ * minutes for one that does not respond. The statement changes nothing in the lake.
+ */
+function endWhereStuck(signal: AbortSignal): Disposable {
+  let ending: NodeJS.Timeout | undefined;
+  const begin = (): void => {
+    ending = setTimeout(() => endAtOnce("SIGINT"), ENDING_MS);
+  };
+  signal.addEventListener("abort", begin, { once: true });
+  return {
+    [Symbol.dispose]() {
+      signal.removeEventListener("abort", begin);
+      clearTimeout(ending);
+    },
+  };
 }
 
 /**

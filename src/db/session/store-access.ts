@@ -58,7 +58,9 @@ const MOST_RETRIES = 3;
 const TIMEOUT_MS = 30_000;
 
 /** Settings that end a read from a store that does not respond: an interrupt takes effect only between two requests. */
-function limitsOf({ patience: { retries = MOST_RETRIES, timeoutMs = TIMEOUT_MS } = {} }: StoreAccess): string[] {
+function limitsOf({
+  patience: { retries = MOST_RETRIES, timeoutMs = TIMEOUT_MS } = {},
+}: StoreAccess): string[] {
   return [
     `http_timeout = ${Math.max(1, Math.ceil(timeoutMs / 1000))}`,
     `http_retries = ${Math.min(MOST_RETRIES, retries)}`,

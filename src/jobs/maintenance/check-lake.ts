@@ -2,7 +2,12 @@ import { BarlakeError, messageOf } from "../../core/errors.js";
 import type { Lake } from "../../lake/lake.js";
 import { STAGING } from "../../lake/local/work-folder.js";
 import { CheckSession } from "../../lake/maintenance/check/check-session.js";
-import { CheckFault, type CheckOptions, checkTable, type TableCheck } from "../../lake/maintenance/check/check-table.js";
+import {
+  CheckFault,
+  type CheckOptions,
+  checkTable,
+  type TableCheck,
+} from "../../lake/maintenance/check/check-table.js";
 import type { Finding } from "../../lake/maintenance/check/finding.js";
 import type { TableSchema } from "../../schema/column.js";
 

@@ -13,11 +13,7 @@ import type { Storage } from "./storage.js";
  * @param env the variables of the AWS tools, `BARLAKE_DUCKDB_EXTENSIONS`, and `XDG_CACHE_HOME`.
  * @throws {UsageError} for an address that is not valid.
  */
-export function openObjectStorage(
-  url: string,
-  env: Environment,
-  patience: StorePatience = {},
-): Storage {
+export function openObjectStorage(url: string, env: Environment, patience: StorePatience = {}): Storage {
   const { bucket, prefix } = parseObjectUrl(url);
   const location = prefix === "" ? `s3://${bucket}` : `s3://${bucket}/${prefix}`;
   const extensions = httpfsFolder(env);

@@ -3,7 +3,8 @@ import { isPassingStoreFault } from "../../db/file-fault.js";
 import { canPass, isBare404, isListLag, ObjectStoreError } from "../../object-store/http/store-error.js";
 
 /** What to do after a fault of a store: the files may be whole. */
-export const STORE_HINT = "the store or the network to it is not well, and the file may be whole: try again later";
+export const STORE_HINT =
+  "the store or the network to it is not well, and the file may be whole: try again later";
 
 /** Most causes of an error that are looked at: a chain of errors could be a circle. */
 const MAX_CAUSES = 16;

@@ -57,9 +57,7 @@ test("a store's fault ends the check of its table: what was found before is repo
   expect(cut).toMatchObject({
     tables: [{ table: "bars_1d", version: 0, files: 3, rows: 1, complete: false }],
     findings: whole.findings,
-    errors: [
-      { message: `check of table bars_1d ended early: ${FAULT}`, hint: "look at the store" },
-    ],
+    errors: [{ message: `check of table bars_1d ended early: ${FAULT}`, hint: "look at the store" }],
   });
 });
 

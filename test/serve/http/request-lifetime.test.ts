@@ -19,7 +19,10 @@ function open(): { readonly done: Promise<void>; readonly end: () => void } {
 }
 
 /** Requests that use all of a budget, whose clients have gone. */
-async function goneRequests(budgets: MemoryBudgets, work: (lifetime: RequestLifetime) => unknown): Promise<void> {
+async function goneRequests(
+  budgets: MemoryBudgets,
+  work: (lifetime: RequestLifetime) => unknown,
+): Promise<void> {
   const responses: ServerResponse[] = [];
   const all = open();
   const server = createServer((_, response) => {
@@ -44,7 +47,10 @@ async function goneRequests(budgets: MemoryBudgets, work: (lifetime: RequestLife
 async function isFree(budgets: MemoryBudgets): Promise<boolean> {
   const controller = new AbortController();
   const acquired = budgets.of(ROWS).acquire(ROWS, controller.signal);
-  const release = await Promise.race([acquired, new Promise<undefined>((later) => setImmediate(() => later(undefined)))]);
+  const release = await Promise.race([
+    acquired,
+    new Promise<undefined>((later) => setImmediate(() => later(undefined))),
+  ]);
   controller.abort();
   await acquired.catch(() => {});
   release?.();

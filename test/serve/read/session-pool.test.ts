@@ -127,7 +127,9 @@ test("a connection that is used while another one ends its database fails, and a
 test("a result that ends the database while it is read is no reason to keep it either", async () => {
   const pool = await SessionPool.open(1, { threads: 1 });
   const read = pool.use(async (session) => {
-    const result = await session.stream(`SELECT i FROM range(200000) t(i) UNION ALL SELECT 1 + (${FATAL} LIMIT 1)`);
+    const result = await session.stream(
+      `SELECT i FROM range(200000) t(i) UNION ALL SELECT 1 + (${FATAL} LIMIT 1)`,
+    );
     return result.getRows();
   });
   await expect(read).rejects.toThrow(/Error/);

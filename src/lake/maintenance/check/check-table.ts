@@ -104,7 +104,15 @@ function tableCheck(
   if (snapshot === undefined || snapshot.version < 0)
     return { table: name, version: -1, files: 0, bytes: 0, rows, complete, findings };
   const bytes = [...snapshot.files.values()].reduce((sum, { size }) => sum + size, 0);
-  return { table: name, version: snapshot.version, files: snapshot.files.size, bytes, rows, complete, findings };
+  return {
+    table: name,
+    version: snapshot.version,
+    files: snapshot.files.size,
+    bytes,
+    rows,
+    complete,
+    findings,
+  };
 }
 
 /** @returns whether all parts were checked: the signal did not abort. */

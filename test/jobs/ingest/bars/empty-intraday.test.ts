@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
 import { DAY_MS } from "../../../../src/core/time.js";
+import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
 import { json } from "../../../faults/service/scripted-service.js";
 import { barsAt, minutes } from "../../minute-market.js";
 import { type Bars, scriptedMarket } from "../../scripted-market.js";
@@ -56,7 +56,11 @@ test("a universe of which nothing came in three sessions has no minutes at the s
     status: "complete",
     failures: [],
     completeness: [
-      { dataset: "bars_1m", asked: { symbols: 2 }, absent: [{ reason: "no_minutes", symbols: 2, sessions: 2 }] },
+      {
+        dataset: "bars_1m",
+        asked: { symbols: 2 },
+        absent: [{ reason: "no_minutes", symbols: 2, sessions: 2 }],
+      },
     ],
   });
   const asked = (): number => service.seen.filter(({ path }) => path.includes("intraday")).length;
