@@ -119,7 +119,6 @@ const TIME: readonly { name: RegExp; for: string }[] = [
   { name: /^lake\/storage\/folder-lists\.ts$/, for: "times of files" },
   { name: /^lease\/own-leases\.ts$/, for: "renewals of the leases of this process" },
   { name: /^serve\/http\/request-lifetime\.ts$/, for: "the timeout of a connection" },
-  { name: /^serve\/read\/session-pool\.ts$/, for: "repeated interrupts of a statement" },
   { name: /^ui\/process\/memory-watch\.ts$/, for: "looks at the memory of the process" },
   { name: /^ui\/browser\//, for: "what a person at the page waits for" },
   { name: /^cli\//, for: "what a person at the terminal waits for" },

@@ -14,6 +14,7 @@ import type { Lake } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { openReader, type Reader } from "../../lake/open-reader.js";
 import { discardSqlCopy, expectSame, mayBeDamage } from "../../lake/sql-copy/attach-sql-copy.js";
+import { isObjectUrl } from "../../object-store/object-address.js";
 import type { Cli } from "../cli.js";
 import { endAtOnce } from "../end-at-once.js";
 import { StatementError } from "../errors/statement-error.js";
@@ -108,8 +109,9 @@ Examples:
     .action((query: string | undefined, options: Options) =>
       cli.action(async () => {
         expectFitting(query, options);
+        using _ = isObjectUrl(options.lake) ? endWhereStuck(cli.signal) : undefined;
         const { file, watch } = options;
-        if (!watch || file === undefined) return runSql(query, options, cli.signal);
+        if (!watch || file === undefined) return await runSql(query, options, cli.signal);
         const { findSqlFile } = await import("../notebook/find-notebook.js");
         const { watchSql } = await import("../notebook/watch-sql.js");
         const { path } = await findSqlFile(file);
@@ -126,7 +128,6 @@ async function runSql(query: string | undefined, options: Options, signal: Abort
   const isNotebook = found !== undefined && isShownAsNotebook(found, options);
   const sql = isNotebook ? undefined : await sqlOf(found?.text ?? query, options);
   const lake = options.engine === "trino" ? undefined : await openExistingLake(options);
-  using _stuck = lake?.access.stores === undefined ? undefined : endWhereStuck(signal);
   if (lake !== undefined && sql !== undefined && (await wasRunAlone(lake, sql, options, signal)))
     return EXIT.done;
   await using opened = lake === undefined ? await openTrino(options) : await openDuckDB(lake, options);

@@ -139,16 +139,15 @@ export class SessionPool {
 
   /** Opens another database in place of the broken one; callers that need it at the same time share it. */
   async #replaceRoot(): Promise<void> {
-    this.#opening ??= this.#openRoot()
-      .then((root) => {
-        const broken = this.#root;
-        this.#root = root;
-        for (const connection of this.#idle.splice(0)) this.#discard(connection);
-        if (broken.open === 0) broken.database.close();
-      })
-      .finally(() => {
-        this.#opening = undefined;
-      });
+    const replace = async (): Promise<void> => {
+      const broken = this.#root;
+      this.#root = await this.#openRoot();
+      for (const connection of this.#idle.splice(0)) this.#discard(connection);
+      if (broken.open === 0) broken.database.close();
+    };
+    this.#opening ??= replace().finally(() => {
+      this.#opening = undefined;
+    });
     await this.#opening;
   }
 

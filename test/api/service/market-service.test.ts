@@ -262,18 +262,18 @@ test("a call that does not wait fails at once also while another one of its serv
   const isWaiting = new Promise<void>((resolve) => {
     noted = resolve;
   });
-  const service = connectForTest(scripted.url, { environment, onNote: () => noted() });
-  const alone = await service.exchanges().catch((error: Error) => error.message);
-  const waiting = mine.run("reference", { service, waits: true });
+  const waiter = connectForTest(scripted.url, { environment, onNote: () => noted() });
+  const alone = await waiter.exchanges().catch((error: Error) => error.message);
+  const waiting = mine.run("reference", { service: waiter, waits: true });
   // One call comes before the wait has begun, the other one afterwards.
-  const early = service.exchanges().catch((error: Error) => error.message);
+  const early = waiter.exchanges().catch((error: Error) => error.message);
   await isWaiting;
-  const late = service.exchanges().catch((error: Error) => error.message);
+  const late = waiter.exchanges().catch((error: Error) => error.message);
   expect([await early, await late]).toEqual([alone, alone]);
   expect(alone).toMatch(/^key for 127\.0\.0\.1:\d+ is in use by "a program"/);
   await first.close();
   expect((await waiting).requests.sent).toBeGreaterThan(0);
-  expect((await service.exchanges()).numRows).toBe(0);
+  expect((await waiter.exchanges()).numRows).toBe(0);
 });
 
 test("a run that is ended while it waits for the key ends no other wait of its service", async () => {
@@ -287,17 +287,17 @@ test("a run that is ended while it waits for the key ends no other wait of its s
   const isWaiting = new Promise<void>((resolve) => {
     noted = resolve;
   });
-  const service = connectForTest(scripted.url, { environment, onNote: () => noted() });
+  const waiter = connectForTest(scripted.url, { environment, onNote: () => noted() });
   const ending = new AbortController();
-  const ended = mine.run("reference", { service, waits: true, signal: ending.signal });
+  const ended = mine.run("reference", { service: waiter, waits: true, signal: ending.signal });
   const gone = new AbortController();
-  const left = other.run("reference", { service, waits: true, signal: gone.signal });
-  const remaining = other.run("reference", { service, waits: true });
+  const left = other.run("reference", { service: waiter, waits: true, signal: gone.signal });
+  const remaining = other.run("reference", { service: waiter, waits: true });
   await isWaiting;
   gone.abort(new Error("left"));
   await expect(left).rejects.toThrow("left");
   ending.abort(new Error("ended"));
-  await expect(ended).rejects.toThrow();
+  await expect(ended).rejects.toThrow("ended");
   await first.close();
   expect((await remaining).requests.sent).toBeGreaterThan(0);
 });
