@@ -126,7 +126,7 @@ test("one that waits says once for whom, gets the key when that ends, and gives 
   const folder = temporaryFolder();
   const first = await hold(folder);
   const holders: string[] = [];
-  const onWait = (names: string): void => void holders.push(names);
+  const onWait = (inUse: { readonly holders: string }): void => void holders.push(inUse.holders);
   let looks = 0;
   const clock = {
     now: () => NOW + looks * 31_000,
