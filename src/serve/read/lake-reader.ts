@@ -26,6 +26,7 @@ import { lastOpened } from "../replay/visible-rows.js";
 import { FileVerifier } from "./file-verifier.js";
 import { LakeVersion, versionsOf } from "./lake-version.js";
 import { type Calendars, loadCalendars } from "./load-calendars.js";
+import { NullColumns } from "./null-columns.js";
 import { loadReferenceData, REFERENCE_TABLES, type ReferenceData } from "./reference-data.js";
 import { loadReferenceTimes } from "./reference-times.js";
 import type { SessionPool } from "./session-pool.js";
@@ -117,6 +118,7 @@ export class LakeReader {
     [BARS_1D, BARS_1M].map((table) => [table, new FileHistory()]),
   );
   readonly #segments: SegmentReader | undefined;
+  readonly #nullColumns: NullColumns;
   #exEvents: Cached<Map<string, readonly ExEvent[]>> | undefined;
   readonly #reference = new VersionedLoad<ReferenceData>();
   readonly #calendars = new VersionedLoad<Calendars>();
@@ -130,6 +132,7 @@ export class LakeReader {
     this.#segments = place && new SegmentReader(lake, place);
     this.#verifier = onDamage && new FileVerifier(lake, (error) => this.#forget(error, onDamage));
     this.#lake = lake;
+    this.#nullColumns = new NullColumns(lake);
     this.#pointInTime = pointInTime;
     this.#asOfNow = asOfNow;
     this.#assumesReference = options.assumesReference ?? false;
@@ -199,6 +202,7 @@ export class LakeReader {
         pool: this.#pool,
         verifier: this.#verifier,
         segments: this.#segments,
+        nullColumns: this.#nullColumns,
         visibility,
       },
       signal,

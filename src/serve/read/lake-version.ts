@@ -8,6 +8,7 @@ import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { runningSince, type Visibility, visibleRowsSql } from "../replay/visible-rows.js";
 import type { FileVerifier } from "./file-verifier.js";
+import type { NullColumns } from "./null-columns.js";
 import type { SessionPool } from "./session-pool.js";
 
 /** What a version is read with. */
@@ -20,6 +21,7 @@ export interface LakeSource {
   readonly verifier: FileVerifier | undefined;
   /** Reads bars from segments. Undefined: all bars are read from data files. */
   readonly segments: SegmentReader | undefined;
+  readonly nullColumns: NullColumns;
   /** Decides which rows are visible. Undefined: all rows are. */
   readonly visibility: Visibility | undefined;
 }
@@ -96,8 +98,10 @@ export class LakeVersion {
 
   async #allRows(session: Session, snapshot: Snapshot, files: Iterable<DataFile>): Promise<string> {
     const read = [...files];
-    await this.#source.verifier?.verify(snapshot, read);
-    return parquetRelation(session, this.#source.lake.filesOf(snapshot, read));
+    const { lake, verifier, nullColumns } = this.#source;
+    await verifier?.verify(snapshot, read);
+    const relation = await parquetRelation(session, lake.filesOf(snapshot, read));
+    return nullColumns.without(relation, session, snapshot, read);
   }
 
   /** SQL of the minutes of days that are not final; it may return other minutes of the same files, too. */
