@@ -43,6 +43,49 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
     return [symbol, next];
   }
 
+  test("keys that are pressed before the first data arrives work once it is there", async () => {
+    await using watched = await openWatched(browser);
+    const { page, faults } = watched;
+    const [symbol, next] = await openFirst(page);
+    for (const path of ["/instrument/", `/instrument/${symbol}`]) {
+      const held: (() => void)[] = [];
+      let isHolding = true;
+      await page.route("**/api/**", async (route) => {
+        if (isHolding) await new Promise<void>((resolve) => held.push(resolve));
+        await route.continue();
+      });
+      await page.goto(`${workspace.url}${path}`);
+      await page.keyboard.press("8");
+      await page.keyboard.press("ArrowRight");
+      isHolding = false;
+      for (const release of held) release();
+      await page.locator(`.stage[data-shown="${next} 1w forward"] canvas`).first().waitFor();
+      await page.unroute("**/api/**");
+    }
+    expect(faults).toEqual([]);
+  });
+
+  test("Enter opens what the whole text finds, also where it is pressed before the response", async () => {
+    await using watched = await openWatched(browser);
+    const { page, faults } = watched;
+    const [, next] = await openFirst(page);
+    const held: (() => void)[] = [];
+    await page.route("**/api/search?**", async (route) => {
+      const isWhole = new URL(route.request().url()).searchParams.get("q") === next;
+      if (isWhole) await new Promise<void>((resolve) => held.push(resolve));
+      await route.continue();
+    });
+    await page.keyboard.press("/");
+    // The list shows the first instruments of the lake, and then those of the text before its last letter.
+    await page.locator("[role=option] b").first().waitFor();
+    await page.keyboard.type(next);
+    await page.keyboard.press("Enter");
+    await expect.poll(() => held.length, { timeout: 60_000 }).toBeGreaterThan(0);
+    for (const release of held) release();
+    await page.waitForURL((url) => url.pathname.endsWith(`/${next}`));
+    expect(faults).toEqual([]);
+  });
+
   test("a comparison reaches as far back as the chart is scrolled", async () => {
     const lake = new Lake(join(folder, "minutes"), { hasDatabase: false });
     const days = Array.from({ length: 31 }, (_, n) => Date.parse("2024-01-01T09:31:00+08:00") + n * DAY_MS);

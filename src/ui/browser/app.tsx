@@ -2,6 +2,7 @@ import { type ComponentType, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useAddress } from "./address/address.js";
 import { Frame } from "./frame/frame.js";
+import { useHeldKeys } from "./held-keys.js";
 import { LakeView } from "./lake/lake-view.js";
 import { useLakeState } from "./lake-state.js";
 import { isChinese, text } from "./texts.js";
@@ -30,6 +31,7 @@ function LaterView({ name }: { readonly name: string }) {
   useEffect(() => {
     void LATER[name]?.().then((found) => setView(() => found));
   }, [name]);
+  useHeldKeys(View === undefined);
   return View === undefined ? <p class="quiet">{text("loading")} …</p> : <View />;
 }
 

@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { FoundInstrument, SearchReport } from "../../page-data.js";
 import { addressOf, change, go, useAddress } from "../address/address.js";
 import { apiAddress, askJson } from "../fetch-data.js";
@@ -6,20 +6,29 @@ import { isTyping } from "../is-typing.js";
 import { useShownState } from "../lake-state.js";
 import { text } from "../texts.js";
 
+/** The instruments of a search. */
+interface Answer {
+  readonly sought: string;
+  readonly found: readonly FoundInstrument[];
+}
+
 /** Finds instruments while the user types. `/` focuses it, the arrow keys select, Enter opens. */
 export function SearchBox() {
   const { report } = useShownState();
   const { path } = useAddress();
   const [sought, setSought] = useState("");
   /** Undefined until the first response of a search. */
-  const [answer, setAnswer] = useState<readonly FoundInstrument[]>();
-  const found = answer ?? [];
+  const [answer, setAnswer] = useState<Answer>();
+  const found = answer?.found ?? [];
+  /** The text for which Enter was pressed before its instruments were found. */
+  const entered = useRef<string | undefined>(undefined);
   const [at, setAt] = useState(0);
   const [isOpen, setOpen] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   const list = useId();
   const state = report?.state;
-  useEffect(() => {
+  // At once, and not after the page was drawn: the key may be the first that is pressed in it.
+  useLayoutEffect(() => {
     const focus = (event: KeyboardEvent): void => {
       if (event.key !== "/" || isTyping(event)) return;
       event.preventDefault();
@@ -34,17 +43,22 @@ export function SearchBox() {
     const stop = new AbortController();
     const search = (whole?: "1"): Promise<SearchReport> =>
       askJson(apiAddress("search", { state, q: sought, whole }), stop.signal);
+    const take = (given: readonly FoundInstrument[]): void => {
+      setAnswer({ sought, found: given });
+      const [first] = given;
+      if (first !== undefined && entered.current === sought) open(first);
+    };
     const show = async (): Promise<void> => {
       const first = await search();
-      setAnswer(first.found);
       setAt(0);
-      if (!first.isWhole) setAnswer((await search("1")).found);
+      take(first.found);
+      if (!first.isWhole) take((await search("1")).found);
     };
     show().catch(() => {});
     return () => stop.abort();
   }, [sought, isOpen, state]);
-  const open = (one: FoundInstrument | undefined): void => {
-    if (one === undefined) return;
+  const open = (one: FoundInstrument): void => {
+    entered.current = undefined;
     setOpen(false);
     setSought("");
     input.current?.blur();
@@ -59,8 +73,11 @@ export function SearchBox() {
       event.preventDefault();
       const step = event.key === "ArrowDown" ? 1 : -1;
       setAt((at + step + found.length) % Math.max(found.length, 1));
-    } else if (event.key === "Enter") open(found[at]);
-    else if (event.key === "Escape") {
+    } else if (event.key === "Enter") {
+      const one = answer?.sought === sought ? found[at] : undefined;
+      if (one === undefined) entered.current = sought;
+      else open(one);
+    } else if (event.key === "Escape") {
       setOpen(false);
       input.current?.blur();
     }
@@ -82,7 +99,10 @@ export function SearchBox() {
         spellcheck={false}
         value={sought}
         onFocus={() => setOpen(true)}
-        onBlur={() => setOpen(false)}
+        onBlur={() => {
+          entered.current = undefined;
+          setOpen(false);
+        }}
         onInput={(event) => {
           setSought(event.currentTarget.value);
           setOpen(true);

@@ -6,6 +6,7 @@ import { Link } from "../address/link.js";
 import { FaultBox, Missing } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { change, price } from "../formats.js";
+import { useHeldKeys } from "../held-keys.js";
 import { isTyping } from "../is-typing.js";
 import { useStateAddress } from "../lake-state.js";
 import { risingClass } from "../rising.js";
@@ -15,9 +16,13 @@ import { InstrumentControls } from "./instrument-controls.js";
 import { type InstrumentState, useInstrumentState } from "./instrument-state.js";
 import { StatementsTable } from "./statements-table.js";
 
+/** The keys that need the neighbours of the instrument. */
+const STEP = /^Arrow(Left|Right)$/;
+
 /** One instrument: its bars, the events that changed its prices, and its statements as they were known. */
 export function InstrumentView() {
   const state = useInstrumentState();
+  useHeldKeys(state.symbol === "");
   return state.symbol === "" ? <FirstInstrument /> : <Instrument state={state} />;
 }
 
@@ -55,6 +60,7 @@ function Instrument({ state }: { readonly state: InstrumentState }) {
     addEventListener("keydown", step);
     return () => removeEventListener("keydown", step);
   }, [own]);
+  useHeldKeys(own === undefined, STEP);
   document.title = `${symbol} ${own?.name ?? ""} · barlake`;
   return (
     // Until the report arrives, the region is derived from the symbol, so that the colours do not change.

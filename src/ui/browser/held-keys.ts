@@ -1,0 +1,33 @@
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { isTyping } from "./is-typing.js";
+
+/** Keys of the shortcuts of views. The search takes its own key at any time. */
+const SHORTCUT = /^([^/]|Arrow(Left|Right))$/;
+
+/**
+ * Holds the shortcuts that are pressed while a view loads, because nothing takes them yet, and presses them again once
+ * it has loaded.
+ *
+ * @param keys the keys that nothing takes until then. @default all shortcuts
+ */
+export function useHeldKeys(isLoading: boolean, keys: RegExp = SHORTCUT): void {
+  const held = useRef<string[]>([]);
+  const isHolding = useRef(false);
+  useLayoutEffect(() => {
+    if (isLoading) isHolding.current = true;
+  }, [isLoading]);
+  useLayoutEffect(() => {
+    const hold = (event: KeyboardEvent): void => {
+      if (isHolding.current && !isTyping(event) && keys.test(event.key)) held.current.push(event.key);
+    };
+    addEventListener("keydown", hold);
+    return () => removeEventListener("keydown", hold);
+  }, []);
+  // The effects of the parts of the view run before this one: they have added what takes the keys.
+  useEffect(() => {
+    if (isLoading) return;
+    isHolding.current = false;
+    for (const key of held.current.splice(0))
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  }, [isLoading]);
+}
