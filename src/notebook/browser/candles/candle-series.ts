@@ -42,7 +42,8 @@ export function barChartOptions(element: HTMLElement, colour: Colour): DeepParti
     },
     grid: { vertLines: { visible: false }, horzLines: { color: colour("--grid") } },
     crosshair: { mode: CrosshairMode.Normal },
-    rightPriceScale: { borderVisible: false },
+    // Without the labels at the edges, of which a half would be cut off.
+    rightPriceScale: { borderVisible: false, entireTextOnly: true },
     timeScale: { borderVisible: false },
   };
 }
@@ -73,6 +74,9 @@ export function addCandles(
   });
 }
 
+/** The part of the height below the prices, for the columns of volume. */
+export const VOLUME_PART = 0.22;
+
 /** Adds volume as columns at the bottom, in a fifth of the height. */
 export function addVolume(chart: IChartApi): ISeriesApi<"Histogram"> {
   const bars = chart.addSeries(HistogramSeries, {
@@ -82,7 +86,7 @@ export function addVolume(chart: IChartApi): ISeriesApi<"Histogram"> {
     priceLineVisible: false,
   });
   chart.priceScale("volume").applyOptions({ scaleMargins: { top: 0.82, bottom: 0 } });
-  chart.priceScale("right").applyOptions({ scaleMargins: { top: 0.06, bottom: 0.22 } });
+  chart.priceScale("right").applyOptions({ scaleMargins: { top: 0.06, bottom: VOLUME_PART } });
   return bars;
 }
 

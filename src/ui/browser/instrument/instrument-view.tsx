@@ -95,7 +95,12 @@ function Title({
       </h1>
       <span class="quiet">
         {facts.join(" · ")}
-        {report?.listedOn != null && ` · ${text("listed")} ${report.listedOn}`}
+        {report?.listedOn != null && (
+          <>
+            {` · ${text("listed")} `}
+            <span class="day">{report.listedOn}</span>
+          </>
+        )}
       </span>
       <span class="steps">
         {report?.previous != null && (

@@ -18,6 +18,7 @@ import {
   colours,
   decimalsOf,
   priceFormatOf,
+  VOLUME_PART,
   volumeColour,
 } from "../../../notebook/browser/candles/candle-series.js";
 import type { Bars } from "./bars-source.js";
@@ -52,6 +53,10 @@ export interface Drawing {
 
 /** Width of a bar at first, in pixels: about as many bars are shown as can be distinguished. */
 const BAR_PIXELS = 7;
+
+/** Width below which the legend over the chart has three lines, and its height with its distance from the top, in pixels. */
+const NARROW = 600;
+const LEGEND = { narrow: 72, wide: 34 } as const;
 
 /** The chart of an instrument. It is a class because it owns the drawing. */
 export class PriceChart {
@@ -99,7 +104,9 @@ export class PriceChart {
         : isLog
           ? PriceScaleMode.Logarithmic
           : PriceScaleMode.Normal;
-    chart.priceScale("right").applyOptions({ mode });
+    const { clientWidth, clientHeight } = this.#element;
+    const top = (clientWidth < NARROW ? LEGEND.narrow : LEGEND.wide) / Math.max(clientHeight, 1);
+    chart.priceScale("right").applyOptions({ mode, scaleMargins: { top, bottom: VOLUME_PART } });
     this.#show(chart, before, range);
     chart.subscribeCrosshairMove(({ time, seriesData }) =>
       this.#onPoint(
