@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { systemClock } from "../../client/system-clock.js";
+import { addVerified, type VerifiedFiles, verifiedFiles } from "../../lake/files/verify/verify-content.js";
 import { Lake } from "../../lake/lake.js";
 import type { Reader } from "../../lake/open-reader.js";
 import { lineText } from "../notebooks/line-text.js";
@@ -18,6 +19,14 @@ export interface JobOutput {
   readonly note: (note: JobNote) => void;
 }
 
+/** A session over versions of a lake, and what is known of the lake's files. */
+interface Source extends Disposable {
+  readonly reader: Reader;
+  readonly addVerified: (files: VerifiedFiles) => void;
+  /** Reports the files that were verified since the last call. */
+  readonly noteVerified: () => void;
+}
+
 /** Most characters of a piece of a page. */
 const PIECE = 2 ** 20;
 
@@ -31,7 +40,7 @@ export class JobRunner {
   readonly #results: ResultReader;
   readonly #files: ResultFiles;
   /** A session for the first job. */
-  #opened: { readonly lake: ShownLake; readonly reader: Promise<Reader> } | undefined;
+  #opened: { readonly shown: ShownLake; readonly source: Promise<Source> } | undefined;
 
   constructor(setting: ProcessSetting, output: JobOutput) {
     this.#setting = setting;
@@ -40,17 +49,17 @@ export class JobRunner {
     this.#files = new ResultFiles(setting);
     const { lake } = setting;
     if (lake === undefined) return;
-    this.#opened = { lake, reader: this.#open(lake) };
-    this.#opened.reader.catch(() => {});
+    this.#opened = { shown: lake, source: this.#open(lake) };
+    this.#opened.source.catch(() => {});
   }
 
-  /** @throws an error of the job. */
-  async perform(job: Job): Promise<void> {
+  /** @param verified the files of the lake that need not be verified again. @throws an error of the job. */
+  async perform(job: Job, verified: VerifiedFiles): Promise<void> {
     switch (job.kind) {
       case "run":
-        return this.#run(job);
+        return this.#run(job, verified);
       case "page":
-        return this.#page(job);
+        return this.#page(job, verified);
       case "rows":
         return this.#output.piece(await this.#results.rows(job));
       case "export":
@@ -58,44 +67,69 @@ export class JobRunner {
     }
   }
 
-  async #run({ lake, notebook, given, requested, room }: RunJob): Promise<void> {
+  async #run({ lake, notebook, given, requested, room }: RunJob, verified: VerifiedFiles): Promise<void> {
     const { piece, note } = this.#output;
-    using reader = await this.#readerOf(lake);
+    using source = await this.#sourceOf(lake, verified);
     const onStored = (result: StoredResult): void => note({ kind: "stored", result });
-    const engine = sandboxedEngine(await this.#files.storing(reader.session, room, onStored));
+    const engine = sandboxedEngine(await this.#files.storing(source.reader.session, room, onStored));
     const use = {
       clock: systemClock,
       requested,
       taken: () => this.#files.take(),
       onCell: ({ line }: { readonly line: number }) => note({ kind: "cell", line }),
     };
-    for await (const line of notebookLines(engine, notebook, given, use)) await piece(lineText(line));
+    for await (const line of notebookLines(engine, notebook, given, use)) {
+      // The process may be killed in the next cell.
+      source.noteVerified();
+      await piece(lineText(line));
+    }
   }
 
-  async #page({ lake, notebook, given, asOf, madeAt }: PageJob): Promise<void> {
-    using reader = await this.#readerOf(lake);
-    const { snapshots } = reader;
+  async #page({ lake, notebook, given, asOf, madeAt }: PageJob, verified: VerifiedFiles): Promise<void> {
+    using source = await this.#sourceOf(lake, verified);
+    const { session, snapshots } = source.reader;
     const facts = { snapshots, asOf, madeAt };
-    const page = await madePage(sandboxedEngine(reader.session), notebook, given, facts);
+    const page = await madePage(sandboxedEngine(session), notebook, given, facts);
+    source.noteVerified();
     for (let at = 0; at < page.length; at += PIECE) await this.#output.piece(page.slice(at, at + PIECE));
   }
 
   /** A session over a lake's versions: the one that was opened before, if it has the same versions. */
-  async #readerOf(lake: ShownLake): Promise<Reader> {
+  async #sourceOf(shown: ShownLake, verified: VerifiedFiles): Promise<Source> {
     const opened = this.#opened;
     this.#opened = undefined;
     // Where it could not be opened, the reason may be gone.
-    const reader = await opened?.reader.catch(() => undefined);
-    if (reader !== undefined && isDeepStrictEqual(opened?.lake, lake)) return reader;
-    reader?.[Symbol.dispose]();
-    return this.#open(lake);
+    const before = await opened?.source.catch(() => undefined);
+    const isSame = before !== undefined && isDeepStrictEqual(opened?.shown, shown);
+    if (!isSame) before?.[Symbol.dispose]();
+    const source = isSame ? before : await this.#open(shown);
+    source.addVerified(verified);
+    return source;
   }
 
-  #open({ location, views, pointInTime }: ShownLake): Promise<Reader> {
+  async #open({ location, views, pointInTime }: ShownLake): Promise<Source> {
     const { limits, spill } = this.#setting;
     // The workspace has reported the faults of the user's views when it created them itself.
     const userViews = views === undefined ? {} : { userViews: { folder: views, onFault: () => {} } };
     const lake = new Lake(location, { ...userViews, hasDatabase: false });
-    return openLocked(lake, limits, pointInTime, spill);
+    const reader = await openLocked(lake, limits, pointInTime, spill);
+    let known = verifiedFiles(lake);
+    return {
+      reader,
+      addVerified: (files) => {
+        addVerified(lake, files);
+        known = verifiedFiles(lake);
+      },
+      noteVerified: () => {
+        const all = verifiedFiles(lake);
+        const files = {
+          content: all.content.slice(known.content.length),
+          footers: all.footers.slice(known.footers.length),
+        };
+        known = all;
+        if (files.content.length + files.footers.length > 0) this.#output.note({ kind: "verified", files });
+      },
+      [Symbol.dispose]: () => reader[Symbol.dispose](),
+    };
   }
 }

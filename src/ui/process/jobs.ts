@@ -1,3 +1,4 @@
+import type { VerifiedFiles } from "../../lake/files/verify/verify-content.js";
 import type { PointInTime } from "../../lake/lake.js";
 import type { Notebook } from "../../notebook/notebook.js";
 import type { ExportFormat } from "../results/export-formats.js";
@@ -85,12 +86,15 @@ export interface StoredResult {
 export type JobNote =
   /** The cell that begins on this line of the file is run now. */
   | { readonly kind: "cell"; readonly line: number }
-  | { readonly kind: "stored"; readonly result: StoredResult };
+  | { readonly kind: "stored"; readonly result: StoredResult }
+  /** These files of the lake were verified. */
+  | { readonly kind: "verified"; readonly files: VerifiedFiles };
 
 /** What the workspace sends to a process. */
 export type ToProcess =
   | { readonly kind: "setting"; readonly setting: ProcessSetting }
-  | { readonly kind: "job"; readonly job: Job }
+  /** `verified`: the files of the lake that need not be verified again. */
+  | { readonly kind: "job"; readonly job: Job; readonly verified: VerifiedFiles }
   /** The last piece was taken: the next one may follow. */
   | { readonly kind: "taken" };
 

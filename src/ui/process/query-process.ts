@@ -35,7 +35,7 @@ process.on("message", (message: ToProcess) => {
   if (message.kind === "setting") begin(message.setting);
   else if (message.kind === "taken") taken();
   else
-    runner?.perform(message.job).then(
+    runner?.perform(message.job, message.verified).then(
       () => send({ kind: "done" }),
       (error: unknown) => send({ kind: "failed", error: errorData(error) }),
     );

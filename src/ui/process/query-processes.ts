@@ -2,12 +2,13 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { QueryError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
+import { addVerified, type VerifiedFiles, verifiedFiles } from "../../lake/files/verify/verify-content.js";
 import type { Lake } from "../../lake/lake.js";
 import { spillOptions } from "../../lake/local/work-folder.js";
 import { Permits } from "../session/permits.js";
 import { type SessionLimits, sessionLimits, timeLimit } from "../session/session-limits.js";
-import type { Job, ShownLake } from "./jobs.js";
-import { type JobReceiver, StartedProcess } from "./started-process.js";
+import type { Job, JobNote, ShownLake } from "./jobs.js";
+import { StartedProcess } from "./started-process.js";
 import { deleteFolder, makeWorkspaceFolder } from "./workspace-folder.js";
 
 /** A use of a process. */
@@ -18,10 +19,20 @@ export interface JobUse {
   readonly isLimited?: boolean;
 }
 
+/** Takes the output of a job. */
+interface OutputReceiver {
+  /** Takes a piece. The next one is sent when it has resolved. @param signal aborts when the job must end. */
+  readonly piece: (text: string, signal: AbortSignal) => Promise<void>;
+  readonly note?: (note: Exclude<JobNote, { readonly kind: "verified" }>) => void;
+}
+
 /** Most jobs at the same time. */
 const MOST_BUSY = 3;
 /** Most jobs with statements of users, so that rows of results need not wait for these. */
 const MOST_FOREIGN = 2;
+
+/** For a job that reads nothing of the lake. */
+const NONE: VerifiedFiles = { content: [], footers: [] };
 
 /**
  * Processes that run the statements of users, and read their results, so that no statement can take the memory or the
@@ -58,18 +69,12 @@ export class QueryProcesses implements AsyncDisposable {
   }
 
   /**
-   * Performs a job, and waits for a permit first. `piece` also gets a signal, which aborts when the job must end.
+   * Performs a job, and waits for a permit first.
    *
    * @throws {QueryError} where the time is up, or the process needed too much memory; the signal's reason where it
    *   aborts; the error of the job.
    */
-  perform(
-    job: Job,
-    use: JobUse,
-    receiver: Omit<JobReceiver, "piece"> & {
-      readonly piece: (text: string, signal: AbortSignal) => Promise<void>;
-    },
-  ): Promise<void> {
+  perform(job: Job, use: JobUse, receiver: OutputReceiver): Promise<void> {
     const running = this.#perform(job, use, receiver);
     const settled = running.catch(() => {});
     this.#jobs.add(settled);
@@ -88,7 +93,7 @@ export class QueryProcesses implements AsyncDisposable {
   async #perform(
     job: Job,
     { signal: gone, isLimited = true }: JobUse,
-    receiver: Parameters<QueryProcesses["perform"]>[2],
+    receiver: OutputReceiver,
   ): Promise<void> {
     const lake = job.kind === "run" || job.kind === "page" ? job.lake : undefined;
     const isForeign = lake !== undefined;
@@ -101,7 +106,12 @@ export class QueryProcesses implements AsyncDisposable {
     try {
       using limit = isLimited ? timeLimit(this.#clock, this.#limits) : undefined;
       const signal = limit === undefined ? ended : AbortSignal.any([ended, limit.signal]);
-      await performUntil(signal, started, job, receiver);
+      const note = (given: JobNote): void => {
+        if (given.kind === "verified") addVerified(this.#lake, given.files);
+        else receiver.note?.(given);
+      };
+      const verified = isForeign ? verifiedFiles(this.#lake) : NONE;
+      await performUntil(signal, started, [job, verified], receiver.piece, note);
       isReusable = !isForeign && this.#idle === undefined && !this.#closing.signal.aborted;
     } finally {
       if (isReusable) this.#idle = started;
@@ -134,14 +144,14 @@ export class QueryProcesses implements AsyncDisposable {
 async function performUntil(
   signal: AbortSignal,
   started: StartedProcess,
-  job: Job,
-  { piece, note }: Parameters<QueryProcesses["perform"]>[2],
+  [job, verified]: readonly [Job, VerifiedFiles],
+  piece: OutputReceiver["piece"],
+  note: (note: JobNote) => void,
 ): Promise<void> {
   const stop = (): void => void started.kill();
   signal.addEventListener("abort", stop, { once: true });
   try {
-    const limited = { piece: (text: string) => piece(text, signal), ...(note === undefined ? {} : { note }) };
-    await started.perform(job, limited);
+    await started.perform(job, verified, { piece: (text) => piece(text, signal), note });
   } catch (error) {
     // The signal's reason is more precise than the end of the process.
     signal.throwIfAborted();

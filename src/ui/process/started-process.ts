@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { BarlakeError } from "../../core/errors.js";
+import type { VerifiedFiles } from "../../lake/files/verify/verify-content.js";
 import { memoryError } from "../session/session-limits.js";
 import { errorOf } from "./error-data.js";
 import type { FromProcess, Job, JobNote, ProcessSetting, ToProcess } from "./jobs.js";
@@ -12,7 +13,7 @@ import { deleteFolder } from "./workspace-folder.js";
 export interface JobReceiver {
   /** Takes a piece. The next one is sent when it has resolved. */
   readonly piece: (text: string) => Promise<void>;
-  readonly note?: (note: JobNote) => void;
+  readonly note: (note: JobNote) => void;
 }
 
 /** The program as the build bundles it, which starts in a third of the time. */
@@ -52,20 +53,23 @@ export class StartedProcess {
     return this.#hasEnded;
   }
 
-  /** Performs a job. @throws the error of the job, or the reason why the process has ended. */
-  async perform(job: Job, receiver: JobReceiver): Promise<void> {
+  /**
+   * Performs a job. @param verified the files of the lake that need not be verified again. @throws the error of the job,
+   * or the reason why the process has ended.
+   */
+  async perform(job: Job, verified: VerifiedFiles, receiver: JobReceiver): Promise<void> {
     const child = this.#child;
     let onMessage: (message: FromProcess) => void = () => {};
     const done = new Promise<void>((resolve, reject) => {
       onMessage = (message) => {
         if (message.kind === "done") resolve();
         else if (message.kind === "failed") reject(errorOf(message.error));
-        else if (message.kind === "note") receiver.note?.(message.note);
+        else if (message.kind === "note") receiver.note(message.note);
         else receiver.piece(message.text).then(() => this.#send({ kind: "taken" }), reject);
       };
     });
     child.on("message", onMessage);
-    this.#send({ kind: "job", job });
+    this.#send({ kind: "job", job, verified });
     try {
       await Promise.race([done, this.#ended.then((error) => Promise.reject(error))]);
     } finally {

@@ -1,9 +1,18 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Clock } from "../../../src/core/time.js";
-import type { Lake } from "../../../src/lake/lake.js";
+import { verifiedFiles } from "../../../src/lake/files/verify/verify-content.js";
+import { Lake } from "../../../src/lake/lake.js";
 import { isRunning } from "../../../src/lease/owner.js";
 import { parseNotebook } from "../../../src/notebook/parse/parse-notebook.js";
 import { runInProcess } from "../../../src/ui/notebooks/run-in-process.js";
@@ -30,8 +39,8 @@ const ENDLESS = "SELECT levenshtein(repeat('a', 300000), repeat('b', 300000))";
 const SMALL: SessionLimits = { ...PATIENT, processBytes: 300 * 2 ** 20 };
 
 /** The processes of a workspace, closed at the end of the test, and how its notebooks run. */
-function opened(limits: SessionLimits, clock: Clock = lake.clock) {
-  const processes = new QueryProcesses(lake, clock, limits);
+function opened(limits: SessionLimits, clock: Clock = lake.clock, read = lake) {
+  const processes = new QueryProcesses(read, clock, limits);
   onTestFinished(() => processes[Symbol.asyncDispose]());
   const results = new StoredResults(processes);
   const run = async (
@@ -39,9 +48,9 @@ function opened(limits: SessionLimits, clock: Clock = lake.clock) {
     gone = new AbortController().signal,
     onLine: (line: NotebookLine) => void = () => {},
   ): Promise<NotebookLine[]> => {
-    const { pointInTime } = await new LakeStates(lake).newest();
+    const { pointInTime } = await new LakeStates(read).newest();
     const job = {
-      lake: { location: lake.location, views: undefined, pointInTime },
+      lake: { location: read.location, views: read.userViews?.folder, pointInTime },
       notebook: parseNotebook(cells.map((sql) => `-- %%\n${sql};\n`).join(""), "test"),
       given: new Map<string, string>(),
       requested: undefined,
@@ -169,6 +178,35 @@ test("a process that was started for other versions of the lake reads those that
   processes.warm({ location: lake.location, views: undefined, pointInTime: { asOf: 1 } });
   const counted = await run(["SELECT count(*) > 0 AS has_bars FROM bars_1d"]);
   expect(cellsOf(counted)[0]?.html).toContain("<td>true</td>");
+});
+
+test("what a run has verified, no other process reads for that; what nobody has verified is", async () => {
+  const own = await apiLake(join(folder, "damaged"));
+  const sql = "SELECT sum(close) > 0 AS has_bars FROM bars_1d";
+  const { run } = opened(PATIENT, own.clock, own);
+  expect(cellsOf(await run([sql]))[0]?.html).toContain("<td>true</td>");
+  const { content } = verifiedFiles(own);
+  expect(content.length).toBeGreaterThan(0);
+  for (const path of content) {
+    // The first column, which the statement does not read. Another lake may have the same file by a link.
+    const file = join(own.location, path);
+    const bytes = readFileSync(file);
+    bytes[10] = (bytes[10] as number) ^ 1;
+    rmSync(file);
+    writeFileSync(file, bytes);
+  }
+  expect(cellsOf(await run([sql]))[0]?.html).toContain("<td>true</td>");
+  const other = opened(PATIENT, own.clock, new Lake(own.location));
+  expect(cellsOf(await other.run([sql]))[0]?.fault?.message).toContain("is not what was written");
+});
+
+test("a notebook reads the user's own views", async () => {
+  const views = join(folder, "views");
+  mkdirSync(views);
+  writeFileSync(join(views, "own.sql"), "CREATE VIEW own AS SELECT 41 + 1 AS answer;\n");
+  const userViews = { folder: views, onFault: (error: Error) => expect.unreachable(error.message) };
+  const { run } = opened(PATIENT, lake.clock, new Lake(lake.location, { userViews }));
+  expect(cellsOf(await run(["FROM own"]))[0]?.html).toContain("42");
 });
 
 test("what one run leaves behind, the next does not see", async () => {

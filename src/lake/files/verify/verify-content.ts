@@ -192,6 +192,23 @@ export async function verifyFooterOnce(lake: Lake, snapshot: Snapshot, file: Dat
   verified.add(path);
 }
 
+/** Paths of the live files that a process has verified: their whole content, or their footer. */
+export interface VerifiedFiles {
+  readonly content: readonly string[];
+  readonly footers: readonly string[];
+}
+
+/** The files that this process has verified, in the order in which it did. */
+export function verifiedFiles(lake: Lake): VerifiedFiles {
+  return { content: [...pathsOf(VERIFIED, lake)], footers: [...pathsOf(FOOTERS, lake)] };
+}
+
+/** Adds the files that another process of this machine has verified, so that this one does not read them for that. */
+export function addVerified(lake: Lake, { content, footers }: VerifiedFiles): void {
+  for (const path of content) pathsOf(VERIFIED, lake).add(path);
+  for (const path of footers) pathsOf(FOOTERS, lake).add(path);
+}
+
 function pathsOf(verified: WeakMap<Lake, Set<string>>, lake: Lake): Set<string> {
   const paths = verified.get(lake) ?? new Set();
   verified.set(lake, paths);
