@@ -71,7 +71,7 @@ function unitsOf(
     const end = Math.min(days.length, first + length);
     const begin = (waiting[first] as Wanting[]).sort(inOrder);
     for (const some of inBatches(begin, size)) {
-      const free = size - some.length;
+      const free = some.some(({ isWidened }) => isWidened) ? 0 : size - some.length;
       const members = [...some, ...takeFillers(waiting, { days, first, end, length }, free, filling)];
       units.push(unitOf(calendar.region, members, days, end));
       for (const member of members) queue(waiting, without(member, days, end));
@@ -116,36 +116,36 @@ interface Wanting {
   readonly lacks: readonly Lack[];
   /** Index of the day before which the plan already requests the symbol. */
   readonly askedUntil: number;
+  /** Whether it is requested since before it was listed. Others in its request would be sent all those days, too. */
+  readonly isWidened: boolean;
 }
 
-/** The symbols that lack days, in order. */
+/**
+ * The symbols that lack days, in order. A symbol is requested since it was listed. A listing date can be wrong, and then no
+ * later request would find the bars before it. So the request for the listing date is about the time before it, too, if one
+ * window contains the whole range.
+ */
 function wantingOf(demand: KlineDemand, days: TradingDays): Wanting[] {
   const { symbols, range, covered } = demand;
   const isOneWindow = days.length <= daysPerWindow(demand);
   const sorted = [...new Set(symbols)].sort(compareText);
   return sorted.flatMap((symbol): Wanting[] => {
-    const start = firstWanted(symbol, demand, isOneWindow);
+    const listed = Math.max(range.start, demand.listedAt?.get(symbol) ?? range.start);
+    const isWidened = isOneWindow && listed > range.start && isOpen(listed, symbol, demand);
+    const start = isWidened ? range.start : listed;
     const gaps = subtractRanges({ start, end: range.end }, covered.get(symbol) ?? []);
     const lacks = gaps.flatMap((gap): Lack[] => {
       const { first, end } = daysOverlapped(days, gap);
       return end > first ? [{ ...gap, firstDay: first, endDay: end }] : [];
     });
-    return lacks.length > 0 ? [{ symbol, lacks, askedUntil: 0 }] : [];
+    return lacks.length > 0 ? [{ symbol, lacks, askedUntil: 0, isWidened }] : [];
   });
 }
 
-/**
- * From when a symbol is requested: since it was listed. A listing date can be wrong, and then no later request would
- * find the bars before it. So the first request of a symbol is about the whole range, if one window contains it.
- */
-function firstWanted(
-  symbol: string,
-  { range, covered, listedAt }: KlineDemand,
-  isOneWindow: boolean,
-): number {
-  const listed = listedAt?.get(symbol) ?? range.start;
-  const isFirst = isOneWindow && !covered.has(symbol) && listed < range.end;
-  return isFirst ? range.start : Math.max(range.start, listed);
+/** Whether an instant is requested: it is in the range, and has no response yet. */
+function isOpen(instant: number, symbol: string, { range, covered }: KlineDemand): boolean {
+  const isCovered = covered.get(symbol)?.some(({ start, end }) => start <= instant && instant < end) ?? false;
+  return instant < range.end && !isCovered;
 }
 
 /** Compares symbols so that those that lack the same days are next to each other. */
@@ -201,13 +201,14 @@ function windowsNeeded({ lacks }: Wanting, length: number): number {
 }
 
 /** The days that a symbol still lacks after everything before a day was requested. */
-function without({ symbol, lacks }: Wanting, days: TradingDays, end: number): Wanting {
+function without({ symbol, lacks, isWidened }: Wanting, days: TradingDays, end: number): Wanting {
   const start = days.starts[end] ?? Number.POSITIVE_INFINITY;
   const left = lacks.filter((lack) => lack.endDay > end);
   return {
     symbol,
     lacks: left.map((lack) => (lack.firstDay < end ? { ...lack, firstDay: end, start } : lack)),
     askedUntil: end,
+    isWidened,
   };
 }
 

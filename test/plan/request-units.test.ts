@@ -111,6 +111,41 @@ test("symbols that were listed in the course of the window take no separate requ
   expect(plan(symbols(157), { listedAt })).toHaveLength(2 * Math.ceil(DAYS.length / 20));
 });
 
+test("daily bars are requested since before the listing date, which can be wrong, if that date was not requested yet", () => {
+  const range = { start: START, end: END };
+  const listed = START + 100 * DAY_MS;
+  const listedAt = new Map(symbols(4).map((symbol) => [symbol, listed]));
+  const [first, since, left, known] = symbols(4) as [string, string, string, string];
+  const covered = new Map([
+    [since, [{ start: listed + 30 * DAY_MS, end: END }]],
+    [left, [{ start: END - 30 * DAY_MS, end: Number.MAX_SAFE_INTEGER }]],
+    [known, [{ start: listed, end: END - 30 * DAY_MS }]],
+  ]);
+  const units = planRequestUnits({
+    period: "1d",
+    calendar: WEEKDAYS,
+    symbols: symbols(4),
+    range,
+    covered,
+    listedAt,
+    now: NOW,
+    rowCap: 10_000,
+  });
+  const startOf = (symbol: string) => units.find((unit) => unit.symbols.includes(symbol))?.window.start;
+  expect([first, since, left].map(startOf)).toEqual([START, START, START]);
+  expect(startOf(known)).toBeGreaterThan(END - 35 * DAY_MS);
+});
+
+test("a new symbol does not make others be sent all their days again", () => {
+  const list = symbols(500);
+  const lately = END - 4 * DAY_MS;
+  const covered = new Map(list.slice(2).map((symbol) => [symbol, [{ start: START, end: lately }]]));
+  const listedAt = new Map(list.slice(0, 2).map((symbol) => [symbol, lately]));
+  const units = plan(list, { covered, listedAt, rowCap: 10_000_000 });
+  expect(units.map((unit) => unit.symbols.length).sort((a, b) => a - b)).toEqual([2, 98, 100, 100, 100, 100]);
+  expect(units.filter(({ days }) => days > 4)).toHaveLength(1);
+});
+
 test("gaps of different symbols that fit one window share requests", () => {
   const list = symbols(100);
   const covered = new Map(

@@ -49,8 +49,8 @@ export const growthInFiles = growth(
 /** Many bars: what grows with the years. */
 export const growthInBars = growth(
   "growth-bars",
-  "a compacted lake of 200 million minute bars against one of its months: open, plan, ask, run, optimize",
-  { symbols: 2000, minutes: 240, filesAMonth: 2, filesAre: "compacted", months: 20 },
+  "a compacted lake of a billion minute bars against one of its months: open, plan, ask, run, optimize",
+  { symbols: 2000, minutes: 240, filesAMonth: 2, filesAre: "compacted", months: 96 },
   { symbols: 10, minutes: 60, filesAMonth: 2, filesAre: "compacted", months: 2 },
 );
 

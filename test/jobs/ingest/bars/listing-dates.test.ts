@@ -46,6 +46,14 @@ test("bars before a listing date that is wrong are requested, minutes as well as
   expect(await queryLake(lake, DATES("bars_1m"))).toEqual([{ days: DAYS.length }]);
 });
 
+test("so they are where a first run asked for later days only", async () => {
+  const { run, lake } = await scriptedMarket(listedOn("2024-01-11"), NOW);
+  await run(REFERENCE);
+  await run(DAILY, { from: "2024-01-15" });
+  expect(await run(DAILY)).toMatchObject({ status: "complete" });
+  expect(await queryLake(lake, DATES("bars_1d"))).toEqual([{ days: DAYS.length }]);
+});
+
 test("a symbol that is not listed yet is not requested", async () => {
   const { run, service } = await scriptedMarket(listedOn("2024-02-01"), NOW);
   await run(REFERENCE);
