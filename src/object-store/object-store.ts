@@ -9,7 +9,7 @@ import { expectNothing, readWhole } from "./http/response-body.js";
 import { isMissing } from "./http/store-error.js";
 import { type StoreTransport, storeTransport } from "./http/store-transport.js";
 import { createFromParts } from "./multipart-upload.js";
-import { createFromFile, type PartOptions } from "./put-file.js";
+import { createFromFile, type PutFileOptions } from "./put-file.js";
 import { bytesBody, createObject, putObject } from "./put-object.js";
 import { type ObjectFacts, type ObjectRange, readFacts, readRange, readStream } from "./read-object.js";
 
@@ -61,7 +61,7 @@ export interface ObjectStore {
    * Creates an object with the content of a local file, unless one with the key exists. @returns whether this call
    * created it.
    */
-  putFileIfAbsent(key: string, file: string, parts?: PartOptions): Promise<boolean>;
+  putFileIfAbsent(key: string, file: string, options?: PutFileOptions): Promise<boolean>;
   /** As {@link putIfAbsent}, but as an upload of one part. @returns whether this call created the object. */
   uploadIfAbsent(key: string, bytes: Uint8Array): Promise<boolean>;
   /** Deletes an object, if it exists. */
@@ -118,7 +118,7 @@ export async function openObjectStore(options: ObjectStoreOptions): Promise<Obje
     head: (key) => unlessMissing(readFacts(transport, key)),
     put: (key, bytes) => putObject(transport, key, bytesBody(bytes)),
     putIfAbsent: (key, bytes) => createObject(transport, key, bytesBody(bytes)),
-    putFileIfAbsent: (key, file, parts) => createFromFile(transport, key, file, parts),
+    putFileIfAbsent: (key, file, put) => createFromFile(transport, key, file, put),
     uploadIfAbsent: (key, bytes) => createFromParts(transport, key, [async () => bytesBody(bytes)]),
     delete: async (key) => {
       await unlessMissing(transport.send({ kind: "delete", method: "DELETE", key }, expectNothing));

@@ -458,6 +458,22 @@ test("a large file goes in parts, each sent again where it fails; an upload that
   expect(denied.counts.take()).toMatchObject({ abortUpload: 1 });
 });
 
+test("a file whose hash is known is read once, and signed with it; parts have hashes of their own", async () => {
+  const file = join(temporaryFolder(), "file");
+  writeFileSync(file, "x".repeat(300_000));
+  const known = "ab".repeat(32);
+  const { store, service } = await setUp(respond(200));
+  expect(await store.putFileIfAbsent("a", file, { sha256: known })).toBe(true);
+  const [sent] = service.seen;
+  expect([sent?.headers["x-amz-content-sha256"], sent?.body.length]).toEqual([known, 300_000]);
+  await expect(
+    store.putFileIfAbsent("b", file, { sha256: known, minBytes: 0, partBytes: 300_000 }),
+  ).rejects.toThrow("POST s3://lakes/b");
+  expect(service.seen.every(({ headers }, n) => n === 0 || headers["x-amz-content-sha256"] !== known)).toBe(
+    true,
+  );
+});
+
 test("credentials that have expired are looked for again, once", async () => {
   const { store, counts } = await setUp(inTurn(refuse(400, "ExpiredToken"), respond(200)));
   await store.put("a", Buffer.from("1"));

@@ -4,6 +4,8 @@ import { createHash } from "node:crypto";
 export interface ContentHash {
   /** The first 64 bits of the SHA-256, as 16 hexadecimal digits: part of the file's name. */
   readonly hash: string;
+  /** The whole SHA-256, as 64 hexadecimal digits. */
+  readonly sha256: string;
   readonly bytes: number;
 }
 
@@ -15,5 +17,6 @@ export async function contentHash(pieces: AsyncIterable<Uint8Array>): Promise<Co
     hash.update(piece);
     bytes += piece.length;
   }
-  return { hash: hash.digest("hex").slice(0, 16), bytes };
+  const sha256 = hash.digest("hex");
+  return { hash: sha256.slice(0, 16), sha256, bytes };
 }

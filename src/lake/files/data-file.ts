@@ -66,7 +66,7 @@ export async function writeDataFile(
     const written =
       (inOrder ? await copyAsItComes(session, select, staged, encoding, table) : undefined) ??
       (await copy(session, `${select} ORDER BY ${table.sort.map(ident).join(", ")}`, staged, encoding));
-    const { hash, bytes: size } = await contentHash(await readPieces(staged));
+    const { hash, sha256, bytes: size } = await contentHash(await readPieces(staged));
     const tags = {
       [FOOTER_TAG]: await footerDigest((range) => readRangeOf(staged, range)),
       ...(codec === undefined ? {} : { [CODEC_KEY]: codec }),
@@ -75,7 +75,7 @@ export async function writeDataFile(
       .map((name) => `${name}=${encodeURIComponent(partitionValues[name] ?? "")}`)
       .join("/");
     const path = `${folder}/${LETTERS[as]}-${hash}-${randomBytes(4).toString("hex")}.parquet`;
-    const isNew = await storage.putFileIfAbsent(staged, `${table.name}/${path}`);
+    const isNew = await storage.putFileIfAbsent(staged, `${table.name}/${path}`, sha256);
     if (!isNew)
       throw new LakeError(`table ${table.name}: ${path} is there already, and a name is never used again`);
     const stats = JSON.stringify(fileStats(written, columns, table.stats));

@@ -59,9 +59,9 @@ export function objectStorage(
       await place.expectWritable();
       expected(path, await store.put(keyOf(path), Buffer.from(text)));
     },
-    async putFileIfAbsent(localFile, path) {
+    async putFileIfAbsent(localFile, path, sha256) {
       const { parts } = await place.expectWritable();
-      return expected(path, await store.putFileIfAbsent(keyOf(path), localFile, parts));
+      return expected(path, await store.putFileIfAbsent(keyOf(path), localFile, { ...parts, sha256 }));
     },
     async delete(path) {
       lists.forget(keyOf(path));

@@ -45,7 +45,7 @@ export function openObjectStorage(url: string, env: Environment, patience: Store
     readRange: async (path, range) => (await open()).readRange(path, range),
     putIfAbsent: async (path, text) => (await open()).putIfAbsent(path, text),
     put: async (path, text) => (await open()).put(path, text),
-    putFileIfAbsent: async (file, path) => (await open()).putFileIfAbsent(file, path),
+    putFileIfAbsent: async (file, path, sha256) => (await open()).putFileIfAbsent(file, path, sha256),
     delete: async (path) => (await open()).delete(path),
     time: async () => (await open()).time(),
     leases: (folder) => leasesOf(once(async () => (await open()).leases(folder))),

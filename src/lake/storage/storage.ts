@@ -83,9 +83,10 @@ export interface Storage {
    * same file afterwards, so it must not be changed; the caller deletes it.
    *
    * @param localFile a path that {@link WorkFolder.newFile} has returned.
+   * @param sha256 of the file's content, in hexadecimal digits, where it is known. A store refuses other content.
    * @returns whether this call created it.
    */
-  putFileIfAbsent(localFile: string, path: string): Promise<boolean>;
+  putFileIfAbsent(localFile: string, path: string, sha256?: string): Promise<boolean>;
   /** Deletes a file, if it exists. */
   delete(path: string): Promise<void>;
   /**

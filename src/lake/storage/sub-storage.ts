@@ -15,7 +15,7 @@ export function subStorage(storage: Storage, folder: string): Storage {
     readRange: (path, range) => storage.readRange(at(path), range),
     putIfAbsent: (path, text) => storage.putIfAbsent(at(path), text),
     put: (path, text) => storage.put(at(path), text),
-    putFileIfAbsent: (file, path) => storage.putFileIfAbsent(file, at(path)),
+    putFileIfAbsent: (file, path, sha256) => storage.putFileIfAbsent(file, at(path), sha256),
     delete: (path) => storage.delete(at(path)),
     time: () => storage.time(),
     leases: (path) => storage.leases(at(path)),

@@ -42,7 +42,8 @@ export async function copyFile(
       })(),
     );
     const expected = hashInName(path);
-    const found = hash.digest("hex").slice(0, 16);
+    const sha256 = hash.digest("hex");
+    const found = sha256.slice(0, 16);
     if (bytes !== size) throw damaged(from, path, `has ${bytes} bytes, and should have ${size}`);
     if (expected !== undefined && found !== expected)
       throw damaged(
@@ -50,9 +51,9 @@ export async function copyFile(
         path,
         `is not what was written: its hash is ${found}, and its name says ${expected}`,
       );
-    if (await to.storage.putFileIfAbsent(staged, path)) return "copied";
+    if (await to.storage.putFileIfAbsent(staged, path, sha256)) return "copied";
     await to.storage.delete(path);
-    if (await to.storage.putFileIfAbsent(staged, path)) return "copied";
+    if (await to.storage.putFileIfAbsent(staged, path, sha256)) return "copied";
     throw new LakeError(`${to.storage.location}/${path}: another program writes it, too`, {
       hint: "end the other copy, then run this one again",
     });

@@ -23,10 +23,11 @@ export async function restoreFile(
   const copy = await lake.work.newFile("parquet");
   try {
     await lake.work.write(copy, found);
-    if ((await contentHash(await readPieces(copy))).hash !== expected) return false;
+    const { hash, sha256 } = await contentHash(await readPieces(copy));
+    if (hash !== expected) return false;
     const path = `${snapshot.table.name}/${file.path}`;
     await lake.storage.delete(path);
-    return await lake.storage.putFileIfAbsent(copy, path);
+    return await lake.storage.putFileIfAbsent(copy, path, sha256);
   } finally {
     await lake.work.discard(copy);
   }
