@@ -15,7 +15,7 @@ const SAYS: Readonly<Record<string, string>> = {
   begins_late: "listed, and before the first bar",
   no_bar: "after the first bar, taken for suspended",
   no_session: "no bar of any symbol, taken for a holiday",
-  no_minutes: "no minutes of the region",
+  no_minutes: "no minutes at the service",
   suspended: "taken for suspended",
   ended: "no longer listed",
   as_before: "absent as before",

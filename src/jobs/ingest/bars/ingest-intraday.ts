@@ -6,7 +6,6 @@ import { REGIONS, type Region } from "../../../market/regions.js";
 import { finalEnd } from "../../../market/sessions.js";
 import { regionOf } from "../../../market/symbol.js";
 import { TradingCalendar } from "../../../market/trading-calendar.js";
-import { type AbsenceReason, waitAfter } from "../../../plan/absence/absence.js";
 import { type CutDay, cutDay } from "../../../plan/absence/cut-day.js";
 import { symbolSpans } from "../../../plan/absence/window-beginning.js";
 import { BARS_1M } from "../../../schema/bars.js";
@@ -18,13 +17,13 @@ import type { PendingResponse } from "../../run/request/request-records.js";
 import type { Run } from "../../run/run.js";
 import type { RunContext } from "../../run/run-context.js";
 import { leaseInTurn } from "../request-sharing.js";
+import { type EmptyUniverse, failEmpty, recordEmpty } from "./empty-universes.js";
 import { received } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
 
 /**
- * Requests the minute bars of whole universes on the latest trading day. A day that is complete is not requested again.
- * A universe of which nothing came on several days, and never a bar, is one that the service has no minutes of: it is
- * requested after ever longer waits.
+ * Requests the minute bars of whole universes on the latest trading day. A day that is complete is not requested again. A
+ * universe of which nothing ever came is requested by each run: no later response has the minutes of an earlier day.
  */
 export async function ingestIntraday(run: Run, universes: readonly string[]): Promise<void> {
   const endpoint = ENDPOINTS.intradayUniverse;
@@ -34,13 +33,13 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
   const answered = await lastResponses(session, lake, BARS_1M.name, path);
   const never = await neverReceived(session, lake, BARS_1M.name, path);
   const known = new Set((await knownUniverses(run.context)).map(({ id }) => id));
-  const due = universes.filter((id) => {
-    const empty = known.has(id) ? (never.get(id) ?? []) : [];
-    return isDue(answered.get(id), marketClock.now()) && marketClock.now() >= againAt(empty);
-  });
+  const members = await membersOf(run.context, universes);
+  const due = universes.filter(
+    (id) => (never.has(id) && members.has(id)) || isDue(answered.get(id), marketClock.now()),
+  );
   run.progress.plan(BARS_1M.name, due.length);
-  const members = await membersOf(run.context, due);
   const landing = new LandingBars(run, BARS_1M);
+  const empty: EmptyUniverse[] = [];
   const ask = async (): Promise<void> => {
     for (const id of due) {
       if (run.requests.isHalted(BARS_1M.name)) break;
@@ -60,20 +59,17 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
       const cut = cutDay(columns);
       if (got.value.rows > 0) noteMembers(run, own, columns);
       if (got.value.rows === 0 && !known.has(id)) failEmpty(run, id, UNKNOWN, got);
-      else if (got.value.rows === 0 && sessionsOf([...(never.get(id) ?? []), marketClock.now()]) >= NEVER)
-        await landing.take(noMinutes(run, own, got));
       else if (got.value.rows === 0 && own.length > 0)
-        failEmpty(
-          run,
-          id,
-          `the service gave nothing for its ${own.length} members; it is requested again`,
-          got,
-        );
+        empty.push({ id, members: own, times: [...(never.get(id) ?? []), marketClock.now()], got });
       else if (cut === undefined) await landing.take(got);
       else await landing.take(failCut(run, id, cut, got));
     }
   };
-  await releaseAfter(ask, () => landing.finish());
+  await releaseAfter(
+    ask,
+    () => landing.finish(),
+    () => recordEmpty(run, empty),
+  );
   await run.ledger.land();
   await lease.release();
 }
@@ -96,7 +92,8 @@ async function membersOf(
      WHERE valid_to IS NULL AND id IN (SELECT unnest(${literalList(universes)})) GROUP BY id`,
   );
   const isChinese = (symbol: string): boolean => regionOf(symbol) === "CN";
-  return new Map(rows.map(({ id, symbols }) => [id, symbols.filter(isChinese)]));
+  const chinese = rows.map(({ id, symbols }) => [id, symbols.filter(isChinese)] as const);
+  return new Map(chinese.filter(([, symbols]) => symbols.length > 0));
 }
 
 /** Counts the members of a universe, and those of which the response has no bar. */
@@ -109,42 +106,9 @@ function noteMembers(run: Run, members: readonly string[], columns: KlineColumns
   completeness.absent(BARS_1M.name, "others_came", absent, 1);
 }
 
-/** So many sessions without a bar of a universe show that the service has none; fewer may be a fault that passes. */
-const NEVER = 3;
-
-/** The number of sessions after which nothing came. @param times of the responses, in epoch milliseconds. */
-function sessionsOf(times: readonly number[]): number {
-  return new Set(times.map((time) => finalEnd("CN", time))).size;
-}
-
-/** When a universe of which nothing ever came is requested again, in epoch milliseconds. @param times of the responses. */
-function againAt(times: readonly number[]): number {
-  const tries = sessionsOf(times) - NEVER + 1;
-  return tries < 1 ? 0 : (times.at(-1) as number) + waitAfter(tries, NO_MINUTES);
-}
-
-const NO_MINUTES: AbsenceReason = "no_minutes";
-
-/** Records that the service has no minutes of a universe. */
-function noMinutes<T>(run: Run, members: readonly string[], got: PendingResponse<T>): PendingResponse<T> {
-  const { completeness } = run.log;
-  completeness.asked(BARS_1M.name, members, members.length, run.context.marketClock.now());
-  completeness.absent(BARS_1M.name, NO_MINUTES, members, 1);
-  const records = got.entry.records.map((one) => ({ ...one, reason: NO_MINUTES }));
-  return { ...got, entry: { ...got.entry, records } };
-}
-
 /** Why nothing came of a universe that neither the lake nor the service knows. */
 const UNKNOWN =
   'the service gave nothing for it, and the lake does not know it; run the pipeline reference, and see: barlake sql "from universes"';
-
-/** Records a failed request for a universe of which nothing came, so that the next run requests it again. */
-function failEmpty(run: Run, id: string, why: string, { requestId, entry }: PendingResponse<unknown>): void {
-  const reason = `universe ${id}: ${why}`;
-  const dataset = BARS_1M.name;
-  run.log.failure({ dataset, request: `${dataset} ${requestId}`, reason, symbols: 0 });
-  run.ledger.enter({ ...entry, records: entry.records.map((one) => ({ ...one, status: "failed", reason })) });
-}
 
 /** Records a failed request for a universe whose day was cut: its bars land, but the run is not complete. */
 function failCut<T>(run: Run, id: string, cut: CutDay, got: PendingResponse<T>): PendingResponse<T> {

@@ -1,8 +1,12 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/core/time.js";
 import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
+import type { Lake } from "../../../../src/lake/lake.js";
+import { landTradingDays } from "../../../../src/lake/land/trading-days.js";
+import { BARS_1D, BARS_1M } from "../../../../src/schema/bars.js";
 import { json } from "../../../faults/service/scripted-service.js";
-import { barsAt, minutes } from "../../minute-market.js";
+import { land, openSession } from "../../../lake/temporary-lake.js";
+import { barsAt, minutes, weekdays } from "../../minute-market.js";
 import { type Bars, scriptedMarket } from "../../scripted-market.js";
 
 const INTRADAY: PipelineDefinition = { name: "intraday", kind: "intraday", universes: ["KNOWN"] };
@@ -11,16 +15,20 @@ const UNIVERSE = { id: "KNOWN", name: "Known", category: "test", region: "CN" };
 const DAY = barsAt(minutes([Date.parse("2024-01-12T00:00:00+08:00")]));
 
 /** A lake after the session, which knows a universe; its minutes are what `minutesOf` gives at the time of a request. */
-async function knownUniverse(symbols: readonly string[], minutesOf: () => Readonly<Record<string, Bars>>) {
+async function knownUniverse(
+  symbols: readonly string[],
+  minutesOf: (id: string) => Readonly<Record<string, Bars>>,
+) {
   const universe = { ...UNIVERSE, symbol_count: symbols.length };
-  const responses: Readonly<Record<string, () => unknown>> = {
+  const responses: Readonly<Record<string, (id: string) => unknown>> = {
     "/v1/exchanges": () => [],
     "/v1/universes": () => [universe],
     "/v1/universes/batch": () => ({ KNOWN: { ...universe, symbols } }),
     "/v1/klines/intraday/universe": minutesOf,
   };
   const market = await scriptedMarket(
-    ({ path }, response) => json(response, 200, { data: responses[path]?.() }),
+    ({ path, query }, response) =>
+      json(response, 200, { data: responses[path]?.(query.get("universes") ?? "") }),
     "2024-01-12T12:00:00Z",
   );
   await market.run({ name: "reference", kind: "reference" });
@@ -41,44 +49,101 @@ test("an empty response about a universe that has members: the run is partial, a
   expect(await run(INTRADAY)).toMatchObject({ status: "complete", requests: { sent: 0 } });
 });
 
-test("a universe of which nothing came in three sessions has no minutes at the service, which is asked rarely, and not for nothing", async () => {
-  let data: Readonly<Record<string, Bars>> = {};
-  const { run, clock, service } = await knownUniverse(["IF2401.CFX", "IF2402.CFX"], () => data);
-  const partial = { status: "partial", failures: [{ reason: expect.stringContaining("gave nothing") }] };
-  expect(await run(INTRADAY)).toMatchObject(partial);
-  // Saturday, with the session of Friday.
-  clock.advance(DAY_MS);
-  expect(await run(INTRADAY)).toMatchObject(partial);
-  clock.advance(2 * DAY_MS);
-  expect(await run(INTRADAY)).toMatchObject(partial);
-  clock.advance(DAY_MS);
-  expect(await run(INTRADAY)).toMatchObject({
-    status: "complete",
-    failures: [],
-    completeness: [
-      {
-        dataset: "bars_1m",
-        asked: { symbols: 2 },
-        absent: [{ reason: "no_minutes", symbols: 2, sessions: 2 }],
-      },
-    ],
-  });
-  const asked = (): number => service.seen.filter(({ path }) => path.includes("intraday")).length;
-  const days: number[] = [];
-  for (let day = 1; day <= 40; day++) {
-    clock.advance(DAY_MS);
-    const before = asked();
-    expect(await run(INTRADAY)).toMatchObject({ status: "complete" });
-    if (asked() > before) days.push(day);
+const PARTIAL = { status: "partial", failures: [{ reason: expect.stringContaining("gave nothing") }] };
+const NO_MINUTES = {
+  status: "complete",
+  failures: [],
+  requests: { sent: 1 },
+  completeness: [
+    {
+      dataset: "bars_1m",
+      asked: { symbols: 2 },
+      absent: [{ reason: "no_minutes", symbols: 2, sessions: 2 }],
+    },
+  ],
+};
+
+describe("a universe of which nothing came in three sessions", () => {
+  const FUTURES = ["IF2401.CFX", "IF2402.CFX"];
+
+  /** Lands daily bars of the index on weekdays, so that the lake knows these sessions. */
+  async function landSessions({ lake }: { readonly lake: Lake }, first: string, end: string): Promise<void> {
+    const session = await openSession();
+    const bars = weekdays(first, end).map((at) => ({ symbol: "000001.SH", at }));
+    await land(session, lake, BARS_1D, bars);
+    const now = Date.parse(`${end}T12:00:00Z`);
+    await landTradingDays(session, lake, { operation: "TEST", runId: "test", now });
   }
-  // After waits of at least 1, 2, 4, 8 and 16 days, and at the next session.
-  expect(days).toEqual([1, 3, 7, 15, 31]);
-  clock.advance(30 * DAY_MS);
-  data = { "IF2401.CFX": DAY, "IF2402.CFX": DAY };
-  expect((await run(INTRADAY)).rows).toBe(480);
-  clock.advance(DAY_MS);
-  data = {};
-  expect(await run(INTRADAY)).toMatchObject(partial);
+
+  test("has no minutes at the service, which is requested by each run: no bar is missed when it has them", async () => {
+    let data: Readonly<Record<string, Bars>> = {};
+    const market = await knownUniverse(FUTURES, () => data);
+    const { run, clock } = market;
+    await landSessions(market, "2024-01-08", "2024-01-17");
+    expect(await run(INTRADAY)).toMatchObject(PARTIAL);
+    // Saturday, with the session of Friday.
+    clock.advance(DAY_MS);
+    expect(await run(INTRADAY)).toMatchObject(PARTIAL);
+    clock.advance(2 * DAY_MS);
+    expect(await run(INTRADAY)).toMatchObject(PARTIAL);
+    clock.advance(DAY_MS);
+    for (let day = 1; day <= 3; day++) {
+      expect(await run(INTRADAY)).toMatchObject(NO_MINUTES);
+      // Bars may come later on the same day.
+      expect(await run(INTRADAY)).toMatchObject(NO_MINUTES);
+      clock.advance(DAY_MS);
+    }
+    data = { "IF2401.CFX": DAY, "IF2402.CFX": DAY };
+    expect((await run(INTRADAY)).rows).toBe(480);
+    clock.advance(DAY_MS);
+    data = {};
+    expect(await run(INTRADAY)).toMatchObject(PARTIAL);
+  });
+
+  test("is partial each time while the lake has a minute of a member, and what comes later lands", async () => {
+    let data: Readonly<Record<string, Bars>> = {};
+    const market = await knownUniverse(FUTURES, () => data);
+    const { run, clock, lake } = market;
+    await landSessions(market, "2024-01-08", "2024-01-20");
+    await land(await openSession(), lake, BARS_1M, [
+      { symbol: "IF2402.CFX", at: Date.parse("2024-01-04T10:00:00+08:00") },
+    ]);
+    for (let day = 1; day <= 5; day++) {
+      expect(await run(INTRADAY)).toMatchObject(PARTIAL);
+      clock.advance(DAY_MS);
+    }
+    data = { "IF2401.CFX": DAY, "IF2402.CFX": DAY };
+    expect(await run(INTRADAY)).toMatchObject({ status: "complete", requests: { sent: 1 }, rows: 480 });
+  });
+
+  test("is partial each time while another universe of the same run brings minutes of a member", async () => {
+    let data: Readonly<Record<string, Bars>> = {};
+    const market = await knownUniverse(FUTURES, (id) => (id === "OTHER" ? data : {}));
+    const { run, clock } = market;
+    await landSessions(market, "2024-01-08", "2024-01-20");
+    for (let day = 1; day <= 4; day++) {
+      await run(INTRADAY);
+      clock.advance(DAY_MS);
+    }
+    data = { "IF2402.CFX": DAY };
+    const both = { ...INTRADAY, universes: ["KNOWN", "OTHER"] };
+    expect(await run(both)).toMatchObject({ ...PARTIAL, rows: 240 });
+  });
+
+  test("holidays are no sessions, also where the lake does not know them yet", async () => {
+    const market = await knownUniverse(FUTURES, () => ({}));
+    const { run, clock } = market;
+    await landSessions(market, "2024-01-08", "2024-01-13");
+    // Friday, and then eight weekdays of which the lake knows nothing.
+    for (let day = 0; day <= 12; day++) {
+      expect(await run(INTRADAY)).toMatchObject(PARTIAL);
+      clock.advance(DAY_MS);
+    }
+    await landSessions(market, "2024-01-25", "2024-01-27");
+    expect(await run(INTRADAY)).toMatchObject(PARTIAL);
+    clock.advance(DAY_MS);
+    expect(await run(INTRADAY)).toMatchObject(NO_MINUTES);
+  });
 });
 
 test("members that the response lacks are in the report", async () => {
