@@ -35,8 +35,8 @@ export async function runInProcess(
           running = undefined;
           return push(line, signal);
         },
-        note: (note) => {
-          if (note.kind === "stored") return results.add(note.result);
+        note: (note, folder) => {
+          if (note.kind === "stored") return results.add(note.result, folder);
           const cell = job.notebook.cells.find(({ line }) => line === note.line);
           running = cell && { cell, began: ticksOf(clock) };
         },

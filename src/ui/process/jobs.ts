@@ -11,8 +11,10 @@ import type { ErrorData } from "./error-data.js";
 
 /** The folders and limits of a process. It gets them before its first job. */
 export interface ProcessSetting {
-  /** Folder of the stored results of the workspace. */
+  /** Folder of the workspace, in which its stored results are. */
   readonly results: string;
+  /** Folder of the results that this process stores. The workspace moves them, and deletes the folder with the process. */
+  readonly ownResults: string;
   /** Folder in which the process spills. */
   readonly spill: string;
   readonly limits: Required<SessionLimits>;

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { QueryError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
@@ -23,7 +24,8 @@ export interface JobUse {
 interface OutputReceiver {
   /** Takes a piece. The next one is sent when it has resolved. @param signal aborts when the job must end. */
   readonly piece: (text: string, signal: AbortSignal) => Promise<void>;
-  readonly note?: (note: Exclude<JobNote, { readonly kind: "verified" }>) => void;
+  /** @param ownResults the folder of the results that the process stores. It is deleted when the process ends. */
+  readonly note?: (note: Exclude<JobNote, { readonly kind: "verified" }>, ownResults: string) => void;
 }
 
 /** Most jobs at the same time. */
@@ -108,7 +110,7 @@ export class QueryProcesses implements AsyncDisposable {
       const signal = limit === undefined ? ended : AbortSignal.any([ended, limit.signal]);
       const note = (given: JobNote): void => {
         if (given.kind === "verified") addVerified(this.#lake, given.files);
-        else receiver.note?.(given);
+        else receiver.note?.(given, started.setting.ownResults);
       };
       const verified = isForeign ? verifiedFiles(this.#lake) : NONE;
       await performUntil(signal, started, [job, verified], receiver.piece, note);
@@ -134,8 +136,11 @@ export class QueryProcesses implements AsyncDisposable {
 
   #start(lake: ShownLake | undefined): StartedProcess {
     const { spillUnder = this.folder } = spillOptions(this.#lake.work);
-    const spill = join(spillUnder, `spill-${randomUUID()}`);
-    const setting = { results: this.folder, spill, limits: this.#limits, lake };
+    const id = randomUUID();
+    const ownResults = join(this.folder, id);
+    mkdirSync(ownResults);
+    const spill = join(spillUnder, `spill-${id}`);
+    const setting = { results: this.folder, ownResults, spill, limits: this.#limits, lake };
     return new StartedProcess(setting, this.#lake.processEnvironment);
   }
 }

@@ -23,10 +23,10 @@ const SOURCE = new URL("./query-process.ts", import.meta.url);
 /** Most characters of what a process has printed that an error shows. */
 const MOST_PRINTED = 500;
 
-/** A process for jobs, one at a time. It is a class because it owns the process, and the folder in which that spills. */
+/** A process for jobs, one at a time. It is a class because it owns the process, and the folders to which that writes. */
 export class StartedProcess {
+  readonly setting: ProcessSetting;
   readonly #child: ChildProcess;
-  readonly #setting: ProcessSetting;
   /** The error of the ended process; pending until it has ended. */
   readonly #ended: Promise<Error>;
   #hasEnded = false;
@@ -34,7 +34,7 @@ export class StartedProcess {
 
   /** Starts a process. @param environment all of its variables. */
   constructor(setting: ProcessSetting, environment: Readonly<Record<string, string>>) {
-    this.#setting = setting;
+    this.setting = setting;
     const [program, loader] = programOf();
     this.#child = fork(program, {
       serialization: "advanced",
@@ -103,14 +103,14 @@ export class StartedProcess {
       });
     });
     this.#hasEnded = true;
-    deleteFolder(this.#setting.spill);
+    // A process that was killed has removed nothing. A result whose note was lost is here, too.
+    for (const folder of [this.setting.spill, this.setting.ownResults]) deleteFolder(folder);
     return error;
   }
 
   #reason(code: number | null, signal: NodeJS.Signals | null): Error {
     // It kills itself where it has too much memory, as the machine does; on Windows the code is then 1.
-    if (signal === "SIGKILL" || (code === 1 && this.#printed === ""))
-      return memoryError(this.#setting.limits);
+    if (signal === "SIGKILL" || (code === 1 && this.#printed === "")) return memoryError(this.setting.limits);
     const printed = this.#printed.trim();
     return new BarlakeError(
       `the process of the query ended with ${signal ?? `code ${code}`}${printed === "" ? "" : `: ${printed}`}`,

@@ -14,15 +14,16 @@ const MEMORY = "128MB";
 
 /**
  * Stores the results of a run, so that a page can scroll and export them. Each is copied, while it is read, into a new
- * database file, by a database in which no statement of a user runs. It is a class because it owns that database.
+ * database file, by a database in which no statement of a user runs. It is a class because it owns that database, which ends with the
+ * process.
  */
-export class ResultFiles implements Disposable {
-  readonly #setting: Pick<ProcessSetting, "results" | "spill">;
+export class ResultFiles {
+  readonly #setting: Pick<ProcessSetting, "ownResults" | "spill">;
   readonly #database: Promise<Session>;
   #stored: ResultReport[] = [];
 
   /** Opens the database, so that the first result need not wait for it. */
-  constructor(setting: Pick<ProcessSetting, "results" | "spill">) {
+  constructor(setting: Pick<ProcessSetting, "ownResults" | "spill">) {
     this.#setting = setting;
     this.#database = this.#open();
     // The first result fails with its error.
@@ -52,7 +53,7 @@ export class ResultFiles implements Disposable {
       interrupt: () => session.interrupt(),
       result: async (sql, values, limit) => {
         const id = randomUUID();
-        const file = resultFile(this.#setting.results, id);
+        const file = resultFile(this.#setting.ownResults, id);
         const copy = database.copyInto({
           file,
           empty: this.#empty,
@@ -87,10 +88,6 @@ export class ResultFiles implements Disposable {
     const taken = this.#stored;
     this.#stored = [];
     return taken;
-  }
-
-  [Symbol.dispose](): void {
-    void this.#database.then((session) => session.close());
   }
 
   get #empty(): string {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { createReadStream } from "node:fs";
+import { createReadStream, renameSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { StoredResult } from "../process/jobs.js";
@@ -34,8 +34,20 @@ export class StoredResults {
     return this.#mostBytes - this.#bytes;
   }
 
-  /** Adds the result that a process has stored. Half of all bytes remain free for the next results, if there are older ones. */
-  add(result: StoredResult): void {
+  /**
+   * Adds the result that a process has stored. Half of all bytes remain free for the next results, if there are older
+   * ones.
+   *
+   * @param folder where the process has stored it. The file is moved from there, so that the folder of the workspace has
+   *   only the results that are known here.
+   */
+  add(result: StoredResult, folder: string): void {
+    try {
+      renameSync(resultFile(folder, result.id), resultFile(this.#processes.folder, result.id));
+    } catch {
+      // The result is not stored: where it is requested, the page says that its cell has to run again.
+      return;
+    }
     this.#results.set(result.id, result);
     for (const id of this.#results.keys()) {
       if (id === result.id) return;

@@ -38,6 +38,12 @@ const ENDLESS = "SELECT levenshtein(repeat('a', 300000), repeat('b', 300000))";
 /** Less than the workspace permits: the memory of the machine is for all tests. */
 const SMALL: SessionLimits = { ...PATIENT, processBytes: 300 * 2 ** 20 };
 
+/** The results in the folder of a workspace, also those of its processes. */
+function resultsIn(place: string): string[] {
+  const all = readdirSync(place, { recursive: true, encoding: "utf8" });
+  return all.filter((name) => name.endsWith(".duckdb") && !name.endsWith("empty.duckdb"));
+}
+
 /** The processes of a workspace, closed at the end of the test, and how its notebooks run. */
 function opened(limits: SessionLimits, clock: Clock = lake.clock, read = lake) {
   const processes = new QueryProcesses(read, clock, limits);
@@ -81,7 +87,7 @@ describe("a statement that needs too much memory is ended, and says so at its ce
     ["many wide columns", `SELECT ${wide} FROM range(10000) t(i)`],
     ["a list", "SELECT len(range(400000000))"],
   ])("%s", async (_, sql) => {
-    const { run } = opened(SMALL);
+    const { processes, run } = opened(SMALL);
     const lines = await run(["SELECT 1 AS one", sql, "SELECT 2 AS two"]);
     const fault = {
       message: "it needed more than 300 MiB of memory, and was stopped",
@@ -94,6 +100,7 @@ describe("a statement that needs too much memory is ended, and says so at its ce
     expect(cellsOf(lines)[1]?.html).toContain(fault.message);
     expect(lines.at(-1)).toEqual({ kind: "fault", fault });
     expect(spills()).toEqual([]);
+    expect(resultsIn(processes.folder)).toEqual([`${cellsOf(lines)[0]?.results[0]?.id}.duckdb`]);
     const next = await run(["SELECT 41 + 1 AS answer"]);
     expect(cellsOf(next)[0]?.html).toContain("42");
   });
@@ -144,6 +151,20 @@ test("the process ends with its page, and before the run does", async () => {
   expect(own).toHaveLength(1);
   expect(own.filter(isRunning)).toEqual([]);
   expect(spills()).toEqual([]);
+});
+
+test("a process that is ended while it stores a result leaves no file that the workspace does not know", async () => {
+  const { processes, run } = opened(PATIENT);
+  const page = new AbortController();
+  const large = "SELECT i, repeat('x', 100) AS text FROM range(10000000000) t(i)";
+  let shown = 0;
+  const running = run(["SELECT 1 AS one", large], page.signal, ({ kind }) => {
+    if (kind === "cell") shown += 1;
+  });
+  await expect.poll(() => [shown, resultsIn(processes.folder).length], { timeout: 60_000 }).toEqual([1, 2]);
+  page.abort(new Error("the page has gone"));
+  const [first] = cellsOf(await running);
+  expect(resultsIn(processes.folder)).toEqual([`${first?.results[0]?.id}.duckdb`]);
 });
 
 test("no process and no folder is left after the workspace has closed, also where statements run", async () => {

@@ -27,12 +27,14 @@ async function stored(statements: readonly string[], mostBytes?: number) {
   const results = new StoredResults(processes, mostBytes);
   const spill = join(folder, "spill");
   mkdirSync(spill, { recursive: true });
-  const place = { results: processes.folder, spill };
+  const place = { ownResults: mkdtempSync(join(folder, "own-")), spill };
   const session = await openSession({ threads: 2 });
   const all: ResultReport[] = [];
-  using files = new ResultFiles(place);
+  const files = new ResultFiles(place);
   for (const sql of statements) {
-    const engine = await files.storing(session, results.room, (result) => results.add(result));
+    const engine = await files.storing(session, results.room, (result) =>
+      results.add(result, place.ownResults),
+    );
     await engine.result(sql, new Map(), 3);
     all.push(...files.take());
   }
@@ -118,12 +120,12 @@ test("statements without rows are not stored, and neither is a result that faile
     "SET VARIABLE v = 1",
   ]);
   expect(all.map(({ rows }) => rows)).toEqual([1]);
-  const place = { results: mkdtempSync(join(folder, "failed-")), spill: folder };
-  using files = new ResultFiles(place);
+  const place = { ownResults: mkdtempSync(join(folder, "failed-")), spill: folder };
+  const files = new ResultFiles(place);
   const engine = await files.storing(session, 1e9, () => {});
   const failing = "SELECT CASE WHEN i > 100000 THEN error('late') END FROM range(200000) t(i)";
   await expect(engine.result(failing, new Map(), 3)).rejects.toThrow("late");
-  expect([files.take(), readdirSync(place.results)]).toEqual([[], []]);
+  expect([files.take(), readdirSync(place.ownResults)]).toEqual([[], []]);
 });
 
 test("a result that is too large to be stored is reported without an id, and those after it are stored", async () => {
