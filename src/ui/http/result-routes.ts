@@ -1,4 +1,3 @@
-import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { UsageError } from "../../core/errors.js";
 import type { FaultReport } from "../page-data.js";
@@ -28,7 +27,7 @@ export function addResultRoutes(app: FastifyInstance, { results }: WorkspacePart
     const content = await results.export(required(query, "id"), format, goneSignal(reply));
     if (content === undefined) return reply.code(410).send(GONE);
     void reply.type(TYPES[format]).header("content-disposition", `attachment; filename="result.${format}"`);
-    return reply.send(Readable.from(content, { objectMode: false }));
+    return reply.send(content);
   });
 }
 

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { createReadStream, renameSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { renameSync } from "node:fs";
+import { type FileHandle, open, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import type { StoredResult } from "../process/jobs.js";
 import type { QueryProcesses } from "../process/query-processes.js";
 import type { ExportFormat } from "./export-formats.js";
@@ -71,12 +72,13 @@ export class StoredResults {
     });
   }
 
-  /** A result as the content of a file; undefined where the result was deleted. @param signal ends the work. */
-  async export(
-    id: string,
-    format: ExportFormat,
-    signal: AbortSignal,
-  ): Promise<AsyncIterable<Uint8Array> | undefined> {
+  /**
+   * A result as the content of a file; undefined where the result was deleted. The file has no name any more, so nothing
+   * of it remains on disk once the stream is closed, also where nobody reads it.
+   *
+   * @param signal ends the work, and closes the stream. @throws its reason.
+   */
+  async export(id: string, format: ExportFormat, signal: AbortSignal): Promise<Readable | undefined> {
     if (!this.#results.has(id)) return undefined;
     const file = join(this.#processes.folder, `${randomUUID()}.${format}`);
     const job = { kind: "export", id, format, file } as const;
@@ -84,14 +86,12 @@ export class StoredResults {
       const use = { signal, isLimited: false };
       const written = await this.#unlessDeleted(id, async () => {
         await this.#processes.perform(job, use, { piece: async () => {} });
-        return file;
+        return open(file);
       });
-      if (written !== undefined) return contentOf(written);
-    } catch (error) {
+      return written && (await contentOf(written, signal));
+    } finally {
       await rm(file, { force: true });
-      throw error;
     }
-    return undefined;
   }
 
   get #bytes(): number {
@@ -115,11 +115,12 @@ export class StoredResults {
   }
 }
 
-/** The content of a file, which is deleted after it was read. */
-async function* contentOf(file: string): AsyncGenerator<Uint8Array> {
-  try {
-    yield* createReadStream(file) as AsyncIterable<Uint8Array>;
-  } finally {
-    await rm(file, { force: true });
-  }
+/** The content of an open file, which is closed once it was read, or the signal aborts. @throws the signal's reason. */
+async function contentOf(file: FileHandle, signal: AbortSignal): Promise<Readable> {
+  if (signal.aborted) await file.close();
+  signal.throwIfAborted();
+  const content = file.createReadStream();
+  const close = (): void => void content.destroy();
+  signal.addEventListener("abort", close, { once: true });
+  return content.once("close", () => signal.removeEventListener("abort", close));
 }
