@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { QueryError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
@@ -138,7 +137,6 @@ export class QueryProcesses implements AsyncDisposable {
     const { spillUnder = this.folder } = spillOptions(this.#lake.work);
     const id = randomUUID();
     const ownResults = join(this.folder, id);
-    mkdirSync(ownResults);
     const spill = join(spillUnder, `spill-${id}`);
     const setting = { results: this.folder, ownResults, spill, limits: this.#limits, lake };
     return new StartedProcess(setting, this.#lake.processEnvironment);

@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { BarlakeError } from "../../core/errors.js";
@@ -35,6 +35,7 @@ export class StartedProcess {
   /** Starts a process. @param environment all of its variables. */
   constructor(setting: ProcessSetting, environment: Readonly<Record<string, string>>) {
     this.setting = setting;
+    mkdirSync(setting.ownResults);
     const [program, loader] = programOf();
     this.#child = fork(program, {
       serialization: "advanced",
