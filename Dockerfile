@@ -1,5 +1,6 @@
 # An image with the command barlake: docker build --tag barlake .
-# It serves the lake in /barlake/data, unless another command is given: docker run --volume lake:/barlake barlake barlake status
+# It serves the lake in /barlake/data, unless another command is given: docker run --init --volume lake:/barlake barlake barlake status
+# An init (--init; init: true in compose files) makes signals end a command that waits for a store, too: the kernel drops them for a first process.
 FROM node:24-bookworm-slim AS package
 WORKDIR /source
 COPY . .
