@@ -78,7 +78,10 @@ export function demandOf(pipeline: Pipeline, options: RunOptions): RunOptions {
     throw new UsageError(`${run}: symbols and regions are both given`, {
       hint: "leave the regions out: each symbol is of one",
     });
-  const instead = options.repair ? NOT_TO_REPAIR.find(isGiven) : undefined;
+  const isNoLookback = (name: DemandOption): boolean => name === "lookbackDays" && options[name] === 0;
+  const instead = options.repair
+    ? NOT_TO_REPAIR.find((name) => isGiven(name) && !isNoLookback(name))
+    : undefined;
   if (instead !== undefined)
     throw new UsageError(`${run}: repair and ${WORDS[instead]} are both given`, {
       hint: "repair fills the gaps of what was requested before: leave one of the two out",

@@ -75,28 +75,35 @@ export async function runPipeline(
   environment: RunEnvironment,
 ): Promise<RunReport> {
   const { client } = environment;
+  const demand = demandOf(pipeline, options);
   let aheadMs = 0;
   for (let starts = 1; ; starts++) {
     client.acceptClockAhead(aheadMs);
-    const { report, failed } = await runOnce(pipeline, options, environment, aheadMs);
+    const { report, failed } = await runOnce(pipeline, { options, demand }, environment, aheadMs);
     if (!(failed instanceof ClockAheadError) || !failed.isUsable || starts === MOST_STARTS) return report;
     aheadMs = failed.aheadMs;
   }
 }
 
+/** The caller's options, and the demand that follows from them and the pipeline. */
+interface RunDemand {
+  readonly options: RunOptions;
+  readonly demand: RunOptions;
+}
+
 /** Runs a pipeline once. @returns its report, and the error that ended it, if any. */
 async function runOnce(
   pipeline: Pipeline,
-  options: RunOptions,
+  given: RunDemand,
   environment: RunEnvironment,
   clockAheadMs: number,
 ): Promise<{ readonly report: RunReport; readonly failed: unknown }> {
   const { lake, clock } = environment;
   const signal = environment.signal ?? new AbortController().signal;
   const runId = newRunId(clock.now());
-  const lease = lake.isShared ? await leaseOf(pipeline, options, environment, runId) : undefined;
+  const lease = lake.isShared ? await leaseOf(pipeline, given.options, environment, runId) : undefined;
   try {
-    return await runLeased(pipeline, options, environment, { runId, signal, clockAheadMs, fence: lease });
+    return await runLeased(pipeline, given, environment, { runId, signal, clockAheadMs, fence: lease });
   } finally {
     // If the release fails, the lease remains until it expires.
     await lease?.release().catch(() => {});
@@ -106,7 +113,7 @@ async function runOnce(
 /** Runs a pipeline once, with the lease that it may need. */
 async function runLeased(
   pipeline: Pipeline,
-  options: RunOptions,
+  { options, demand }: RunDemand,
   environment: RunEnvironment,
   {
     clockAheadMs,
@@ -136,7 +143,7 @@ async function runLeased(
   const record = (): Promise<void> => recordRun(context, report(), options, client.host);
   try {
     await recoverResponses(run);
-    await execute(run, pipeline, demandOf(pipeline, options));
+    await execute(run, pipeline, demand);
   } catch (error) {
     if (error instanceof UsageError) return throwAfter(error, () => closeRun(run));
     if (!signal.aborted) failed = error;
@@ -151,7 +158,7 @@ async function runLeased(
       await publish(lake);
       log.changed(await changesOf(context, landed));
     }
-    log.listsKnown(await runLists(context, pipeline, demandOf(pipeline, options)));
+    log.listsKnown(await runLists(context, pipeline, demand));
   } catch (error) {
     failed = failed === undefined ? error : firstOf([failed, error]);
     await record().catch(() => {});

@@ -1,7 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { UsageError } from "../../../src/core/errors.js";
 import { definePipeline, type PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { demandOf, type RunOptions } from "../../../src/jobs/run/run-demand.js";
+import { ResponseSpool } from "../../../src/lake/requests/response-spool.js";
 import { json, type Script } from "../../faults/service/scripted-service.js";
 import { weekdays } from "../minute-market.js";
 import { barsOn, scriptedMarket } from "../scripted-market.js";
@@ -20,6 +21,7 @@ describe("what a pipeline would not follow is refused", () => {
     [STATEMENTS, { lookbackDays: 3 }, "days to look back cannot be given"],
     [DAILY, { repair: true, symbols: ["600519.SH"] }, "repair and symbols are both given"],
     [DAILY, { repair: true, from: "2024-01-02" }, "repair and a first date are both given"],
+    [DAILY, { repair: true, lookbackDays: 3 }, "repair and days to look back are both given"],
     [DAILY, { symbols: ["600519.SH"], regions: ["CN"] }, "symbols and regions are both given"],
     [DAILY, { symbols: ["600519.SH"], universes: ["U"] }, "symbols and universes are both given"],
   ])("%o with %o", (definition, options, message) => {
@@ -31,6 +33,19 @@ describe("what a pipeline would not follow is refused", () => {
   test("options that are undefined or false are not given", () => {
     const options = { symbols: undefined, repair: false };
     expect(demandOf(definePipeline(REFERENCE), options)).toMatchObject(options);
+  });
+
+  test("no days to look back can be given with repair", () => {
+    const options = { repair: true, lookbackDays: 0 };
+    expect(demandOf(definePipeline(DAILY), options)).toMatchObject(options);
+  });
+
+  test("before the run takes over responses that an earlier run left", async () => {
+    const { run } = await scriptedMarket((_, response) => json(response, 200, {}), "2024-01-20T04:00:00Z");
+    const takeOver = vi.spyOn(ResponseSpool, "takeOver");
+    onTestFinished(() => takeOver.mockRestore());
+    await expect(run(INTRADAY, { symbols: ["600519.SH"] })).rejects.toThrow("symbols cannot be given");
+    expect(takeOver).not.toHaveBeenCalled();
   });
 });
 
