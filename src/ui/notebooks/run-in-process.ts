@@ -3,7 +3,7 @@ import type { Cell } from "../../notebook/notebook.js";
 import type { FaultReport, NotebookLine } from "../page-data.js";
 import type { RunJob } from "../process/jobs.js";
 import type { QueryProcesses } from "../process/query-processes.js";
-import type { StoredResults } from "../results/stored-results.js";
+import type { ResultShare, StoredResults } from "../results/stored-results.js";
 import { cellLine } from "./run-lines.js";
 
 /** The parts of the workspace that a run uses. */
@@ -20,23 +20,28 @@ interface RunParts {
  * @param push takes a line; it throws the signal's reason where that aborts first.
  */
 export async function runInProcess(
-  job: Omit<RunJob, "kind" | "room">,
+  job: Omit<RunJob, "kind">,
   { processes, results, clock }: RunParts,
   gone: AbortSignal,
   push: (line: string, signal?: AbortSignal) => Promise<void>,
 ): Promise<void> {
+  let share: ResultShare | undefined;
+  const resultBytes = (): number => {
+    share = results.share();
+    return share.bytes;
+  };
   let running: { readonly cell: Cell; readonly began: number } | undefined;
   try {
     await processes.perform(
-      { ...job, kind: "run", room: results.room },
-      { signal: gone },
+      { ...job, kind: "run" },
+      { signal: gone, resultBytes },
       {
         piece: (line, signal) => {
           running = undefined;
           return push(line, signal);
         },
         note: (note, folder) => {
-          if (note.kind === "stored") return results.add(note.result, folder);
+          if (note.kind === "stored") return share?.add(note.result, folder);
           const cell = job.notebook.cells.find(({ line }) => line === note.line);
           running = cell && { cell, began: ticksOf(clock) };
         },
@@ -52,5 +57,7 @@ export async function runInProcess(
     }
     const fault: FaultReport = { message, hint: hint ?? null };
     await push(JSON.stringify({ kind: "fault", fault } satisfies NotebookLine));
+  } finally {
+    share?.[Symbol.dispose]();
   }
 }

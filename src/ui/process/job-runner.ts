@@ -10,7 +10,16 @@ import { ResultFiles } from "../results/result-files.js";
 import { ResultReader } from "../results/result-reader.js";
 import { openLocked } from "../session/open-locked.js";
 import { sandboxedEngine } from "../session/sandboxed-engine.js";
-import type { Job, JobNote, PageJob, ProcessSetting, RunJob, ShownLake, StoredResult } from "./jobs.js";
+import type {
+  Job,
+  JobNote,
+  JobStart,
+  PageJob,
+  ProcessSetting,
+  RunJob,
+  ShownLake,
+  StoredResult,
+} from "./jobs.js";
 
 /** Where the output of a job goes. */
 export interface JobOutput {
@@ -53,11 +62,11 @@ export class JobRunner {
     this.#opened.source.catch(() => {});
   }
 
-  /** @param verified the files of the lake that need not be verified again. @throws an error of the job. */
-  async perform(job: Job, verified: VerifiedFiles): Promise<void> {
+  /** @throws an error of the job. */
+  async perform(job: Job, { verified, resultBytes }: JobStart): Promise<void> {
     switch (job.kind) {
       case "run":
-        return this.#run(job, verified);
+        return this.#run(job, verified, resultBytes);
       case "page":
         return this.#page(job, verified);
       case "rows":
@@ -67,11 +76,15 @@ export class JobRunner {
     }
   }
 
-  async #run({ lake, notebook, given, requested, room }: RunJob, verified: VerifiedFiles): Promise<void> {
+  async #run(
+    { lake, notebook, given, requested }: RunJob,
+    verified: VerifiedFiles,
+    resultBytes: number,
+  ): Promise<void> {
     const { piece, note } = this.#output;
     using source = await this.#sourceOf(lake, verified);
     const onStored = (result: StoredResult): void => note({ kind: "stored", result });
-    const engine = sandboxedEngine(await this.#files.storing(source.reader.session, room, onStored));
+    const engine = sandboxedEngine(await this.#files.storing(source.reader.session, resultBytes, onStored));
     const use = {
       clock: systemClock,
       requested,

@@ -42,8 +42,6 @@ export interface RunJob extends NotebookJob {
   readonly kind: "run";
   /** Numbers of the lines on which the requested cells begin; undefined: every cell. */
   readonly requested: readonly number[] | undefined;
-  /** Most bytes of the results that are stored. */
-  readonly room: number;
 }
 
 /** Makes the page of a notebook, whose text comes in pieces. */
@@ -74,6 +72,14 @@ export interface ExportJob {
   readonly file: string;
 }
 
+/** What a process gets when it begins a job. */
+export interface JobStart {
+  /** The files of the lake that need not be verified again. */
+  readonly verified: VerifiedFiles;
+  /** Most bytes of the results that the job may store. */
+  readonly resultBytes: number;
+}
+
 export type Job = RunJob | PageJob | RowsJob | ExportJob;
 
 /** A result that a process has stored. */
@@ -95,13 +101,14 @@ export type JobNote =
 /** What the workspace sends to a process. */
 export type ToProcess =
   | { readonly kind: "setting"; readonly setting: ProcessSetting }
-  /** `verified`: the files of the lake that need not be verified again. */
-  | { readonly kind: "job"; readonly job: Job; readonly verified: VerifiedFiles }
+  | { readonly kind: "job"; readonly job: Job; readonly start: JobStart }
   /** The last piece was taken: the next one may follow. */
   | { readonly kind: "taken" };
 
 /** What a process sends to the workspace. */
 export type FromProcess =
+  /** The process has the job. This is its first message. */
+  | { readonly kind: "begun" }
   | { readonly kind: "piece"; readonly text: string }
   | { readonly kind: "note"; readonly note: JobNote }
   | { readonly kind: "done" }

@@ -34,11 +34,13 @@ function begin(given: ProcessSetting): void {
 process.on("message", (message: ToProcess) => {
   if (message.kind === "setting") begin(message.setting);
   else if (message.kind === "taken") taken();
-  else
-    runner?.perform(message.job, message.verified).then(
+  else {
+    send({ kind: "begun" });
+    runner?.perform(message.job, message.start).then(
       () => send({ kind: "done" }),
       (error: unknown) => send({ kind: "failed", error: errorData(error) }),
     );
+  }
 });
 
 // The workspace has ended, or was killed: what it would delete is deleted here.

@@ -7,7 +7,7 @@ import type { Lake } from "../../lake/lake.js";
 import { spillOptions } from "../../lake/local/work-folder.js";
 import { Permits } from "../session/permits.js";
 import { type SessionLimits, sessionLimits, timeLimit } from "../session/session-limits.js";
-import type { Job, JobNote, ShownLake } from "./jobs.js";
+import type { Job, JobNote, JobStart, ShownLake } from "./jobs.js";
 import { StartedProcess } from "./started-process.js";
 import { deleteFolder, makeWorkspaceFolder } from "./workspace-folder.js";
 
@@ -17,6 +17,8 @@ export interface JobUse {
   readonly signal: AbortSignal;
   /** Whether the job ends when its time is up. @default true */
   readonly isLimited?: boolean;
+  /** Most bytes of the results that the job may store. It is called once, when the job begins. @default none */
+  readonly resultBytes?: () => number;
 }
 
 /** Takes the output of a job. */
@@ -29,8 +31,8 @@ interface OutputReceiver {
 
 /** Most jobs at the same time. */
 const MOST_BUSY = 3;
-/** Most jobs with statements of users, so that rows of results need not wait for these. */
-const MOST_FOREIGN = 2;
+/** Most jobs with statements of users at the same time, so that rows of results need not wait for these. */
+export const MOST_FOREIGN = 2;
 
 /** For a job that reads nothing of the lake. */
 const NONE: VerifiedFiles = { content: [], footers: [] };
@@ -93,26 +95,45 @@ export class QueryProcesses implements AsyncDisposable {
 
   async #perform(
     job: Job,
-    { signal: gone, isLimited = true }: JobUse,
+    { signal: gone, isLimited = true, resultBytes = () => 0 }: JobUse,
     receiver: OutputReceiver,
   ): Promise<void> {
-    const lake = job.kind === "run" || job.kind === "page" ? job.lake : undefined;
-    const isForeign = lake !== undefined;
-    using _ = await this.#permit(isForeign);
+    const lake = lakeOf(job);
+    using _ = await this.#permit(lake !== undefined);
     const ended = AbortSignal.any([gone, this.#closing.signal]);
     ended.throwIfAborted();
-    const started = this.#idle?.hasEnded === false ? this.#idle : this.#start(lake);
-    this.#idle = undefined;
+    const mostBytes = resultBytes();
+    const idle = this.#takeIdle();
+    using limit = isLimited ? timeLimit(this.#clock, this.#limits) : undefined;
+    const signal = limit === undefined ? ended : AbortSignal.any([ended, limit.signal]);
+    const performIn = (started: StartedProcess): Promise<void> =>
+      this.#performIn(started, job, mostBytes, { ...receiver, signal });
+    try {
+      await performIn(idle ?? this.#start(lake));
+    } catch (error) {
+      // A machine that needs memory may end a process that does nothing.
+      if (idle === undefined || idle.hasBegun || signal.aborted) throw error;
+      await performIn(this.#takeIdle() ?? this.#start(lake));
+    }
+  }
+
+  async #performIn(
+    started: StartedProcess,
+    job: Job,
+    resultBytes: number,
+    receiver: OutputReceiver & { readonly signal: AbortSignal },
+  ): Promise<void> {
+    const lake = lakeOf(job);
+    const isForeign = lake !== undefined;
     let isReusable = false;
     try {
-      using limit = isLimited ? timeLimit(this.#clock, this.#limits) : undefined;
-      const signal = limit === undefined ? ended : AbortSignal.any([ended, limit.signal]);
       const note = (given: JobNote): void => {
         if (given.kind === "verified") addVerified(this.#lake, given.files);
         else receiver.note?.(given, started.setting.ownResults);
       };
       const verified = isForeign ? verifiedFiles(this.#lake) : NONE;
-      await performUntil(signal, started, [job, verified], receiver.piece, note);
+      const { signal, piece } = receiver;
+      await performUntil(signal, started, [job, { verified, resultBytes }], piece, note);
       isReusable = !isForeign && this.#idle === undefined && !this.#closing.signal.aborted;
     } finally {
       if (isReusable) this.#idle = started;
@@ -120,6 +141,13 @@ export class QueryProcesses implements AsyncDisposable {
       // The next cell is probably run soon, and reads the same versions.
       if (isForeign) this.warm(lake);
     }
+  }
+
+  /** The process that waits for a job; undefined where there is none. */
+  #takeIdle(): StartedProcess | undefined {
+    const idle = this.#idle?.hasEnded === false ? this.#idle : undefined;
+    this.#idle = undefined;
+    return idle;
   }
 
   async #permit(isForeign: boolean): Promise<Disposable> {
@@ -143,18 +171,23 @@ export class QueryProcesses implements AsyncDisposable {
   }
 }
 
+/** The lake that the statements of a job read; undefined for a job without statements of users. */
+function lakeOf(job: Job): ShownLake | undefined {
+  return job.kind === "run" || job.kind === "page" ? job.lake : undefined;
+}
+
 /** Performs a job until the signal aborts. @throws the signal's reason. */
 async function performUntil(
   signal: AbortSignal,
   started: StartedProcess,
-  [job, verified]: readonly [Job, VerifiedFiles],
+  [job, start]: readonly [Job, JobStart],
   piece: OutputReceiver["piece"],
   note: (note: JobNote) => void,
 ): Promise<void> {
   const stop = (): void => void started.kill();
   signal.addEventListener("abort", stop, { once: true });
   try {
-    await started.perform(job, verified, { piece: (text) => piece(text, signal), note });
+    await started.perform(job, start, { piece: (text) => piece(text, signal), note });
   } catch (error) {
     // The signal's reason is more precise than the end of the process.
     signal.throwIfAborted();

@@ -3,10 +3,9 @@ import { existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { BarlakeError } from "../../core/errors.js";
-import type { VerifiedFiles } from "../../lake/files/verify/verify-content.js";
 import { memoryError } from "../session/session-limits.js";
 import { errorOf } from "./error-data.js";
-import type { FromProcess, Job, JobNote, ProcessSetting, ToProcess } from "./jobs.js";
+import type { FromProcess, Job, JobNote, JobStart, ProcessSetting, ToProcess } from "./jobs.js";
 import { deleteFolder } from "./workspace-folder.js";
 
 /** Takes the output of a job. */
@@ -30,6 +29,7 @@ export class StartedProcess {
   /** The error of the ended process; pending until it has ended. */
   readonly #ended: Promise<Error>;
   #hasEnded = false;
+  #hasBegun = false;
   #printed = "";
 
   /** Starts a process. @param environment all of its variables. */
@@ -54,23 +54,27 @@ export class StartedProcess {
     return this.#hasEnded;
   }
 
-  /**
-   * Performs a job. @param verified the files of the lake that need not be verified again. @throws the error of the job,
-   * or the reason why the process has ended.
-   */
-  async perform(job: Job, verified: VerifiedFiles, receiver: JobReceiver): Promise<void> {
+  /** Whether the process has the last job; false where it was ended before. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  /** Performs a job. @throws the error of the job, or the reason why the process has ended. */
+  async perform(job: Job, start: JobStart, receiver: JobReceiver): Promise<void> {
     const child = this.#child;
     let onMessage: (message: FromProcess) => void = () => {};
     const done = new Promise<void>((resolve, reject) => {
       onMessage = (message) => {
-        if (message.kind === "done") resolve();
+        if (message.kind === "begun") this.#hasBegun = true;
+        else if (message.kind === "done") resolve();
         else if (message.kind === "failed") reject(errorOf(message.error));
         else if (message.kind === "note") receiver.note(message.note);
         else receiver.piece(message.text).then(() => this.#send({ kind: "taken" }), reject);
       };
     });
     child.on("message", onMessage);
-    this.#send({ kind: "job", job, verified });
+    this.#hasBegun = false;
+    this.#send({ kind: "job", job, start });
     try {
       await Promise.race([done, this.#ended.then((error) => Promise.reject(error))]);
     } finally {

@@ -33,17 +33,17 @@ export class ResultFiles {
   /**
    * An engine over a session that stores its results.
    *
-   * @param room most bytes of all of these together. A result that exceeds it is not stored, and has no id.
+   * @param mostBytes of all of these together. A result that exceeds it is not stored, and has no id.
    * @param onStored is called for each stored result.
    */
   async storing(
     session: Session,
-    room: number,
+    mostBytes: number,
     onStored: (result: StoredResult) => void,
   ): Promise<QueryEngine> {
     const database = await this.#database;
-    await database.run(`SET max_temp_directory_size = ${literal(`${room}B`)}`);
-    let free = room;
+    await database.run(`SET max_temp_directory_size = ${literal(`${mostBytes}B`)}`);
+    let free = mostBytes;
     return {
       run: (sql) => session.run(sql),
       read: (sql) => session.read(sql),

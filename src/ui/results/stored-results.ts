@@ -4,7 +4,7 @@ import { type FileHandle, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import type { StoredResult } from "../process/jobs.js";
-import type { QueryProcesses } from "../process/query-processes.js";
+import { MOST_FOREIGN, type QueryProcesses } from "../process/query-processes.js";
 import type { ExportFormat } from "./export-formats.js";
 import { resultFile } from "./result-file.js";
 
@@ -15,6 +15,18 @@ const MOST_BYTES = 2e9;
 /** Most rows that a page gets at once. */
 const MOST_ROWS = 500;
 
+/** The bytes that one run may store. They are free again once it is disposed. */
+export interface ResultShare extends Disposable {
+  readonly bytes: number;
+  /**
+   * Adds a result that a process has stored.
+   *
+   * @param folder where the process has stored it. The file is moved from there, so that the folder of the workspace has
+   *   only the results that are known here.
+   */
+  add(result: StoredResult, folder: string): void;
+}
+
 /**
  * The stored results of runs, which a page scrolls and exports. Each is a file. Only the processes for queries open
  * these files: a result may have values of any size. It is a class because it owns the files.
@@ -24,25 +36,35 @@ export class StoredResults {
   readonly #mostBytes: number;
   /** Results by id, the oldest first. */
   readonly #results = new Map<string, StoredResult>();
+  /** The bytes that the runs in progress have reserved, and not used. */
+  readonly #shares = new Set<{ readonly left: number }>();
 
   constructor(processes: QueryProcesses, mostBytes = MOST_BYTES) {
     this.#processes = processes;
     this.#mostBytes = mostBytes;
   }
 
-  /** Bytes that the results of a new run may have. */
-  get room(): number {
-    return this.#mostBytes - this.#bytes;
+  /** Reserves bytes for the results of a run that begins. Each of the runs at the same time has its own. */
+  share(): ResultShare {
+    const shares = this.#shares;
+    const reserved = [...shares].reduce((sum, { left }) => sum + left, 0);
+    const bytes = Math.floor(
+      (this.#mostBytes - this.#bytes - reserved) / Math.max(1, MOST_FOREIGN - shares.size),
+    );
+    const share = { left: bytes };
+    shares.add(share);
+    return {
+      bytes,
+      add: (result, folder) => {
+        share.left -= result.bytes;
+        this.#add(result, folder);
+      },
+      [Symbol.dispose]: () => void shares.delete(share),
+    };
   }
 
-  /**
-   * Adds the result that a process has stored. Half of all bytes remain free for the next results, if there are older
-   * ones.
-   *
-   * @param folder where the process has stored it. The file is moved from there, so that the folder of the workspace has
-   *   only the results that are known here.
-   */
-  add(result: StoredResult, folder: string): void {
+  /** Adds a result. Half of all bytes remain free for the next results, if there are older ones. */
+  #add(result: StoredResult, folder: string): void {
     try {
       renameSync(resultFile(folder, result.id), resultFile(this.#processes.folder, result.id));
     } catch {

@@ -9,6 +9,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Clock } from "../../../src/core/time.js";
 import { verifiedFiles } from "../../../src/lake/files/verify/verify-content.js";
@@ -192,6 +193,57 @@ test("a process that ends by an error of its own says so at the cell, and the ne
     fault: { message: expect.stringContaining("the process of the query ended with SIGSEGV") as string },
   });
   expect(cellsOf(await run(["SELECT 41 + 1 AS answer"]))[0]?.html).toContain("42");
+});
+
+/** Runs one statement without `runInProcess`. @returns its output. */
+async function perform(processes: QueryProcesses, sql: string, resultBytes: () => number): Promise<string> {
+  const job = {
+    kind: "run",
+    lake: { location: lake.location, views: undefined, pointInTime: {} },
+    notebook: parseNotebook(`-- %%\n${sql};\n`, "test"),
+    given: new Map<string, string>(),
+    requested: undefined,
+  } as const;
+  let output = "";
+  const piece = async (text: string): Promise<void> => void (output += text);
+  await processes.perform(job, { signal: new AbortController().signal, resultBytes }, { piece });
+  return output;
+}
+
+test("a job gets another process where the machine ends the idle one before that has begun it", async () => {
+  const { processes, run } = opened(PATIENT);
+  await run(["SELECT 1 AS one"]);
+  const idle = queryProcessesOf(process.pid);
+  expect(idle).toHaveLength(1);
+  // It stands still, so that it cannot begin the job.
+  for (const pid of idle) process.kill(pid, "SIGSTOP");
+  const output = perform(processes, "SELECT 41 + 1 AS answer", () => {
+    setImmediate(() => {
+      for (const pid of idle) process.kill(pid, "SIGKILL");
+    });
+    return 0;
+  });
+  expect(await output).toContain("42");
+});
+
+test("how much a run may store is decided when it begins, and not while it waits for another", async () => {
+  const { processes, run } = opened(PATIENT);
+  const pages = [new AbortController(), new AbortController()];
+  const runs: Promise<NotebookLine[]>[] = [];
+  for (const page of pages)
+    await new Promise<void>((resolve) => {
+      const onLine = ({ kind }: NotebookLine): void => (kind === "cell" ? resolve() : undefined);
+      runs.push(run(["SELECT 1 AS one", ENDLESS], page.signal, onLine));
+    });
+  let asked = 0;
+  const waiting = perform(processes, "SELECT 1 AS one", () => ++asked);
+  await nextTurn();
+  expect(asked).toBe(0);
+  pages[0]?.abort(new Error("the page has gone"));
+  await waiting;
+  expect(asked).toBe(1);
+  pages[1]?.abort(new Error("the page has gone"));
+  await Promise.all(runs);
 });
 
 test("a process that was started for other versions of the lake reads those that are requested", async () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, watch } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, watch, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tableFromIPC } from "@uwdata/flechette";
@@ -32,9 +32,8 @@ async function stored(statements: readonly string[], mostBytes?: number) {
   const all: ResultReport[] = [];
   const files = new ResultFiles(place);
   for (const sql of statements) {
-    const engine = await files.storing(session, results.room, (result) =>
-      results.add(result, place.ownResults),
-    );
+    using share = results.share();
+    const engine = await files.storing(session, share.bytes, (result) => share.add(result, place.ownResults));
     await engine.result(sql, new Map(), 3);
     all.push(...files.take());
   }
@@ -164,6 +163,23 @@ test("a result that is too large to be stored is reported without an id, and tho
     { id: null, rows: 1_000_000 },
     { id: expect.any(String) as string, rows: 1 },
   ]);
+});
+
+test("the runs at the same time share what is free, and give back what they do not use", async () => {
+  const results = new StoredResults(processes, 1000);
+  {
+    using first = results.share();
+    using second = results.share();
+    expect([first.bytes, second.bytes]).toEqual([500, 500]);
+    const ownResults = mkdtempSync(join(folder, "own-"));
+    writeFileSync(join(ownResults, "one.duckdb"), "");
+    first.add({ id: "one", rows: 1, bytes: 400 }, ownResults);
+    second[Symbol.dispose]();
+    using third = results.share();
+    expect(third.bytes).toBe(500);
+  }
+  using next = results.share();
+  expect(next.bytes).toBe(300);
 });
 
 test("older results make room for new ones, in number and in size", async () => {
