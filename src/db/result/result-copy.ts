@@ -11,7 +11,7 @@ export interface ResultCopy {
   end(): Promise<void>;
   /** Whether the file has every row; false until the end. */
   readonly isWhole: boolean;
-  /** Whether there was no room for the rows. */
+  /** Whether the rows could not be written, or did not fit. */
   readonly hasFailed: boolean;
 }
 
@@ -23,12 +23,15 @@ export interface CopyPlace {
   readonly empty: string;
   /** Name of its only table. */
   readonly table: string;
-  /** Whether there is no room for more rows. */
+  /** Whether no more rows fit. */
   readonly isFull: () => boolean;
 }
 
-/** Name of the database file while it is attached. */
+/** Begin of the name of a database file while it is attached. */
 const COPY = "result_copy";
+
+/** Number of copies: each has another name, because one that could not be detached keeps its name. */
+let copies = 0;
 
 /** Makes an empty database for copies: DuckDB waits for the disk several times while it makes one. */
 export async function makeEmptyDatabase(
@@ -50,21 +53,22 @@ export function resultCopy(
   connection: DuckDBConnection,
   { file, empty, table, isFull }: CopyPlace,
 ): ResultCopy {
+  const copy = `${COPY}_${++copies}`;
   let appender: DuckDBAppender | undefined;
   let isAttached = false;
   let [isWhole, hasFailed] = [false, false];
   return {
     begin: async (result) => {
-      const columns = result
-        .deduplicatedColumnNames()
-        .map((name, index) => `${ident(name)} ${result.columnType(index).toString()}`);
+      const columns = distinctNames(result.columnNames()).map(
+        (name, index) => `${ident(name)} ${result.columnType(index).toString()}`,
+      );
       try {
         await copyFile(empty, file);
         // A copy that was not completed is of no use, so nothing needs to be recovered.
-        await connection.run(`ATTACH ${literal(file)} AS ${COPY} (RECOVERY_MODE no_wal_writes)`);
+        await connection.run(`ATTACH ${literal(file)} AS ${copy} (RECOVERY_MODE no_wal_writes)`);
         isAttached = true;
-        await connection.run(`CREATE TABLE ${COPY}.${ident(table)} (${columns.join(", ")})`);
-        appender = await connection.createAppender(table, null, COPY);
+        await connection.run(`CREATE TABLE ${copy}.${ident(table)} (${columns.join(", ")})`);
+        appender = await connection.createAppender(table, null, copy);
       } catch {
         hasFailed = true;
       }
@@ -90,7 +94,7 @@ export function resultCopy(
       if (!isAttached) return;
       isAttached = false;
       try {
-        await connection.run(`DETACH ${COPY}`);
+        await connection.run(`DETACH ${copy}`);
         isWhole = isBegun && !hasFailed;
       } catch {
         hasFailed = true;
@@ -103,4 +107,15 @@ export function resultCopy(
       return hasFailed;
     },
   };
+}
+
+/** Numbers the names that differ from an earlier one in nothing or in case only: DuckDB takes them for the same. */
+function distinctNames(names: readonly string[]): string[] {
+  const used = new Set<string>();
+  return names.map((name) => {
+    let distinct = name;
+    for (let number = 1; used.has(distinct.toLowerCase()); number++) distinct = `${name}:${number}`;
+    used.add(distinct.toLowerCase());
+    return distinct;
+  });
 }
