@@ -1,6 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import { systemClock } from "../../client/system-clock.js";
-import { addVerified, type VerifiedFiles, verifiedFiles } from "../../lake/files/verify/verify-content.js";
+import {
+  addVerified,
+  type VerifiedFiles,
+  verifiedCounts,
+  verifiedFiles,
+} from "../../lake/files/verify/verify-content.js";
 import { Lake } from "../../lake/lake.js";
 import type { Reader } from "../../lake/open-reader.js";
 import { lineText } from "../notebooks/line-text.js";
@@ -62,6 +67,11 @@ export class JobRunner {
     this.#opened.source.catch(() => {});
   }
 
+  /** Resolves when what the first job needs is open, or could not be opened. */
+  async ready(): Promise<void> {
+    await Promise.allSettled([this.#opened?.source, this.#files.ready()]);
+  }
+
   /** @throws an error of the job. */
   async perform(job: Job, { verified, resultBytes }: JobStart): Promise<void> {
     switch (job.kind) {
@@ -114,34 +124,37 @@ export class JobRunner {
     // Where it could not be opened, the reason may be gone.
     const before = await opened?.source.catch(() => undefined);
     const isSame = before !== undefined && isDeepStrictEqual(opened?.shown, shown);
-    if (!isSame) before?.[Symbol.dispose]();
+    if (!isSame) {
+      before?.noteVerified();
+      before?.[Symbol.dispose]();
+    }
     const source = isSame ? before : await this.#open(shown);
     source.addVerified(verified);
     return source;
   }
 
   async #open({ location, views, pointInTime }: ShownLake): Promise<Source> {
-    const { limits, spill } = this.#setting;
+    const { limits, spill, patience, verified } = this.#setting;
     // The workspace has reported the faults of the user's views when it created them itself.
     const userViews = views === undefined ? {} : { userViews: { folder: views, onFault: () => {} } };
-    const lake = new Lake(location, { ...userViews, hasDatabase: false });
+    const lake = new Lake(location, { ...userViews, ...(patience && { patience }), hasDatabase: false });
+    addVerified(lake, verified);
+    let known = verifiedCounts(lake);
+    const noteVerified = (): void => {
+      const files = verifiedFiles(lake, known);
+      known = verifiedCounts(lake);
+      if (files.content.length + files.footers.length > 0) this.#output.note({ kind: "verified", files });
+    };
     const reader = await openLocked(lake, limits, pointInTime, spill);
-    let known = verifiedFiles(lake);
     return {
       reader,
       addVerified: (files) => {
+        // What was verified while the lake was opened.
+        noteVerified();
         addVerified(lake, files);
-        known = verifiedFiles(lake);
+        known = verifiedCounts(lake);
       },
-      noteVerified: () => {
-        const all = verifiedFiles(lake);
-        const files = {
-          content: all.content.slice(known.content.length),
-          footers: all.footers.slice(known.footers.length),
-        };
-        known = all;
-        if (files.content.length + files.footers.length > 0) this.#output.note({ kind: "verified", files });
-      },
+      noteVerified,
       [Symbol.dispose]: () => reader[Symbol.dispose](),
     };
   }

@@ -1,3 +1,4 @@
+import type { StorePatience } from "../../db/session/store-access.js";
 import type { VerifiedFiles } from "../../lake/files/verify/verify-content.js";
 import type { PointInTime } from "../../lake/lake.js";
 import type { Notebook } from "../../notebook/notebook.js";
@@ -20,6 +21,10 @@ export interface ProcessSetting {
   readonly limits: Required<SessionLimits>;
   /** The versions that the first job probably reads; undefined where nothing is known about it. */
   readonly lake: ShownLake | undefined;
+  /** How long failed requests to a lake in a store are repeated. */
+  readonly patience: StorePatience | undefined;
+  /** The files of the lake that need not be verified again. */
+  readonly verified: VerifiedFiles;
 }
 
 /** The versions of a lake that a page shows. */
@@ -74,7 +79,7 @@ export interface ExportJob {
 
 /** What a process gets when it begins a job. */
 export interface JobStart {
-  /** The files of the lake that need not be verified again. */
+  /** The files of the lake that were verified since the process was started. */
   readonly verified: VerifiedFiles;
   /** Most bytes of the results that the job may store. */
   readonly resultBytes: number;

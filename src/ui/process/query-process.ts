@@ -11,6 +11,9 @@ import { deleteFolder } from "./workspace-folder.js";
 let setting: ProcessSetting | undefined;
 let runner: JobRunner | undefined;
 let taken = (): void => {};
+let reportBusy = (_isBusy: boolean): void => {};
+/** How many things run: the job, and the opening of what the first job needs. */
+let running = 0;
 
 function send(message: FromProcess): void {
   // The channel may have closed: then this process ends.
@@ -25,10 +28,27 @@ function sendPiece(text: string): Promise<void> {
   });
 }
 
+/** Has the memory watched closely until some work has ended. */
+async function whileBusy(work: Promise<void>): Promise<void> {
+  if (running++ === 0) reportBusy(true);
+  await work;
+  if (--running === 0) reportBusy(false);
+}
+
 function begin(given: ProcessSetting): void {
   setting = given;
-  watchMemory(given.limits.processBytes);
+  reportBusy = watchMemory(given.limits.processBytes);
   runner = new JobRunner(given, { piece: sendPiece, note: (note) => send({ kind: "note", note }) });
+  void whileBusy(runner.ready());
+}
+
+async function perform({ job, start }: Extract<ToProcess, { readonly kind: "job" }>): Promise<void> {
+  try {
+    await runner?.perform(job, start);
+    send({ kind: "done" });
+  } catch (error) {
+    send({ kind: "failed", error: errorData(error) });
+  }
 }
 
 process.on("message", (message: ToProcess) => {
@@ -36,10 +56,7 @@ process.on("message", (message: ToProcess) => {
   else if (message.kind === "taken") taken();
   else {
     send({ kind: "begun" });
-    runner?.perform(message.job, message.start).then(
-      () => send({ kind: "done" }),
-      (error: unknown) => send({ kind: "failed", error: errorData(error) }),
-    );
+    void whileBusy(perform(message));
   }
 });
 

@@ -34,7 +34,7 @@ const MOST_BUSY = 3;
 /** Most jobs with statements of users at the same time, so that rows of results need not wait for these. */
 export const MOST_FOREIGN = 2;
 
-/** For a job that reads nothing of the lake. */
+/** For what reads nothing of the lake. */
 const NONE: VerifiedFiles = { content: [], footers: [] };
 
 /**
@@ -131,7 +131,9 @@ export class QueryProcesses implements AsyncDisposable {
         if (given.kind === "verified") addVerified(this.#lake, given.files);
         else receiver.note?.(given, started.setting.ownResults);
       };
-      const verified = isForeign ? verifiedFiles(this.#lake) : NONE;
+      const { content, footers } = started.setting.verified;
+      const known = { content: content.length, footers: footers.length };
+      const verified = isForeign ? verifiedFiles(this.#lake, known) : NONE;
       const { signal, piece } = receiver;
       await performUntil(signal, started, [job, { verified, resultBytes }], piece, note);
       isReusable = !isForeign && this.#idle === undefined && !this.#closing.signal.aborted;
@@ -166,7 +168,15 @@ export class QueryProcesses implements AsyncDisposable {
     const id = randomUUID();
     const ownResults = join(this.folder, id);
     const spill = join(spillUnder, `spill-${id}`);
-    const setting = { results: this.folder, ownResults, spill, limits: this.#limits, lake };
+    const setting = {
+      results: this.folder,
+      ownResults,
+      spill,
+      limits: this.#limits,
+      lake,
+      patience: this.#lake.storage.access?.patience,
+      verified: lake === undefined ? NONE : verifiedFiles(this.#lake),
+    };
     return new StartedProcess(setting, this.#lake.processEnvironment);
   }
 }

@@ -83,6 +83,11 @@ export class ResultFiles {
     };
   }
 
+  /** Resolves when the database is open. @throws where it could not be opened. */
+  async ready(): Promise<void> {
+    await this.#database;
+  }
+
   /** The results since the last call, in order. */
   take(): readonly ResultReport[] {
     const taken = this.#stored;

@@ -7,10 +7,12 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Clock } from "../../../src/core/time.js";
 import { verifiedFiles } from "../../../src/lake/files/verify/verify-content.js";
 import { Lake } from "../../../src/lake/lake.js";
@@ -19,6 +21,7 @@ import { parseNotebook } from "../../../src/notebook/parse/parse-notebook.js";
 import { runInProcess } from "../../../src/ui/notebooks/run-in-process.js";
 import type { CellLine, NotebookLine } from "../../../src/ui/page-data.js";
 import { QueryProcesses } from "../../../src/ui/process/query-processes.js";
+import { StartedProcess } from "../../../src/ui/process/started-process.js";
 import { StoredResults } from "../../../src/ui/results/stored-results.js";
 import { LakeStates } from "../../../src/ui/session/lake-states.js";
 import type { SessionLimits } from "../../../src/ui/session/session-limits.js";
@@ -196,10 +199,15 @@ test("a process that ends by an error of its own says so at the cell, and the ne
 });
 
 /** Runs one statement without `runInProcess`. @returns its output. */
-async function perform(processes: QueryProcesses, sql: string, resultBytes: () => number): Promise<string> {
+async function perform(
+  processes: QueryProcesses,
+  sql: string,
+  resultBytes: () => number,
+  { location } = lake,
+): Promise<string> {
   const job = {
     kind: "run",
-    lake: { location: lake.location, views: undefined, pointInTime: {} },
+    lake: { location, views: undefined, pointInTime: {} },
     notebook: parseNotebook(`-- %%\n${sql};\n`, "test"),
     given: new Map<string, string>(),
     requested: undefined,
@@ -215,7 +223,7 @@ test("a job gets another process where the machine ends the idle one before that
   await run(["SELECT 1 AS one"]);
   const idle = queryProcessesOf(process.pid);
   expect(idle).toHaveLength(1);
-  // It stands still, so that it cannot begin the job.
+  // It is paused, so that it cannot begin the job.
   for (const pid of idle) process.kill(pid, "SIGSTOP");
   const output = perform(processes, "SELECT 41 + 1 AS answer", () => {
     setImmediate(() => {
@@ -273,6 +281,27 @@ test("what a run has verified, no other process reads for that; what nobody has 
   expect(cellsOf(await other.run([sql]))[0]?.fault?.message).toContain("is not what was written");
 });
 
+test("a process gets the paths of verified files once, when it is started", async () => {
+  const own = await apiLake(join(folder, "verified"));
+  const { run } = opened(PATIENT, own.clock, own);
+  const begun = vi.spyOn(StartedProcess.prototype, "perform");
+  onTestFinished(() => begun.mockRestore());
+  const sql = "SELECT sum(close) > 0 AS has_bars FROM bars_1d";
+  await run([sql]);
+  const first = verifiedFiles(own);
+  expect(first.content.length).toBeGreaterThan(0);
+  await run([sql]);
+  const none = { content: [], footers: [] };
+  expect(begun.mock.calls.map(([, { verified }]) => verified)).toEqual([none, none]);
+  const started = begun.mock.contexts as StartedProcess[];
+  expect(started.map(({ setting }) => setting.verified)).toEqual([none, first]);
+  expect(verifiedFiles(own)).toEqual(first);
+  expect(verifiedFiles(own, { content: first.content.length - 1, footers: 0 })).toEqual({
+    content: first.content.slice(-1),
+    footers: first.footers,
+  });
+});
+
 test("a notebook reads the user's own views", async () => {
   const views = join(folder, "views");
   mkdirSync(views);
@@ -280,6 +309,31 @@ test("a notebook reads the user's own views", async () => {
   const userViews = { folder: views, onFault: (error: Error) => expect.unreachable(error.message) };
   const { run } = opened(PATIENT, lake.clock, new Lake(lake.location, { userViews }));
   expect(cellsOf(await run(["FROM own"]))[0]?.html).toContain("42");
+});
+
+test("a process waits as long for the lake's store as the workspace does", async () => {
+  const requests: string[] = [];
+  const store = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    response.writeHead(503).end();
+  });
+  await new Promise<void>((resolve) => store.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void store.close());
+  const { port } = store.address() as AddressInfo;
+  const environment = {
+    AWS_ENDPOINT_URL: `http://127.0.0.1:${port}`,
+    AWS_REGION: "us-east-1",
+    AWS_ACCESS_KEY_ID: "id",
+    AWS_SECRET_ACCESS_KEY: "secret",
+    BARLAKE_WORK: join(folder, "work"),
+  };
+  const refused = new Lake("s3://lakes/refused", { environment, patience: { retries: 0 } });
+  const { processes } = opened(PATIENT, lake.clock, refused);
+  await expect(perform(processes, "SELECT 1 AS one", () => 0, refused)).rejects.toThrow("status 503");
+  expect(requests.length).toBeGreaterThan(0);
+  // It opens the lake when it is started, and once more for its job.
+  const most = Math.max(...requests.map((one) => requests.filter((other) => other === one).length));
+  expect(most).toBeLessThanOrEqual(2);
 });
 
 test("what one run leaves behind, the next does not see", async () => {

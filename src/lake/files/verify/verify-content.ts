@@ -146,8 +146,14 @@ export function unreadable(cause: unknown): FileDamage {
   return { kind: "unreadable", what: `is not readable: ${messageOf(cause)}`, cause };
 }
 
-/** Paths of the verified live files, by lake. A file never changes once it has its name. */
-const VERIFIED = new WeakMap<Lake, Set<string>>();
+/** Paths of verified live files, also in the order in which they were verified. */
+interface VerifiedPaths {
+  readonly known: Set<string>;
+  readonly ordered: string[];
+}
+
+/** The verified live files, by lake. A file never changes once it has its name. */
+const VERIFIED = new WeakMap<Lake, VerifiedPaths>();
 
 /**
  * As {@link verifyContent}, but verifies each file once in this process.
@@ -160,16 +166,16 @@ export async function verifyOnce(lake: Lake, snapshot: Snapshot, files: Iterable
     files,
     async (file) => {
       const path = `${snapshot.table.name}/${file.path}`;
-      if (verified.has(path)) return;
+      if (verified.known.has(path)) return;
       await verifyContent(lake, snapshot, [file]);
-      verified.add(path);
+      addPath(verified, path);
     },
     { concurrency },
   );
 }
 
 /** Paths of the live files whose footer was verified, by lake. */
-const FOOTERS = new WeakMap<Lake, Set<string>>();
+const FOOTERS = new WeakMap<Lake, VerifiedPaths>();
 
 /**
  * Compares a live file's footer with the digest in the log, once in this process. It is used for files of which only
@@ -181,7 +187,7 @@ export async function verifyFooterOnce(lake: Lake, snapshot: Snapshot, file: Dat
   const digest = file.tags?.[FOOTER_TAG];
   const path = `${snapshot.table.name}/${file.path}`;
   const verified = pathsOf(FOOTERS, lake);
-  if (digest === undefined || verified.has(path)) return;
+  if (digest === undefined || verified.known.has(path)) return;
   const read = (range: ByteRange): Promise<Buffer | undefined> => lake.readRange(snapshot, file, range);
   const isSound = await hasFooter(read, digest).catch((cause: unknown) => {
     throw damageError(snapshot, file, unreadable(cause));
@@ -189,7 +195,7 @@ export async function verifyFooterOnce(lake: Lake, snapshot: Snapshot, file: Dat
   if (isSound === undefined) throw damageError(snapshot, file, MISSING);
   const what = "is not what was written: its footer is damaged";
   if (!isSound) throw damageError(snapshot, file, { kind: "damaged", what });
-  verified.add(path);
+  addPath(verified, path);
 }
 
 /** Paths of the live files that a process has verified: their whole content, or their footer. */
@@ -198,19 +204,41 @@ export interface VerifiedFiles {
   readonly footers: readonly string[];
 }
 
-/** The files that this process has verified, in the order in which it did. */
-export function verifiedFiles(lake: Lake): VerifiedFiles {
-  return { content: [...pathsOf(VERIFIED, lake)], footers: [...pathsOf(FOOTERS, lake)] };
+/** How many files a process has verified. */
+export interface VerifiedCounts {
+  readonly content: number;
+  readonly footers: number;
+}
+
+/** The files that this process has verified since it had verified so many, in the order in which it did. */
+export function verifiedFiles(lake: Lake, since: VerifiedCounts = { content: 0, footers: 0 }): VerifiedFiles {
+  return {
+    content: pathsOf(VERIFIED, lake).ordered.slice(since.content),
+    footers: pathsOf(FOOTERS, lake).ordered.slice(since.footers),
+  };
+}
+
+export function verifiedCounts(lake: Lake): VerifiedCounts {
+  return {
+    content: pathsOf(VERIFIED, lake).ordered.length,
+    footers: pathsOf(FOOTERS, lake).ordered.length,
+  };
 }
 
 /** Adds the files that another process of this machine has verified, so that this one does not read them for that. */
 export function addVerified(lake: Lake, { content, footers }: VerifiedFiles): void {
-  for (const path of content) pathsOf(VERIFIED, lake).add(path);
-  for (const path of footers) pathsOf(FOOTERS, lake).add(path);
+  for (const path of content) addPath(pathsOf(VERIFIED, lake), path);
+  for (const path of footers) addPath(pathsOf(FOOTERS, lake), path);
 }
 
-function pathsOf(verified: WeakMap<Lake, Set<string>>, lake: Lake): Set<string> {
-  const paths = verified.get(lake) ?? new Set();
+function addPath({ known, ordered }: VerifiedPaths, path: string): void {
+  if (known.has(path)) return;
+  known.add(path);
+  ordered.push(path);
+}
+
+function pathsOf(verified: WeakMap<Lake, VerifiedPaths>, lake: Lake): VerifiedPaths {
+  const paths = verified.get(lake) ?? { known: new Set(), ordered: [] };
   verified.set(lake, paths);
   return paths;
 }
