@@ -36,5 +36,5 @@ export function watchMemory(mostBytes: number): (isBusy: boolean) => void {
   const workerData = { mostBytes, idleMs: IDLE_MS, busyMs: BUSY_MS, orphanMs: ORPHAN_MS };
   const watch = new Worker(WATCH, { eval: true, workerData, execArgv: [] });
   watch.unref();
-  return (isBusy) => watch.postMessage(isBusy);
+  return (isBusy) => watch.postMessage(isBusy, []);
 }
