@@ -167,15 +167,27 @@ describe.skipIf(!HAS_STORE)("a service over a store that is not well", () => {
     expect(await askAll(served)).toEqual(expected);
   });
 
+  /** What a response waits for, at most until the end of the test. */
+  function held(): { readonly until: Promise<void>; readonly release: () => void } {
+    let release = (): void => {};
+    const until = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    onTestFinished(() => release());
+    return { until, release };
+  }
+
+  /** Asks until a request is answered within its time: on a busy machine the first reads may take longer. */
+  async function expectSoon(served: Served, path: string): Promise<void> {
+    await expect.poll(async () => (await served.ask(path)).status, { timeout: 30_000 }).toBe(200);
+  }
+
   once("a store that does not respond ends a request after its time, with 503", async () => {
     const { location } = await setUp();
     const lake = stores.open(location, { patience: { retries: 0, timeoutMs: 60_000 } });
     const served = await serve(lake, { requestTimeoutMs: 300 });
     onTestFinished(() => served.service.close());
-    let release = (): void => {};
-    const until = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const { until, release } = held();
     const late = await through(
       () => ({ kind: "held", until }),
       () => served.ask(PATHS[0] as string),
@@ -186,7 +198,7 @@ describe.skipIf(!HAS_STORE)("a service over a store that is not well", () => {
       "5",
       { code: "LAKE_UNAVAILABLE", message: expect.stringContaining("within 0.3 seconds") },
     ]);
-    expect((await served.ask(PATHS[0] as string)).status).toBe(200);
+    await expectSoon(served, PATHS[0] as string);
   });
 
   once("reads that go on after their requests keep their memory, and release it when they end", async () => {
@@ -196,27 +208,27 @@ describe.skipIf(!HAS_STORE)("a service over a store that is not well", () => {
     const served = await serve(lake, options);
     onTestFinished(() => served.service.close());
     const cached = `/v1/klines/batch?symbols=600519.SH&adjust=none&${year(2024)}`;
-    expect((await served.ask(cached)).status).toBe(200);
-    let release = (): void => {};
-    const until = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    await expectSoon(served, cached);
+    const { until, release } = held();
     // Each is the largest response of the budget for short ones, and together they are all of it.
     const path = (n: number): string => {
       const symbols = ["000001.SZ", ...[1, 2, 3, 4].map((k) => `3000${n}${k}.SZ`)];
       return `/v1/klines/batch?symbols=${symbols.join(",")}&adjust=none&count=10000`;
     };
-    const [late, another] = await through(
+    const late = new Set<number>();
+    const askAgain = async (): Promise<number> => {
+      const responses = await Promise.all(Array.from({ length: 10 }, (_, n) => served.ask(path(n))));
+      for (const { status } of responses) late.add(status);
+      return (await served.ask(cached)).status;
+    };
+    await through(
       // It is read for its hash first: that takes no thread, as a read of DuckDB does.
       (one) => (isRead(one) && one.key.includes("year=2023") ? { kind: "held", until } : undefined),
-      async () => [
-        await Promise.all(Array.from({ length: 10 }, (_, n) => served.ask(path(n)))),
-        await served.ask(cached),
-      ],
+      // On a busy machine, some requests may end before they have their memory: then others take it.
+      () => expect.poll(askAgain, { timeout: 30_000 }).toBe(503),
     );
-    expect(late.map(({ status }) => status)).toEqual(Array(10).fill(503));
-    expect(another.status).toBe(503);
+    expect([...late]).toEqual([503]);
     release();
-    await expect.poll(async () => (await served.ask(cached)).status, { timeout: 30_000 }).toBe(200);
+    await expectSoon(served, cached);
   });
 });
