@@ -14,16 +14,21 @@ export interface NewestRun {
 export interface CachedRun extends NewestRun {
   /** The version of the lake that the bars belong to. */
   readonly version: string;
+  /** The most of its newest rows that a request has needed: see {@link neededRows}. */
+  readonly needed: number;
 }
 
 interface Entry extends CachedRun {
   /** The key of its series. */
   readonly key: string;
+  needed: number;
 }
 
 /** The entries whose bars are in the same columns. */
 interface Block {
   readonly entries: Set<Entry>;
+  /** The most entries that it had. */
+  most: number;
   /** Of the columns. */
   readonly bytes: number;
 }
@@ -66,6 +71,7 @@ export class BarCache {
     if (cached?.version !== version) return undefined;
     const found = newestIn(cached, range, count);
     if (found === undefined) return undefined;
+    cached.needed = Math.max(cached.needed, neededRows(cached.run, found, count));
     this.#use(cached.run.values);
     return found;
   }
@@ -85,17 +91,28 @@ export class BarCache {
     for (const { run, since } of runs) {
       // Runs that would evict most other entries are not cached.
       if ((run.end - run.start) * runs.length * 64 > this.#mostBytes / 2) continue;
-      this.renew(key, version, { run: copyOf(run, blocks), since });
+      this.renew(key, version, { run: copyOf(run, blocks), since }, run.end - run.start);
     }
+  }
+
+  /**
+   * Whether most entries with bars in some columns have left them. The others should be moved to new memory, since they
+   * prevent that of the columns from being freed.
+   */
+  isSparse(values: KlineValues): boolean {
+    const block = this.#blocks.get(values);
+    return block !== undefined && 2 * block.entries.size < block.most;
   }
 
   /**
    * Replaces the cached bars of a symbol with the same bars, or with additional later ones. The request that needs them
    * counts as their last use, so that bars which it does not need are evicted first.
+   *
+   * @param needed the most of the newest rows that a request has needed.
    */
-  renew(key: string, version: string, { run, since }: NewestRun): void {
+  renew(key: string, version: string, { run, since }: NewestRun, needed: number): void {
     const earlier = this.#series.get(key)?.get(run.symbol);
-    this.#put({ key, run, since, version });
+    this.#put({ key, run, since, version, needed });
     if (earlier !== undefined) this.#leave(earlier);
     for (const oldest of this.#blocks.values()) {
       if (this.#bytes <= this.#mostBytes) return;
@@ -110,12 +127,13 @@ export class BarCache {
     series.set(run.symbol, entry);
     const block = this.#blocks.get(run.values) ?? this.#begin(run.values);
     block.entries.add(entry);
+    block.most = Math.max(block.most, block.entries.size);
     this.#bytes += ENTRY_BYTES;
     this.#use(run.values);
   }
 
   #begin(values: KlineValues): Block {
-    const block = { entries: new Set<Entry>(), bytes: bytesOf(values) + BLOCK_BYTES };
+    const block = { entries: new Set<Entry>(), most: 0, bytes: bytesOf(values) + BLOCK_BYTES };
     this.#blocks.set(values, block);
     this.#bytes += block.bytes;
     return block;
@@ -158,4 +176,13 @@ export function newestIn({ run, since }: NewestRun, range: TimeRange, count: num
   if (end - start < count && range.start < since) return undefined;
   const { symbol, values } = run;
   return { symbol, values, start, end: Math.max(start, end), found: Math.max(0, end - first) };
+}
+
+/**
+ * How many of the newest rows of a run are needed to find the newest `count` bars of a range in it. Where the range has
+ * fewer, the row before them is needed, too: it shows that there are no others.
+ */
+export function neededRows(run: BarRun, found: BarRun, count: number): number {
+  const isAll = found.end - found.start < count;
+  return run.end - Math.max(run.start, isAll ? found.start - 1 : found.start);
 }

@@ -6,10 +6,10 @@ import { inBatches } from "../../../plan/request-units.js";
 import type { BarRun } from "../bar-runs.js";
 import { ALL_TIME } from "../requested-bars.js";
 import { MINUTES_OF_A_DAY, type Series } from "../series.js";
-import { type BarCache, type CachedRun, type NewestRun, newestIn } from "./bar-cache.js";
+import { type BarCache, type CachedRun, type NewestRun, neededRows, newestIn } from "./bar-cache.js";
 import { dayFinder, extendedDays, extendedRun } from "./extended-run.js";
 import type { FileChanges } from "./file-history.js";
-import { copyOf, RunBlocks } from "./run-memory.js";
+import { copyOf, hasSpace, RunBlocks } from "./run-memory.js";
 
 /**
  * Most minutes that are read at the same time to make days from them, and most symbols whose minutes are read at the
@@ -17,8 +17,8 @@ import { copyOf, RunBlocks } from "./run-memory.js";
  */
 const MOST_MINUTES = 120_000;
 const MOST_SYMBOLS_OF_DAYS = 500;
-/** Most bars of a symbol that remain cached when later bars are added, unless more are requested. */
-const MOST_BARS = 1000;
+/** Rows of a moved run in addition to those that requests have needed, since not each request comes after each commit. */
+const EXTRA_ROWS = 16;
 
 /** Cached bars of an earlier version that a request needs. */
 export interface EarlierBars {
@@ -56,12 +56,14 @@ export interface EarlierBars {
 export async function bringForward(earlier: EarlierBars): Promise<ReadonlyMap<string, BarRun>> {
   const { cache, key, version, symbols, changesSince, rangeOf, count } = earlier;
   const found = new Map<string, BarRun>();
-  const renew = (newest: NewestRun): void => {
-    const { symbol } = newest.run;
-    cache.renew(key, version, newest);
-    const requested = newestIn(newest, rangeOf(symbol), count);
-    if (requested !== undefined) found.set(symbol, requested);
+  const renew = (newest: NewestRun, before: CachedRun): void => {
+    const { run } = newest;
+    const requested = newestIn(newest, rangeOf(run.symbol), count);
+    const needed = requested === undefined ? 0 : neededRows(run, requested, count);
+    cache.renew(key, version, newest, Math.max(before.needed, needed));
+    if (requested !== undefined) found.set(run.symbol, requested);
   };
+  const unchanged: CachedRun[] = [];
   const extended = new Map<string, CachedRun>();
   const files = new Map<string, DataFile>();
   const changesOf = remembered(changesSince);
@@ -73,11 +75,17 @@ export async function bringForward(earlier: EarlierBars): Promise<ReadonlyMap<st
     const since = startOf(cached, earlier.series);
     if (changes.removed.some((file) => mayHave(file, symbol, since))) continue;
     const added = changes.added.filter((file) => mayHave(file, symbol, since));
-    if (added.length === 0) renew(cached);
+    if (added.length === 0) unchanged.push(cached);
     else if (canExtend(earlier)) {
       extended.set(symbol, cached);
       for (const file of added) files.set(file.path, file);
     }
+  }
+  const sparse = new Set(unchanged.filter(({ run }) => cache.isSparse(run.values)));
+  const blocks = new RunBlocks(sparse.size);
+  for (const cached of unchanged) {
+    const { run, since } = sparse.has(cached) ? neededOf(cached, earlier) : cached;
+    renew({ run: sparse.has(cached) ? copyOf(run, blocks) : run, since }, cached);
   }
   if (extended.size > 0) await extend(earlier, extended, files, renew);
   for (const [symbol, run] of found) {
@@ -112,35 +120,59 @@ function canExtend({ series, isInShares }: EarlierBars): boolean {
 }
 
 async function extend(
-  { snapshot, series, count, readAdded }: EarlierBars,
-  cached: ReadonlyMap<string, CachedRun>,
+  earlier: EarlierBars,
+  extended: ReadonlyMap<string, CachedRun>,
   files: ReadonlyMap<string, DataFile>,
-  renew: (newest: NewestRun) => void,
+  renew: (newest: NewestRun, before: CachedRun) => void,
 ): Promise<void> {
+  const { cache, snapshot, series, readAdded } = earlier;
   const isOfDays = series === MINUTES_OF_A_DAY;
   const dayOf = dayFinder();
   const changed: Snapshot = { ...snapshot, files };
   const rangeOf = (symbol: string): TimeRange => ({
-    start: startOf(cached.get(symbol) as CachedRun, series),
+    start: startOf(extended.get(symbol) as CachedRun, series),
     end: ALL_TIME.end,
   });
-  const blocks = new RunBlocks(cached.size);
   const isShort = !isOfDays || rowsOfFiles(files.values()) <= MOST_MINUTES;
-  for (const symbols of inBatches([...cached.keys()], isShort ? cached.size : MOST_SYMBOLS_OF_DAYS)) {
+  for (const symbols of inBatches([...extended.keys()], isShort ? extended.size : MOST_SYMBOLS_OF_DAYS)) {
     const read = await readAdded(changed, symbols, rangeOf);
+    const isMoved = (symbol: string): boolean => {
+      const { run } = extended.get(symbol) as CachedRun;
+      const later = read.get(symbol);
+      if (cache.isSparse(run.values)) return true;
+      if (later === undefined) return false;
+      // All days are written again when the last one changes.
+      return !hasSpace(run, later.end - later.start + (isOfDays ? run.end - run.start : 0));
+    };
+    const moved = new Set(symbols.filter(isMoved));
+    const blocks = new RunBlocks(moved.size);
     for (const symbol of symbols) {
-      const { run, since } = cached.get(symbol) as CachedRun;
-      const later = read.get(symbol) ?? { ...run, start: 0, end: 0 };
-      const whole = isOfDays ? extendedDays(run, later, dayOf, blocks) : extendedRun(run, later, blocks);
-      if (whole !== undefined) renew(newestOf({ run: whole, since }, count));
+      const cached = extended.get(symbol) as CachedRun;
+      const { run, since } = moved.has(symbol) ? neededOf(cached, earlier) : cached;
+      const later = read.get(symbol);
+      if (later === undefined) renew({ run: moved.has(symbol) ? copyOf(run, blocks) : run, since }, cached);
+      else {
+        const whole = isOfDays ? extendedDays(run, later, dayOf, blocks) : extendedRun(run, later, blocks);
+        if (whole !== undefined) renew({ run: whole, since }, cached);
+      }
     }
   }
 }
 
-/** Drops the oldest bars of a run, which would otherwise grow with every version. */
-function newestOf({ run, since }: NewestRun, count: number): NewestRun {
-  const most = Math.max(MOST_BARS, 2 * count);
-  if (run.end - run.start <= 2 * most) return { run, since };
-  const start = run.end - most;
-  return { run: copyOf({ ...run, start }), since: Number(run.values.timestamp[start]) };
+/**
+ * The part of a cached run that is moved to new memory: the newest rows that requests have needed. It would otherwise
+ * grow with every version.
+ */
+function neededOf(cached: CachedRun, { rangeOf, count, series }: EarlierBars): NewestRun {
+  const { run, since, needed } = cached;
+  const requested = newestIn(cached, rangeOf(run.symbol), count);
+  // Where the run lacks requested rows, later ones may be what it lacks.
+  if (requested === undefined) return { run: { ...run, memory: undefined }, since };
+  const extra = series === MINUTES_OF_A_DAY ? 0 : EXTRA_ROWS;
+  const rows = Math.max(1, needed, neededRows(run, requested, count)) + extra;
+  const start = Math.max(run.start, run.end - rows);
+  return {
+    run: { ...run, start, memory: undefined },
+    since: start === run.start ? since : Number(run.values.timestamp[start]),
+  };
 }

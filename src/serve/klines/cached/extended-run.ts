@@ -7,7 +7,7 @@ import { regionOf } from "../../../market/symbol.js";
 import { localDate } from "../../../market/zone.js";
 import type { KlineValues, NumberColumn } from "../../../wire/kline-columns.js";
 import type { BarRun } from "../bar-runs.js";
-import { appendRows, type GrowingRun, memoryFor, RunBlocks } from "./run-memory.js";
+import { appendRows, type GrowingRun, hasSpace, memoryFor, RunBlocks } from "./run-memory.js";
 
 /** A run followed by the bars of another run; undefined where not all bars of the other run are later. */
 export function extendedRun(
@@ -17,10 +17,9 @@ export function extendedRun(
 ): GrowingRun | undefined {
   if (later.start === later.end) return run;
   if (!isLater(later, run)) return undefined;
-  // Rows in the memory after those of the run belong to another version, which other requests read.
-  const isLast = run.memory?.used === run.end;
-  const own = isLast ? run : { ...run, memory: undefined };
-  const memory = memoryFor(own, later, later.end - later.start, blocks);
+  const rows = later.end - later.start;
+  const own = hasSpace(run, rows) ? run : { ...run, memory: undefined };
+  const memory = memoryFor(own, later, rows, blocks);
   const start = memory === run.memory ? run.start : memory.used;
   if (memory !== run.memory) appendRows(memory, run);
   appendRows(memory, later);

@@ -92,6 +92,12 @@ export function memoryFor(run: GrowingRun, later: BarRun, rows: number, blocks: 
   return blocks.take(most + Math.max(SPARE_ROWS, most >> 2), [run, later]);
 }
 
+/** Whether there is memory for `rows` more rows directly after those of a run. */
+export function hasSpace({ memory, end }: GrowingRun, rows: number): boolean {
+  // Rows in the memory after those of the run belong to another version, which other requests read.
+  return memory !== undefined && memory.used === end && end + rows <= memory.limit;
+}
+
 /**
  * Appends rows. Where all values of a column are null, its memory of values is not written: only its nulls are marked.
  */
