@@ -109,25 +109,28 @@ class Market {
 
 const SYMBOLS = Array.from({ length: 100 }, (_, n) => `${600_000 + n}.SH`);
 
-/** The minutes of a commit: each symbol has one in every few, so that few of them need new memory together. */
-const minuteOf = (commit: number, isSteady: boolean): Map<string, number[]> =>
+/** The minutes of a commit, of the symbols whose index trades in it. */
+const minuteOf = (commit: number, trades: (index: number) => boolean): Map<string, number[]> =>
   new Map(
-    SYMBOLS.filter((_, n) => commit === 0 || isSteady || commit % (1 + (n % 29)) === 0).map((symbol) => [
-      symbol,
-      [BEGIN + commit * MINUTE],
-    ]),
+    SYMBOLS.filter((_, n) => commit === 0 || trades(n)).map((symbol) => [symbol, [BEGIN + commit * MINUTE]]),
   );
+const always = (): boolean => true;
+/** Symbols that need new memory at different times. */
+const rarely = (commit: number) => (n: number) => commit % (1 + (n % 29)) === 0;
+/** One symbol after the other trades no longer, and stays in memory that the others leave. */
+const ending = (commit: number) => (n: number) => n % 10 > 0 || commit < 3 * (n + 10);
 
 test.each([
-  ["minutes of symbols that all trade each minute", seriesOf("1m"), true],
-  ["minutes of symbols that rarely trade", seriesOf("1m"), false],
-  ["days of symbols that rarely trade", MINUTES_OF_A_DAY, false],
-])("cached %s take as much memory after many commits as after a few", async (_, series, isSteady) => {
+  ["minutes of symbols that all trade each minute", seriesOf("1m"), () => always],
+  ["minutes of symbols that rarely trade", seriesOf("1m"), rarely],
+  ["minutes of symbols that trade no longer", seriesOf("1m"), ending],
+  ["days of symbols that rarely trade", MINUTES_OF_A_DAY, rarely],
+])("cached %s take as much memory after many commits as after a few", async (_, series, tradesIn) => {
   // 34 rows of 80 bytes and the entry take 3.2 KB; twice that where half of the rows of columns are in use.
   const market = new Market(SYMBOLS.length * 6500, series);
   const range = series === MINUTES_OF_A_DAY ? DAY : ALL;
   for (let commit = 0; commit < 600; commit++) {
-    market.land(minuteOf(commit, isSteady));
+    market.land(minuteOf(commit, tradesIn(commit)));
     await market.ask(SYMBOLS, range, 1);
   }
   expect(market.reads).toBe(SYMBOLS.length);
@@ -173,9 +176,19 @@ test("after a cut, larger requests find the same bars as in the table", async ()
 test("requests that come less often than commits need no other read of bars that they have needed", async () => {
   const market = new Market(1e6, seriesOf("1m"));
   for (let commit = 0; commit < 200; commit++) {
-    market.land(minuteOf(commit, true));
+    market.land(minuteOf(commit, always));
     if (commit % 10 === 0) await market.ask(SYMBOLS.slice(0, 3), DAY, 1000);
     await market.ask(SYMBOLS.slice(0, 3), ALL, 1);
+  }
+  expect(market.reads).toBe(3);
+});
+
+test("a cut leaves the bars that another request of the same version has needed", async () => {
+  const market = new Market(1e6, seriesOf("1m"));
+  for (let commit = 0; commit < 200; commit++) {
+    market.land(minuteOf(commit, always));
+    await market.ask(SYMBOLS.slice(0, 3), ALL, 1);
+    await market.ask(SYMBOLS.slice(0, 3), ALL, 50);
   }
   expect(market.reads).toBe(3);
 });
@@ -207,6 +220,7 @@ test("a service whose cached minutes were cut says what a new one says", async (
   const old = await serve(lake, { clock, threads: 1, segments: false });
   onTestFinished(() => old.service.close());
   const path = `/v1/klines/intraday/batch?symbols=${symbols.join()}`;
+  await old.ask(`${path}&count=1`);
   for (let minute = 1; minute <= 40; minute++) {
     await land(minute);
     const { body } = await old.ask<{ data: Record<string, { timestamp: number[] }> }>(`${path}&count=1`);
