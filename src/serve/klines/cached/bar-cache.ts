@@ -14,7 +14,7 @@ export interface NewestRun {
 export interface CachedRun extends NewestRun {
   /** The version of the lake that the bars belong to. */
   readonly version: string;
-  /** The most of its newest rows that a request has needed: see {@link neededRows}. */
+  /** Number of its newest rows from the earliest one that a request has taken. */
   readonly needed: number;
 }
 
@@ -71,7 +71,7 @@ export class BarCache {
     if (cached?.version !== version) return undefined;
     const found = newestIn(cached, range, count);
     if (found === undefined) return undefined;
-    cached.needed = Math.max(cached.needed, neededRows(cached.run, found, count));
+    cached.needed = Math.max(cached.needed, cached.run.end - found.start);
     this.#use(cached.run.values);
     return found;
   }
@@ -108,7 +108,7 @@ export class BarCache {
    * Replaces the cached bars of a symbol with the same bars, or with additional later ones. The request that needs them
    * counts as their last use, so that bars which it does not need are evicted first.
    *
-   * @param needed the most of the newest rows that a request has needed.
+   * @param needed see {@link CachedRun.needed}.
    */
   renew(key: string, version: string, { run, since }: NewestRun, needed: number): void {
     const earlier = this.#series.get(key)?.get(run.symbol);
@@ -176,13 +176,4 @@ export function newestIn({ run, since }: NewestRun, range: TimeRange, count: num
   if (end - start < count && range.start < since) return undefined;
   const { symbol, values } = run;
   return { symbol, values, start, end: Math.max(start, end), found: Math.max(0, end - first) };
-}
-
-/**
- * How many of the newest rows of a run are needed to find the newest `count` bars of a range in it. Where the range has
- * fewer, the row before them is needed, too: it shows that there are no others.
- */
-export function neededRows(run: BarRun, found: BarRun, count: number): number {
-  const isAll = found.end - found.start < count;
-  return run.end - Math.max(run.start, isAll ? found.start - 1 : found.start);
 }

@@ -6,7 +6,7 @@ import { inBatches } from "../../../plan/request-units.js";
 import type { BarRun } from "../bar-runs.js";
 import { ALL_TIME } from "../requested-bars.js";
 import { MINUTES_OF_A_DAY, type Series } from "../series.js";
-import { type BarCache, type CachedRun, type NewestRun, neededRows, newestIn } from "./bar-cache.js";
+import { type BarCache, type CachedRun, type NewestRun, newestIn } from "./bar-cache.js";
 import { dayFinder, extendedDays, extendedRun } from "./extended-run.js";
 import type { FileChanges } from "./file-history.js";
 import { copyOf, hasSpace, RunBlocks } from "./run-memory.js";
@@ -17,7 +17,10 @@ import { copyOf, hasSpace, RunBlocks } from "./run-memory.js";
  */
 const MOST_MINUTES = 120_000;
 const MOST_SYMBOLS_OF_DAYS = 500;
-/** Rows of a moved run in addition to those that requests have needed, since not each request comes after each commit. */
+/**
+ * Rows of a moved run in addition to those that requests have needed, because not every request comes after every
+ * commit. The row before a range is one of them: it shows that the range has no other rows.
+ */
 const EXTRA_ROWS = 16;
 
 /** Cached bars of an earlier version that a request needs. */
@@ -59,7 +62,7 @@ export async function bringForward(earlier: EarlierBars): Promise<ReadonlyMap<st
   const renew = (newest: NewestRun, before: CachedRun): void => {
     const { run } = newest;
     const requested = newestIn(newest, rangeOf(run.symbol), count);
-    const needed = requested === undefined ? 0 : neededRows(run, requested, count);
+    const needed = requested === undefined ? 0 : run.end - requested.start;
     cache.renew(key, version, newest, Math.max(before.needed, needed));
     if (requested !== undefined) found.set(run.symbol, requested);
   };
@@ -169,7 +172,7 @@ function neededOf(cached: CachedRun, { rangeOf, count, series }: EarlierBars): N
   // Where the run lacks requested rows, later ones may be what it lacks.
   if (requested === undefined) return { run: { ...run, memory: undefined }, since };
   const extra = series === MINUTES_OF_A_DAY ? 0 : EXTRA_ROWS;
-  const rows = Math.max(1, needed, neededRows(run, requested, count)) + extra;
+  const rows = Math.max(1, needed, run.end - requested.start) + extra;
   const start = Math.max(run.start, run.end - rows);
   return {
     run: { ...run, start, memory: undefined },
