@@ -7,6 +7,7 @@ import { DAY_MS } from "../../src/core/time.js";
 import { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { BARS_1M } from "../../src/schema/bars.js";
+import type { SearchReport } from "../../src/ui/page-data.js";
 import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js";
 import { apiLake } from "../api/api-lake.js";
 import { land } from "../lake/temporary-lake.js";
@@ -47,6 +48,11 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
     await using watched = await openWatched(browser);
     const { page, faults } = watched;
     const [symbol, next] = await openFirst(page);
+    await page.addInitScript(`
+      globalThis.replayed = [];
+      addEventListener("keydown", ({ key, isTrusted }) => {
+        if (!isTrusted) replayed.push(key);
+      });`);
     for (const path of ["/instrument/", `/instrument/${symbol}`]) {
       const held: (() => void)[] = [];
       let isHolding = true;
@@ -56,11 +62,19 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
       });
       await page.goto(`${workspace.url}${path}`);
       await page.keyboard.press("8");
-      await page.keyboard.press("ArrowRight");
+      await page.keyboard.press(" ");
+      // After the first time it repeats itself, because it is not released.
+      for (let time = 0; time < 9; time++) await page.keyboard.down("ArrowRight");
+      await page.keyboard.up("ArrowRight");
       isHolding = false;
       for (const release of held) release();
       await page.locator(`.stage[data-shown="${next} 1w forward"] canvas`).first().waitFor();
       await page.unroute("**/api/**");
+      const replayed = await page.evaluate<string[]>("replayed");
+      expect(replayed).not.toContain(" ");
+      // The page, the view and its chart load one after another, and each may replay the key once.
+      const arrows = replayed.filter((key) => key === "ArrowRight").length;
+      expect([1, 2, 3]).toContain(arrows);
     }
     expect(faults).toEqual([]);
   });
@@ -83,6 +97,33 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
     await expect.poll(() => held.length, { timeout: 60_000 }).toBeGreaterThan(0);
     for (const release of held) release();
     await page.waitForURL((url) => url.pathname.endsWith(`/${next}`));
+    expect(faults).toEqual([]);
+  });
+
+  test("Enter opens the selected instrument, also where it is selected before the response", async () => {
+    await using watched = await openWatched(browser);
+    const { page, faults } = watched;
+    const [, next] = await openFirst(page);
+    const text = next.slice(0, 1);
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const found: string[] = [];
+    await page.route("**/api/search?**", async (route) => {
+      if (new URL(route.request().url()).searchParams.get("q") !== text) return route.continue();
+      await released;
+      const response = await route.fetch();
+      const report = (await response.json()) as SearchReport;
+      found.splice(0, found.length, ...report.found.map(({ symbol }) => symbol));
+      return route.fulfill({ response });
+    });
+    await page.keyboard.press("/");
+    await page.locator("[role=option] b").first().waitFor();
+    for (const key of [text, "ArrowDown", "Enter"]) await page.keyboard.press(key);
+    release();
+    await page.waitForURL((url) => found.length > 1 && url.pathname.endsWith(`/${found[1]}`));
+    expect(found[1]).not.toBe(found[0]);
     expect(faults).toEqual([]);
   });
 

@@ -1,8 +1,8 @@
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { isTyping } from "./is-typing.js";
 
-/** Keys of the shortcuts of views. The search takes its own key at any time. */
-const SHORTCUT = /^([^/]|Arrow(Left|Right))$/;
+/** Keys of the shortcuts of views. The search takes its own key at any time, and the space key scrolls. */
+const SHORTCUT = /^([^/ ]|Arrow(Left|Right))$/;
 
 /**
  * Holds the shortcuts that are pressed while a view loads, because nothing takes them yet, and presses them again once
@@ -18,7 +18,9 @@ export function useHeldKeys(isLoading: boolean, keys: RegExp = SHORTCUT): void {
   }, [isLoading]);
   useLayoutEffect(() => {
     const hold = (event: KeyboardEvent): void => {
-      if (isHolding.current && !isTyping(event) && keys.test(event.key)) held.current.push(event.key);
+      // A key that is held down repeats itself until the view has loaded: it counts once.
+      const isPressed = !event.repeat && !isTyping(event);
+      if (isHolding.current && isPressed && keys.test(event.key)) held.current.push(event.key);
     };
     addEventListener("keydown", hold);
     return () => removeEventListener("keydown", hold);

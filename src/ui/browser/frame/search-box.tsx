@@ -20,8 +20,9 @@ export function SearchBox() {
   /** Undefined until the first response of a search. */
   const [answer, setAnswer] = useState<Answer>();
   const found = answer?.found ?? [];
-  /** The text for which Enter was pressed before its instruments were found. */
-  const entered = useRef<string | undefined>(undefined);
+  const isCurrent = answer?.sought === sought;
+  /** The text for which Enter was pressed before its instruments were found, and which of them was selected. */
+  const entered = useRef<{ readonly sought: string; readonly at: number } | undefined>(undefined);
   const [at, setAt] = useState(0);
   const [isOpen, setOpen] = useState(false);
   const input = useRef<HTMLInputElement>(null);
@@ -43,16 +44,18 @@ export function SearchBox() {
     const stop = new AbortController();
     const search = (whole?: "1"): Promise<SearchReport> =>
       askJson(apiAddress("search", { state, q: sought, whole }), stop.signal);
-    const take = (given: readonly FoundInstrument[]): void => {
+    const take = ({ found: given, isWhole }: SearchReport): void => {
       setAnswer({ sought, found: given });
-      const [first] = given;
-      if (first !== undefined && entered.current === sought) open(first);
+      const last = Math.max(given.length - 1, 0);
+      if (isWhole) setAt((selected) => Math.min(selected, last));
+      if (entered.current?.sought !== sought) return;
+      const one = given[isWhole ? Math.min(entered.current.at, last) : entered.current.at];
+      if (one !== undefined) open(one);
     };
     const show = async (): Promise<void> => {
       const first = await search();
-      setAt(0);
-      take(first.found);
-      if (!first.isWhole) take((await search("1")).found);
+      take(first);
+      if (!first.isWhole) take({ ...(await search("1")), isWhole: true });
     };
     show().catch(() => {});
     return () => stop.abort();
@@ -72,10 +75,11 @@ export function SearchBox() {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       const step = event.key === "ArrowDown" ? 1 : -1;
-      setAt((at + step + found.length) % Math.max(found.length, 1));
+      // How many instruments the text has is known only once they were found.
+      setAt(isCurrent ? (at + step + found.length) % Math.max(found.length, 1) : Math.max(at + step, 0));
     } else if (event.key === "Enter") {
-      const one = answer?.sought === sought ? found[at] : undefined;
-      if (one === undefined) entered.current = sought;
+      const one = isCurrent ? found[at] : undefined;
+      if (one === undefined) entered.current = { sought, at };
       else open(one);
     } else if (event.key === "Escape") {
       setOpen(false);
@@ -94,17 +98,21 @@ export function SearchBox() {
         aria-expanded={isOpen}
         aria-controls={list}
         aria-autocomplete="list"
-        aria-activedescendant={isOpen && found.length > 0 ? `${list}-${at}` : undefined}
+        aria-activedescendant={isOpen && at < found.length ? `${list}-${at}` : undefined}
         autocomplete="off"
         spellcheck={false}
         value={sought}
-        onFocus={() => setOpen(true)}
+        onFocus={() => {
+          setAt(0);
+          setOpen(true);
+        }}
         onBlur={() => {
           entered.current = undefined;
           setOpen(false);
         }}
         onInput={(event) => {
           setSought(event.currentTarget.value);
+          setAt(0);
           setOpen(true);
         }}
         onKeyDown={press}
