@@ -165,11 +165,9 @@ async function ingest(
   const reports: RunReport[] = [];
   try {
     for (const pipeline of PIPELINES) {
-      const report = await runShown(pipeline, pipeline.name === "minute" ? {} : { symbols }, {
-        lake,
-        client,
-        signal,
-      });
+      // Delisted instruments are in no list, so these pipelines request symbols by name.
+      const isByName = pipeline.name === "daily" || pipeline.kind === "statements";
+      const report = await runShown(pipeline, isByName ? { symbols } : {}, { lake, client, signal });
       if (signal.aborted) return reports;
       if (report.status !== "complete") {
         const reason = report.stopped ?? report.failures[0]?.reason;
