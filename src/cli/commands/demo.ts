@@ -17,7 +17,7 @@ import { plainKeys } from "../../serve/keys/key-ring.js";
 import { type Candle, candleChart } from "../charts/candles.js";
 import type { Cli } from "../cli.js";
 import { emptyDemoLakes } from "../demo/demo-lakes.js";
-import { fillDemo, MARKET, SYMBOLS } from "../demo/demo-market.js";
+import { type DemoMarket, fillDemo, MARKET, SYMBOLS } from "../demo/demo-market.js";
 import { startDemoStore } from "../demo/demo-store.js";
 import { EXIT } from "../exit-codes.js";
 import { wholeNumber } from "../options/number-option.js";
@@ -121,12 +121,12 @@ async function demoIn(
     `a simulated market fills a lake: ${instruments} instruments, ${MARKET.days} days, ${MARKET.minuteDays} of them by the minute`,
   );
   const filling = performance.now();
-  const { bars, symbols } = await fillDemo(market, instruments, signal);
+  const filled = await fillDemo(market, instruments, signal);
   if (signal.aborted) return undefined;
-  say("", `${count(bars)} bars in ${duration(performance.now() - filling)}`);
+  say("", `${count(filled.bars)} bars in ${duration(performance.now() - filling)}`);
 
   say("2", "the lake is served over HTTP, and everything is asked for through the interface");
-  const reports = await ingest(market, lake, symbols, signal);
+  const reports = await ingest(market, lake, filled, signal);
   if (signal.aborted) return undefined;
 
   say("3", "what was served and what was landed are compared, bit by bit");
@@ -157,7 +157,7 @@ Try next:
 async function ingest(
   market: Lake,
   lake: Lake,
-  symbols: readonly string[],
+  { symbols, minuteSymbols }: Pick<DemoMarket, "symbols" | "minuteSymbols">,
   signal: AbortSignal,
 ): Promise<RunReport[]> {
   const service = await startService(market, { port: 0, keys: plainKeys([KEY]), clock: systemClock });
@@ -165,9 +165,11 @@ async function ingest(
   const reports: RunReport[] = [];
   try {
     for (const pipeline of PIPELINES) {
-      // Delisted instruments are in no list, so these pipelines request symbols by name.
-      const isByName = pipeline.name === "daily" || pipeline.kind === "statements";
-      const report = await runShown(pipeline, isByName ? { symbols } : {}, { lake, client, signal });
+      const demand =
+        pipeline.kind === "reference"
+          ? {}
+          : { symbols: pipeline.name === "minute" ? minuteSymbols : symbols };
+      const report = await runShown(pipeline, demand, { lake, client, signal });
       if (signal.aborted) return reports;
       if (report.status !== "complete") {
         const reason = report.stopped ?? report.failures[0]?.reason;

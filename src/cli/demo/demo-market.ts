@@ -12,12 +12,17 @@ export const MARKET = { seed: 7, days: 500, minuteDays: 20 } as const;
 /** Instruments of the market, if no option gives another number. */
 export const SYMBOLS = 240;
 
-/** Fills the lake; returns the symbols of all instruments ever listed, since services do not list delisted ones. */
-export async function fillDemo(
-  lake: Lake,
-  instruments: number,
-  signal: AbortSignal,
-): Promise<{ bars: number; symbols: string[] }> {
+/** What the lake was filled with. Services do not list delisted instruments, so their symbols are known from here. */
+export interface DemoMarket {
+  readonly bars: number;
+  /** The symbols of all instruments ever listed. */
+  readonly symbols: readonly string[];
+  /** The symbols that have minutes. */
+  readonly minuteSymbols: readonly string[];
+}
+
+/** Fills the lake. */
+export async function fillDemo(lake: Lake, instruments: number, signal: AbortSignal): Promise<DemoMarket> {
   const now = systemClock.now();
   const end = localDate(subHours(now, 24).getTime(), "UTC");
   const { minuteDays, ...spec } = MARKET;
@@ -33,5 +38,11 @@ export async function fillDemo(
   } finally {
     view.stop();
   }
-  return { bars, symbols: market.instruments.map((instrument) => instrument.symbol) };
+  const firstMinutes = spec.days - minuteDays;
+  const withMinutes = market.instruments.filter(({ region, end }) => region === "CN" && end > firstMinutes);
+  return {
+    bars,
+    symbols: market.instruments.map(({ symbol }) => symbol),
+    minuteSymbols: withMinutes.map(({ symbol }) => symbol),
+  };
 }

@@ -17,7 +17,8 @@ test.runIf(SWEEP === "all")("the demo in a folder finds both lakes equal", async
 describe.each(pickFrom(DEMO_STORES, cases({ few: 1, more: 1, all: 2 })))("the demo on %s", (name) => {
   test("finds both lakes equal, stops its store, and prints lines that start it again", async () => {
     const cwd = temporaryFolder();
-    const { code, stdout } = await runProcess(["demo", "--store", "--symbols", "60"], {
+    // Of 30 instruments, one was delisted while there were minutes: no list of the service has it.
+    const { code, stdout } = await runProcess(["demo", "--store", "--symbols", "30"], {
       cwd,
       env: demoEnvironment(name),
     });
