@@ -39,7 +39,7 @@ export async function fillDemo(lake: Lake, instruments: number, signal: AbortSig
     view.stop();
   }
   const firstMinutes = spec.days - minuteDays;
-  const withMinutes = market.instruments.filter(({ region, end }) => region === "CN" && end > firstMinutes);
+  const withMinutes = market.instruments.filter((one) => one.region === "CN" && one.end > firstMinutes);
   return {
     bars,
     symbols: market.instruments.map(({ symbol }) => symbol),
