@@ -168,7 +168,7 @@ describe.skipIf(!HAS_STORE)("a service over a store that is not well", () => {
   });
 
   /** What a response waits for, at most until the end of the test. */
-  function held(): { readonly until: Promise<void>; readonly release: () => void } {
+  function gate(): { readonly until: Promise<void>; readonly release: () => void } {
     let release = (): void => {};
     const until = new Promise<void>((resolve) => {
       release = resolve;
@@ -187,7 +187,7 @@ describe.skipIf(!HAS_STORE)("a service over a store that is not well", () => {
     const lake = stores.open(location, { patience: { retries: 0, timeoutMs: 60_000 } });
     const served = await serve(lake, { requestTimeoutMs: 300 });
     onTestFinished(() => served.service.close());
-    const { until, release } = held();
+    const { until, release } = gate();
     const late = await through(
       () => ({ kind: "held", until }),
       () => served.ask(PATHS[0] as string),
@@ -209,7 +209,7 @@ describe.skipIf(!HAS_STORE)("a service over a store that is not well", () => {
     onTestFinished(() => served.service.close());
     const cached = `/v1/klines/batch?symbols=600519.SH&adjust=none&${year(2024)}`;
     await expectSoon(served, cached);
-    const { until, release } = held();
+    const { until, release } = gate();
     // Each is the largest response of the budget for short ones, and together they are all of it.
     const path = (n: number): string => {
       const symbols = ["000001.SZ", ...[1, 2, 3, 4].map((k) => `3000${n}${k}.SZ`)];

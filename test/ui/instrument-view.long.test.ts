@@ -54,10 +54,10 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
         if (!isTrusted) replayed.push(key);
       });`);
     for (const path of ["/instrument/", `/instrument/${symbol}`]) {
-      const held: (() => void)[] = [];
+      const waiting: (() => void)[] = [];
       let isHolding = true;
       await page.route("**/api/**", async (route) => {
-        if (isHolding) await new Promise<void>((resolve) => held.push(resolve));
+        if (isHolding) await new Promise<void>((resolve) => waiting.push(resolve));
         await route.continue();
       });
       await page.goto(`${workspace.url}${path}`);
@@ -67,7 +67,7 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
       for (let time = 0; time < 9; time++) await page.keyboard.down("ArrowRight");
       await page.keyboard.up("ArrowRight");
       isHolding = false;
-      for (const release of held) release();
+      for (const release of waiting) release();
       await page.locator(`.stage[data-shown="${next} 1w forward"] canvas`).first().waitFor();
       await page.unroute("**/api/**");
       const replayed = await page.evaluate<string[]>("replayed");
@@ -83,10 +83,10 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
     await using watched = await openWatched(browser);
     const { page, faults } = watched;
     const [, next] = await openFirst(page);
-    const held: (() => void)[] = [];
+    const waiting: (() => void)[] = [];
     await page.route("**/api/search?**", async (route) => {
       const isWhole = new URL(route.request().url()).searchParams.get("q") === next;
-      if (isWhole) await new Promise<void>((resolve) => held.push(resolve));
+      if (isWhole) await new Promise<void>((resolve) => waiting.push(resolve));
       await route.continue();
     });
     await page.keyboard.press("/");
@@ -94,8 +94,8 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
     await page.locator("[role=option] b").first().waitFor();
     await page.keyboard.type(next);
     await page.keyboard.press("Enter");
-    await expect.poll(() => held.length, { timeout: 60_000 }).toBeGreaterThan(0);
-    for (const release of held) release();
+    await expect.poll(() => waiting.length, { timeout: 60_000 }).toBeGreaterThan(0);
+    for (const release of waiting) release();
     await page.waitForURL((url) => url.pathname.endsWith(`/${next}`));
     expect(faults).toEqual([]);
   });

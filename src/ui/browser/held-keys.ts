@@ -11,16 +11,16 @@ const SHORTCUT = /^([^/ ]|Arrow(Left|Right))$/;
  * @param keys the keys that nothing takes until then. @default all shortcuts
  */
 export function useHeldKeys(isLoading: boolean, keys: RegExp = SHORTCUT): void {
-  const held = useRef<string[]>([]);
+  const pressed = useRef<string[]>([]);
   const isHolding = useRef(false);
   useLayoutEffect(() => {
     if (isLoading) isHolding.current = true;
   }, [isLoading]);
   useLayoutEffect(() => {
     const hold = (event: KeyboardEvent): void => {
-      // A key that is held down repeats itself until the view has loaded: it counts once.
+      // A key that stays down repeats itself until the view has loaded: it counts once.
       const isPressed = !event.repeat && !isTyping(event);
-      if (isHolding.current && isPressed && keys.test(event.key)) held.current.push(event.key);
+      if (isHolding.current && isPressed && keys.test(event.key)) pressed.current.push(event.key);
     };
     addEventListener("keydown", hold);
     return () => removeEventListener("keydown", hold);
@@ -29,7 +29,7 @@ export function useHeldKeys(isLoading: boolean, keys: RegExp = SHORTCUT): void {
   useEffect(() => {
     if (isLoading) return;
     isHolding.current = false;
-    for (const key of held.current.splice(0))
+    for (const key of pressed.current.splice(0))
       document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
   }, [isLoading]);
 }
