@@ -13,14 +13,18 @@ const SHORTCUT = /^([^/ ]|Arrow(Left|Right))$/;
 export function useHeldKeys(isLoading: boolean, keys: RegExp = SHORTCUT): void {
   const pressed = useRef<string[]>([]);
   const isHolding = useRef(false);
+  const isWaiting = useRef(false);
   useLayoutEffect(() => {
+    isWaiting.current = isLoading;
     if (isLoading) isHolding.current = true;
   }, [isLoading]);
   useLayoutEffect(() => {
     const hold = (event: KeyboardEvent): void => {
       // A key that stays down repeats itself until the view has loaded: it counts once.
       const isPressed = !event.repeat && !isTyping(event);
-      if (isHolding.current && isPressed && keys.test(event.key)) pressed.current.push(event.key);
+      // A part of the view may press a key again before the effect of this part, which has loaded too: it is taken once.
+      const isHeld = event.isTrusted ? isHolding.current : isWaiting.current;
+      if (isHeld && isPressed && keys.test(event.key)) pressed.current.push(event.key);
     };
     addEventListener("keydown", hold);
     return () => removeEventListener("keydown", hold);
