@@ -8,6 +8,7 @@ import { type MarketSpec, writeMarket } from "../lakes/market-lake.js";
 import type { Benchmark, Case } from "../measure/benchmark.js";
 import { temporaryFolder } from "../measure/temporary-folder.js";
 import { afterCommit } from "../serving/after-commit.js";
+import { firstResponses } from "../serving/first-responses.js";
 import { type LoadRequest, load, percentile } from "../serving/http-load.js";
 import { QUESTIONS, type Question } from "../serving/service-questions.js";
 import { type Serving, startServing } from "../serving/serving.js";
@@ -54,6 +55,11 @@ export const serve: Benchmark = {
               ? [ask(unbuilt, asked, `barlake without segments: ${one.name}`, baseline)]
               : []),
           ];
+        }),
+        ...(["plain", "barlake"] as const).map((kind) => {
+          const name = (one: string): string => `${one}: the first intraday and quotes of a universe`;
+          const place = kind === "plain" ? undefined : segments;
+          return firstResponses(() => start(kind, place), HEADERS, name(kind), name("plain"));
         }),
         ...[plain, barlake].map((serving) => {
           const name = (kind: string): string => `${kind}: intraday and quotes of a universe after a commit`;

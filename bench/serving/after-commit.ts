@@ -1,17 +1,10 @@
 import { Session } from "../../src/db/session/session.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { BARS_1M } from "../../src/schema/bars.js";
-import { UNIVERSE } from "../lakes/market-lake.js";
 import { writeFiles } from "../lakes/write-files.js";
 import type { Case } from "../measure/benchmark.js";
-import type { LoadRequest } from "./http-load.js";
+import { askFirst, FIRST_REQUESTS } from "./first-responses.js";
 import type { Serving } from "./serving.js";
-
-/** What a universe is asked for first after a commit. */
-const FIRST: readonly LoadRequest[] = [
-  { method: "GET", path: `/v1/klines/intraday/universe?universes=${UNIVERSE}` },
-  { method: "POST", path: "/v1/quotes", body: JSON.stringify({ universes: [UNIVERSE] }) },
-];
 
 /** The first responses of a service after one more minute of each symbol was committed, as while a market is open. */
 export function afterCommit(
@@ -22,17 +15,7 @@ export function afterCommit(
   name: string,
   baseline: string,
 ): Case {
-  const ask = async (): Promise<void> => {
-    for (const { method, path, body } of FIRST) {
-      const response = await fetch(serving.url + path, {
-        method,
-        headers: { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
-        ...(body === undefined ? {} : { body }),
-      });
-      if (response.status !== 200) throw new Error(`${path} was answered ${response.status}`);
-      await response.arrayBuffer();
-    }
-  };
+  const ask = (): Promise<void> => askFirst(serving, headers);
   return {
     name,
     baseline,
@@ -41,7 +24,7 @@ export function afterCommit(
       await commitMinute(lake, symbols);
       const start = performance.now();
       await timed(ask);
-      return { checks: {}, figures: { "requests/s": (FIRST.length * 1000) / (performance.now() - start) } };
+      return { checks: {}, figures: { "requests/s": (FIRST_REQUESTS * 1000) / (performance.now() - start) } };
     },
   };
 }

@@ -19,8 +19,6 @@ import { dateOption } from "../time-input.js";
 import { type Calendars, calendarsOf } from "./calendars.js";
 import type { TableFilter } from "./table-query.js";
 
-/** Most symbols of a read from segments: DuckDB reads the bars of more with all cores. */
-const MOST_SYMBOLS = 2000;
 const ALL_DAYS = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 /** Number of past states whose tables are cached. */
 const MOST_PAST = 4;
@@ -169,7 +167,7 @@ function demandOf(
   stored: (names: readonly string[]) => ReadonlySet<string>,
 ): BarsDemand | undefined {
   const { symbols: given, from, to } = filter;
-  if (given === undefined || given.length === 0 || given.length > MOST_SYMBOLS) return undefined;
+  if (given === undefined || given.length === 0) return undefined;
   const isKnown =
     names.length > 0 && names.every((name, at) => known.includes(name) && names.indexOf(name) === at);
   if (!isKnown) return undefined;

@@ -46,7 +46,7 @@ const [TIME, DAY, VOLUME, LOT] = ["timestamp", "trade_date", "volume", "lot"].ma
 ];
 
 /**
- * Collects rows, symbol by symbol, and makes a block for each symbol. It rejects rows that a reader of segments does
+ * Collects the rows of one block after the other. It rejects rows that a reader of segments does
  * not expect: bars that do not ascend, a null in a required column, a product of volume and lot that is not exact as a
  * double. A class because it owns the memory of the block.
  */

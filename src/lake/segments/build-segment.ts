@@ -5,6 +5,7 @@ import { ident, literalList } from "../../db/quote.js";
 import { interruptOn } from "../../db/session/interrupt-on.js";
 import type { Session } from "../../db/session/session.js";
 import { isSymbol, regionOf } from "../../market/symbol.js";
+import { BARS_1M } from "../../schema/bars.js";
 import { partitionDates } from "../files/prune.js";
 import { verifyContent } from "../files/verify/verify-content.js";
 import type { Lake } from "../lake.js";
@@ -21,14 +22,14 @@ export function identityOf({ table }: Snapshot, { path }: DataFile): string {
   return `${table.name}/${path}`;
 }
 
-/** A symbol of a data file, and how many rows it has. */
-interface SymbolRows {
+/** The rows of a data file that become a block. */
+interface BlockRows {
   readonly symbol: string;
   readonly rows: number;
 }
 
 /**
- * Writes the segment of a data file, durably. The file is verified first. Memory contains the bars of one symbol at a
+ * Writes the segment of a data file, durably. The file is verified first. Memory contains the bars of one block at a
  * time, and what DuckDB reads.
  *
  * @param target the path of a new file on this machine; after an error its content is not a segment.
@@ -50,32 +51,45 @@ export async function buildSegment(
   // damage.
   await verifyContent(lake, snapshot, [file]);
   const url = lake.urlOf(snapshot, file);
-  const symbols = await symbolsOf(session, url, file);
+  const blocks = await blocksOf(session, url, snapshot, file);
   const output = await open(target, "wx", 0o600);
   try {
-    await writeSegment(session, output, { url, snapshot, file, symbols, signal });
+    await writeSegment(session, output, { url, snapshot, file, blocks, signal });
     await output.sync();
   } finally {
     await output.close();
   }
 }
 
-/** The symbols of a file, in their order. @throws {NotSegmentable} where the rows of a symbol are not together. */
-async function symbolsOf(
+/**
+ * The blocks of a file, in its order: one for each symbol. Minutes of the file's last day are in a block of their own,
+ * because those of all symbols are read at the same time more often than a symbol's whole month is.
+ *
+ * @throws {NotSegmentable} where the rows of a block are not together.
+ */
+async function blocksOf(
   session: Session,
   url: string,
+  { table }: Snapshot,
   { partitionValues }: DataFile,
-): Promise<SymbolRows[]> {
-  const found = await session.json<{ symbol: string; rows: number; first: number; last: number }>(
-    `SELECT symbol, count(*)::DOUBLE AS "rows", min(file_row_number)::DOUBLE AS first, max(file_row_number)::DOUBLE AS last
-     FROM ${relationOf(url, "file_row_number = true")} GROUP BY symbol ORDER BY first`,
+): Promise<BlockRows[]> {
+  const isOfLastDay =
+    table === BARS_1M ? `trade_date = (SELECT max(trade_date) FROM ${relationOf(url)})` : "false";
+  const found = await session.json<BlockRows & { isOfLastDay: boolean; first: number; last: number }>(
+    `SELECT symbol, ${isOfLastDay} AS "isOfLastDay", count(*)::DOUBLE AS "rows",
+       min(file_row_number)::DOUBLE AS first, max(file_row_number)::DOUBLE AS last
+     FROM ${relationOf(url, "file_row_number = true")} GROUP BY ALL ORDER BY first`,
   );
-  for (const [at, { symbol, rows, first, last }] of found.entries()) {
+  for (const [at, { symbol, rows, first, last, ...own }] of found.entries()) {
     if (symbol === null || !isSymbol(symbol) || regionOf(symbol) !== partitionValues.region)
       throw new NotSegmentable("a symbol of another region");
     const before = found[at - 1];
-    if (last - first + 1 !== rows || (before !== undefined && before.symbol >= symbol))
-      throw new NotSegmentable("its rows are not in the order of their symbols");
+    const isNext =
+      before === undefined ||
+      before.symbol < symbol ||
+      (before.symbol === symbol && !before.isOfLastDay && own.isOfLastDay);
+    if (last - first + 1 !== rows || !isNext)
+      throw new NotSegmentable("its rows are not in the order of their symbols and days");
   }
   return found;
 }
@@ -100,23 +114,23 @@ interface SegmentSource {
   readonly url: string;
   readonly snapshot: Snapshot;
   readonly file: DataFile;
-  readonly symbols: readonly SymbolRows[];
+  readonly blocks: readonly BlockRows[];
   readonly signal: AbortSignal;
 }
 
 async function writeSegment(
   session: Session,
   output: FileHandle,
-  { url, snapshot, file, symbols, signal }: SegmentSource,
+  { url, snapshot, file, blocks, signal }: SegmentSource,
 ): Promise<void> {
   const { table } = snapshot;
   const identity = identityOf(snapshot, file);
   const nullable = new Set(
     table.columns.filter((column) => column.nullable === true).map(({ name }) => name),
   );
-  const most = symbols.reduce((largest, { rows }) => Math.max(largest, rows), 0);
+  const most = blocks.reduce((largest, { rows }) => Math.max(largest, rows), 0);
   const writer = new BlockWriter(most, nullable);
-  const index = emptyIndex(identity, symbols);
+  const index = emptyIndex(identity, blocks);
   const expectWithin = daysWithin(snapshot, file);
   let [entry, written] = [0, 0];
   let pieces: Uint8Array[] = [];
@@ -129,7 +143,7 @@ async function writeSegment(
     signal.throwIfAborted();
     const chunk = chunkColumns(rows);
     for (let row = 0; row < rows.rows; ) {
-      const total = symbols[entry]?.rows ?? 0;
+      const total = blocks[entry]?.rows ?? 0;
       if (total === 0) throw new NotSegmentable("it has more rows than were counted");
       const count = Math.min(rows.rows - row, total - writer.rows);
       writer.add(chunk, row, count);
@@ -145,7 +159,7 @@ async function writeSegment(
     }
     return pending >= PIECE_BYTES ? flush() : undefined;
   });
-  if (entry !== symbols.length) throw new NotSegmentable("it has fewer rows than were counted");
+  if (entry !== blocks.length) throw new NotSegmentable("it has fewer rows than were counted");
   pieces.push(encodeIndex(index));
   await flush();
 }
@@ -160,12 +174,12 @@ function daysWithin({ table }: Snapshot, file: DataFile): (block: WrittenBlock) 
   };
 }
 
-function emptyIndex(identity: string, symbols: readonly SymbolRows[]): SegmentIndex {
-  const { length } = symbols;
+function emptyIndex(identity: string, blocks: readonly BlockRows[]): SegmentIndex {
+  const { length } = blocks;
   return {
     identity,
-    symbols: symbols.map(({ symbol }) => symbol),
-    rows: Uint32Array.from(symbols, ({ rows }) => rows),
+    symbols: blocks.map(({ symbol }) => symbol),
+    rows: Uint32Array.from(blocks, ({ rows }) => rows),
     offsets: new Float64Array(length),
     lengths: new Uint32Array(length),
     checksums: new Uint32Array(length),

@@ -68,6 +68,12 @@ const DAY_US = DAY_MS * 1000;
  * Most rows of a result, which is one record batch. DuckDB returns larger results in many batches, and uses all cores.
  */
 const MOST_ROWS = 2 ** 24;
+/**
+ * Most bytes of blocks that are read for a result, which takes about half a second, if each symbol of each file costs as
+ * much as some bytes more. DuckDB uses all cores, and is quicker for larger results.
+ */
+const MOST_BYTES = 2 ** 29;
+const BLOCK_COST = 2 ** 13;
 /** Bytes that are read before the event loop can run other work; reading them takes half a millisecond. */
 const TURN_BYTES = 2 ** 20;
 
@@ -101,7 +107,7 @@ interface FoundParts {
   readonly isPartial: boolean;
 }
 
-/** Finds the blocks of a demand; undefined where they are in more segments than may be open at the same time. */
+/** Finds the blocks of a demand; undefined where they are too many, or in more segments than may be open at the same time. */
 function findParts(
   cache: SegmentCache,
   snapshot: Snapshot,
@@ -109,6 +115,7 @@ function findParts(
   { symbols, by, rangeOf }: BarsDemand,
 ): FoundParts | undefined {
   const parts: Part[] = [];
+  let cost = 0;
   const segments = new Map<PlannedFile, SegmentFile | undefined>();
   for (const symbol of symbols) {
     const region = regionOf(symbol);
@@ -121,11 +128,17 @@ function findParts(
       if (!segments.has(planned)) segments.set(planned, cache.find(snapshot, planned.file));
       if (segments.size > cache.mostOpen) return undefined;
       const segment = segments.get(planned);
-      const entry = segment?.find(symbol);
-      if (segment === undefined || entry === undefined) continue;
-      const part = { symbol, region: region as string, planned, segment, entry, range };
-      const [first, last] = endsOf(part, by);
-      if (last >= range.from && first < range.to) own.push(part);
+      if (segment === undefined) continue;
+      cost += BLOCK_COST;
+      const { first, end } = segment.entriesOf(symbol);
+      for (let entry = first; entry < end; entry++) {
+        const part = { symbol, region: region as string, planned, segment, entry, range };
+        const [from, last] = endsOf(part, by);
+        if (last < range.from || from >= range.to) continue;
+        own.push(part);
+        cost += segment.index.lengths[entry] as number;
+      }
+      if (cost > MOST_BYTES) return undefined;
     }
     if (own.length > 1) own.sort((a, b) => firstTime(a) - firstTime(b));
     for (const part of own) parts.push(part);

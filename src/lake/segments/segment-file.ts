@@ -4,15 +4,19 @@ import { lowerBound } from "../../core/lower-bound.js";
 import { BLOCK_COLUMNS, type BlockColumn } from "./block.js";
 
 /**
- * A segment: the bars of one data file as blocks, one for each symbol, then the index of the blocks, then a trailer. It
- * is read with synchronous system calls. They take 5 microseconds from the page cache; calls through the thread pool
- * take 50.
+ * A segment: the bars of one data file as blocks, each of one symbol, then the index of the blocks, then a trailer. It is
+ * read with synchronous system calls. They take 5 microseconds from the page cache; calls through the thread pool take
+ * 50.
  */
 
-/** The index of a segment. Its arrays have one entry for each symbol, in ascending order of the symbols. */
+/**
+ * The index of a segment. Its arrays have one entry for each block, in ascending order of the symbols; the blocks of one
+ * symbol are in the order of time.
+ */
 export interface SegmentIndex {
   /** The data file that the segment was made from, relative to the lake. */
   readonly identity: string;
+  /** The symbol of each block. */
   readonly symbols: readonly string[];
   readonly rows: Uint32Array;
   /** Where each block begins in the file, its length and its CRC-32. */
@@ -31,7 +35,7 @@ export interface SegmentIndex {
  * Identifies the format of a segment, apart from its columns, and the byte order of the machine. Another format has
  * another number.
  */
-const FORM = 0xba71a5e1;
+const FORM = 0xba71a5e2;
 const MAGIC = magicOf(BLOCK_COLUMNS);
 
 /**
@@ -44,7 +48,7 @@ export function magicOf(columns: readonly BlockColumn[]): number {
 }
 
 /**
- * The words of a trailer: magic, CRC-32 of the index, number of symbols, bytes of the identity, bytes of the symbols'
+ * The words of a trailer: magic, CRC-32 of the index, number of blocks, bytes of the identity, bytes of the symbols'
  * texts, and the CRC-32 of the words before it.
  */
 const TRAILER_WORDS = 6;
@@ -94,26 +98,26 @@ interface IndexLayout {
   readonly end: number;
 }
 
-function layoutOf(identityBytes: number, symbolBytes: number, symbols: number): IndexLayout {
+function layoutOf(identityBytes: number, symbolBytes: number, blocks: number): IndexLayout {
   const arrays = padded(identityBytes + symbolBytes);
-  return { arrays, end: padded(arrays + symbols * (3 * 8 + 5 * 4)) };
+  return { arrays, end: padded(arrays + blocks * (3 * 8 + 5 * 4)) };
 }
 
 /** Views of the arrays of an index. */
 function arraysAt(
   { buffer, byteOffset }: Uint8Array,
   { arrays }: IndexLayout,
-  symbols: number,
+  blocks: number,
 ): Pick<SegmentIndex, (typeof ARRAYS)[number]> {
   let at = byteOffset + arrays;
   const next = (width: number): number => {
     const start = at;
-    at += symbols * width;
+    at += blocks * width;
     return start;
   };
-  const doubles = (): Float64Array => new Float64Array(buffer, next(8), symbols);
-  const words = (): Uint32Array => new Uint32Array(buffer, next(4), symbols);
-  const integers = (): Int32Array => new Int32Array(buffer, next(4), symbols);
+  const doubles = (): Float64Array => new Float64Array(buffer, next(8), blocks);
+  const words = (): Uint32Array => new Uint32Array(buffer, next(4), blocks);
+  const integers = (): Int32Array => new Int32Array(buffer, next(4), blocks);
   return {
     offsets: doubles(),
     firstTimes: doubles(),
@@ -191,11 +195,13 @@ export class SegmentFile implements Disposable {
     }
   }
 
-  /** The entry of a symbol; undefined where the data file has no bar of it. */
-  find(symbol: string): number | undefined {
+  /** The entries of a symbol, `end` exclusive: none where the data file has no bar of it. */
+  entriesOf(symbol: string): { readonly first: number; readonly end: number } {
     const { symbols } = this.index;
-    const at = lowerBound(0, symbols.length, (entry) => (symbols[entry] as string) >= symbol);
-    return symbols[at] === symbol ? at : undefined;
+    const first = lowerBound(0, symbols.length, (entry) => (symbols[entry] as string) >= symbol);
+    let end = first;
+    while (symbols[end] === symbol) end += 1;
+    return { first, end };
   }
 
   /**
@@ -231,8 +237,8 @@ function readIndex(descriptor: number, identity: string): SegmentIndex {
   if (size < TRAILER_BYTES) throw damaged;
   const trailer = readAt(size - TRAILER_BYTES, size);
   const words = new Uint32Array(trailer.buffer);
-  const [magic, checksum, symbols = 0, identityBytes = 0, symbolBytes = 0, own] = words;
-  const layout = layoutOf(identityBytes, symbolBytes, symbols);
+  const [magic, checksum, blocks = 0, identityBytes = 0, symbolBytes = 0, own] = words;
+  const layout = layoutOf(identityBytes, symbolBytes, blocks);
   if (magic !== MAGIC || own !== checksumOf(trailer)) throw damaged;
   const start = size - TRAILER_BYTES - layout.end;
   if (start < 0) throw damaged;
@@ -242,5 +248,5 @@ function readIndex(descriptor: number, identity: string): SegmentIndex {
   if (text.slice(0, identity.length) !== identity || identityBytes !== Buffer.byteLength(identity))
     throw damaged;
   const names = text.slice(identity.length);
-  return { identity, symbols: names === "" ? [] : names.split("\n"), ...arraysAt(bytes, layout, symbols) };
+  return { identity, symbols: names === "" ? [] : names.split("\n"), ...arraysAt(bytes, layout, blocks) };
 }

@@ -1,6 +1,6 @@
 import { DAY_MS, MINUTE_MS, type TimeRange } from "../../core/time.js";
 import type { Region } from "../../market/regions.js";
-import { reachMs, type Series } from "./series.js";
+import { MINUTES_OF_A_DAY, reachMs, type Series } from "./series.js";
 
 /** Factor by which the range grows from one step to the next. */
 const GROWTH = 8;
@@ -30,10 +30,12 @@ export interface LookBack {
  * and the last one covers everything.
  */
 export function lookBackRanges({ series, region, count, labels, available, newest }: LookBack): TimeRange[] {
-  const slack = series.bucketDays * DAY_MS;
+  // Whole days have whole bars.
+  const slack = series === MINUTES_OF_A_DAY ? 0 : series.bucketDays * DAY_MS;
   const start = Math.max(labels.start - slack, available.start);
   const end = Math.min(labels.end + slack, available.end);
   if (start >= end) return [];
+  if (series === MINUTES_OF_A_DAY) return [{ start, end }];
   const ranges: TimeRange[] = [];
   const from = Math.min(labels.end, end, newest ?? end) - slack;
   for (let n = 0; n < STEPS - 1; n++) {

@@ -4,42 +4,55 @@ import type { Snapshot } from "../../lake/log/snapshot.js";
 import { adjustmentSteps } from "../../market/adjustment/adjustment-steps.js";
 import type { ExEvent } from "../../market/adjustment/ex-events.js";
 import type { Adjustment } from "../../market/period.js";
+import { inBatches } from "../../plan/request-units.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { LakeView } from "../read/lake-reader.js";
-import type { KlineRows } from "./bar-runs.js";
+import { type BarRun, runsOf } from "./bar-runs.js";
+import { daysOfMinutes } from "./cached/extended-run.js";
 import type { KlinesRequest } from "./klines-request.js";
 import { KLINE_SHAPE, klinesSql } from "./klines-sql.js";
-import { demandsOf, lotOf } from "./requested-bars.js";
-import { segmentBars } from "./segment-bars.js";
+import { demandsOf, isInShares, lotOf } from "./requested-bars.js";
+import { type LandedDemand, type LandedRows, segmentBars } from "./segment-bars.js";
+import { MINUTES_OF_A_DAY } from "./series.js";
 
-/** Reads the bars of symbols from segments or data files; undefined where no file can contain one of them. */
+/** Most symbols whose minutes are in memory at the same time, to make days from them. */
+const SYMBOLS_OF_MINUTES = 500;
+
+/** Which bars of symbols are read. */
+interface BarsOfSymbols {
+  readonly rangeOf: (symbol: string) => TimeRange;
+  /** Most bars of each symbol: the newest ones. */
+  readonly most: number;
+  /** Whether the files are new, so that no segment of them can exist. */
+  readonly isNew?: boolean;
+}
+
+/**
+ * Reads the newest bars of symbols from segments or data files.
+ *
+ * @returns the runs of those symbols that have bars.
+ */
 export async function queryBars(
   view: LakeView,
   snapshot: Snapshot,
   request: KlinesRequest,
   symbols: readonly string[],
-  rangeOf: (symbol: string) => TimeRange,
-): Promise<KlineRows | undefined> {
-  const { files, requested } = demandsOf(snapshot, symbols, {
-    rangeOf,
-    labelsOf: request.rangeOf,
-    unitOf: request.unitOf ?? lotOf,
-  });
+  { rangeOf, most, isNew = false }: BarsOfSymbols,
+): Promise<ReadonlyMap<string, BarRun>> {
+  const { series, unitOf = lotOf } = request;
+  const { files, requested } = demandsOf(snapshot, symbols, { rangeOf, labelsOf: request.rangeOf, unitOf });
   const isMadeOfMinutes = snapshot.table === BARS_1D && view.version.visibleUntil !== undefined;
-  if (files.length === 0 && !isMadeOfMinutes) return undefined;
+  if (files.length === 0 && !isMadeOfMinutes) return new Map();
   const events = request.adjustment === "none" ? [] : await view.exEvents(symbols);
   const steps = stepsOf(events, request.adjustment, symbols, rangeOf);
   const adjustment = steps.length === 0 ? "none" : request.adjustment;
-  const { segments, visibleUntil } = view.version;
-  const unitOf = request.unitOf ?? lotOf;
-  const landed =
-    segments !== undefined && visibleUntil === undefined && request.series.bucket.kind === "landed"
-      ? await segmentBars(segments, snapshot, { symbols, rangeOf, unitOf, adjustment, events })
-      : {};
-  if (landed.rows !== undefined) return landed.rows;
+  const demand: LandedDemand = { symbols, rangeOf, unitOf, adjustment, events };
+  const found = isNew ? {} : await segmentRuns(view, snapshot, request, demand, most);
+  const { runs, buildMissing } = found;
+  if (runs !== undefined) return runs;
   const rows = await view.version.query(async (session) => {
     const relation = await view.version.relation(session, snapshot, files);
-    const sql = klinesSql({ relation, bucket: request.series.bucket, adjustment });
+    const sql = klinesSql({ relation, bucket: series.bucket, adjustment });
     const bound = { requested: JSON.stringify(requested) };
     const result = await session.run(
       sql,
@@ -47,8 +60,35 @@ export async function queryBars(
     );
     return readColumns(result, KLINE_SHAPE);
   });
-  landed.buildMissing?.();
-  return rows;
+  buildMissing?.();
+  return runsOf(rows, symbols, most);
+}
+
+/** The runs of a demand from segments; undefined where the bars must be queried. */
+async function segmentRuns(
+  view: LakeView,
+  snapshot: Snapshot,
+  { series, unitOf = lotOf }: KlinesRequest,
+  demand: LandedDemand,
+  most: number,
+): Promise<{ readonly runs?: ReadonlyMap<string, BarRun> } & Pick<LandedRows, "buildMissing">> {
+  const { segments, visibleUntil } = view.version;
+  if (segments === undefined || visibleUntil !== undefined) return {};
+  if (series.bucket.kind === "landed") {
+    const { rows, ...rest } = await segmentBars(segments, snapshot, demand);
+    return rows === undefined ? rest : { runs: runsOf(rows, demand.symbols, most) };
+  }
+  // Rounded volumes of minutes cannot be added.
+  if (series !== MINUTES_OF_A_DAY || !isInShares(unitOf)) return {};
+  const runs = new Map<string, BarRun>();
+  for (const symbols of inBatches(demand.symbols, SYMBOLS_OF_MINUTES)) {
+    const { rows, ...rest } = await segmentBars(segments, snapshot, { ...demand, symbols });
+    if (rows === undefined) return rest;
+    const minutes = runsOf(rows, symbols, Number.MAX_SAFE_INTEGER);
+    for (const [symbol, days] of daysOfMinutes(minutes))
+      runs.set(symbol, { ...days, start: Math.max(days.start, days.end - most) });
+  }
+  return { runs };
 }
 
 function stepsOf(

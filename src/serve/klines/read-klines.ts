@@ -9,14 +9,14 @@ import { NO_BARS } from "../../wire/encode/encode-klines.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { landedSymbols } from "../read/landed-symbols.js";
-import { type BarRun, runsOf } from "./bar-runs.js";
+import type { BarRun } from "./bar-runs.js";
 import { bringForward } from "./cached/bring-forward.js";
 import { copyOf } from "./cached/run-memory.js";
 import { EX_EVENT_TABLES } from "./ex-events.js";
 import type { KlinesRequest } from "./klines-request.js";
 import { lookBackRanges } from "./look-back.js";
 import { queryBars } from "./query-bars.js";
-import { ALL_TIME, demandsOf, lotOf } from "./requested-bars.js";
+import { ALL_TIME, demandsOf, isInShares, lotOf } from "./requested-bars.js";
 import { MINUTES_OF_A_DAY, seriesOf } from "./series.js";
 
 /** Days that are not final begin at most this time ago: a weekend, and the day before it until it becomes final. */
@@ -115,11 +115,14 @@ async function bringCachedForward(
     symbols,
     count,
     rangeOf: (symbol) => rangeOf(regionOf(symbol) as Region),
-    isInShares: REGION_NAMES.every((region) => unitOf(region) === 1),
+    isInShares: isInShares(unitOf),
     changesSince: (earlier) => view.changesSince(snapshot, earlier),
     async readAdded(changed, some, addedOf) {
-      const rows = await queryBars(view, changed, all, some, addedOf);
-      return rows === undefined ? none : runsOf(rows, some, Number.MAX_SAFE_INTEGER);
+      return queryBars(view, changed, all, some, {
+        rangeOf: addedOf,
+        most: Number.MAX_SAFE_INTEGER,
+        isNew: true,
+      });
     },
   });
 }
@@ -143,9 +146,8 @@ async function readRuns(
     const groups = step === 0 ? [pending] : inBatches(pending, WIDE_SYMBOLS);
     const found = new Map<string, BarRun>();
     for (const group of groups) {
-      const rows = await queryBars(view, snapshot, request, group, rangeOf);
-      const runsOfGroup = rows === undefined ? [] : runsOf(rows, group, count).values();
-      for (const run of runsOfGroup) found.set(run.symbol, groups.length > 1 ? copyOf(run) : run);
+      const runsOfGroup = await queryBars(view, snapshot, request, group, { rangeOf, most: count });
+      for (const run of runsOfGroup.values()) found.set(run.symbol, groups.length > 1 ? copyOf(run) : run);
     }
     pending = pending.filter((symbol) => {
       const run = found.get(symbol);

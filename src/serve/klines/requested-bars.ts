@@ -44,10 +44,16 @@ export interface Demands {
   readonly requested: RequestedSymbols[];
 }
 
+const REGION_NAMES = Object.keys(REGIONS) as Region[];
 const ALWAYS = (): TimeRange => ALL_TIME;
 
 /** Shares in one unit of volume of a region. */
 export const lotOf = (region: Region): number => REGIONS[region].lot;
+
+/** Whether the volumes of all regions are in shares. */
+export function isInShares(unitOf: (region: Region) => number): boolean {
+  return REGION_NAMES.every((region) => unitOf(region) === 1);
+}
 
 /** What is requested of the symbols. */
 interface RequestedParts {

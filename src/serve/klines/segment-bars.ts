@@ -12,8 +12,6 @@ import { unitsOf } from "../../market/volume-units.js";
 import { DOUBLE_COLUMNS } from "../../wire/kline-columns.js";
 import type { KlineRows } from "./bar-runs.js";
 
-/** Most symbols of a read from segments. For more symbols DuckDB is used, which reads with all its threads. */
-const MOST_SYMBOLS = 2000;
 const COLUMNS: ReadonlySet<string> = new Set(["timestamp", "volume", "lot", ...DOUBLE_COLUMNS]);
 
 /** With the trade date, which selects the adjustment of a bar. */
@@ -45,7 +43,7 @@ export async function segmentBars(
   snapshot: Snapshot,
   { symbols, rangeOf, unitOf, adjustment, events }: LandedDemand,
 ): Promise<LandedRows> {
-  if (symbols.length > MOST_SYMBOLS || new Set(symbols).size < symbols.length) return {};
+  if (new Set(symbols).size < symbols.length) return {};
   const { bars, ...rest } = await segments.read(snapshot, {
     symbols,
     by: "time",

@@ -21,7 +21,7 @@ export function seriesOf(period: Period): Series {
   return { table: basePeriod(period) === "1m" ? BARS_1M : BARS_1D, bucket, bucketDays: longestDays(bucket) };
 }
 
-/** The minute bars of each trading date, aggregated into one bar. */
+/** The minute bars of each trading date, aggregated into one bar. It is requested in ranges of whole local days. */
 export const MINUTES_OF_A_DAY: Series = {
   table: BARS_1M,
   bucket: { kind: "calendar", unit: "day" },

@@ -240,21 +240,25 @@ once("bars come from segments, of any version: the data files are not needed", a
 once("minutes come from segments as the view gives them", async () => {
   const session = await openSession();
   const lake = temporaryLake();
-  for (const day of [20, 21])
+  for (const days of [[19, 20], [21]])
     await land(
       session,
       lake,
       BARS_1M,
-      [0, 1, 2].map((minute) => ({
-        at: Date.parse(`2026-11-${day}T01:31:00Z`) + minute * 60_000,
-        volume: minute,
-      })),
+      days.flatMap((day) =>
+        [0, 1, 2].map((minute) => ({
+          at: Date.parse(`2026-11-${day}T01:31:00Z`) + minute * 60_000,
+          volume: minute,
+        })),
+      ),
     );
   await bothWays(lake.location, async (plain, fast) => {
     await fast.buildSegments(["bars_1m"]);
     for (const options of [
       {},
       { from: "2026-11-21" },
+      { from: "2026-11-20" },
+      { from: "2026-11-19", to: "2026-11-20" },
       { to: "2026-11-21", columns: ["month", "region", "close"] },
     ]) {
       const asked = { symbols: ["600519.SH"], ...options };

@@ -10,6 +10,7 @@ import {
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { verifyOnce } from "../../../src/lake/files/verify/verify-content.js";
+import type { DataFile } from "../../../src/lake/log/snapshot.js";
 import { BLOCK_COLUMNS, columnOffsets } from "../../../src/lake/segments/block.js";
 import { buildSegment, identityOf } from "../../../src/lake/segments/build-segment.js";
 import {
@@ -18,7 +19,7 @@ import {
   magicOf,
   SegmentFile,
 } from "../../../src/lake/segments/segment-file.js";
-import { BARS_1D } from "../../../src/schema/bars.js";
+import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { land, openSession, temporaryFolder, temporaryLake } from "../temporary-lake.js";
 
 const NEVER = new AbortController().signal;
@@ -40,9 +41,9 @@ async function smallSegment(): Promise<{ readonly path: string; readonly identit
 /** Everything that a segment gives. */
 function contentOf(path: string, identity: string): unknown {
   using segment = SegmentFile.open(path, identity);
-  return segment?.index.symbols.map((symbol) => {
-    const entry = segment.find(symbol) as number;
-    return [symbol, segment.index.rows[entry], Buffer.from(segment.read(entry)).toString("hex")];
+  return segment?.index.symbols.map((symbol, entry) => {
+    const entries = segment.entriesOf(symbol);
+    return [symbol, entries, segment.index.rows[entry], Buffer.from(segment.read(entry)).toString("hex")];
   });
 }
 
@@ -51,10 +52,31 @@ test("has a block for each symbol, and knows no other", async () => {
   using segment = SegmentFile.open(path, identity);
   expect(segment?.index.symbols).toEqual(["000001.SZ", "600519.SH"]);
   expect([...(segment?.index.rows ?? [])]).toEqual([1, 3]);
-  expect(segment?.find("600518.SH")).toBeUndefined();
+  expect(segment?.entriesOf("600519.SH")).toEqual({ first: 1, end: 2 });
+  expect(segment?.entriesOf("600518.SH")).toEqual({ first: 1, end: 1 });
   const block = segment?.read(1) as Uint8Array;
   expect(columnOffsets(block, 3).at(-1)).toBe(block.length);
   expect(SegmentFile.open(`${path}.none`, identity)).toBeUndefined();
+});
+
+test("has the minutes of a file's last day in blocks of their own", async () => {
+  const session = await openSession();
+  const lake = temporaryLake();
+  await land(session, lake, BARS_1M, [
+    ...["01T01:31", "01T01:32", "02T01:31"].map((time) => ({ at: `2026-03-${time}:00Z` })),
+    { symbol: "000001.SZ", at: "2026-03-01T01:31:00Z" },
+    { symbol: "600000.SH", at: "2026-03-02T01:31:00Z" },
+  ]);
+  const snapshot = await lake.snapshot(BARS_1M);
+  const file = [...snapshot.files.values()][0] as DataFile;
+  const path = join(temporaryFolder(), "minutes.bars");
+  await buildSegment(session, lake, snapshot, file, path, NEVER);
+  using segment = SegmentFile.open(path, identityOf(snapshot, file)) as SegmentFile;
+  expect(segment.index.symbols).toEqual(["000001.SZ", "600000.SH", "600519.SH", "600519.SH"]);
+  expect([...segment.index.rows]).toEqual([1, 1, 2, 1]);
+  expect(segment.entriesOf("600519.SH")).toEqual({ first: 2, end: 4 });
+  const [first, second] = [...segment.index.firstDays].slice(2);
+  expect((second as number) - (first as number)).toBe(1);
 });
 
 test("no changed bit, and no missing end, is ever taken for content", async () => {

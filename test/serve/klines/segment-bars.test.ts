@@ -26,14 +26,28 @@ function dailyBars(): LandedBar[] {
   );
 }
 
+/**
+ * Minutes of two days after the last daily bar; one symbol has none on the second day. Some bars have no trades, and
+ * prices of 0.
+ */
 function minuteBars(): LandedBar[] {
-  const first = Date.parse("2026-01-05T01:31:00Z");
-  return Array.from({ length: 60 }, (_, n) => ({
-    ...PRICES,
-    symbol: "600519.SH",
-    timestamp: first + n * 60_000,
-    volume: n,
-  }));
+  const minutes = (symbol: string, first: string, length: number, lot: number): LandedBar[] =>
+    Array.from({ length }, (_, n) => ({
+      ...PRICES,
+      symbol,
+      timestamp: Date.parse(first) + n * 60_000,
+      ...(n % 5 === 0 ? { open: 0, high: 0, low: 0 } : { high: 11 + (n % 7), low: 10 - (n % 3) }),
+      close: 10 + n / 8,
+      volume: n * 33,
+      lot,
+      prev_close: n % 3 === 0 ? 10.125 : null,
+    }));
+  return [
+    ...minutes("600519.SH", "2026-01-12T01:31:00Z", 60, 100),
+    ...minutes("600519.SH", "2026-01-13T01:31:00Z", 30, 100),
+    ...minutes("000001.SZ", "2026-01-12T01:31:00Z", 45, 1),
+    ...minutes("00700.HK", "2026-01-13T01:31:00Z", 20, 1),
+  ];
 }
 
 const at = (text: string): number => Date.parse(text);
@@ -42,8 +56,17 @@ const PATHS = [
   `/v1/klines/batch?symbols=600519.SH,00700.HK,000001.SZ&period=1d&start_time=${at("2025-12-25")}&end_time=${at("2026-01-05")}`,
   "/v1/klines/batch?symbols=00700.HK&period=1d&count=7",
   "/v1/klines?symbol=000001.SZ&period=1d&count=1000",
-  `/v1/klines?symbol=600519.SH&period=1m&start_time=${at("2026-01-05T01:40:00Z")}&end_time=${at("2026-01-05T02:05:00Z")}`,
+  `/v1/klines?symbol=600519.SH&period=1m&start_time=${at("2026-01-12T01:40:00Z")}&end_time=${at("2026-01-12T02:05:00Z")}`,
+  `/v1/klines?symbol=600519.SH&period=1m&start_time=${at("2026-01-12T02:00:00Z")}&end_time=${at("2026-01-13T02:05:00Z")}`,
   "/v1/klines?symbol=600519.SH&period=1m&count=11",
+  "/v1/klines/batch?symbols=00700.HK,600519.SH,000001.SZ&period=1m&count=70",
+];
+
+/** What is asked of the latest day: it has a block of its own in segments of minutes. */
+const OF_THE_DAY = [
+  "/v1/klines/intraday?symbol=600519.SH&count=300",
+  "/v1/klines/intraday/batch?symbols=600519.SH,00700.HK&count=12",
+  "/v1/quotes?symbols=600519.SH,000001.SZ,00700.HK",
 ];
 
 /** Every path as it was traded; adjusted, those of days. */
@@ -52,6 +75,7 @@ const REQUESTS = [
   ...["forward", "backward", "forward_additive", "backward_additive"].flatMap((adjust) =>
     PATHS.map((path) => `${path}&adjust=${adjust}`),
   ),
+  ...OF_THE_DAY,
 ];
 
 test("windows come from segments as from the data files", async () => {

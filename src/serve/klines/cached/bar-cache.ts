@@ -61,6 +61,11 @@ export class BarCache {
     return this.#bytes;
   }
 
+  /** Whether so much is cached that bars should leave which only earlier requests have needed. */
+  get isTight(): boolean {
+    return 2 * this.#bytes > this.#mostBytes;
+  }
+
   /**
    * The newest `count` bars of a symbol with labels in a range; undefined where the cache may lack some of them.
    *

@@ -22,6 +22,8 @@ const MOST_SYMBOLS_OF_DAYS = 500;
  * commit. The row before a range is one of them: it shows that the range has no other rows.
  */
 const EXTRA_ROWS = 16;
+/** A run that has this number of times the rows that a request needs is shortened where memory is short. */
+const TIMES_LONGER = 4;
 
 /** Cached bars of an earlier version that a request needs. */
 export interface EarlierBars {
@@ -84,11 +86,11 @@ export async function bringForward(earlier: EarlierBars): Promise<ReadonlyMap<st
       for (const file of added) files.set(file.path, file);
     }
   }
-  const sparse = new Set(unchanged.filter(({ run }) => cache.isSparse(run.values)));
-  const blocks = new RunBlocks(sparse.size);
+  const wasteful = new Set(unchanged.filter((cached) => isWasteful(cached, earlier)));
+  const blocks = new RunBlocks(wasteful.size);
   for (const cached of unchanged) {
-    const { run, since } = sparse.has(cached) ? neededOf(cached, earlier) : cached;
-    renew({ run: sparse.has(cached) ? copyOf(run, blocks) : run, since }, cached);
+    const { run, since } = wasteful.has(cached) ? neededOf(cached, earlier) : cached;
+    renew({ run: wasteful.has(cached) ? copyOf(run, blocks) : run, since }, cached);
   }
   if (extended.size > 0) await extend(earlier, extended, files, renew);
   for (const [symbol, run] of found) {
@@ -128,7 +130,7 @@ async function extend(
   files: ReadonlyMap<string, DataFile>,
   renew: (newest: NewestRun, before: CachedRun) => void,
 ): Promise<void> {
-  const { cache, snapshot, series, readAdded } = earlier;
+  const { snapshot, series, readAdded } = earlier;
   const isOfDays = series === MINUTES_OF_A_DAY;
   const dayOf = dayFinder();
   const changed: Snapshot = { ...snapshot, files };
@@ -140,9 +142,10 @@ async function extend(
   for (const symbols of inBatches([...extended.keys()], isShort ? extended.size : MOST_SYMBOLS_OF_DAYS)) {
     const read = await readAdded(changed, symbols, rangeOf);
     const isMoved = (symbol: string): boolean => {
-      const { run } = extended.get(symbol) as CachedRun;
+      const cached = extended.get(symbol) as CachedRun;
+      const { run } = cached;
       const later = read.get(symbol);
-      if (cache.isSparse(run.values)) return true;
+      if (isWasteful(cached, earlier)) return true;
       if (later === undefined) return false;
       // All days are written again when the last one changes.
       return !hasSpace(run, later.end - later.start + (isOfDays ? run.end - run.start : 0));
@@ -162,17 +165,28 @@ async function extend(
   }
 }
 
+/** Whether a cached run should be moved to new memory only because memory that it does not need would then be free. */
+function isWasteful(cached: CachedRun, { cache, rangeOf, count }: EarlierBars): boolean {
+  const { run } = cached;
+  if (cache.isSparse(run.values)) return true;
+  if (!cache.isTight) return false;
+  const requested = newestIn(cached, rangeOf(run.symbol), count);
+  return (
+    requested !== undefined && run.end - run.start > TIMES_LONGER * (run.end - requested.start + EXTRA_ROWS)
+  );
+}
+
 /**
- * The part of a cached run that is moved to new memory: the newest rows that requests have needed. It would otherwise
- * grow with every version.
+ * The part of a cached run that is moved to new memory: the newest rows that requests have needed, or those that this
+ * one needs where memory is short. It would otherwise grow with every version.
  */
-function neededOf(cached: CachedRun, { rangeOf, count, series }: EarlierBars): NewestRun {
+function neededOf(cached: CachedRun, { cache, rangeOf, count, series }: EarlierBars): NewestRun {
   const { run, since, needed } = cached;
   const requested = newestIn(cached, rangeOf(run.symbol), count);
   // Where the run lacks requested rows, later ones may be what it lacks.
   if (requested === undefined) return { run: { ...run, memory: undefined }, since };
   const extra = series === MINUTES_OF_A_DAY ? 0 : EXTRA_ROWS;
-  const rows = Math.max(1, needed, run.end - requested.start) + extra;
+  const rows = Math.max(1, cache.isTight ? 0 : needed, run.end - requested.start) + extra;
   const start = Math.max(run.start, run.end - rows);
   return {
     run: { ...run, start, memory: undefined },

@@ -76,6 +76,14 @@ export function extendedDays(
   }
 }
 
+/** The minutes of each symbol as days: see {@link extendedDays}. */
+export function daysOfMinutes(minutes: ReadonlyMap<string, BarRun>): Map<string, BarRun> {
+  const [dayOf, blocks] = [dayFinder(), new RunBlocks(minutes.size)];
+  const daysOf = (run: BarRun): BarRun =>
+    extendedDays({ ...run, end: run.start }, run, dayOf, blocks) as BarRun;
+  return new Map([...minutes].map(([symbol, run]) => [symbol, daysOf(run)]));
+}
+
 function isLater(later: BarRun, run: BarRun): boolean {
   if (run.start === run.end) return true;
   return (later.values.timestamp[later.start] as bigint) > (run.values.timestamp[run.end - 1] as bigint);

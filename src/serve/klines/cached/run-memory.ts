@@ -2,8 +2,12 @@ import { copyBits } from "../../../core/bits.js";
 import { DOUBLE_COLUMNS, type KlineValues, type NumberColumn } from "../../../wire/kline-columns.js";
 import { type BarRun, newColumns, type Presence, presenceOf } from "../bar-runs.js";
 
-/** Least number of spare rows of new memory, in addition to the rows that it is allocated for. */
-const SPARE_ROWS = 16;
+/**
+ * Spare rows of new memory, in addition to the rows that it is allocated for: a quarter as many, but not fewer or more
+ * than this. A run of 256 rows is copied in a few microseconds.
+ */
+const LEAST_SPARE_ROWS = 16;
+const MOST_SPARE_ROWS = 256;
 /** Most rows of columns that several runs share, about 300 KB. */
 const BLOCK_ROWS = 4096;
 /** Fewer rows than this are copied one by one: to make a view of a typed array takes as long as copying them. */
@@ -89,7 +93,8 @@ export function memoryFor(run: GrowingRun, later: BarRun, rows: number, blocks: 
   if (memory !== undefined && memory.used + rows <= memory.limit && hasColumns(memory.values, later))
     return memory;
   const most = run.end - run.start + rows;
-  return blocks.take(most + Math.max(SPARE_ROWS, most >> 2), [run, later]);
+  const spare = Math.min(MOST_SPARE_ROWS, Math.max(LEAST_SPARE_ROWS, most >> 2));
+  return blocks.take(most + spare, [run, later]);
 }
 
 /** Whether there is memory for `rows` more rows directly after those of a run. */

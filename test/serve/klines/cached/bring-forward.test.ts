@@ -209,7 +209,7 @@ test("a request for more symbols than the cache has space for reads their new ba
     symbols,
     isInShares: false,
     rangeOf: (): TimeRange => ({ start: 0, end: 101 }),
-    count: 2,
+    count: 90,
     changesSince: () => ({ added: [file], removed: [] }),
     async readAdded(_, some) {
       read.push(...some);
@@ -219,7 +219,9 @@ test("a request for more symbols than the cache has space for reads their new ba
   expect(read).toEqual(symbols);
   expect([...found.keys()]).toEqual(symbols);
   for (const { values, start, end } of found.values())
-    expect([...values.timestamp.subarray(start, end)]).toEqual([99n, 100n]);
+    expect([...values.timestamp.subarray(start, end)]).toEqual(
+      Array.from({ length: 90 }, (_, n) => BigInt(11 + n)),
+    );
   // Extended runs have space for more bars, so the cache has fewer of them than before.
   const kept = symbols.filter((symbol) => cache.get("key", symbol) !== undefined);
   expect(kept.length).toBeGreaterThan(0);
@@ -227,7 +229,7 @@ test("a request for more symbols than the cache has space for reads their new ba
   expect(cache.bytes).toBeLessThanOrEqual(unlimited.bytes);
   // Of an evicted run just the requested bars remain in memory.
   const rows = symbols.map((symbol) => found.get(symbol)?.values.timestamp.length);
-  expect(rows.filter((n) => n === 2)).toHaveLength(symbols.length - kept.length);
+  expect(rows.filter((n) => n === 90)).toHaveLength(symbols.length - kept.length);
 });
 
 test("the minutes of many symbols are read at once where the new files have few rows, else in parts", async () => {

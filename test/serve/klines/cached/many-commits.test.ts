@@ -183,6 +183,20 @@ test("requests that come less often than commits need no other read of bars that
   expect(market.reads).toBe(3);
 });
 
+test("long runs that are needed no longer leave space for all symbols", async () => {
+  // 80 runs of 500 rows of 80 bytes take 3.2 MB.
+  const market = new Market(4e6, seriesOf("1m"));
+  for (let commit = 0; commit < 500; commit++) market.land(minuteOf(commit, always));
+  await market.ask(SYMBOLS.slice(0, 80), ALL, 500);
+  await market.ask(SYMBOLS, ALL, 1);
+  market.reads = 0;
+  for (let commit = 500; commit < 600; commit++) {
+    market.land(minuteOf(commit, always));
+    await market.ask(SYMBOLS, ALL, 1);
+  }
+  expect(market.reads).toBe(0);
+});
+
 test("a cut leaves the bars that another request of the same version has needed", async () => {
   const market = new Market(1e6, seriesOf("1m"));
   for (let commit = 0; commit < 200; commit++) {
