@@ -26,20 +26,21 @@ export interface EmptyUniverse {
 const NEVER = 3;
 
 /**
- * Records the empty responses of a run: as failures, so that the run is partial; or as explained, where nothing ever came in
- * at least three sessions and the lake has no minute of a member. In both cases the next run requests the universe again.
+ * Records the empty responses of a run: as failures, so that the run is partial; or as explained, where the lake has no
+ * minute of a member, and nothing ever came in at least three sessions, or no member is of China. What may change, the next
+ * run requests again.
  * Call it after the bars of the run have landed: members may be in several universes.
  */
 export async function recordEmpty(run: Run, empty: readonly EmptyUniverse[]): Promise<void> {
   const { session, lake } = run.context;
   const never = new Set<EmptyUniverse>();
-  const possible = empty.filter(({ times }) => times.length >= NEVER);
+  const possible = empty.filter(({ times, members }) => times.length >= NEVER || !hasChinese(members));
   if (possible.length > 0) {
     const landed = await symbolsWithMinutes(session, lake);
     const known = await readTradingDays(session, lake);
     for (const one of possible) {
       if (one.members.some((symbol) => landed.has(symbol))) continue;
-      if (fewestSessions(one.members, one.times, known) >= NEVER) never.add(one);
+      if (!hasChinese(one.members) || fewestSessions(one.members, one.times, known) >= NEVER) never.add(one);
     }
   }
   for (const one of empty) {
@@ -49,6 +50,11 @@ export async function recordEmpty(run: Run, empty: readonly EmptyUniverse[]): Pr
       failEmpty(run, one.id, why, one.got);
     }
   }
+}
+
+/** Whether a universe has members of China: many services have minutes of no other region. */
+export function hasChinese(members: readonly string[] = []): boolean {
+  return members.some((symbol) => regionOf(symbol) === "CN");
 }
 
 /** Records a failed request for a universe of which nothing came, so that the next run requests it again. */
@@ -64,7 +70,7 @@ export function failEmpty(
   run.ledger.enter({ ...entry, records: entry.records.map((one) => ({ ...one, status: "failed", reason })) });
 }
 
-/** Records that the service has no minutes of a universe. */
+/** Records that the service has no minutes of the members of a universe. */
 function recordNoMinutes(run: Run, { members, got: { entry } }: EmptyUniverse): void {
   const { completeness } = run.log;
   const reason: AbsenceReason = "no_minutes";

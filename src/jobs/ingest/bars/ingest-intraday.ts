@@ -17,7 +17,7 @@ import type { PendingResponse } from "../../run/request/request-records.js";
 import type { Run } from "../../run/run.js";
 import type { RunContext } from "../../run/run-context.js";
 import { leaseInTurn } from "../request-sharing.js";
-import { type EmptyUniverse, failEmpty, recordEmpty } from "./empty-universes.js";
+import { type EmptyUniverse, failEmpty, hasChinese, recordEmpty } from "./empty-universes.js";
 import { received } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
 
@@ -35,7 +35,7 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
   const known = new Set((await knownUniverses(run.context)).map(({ id }) => id));
   const members = await membersOf(run.context, universes);
   const due = universes.filter(
-    (id) => (never.has(id) && members.has(id)) || isDue(answered.get(id), marketClock.now()),
+    (id) => (never.has(id) && hasChinese(members.get(id))) || isDue(answered.get(id), marketClock.now()),
   );
   run.progress.plan(BARS_1M.name, due.length);
   const landing = new LandingBars(run, BARS_1M);
@@ -79,9 +79,7 @@ async function knownUniverses({ session, lake }: RunContext): Promise<readonly {
   return session.json(`SELECT id FROM (${files}) WHERE valid_to IS NULL`);
 }
 
-/**
- * The current members of universes, by universe: those of China, as many services have minutes of no other region.
- */
+/** The current members of universes, by universe. */
 async function membersOf(
   { session, lake }: RunContext,
   universes: readonly string[],
@@ -91,9 +89,7 @@ async function membersOf(
     `SELECT id, list(DISTINCT symbol ORDER BY symbol) AS symbols FROM (${files})
      WHERE valid_to IS NULL AND id IN (SELECT unnest(${literalList(universes)})) GROUP BY id`,
   );
-  const isChinese = (symbol: string): boolean => regionOf(symbol) === "CN";
-  const chinese = rows.map(({ id, symbols }) => [id, symbols.filter(isChinese)] as const);
-  return new Map(chinese.filter(([, symbols]) => symbols.length > 0));
+  return new Map(rows.map(({ id, symbols }) => [id, symbols]));
 }
 
 /** Counts the members of a universe, and those of which the response has no bar. */
@@ -102,8 +98,12 @@ function noteMembers(run: Run, members: readonly string[], columns: KlineColumns
   const came = new Set(symbolSpans(columns).map(({ symbol }) => symbol));
   completeness.asked(BARS_1M.name, members, members.length, run.context.marketClock.now());
   completeness.received(BARS_1M.name, columns.rows);
+  const regions = new Set([...came].map(regionOf).concat("CN"));
   const absent = members.filter((symbol) => !came.has(symbol));
-  completeness.absent(BARS_1M.name, "others_came", absent, 1);
+  const isOfRegions = (symbol: string): boolean => regions.has(regionOf(symbol));
+  completeness.absent(BARS_1M.name, "others_came", absent.filter(isOfRegions), 1);
+  const others = absent.filter((symbol) => !isOfRegions(symbol));
+  if (others.length > 0) completeness.absent(BARS_1M.name, "no_minutes", others, 1);
 }
 
 /** Why nothing came of a universe that neither the lake nor the service knows. */

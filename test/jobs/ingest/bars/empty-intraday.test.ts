@@ -146,6 +146,22 @@ describe("a universe of which nothing came in three sessions", () => {
   });
 });
 
+test("members of regions of which services may have no minutes are in the report, too", async () => {
+  const none = await knownUniverse(["00700.HK", "AAPL.US"], () => ({}));
+  expect(await none.run(INTRADAY)).toMatchObject({ ...NO_MINUTES, completeness: [{ absent: [ABSENT(2)] }] });
+  expect(await none.run(INTRADAY)).toMatchObject({ status: "complete", requests: { sent: 0 } });
+  const once = await knownUniverse(["00700.HK", "AAPL.US"], () => ({}));
+  await land(await openSession(), once.lake, BARS_1M, [{ symbol: "AAPL.US", at: "2024-01-04T15:00:00Z" }]);
+  expect(await once.run(INTRADAY)).toMatchObject(PARTIAL);
+  const some = await knownUniverse(["600519.SH", "AAPL.US"], () => ({ "600519.SH": DAY }));
+  expect(await some.run(INTRADAY)).toMatchObject({
+    status: "complete",
+    completeness: [{ asked: { symbols: 2 }, absent: [ABSENT(1)] }],
+  });
+});
+
+const ABSENT = (symbols: number) => ({ reason: "no_minutes", symbols });
+
 test("members that the response lacks are in the report", async () => {
   const { run } = await knownUniverse(["600519.SH", "000001.SZ", "601398.SH"], () => ({ "600519.SH": DAY }));
   expect((await run(INTRADAY)).completeness).toMatchObject([
