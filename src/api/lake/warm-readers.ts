@@ -1,4 +1,5 @@
 import { LakeError, UsageError } from "../../core/errors.js";
+import { Permits } from "../../core/permits.js";
 import type { SessionOptions } from "../../db/session/session-options.js";
 import { hasTables } from "../../lake/has-tables.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
@@ -55,8 +56,7 @@ export class WarmReaders implements AsyncDisposable {
   readonly #results = new Set<Promise<unknown>>();
   /** Open streams; they may never be read to their end. */
   readonly #streams = new Set<Loan>();
-  #running = 0;
-  readonly #waiting = new Set<() => void>();
+  readonly #permits = new Permits(MOST_AT_ONCE);
   #isClosed = false;
 
   constructor(lake: Lake, options: WarmReaderOptions) {
@@ -127,45 +127,10 @@ export class WarmReaders implements AsyncDisposable {
     signal: AbortSignal | undefined,
     use: (lent: LentReader) => Promise<T>,
   ): Promise<T> {
-    await this.#turn(signal);
-    try {
-      const loan = await this.#take(pointInTime);
-      using lent = lentReader(loan, () => this.#giveBack(loan));
-      return await use(lent);
-    } finally {
-      this.#passOn();
-    }
-  }
-
-  /** Waits until few others run. @throws the signal's reason. */
-  async #turn(signal: AbortSignal | undefined): Promise<void> {
-    signal?.throwIfAborted();
-    if (this.#running < MOST_AT_ONCE) {
-      this.#running += 1;
-      return;
-    }
-    await new Promise<void>((resolve, reject) => {
-      const begin = (): void => {
-        signal?.removeEventListener("abort", leave);
-        resolve();
-      };
-      const leave = (): void => {
-        this.#waiting.delete(begin);
-        reject(signal?.reason);
-      };
-      this.#waiting.add(begin);
-      signal?.addEventListener("abort", leave, { once: true });
-    });
-  }
-
-  /** When a query has ended, the next waiting query takes its place. */
-  #passOn(): void {
-    const [begin] = this.#waiting;
-    if (begin === undefined) this.#running -= 1;
-    else {
-      this.#waiting.delete(begin);
-      begin();
-    }
+    using _ = await this.#permits.take(signal);
+    const loan = await this.#take(pointInTime);
+    using lent = lentReader(loan, () => this.#giveBack(loan));
+    return await use(lent);
   }
 
   async #take(pointInTime: PointInTime): Promise<Loan> {

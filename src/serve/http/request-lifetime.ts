@@ -51,13 +51,13 @@ export function requestLifetime(
 ): RequestLifetime {
   const controller = new AbortController();
   const { signal } = controller;
-  let permit: (() => void) | undefined;
+  let permit: Disposable | undefined;
   let hasAcquired = false;
   let running = 0;
   let late: NodeJS.Timeout | undefined;
   const release = (): void => {
     clearTimeout(late);
-    permit?.();
+    permit?.[Symbol.dispose]();
     permit = undefined;
   };
   const ended = (): void => {
@@ -81,7 +81,7 @@ export function requestLifetime(
         // A request acquires at most one permit. Two requests that each hold one and wait for another would deadlock.
         if (hasAcquired) return;
         hasAcquired = true;
-        permit = await budgets.of(rows).acquire(rows, signal);
+        permit = await budgets.take(rows, signal);
         if (raw.closed && running === 0) release();
       },
     },

@@ -1,3 +1,4 @@
+import { Permits } from "../../core/permits.js";
 import { interruptOn } from "../../db/session/interrupt-on.js";
 import { Session } from "../../db/session/session.js";
 import type { SessionOptions } from "../../db/session/session-options.js";
@@ -24,23 +25,21 @@ interface Connection {
  * the database, the statements that run there fail, and the next ones have another database.
  */
 export class SessionPool {
-  readonly #size: number;
+  /** Of callers that have a connection, or open one. */
+  readonly #permits: Permits;
   readonly #openRoot: () => Promise<Root>;
   /** The database of new connections. */
   #root: Root;
   /** The database that replaces a broken one, while it is opened. */
   #opening: Promise<void> | undefined;
   readonly #idle: Connection[] = [];
-  readonly #waiting = new Set<() => void>();
-  /** Callers that have a connection, or open one. */
-  #users = 0;
   #closed = false;
   /** Functions that resolve the promises of {@link close}. */
   readonly #closing: (() => void)[] = [];
 
   private constructor(root: Root, size: number, openRoot: () => Promise<Root>) {
     this.#root = root;
-    this.#size = size;
+    this.#permits = new Permits(size);
     this.#openRoot = openRoot;
   }
 
@@ -56,7 +55,8 @@ export class SessionPool {
    * @param signal when it aborts, the wait ends, or the running statement is stopped.
    */
   async use<T>(use: (session: Session) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    await this.#turn(signal);
+    if (this.#closed) throw new Error("session pool: is closed");
+    const permit = await this.#permits.take(signal);
     try {
       const connection = await this.#take();
       try {
@@ -65,7 +65,8 @@ export class SessionPool {
         this.#giveBack(connection);
       }
     } finally {
-      this.#passOn();
+      permit[Symbol.dispose]();
+      this.#closeUnused();
     }
   }
 
@@ -80,39 +81,6 @@ export class SessionPool {
     const isClosed = new Promise<void>((resolve) => this.#closing.push(resolve));
     this.#closeUnused();
     return isClosed;
-  }
-
-  /** @throws the signal's reason if it aborts first. */
-  async #turn(signal: AbortSignal | undefined): Promise<void> {
-    if (this.#closed) throw new Error("session pool: is closed");
-    signal?.throwIfAborted();
-    if (this.#users < this.#size) {
-      this.#users += 1;
-      return;
-    }
-    await new Promise<void>((resolve, reject) => {
-      const begin = (): void => {
-        signal?.removeEventListener("abort", leave);
-        resolve();
-      };
-      const leave = (): void => {
-        this.#waiting.delete(begin);
-        reject(signal?.reason as Error);
-      };
-      this.#waiting.add(begin);
-      signal?.addEventListener("abort", leave, { once: true });
-    });
-  }
-
-  /** When a caller has finished, the next waiting one takes its place. */
-  #passOn(): void {
-    const [next] = this.#waiting;
-    if (next !== undefined) {
-      this.#waiting.delete(next);
-      return next();
-    }
-    this.#users -= 1;
-    this.#closeUnused();
   }
 
   async #take(): Promise<Connection> {
@@ -166,7 +134,7 @@ export class SessionPool {
   #closeUnused(): void {
     if (!this.#closed) return;
     for (const connection of this.#idle.splice(0)) this.#discard(connection);
-    if (this.#users > 0) return;
+    if (this.#permits.taken > 0) return;
     this.#root.database.close();
     for (const resolve of this.#closing.splice(0)) resolve();
   }

@@ -22,18 +22,18 @@ export type ReadLake = <T>(read: (view: LakeView) => Promise<T>, options?: ReadL
 export function lakeReads(reader: LakeReader, budgets: MemoryBudgets, ending: AbortSignal): ReadLake {
   return async (read, { caller = EVERYTHING, asOf, signal: own } = {}) => {
     const signal = own === undefined ? ending : AbortSignal.any([ending, own]);
-    let release: (() => void) | undefined;
+    let permit: Disposable | undefined;
     const reading = {
       caller,
       signal,
       acquireMemory: async (rows: number) => {
-        release ??= await budgets.of(rows).acquire(rows, signal);
+        permit ??= await budgets.take(rows, signal);
       },
     };
     try {
       return await read(asOf === undefined ? reader.current(reading) : reader.at(asOf, reading));
     } finally {
-      release?.();
+      permit?.[Symbol.dispose]();
     }
   };
 }

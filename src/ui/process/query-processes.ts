@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { QueryError } from "../../core/errors.js";
+import { Permits } from "../../core/permits.js";
 import type { Clock } from "../../core/time.js";
 import { addVerified, type VerifiedFiles, verifiedFiles } from "../../lake/files/verify/verify-content.js";
 import type { Lake } from "../../lake/lake.js";
 import { spillOptions } from "../../lake/local/work-folder.js";
-import { Permits } from "../session/permits.js";
 import { type SessionLimits, sessionLimits, timeLimit } from "../session/session-limits.js";
 import type { Job, JobNote, JobStart, ShownLake } from "./jobs.js";
 import { StartedProcess } from "./started-process.js";

@@ -1,11 +1,12 @@
 import { QueryError } from "../../core/errors.js";
+import { Permits } from "../../core/permits.js";
 import type { Clock } from "../../core/time.js";
 import { interruptOn } from "../../db/session/interrupt-on.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Reader } from "../../lake/open-reader.js";
 import type { LakeState } from "./lake-states.js";
 import { openLocked } from "./open-locked.js";
-import { Permits } from "./permits.js";
+
 import { type SessionLimits, sessionLimits, timeLimit } from "./session-limits.js";
 
 /** A use of a session. */

@@ -46,15 +46,15 @@ async function goneRequests(
 /** Whether the budget has memory for a response. */
 async function isFree(budgets: MemoryBudgets): Promise<boolean> {
   const controller = new AbortController();
-  const acquired = budgets.of(ROWS).acquire(ROWS, controller.signal);
-  const release = await Promise.race([
+  const acquired = budgets.take(ROWS, controller.signal);
+  const permit = await Promise.race([
     acquired,
     new Promise<undefined>((later) => setImmediate(() => later(undefined))),
   ]);
   controller.abort();
   await acquired.catch(() => {});
-  release?.();
-  return release !== undefined;
+  permit?.[Symbol.dispose]();
+  return permit !== undefined;
 }
 
 test("the memory of a request without work is released with its response", async () => {

@@ -1,0 +1,79 @@
+/** A caller that waits. */
+interface Waiting {
+  readonly count: number;
+  readonly grant: () => void;
+}
+
+/**
+ * A number of permits, of which callers take some and give them back. Those that wait get theirs in the order of arrival,
+ * so that one who needs many is not overtaken by others who need few. It is a class because it owns the permits.
+ */
+export class Permits {
+  readonly #total: number;
+  #taken = 0;
+  readonly #waiting: Waiting[] = [];
+
+  constructor(total: number) {
+    this.#total = total;
+  }
+
+  /** Number of permits that callers have. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /**
+   * Waits for permits. Dispose them to give them back.
+   *
+   * @param signal ends the wait. @default the wait does not end
+   * @param count if it is larger than the total, it counts as the total. @default 1
+   * @throws the signal's reason if it aborts before the permits are given.
+   */
+  async take(signal?: AbortSignal, count = 1): Promise<Disposable> {
+    signal?.throwIfAborted();
+    const own = Math.min(count, this.#total);
+    if (this.#waiting.length === 0 && this.#taken + own <= this.#total) this.#taken += own;
+    else await this.#wait(own, signal);
+    let isTaken = true;
+    return {
+      [Symbol.dispose]: () => {
+        if (!isTaken) return;
+        isTaken = false;
+        this.#taken -= own;
+        this.#grant();
+      },
+    };
+  }
+
+  #wait(count: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(one), 1);
+        reject(signal?.reason as Error);
+        // Those behind it may need fewer permits.
+        this.#grant();
+      };
+      const one: Waiting = {
+        count,
+        grant: () => {
+          signal?.removeEventListener("abort", leave);
+          resolve();
+        },
+      };
+      signal?.addEventListener("abort", leave, { once: true });
+      this.#waiting.push(one);
+    });
+  }
+
+  #grant(): void {
+    for (
+      let next = this.#waiting[0];
+      next && this.#taken + next.count <= this.#total;
+      next = this.#waiting[0]
+    ) {
+      this.#waiting.shift();
+      this.#taken += next.count;
+      next.grant();
+    }
+  }
+}
