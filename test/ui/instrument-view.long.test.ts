@@ -44,41 +44,6 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
     return [symbol, next];
   }
 
-  test("keys that are pressed before the first data arrives work once it is there", async () => {
-    await using watched = await openWatched(browser);
-    const { page, faults } = watched;
-    const [symbol, next] = await openFirst(page);
-    await page.addInitScript(`
-      globalThis.replayed = [];
-      addEventListener("keydown", ({ key, isTrusted }) => {
-        if (!isTrusted) replayed.push(key);
-      });`);
-    for (const path of ["/instrument/", `/instrument/${symbol}`]) {
-      const waiting: (() => void)[] = [];
-      let isHolding = true;
-      await page.route("**/api/**", async (route) => {
-        if (isHolding) await new Promise<void>((resolve) => waiting.push(resolve));
-        await route.continue();
-      });
-      await page.goto(`${workspace.url}${path}`);
-      await page.keyboard.press("8");
-      await page.keyboard.press(" ");
-      // After the first time it repeats itself, because it is not released.
-      for (let time = 0; time < 9; time++) await page.keyboard.down("ArrowRight");
-      await page.keyboard.up("ArrowRight");
-      isHolding = false;
-      for (const release of waiting) release();
-      await page.locator(`.stage[data-shown="${next} 1w forward"] canvas`).first().waitFor();
-      await page.unroute("**/api/**");
-      const replayed = await page.evaluate<string[]>("replayed");
-      expect(replayed).not.toContain(" ");
-      // The page, the view and its chart load one after another, and each may replay the key once.
-      const arrows = replayed.filter((key) => key === "ArrowRight").length;
-      expect([1, 2, 3]).toContain(arrows);
-    }
-    expect(faults).toEqual([]);
-  });
-
   test("Enter opens what the whole text finds, also where it is pressed before the response", async () => {
     await using watched = await openWatched(browser);
     const { page, faults } = watched;

@@ -1,10 +1,12 @@
 import { type ComponentType, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useAddress } from "./address/address.js";
+import { FaultBox } from "./fault-box.js";
+import { type Fault, faultOf } from "./fetch-data.js";
 import { Frame } from "./frame/frame.js";
-import { useHeldKeys } from "./held-keys.js";
 import { LakeView } from "./lake/lake-view.js";
 import { useLakeState } from "./lake-state.js";
+import { pressShortcut, useShortcuts } from "./shortcuts.js";
 import { isChinese, text } from "./texts.js";
 
 /** Views that are loaded when they are first opened, because their charts are large. */
@@ -28,12 +30,18 @@ function App() {
 
 function LaterView({ name }: { readonly name: string }) {
   const [View, setView] = useState<ComponentType>();
+  const [fault, setFault] = useState<Fault>();
   useEffect(() => {
-    void LATER[name]?.().then((found) => setView(() => found));
+    LATER[name]?.().then(
+      (found) => setView(() => found),
+      (error: unknown) => setFault(faultOf(error)),
+    );
   }, [name]);
-  useHeldKeys(View === undefined);
+  useShortcuts(() => (View === undefined ? "later" : "left"));
+  if (fault !== undefined) return <FaultBox fault={fault} />;
   return View === undefined ? <p class="quiet">{text("loading")} …</p> : <View />;
 }
 
+addEventListener("keydown", pressShortcut);
 document.documentElement.lang = isChinese ? "zh" : "en";
 render(<App />, document.getElementById("app") as HTMLElement);

@@ -1,10 +1,11 @@
-import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { FoundInstrument, SearchReport } from "../../page-data.js";
 import { addressOf, change, go, useAddress } from "../address/address.js";
 import { apiAddress, askJson } from "../fetch-data.js";
-import { isTyping } from "../is-typing.js";
 import { useShownState } from "../lake-state.js";
+import { useShortcuts } from "../shortcuts.js";
 import { text } from "../texts.js";
+import { translated } from "../translations.js";
 
 /** The instruments of a search. */
 interface Answer {
@@ -28,17 +29,12 @@ export function SearchBox() {
   const input = useRef<HTMLInputElement>(null);
   const list = useId();
   const state = report?.state;
-  // At once, and not after the page was drawn: the key may be the first that is pressed in it.
-  useLayoutEffect(() => {
-    const focus = (event: KeyboardEvent): void => {
-      if (event.key !== "/" || isTyping(event)) return;
-      event.preventDefault();
-      input.current?.focus();
-      input.current?.select();
-    };
-    addEventListener("keydown", focus);
-    return () => removeEventListener("keydown", focus);
-  }, []);
+  useShortcuts((key) => {
+    if (key !== "/") return "left";
+    input.current?.focus();
+    input.current?.select();
+    return "taken";
+  });
   useEffect(() => {
     if (!isOpen || state === undefined) return;
     const stop = new AbortController();
@@ -131,7 +127,8 @@ export function SearchBox() {
               open(one);
             }}
           >
-            <b>{one.symbol}</b> <span>{one.name}</span> <small>{one.nameEn ?? one.type}</small>
+            <b>{one.symbol}</b> <span>{one.name}</span>{" "}
+            <small>{one.nameEn ?? translated(one.type ?? "")}</small>
           </div>
         ))}
         {found.length === 0 && (

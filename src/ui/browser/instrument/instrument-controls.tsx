@@ -1,8 +1,8 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { ADJUSTMENTS, PERIODS } from "../../../market/period.js";
 import { change } from "../address/address.js";
-import { isTyping } from "../is-typing.js";
 import { type Rising, risingSetting, setRising } from "../rising.js";
+import { useShortcuts } from "../shortcuts.js";
 import { text } from "../texts.js";
 import {
   AVERAGES,
@@ -26,18 +26,15 @@ export function InstrumentControls({
   readonly onRising: () => void;
 }) {
   const { period, adjust, averages, isLog, hasMarks, compare } = state;
-  useEffect(() => {
-    const press = (event: KeyboardEvent): void => {
-      if (isTyping(event)) return;
-      const chosen = PERIODS[PERIOD_KEYS.indexOf(event.key)];
-      if (chosen !== undefined) choosePeriod(chosen);
-      // The address is newer than what is drawn where the key is pressed twice.
-      else if (event.key.toLowerCase() === "l")
-        change({ log: new URLSearchParams(location.search).get("log") === "1" ? undefined : "1" });
-    };
-    addEventListener("keydown", press);
-    return () => removeEventListener("keydown", press);
-  }, []);
+  useShortcuts((key) => {
+    const chosen = PERIODS[PERIOD_KEYS.indexOf(key)];
+    if (chosen !== undefined) choosePeriod(chosen);
+    // The address is newer than what is drawn where the key is pressed twice.
+    else if (key.toLowerCase() === "l")
+      change({ log: new URLSearchParams(location.search).get("log") === "1" ? undefined : "1" });
+    else return "left";
+    return "taken";
+  });
   return (
     <div class="controls">
       <div class="segments" role="group" aria-label={text("period")}>

@@ -25,12 +25,17 @@ const USUAL_AVERAGES = "20,60";
 /** Most instruments in one comparison: more lines cannot be distinguished. */
 export const MOST_COMPARED = 4;
 
+/** The symbol of the view in the address; empty where it names none. */
+export function symbolInAddress(): string {
+  return textOfPart(location.pathname.split("/")[2] ?? "");
+}
+
 export function useInstrumentState(): InstrumentState {
-  const { path, query } = useAddress();
+  const { query } = useAddress();
   const list = (name: string, usual = ""): string[] =>
     (query.get(name) ?? usual).split(",").filter((one) => one !== "");
   return {
-    symbol: textOfPart(path.split("/")[2] ?? ""),
+    symbol: symbolInAddress(),
     period: PERIODS.find((one) => one === query.get("period")) ?? "1d",
     adjust: ADJUSTMENTS.find((one) => one === query.get("adjust")) ?? "forward",
     averages: AVERAGES.filter((length) => list("ma", USUAL_AVERAGES).includes(String(length))),

@@ -6,23 +6,19 @@ import { Link } from "../address/link.js";
 import { FaultBox, Missing } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { change, price } from "../formats.js";
-import { useHeldKeys } from "../held-keys.js";
-import { isTyping } from "../is-typing.js";
 import { useStateAddress } from "../lake-state.js";
 import { risingClass } from "../rising.js";
+import { useShortcuts } from "../shortcuts.js";
 import { text } from "../texts.js";
+import { translated } from "../translations.js";
 import { BarsStage } from "./bars-stage.js";
 import { InstrumentControls } from "./instrument-controls.js";
-import { type InstrumentState, useInstrumentState } from "./instrument-state.js";
+import { type InstrumentState, symbolInAddress, useInstrumentState } from "./instrument-state.js";
 import { StatementsTable } from "./statements-table.js";
-
-/** The keys that need the neighbours of the instrument. */
-const STEP = /^Arrow(Left|Right)$/;
 
 /** One instrument: its bars, the events that changed its prices, and its statements as they were known. */
 export function InstrumentView() {
   const state = useInstrumentState();
-  useHeldKeys(state.symbol === "");
   return state.symbol === "" ? <FirstInstrument /> : <Instrument state={state} />;
 }
 
@@ -30,6 +26,8 @@ export function InstrumentView() {
 function FirstInstrument() {
   const { value, fault } = useJson<{ found: { symbol: string }[] }>(useStateAddress("search", { q: "" }));
   const first = value?.found[0]?.symbol;
+  const isLoading = fault === undefined && (value === undefined || first !== undefined);
+  useShortcuts(() => (isLoading ? "later" : "left"));
   useEffect(() => {
     if (first === undefined) return;
     history.replaceState(null, "", `/instrument/${encodeURIComponent(first)}${location.search}`);
@@ -49,18 +47,14 @@ function Instrument({ state }: { readonly state: InstrumentState }) {
   const [, setRound] = useState(0);
   const isOther = report !== undefined && report.symbol !== symbol;
   const own = isOther ? undefined : report;
-  useEffect(() => {
-    const step = (event: KeyboardEvent): void => {
-      // In a table, the arrow keys scroll.
-      if (isTyping(event) || (event.target as HTMLElement).closest(".table") !== null) return;
-      const to =
-        event.key === "ArrowLeft" ? own?.previous : event.key === "ArrowRight" ? own?.next : undefined;
-      if (to != null) go(instrumentAddress(to));
-    };
-    addEventListener("keydown", step);
-    return () => removeEventListener("keydown", step);
-  }, [own]);
-  useHeldKeys(own === undefined, STEP);
+  useShortcuts((key) => {
+    if (!/^Arrow(Left|Right)$/.test(key) || fault !== undefined) return "left";
+    // The address is newer than what is drawn where the key is pressed twice.
+    if (own?.symbol !== symbolInAddress()) return "later";
+    const to = key === "ArrowLeft" ? own.previous : own.next;
+    if (to !== null) go(instrumentAddress(to));
+    return "taken";
+  });
   document.title = `${symbol} ${own?.name ?? ""} · barlake`;
   return (
     // Until the report arrives, the region is derived from the symbol, so that the colours do not change.
@@ -85,9 +79,8 @@ function Title({
   readonly report: InstrumentReport | undefined;
   readonly symbol: string;
 }) {
-  const facts = [report?.nameEn, report?.type, report?.exchange, report?.region].filter(
-    (fact) => fact != null,
-  );
+  const type = report?.type == null ? undefined : translated(report.type);
+  const facts = [report?.nameEn, type, report?.exchange, report?.region].filter((fact) => fact != null);
   return (
     <header class="title">
       <h1>
