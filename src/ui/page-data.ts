@@ -246,9 +246,10 @@ export interface CellFaultReport extends FaultReport {
 
 /** A result that the workspace stores for some time, so that the page can scroll and export it. */
 export interface ResultReport {
-  /** Null where the result was too large to be stored: only the rows in the page are available. */
+  /** Null where the result could not be stored, within `mostBytes`: only the rows in the page are available. */
   readonly id: string | null;
   readonly rows: number;
+  readonly mostBytes?: number;
 }
 
 /** A range of rows of a result, as texts. */

@@ -67,11 +67,12 @@ export class ResultFiles {
           const { rows } = result;
           const bytes = sizeOf(file);
           isStored = copy.isWhole && rows > 0 && bytes <= free;
+          if (rows > 0 && result.columns.length > 0)
+            this.#stored.push(isStored ? { id, rows } : { id: null, rows, mostBytes: free });
           if (isStored) {
             free -= bytes;
             onStored({ id, rows, bytes });
           }
-          if (rows > 0 && result.columns.length > 0) this.#stored.push({ id: isStored ? id : null, rows });
           return result;
         } finally {
           if (!isStored) {

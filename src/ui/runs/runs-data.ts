@@ -4,6 +4,7 @@
  */
 import type { RejectCount, RequestCount } from "../../jobs/run/report/run-counts.js";
 import type { ScheduleRule } from "../../plan/due-times.js";
+import type { RequestStatus } from "../../schema/requests.js";
 import type { RunStatus } from "../../schema/runs.js";
 import type { FaultReport, RunReport } from "../page-data.js";
 
@@ -76,6 +77,8 @@ export interface StartedReport {
     readonly status: RunStatus;
     readonly runId: string | null;
     readonly stopped: string | null;
+    /** The first reasons why requests were refused or failed. */
+    readonly reasons: readonly string[];
     readonly finishedAt: number;
   } | null;
 }
@@ -131,7 +134,7 @@ export interface RunDetailsReport {
   };
   readonly requests: readonly RequestCount[];
   readonly failures: readonly {
-    readonly status: string;
+    readonly status: RequestStatus;
     readonly httpStatus: number | null;
     readonly reason: string;
     readonly requests: number;

@@ -18,6 +18,9 @@ interface Started {
   done: Promise<void>;
 }
 
+/** Most reasons of failures in the report of a run: the run's own page has all of them. */
+const MOST_REASONS = 3;
+
 /**
  * Runs that were started from the page, at most one of each pipeline at a time. As for every run, the leases of the
  * lake and of the key exclude runs of other processes. It is a class because it owns runs.
@@ -140,6 +143,7 @@ function reportOf({ pipeline, startedAt, stop, progress, outcome }: Started): St
             status: outcome.status,
             runId: outcome.runId ?? null,
             stopped: outcome.stopped ?? null,
+            reasons: [...new Set(outcome.failures.map(({ reason }) => reason))].slice(0, MOST_REASONS),
             finishedAt: outcome.finishedAt,
           },
   };

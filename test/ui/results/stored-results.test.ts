@@ -160,7 +160,7 @@ test("a result that is too large to be stored is reported without an id, and tho
   const large = "SELECT hash(i) || '' || hash(-i) AS h FROM range(1000000) t(i)";
   const { all } = await stored([large, "SELECT 1 AS one"], 1e7);
   expect(all).toEqual([
-    { id: null, rows: 1_000_000 },
+    { id: null, rows: 1_000_000, mostBytes: 5_000_000 },
     { id: expect.any(String) as string, rows: 1 },
   ]);
 });

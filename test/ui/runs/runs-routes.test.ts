@@ -204,6 +204,9 @@ describe("with a key", () => {
     script = (_seen, response) => json(response, 401, { error: { message: `no such key ${KEY}` } });
     await start();
     expect((await ended()).status).toMatch(/refused|failed/);
+    script = (_seen, response) => json(response, 500, { error: { message: `broken by ${KEY}` } });
+    await start();
+    expect(await ended()).toMatchObject({ status: "failed", reasons: [expect.stringContaining("500")] });
     expect(bodies.join("\n")).not.toContain(KEY);
   });
 

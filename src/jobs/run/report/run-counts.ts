@@ -1,10 +1,11 @@
 /* Counts of one run. This file contains only types, which the history of runs and the page of the workspace share. */
+import type { RequestStatus } from "../../../schema/requests.js";
 
 /** The requests of a run for one subject, with one result. */
 export interface RequestCount {
   readonly dataset: string;
   readonly endpoint: string;
-  readonly status: string;
+  readonly status: RequestStatus;
   readonly requests: number;
   readonly attempts: number;
   readonly rows: number;

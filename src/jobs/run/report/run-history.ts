@@ -4,6 +4,7 @@ import { withSmallSession } from "../../../db/session/small-session.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import type { Lake } from "../../../lake/lake.js";
 import { type ReferenceChange, referenceChanges } from "../../../lake/land/reference-changes.js";
+import type { RequestStatus } from "../../../schema/requests.js";
 import { RUNS, type RunStatus } from "../../../schema/runs.js";
 import type { RejectCount, RequestCount } from "./run-counts.js";
 
@@ -40,7 +41,7 @@ export interface RunDetails {
   readonly requests: readonly RequestCount[];
   /** Refused and failed requests by reason, the reason with the most symbols first. */
   readonly failures: readonly {
-    readonly status: string;
+    readonly status: RequestStatus;
     readonly http_status: number | null;
     readonly reason: string;
     readonly requests: number;

@@ -24,6 +24,7 @@ import {
 import type { Bars } from "./bars-source.js";
 import { endOfView } from "./chart-place.js";
 import { movingAverage } from "./moving-average.js";
+import { fitTimeLabels } from "./time-labels.js";
 
 /** A mark on a day. */
 export interface Mark {
@@ -94,6 +95,7 @@ export class PriceChart {
     const colour = colours(this.#element);
     const chart = createChart(this.#element, { ...barChartOptions(this.#element, colour), autoSize: true });
     this.#chart = chart;
+    fitTimeLabels(this.#element);
     chart
       .timeScale()
       .applyOptions({ timeVisible: drawing.hasTimes, secondsVisible: false, minBarSpacing: 0.3 });

@@ -15,6 +15,7 @@ export function CoverageMap({ coverage: { months, note } }: { readonly coverage:
     groups.set(key, [...(groups.get(key) ?? []), month]);
   }
   const names = [...groups.keys()].sort();
+  if (names.length === 0) return <p class="empty">{text("noMonths")}</p>;
   return (
     <>
       <p class="quiet">{note === null ? text("coverageNote") : text(note)}</p>

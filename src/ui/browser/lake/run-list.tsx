@@ -2,6 +2,7 @@ import type { RunReport } from "../../page-data.js";
 import { addressOf } from "../address/address.js";
 import { Link } from "../address/link.js";
 import { bytes, count, duration, instant } from "../formats.js";
+import { StatusSign } from "../statuses.js";
 import { text } from "../texts.js";
 
 /** The newest runs of pipelines, and how each ended. */
@@ -44,7 +45,7 @@ export function RunList({ runs }: { readonly runs: readonly RunReport[] }) {
                 <Link to={addressOf(`/runs/${encodeURIComponent(run.id)}`)}>{run.pipeline}</Link>
               </th>
               <td>
-                <span class={`status ${run.status}`}>{run.status}</span>
+                <StatusSign status={run.status} />
               </td>
               <td>{instant(run.startedAt)}</td>
               <td class="n">{duration(run.finishedAt - run.startedAt)}</td>

@@ -1,6 +1,7 @@
 import type { LakeReport } from "../../page-data.js";
 import { bytes, count, instant } from "../formats.js";
 import { text } from "../texts.js";
+import { translated } from "../translations.js";
 
 /** The tables of the lake, with facts from their logs. */
 export function TableList({ report: { tables, freeBytes } }: { readonly report: LakeReport }) {
@@ -32,9 +33,9 @@ export function TableList({ report: { tables, freeBytes } }: { readonly report: 
         <tbody>
           {tables.map((table) => (
             <tr key={table.name}>
-              <th scope="row" title={table.doc}>
+              <th scope="row" title={translated(table.doc)}>
                 {table.name}
-                <small class="doc">{table.doc}</small>
+                <small class="doc">{translated(table.doc)}</small>
               </th>
               <td class="n">{count(table.rows)}</td>
               <td class="n">

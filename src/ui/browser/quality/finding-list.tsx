@@ -30,7 +30,7 @@ export function FindingList({ rule, subject }: { readonly rule: string; readonly
           <FindingBars key={keyOf(chosen)} finding={chosen} subject={subject} />
           <h2 id="findings">{qualityText("findingsTitle")}</h2>
           <p class="quiet">{qualityText("choose")}</p>
-          <div class="table" tabIndex={0} role="region" aria-labelledby="findings">
+          <div class="table whole" tabIndex={0} role="region" aria-labelledby="findings">
             <table class="findings">
               <thead>
                 <tr>

@@ -50,7 +50,7 @@ export function SubjectList({ rule }: { readonly rule: string }) {
       {value !== undefined && value.total > 0 && (
         <>
           <p class="quiet">{qualityText("worst")}</p>
-          <div class="table" tabIndex={0} role="region" aria-labelledby="rule">
+          <div class="table whole" tabIndex={0} role="region" aria-labelledby="rule">
             <table>
               <thead>
                 <tr>

@@ -5,6 +5,7 @@ import { Link } from "../address/link.js";
 import { FaultBox } from "../fault-box.js";
 import { type Fault, faultOf, send } from "../fetch-data.js";
 import { bytes, count, instant } from "../formats.js";
+import { StatusSign } from "../statuses.js";
 import { runsText } from "./runs-texts.js";
 
 /** The runs in progress: runs of this workspace with their progress, other runs with what they have landed so far. */
@@ -42,7 +43,7 @@ function StartedCard({ run, refresh }: { readonly run: StartedReport; readonly r
           </>
         ) : (
           <>
-            <span class={`status ${ended.status}`}>{ended.status}</span>
+            <StatusSign status={ended.status} />
             {ended.runId !== null && (
               <Link to={addressOf(`/runs/${encodeURIComponent(ended.runId)}`)}>{runsText("details")}</Link>
             )}
@@ -79,6 +80,9 @@ function StartedCard({ run, refresh }: { readonly run: StartedReport; readonly r
       )}
       {ended !== null && ended.stopped !== null && (
         <FaultBox fault={{ message: ended.stopped, hint: null }} />
+      )}
+      {ended !== null && ended.reasons.length > 0 && (
+        <FaultBox fault={{ message: `${runsText("failures")}: ${ended.reasons.join("; ")}`, hint: null }} />
       )}
       {fault !== undefined && <FaultBox fault={fault} />}
     </article>

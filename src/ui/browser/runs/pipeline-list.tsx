@@ -3,6 +3,8 @@ import { addressOf } from "../address/address.js";
 import { Link } from "../address/link.js";
 import { FaultBox } from "../fault-box.js";
 import { instant } from "../formats.js";
+import { StatusSign } from "../statuses.js";
+import { translated } from "../translations.js";
 import { runsText, scheduleWords } from "./runs-texts.js";
 
 /** The pipelines with their schedules. @param busy names of the pipelines that this workspace is running */
@@ -19,7 +21,7 @@ export function PipelineList({
     <>
       {right.kind === "absent" && (
         <p class="quiet">
-          {runsText("noKey")} {right.message}; {right.hint}.
+          {runsText("noKey")} {translated(right.message)}; {translated(right.hint)}.
         </p>
       )}
       {pipelines.every(({ leader }) => leader === null) && <p class="quiet">{runsText("noSchedule")}</p>}
@@ -40,8 +42,9 @@ export function PipelineList({
             {pipelines.map((one) => (
               <tr key={one.name}>
                 <th scope="row">
-                  {one.name} <small>{one.kind}</small>
-                  <small class="doc">{one.doc}</small>
+                  {one.name}{" "}
+                  {one.kind !== one.name && <small>{one.kind.split(" ").map(translated).join(" ")}</small>}
+                  <small class="doc">{translated(one.doc)}</small>
                   {one.fault !== null && <FaultBox fault={one.fault} />}
                 </th>
                 <td>
@@ -69,7 +72,7 @@ export function PipelineList({
                     <span class="quiet">{runsText("none")}</span>
                   ) : (
                     <>
-                      <span class={`status ${one.last.status}`}>{one.last.status}</span>{" "}
+                      <StatusSign status={one.last.status} />{" "}
                       <Link to={addressOf(`/runs/${encodeURIComponent(one.last.id)}`)}>
                         {instant(one.last.startedAt)}
                       </Link>

@@ -3,6 +3,7 @@ import type { PlanReport, RunRight } from "../../runs/runs-data.js";
 import { FaultBox } from "../fault-box.js";
 import { apiAddress, type Fault, faultOf, send, useJson } from "../fetch-data.js";
 import { count } from "../formats.js";
+import { translated } from "../translations.js";
 import { runsText } from "./runs-texts.js";
 
 /** The requests that a pipeline would send, with a button that runs it, where that is permitted. */
@@ -44,7 +45,12 @@ export function PlanDialog({
           {runsText("costs")} {right.host}.
         </p>
       ) : (
-        <FaultBox fault={{ message: `${runsText("noKey")} ${right.message}`, hint: right.hint }} />
+        <FaultBox
+          fault={{
+            message: `${runsText("noKey")} ${translated(right.message)}`,
+            hint: translated(right.hint),
+          }}
+        />
       )}
       <p class="buttons">
         <button type="button" onClick={() => dialog.current?.close()}>

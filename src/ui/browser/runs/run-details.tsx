@@ -6,6 +6,7 @@ import { FaultBox } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { bytes, count, duration, instant } from "../formats.js";
 import { useStateAddress } from "../lake-state.js";
+import { StatusSign, statusText } from "../statuses.js";
 import { FactTable, LONG } from "./fact-table.js";
 import { runsText } from "./runs-texts.js";
 
@@ -51,7 +52,7 @@ function Details({ report }: { readonly report: RunDetailsReport }) {
     <>
       <header class="title">
         <h1>
-          {run.pipeline} <span class={`status ${run.status}`}>{run.status}</span>
+          {run.pipeline} <StatusSign status={run.status} />
         </h1>
         <span class="quiet">
           {run.id} · {duration(run.finishedAt - run.startedAt)} · {run.engine}
@@ -74,7 +75,7 @@ function Details({ report }: { readonly report: RunDetailsReport }) {
         head={[runsText("status"), "HTTP", runsText("requests"), runsText("symbols"), runsText("reason")]}
         numbers={[1, 2, 3]}
         rows={failures.map((one) => [
-          one.status,
+          statusText(one.status),
           one.httpStatus,
           count(one.requests),
           count(one.symbols),
@@ -107,7 +108,7 @@ function Details({ report }: { readonly report: RunDetailsReport }) {
         rows={requests.map((one) => [
           one.dataset,
           one.endpoint,
-          one.status,
+          statusText(one.status),
           count(one.requests),
           count(one.attempts),
           count(one.rows),

@@ -7,6 +7,7 @@ import { useJson } from "../fetch-data.js";
 import { RunList } from "../lake/run-list.js";
 import { useStateAddress } from "../lake-state.js";
 import { Pager } from "../quality/pager.js";
+import { statusText } from "../statuses.js";
 import { runsText } from "./runs-texts.js";
 
 /** The runs that have ended, the newest first, filtered by pipeline and status. */
@@ -16,7 +17,12 @@ export function RunHistory({ pipelines }: { readonly pipelines: readonly string[
   const { value, fault } = useJson<ListPage<RunReport>>(
     useStateAddress("runs/list", { pipeline, status, page }),
   );
-  const choice = (name: "pipeline" | "status", chosen: string | undefined, values: readonly string[]) => (
+  const choice = <Value extends string>(
+    name: "pipeline" | "status",
+    chosen: string | undefined,
+    values: readonly Value[],
+    textOf: (value: Value) => string,
+  ) => (
     <label>
       {runsText(name)}
       <select
@@ -26,7 +32,7 @@ export function RunHistory({ pipelines }: { readonly pipelines: readonly string[
         <option value="">{runsText("allStatuses")}</option>
         {values.map((one) => (
           <option key={one} value={one}>
-            {one}
+            {textOf(one)}
           </option>
         ))}
       </select>
@@ -36,8 +42,8 @@ export function RunHistory({ pipelines }: { readonly pipelines: readonly string[
   return (
     <>
       <form class="filters" aria-label={runsText("history")} onSubmit={(event) => event.preventDefault()}>
-        {choice("pipeline", pipeline, pipelines)}
-        {choice("status", status, RUN_STATUSES)}
+        {choice("pipeline", pipeline, pipelines, String)}
+        {choice("status", status, RUN_STATUSES, statusText)}
       </form>
       {fault !== undefined && <FaultBox fault={fault} />}
       {value === undefined && fault === undefined && (

@@ -4,7 +4,7 @@ import { isChinese } from "../texts.js";
 const ENGLISH = {
   runs: "Runs",
   pipelines: "Pipelines",
-  running: "Going on",
+  running: "In progress",
   history: "Past runs",
   pipeline: "pipeline",
   schedule: "schedule",
@@ -22,7 +22,7 @@ const ENGLISH = {
   cancel: "Cancel",
   stop: "Stop",
   stopping: "stopping: what arrived is landed",
-  noRuns: "No run goes on.",
+  noRuns: "No run is in progress.",
   asked: "of",
   requests: "requests",
   rows: "rows",

@@ -1,6 +1,6 @@
 import type { ResultReport } from "../../../page-data.js";
 import { apiAddress } from "../../fetch-data.js";
-import { count } from "../../formats.js";
+import { bytes, count } from "../../formats.js";
 import { notebookText } from "../notebook-texts.js";
 import { virtualTable } from "./virtual-table.js";
 
@@ -37,11 +37,11 @@ export function resultControls(
   });
   const links = document.createElement("p");
   links.className = "exports";
-  for (const { id, rows } of results.slice(-1)) {
+  for (const { id, rows, mostBytes = 0 } of results.slice(-1)) {
     const number = links.appendChild(document.createElement("span"));
     number.textContent = `${count(rows)} ${notebookText(rows === 1 ? "row" : "rows")}`;
     if (id === null) {
-      number.textContent += `: ${notebookText("tooLarge")}`;
+      number.textContent += `: ${notebookText("resultNotStored")} ${bytes(mostBytes)} ${notebookText("halfOfFree")}`;
       continue;
     }
     for (const [format, name] of FORMATS) {
