@@ -51,6 +51,7 @@ const OF_NOW = [
   "income",
   "instruments",
   "metrics",
+  "price_stretches",
   "quality_gaps",
   "quality_stale",
   "reference_changes",

@@ -124,11 +124,11 @@ test("the example of a backtest has the tolerance of the price limits", () => {
 });
 
 test("adjusted knows every period and adjustment, and says so", () => {
-  const sql = flat(textOf("views/adjustment/adjusted.sql"));
+  const [sql, faults] = ["adjusted", "adjusted_fault"].map((name) => flat(textOf(`views/adjustment/${name}.sql`)));
   const list = (names: readonly string[]): string => `(${names.map((name) => `'${name}'`).join(", ")})`;
   for (const names of [PERIODS, ADJUSTMENTS]) {
-    expect(sql).toContain(`NOT IN ${list(names)}`);
-    expect(sql).toContain(` is none of ${names.join(", ")}')`);
+    expect(faults).toContain(`NOT IN ${list(names)}`);
+    expect(faults).toContain(` is none of ${names.join(", ")}'`);
   }
   const ofKind = (kind: string): string => list(PERIODS.filter((period) => BUCKETS[period].kind === kind));
   for (const kind of ["landed", "minutes", "calendar"]) expect(sql).toContain(`period IN ${ofKind(kind)}`);

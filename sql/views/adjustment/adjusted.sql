@@ -1,39 +1,54 @@
 -- Bars of any period and adjustment, as the service returns them: first adjusted, then aggregated. Minutes aggregate
 -- within the parts of the session (session_bar_end), days by calendar week, month, quarter and year. With as_of, later
 -- bars and ex-events are ignored, so that forward prices are those of that day's charts. Without as_of, only the part
--- for the period is planned, which takes a third of the time: query() makes its text from the constants and parameters
--- of the call. With as_of this is not possible, because an as_of may be a subquery, which has no text.
--- Grain: one row for each symbol and bar. Inputs: raw.bars_1m, raw.bars_1d, priced_bars, adjusted_landed,
--- adjusted_minutes, adjusted_days.
+-- for the period and the adjustment is planned, which takes a third of the time: query() makes its text from the
+-- constants and parameters of the call. With as_of this is not possible, because an as_of may be a subquery, which has
+-- no text.
+-- Grain: one row for each symbol and bar. Inputs: raw.bars_1m, raw.bars_1d, unadjusted_bars, priced_bars,
+-- price_stretches, adjustment_steps, adjusted_landed, adjusted_minutes, adjusted_days.
 -- Conditions on symbol reach the files for every period; those on trade_date only for minutes and days, because weeks
 -- and longer periods are first aggregated from whole spans.
 CREATE OR REPLACE MACRO adjusted(period, adjustment) AS TABLE (
   FROM query(
     coalesce(
-      'WITH priced AS NOT MATERIALIZED (FROM '
-        || CASE
-          WHEN adjustment = 'none' THEN 'unadjusted_bars('
-          WHEN adjustment IN ('forward', 'backward', 'forward_additive', 'backward_additive') THEN 'priced_bars('
-        END
-        || CASE WHEN period IN ('1d', '1w', '1M', '1Q', '1Y') THEN '''raw.bars_1d'', ' ELSE '''raw.bars_1m'', ' END
-        || CASE WHEN period IN ('1m', '1d') THEN 'false' ELSE 'true' END
-        || CASE WHEN adjustment = 'none' THEN '' ELSE ', ''' || adjustment || ''', NULL' END
-        || ')) FROM '
-        || CASE
-          WHEN period IN ('1m', '1d') THEN 'adjusted_landed(''priced'')'
-          WHEN period IN ('5m', '10m', '15m', '30m', '60m') THEN 'adjusted_minutes(''priced'', ''' || period || ''')'
-          WHEN period IN ('1w', '1M', '1Q', '1Y') THEN 'adjusted_days(''priced'', ''' || period || ''')'
+      format(
+        CASE
+          WHEN adjustment = 'none' THEN 'WITH priced AS NOT MATERIALIZED (FROM unadjusted_bars({0})) FROM {1}'
+          WHEN adjustment IN ('forward', 'backward', 'forward_additive', 'backward_additive') THEN
+            'WITH steps AS NOT MATERIALIZED (SELECT symbol, start_date, end_date, {2} AS value FROM price_stretches),
+              priced AS NOT MATERIALIZED (FROM priced_bars({0}, ''{2}'', ''steps'')) FROM {1}'
         END,
-      'FROM adjusted(' || coalesce('''' || replace(period, '''', '''''') || '''', 'NULL')
-        || ', ' || coalesce('''' || replace(adjustment, '''', '''''') || '''', 'NULL') || ', NULL)'
+        CASE
+          WHEN period = '1m' THEN '''raw.bars_1m'', false'
+          WHEN period = '1d' THEN '''raw.bars_1d'', false'
+          WHEN period IN ('5m', '10m', '15m', '30m', '60m') THEN '''raw.bars_1m'', true'
+          WHEN period IN ('1w', '1M', '1Q', '1Y') THEN '''raw.bars_1d'', true'
+        END,
+        CASE
+          WHEN period IN ('1m', '1d') THEN 'adjusted_landed(''priced'')'
+          WHEN period IN ('5m', '10m', '15m', '30m', '60m') THEN concat('adjusted_minutes(''priced'', ''', period, ''')')
+          WHEN period IN ('1w', '1M', '1Q', '1Y') THEN concat('adjusted_days(''priced'', ''', period, ''')')
+        END,
+        adjustment
+      ),
+      error(adjusted_fault(period, adjustment)),
+      'FROM adjusted(NULL, NULL, NULL)'
     )
   )
 ), (period, adjustment, as_of) AS TABLE (
-  WITH landed AS NOT MATERIALIZED (
-    FROM priced_bars(CASE period WHEN '1m' THEN 'raw.bars_1m' ELSE 'raw.bars_1d' END, false, adjustment, as_of)
+  WITH steps AS NOT MATERIALIZED (FROM adjustment_steps(adjustment, as_of := as_of)),
+  landed AS NOT MATERIALIZED (
+    FROM priced_bars(CASE period WHEN '1m' THEN 'raw.bars_1m' ELSE 'raw.bars_1d' END, false, adjustment, 'steps')
+    WHERE CAST(as_of AS DATE) IS NULL OR trade_date <= CAST(as_of AS DATE)
   ),
-  minutes AS NOT MATERIALIZED (FROM priced_bars('raw.bars_1m', true, adjustment, as_of)),
-  days AS NOT MATERIALIZED (FROM priced_bars('raw.bars_1d', true, adjustment, as_of))
+  minutes AS NOT MATERIALIZED (
+    FROM priced_bars('raw.bars_1m', true, adjustment, 'steps')
+    WHERE CAST(as_of AS DATE) IS NULL OR trade_date <= CAST(as_of AS DATE)
+  ),
+  days AS NOT MATERIALIZED (
+    FROM priced_bars('raw.bars_1d', true, adjustment, 'steps')
+    WHERE CAST(as_of AS DATE) IS NULL OR trade_date <= CAST(as_of AS DATE)
+  )
   FROM adjusted_landed('landed') WHERE period IN ('1m', '1d')
   UNION ALL
   FROM adjusted_minutes('minutes', period) WHERE period IN ('5m', '10m', '15m', '30m', '60m')
@@ -41,13 +56,7 @@ CREATE OR REPLACE MACRO adjusted(period, adjustment) AS TABLE (
   FROM adjusted_days('days', period) WHERE period IN ('1w', '1M', '1Q', '1Y')
   UNION ALL
   SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-  WHERE CASE
-      WHEN period NOT IN ('1m', '5m', '10m', '15m', '30m', '60m', '1d', '1w', '1M', '1Q', '1Y')
-        THEN error('period "' || period || '" is none of 1m, 5m, 10m, 15m, 30m, 60m, 1d, 1w, 1M, 1Q, 1Y')
-      WHEN adjustment NOT IN ('forward', 'backward', 'forward_additive', 'backward_additive', 'none')
-        THEN error('adjustment "' || adjustment || '" is none of forward, backward, forward_additive, backward_additive, none')
-      ELSE false
-    END
+  WHERE error(adjusted_fault(period, adjustment))
 );
 
 COMMENT ON MACRO TABLE adjusted IS 'Bars of any period and adjustment, as the service returns them. One row for each symbol and bar. A row may change when later data arrives: forward prices with each new ex-event (not with as_of), the newest bar of a period while it runs.

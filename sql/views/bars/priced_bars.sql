@@ -1,6 +1,6 @@
--- Landed bars with adjusted prices, up to a date.
--- Grain: one row for each symbol and landed bar. Inputs: unadjusted_bars, adjustment_steps.
-CREATE OR REPLACE MACRO priced_bars(bars, is_part, adjustment, as_of) AS TABLE
+-- Landed bars with adjusted prices.
+-- Grain: one row for each symbol and landed bar. Inputs: unadjusted_bars, the named relation.
+CREATE OR REPLACE MACRO priced_bars(bars, is_part, adjustment, steps) AS TABLE
 SELECT
   landed.symbol,
   "timestamp",
@@ -20,12 +20,11 @@ SELECT
   is_final,
   region
 FROM unadjusted_bars(bars, is_part) AS landed
-LEFT JOIN adjustment_steps(adjustment, as_of := as_of) AS steps
-  ON steps.symbol = landed.symbol AND trade_date >= start_date AND trade_date < end_date
-WHERE CAST(as_of AS DATE) IS NULL OR trade_date <= CAST(as_of AS DATE);
+LEFT JOIN query_table(steps) AS step
+  ON step.symbol = landed.symbol AND trade_date >= start_date AND trade_date < end_date;
 
 COMMENT ON MACRO TABLE priced_bars IS 'Landed bars with adjusted prices: what adjusted is made of. One row for each symbol and landed bar.
 bars: raw.bars_1m or raw.bars_1d, as a text.
 is_part: Whether the bars become parts of longer ones: the close then replaces prices that are 0.
 adjustment: forward, backward, forward_additive, backward_additive or none.
-as_of: Nothing after this date is seen, neither bars nor ex-events; null: everything. [date]';
+steps: Name of a relation with the rows of adjustment_steps.';

@@ -32,6 +32,7 @@ const STATEMENTS = [BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES];
 
 export const COPIED_VIEWS: readonly CopiedView[] = [
   { schema: "main", name: "ex_events", order: "symbol, ex_date" },
+  { schema: "main", name: "price_stretches", order: "symbol, start_date" },
   ...STATEMENTS.map(({ name }) => ({
     schema: "raw" as const,
     name: `known_${name}`,
