@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { BarlakeError, LakeError } from "../core/errors.js";
-import { ident, literal } from "../db/quote.js";
+import { literal } from "../db/quote.js";
 import type { Session } from "../db/session/session.js";
 import { type RawView, type ViewedTable, viewFault } from "../db/views/raw-view.js";
 import { type TemplateContent, templatePath } from "../db/views/view-template.js";
@@ -11,8 +11,8 @@ import { byteCount, type Lake, type PointInTime, rowCount } from "./lake.js";
 import { noRejectsSql, rejectsSql } from "./land/rejects.js";
 import { emptySnapshot, type Snapshot } from "./log/snapshot.js";
 import { readCopiedViews } from "./sql-copy/attach-sql-copy.js";
-import { COPIED_TABLE, COPY } from "./sql-copy/sql-copy.js";
-import { viewBranches } from "./view-branches.js";
+import type { SqlCopyFile } from "./sql-copy/sql-copy.js";
+import { copiedView, emptyView, viewOf } from "./viewed-table.js";
 
 /** A table that cannot be read, and why. */
 export interface RefusedTable {
@@ -56,8 +56,7 @@ export async function readableTables(lake: Lake, pointInTime: PointInTime): Prom
  * reason; other tables are not affected.
  *
  * @param statement creates only the views that this statement mentions, and those that they need. @default all views
- * @param isCopied whether the session has attached the copy for SQL of this state: the views then read the copy.
- *   @default false
+ * @param copies the copies for SQL of this state that the session has attached: the views then read these. @default none
  * @returns the tables; `refused` may have more of them than before, because some missing or damaged files are found
  *   only here.
  */
@@ -66,14 +65,14 @@ export async function createLakeViews(
   lake: Lake,
   tables: ReadableTables,
   statement?: string,
-  isCopied = false,
+  copies: readonly SqlCopyFile[] = [],
 ): Promise<CreatedViews> {
   try {
-    return { ...tables, views: await createAll(session, lake, tables, statement, isCopied) };
+    return { ...tables, views: await createAll(session, lake, tables, statement, copies) };
   } catch (error) {
     const found = await withoutFaults(session, lake, tables);
     if (found.refused.length === tables.refused.length) throw error;
-    return { ...found, views: await createAll(session, lake, found, statement, isCopied) };
+    return { ...found, views: await createAll(session, lake, found, statement, copies) };
   }
 }
 
@@ -94,11 +93,13 @@ async function createAll(
   lake: Lake,
   { snapshots, refused }: ReadableTables,
   statement: string | undefined,
-  isCopied: boolean,
+  copies: readonly SqlCopyFile[],
 ): Promise<readonly RawView[]> {
   const { isNeeded } = neededBy(statement);
-  const shown = (snapshot: Snapshot): ViewedTable =>
-    isCopied && snapshot.table === COPIED_TABLE ? copiedView(lake, snapshot) : viewOf(lake, snapshot);
+  const shown = (snapshot: Snapshot): ViewedTable => {
+    const copy = copies.find(({ bars }) => bars.snapshot.table === snapshot.table);
+    return copy === undefined ? viewOf(lake, snapshot) : copiedView(lake, snapshot, copy);
+  };
   const views = [
     ...snapshots.map((snapshot) =>
       isNeeded(snapshot.table.name) ? shown(snapshot) : emptyView(lake, snapshot),
@@ -111,7 +112,8 @@ async function createAll(
   const extra = await extraViews(lake, isNeeded("tables") ? snapshots : []);
   const template = views.every(hasColumnsOfSchema) ? viewTemplate() : undefined;
   const created = await createViews(session, views, { extra, statement, template });
-  if (isCopied) await readCopiedViews(session, isNeeded, { hasComments: statement === undefined });
+  if (copies.some(({ kind }) => kind === "days"))
+    await readCopiedViews(session, isNeeded, { hasComments: statement === undefined });
   return created;
 }
 
@@ -148,27 +150,6 @@ function hasColumnsOfSchema({ table, columns }: ViewedTable): boolean {
       ({ name, type }, at) => name === table.columns[at]?.name && type === table.columns[at]?.type,
     )
   );
-}
-
-/** The source of a table's view: its live files, in branches by time where that makes queries faster. */
-export function viewOf(lake: Lake, snapshot: Snapshot): ViewedTable {
-  const branches = viewBranches(snapshot, lake.storage.access !== undefined)?.map(({ files, where }) => ({
-    files: lake.filesOf(snapshot, files),
-    where,
-  }));
-  return branches === undefined ? lake.filesOf(snapshot) : { ...emptyView(lake, snapshot), branches };
-}
-
-/** The source of a table's view in a session that has attached the copy for SQL: the copied rows. */
-function copiedView(lake: Lake, snapshot: Snapshot): ViewedTable {
-  const columns = snapshot.columns.map(({ name }) => ident(name));
-  const copied = `SELECT ${columns.join(", ")} FROM ${COPY}.${ident(snapshot.table.name)}`;
-  return { ...emptyView(lake, snapshot), copied };
-}
-
-/** The source of a view without rows. */
-function emptyView(lake: Lake, snapshot: Snapshot): ViewedTable {
-  return lake.filesOf(snapshot, []);
 }
 
 /** The queries of the views in the schema `raw` that do not show a table, by name of the view. */

@@ -6,8 +6,9 @@ import type { Lake, PointInTime } from "./lake.js";
 import { createLakeViews, type ReadableTables, readableTables, viewsKey } from "./lake-views.js";
 import { spillOptions } from "./local/work-folder.js";
 import type { SegmentPlace } from "./segments/segment-folder.js";
+import { asksFor } from "./sql-copy/asks-for.js";
 import { type AttachedCopy, attachSqlCopy } from "./sql-copy/attach-sql-copy.js";
-import { type SqlCopyFile, sqlCopyFile } from "./sql-copy/sql-copy.js";
+import { type SqlCopyFile, sqlCopyFiles } from "./sql-copy/sql-copy.js";
 
 /** How a lake is read. */
 export interface ReaderOptions extends SessionOptions {
@@ -22,7 +23,7 @@ export interface ReaderOptions extends SessionOptions {
    */
   readonly verify?: boolean;
   /**
-   * Where this machine stores copies for SQL. If there is a copy of the state that is read, the views read it.
+   * Where this machine stores copies for SQL. If there are copies of the state that is read, the views read these.
    *
    * @default no copy is used
    */
@@ -32,10 +33,10 @@ export interface ReaderOptions extends SessionOptions {
 /** A database with a lake's views. Disposing it closes its session. */
 export interface Reader extends ReadableTables, Disposable {
   readonly session: Session;
-  /** The copy for SQL that the views read, if they read one. */
-  readonly copy: AttachedCopy | undefined;
-  /** The copy for SQL that the views would have read if it existed. */
-  readonly missingCopy: SqlCopyFile | undefined;
+  /** The copies for SQL that the views read. */
+  readonly copies: readonly AttachedCopy[];
+  /** The copies for SQL that the views would have read if they existed. */
+  readonly missingCopies: readonly SqlCopyFile[];
 }
 
 /**
@@ -49,21 +50,27 @@ export async function openReader(
 ): Promise<Reader> {
   const tables = await readableTables(lake, pointInTime);
   const session = await Session.open({ ...spillOptions(lake.work), ...lake.access, ...options });
-  let copy: AttachedCopy | undefined;
+  const attached: AttachedCopy[] = [];
+  const missingCopies: SqlCopyFile[] = [];
   const dispose = (): void => {
     session.close();
-    copy?.[Symbol.dispose]();
+    for (const copy of attached) copy[Symbol.dispose]();
   };
   try {
     // A data file never changes once it has its name, so DuckDB may cache its footer.
     await session.run("SET parquet_metadata_cache = true");
-    const stated = copies && sqlCopyFile(tables.snapshots, copies, viewsKey());
-    copy = stated && (await attachSqlCopy(session, stated));
-    const found = await createLakeViews(session, lake, tables, statement, copy !== undefined);
+    const stated = copies ? sqlCopyFiles(tables.snapshots, copies, viewsKey(), lake.clock.now()) : [];
+    for (const file of stated) {
+      if (statement !== undefined && !asksFor(file.kind, statement)) continue;
+      const copy = await attachSqlCopy(session, file);
+      if (copy === undefined) missingCopies.push(file);
+      else attached.push(copy);
+    }
+    const files = attached.map(({ file }) => file);
+    const found = await createLakeViews(session, lake, tables, statement, files);
     if (statement === undefined) await addUserViews(session, lake);
     if (verify) await verifyReads(session, lake, found.snapshots);
-    const missingCopy = copy === undefined ? stated : undefined;
-    return { session, ...found, copy, missingCopy, [Symbol.dispose]: dispose };
+    return { session, ...found, copies: attached, missingCopies, [Symbol.dispose]: dispose };
   } catch (error) {
     dispose();
     throw error;

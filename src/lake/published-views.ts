@@ -8,8 +8,9 @@ import { templatePath } from "../db/views/view-template.js";
 import { inTransaction, replaceExtraViews } from "../db/views/views.js";
 import { hasUserViews } from "./has-user-views.js";
 import type { Lake } from "./lake.js";
-import { extraViews, type ReadableTables, TEMPLATE, viewOf } from "./lake-views.js";
+import { extraViews, type ReadableTables, TEMPLATE } from "./lake-views.js";
 import type { Snapshot } from "./log/snapshot.js";
+import { viewOf } from "./viewed-table.js";
 
 /** What `lake.duckdb` was made from, as values by name. They are stored in its table `published.parts`. */
 type Parts = ReadonlyMap<string, string>;

@@ -69,6 +69,23 @@ export function viewBranches({ table, files }: Snapshot, isInStore = false): Fil
   return branches.length > 1 ? branches : undefined;
 }
 
+/**
+ * Files of a table as one branch.
+ *
+ * @param files at least one; of partitions whose dates are known.
+ */
+export function branchOf(table: TableSchema, files: readonly DataFile[]): FileBranch {
+  const { span } = table;
+  const dates = span === undefined ? [] : files.flatMap((file) => partitionDates(span, file) ?? []);
+  const [first] = dates.map((one) => one.first).sort();
+  const next = dates
+    .map((one) => one.next)
+    .sort()
+    .at(-1);
+  if (span === undefined || first === undefined || next === undefined) return { files, where: undefined };
+  return { files, where: [daysSql(span, first, next), ...statsSql(table, files)].join(" AND ") };
+}
+
 function daysSql({ date }: PartitionSpan, first: string, end: string): string {
   return `${ident(date)} >= DATE ${literal(first)} AND ${ident(date)} < DATE ${literal(end)}`;
 }

@@ -10,7 +10,11 @@ import {
   statedPriceSql,
   unitsSql,
 } from "../../src/db/market/bar-sql.js";
-import { sessionBarEndSql } from "../../src/db/market/bucket-sql.js";
+import {
+  sessionGridEndSql,
+  sessionPartEndSql,
+  sessionPartStartSql,
+} from "../../src/db/market/bucket-sql.js";
 import { isExEventSql, isUnknownStretchSql } from "../../src/db/market/ex-event-sql.js";
 import {
   isAtLimitDownSql,
@@ -35,8 +39,15 @@ const MACROS: Readonly<Record<string, readonly [parameters: string, sql: (...nam
   local_date: ["instant, region", tradeDateSql],
   local_midnight: ["trade_date, region", localMidnightSql],
   region_lot: ["region", lotSql],
-  session_bar_end: ["region, local_ms, step_ms", sessionBarEndSql],
+  session_bar_end: [
+    "region, local_ms, step_ms",
+    (region, local, step) =>
+      `session_grid_end(${region}, ${local}, ${step}, session_part_start(${region}, ${local}), session_part_end(${region}, ${local}))`,
+  ],
+  session_grid_end: ["region, local_ms, step_ms, part_start, part_end", sessionGridEndSql],
   session_minutes: ["region", sessionMinutesSql],
+  session_part_end: ["region, local_ms", sessionPartEndSql],
+  session_part_start: ["region, local_ms", sessionPartStartSql],
   shares_of: ["volume, lot", sharesSql],
   stated_price: ["price, close", statedPriceSql],
   units_of: ["shares, unit", unitsSql],

@@ -1,5 +1,5 @@
 -- Bars of any period and adjustment, as the service returns them: first adjusted, then aggregated. Minutes aggregate
--- within the parts of the session (session_bar_end), days by calendar week, month, quarter and year. With as_of, later
+-- within the parts of the session (session_grid_end), days by calendar week, month, quarter and year. With as_of, later
 -- bars and ex-events are ignored, so that forward prices are those of that day's charts. Without as_of, only the part
 -- for the period and the adjustment is planned, which takes a third of the time: query() makes its text from the
 -- constants and parameters of the call. With as_of this is not possible, because an as_of may be a subquery, which has

@@ -1,5 +1,5 @@
 -- Bars of 5 to 60 minutes with adjusted prices, aggregated from minutes within the parts of the session
--- (session_bar_end).
+-- (session_grid_end).
 -- Grain: one row for each symbol and bar. Inputs: the named relation.
 CREATE OR REPLACE MACRO adjusted_minutes(priced, period) AS TABLE
 SELECT symbol, trade_date, make_timestamptz(label * 1000) AS "timestamp",
@@ -9,11 +9,14 @@ SELECT symbol, trade_date, make_timestamptz(label * 1000) AS "timestamp",
   arg_max_null(open_interest, "timestamp") AS open_interest, arg_max_null(settlement_price, "timestamp") AS settlement_price,
   unit AS lot, units_of(sum(shares), 1) AS shares, count(*) AS landed_bars, bool_and(is_final) AS is_final, region
 FROM (
-  SELECT *, midnight + session_bar_end(region, ms - midnight, step_ms) AS label
+  SELECT *, epoch_ms("timestamp") - local_ms + session_grid_end(region, local_ms, step_ms, part_start, part_end) AS label
   FROM (
-    SELECT *, local_midnight(trade_date, region) AS midnight, epoch_ms("timestamp") AS ms,
-      60000 * CASE period WHEN '5m' THEN 5 WHEN '10m' THEN 10 WHEN '15m' THEN 15 WHEN '30m' THEN 30 ELSE 60 END AS step_ms
-    FROM query_table(priced)
+    SELECT *, session_part_start(region, local_ms) AS part_start, session_part_end(region, local_ms) AS part_end
+    FROM (
+      SELECT *, epoch_ms("timestamp") - local_midnight(trade_date, region) AS local_ms,
+        60000 * CASE period WHEN '5m' THEN 5 WHEN '10m' THEN 10 WHEN '15m' THEN 15 WHEN '30m' THEN 30 ELSE 60 END AS step_ms
+      FROM query_table(priced)
+    )
   )
 )
 GROUP BY symbol, region, unit, trade_date, label;

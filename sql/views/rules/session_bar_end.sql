@@ -5,27 +5,7 @@
 -- Grain: one value for each minute bar. Inputs: its region, its label and the length of the bars, both in milliseconds.
 -- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO session_bar_end(region, local_ms, step_ms) AS
-  CASE region
-    WHEN 'CN' THEN CASE
-      WHEN local_ms < 34200000 THEN 34200000 - ((34200000 - local_ms) // step_ms) * step_ms
-      WHEN local_ms <= 41400000 THEN least(41400000, 34200000 + greatest((local_ms - 34200000 + (step_ms - 1)) // step_ms, 1) * step_ms)
-      WHEN local_ms < 46800000 THEN 46800000 - ((46800000 - local_ms) // step_ms) * step_ms
-      WHEN local_ms <= 54000000 THEN least(54000000, 46800000 + greatest((local_ms - 46800000 + (step_ms - 1)) // step_ms, 1) * step_ms)
-      ELSE least(86400000, 46800000 + ((local_ms - 46800000 + (step_ms - 1)) // step_ms) * step_ms)
-    END
-    WHEN 'HK' THEN CASE
-      WHEN local_ms < 34200000 THEN 34200000 - ((34200000 - local_ms) // step_ms) * step_ms
-      WHEN local_ms <= 43200000 THEN least(43200000, 34200000 + greatest((local_ms - 34200000 + (step_ms - 1)) // step_ms, 1) * step_ms)
-      WHEN local_ms < 46800000 THEN 46800000 - ((46800000 - local_ms) // step_ms) * step_ms
-      WHEN local_ms <= 57600000 THEN least(57600000, 46800000 + greatest((local_ms - 46800000 + (step_ms - 1)) // step_ms, 1) * step_ms)
-      ELSE least(86400000, 46800000 + ((local_ms - 46800000 + (step_ms - 1)) // step_ms) * step_ms)
-    END
-    WHEN 'US' THEN CASE
-      WHEN local_ms <= 34200000 THEN 34200000 - ((34200000 - local_ms) // step_ms) * step_ms
-      WHEN local_ms <= 57600000 THEN least(57600000, 34200000 + greatest((local_ms - 34200000 + (step_ms - 1)) // step_ms, 1) * step_ms)
-      ELSE least(86400000, 34200000 + ((local_ms - 34200000 + (step_ms - 1)) // step_ms) * step_ms)
-    END
-  END;
+  session_grid_end(region, local_ms, step_ms, session_part_start(region, local_ms), session_part_end(region, local_ms));
 
 COMMENT ON MACRO session_bar_end IS 'End of the session''s bar that a minute bar belongs to, counted from local midnight. [ms]
 region: Region: CN, HK or US.

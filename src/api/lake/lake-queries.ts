@@ -5,13 +5,14 @@ import { interruptOn } from "../../db/session/interrupt-on.js";
 import { boundValues } from "../../db/session/query-values.js";
 import type { PointInTime } from "../../lake/lake.js";
 import type { Reader } from "../../lake/open-reader.js";
-import { discardSqlCopy, expectSame, mayBeDamage } from "../../lake/sql-copy/attach-sql-copy.js";
+import { asksFor } from "../../lake/sql-copy/asks-for.js";
+import { expectSame, giveUpCopies } from "../../lake/sql-copy/attach-sql-copy.js";
 import type { SqlCopyBuilder } from "../../lake/sql-copy/sql-copy-builder.js";
 import type { BoundQuery } from "./table-query.js";
 import type { LentReader, WarmReaders } from "./warm-readers.js";
 
 /**
- * Runs queries with warm readers. Where one may have failed because of the copy for SQL, the copy is given up, and the query
+ * Runs queries with warm readers. Where one may have failed because of a copy for SQL, the copy is given up, and the query
  * runs again, from the data files.
  */
 export class LakeQueries {
@@ -37,16 +38,17 @@ export class LakeQueries {
   ): Promise<RowTable<T>> {
     const use = async (lent: LentReader): Promise<RowTable<T>> => {
       const batches: RecordBatch[] = [];
-      for await (const batch of batchesOf(lent, await queryOf(lent.reader), signal)) batches.push(batch);
-      expectSame(lent.reader.copy);
-      this.#noteCopy(lent.reader);
+      const query = await queryOf(lent.reader);
+      for await (const batch of batchesOf(lent, query, signal)) batches.push(batch);
+      expectSame(lent.reader.copies);
+      this.#noteCopies(lent.reader, query);
       return new RowTable<T>(batches);
     };
     for (;;) {
       let isAgain = false;
       const tried = (lent: LentReader): Promise<RowTable<T>> =>
         use(lent).catch((error: unknown) => {
-          isAgain = this.#gaveUpCopy(lent, error);
+          isAgain = this.#gaveUpCopies(lent, error);
           throw error;
         });
       try {
@@ -71,28 +73,27 @@ export class LakeQueries {
           hasRows = true;
           yield batch;
         }
-        expectSame(lent.reader.copy);
-        this.#noteCopy(lent.reader);
+        expectSame(lent.reader.copies);
+        this.#noteCopies(lent.reader, query);
         return;
       } catch (error) {
         this.#readers.expectOpen();
-        if (!this.#gaveUpCopy(lent, error) || hasRows) throw error;
+        if (!this.#gaveUpCopies(lent, error) || hasRows) throw error;
       }
     }
   }
 
-  /** Has a copy built where a query would have used it. */
-  #noteCopy({ missingCopy }: Reader): void {
-    if (missingCopy !== undefined) this.#copies?.note(missingCopy);
+  /** Has copies built that a query would have used. */
+  #noteCopies({ missingCopies }: Reader, { sql, values }: BoundQuery): void {
+    for (const file of missingCopies) if (asksFor(file.kind, sql, values)) this.#copies?.note(file);
   }
 
-  /** Gives up a reader's copy where an error may come from it. @returns whether the query may be run again, without it. */
-  #gaveUpCopy(lent: LentReader, error: unknown): boolean {
-    const { copy } = lent.reader;
-    if (copy === undefined || (copy.isSame() && !mayBeDamage(error, copy))) return false;
+  /** Gives up copies of a reader where an error may come from them. @returns whether the query may be run again, without these. */
+  #gaveUpCopies(lent: LentReader, error: unknown): boolean {
+    const paths = giveUpCopies(lent.reader.copies, error);
+    if (paths.length === 0) return false;
     lent.discard();
-    discardSqlCopy(copy.path);
-    this.#readers.drop(copy.path);
+    this.#readers.drop(({ copies }) => copies.some(({ file }) => paths.includes(file.path)));
     return true;
   }
 }

@@ -89,8 +89,9 @@ export class LakeConnection implements AsyncDisposable {
     this.#verify = options.verify ?? true;
     const place = options.segments === false ? undefined : this.lake.segmentPlace(options.segments);
     this.#readers = new WarmReaders(this.lake, { ...options, copies: place });
-    // Readers that were opened before the copy was there do not read it.
-    this.#copies = place && new SqlCopyBuilder(this.lake, place, () => this.#readers.drop(undefined));
+    // Readers that were opened before a copy was there do not read it.
+    const dropOlder = (): void => this.#readers.drop(({ missingCopies }) => missingCopies.length > 0);
+    this.#copies = place && new SqlCopyBuilder(this.lake, place, dropOlder);
     this.#queries = new LakeQueries(this.#readers, this.#copies);
     const knownDays = (state: PointInTime): Promise<KnownDays> =>
       this.#readers.use(state, undefined, ({ reader }) => readKnownDays(reader.session));
@@ -148,8 +149,8 @@ export class LakeConnection implements AsyncDisposable {
   }
 
   /**
-   * Builds the segments of bars that this machine does not have, and the copy for SQL, instead of in the background after the
-   * first reads: for a job after the nightly run. It takes about a second for a million bars, and stops where the space for
+   * Builds the segments of bars that this machine does not have, and the copies for SQL, instead of in the background after
+   * the first reads: for a job after the nightly run. It takes about a second for a million bars, and stops where the space for
    * them is used up.
    *
    * @param tables of bars. @default bars_1d
@@ -159,7 +160,8 @@ export class LakeConnection implements AsyncDisposable {
     for (const name of tables)
       await this.#segments?.buildAll(name === "bars_1m" ? BARS_1M : BARS_1D, this.#state);
     // If something is wrong with the lake, the next read of it reports that.
-    if (tables.includes("bars_1d")) await this.#copies?.build().catch(() => {});
+    for (const name of tables)
+      await this.#copies?.build(name === "bars_1m" ? "minutes" : "days").catch(() => {});
   }
 
   /**

@@ -107,9 +107,9 @@ export class WarmReaders implements AsyncDisposable {
     for (const { reader } of this.#idle.splice(0)) reader[Symbol.dispose]();
   }
 
-  /** Closes the readers without a query whose views read the copy in a file; without a path, those that read no copy. */
-  drop(copy: string | undefined): void {
-    const dropped = this.#idle.filter(({ reader }) => reader.copy?.path === copy);
+  /** Closes those of the readers without a query for which `isOutdated` returns true. */
+  drop(isOutdated: (reader: Reader) => boolean): void {
+    const dropped = this.#idle.filter(({ reader }) => isOutdated(reader));
     this.#idle = this.#idle.filter((one) => !dropped.includes(one));
     for (const { reader } of dropped) reader[Symbol.dispose]();
   }
@@ -135,8 +135,7 @@ export class WarmReaders implements AsyncDisposable {
 
   async #take(pointInTime: PointInTime): Promise<Loan> {
     const state = await this.#stateOf(pointInTime);
-    const written = this.#idle.filter(({ reader }) => reader.copy?.isSame() === false);
-    for (const { reader } of written) this.drop(reader.copy?.path);
+    this.drop(({ copies }) => copies.some((copy) => !copy.isSame()));
     const at = this.#idle.findIndex((one) => one.state === state);
     const [known] = at < 0 ? [] : this.#idle.splice(at, 1);
     return { warm: known ?? { reader: await this.#open(pointInTime), state }, isReused: true };

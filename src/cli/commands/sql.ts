@@ -13,7 +13,7 @@ import { hasUserViews } from "../../lake/has-user-views.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { openReader, type Reader } from "../../lake/open-reader.js";
-import { discardSqlCopy, expectSame, mayBeDamage } from "../../lake/sql-copy/attach-sql-copy.js";
+import { expectSame, giveUpCopies } from "../../lake/sql-copy/attach-sql-copy.js";
 import { isObjectUrl } from "../../object-store/object-address.js";
 import type { Cli } from "../cli.js";
 import { endAtOnce } from "../end-at-once.js";
@@ -176,18 +176,17 @@ function endWhereStuck(signal: AbortSignal): Disposable {
 async function wasRunAlone(lake: Lake, sql: string, options: Options, signal: AbortSignal): Promise<boolean> {
   if (readsCatalog(sql) || hasUserViews(lake) || allStatements(sql).length !== 1) return false;
   await using opened = await openDuckDB(lake, options, sql);
-  const { copy } = opened;
+  const { copies } = opened;
   using _ = interruptOn(opened.place.engine, signal);
   try {
     await run(opened.place, sql, options, signal);
-    expectSame(copy);
+    expectSame(copies);
     return true;
   } catch (error) {
     const cause = error instanceof StatementError ? error.cause : error;
-    if (copy !== undefined && (!copy.isSame() || mayBeDamage(cause, copy))) {
-      discardSqlCopy(copy.path);
-      if (isQueryText(sql) && cause instanceof QueryError && !isPrintedInPieces(options)) return false;
-    }
+    const isGivenUp = giveUpCopies(copies, cause).length > 0;
+    if (isGivenUp && isQueryText(sql) && cause instanceof QueryError && !isPrintedInPieces(options))
+      return false;
     if (cause instanceof QueryError && /^(?:Catalog|Binder) Error/.test(cause.message)) return false;
     throw error;
   }
@@ -212,7 +211,7 @@ interface OpenedPlace extends AsyncDisposable {
   readonly place: SqlPlace;
   /** The versions of the tables; none where the engine chooses them. */
   readonly snapshots: readonly Snapshot[];
-  readonly copy?: Reader["copy"];
+  readonly copies: Reader["copies"];
 }
 
 /** @param statement needs only what it mentions. @default all views */
@@ -225,13 +224,13 @@ async function openDuckDB(lake: Lake, options: Options, statement?: string): Pro
     },
     pointInTimeOf(options),
   );
-  const { session, snapshots, copy } = reader;
+  const { session, snapshots, copies } = reader;
   await reportMovedLake(lake, session);
   if (process.stderr.isTTY) for (const sql of TRACK_PROGRESS) await session.run(sql);
   return {
     place: lakePlace(session, lake),
     snapshots,
-    copy,
+    copies,
     [Symbol.asyncDispose]: async () => reader[Symbol.dispose](),
   };
 }
@@ -245,7 +244,7 @@ async function openTrino(options: Options): Promise<OpenedPlace> {
   }
   const { openTrinoPlace } = await import("../trino/trino-place.js");
   const { place, close } = await openTrinoPlace(options);
-  return { place, snapshots: [], [Symbol.asyncDispose]: close };
+  return { place, snapshots: [], copies: [], [Symbol.asyncDispose]: close };
 }
 
 /** Maximum number of rows of a notebook's tables. */

@@ -1,7 +1,8 @@
 import { DAY_MS, MINUTE_MS } from "../../core/time.js";
 import type { BucketUnit } from "../../market/bucket.js";
-import type { Region } from "../../market/regions.js";
+import { REGIONS } from "../../market/regions.js";
 import { SESSION_HOURS, sessionMinutes } from "../../market/sessions.js";
+import { literal } from "../quote.js";
 import { perRegion } from "./region-sql.js";
 
 /** The first date of the calendar unit that a date lies in; a week begins on Monday. */
@@ -10,29 +11,68 @@ export function calendarBucketSql(unit: BucketUnit, date: string): string {
 }
 
 /**
- * The end of the session bar that contains a minute bar, in milliseconds since local midnight.
+ * The opening of the part of the session on whose grid a minute bar lies: each part has its own grid, on which the
+ * minutes before it lie, too. In milliseconds since local midnight, as `local`.
+ */
+export function sessionPartStartSql(region: string, local: string): string {
+  return perRegion(region, (facts) => {
+    const { parts } = SESSION_HOURS[facts.region];
+    const cases = parts.slice(0, -1).map(([open, close]) => whenUpTo(local, close, open * MINUTE_MS));
+    const last = ((parts.at(-1) as SessionPart)[0] * MINUTE_MS).toString();
+    return cases.length === 0 ? last : `CASE ${cases.join(" ")} ELSE ${last} END`;
+  });
+}
+
+/**
+ * The latest end of a session bar that contains a minute bar: the close of the part of the session, and of the minutes
+ * after the last part the end of the day. In milliseconds since local midnight, as `local`.
+ */
+export function sessionPartEndSql(region: string, local: string): string {
+  return perRegion(region, (facts) => {
+    const cases = SESSION_HOURS[facts.region].parts.map(([, close]) =>
+      whenUpTo(local, close, close * MINUTE_MS),
+    );
+    return `CASE ${cases.join(" ")} ELSE ${DAY_MS} END`;
+  });
+}
+
+function whenUpTo(local: string, minute: number, value: number): string {
+  return `WHEN ${local} <= ${minute * MINUTE_MS} THEN ${value}`;
+}
+
+/**
+ * The end of the session bar that contains a minute bar, on the grid of a part of the session. The last bar ends with the
+ * part. The bar of the opening auction, labelled with the opening itself, belongs to the first bar.
  *
- * Each part of the session has its own grid, which starts at the opening of the part; the last bar ends with the part.
- * A minute before a part, or after the last part, belongs to the bar of the extended grid that covers it. The bar of
- * the opening auction, labelled with the opening itself, belongs to the first bar.
+ * @param start SQL of {@link sessionPartStartSql}.
+ * @param end SQL of {@link sessionPartEndSql}.
+ */
+export function sessionGridEndSql(
+  region: string,
+  local: string,
+  step: string,
+  start: string,
+  end: string,
+): string {
+  const withoutAuction = Object.values(REGIONS)
+    .map((facts) => facts.region)
+    .filter((one) => SESSION_HOURS[one].barsPerDay === sessionMinutes(one))
+    .map(literal);
+  const isBefore = `${local} < ${start} OR (${local} = ${start} AND ${region} IN (${withoutAuction.join(", ")}))`;
+  const steps = `CASE WHEN ${isBefore} THEN (${local} - ${start}) // ${step} ELSE (${local} - ${start} - 1) // ${step} + 1 END`;
+  return `least(${end}, ${start} + ${steps} * ${step})`;
+}
+
+/**
+ * The end of the session bar that contains a minute bar, in milliseconds since local midnight: see
+ * {@link sessionGridEndSql}.
  *
  * @param local SQL of the bar's own label: milliseconds since local midnight.
  * @param step SQL of the length of the bars, in milliseconds.
  */
 export function sessionBarEndSql(region: string, local: string, step: string): string {
-  return perRegion(region, (facts) => barEndSql(facts.region, local, step));
+  const [start, end] = [sessionPartStartSql(region, local), sessionPartEndSql(region, local)];
+  return sessionGridEndSql(region, local, step, `(${start})`, `(${end})`);
 }
 
-function barEndSql(region: Region, local: string, step: string): string {
-  const { parts, barsPerDay } = SESSION_HOURS[region];
-  const hasAuction = barsPerDay > sessionMinutes(region);
-  const stepsAfter = (start: number): string => `(${local} - ${start} + (${step} - 1)) // ${step}`;
-  const cases = parts.map(([open, close]) => {
-    const [first, last] = [open * MINUTE_MS, close * MINUTE_MS];
-    const before = `${first} - ((${first} - ${local}) // ${step}) * ${step}`;
-    const within = `least(${last}, ${first} + greatest(${stepsAfter(first)}, 1) * ${step})`;
-    return `WHEN ${local} ${hasAuction ? "<" : "<="} ${first} THEN ${before} WHEN ${local} <= ${last} THEN ${within}`;
-  });
-  const anchor = (parts.at(-1) as readonly [number, number])[0] * MINUTE_MS;
-  return `CASE ${cases.join(" ")} ELSE least(${DAY_MS}, ${anchor} + (${stepsAfter(anchor)}) * ${step}) END`;
-}
+type SessionPart = readonly [open: number, close: number];

@@ -6,10 +6,11 @@ import type { Session } from "../session/session.js";
 import { type FileList, FileLists, storeList } from "./file-lists.js";
 import { type ParquetFiles, parquetRelation } from "./parquet-relation.js";
 
-/** A part of a table's files, and a condition that is true for all their rows. */
+/** A part of a table's rows, and a condition that is true for all of them. */
 export interface ViewBranch {
-  readonly files: ParquetFiles;
-  /** A condition that every row meets: a query whose own conditions exclude it opens none of the files. */
+  /** The files that have the rows, or a query of this database. */
+  readonly rows: ParquetFiles | string;
+  /** A condition that every row meets: a query whose own conditions exclude it reads nothing of the part. */
   readonly where: string | undefined;
 }
 
@@ -20,7 +21,7 @@ export interface ViewedTable extends ParquetFiles {
    * @default it is readable
    */
   readonly refused?: string;
-  /** All files, in parts; then `urls` is not read. @default one part without a condition */
+  /** All rows, in parts; then `urls` is not read. @default one part without a condition */
   readonly branches?: readonly ViewBranch[];
   /** A query of this database that has the rows of all files; then no file is read. @default the files */
   readonly copied?: string;
@@ -106,9 +107,9 @@ async function querySql(
   if (refused !== undefined) return refusedRelation(viewed.columns, refused);
   if (branches === undefined) return parquetRelation(session, viewed, { lists });
   const parts: string[] = [];
-  for (const { files, where } of branches) {
-    const rows = await parquetRelation(session, files, { lists });
-    parts.push(where === undefined ? rows : `${rows} WHERE ${where}`);
+  for (const { rows, where } of branches) {
+    const sql = typeof rows === "string" ? rows : await parquetRelation(session, rows, { lists });
+    parts.push(where === undefined ? sql : `${sql} WHERE ${where}`);
   }
   return parts.join("\nUNION ALL\n");
 }

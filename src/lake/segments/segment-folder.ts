@@ -15,7 +15,7 @@ export interface SegmentPlace {
   readonly folder: string;
   /** Most bytes of all segments and copies in the root. @default 4 GiB */
   readonly maxBytes?: number | undefined;
-  /** Least number of daily bars for which a copy for SQL is built. @default 200,000 */
+  /** Least number of bars for which a copy for SQL is built, of daily bars and of minutes. @default 200,000 */
   readonly copyFrom?: number | undefined;
 }
 
@@ -33,7 +33,7 @@ const UNFINISHED = ".partial";
  * data file of this program; for a copy for SQL, its hash. While DuckDB writes a copy, its log is next to it.
  */
 const OWN_PATH =
-  /^[^/]+-[0-9a-f]{12}\/(bars_1[dm]\/[pc]-[0-9a-f]{16}-[0-9a-f]{8}\.bars|sql\/[0-9a-f]{32}\.duckdb)(\.[0-9a-f-]{36}\.partial(\.wal)?)?$/;
+  /^[^/]+-[0-9a-f]{12}\/(bars_1[dm]\/[pc]-[0-9a-f]{16}-[0-9a-f]{8}\.bars|sql(-minutes)?\/[0-9a-f]{32}\.duckdb)(\.[0-9a-f-]{36}\.partial(\.wal)?)?$/;
 
 /**
  * Finished segments, one file each. Processes share the folder without locks: a segment gets its name when it is
@@ -59,9 +59,15 @@ export interface SegmentFolder {
   remove(path: string): void;
 }
 
+/** Most bytes of all segments and copies at a place. */
+export function maxBytesOf({ maxBytes = DEFAULT_BYTES }: SegmentPlace): number {
+  return maxBytes;
+}
+
 /** The folder of segments at a place. @param clock the time with which the times of uses are compared. */
 export function segmentFolder(place: SegmentPlace, clock: Pick<Clock, "now">): SegmentFolder {
-  const { root, folder, maxBytes = DEFAULT_BYTES } = place;
+  const { root, folder } = place;
+  const maxBytes = maxBytesOf(place);
   const paths = new WeakMap<DataFile, string>();
   const remove = (path: string): void => {
     try {

@@ -4,7 +4,7 @@ import { messageOf, QueryError } from "../../core/errors.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { OWN_VIEWS, readViewTree } from "../../db/views/view-files.js";
-import { COPIED_VIEWS, COPY, type SqlCopyFile } from "./sql-copy.js";
+import { COPIED_VIEWS, COPIES, type SqlCopyFile } from "./sql-copy.js";
 
 const OTHERS_WRITE = 0o022;
 
@@ -19,7 +19,7 @@ const refused = new Set<string>();
  * noticed.
  */
 export interface AttachedCopy extends Disposable {
-  readonly path: string;
+  readonly file: SqlCopyFile;
   /**
    * Whether nothing was written into the file since it was attached. Checksums do not show that: overwritten blocks may
    * have valid ones. A file that was deleted, or replaced as a whole, can still be read.
@@ -32,21 +32,20 @@ export interface AttachedCopy extends Disposable {
  *
  * @returns undefined where there is no copy that can be used; then the session is unchanged.
  */
-export async function attachSqlCopy(
-  session: Session,
-  { path, key }: SqlCopyFile,
-): Promise<AttachedCopy | undefined> {
-  const watched = refused.has(path) ? undefined : watch(path);
+export async function attachSqlCopy(session: Session, file: SqlCopyFile): Promise<AttachedCopy | undefined> {
+  const { path, key, kind } = file;
+  const { database } = COPIES[kind];
+  const watched = refused.has(path) ? undefined : watch(file);
   if (watched === undefined) return undefined;
   let isAttached = false;
   try {
-    await session.run(`ATTACH ${literal(path)} AS ${COPY} (READ_ONLY)`);
+    await session.run(`ATTACH ${literal(path)} AS ${database} (READ_ONLY)`);
     isAttached = true;
-    const made = await session.json<{ key: string }>(`SELECT key FROM ${COPY}.made`);
+    const made = await session.json<{ key: string }>(`SELECT key FROM ${database}.made`);
     if (made[0]?.key !== key) throw new Error(`${path}: it is of another state`);
     return watched;
   } catch {
-    if (isAttached) await session.run(`DETACH ${COPY}`).catch(() => {});
+    if (isAttached) await session.run(`DETACH ${database}`).catch(() => {});
     watched[Symbol.dispose]();
     discardSqlCopy(path);
     return undefined;
@@ -57,32 +56,33 @@ export async function attachSqlCopy(
  * Opens a copy, so that later writes to it can be noticed. @returns undefined where there is none that this process may
  * use.
  */
-function watch(path: string): AttachedCopy | undefined {
-  let file: number;
+function watch(file: SqlCopyFile): AttachedCopy | undefined {
+  const { path } = file;
+  let handle: number;
   try {
-    file = openSync(path, "r");
+    handle = openSync(path, "r");
   } catch {
     return undefined;
   }
   const stamp = (): string => {
-    const { size, mtimeNs } = fstatSync(file, { bigint: true });
+    const { size, mtimeNs } = fstatSync(handle, { bigint: true });
     return `${size} ${mtimeNs}`;
   };
-  const { uid, mode } = fstatSync(file);
+  const { uid, mode } = fstatSync(handle);
   const own = process.getuid?.() ?? uid;
   // Another user could have written any content. DuckDB would apply a log next to the copy, but a finished copy has
   // none.
   if (uid !== own || (mode & OTHERS_WRITE) !== 0 || existsSync(`${path}.wal`)) {
-    closeSync(file);
+    closeSync(handle);
     refused.add(path);
     return undefined;
   }
   const attached = stamp();
-  return { path, isSame: () => stamp() === attached, [Symbol.dispose]: () => closeSync(file) };
+  return { file, isSame: () => stamp() === attached, [Symbol.dispose]: () => closeSync(handle) };
 }
 
 /**
- * Makes the views whose rows are in the copy read the copied rows.
+ * Makes the views whose rows are in the copy of days read the copied rows.
  *
  * @param isThere whether the session has a view of this name.
  * @param hasComments whether the views get their comments.
@@ -97,13 +97,13 @@ export async function readCopiedViews(
   for (const { schema, name } of views) {
     const own = files.find(({ path }) => basename(path, ".sql") === name);
     const comments = own?.sql.slice(own.sql.indexOf("\nCOMMENT ON")) ?? "";
-    const sql = `CREATE OR REPLACE VIEW ${schema}.${ident(name)} AS FROM ${COPY}.${ident(name)};${comments}`;
+    const sql = `CREATE OR REPLACE VIEW ${schema}.${ident(name)} AS FROM ${COPIES.days.database}.${ident(name)};${comments}`;
     await session.run(sql);
   }
 }
 
 /** Deletes a copy in which something is wrong. This process does not attach it again. */
-export function discardSqlCopy(path: string): void {
+function discardSqlCopy(path: string): void {
   refused.add(path);
   try {
     rmSync(path, { force: true });
@@ -114,11 +114,22 @@ export function discardSqlCopy(path: string): void {
 }
 
 /**
- * Makes sure that a copy was not overwritten during a query. @throws {Error} where it was: the rows may be of both
+ * Makes sure that no copy was overwritten during a query. @throws {Error} where one was: the rows may be of both
  * contents.
  */
-export function expectSame(copy: AttachedCopy | undefined): void {
-  if (copy?.isSame() === false) throw new Error(`${copy.path}: it was written while a query read it`);
+export function expectSame(copies: readonly AttachedCopy[]): void {
+  for (const { file } of copies.filter((copy) => !copy.isSame()))
+    throw new Error(`${file.path}: it was written while a query read it`);
+}
+
+/**
+ * Gives up the copies from which the error of a query may come: they were overwritten, or are damaged. @returns their paths.
+ */
+export function giveUpCopies(copies: readonly AttachedCopy[], error: unknown): string[] {
+  const suspects = copies.filter((copy) => !copy.isSame() || mayBeDamage(error, copy));
+  const paths = suspects.map(({ file }) => file.path);
+  for (const path of paths) discardSqlCopy(path);
+  return paths;
 }
 
 /** Errors that DuckDB reports where a database is not what it has written. It verifies a checksum of each block. */
@@ -127,8 +138,8 @@ const OF_DATABASE =
 /** Errors of reading: a statement may read other files, too. */
 const OF_READING = /^IO Error/;
 
-/** Whether the error of a query may come from damage in the copy that it read. */
-export function mayBeDamage(error: unknown, { path }: AttachedCopy): boolean {
+/** Whether the error of a query may come from damage in a copy that it read. */
+function mayBeDamage(error: unknown, { file: { path } }: AttachedCopy): boolean {
   if (!(error instanceof QueryError)) return false;
   const texts = [error.message, ...(error.cause === undefined ? [] : [messageOf(error.cause)])];
   return texts.some((text) => OF_DATABASE.test(text) || (OF_READING.test(text) && text.includes(path)));

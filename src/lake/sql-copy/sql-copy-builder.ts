@@ -1,7 +1,7 @@
 import type { Lake } from "../lake.js";
 import type { SegmentPlace } from "../segments/segment-folder.js";
 import { buildSqlCopy } from "./build-sql-copy.js";
-import type { SqlCopyFile } from "./sql-copy.js";
+import type { CopyKind, SqlCopyFile } from "./sql-copy.js";
 
 /** Builds copies for SQL in the background. It is a class because it owns the running build. */
 export class SqlCopyBuilder implements AsyncDisposable {
@@ -24,20 +24,20 @@ export class SqlCopyBuilder implements AsyncDisposable {
    * Records that a query could have used a copy. The second such query starts its build: a program with one query needs
    * none.
    */
-  note({ path }: SqlCopyFile): void {
+  note({ path, kind }: SqlCopyFile): void {
     const known = this.#missed.get(path);
     if (known === undefined) this.#missed.set(path, "once");
     else if (known === "once" && this.#building === undefined) {
       this.#missed.set(path, "ordered");
       // The next query reads the data files. If these are damaged, that query reports it.
-      this.#start().catch(() => {});
+      this.#start(kind).catch(() => {});
     }
   }
 
-  /** Builds the copy of the newest state, and waits until it is finished. */
-  async build(): Promise<void> {
+  /** Builds a copy of the newest state, and waits until it is finished. */
+  async build(kind: CopyKind): Promise<void> {
     await this.#building?.catch(() => {});
-    await this.#start();
+    await this.#start(kind);
   }
 
   /** Stops building. */
@@ -46,9 +46,9 @@ export class SqlCopyBuilder implements AsyncDisposable {
     await this.#building?.catch(() => {});
   }
 
-  #start(): Promise<void> {
+  #start(kind: CopyKind): Promise<void> {
     if (this.#stop.signal.aborted) return Promise.resolve();
-    this.#building = buildSqlCopy(this.#lake, this.#place, this.#stop.signal)
+    this.#building = buildSqlCopy(this.#lake, this.#place, kind, this.#stop.signal)
       .then(this.#onBuilt)
       .finally(() => {
         this.#building = undefined;

@@ -5,14 +5,29 @@ import type { TableSchema } from "../../schema/column.js";
 import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES } from "../../schema/statements.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 import { hashInName } from "../files/data-file.js";
-import type { Snapshot } from "../log/snapshot.js";
+import { rowsOfFiles } from "../files/prune.js";
+import type { DataFile, Snapshot } from "../log/snapshot.js";
 import type { SegmentPlace } from "../segments/segment-folder.js";
+import { copiedMonths } from "./copied-months.js";
 
-/** The name of the attached database of the copy within a session. */
-export const COPY = "barlake_copy";
-
-/** With fewer daily bars than this, a query of the Parquet files takes no longer than one of a copy. */
+/** With fewer bars than this, a query of the Parquet files takes no longer than one of a copy. */
 const LEAST_ROWS = 200_000;
+
+/** What a copy for SQL has: daily bars with what follows from them and from statements, or minutes. */
+export type CopyKind = "days" | "minutes";
+
+/** How a kind of copy is named. */
+interface CopyNames {
+  /** The name of the attached database of a copy within a session. */
+  readonly database: string;
+  /** The folder of the copies, within the folder of the lake's segments. */
+  readonly folder: string;
+}
+
+export const COPIES: Readonly<Record<CopyKind, CopyNames>> = {
+  days: { database: "barlake_copy", folder: "sql" },
+  minutes: { database: "barlake_minutes", folder: "sql-minutes" },
+};
 
 /** A view whose rows are in the copy, because computing them takes longer than using them. */
 export interface CopiedView {
@@ -22,14 +37,9 @@ export interface CopiedView {
   readonly order: string;
 }
 
-/**
- * The table whose rows are in the copy. Minute bars of many symbols would take more space than everything else on the
- * disk.
- */
-export const COPIED_TABLE: TableSchema = BARS_1D;
-
 const STATEMENTS = [BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES];
 
+/** The views in the copy of days. */
 export const COPIED_VIEWS: readonly CopiedView[] = [
   { schema: "main", name: "ex_events", order: "symbol, ex_date" },
   { schema: "main", name: "price_stretches", order: "symbol, start_date" },
@@ -40,44 +50,72 @@ export const COPIED_VIEWS: readonly CopiedView[] = [
   })),
 ];
 
-/** The tables from which the copied rows are derived. */
-export const SOURCES: readonly TableSchema[] = [COPIED_TABLE, TRADING_DAYS, ...STATEMENTS];
+/** The tables from which the copy of days is derived. */
+const SOURCES: readonly TableSchema[] = [BARS_1D, TRADING_DAYS, ...STATEMENTS];
 
-/** The copy for SQL of one state of a lake. */
+/** Files of a table. */
+export interface CopiedFiles {
+  readonly snapshot: Snapshot;
+  readonly files: readonly DataFile[];
+}
+
+/** A copy for SQL of one state of a lake. */
 export interface SqlCopyFile {
+  readonly kind: CopyKind;
   readonly path: string;
   /** A hash of what the copy is made from. The copy of any other state, or with other views, has another hash. */
   readonly key: string;
-  /** The number of daily bars. */
+  /** The number of bars. */
   readonly rows: number;
+  /** The table whose rows are in the copy, and the files with these rows. */
+  readonly bars: CopiedFiles;
+  /** All files that the copy is derived from. */
+  readonly sources: readonly CopiedFiles[];
 }
 
 /**
- * Where the copy for SQL of a state of a lake is, or will be once it is built.
+ * Where the copies for SQL of a state of a lake are, or will be once they are built.
  *
  * @param views a text that identifies the definitions of all views.
- * @returns undefined where the state has no copy: for a table that cannot be read, files of other programs, or few
- *   bars.
+ * @param now epoch milliseconds.
+ * @returns fewer than one of each kind where a state has no such copy: for a table that cannot be read, files of other
+ *   programs, or few bars.
  */
-export function sqlCopyFile(
+export function sqlCopyFiles(
   snapshots: readonly Snapshot[],
+  place: SegmentPlace,
+  views: string,
+  now: number,
+): SqlCopyFile[] {
+  const days = SOURCES.flatMap(({ name }) => snapshots.filter(({ table }) => table.name === name));
+  const minutes = copiedMonths(snapshots, place, now);
+  return [
+    ...(days.length < SOURCES.length ? [] : copyFile("days", days.map(allFiles), place, views)),
+    ...(minutes === undefined ? [] : copyFile("minutes", [minutes], place, views)),
+  ];
+}
+
+function allFiles(snapshot: Snapshot): CopiedFiles {
+  return { snapshot, files: [...snapshot.files.values()] };
+}
+
+/** @returns nothing where there is no such copy. */
+function copyFile(
+  kind: CopyKind,
+  sources: readonly CopiedFiles[],
   { folder, copyFrom = LEAST_ROWS }: SegmentPlace,
   views: string,
-): SqlCopyFile | undefined {
-  const sources = SOURCES.flatMap(({ name }) => snapshots.filter(({ table }) => table.name === name));
-  if (sources.length < SOURCES.length) return undefined;
-  const files = sources.flatMap((snapshot) => [...snapshot.files.values()]);
+): SqlCopyFile[] {
+  const [bars] = sources;
   // Only names of files of this program contain a hash of the content. Another program may write other rows to the same
   // name.
-  if (files.some(({ path }) => hashInName(path) === undefined)) return undefined;
-  const rows = [...(sources[0]?.files.values() ?? [])].reduce(
-    (sum, { stats }) => sum + (stats?.numRecords ?? 0),
-    0,
-  );
-  if (rows < copyFrom) return undefined;
-  const texts = sources.map(({ table, columns, files: own }) =>
-    JSON.stringify([table.name, columns, [...own.keys()].sort()]),
+  const isOwn = sources.every(({ files }) => files.every(({ path }) => hashInName(path) !== undefined));
+  if (bars === undefined || !isOwn) return [];
+  const rows = rowsOfFiles(bars.files);
+  if (rows < copyFrom || !Number.isFinite(rows)) return [];
+  const texts = sources.map(({ snapshot: { table, columns }, files }) =>
+    JSON.stringify([table.name, columns, files.map(({ path }) => path).sort()]),
   );
   const key = hashOf([views, ...texts]);
-  return { path: join(folder, "sql", `${key}.duckdb`), key, rows };
+  return [{ kind, path: join(folder, COPIES[kind].folder, `${key}.duckdb`), key, rows, bars, sources }];
 }

@@ -24,10 +24,12 @@ import type { Snapshot } from "../../../src/lake/log/snapshot.js";
 import { optimize } from "../../../src/lake/maintenance/optimize.js";
 import { openReader } from "../../../src/lake/open-reader.js";
 import type { SegmentPlace } from "../../../src/lake/segments/segment-folder.js";
+import { asksFor } from "../../../src/lake/sql-copy/asks-for.js";
 import { buildSqlCopy } from "../../../src/lake/sql-copy/build-sql-copy.js";
-import { type SqlCopyFile, sqlCopyFile } from "../../../src/lake/sql-copy/sql-copy.js";
+import { MINUTE_BYTES } from "../../../src/lake/sql-copy/copied-months.js";
+import { type SqlCopyFile, sqlCopyFiles } from "../../../src/lake/sql-copy/sql-copy.js";
 import { SqlCopyBuilder } from "../../../src/lake/sql-copy/sql-copy-builder.js";
-import { BARS_1D } from "../../../src/schema/bars.js";
+import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { BALANCE_SHEET, INCOME, METRICS, SHARES } from "../../../src/schema/statements.js";
 import { once } from "../../once.js";
 import { cases } from "../../sweep.js";
@@ -52,6 +54,12 @@ const QUESTIONS = [
   "FROM raw.known_income ORDER BY ALL",
   "SELECT count(*) AS n FROM returns WHERE symbol = '600519.SH'",
   "FROM bar_spans ORDER BY ALL",
+  "FROM bars_1m ORDER BY ALL",
+  "SELECT symbol, close FROM raw.bars_1m WHERE trade_date >= DATE '2026-01-01' ORDER BY ALL",
+  "SELECT count(*) AS n, max(close) AS close FROM bars_1m WHERE \"timestamp\" < TIMESTAMPTZ '2025-12-28 00:00:00Z'",
+  "FROM bars('5m') WHERE trade_date < DATE '2026-01-01' ORDER BY ALL",
+  "FROM adjusted('60m', 'forward') ORDER BY ALL",
+  "SELECT region, month, count(*) AS n FROM bars_1m GROUP BY ALL ORDER BY ALL",
 ];
 
 interface Connections {
@@ -91,7 +99,7 @@ function copiesIn(folder: string): string[] {
     : [];
 }
 
-const anyDay = fc.nat(30);
+const anyDay = fc.nat(50);
 const anyBar: fc.Arbitrary<TestBar> = fc
   .tuple(fc.constantFrom(...SYMBOLS), anyDay, fc.constantFrom(0, 10, 10.5, 1e-9, 123_456.789), fc.nat(1000))
   .map(([symbol, day, price, volume]) => ({
@@ -104,6 +112,9 @@ const anyBar: fc.Arbitrary<TestBar> = fc
     prevClose: price === 10 ? 8 : price,
     volume,
   }));
+const anyMinute: fc.Arbitrary<TestBar> = fc
+  .tuple(anyBar, fc.integer({ min: 9 * 60, max: 16 * 60 }))
+  .map(([bar, minute]) => ({ ...bar, at: Number(bar.at) + minute * 60_000 }));
 const anyStatement = fc.record({
   kind: fc.constant("statement" as const),
   table: fc.constantFrom(BALANCE_SHEET, INCOME, METRICS, SHARES),
@@ -120,8 +131,23 @@ const anyStep = fc.oneof(
       bars: fc.array(anyBar, { minLength: 1, maxLength: 25 }),
     }),
   },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant("minutes" as const),
+      bars: fc.array(anyMinute, { minLength: 1, maxLength: 40 }),
+      // The months of these bars are not copied yet.
+      isNew: fc.boolean(),
+    }),
+  },
   { weight: 3, arbitrary: anyStatement },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("optimize" as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("optimize" as const),
+      table: fc.constantFrom(BARS_1D, BARS_1M),
+    }),
+  },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("build" as const) }) },
   {
     weight: 6,
@@ -158,9 +184,11 @@ function damage(folder: string, { how, which, where }: Extract<Step, { kind: "da
 
 async function perform(session: Session, lake: Lake, { copied, folder }: Connections, step: Step) {
   if (step.kind === "land") await land(session, lake, BARS_1D, step.bars);
-  else if (step.kind === "build") await copied.buildSegments(["bars_1d"]);
+  else if (step.kind === "minutes")
+    await land(session, lake, BARS_1M, step.bars, step.isNew ? { now: lake.clock.now() } : {});
+  else if (step.kind === "build") await copied.buildSegments(["bars_1d", "bars_1m"]);
   else if (step.kind === "damage") damage(folder, step);
-  else if (step.kind === "optimize") await optimize(session, lake, BARS_1D, { runId: "test" });
+  else if (step.kind === "optimize") await optimize(session, lake, step.table, { runId: "test" });
   else {
     const { table, symbol, period, announced, seen } = step;
     const row = {
@@ -184,14 +212,17 @@ test("with damaged, missing or swapped copies, every query gives what it gives w
       async (steps) => {
         const lake = temporaryLake();
         await land(session, lake, BARS_1D, [{ at: midnight(0) }, { at: midnight(12), prevClose: 5 }]);
+        const minutes = [0, 12, 30].map((day) => ({ at: midnight(day) + 10 * 3_600_000, close: 10 + day }));
+        await land(session, lake, BARS_1M, minutes);
         await bothWays(lake.location, async (connections) => {
-          await connections.copied.buildSegments(["bars_1d"]);
+          await connections.copied.buildSegments(["bars_1d", "bars_1m"]);
+          expect(copiesIn(connections.folder)).toHaveLength(2);
           used += copiesIn(connections.folder).length;
           for (const [step, question, back] of steps) {
             await perform(session, lake, connections, step);
-            const newest = (await lake.snapshot(BARS_1D)).version;
-            const versions: Record<string, number> =
-              back === null ? {} : { bars_1d: Math.max(0, newest - back) };
+            const versions: Record<string, number> = {};
+            for (const table of back === null ? [] : [BARS_1D, BARS_1M])
+              versions[table.name] = Math.max(0, (await lake.snapshot(table)).version - (back ?? 0));
             for (const nth of [0, 1, 2]) {
               const sql = QUESTIONS[(question + nth) % QUESTIONS.length] as string;
               const found = await resultOf(connections.copied, sql, versions);
@@ -248,6 +279,70 @@ once("the views read the copy, and are described as without it: the data files a
   });
 });
 
+once("months in which nothing is new come from the copy, and the others from the files", async () => {
+  const session = await openSession();
+  const lake = temporaryLake();
+  const at = (day: number): { at: number; close: number } => ({
+    at: midnight(day) + 10 * 3_600_000,
+    close: 10 + day,
+  });
+  const now = lake.clock.now();
+  await land(session, lake, BARS_1M, [at(-60)], { now });
+  await land(session, lake, BARS_1M, [at(-20), at(0), at(12)]);
+  await land(session, lake, BARS_1M, [at(45)], { now });
+  const months = (of: string): string => `SELECT close FROM raw.bars_1m WHERE ${of} ORDER BY close`;
+  const copied = months("trade_date BETWEEN DATE '2025-11-01' AND DATE '2026-01-31'");
+  const instants = months(
+    "\"timestamp\" BETWEEN TIMESTAMPTZ '2025-11-02 00:00:00Z' AND TIMESTAMPTZ '2026-01-20 00:00:00Z'",
+  );
+  const every = months("true");
+  await bothWays(lake.location, async ({ plain, copied: open, folder }) => {
+    const questions = [copied, instants, every];
+    const expected = await Promise.all(questions.map((sql) => resultOf(plain, sql, {})));
+    await open.buildSegments(["bars_1m"]);
+    expect(copiesIn(folder)).toHaveLength(1);
+    for (const [n, sql] of questions.entries())
+      expect(await resultOf(open, sql, {}), sql).toEqual(expected[n]);
+    expect((await open.query(every)).rows()).toHaveLength(5);
+    // The files of these months are not read.
+    for (const { path, partitionValues } of (await lake.snapshot(BARS_1M)).files.values())
+      if (["2025-11-01", "2025-12-01", "2026-01-01"].includes(partitionValues.month ?? ""))
+        writeFileSync(join(lake.location, BARS_1M.name, path), "damaged");
+    for (const [n, sql] of questions.entries())
+      expect(await resultOf(open, sql, {}), sql).toEqual(expected[n]);
+  });
+});
+
+once(
+  "the newest months are copied as far as the space permits, and only for queries that name minutes",
+  async () => {
+    const session = await openSession();
+    const lake = temporaryLake();
+    await land(session, lake, BARS_1M, [
+      ...[-60, 0].map((day) => ({ at: midnight(day) + 10 * 3_600_000 })),
+      ...[30, 31, 32].map((day) => ({ at: midnight(day) + 10 * 3_600_000 })),
+    ]);
+    const { snapshots } = await readableTables(lake, {});
+    const place: SegmentPlace = { root: "root", folder: "lake", copyFrom: 1 };
+    const rowsWith = (rows: number | undefined, now = lake.clock.now()): number | undefined => {
+      const maxBytes = rows === undefined ? undefined : rows * MINUTE_BYTES * 8;
+      const found = sqlCopyFiles(snapshots, { ...place, maxBytes }, "views", now);
+      return found.find(({ kind }) => kind === "minutes")?.rows;
+    };
+    expect([undefined, 5, 4, 3, 2].map((rows) => rowsWith(rows))).toEqual([5, 5, 4, 3, undefined]);
+    expect([3_599_999, 3_600_000].map((ms) => rowsWith(undefined, T0 + ms))).toEqual([undefined, 5]);
+    const queries = [
+      "FROM bars_1m",
+      "FROM bars('5m')",
+      "FROM adjusted($p, 'none')",
+      "FROM bars('1d')",
+      "SELECT '5 m'",
+    ];
+    const asked = queries.map((sql) => asksFor("minutes", sql, { p: sql.includes("$p") ? "30m" : "1d" }));
+    expect(asked).toEqual([true, true, true, false, false]);
+  },
+);
+
 once(
   "a lake of few bars, or with files of other programs, has no copy; one that has is built for the second query",
   async () => {
@@ -261,7 +356,7 @@ once(
     });
     const copyOf = async (copyFrom: number): Promise<SqlCopyFile | undefined> => {
       using reader = await openReader(lake, { threads: 1, copies: place(copyFrom) });
-      return reader.missingCopy;
+      return reader.missingCopies[0];
     };
     expect(await copyOf(13)).toBeUndefined();
     const copy = (await copyOf(12)) as SqlCopyFile;
@@ -279,14 +374,14 @@ once(
     await note(2);
     expect(copiesIn(folder)).toEqual([copy.path]);
     const { snapshots } = await readableTables(lake, {});
-    expect(sqlCopyFile(snapshots, place(12), viewsKey())).toEqual(copy);
+    expect(sqlCopyFiles(snapshots, place(12), viewsKey(), lake.clock.now())).toEqual([copy]);
     const withForeign = snapshots.map((snapshot): Snapshot => {
       const [file] = snapshot.files.values();
       if (snapshot.table !== BARS_1D || file === undefined) return snapshot;
       const path = "region=CN/year=2025/part-0.parquet";
       return { ...snapshot, files: new Map([...snapshot.files, [path, { ...file, path }]]) };
     });
-    expect(sqlCopyFile(withForeign, place(12), viewsKey())).toBeUndefined();
+    expect(sqlCopyFiles(withForeign, place(12), viewsKey(), lake.clock.now())).toEqual([]);
   },
 );
 
@@ -303,7 +398,7 @@ once("what has damaged a file since a read has verified it does not come into a 
   copyFileSync(await fileOf(other), await fileOf(lake));
   const root = temporaryFolder();
   const place: SegmentPlace = { root, folder: join(root, "lake"), copyFrom: 1 };
-  await expect(buildSqlCopy(lake, place, new AbortController().signal)).rejects.toThrow(
+  await expect(buildSqlCopy(lake, place, "days", new AbortController().signal)).rejects.toThrow(
     "is not what was written",
   );
   expect(copiesIn(root)).toEqual([]);
