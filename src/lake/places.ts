@@ -94,7 +94,7 @@ export interface SegmentOptions {
   readonly folder?: string | undefined;
   /** Most bytes of all segments and copies in that folder. @default 4 GiB */
   readonly maxBytes?: number | undefined;
-  /** Least number of daily bars for which a copy for SQL is built. @default 200,000 */
+  /** Least number of bars for which a copy for SQL is built, of daily bars and of minutes. @default 200,000 */
   readonly copyFrom?: number | undefined;
 }
 

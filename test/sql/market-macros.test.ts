@@ -10,11 +10,7 @@ import {
   statedPriceSql,
   unitsSql,
 } from "../../src/db/market/bar-sql.js";
-import {
-  sessionGridEndSql,
-  sessionPartEndSql,
-  sessionPartStartSql,
-} from "../../src/db/market/bucket-sql.js";
+import { sessionGridEndSql, sessionPartEndSql, sessionPartStartSql } from "../../src/db/market/bucket-sql.js";
 import { isExEventSql, isUnknownStretchSql } from "../../src/db/market/ex-event-sql.js";
 import {
   isAtLimitDownSql,
@@ -135,7 +131,9 @@ test("the example of a backtest has the tolerance of the price limits", () => {
 });
 
 test("adjusted knows every period and adjustment, and says so", () => {
-  const [sql, faults] = ["adjusted", "adjusted_fault"].map((name) => flat(textOf(`views/adjustment/${name}.sql`)));
+  const [sql, faults] = ["adjusted", "adjusted_fault"].map((name) =>
+    flat(textOf(`views/adjustment/${name}.sql`)),
+  );
   const list = (names: readonly string[]): string => `(${names.map((name) => `'${name}'`).join(", ")})`;
   for (const names of [PERIODS, ADJUSTMENTS]) {
     expect(faults).toContain(`NOT IN ${list(names)}`);

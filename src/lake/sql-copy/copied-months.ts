@@ -3,7 +3,6 @@ import { hashInName } from "../files/data-file.js";
 import { partitionDates, rowsOfFiles } from "../files/prune.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { maxBytesOf, type SegmentPlace } from "../segments/segment-folder.js";
-import type { CopiedFiles } from "./sql-copy.js";
 
 /** Estimated bytes of a minute in the copy. */
 export const MINUTE_BYTES = 24;
@@ -14,6 +13,12 @@ const SHARE = 1 / 8;
  * throughout the day would have its whole copy built again after each of them.
  */
 const SETTLED_MS = 3_600_000;
+
+/** Files of a table. */
+export interface CopiedFiles {
+  readonly snapshot: Snapshot;
+  readonly files: readonly DataFile[];
+}
 
 interface Month {
   readonly first: string;

@@ -6,9 +6,9 @@ import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES } from "../../schema/
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 import { hashInName } from "../files/data-file.js";
 import { rowsOfFiles } from "../files/prune.js";
-import type { DataFile, Snapshot } from "../log/snapshot.js";
+import type { Snapshot } from "../log/snapshot.js";
 import type { SegmentPlace } from "../segments/segment-folder.js";
-import { copiedMonths } from "./copied-months.js";
+import { type CopiedFiles, copiedMonths } from "./copied-months.js";
 
 /** With fewer bars than this, a query of the Parquet files takes no longer than one of a copy. */
 const LEAST_ROWS = 200_000;
@@ -52,12 +52,6 @@ export const COPIED_VIEWS: readonly CopiedView[] = [
 
 /** The tables from which the copy of days is derived. */
 const SOURCES: readonly TableSchema[] = [BARS_1D, TRADING_DAYS, ...STATEMENTS];
-
-/** Files of a table. */
-export interface CopiedFiles {
-  readonly snapshot: Snapshot;
-  readonly files: readonly DataFile[];
-}
 
 /** A copy for SQL of one state of a lake. */
 export interface SqlCopyFile {
