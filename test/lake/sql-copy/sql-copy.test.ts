@@ -304,6 +304,15 @@ once("months in which nothing is new come from the copy, and the others from the
     for (const [n, sql] of questions.entries())
       expect(await resultOf(open, sql, {}), sql).toEqual(expected[n]);
     expect((await open.query(every)).rows()).toHaveLength(5);
+    // A session for one statement attaches only what the statement may read.
+    const copies = open.lake.segmentPlace({ folder, copyFrom: 1 });
+    for (const [statement, kinds] of [
+      ["FROM bars('5m')", ["minutes"]],
+      ["FROM bars('1d')", []],
+    ] as const) {
+      using reader = await openReader(lake, { threads: 1, copies, statement });
+      expect(reader.copies.map(({ file }) => file.kind)).toEqual(kinds);
+    }
     // The files of these months are not read.
     for (const { path, partitionValues } of (await lake.snapshot(BARS_1M)).files.values())
       if (["2025-11-01", "2025-12-01", "2026-01-01"].includes(partitionValues.month ?? ""))
