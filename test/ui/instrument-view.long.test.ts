@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DAY_MS } from "../../src/core/time.js";
 import { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
+import { ADJUSTMENTS } from "../../src/market/period.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import type { SearchReport } from "../../src/ui/page-data.js";
 import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js";
@@ -43,6 +44,65 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
     await page.locator(`.stage[data-shown^="${symbol} "] canvas`).first().waitFor();
     return [symbol, next];
   }
+
+  test("other periods and adjustments of days are loaded ahead, each with one request", async () => {
+    await using watched = await openWatched(browser);
+    const { page, faults } = watched;
+    // No request is slow, so all of them are sent.
+    await page.addInitScript("performance.now = () => 0");
+    const asked: string[] = [];
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route("**/api/bars?**", async (route) => {
+      const { searchParams } = new URL(route.request().url());
+      asked.push(`${searchParams.get("period")} ${searchParams.get("adjust")}`);
+      if (searchParams.get("period") === "1w") await released;
+      await route.continue();
+    });
+    const [symbol] = await openFirst(page);
+    await expect.poll(() => asked, WAIT).toEqual(["1d forward", "1w forward"]);
+    // The chart waits for the request that was sent ahead.
+    await page.keyboard.press("8");
+    await page.waitForURL(/period=1w/);
+    release();
+    await page.locator(`.stage[data-shown="${symbol} 1w forward"] canvas`).first().waitFor();
+    const others = ADJUSTMENTS.filter((adjust) => adjust !== "forward").map((adjust) => `1w ${adjust}`);
+    const all = ["1d forward", "1w forward", "1M forward", "1Q forward", "1Y forward", ...others];
+    await expect.poll(() => asked, WAIT).toEqual(all);
+    await page.keyboard.press("9");
+    await page.locator(`.stage[data-shown="${symbol} 1M forward"] canvas`).first().waitFor();
+    expect(asked.filter((one) => one === "1M forward")).toHaveLength(1);
+    expect(faults).toEqual([]);
+  });
+
+  test("no label of the time axis is cut by an edge", async () => {
+    await using watched = await openWatched(browser);
+    const { page, faults } = watched;
+    // Records where each label of the axis begins and ends, in pixels, with the width of the axis.
+    await page.addInitScript(`
+      globalThis.labels = [];
+      const draw = CanvasRenderingContext2D.prototype.fillText;
+      CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+        if (this.textAlign === "center") {
+          const half = this.measureText(text).width / 2;
+          labels.push([x - half, this.canvas.clientWidth - x - half]);
+        }
+        return draw.call(this, text, x, y);
+      };`);
+    await openFirst(page);
+    const box = await page.locator(".drawing").boundingBox();
+    const [x, y] = [(box?.x ?? 0) + 300, (box?.y ?? 0) + 100];
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    for (let step = 1; step <= 40; step++) await page.mouse.move(x + step * 3, y);
+    await page.mouse.up();
+    const labels = await page.evaluate<number[][]>("labels");
+    expect(labels.length).toBeGreaterThan(10);
+    expect(labels.filter((ends) => Math.min(...ends) < -0.01)).toEqual([]);
+    expect(faults).toEqual([]);
+  });
 
   test("Enter opens what the whole text finds, also where it is pressed before the response", async () => {
     await using watched = await openWatched(browser);

@@ -1,5 +1,5 @@
 import { tableFromIPC } from "@uwdata/flechette";
-import type { Adjustment, Period } from "../../../market/period.js";
+import { ADJUSTMENTS, type Adjustment, basePeriod, PERIODS, type Period } from "../../../market/period.js";
 import { apiAddress, ask } from "../fetch-data.js";
 
 /**
@@ -32,13 +32,18 @@ export interface BarsKey {
 }
 
 /** Most series that are cached, so that switching between periods sends no request. */
-const MOST_CACHED = 24;
+const MOST_CACHED = 48;
+/** Series that are being loaded ahead. */
+const ahead = new Map<string, Promise<Bars>>();
+/** Nothing more is loaded ahead after a request that took this time in milliseconds. */
+const SLOW_MS = 200;
 const cache = new Map<string, Bars>();
 
 /** The newest bars of a key; cached bars if they were loaded before. @throws {Fault} */
 export async function loadBars(key: BarsKey, signal: AbortSignal): Promise<Bars> {
   const name = JSON.stringify(key);
-  const bars = cache.get(name) ?? (await fetchBars(key, key.to, signal));
+  const bars = cache.get(name) ?? (await (ahead.get(name) ?? fetchBars(key, key.to, signal)));
+  signal.throwIfAborted();
   addToCache(name, bars);
   return bars;
 }
@@ -66,6 +71,34 @@ export async function loadReaching(
   for (let windows = 0; windows < MOST_WINDOWS && bars.hasEarlier && !isEnough(bars); windows++)
     bars = await loadEarlier(key, bars, signal);
   return bars;
+}
+
+/**
+ * Loads the other periods of days and the other adjustments of a chart of days, one after another, so that switching to
+ * them waits for no request. It ends where the lake is slow.
+ *
+ * @param signal ends it after the current request, for which a switch may wait. @throws {Fault}
+ */
+export async function loadAhead(key: BarsKey, signal: AbortSignal): Promise<void> {
+  const isOfDays = (period: Period): boolean => basePeriod(period) === "1d";
+  if (!isOfDays(key.period)) return;
+  const next = [
+    ...PERIODS.filter(isOfDays).map((period) => ({ ...key, period })),
+    ...ADJUSTMENTS.map((adjust) => ({ ...key, adjust })),
+  ];
+  for (const one of next) {
+    const name = JSON.stringify(one);
+    if (cache.has(name) || ahead.has(name)) continue;
+    const began = performance.now();
+    const request = fetchBars(one, undefined, new AbortController().signal);
+    ahead.set(name, request);
+    try {
+      addToCache(name, await request);
+    } finally {
+      ahead.delete(name);
+    }
+    if (signal.aborted || performance.now() - began > SLOW_MS) return;
+  }
 }
 
 function addToCache(name: string, bars: Bars): void {

@@ -9,7 +9,7 @@ import { useIsDark } from "../is-dark.js";
 import { useShownState } from "../lake-state.js";
 import { risingColour, risingSetting } from "../rising.js";
 import { text } from "../texts.js";
-import { type Bars, type BarsKey, loadEarlier, loadReaching } from "./bars-source.js";
+import { type Bars, type BarsKey, loadAhead, loadEarlier, loadReaching } from "./bars-source.js";
 import { placeText, placeTime } from "./chart-place.js";
 import { type ComparedBars, loadCompared } from "./compared-bars.js";
 import type { InstrumentState } from "./instrument-state.js";
@@ -75,6 +75,16 @@ export function BarsStage({
     });
     return () => stop.abort();
   }, [stateId, symbol, period, adjust, compare]);
+  useEffect(() => {
+    if (loaded === undefined || report === undefined) return;
+    const stop = new AbortController();
+    // What is loaded ahead is only missing where it fails: the request for it is sent again where it is shown.
+    const timer = setTimeout(() => void loadAhead(loaded.key, stop.signal).catch(() => {}), REST_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [loaded?.key, report === undefined]);
   earlier.current = () => {
     if (loaded === undefined || isBusy || !loaded.bars.hasEarlier) return;
     setBusy(true);
