@@ -1,6 +1,7 @@
 /*
  * Pictures of every view, light and dark, wide and narrow: `npm run pictures -- LAKE FOLDER [VIEW ...]`, with
- * `PICTURES_LOCALE=zh-CN` in Chinese. They are for looking at: no test compares them.
+ * `PICTURES_LOCALE=zh-CN` in Chinese, for which the machine needs a Chinese font, such as Debian's fonts-wqy-zenhei. They
+ * are for looking at: no test compares them. `npm run pictures -- LAKE docs/pictures docs` renews those of the docs.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -18,6 +19,14 @@ const SIZES = [
   { width: 1400, height: 900 },
   { width: 390, height: 844 },
 ];
+/** The pictures of the docs, each the upper part of a view. */
+const DOCS = [
+  { file: "workspace-lake", view: "lake", height: 700 },
+  { file: "workspace-instrument", view: "instrument", height: 700 },
+  { file: "workspace-notebook", view: "editor", height: 900 },
+  { file: "workspace-runs", view: "runs", height: 860 },
+  { file: "workspace-quality", view: "quality-bars", height: 900 },
+] as const;
 
 mkdirSync(folder, { recursive: true });
 await using workspace = await startWorkspace(lake, { location });
@@ -39,27 +48,40 @@ const views: Readonly<Record<string, string>> = {
   "quality-symbols": "/quality/outliers",
   "quality-bars": await firstLink("/quality/outliers", "tbody th a"),
 };
-for (const [name, path] of Object.entries(views))
-  for (const viewport of SIZES)
-    for (const colorScheme of ["light", "dark"] as const) {
-      if (chosen.length > 0 && !chosen.includes(name)) continue;
-      await using context = await browser.newContext({ viewport, colorScheme, locale });
-      const page = await context.newPage();
-      await page.goto(workspace.address(path));
-      await page.waitForSelector("main h1");
-      await page.waitForLoadState("networkidle");
-      await page.waitForSelector(".hollow, .stale, .busy", { state: "detached" });
-      if (name === "editor") {
-        await page
-          .getByRole("button", { name: /^(Edit|编辑)$/ })
-          .nth(1)
-          .click({ force: true });
-        await page.locator(".cm-content").waitFor();
-      }
-      const file = join(folder, `${name}-${viewport.width}-${colorScheme}.png`);
-      await page.screenshot({ path: file, fullPage: true });
-      process.stdout.write(`${file}\n`);
-    }
+if (chosen[0] === "docs")
+  for (const { file, view, height } of DOCS) await take(view, { width: 1160, height }, "light", file, false);
+else
+  for (const view of Object.keys(views))
+    for (const viewport of SIZES)
+      for (const scheme of ["light", "dark"] as const)
+        if (chosen.length === 0 || chosen.includes(view))
+          await take(view, viewport, scheme, `${view}-${viewport.width}-${scheme}`, true);
+
+/** Takes a picture of a view. @param file its name without the extension. @param fullPage whether all of the page is in it */
+async function take(
+  view: string,
+  viewport: { readonly width: number; readonly height: number },
+  colorScheme: "light" | "dark",
+  file: string,
+  fullPage: boolean,
+): Promise<void> {
+  await using context = await browser.newContext({ viewport, colorScheme, locale });
+  const page = await context.newPage();
+  await page.goto(workspace.address(views[view]));
+  await page.waitForSelector("main h1");
+  await page.waitForLoadState("networkidle");
+  await page.waitForSelector(".hollow, .stale, .busy", { state: "detached" });
+  if (view === "editor") {
+    await page
+      .getByRole("button", { name: /^(Edit|编辑)$/ })
+      .nth(1)
+      .click({ force: true });
+    await page.locator(".cm-content").waitFor();
+  }
+  const path = join(folder, `${file}.png`);
+  await page.screenshot({ path, fullPage });
+  process.stdout.write(`${path}\n`);
+}
 
 /** Where the first link of a view leads; the view itself where it has none. */
 async function firstLink(path: string, selector: string): Promise<string> {

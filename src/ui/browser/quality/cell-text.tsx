@@ -1,10 +1,16 @@
 import type { CellValue, ColumnReport } from "../../quality/quality-data.js";
 import { qualityText } from "./quality-texts.js";
 
-/** The head of a column, with its unit. */
-export function ColumnHead({ column: { name, unit } }: { readonly column: ColumnReport }) {
+/** The head of a column, with its unit. @param values of the column, which decide on which side it is aligned */
+export function ColumnHead({
+  column: { name, unit },
+  values,
+}: {
+  readonly column: ColumnReport;
+  readonly values: readonly (CellValue | undefined)[];
+}) {
   return (
-    <th scope="col">
+    <th scope="col" class={values.some((value) => typeof value === "number") ? "n" : ""}>
       {name.replaceAll("_", " ")} {unit !== null && <small>{unit}</small>}
     </th>
   );

@@ -69,8 +69,12 @@ function Values({ report: { columns, rows, hasMore } }: { readonly report: Evide
               <th scope="col">
                 <span class="hidden">{qualityText("inQuestion")}</span>
               </th>
-              {columns.map((column) => (
-                <ColumnHead key={column.name} column={column} />
+              {columns.map((column, nth) => (
+                <ColumnHead
+                  key={column.name}
+                  column={column}
+                  values={rows.map(({ values }) => values[nth])}
+                />
               ))}
             </tr>
           </thead>

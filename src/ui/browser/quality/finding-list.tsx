@@ -37,8 +37,12 @@ export function FindingList({ rule, subject }: { readonly rule: string; readonly
                   <th scope="col">
                     <span class="hidden">{qualityText("choose")}</span>
                   </th>
-                  {value.columns.map((column) => (
-                    <ColumnHead key={column.name} column={column} />
+                  {value.columns.map((column, nth) => (
+                    <ColumnHead
+                      key={column.name}
+                      column={column}
+                      values={rows.map((row) => row.values[nth])}
+                    />
                   ))}
                 </tr>
               </thead>
