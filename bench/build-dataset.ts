@@ -7,10 +7,16 @@ import { type DatasetOrder, FIELDS, LAYOUTS } from "./lakes/dataset-layout.js";
 
 /** The program that builds a dataset of all daily bars, with barlake or with one row object per bar. */
 console.log("ready");
-const { folder, layout, output, by } = JSON.parse(await text(process.stdin)) as DatasetOrder;
+const { folder, layout, output, by, versions, append } = JSON.parse(
+  await text(process.stdin),
+) as DatasetOrder;
 const lake = new Lake(folder);
 if (by === "row objects") await plainDataset(lake, layout, output);
-else await buildDataset(lake, specOf());
+else
+  await buildDataset(lake, specOf(), {
+    pointInTime: versions === undefined ? {} : { versions: new Map(Object.entries(versions)) },
+    existing: append === true ? "append" : "refuse",
+  });
 console.log("done", (process.resourceUsage().maxRSS * 1024) / 1e6);
 
 function specOf() {

@@ -1,6 +1,6 @@
 """Daily bars, adjusted backward and aligned, with pandas: the script that one writes against a lake's Parquet files.
 
-Reads one line of JSON from standard input: {"files": [...], "layout": "qlib" or "wide", "output": "..."}.
+Reads one line of JSON from standard input: {"files": [...], "layout": "qlib", "wide" or "long", "output": "..."}.
 """
 
 import json
@@ -55,8 +55,15 @@ def wide(bars, output):
         matrix.to_parquet(output / f"{name}.parquet", compression="zstd")
 
 
+def long(bars, output):
+    for year, rows in bars.groupby(pd.to_datetime(bars["trade_date"]).dt.year):
+        folder = output / f"year={year}"
+        folder.mkdir(parents=True)
+        rows[["symbol", "trade_date", *FIELDS]].to_parquet(folder / "rows.parquet", compression="zstd", index=False)
+
+
 if __name__ == "__main__":
     print("ready", flush=True)
     order = json.loads(sys.stdin.readline())
-    {"qlib": qlib, "wide": wide}[order["layout"]](read(order["files"]), Path(order["output"]))
+    {"qlib": qlib, "wide": wide, "long": long}[order["layout"]](read(order["files"]), Path(order["output"]))
     print("done", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6, flush=True)

@@ -36,7 +36,7 @@ export async function plainDataset(lake: Lake, layout: Layout, output: string): 
     `SELECT DISTINCT CAST(trade_date AS VARCHAR) AS name FROM (${files}) ORDER BY name`,
   );
   const symbols = await list(`SELECT DISTINCT symbol AS name FROM (${files}) ORDER BY name`);
-  const writer = (layout === "qlib" ? qlibWriter : wideWriter)(session, days, output);
+  const writer = WRITERS[layout](session, days, output);
   for (let start = 0; start < symbols.length; start += SYMBOLS_AT_A_TIME) {
     const some = symbols.slice(start, start + SYMBOLS_AT_A_TIME);
     const rows = await session.json<Bar>(
@@ -124,3 +124,32 @@ function wideWriter(session: Session, days: readonly string[], output: string): 
     },
   };
 }
+
+function longWriter(session: Session, _days: readonly string[], output: string): Writer {
+  mkdirSync(output, { recursive: true });
+  const text = join(output, "rows.json");
+  const file = openSync(text, "w");
+  return {
+    write(_symbol, bars) {
+      const lines = bars.map(
+        (bar) =>
+          `${JSON.stringify(Object.fromEntries(["symbol", "day", ...FIELDS].map((name) => [name, bar[name as keyof Bar]])))}\n`,
+      );
+      writeSync(file, lines.join(""));
+    },
+    async finish() {
+      closeSync(file);
+      const columns = FIELDS.map((name) => `${name}: 'DOUBLE'`).join(", ");
+      await session.run(
+        `COPY (SELECT symbol, day AS trade_date, ${FIELDS.join(", ")}, year(day) AS year
+           FROM read_json(${literal(text)}, columns = {symbol: 'VARCHAR', day: 'DATE', ${columns}}, format = 'newline_delimited'))
+         TO ${literal(join(output, "rows"))} (FORMAT parquet, COMPRESSION zstd, PARTITION_BY (year))`,
+      );
+    },
+  };
+}
+
+const WRITERS = { qlib: qlibWriter, wide: wideWriter, long: longWriter } as const satisfies Record<
+  Layout,
+  unknown
+>;

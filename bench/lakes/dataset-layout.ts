@@ -3,8 +3,8 @@ import type { DatasetFormat } from "../../src/dataset/spec.js";
 /** Columns of the compared datasets. */
 export const FIELDS = ["open", "high", "low", "close", "volume", "amount", "vwap", "factor"] as const;
 
-/** The formats: qlib's files, one per symbol and field; and matrices, one Parquet file per field. */
-export const LAYOUTS = { qlib: "qlib", wide: "wide-parquet" } as const satisfies Record<
+/** The formats: qlib's files, one per symbol and field; matrices, one Parquet file per field; rows, in Parquet files by year. */
+export const LAYOUTS = { qlib: "qlib", wide: "wide-parquet", long: "long-parquet" } as const satisfies Record<
   string,
   DatasetFormat
 >;
@@ -17,4 +17,8 @@ export interface DatasetOrder {
   readonly layout: Layout;
   readonly output: string;
   readonly by: "barlake" | "row objects";
+  /** Versions of tables of the lake, where not the newest are read. */
+  readonly versions?: Readonly<Record<string, number>>;
+  /** Whether days are appended to the dataset that is there. */
+  readonly append?: boolean;
 }

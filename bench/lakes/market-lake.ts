@@ -52,10 +52,11 @@ export async function writeMarket(session: Session, lake: Lake, spec: MarketSpec
   await writeReference(session, lake, symbols);
 }
 
-/** Which daily bars to create: of symbols from 600000.SH on, in some years, up to a day, exclusive. */
+/** Which daily bars to create: of symbols from 600000.SH on, in some years, from a day, up to a day, exclusive. */
 export interface DaysSpec {
   readonly symbols: number;
   readonly years: readonly number[];
+  readonly start?: string;
   readonly end: string;
 }
 
@@ -63,17 +64,17 @@ export interface DaysSpec {
 export async function writeDays(
   session: Session,
   lake: Lake,
-  { symbols, years, end }: DaysSpec,
+  { symbols, years, start = "0001-01-01", end }: DaysSpec,
 ): Promise<void> {
   const files = years.map((year) => ({
-    sql: yearSql(year, symbols, end),
+    sql: yearSql(year, symbols, start, end),
     values: { region: "CN", year: String(year) },
   }));
   await writeFiles(session, lake, BARS_1D, files);
 }
 
-/** The daily bars of a year, up to a day, exclusive. On one day in 250 a symbol goes ex: its previous close is restated. */
-function yearSql(year: number, symbols: number, end: string): string {
+/** The daily bars of a year, from a day, up to a day, exclusive. On one day in 250 a symbol goes ex: its previous close is restated. */
+function yearSql(year: number, symbols: number, start: string, end: string): string {
   const price = (day: string): string =>
     `round((5 + s % 97) * (1 + 0.3 * sin((${day}) / 90.0 + s)) + CAST(hash(s, ${day}) % 50 AS INTEGER) / 100, 2)`;
   return `SELECT symbol, timestamp, trade_date, prev_close AS open, close, volume,
@@ -88,7 +89,7 @@ function yearSql(year: number, symbols: number, end: string): string {
         ${price("n")} AS close, ${price("n - CASE WHEN isodow(d) = 1 THEN 3 ELSE 1 END")} AS prev_close,
         CAST(100 + hash(s, n, 2) % 1000000 AS BIGINT) AS volume
       FROM range(${symbols}) a(s), (SELECT d, d::DATE - DATE '2000-01-01' AS n
-        FROM range(TIMESTAMP '${year}-01-01', least(TIMESTAMP '${year + 1}-01-01', TIMESTAMP '${end}'), INTERVAL 1 DAY) b(d)
+        FROM range(greatest(TIMESTAMP '${year}-01-01', TIMESTAMP '${start}'), least(TIMESTAMP '${year + 1}-01-01', TIMESTAMP '${end}'), INTERVAL 1 DAY) b(d)
         WHERE isodow(d) < 6))`;
 }
 

@@ -11,7 +11,7 @@ import { ENGINE } from "../lake/log/commit-actions.js";
 import type { Snapshot } from "../lake/log/snapshot.js";
 import { openReader } from "../lake/open-reader.js";
 import { REGIONS } from "../market/regions.js";
-import type { Block } from "./panel/block.js";
+import type { Block, BlockOptions } from "./panel/block.js";
 import { type LakePanel, openPanel } from "./panel/lake-panel.js";
 import { warningsOf } from "./panel/panel-warnings.js";
 import type { DatasetSpec } from "./spec.js";
@@ -20,10 +20,11 @@ import { DatasetFiles } from "./store/dataset-files.js";
 import { alreadyThere, folderOf, makeFolder, recoverFolder } from "./store/dataset-folder.js";
 import { filesOfDataset, putDataset } from "./store/dataset-prefix.js";
 import type { WriterPlace } from "./store/dataset-writer.js";
+import { type Kept, keptFiles, pastDigest } from "./store/kept-files.js";
 import { DIGESTS, MANIFEST, type Manifest, manifestOf } from "./store/manifest.js";
 import { refuseChangedPast } from "./store/refuse-changed-past.js";
 import { verifySources } from "./store/verify-sources.js";
-import { WRITERS } from "./store/writers.js";
+import { blocksFor, WRITERS } from "./store/writers.js";
 
 /** The progress of a build. */
 export interface BuildProgress {
@@ -67,6 +68,16 @@ export async function buildDataset(
   spec: DatasetSpec,
   options: BuildOptions = {},
 ): Promise<BuildReport> {
+  return buildOfBlocks(lake, spec, options, blocksFor(spec));
+}
+
+/** As {@link buildDataset}, with other blocks than those of the format: tests have small ones. */
+export async function buildOfBlocks(
+  lake: Lake,
+  spec: DatasetSpec,
+  options: BuildOptions,
+  blocks: BlockOptions,
+): Promise<BuildReport> {
   const folder = folderOf(lake, spec);
   const { existing = "refuse", pointInTime = {} } = options;
   const storage = lake.storageAt(folder);
@@ -92,11 +103,22 @@ export async function buildDataset(
   using reader = session;
   using _ = interruptOn(reader, options.signal);
   try {
-    if (options.verify !== false) await verifySources(lake, snapshots, spec);
+    const opening = openPanel(reader, spec, blocks);
+    opening.catch(() => {});
+    try {
+      // A damaged file may also fail the panel: this error comes first, as it names the file.
+      if (options.verify !== false) await verifySources(lake, snapshots, spec);
+    } finally {
+      await opening.catch(() => {});
+    }
     options.signal?.throwIfAborted();
-    const panel = await openPanel(reader, spec);
+    const panel = await opening;
     const write = async (draft: string): Promise<Manifest> => {
-      const writing = await writeFiles(panel, draft, { reader, lake, options });
+      const kept =
+        earlier && isLocal && earlier.views === viewsDigest(lake)
+          ? await keptFiles(reader, panel, { folder, manifest: earlier })
+          : undefined;
+      const writing = await writeFiles(panel, draft, { reader, lake, options, kept });
       return await writeManifest(panel, draft, { ...writing, lake, snapshots });
     };
     const replace = existing !== "refuse";
@@ -118,7 +140,13 @@ async function writeFiles(
     reader,
     options,
     lake,
-  }: { readonly reader: WriterPlace["session"]; readonly options: BuildOptions; readonly lake: Lake },
+    kept,
+  }: {
+    readonly reader: WriterPlace["session"];
+    readonly options: BuildOptions;
+    readonly lake: Lake;
+    readonly kept: Kept | undefined;
+  },
 ): Promise<{ files: DatasetFiles; rows: number; warnings: string[] }> {
   const { spec, axes } = panel;
   const files = new DatasetFiles(draft);
@@ -137,25 +165,28 @@ async function writeFiles(
     warn: (text) => warnings.push(text),
     lake,
   });
-  let rows = 0;
+  let rows = kept?.rows ?? 0;
   try {
-    for await (const block of panel.blocks()) {
+    for (const file of kept?.files ?? []) await files.keep(file);
+    for await (const block of panel.blocks(kept?.ranges)) {
       options.signal?.throwIfAborted();
       rows += rowsOf(block);
       await writer.write(block);
       options.onProgress?.({ symbols: block.start + block.symbols.length, of: panel.symbols.length, rows });
     }
     await writer.finish();
+    await files.settle();
     options.signal?.throwIfAborted();
   } finally {
     await writer.close?.();
+    await files.close();
   }
   await rm(scratch, { recursive: true, force: true });
   return { files, rows, warnings };
 }
 
 async function writeManifest(
-  { spec, labels, symbols }: LakePanel,
+  panel: LakePanel,
   draft: string,
   facts: {
     readonly files: DatasetFiles;
@@ -165,6 +196,7 @@ async function writeManifest(
     readonly snapshots: readonly Snapshot[];
   },
 ): Promise<Manifest> {
+  const { spec, labels, symbols } = panel;
   const list = facts.files.list();
   const digests = list.map(({ sha256, path }) => `${sha256}  ${path}\n`).join("");
   await writeFile(join(draft, DIGESTS), digests);
@@ -184,6 +216,7 @@ async function writeManifest(
     files: list.length,
     bytes: list.reduce((sum, { bytes }) => sum + bytes, 0),
     content: createHash("sha256").update(digests).digest("hex"),
+    past: pastDigest(panel, labels.count),
     warnings: facts.warnings,
   });
   const file = await open(join(draft, MANIFEST), "w");

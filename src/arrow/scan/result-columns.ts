@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { DuckDBMaterializedResult, DuckDBResult } from "@duckdb/node-api";
+import type { DuckDBDataChunk, DuckDBMaterializedResult, DuckDBResult } from "@duckdb/node-api";
 import duckdb, { type DataChunk, type Vector } from "@duckdb/node-bindings";
 import { copyBits, isAllNull } from "../../core/bits.js";
 import { DuckDBTypeId } from "../duckdb-api.js";
@@ -86,11 +86,23 @@ export async function readColumns<const S extends Readonly<Record<string, FixedT
   return { rows, columns: Object.fromEntries(named) as ResultColumns<S>["columns"] };
 }
 
-/** Some rows of a result, in DuckDB's memory: invalid as soon as the next rows are read. */
+/** Texts of some rows. */
+export interface ResultTexts {
+  /**
+   * Four numbers for each row: DuckDB's own form of its text. Rows whose numbers are equal have equal texts, but not the
+   * other way round.
+   */
+  readonly words: Int32Array;
+  readonly textAt: (row: number) => string;
+}
+
+/** Some rows of a result, in DuckDB's memory: invalid as soon as the next rows are visited. */
 export interface ResultRows {
   readonly rows: number;
   /** Values of a column; the values of nulls are undefined. */
   values<T extends FixedType>(column: number, type: T): ArrayOf[T];
+  /** Values of a column of the type VARCHAR. */
+  texts(column: number): ResultTexts;
   /** Which rows of a column are present; one bit per row (1 = present), undefined if all are. */
   validity(column: number): Uint8Array | undefined;
 }
@@ -106,27 +118,64 @@ export interface ResultRows {
  */
 export async function visitRows(
   result: DuckDBResult,
-  shape: Readonly<Record<string, FixedType>>,
+  shape: Readonly<Record<string, FixedType | "text">>,
   visit: (rows: ResultRows) => void | Promise<void>,
 ): Promise<void> {
   checkShape(result, shape);
   if (!result.isStreaming) throw new TypeError("result is complete; expected a streaming one");
-  for (;;) {
-    const fetched = await result.fetchChunk();
-    if (fetched === null || fetched.rowCount === 0) return;
-    const { chunk, rowCount: rows } = fetched;
-    const vectorOf = (column: number): Vector => duckdb.data_chunk_get_vector(chunk, column);
-    const visited = visit({
-      rows,
-      values(column, type) {
-        const { buffer, byteOffset } = duckdb.vector_get_data(vectorOf(column), rows * TYPES[type].width);
-        return TYPES[type].view(buffer as ArrayBuffer, byteOffset, rows);
-      },
-      validity: (column) =>
-        duckdb.vector_get_validity(vectorOf(column), Math.ceil(rows / 64) * 8) ?? undefined,
-    });
-    if (visited !== undefined) await visited;
+  // The next rows are fetched, by another thread, while these are visited.
+  const fetch = (): ReturnType<DuckDBResult["fetchChunk"]> => {
+    const fetching = result.fetchChunk();
+    fetching.catch(() => {});
+    return fetching;
+  };
+  let next = fetch();
+  try {
+    for (;;) {
+      const fetched = await next;
+      if (fetched === null || fetched.rowCount === 0) return;
+      next = fetch();
+      const visited = visit(rowsOf(fetched));
+      if (visited !== undefined) await visited;
+    }
+  } finally {
+    await next.catch(() => {});
   }
+}
+
+function rowsOf({ chunk, rowCount: rows }: DuckDBDataChunk): ResultRows {
+  const vectors: Vector[] = [];
+  const vectorOf = (column: number): Vector => {
+    vectors[column] ??= duckdb.data_chunk_get_vector(chunk, column);
+    return vectors[column];
+  };
+  return {
+    rows,
+    texts(column) {
+      const { buffer, byteOffset } = duckdb.vector_get_data(vectorOf(column), rows * TEXT_BYTES);
+      const memory = buffer as ArrayBuffer;
+      return {
+        words: new Int32Array(memory, byteOffset, (rows * TEXT_BYTES) / 4),
+        textAt: (row) => textAt(memory, byteOffset + row * TEXT_BYTES),
+      };
+    },
+    values(column, type) {
+      const { buffer, byteOffset } = duckdb.vector_get_data(vectorOf(column), rows * TYPES[type].width);
+      return TYPES[type].view(buffer as ArrayBuffer, byteOffset, rows);
+    },
+    validity: (column) => duckdb.vector_get_validity(vectorOf(column), Math.ceil(rows / 64) * 8) ?? undefined,
+  };
+}
+
+/** Bytes of a text in a vector: its length, then the text itself if it has at most 12 bytes, else where it is. */
+const TEXT_BYTES = 16;
+const INLINE_BYTES = 12;
+const utf8 = new TextDecoder();
+
+function textAt(memory: ArrayBuffer, at: number): string {
+  const length = new DataView(memory).getUint32(at, true);
+  if (length <= INLINE_BYTES) return utf8.decode(new Uint8Array(memory, at + 4, length));
+  return utf8.decode(duckdb.get_data_from_pointer(memory, at + 8, length));
 }
 
 async function eachChunk(
@@ -141,7 +190,7 @@ async function eachChunk(
   }
 }
 
-function checkShape(result: DuckDBResult, shape: Readonly<Record<string, FixedType>>): void {
+function checkShape(result: DuckDBResult, shape: Readonly<Record<string, FixedType | "text">>): void {
   const names = Object.keys(shape);
   const found = result.columnNames();
   if (names.length !== found.length || names.some((name, i) => name !== found[i])) {
@@ -149,7 +198,7 @@ function checkShape(result: DuckDBResult, shape: Readonly<Record<string, FixedTy
   }
   for (const [index, [name, type]] of Object.entries(shape).entries()) {
     const id = result.columnTypeId(index);
-    if (id !== TYPES[type].id)
+    if (id !== (type === "text" ? DuckDBTypeId.VARCHAR : TYPES[type].id))
       throw new TypeError(`column ${name}: is ${DuckDBTypeId[id]}; expected ${type}`);
   }
 }

@@ -1,22 +1,28 @@
 import type { ResultRows } from "../../arrow/scan/result-columns.js";
 import { isPresent } from "../../core/bits.js";
-import type { PanelShape, PanelSymbol } from "../panel/block.js";
+import type { BlockOptions, FieldCells, PanelShape, PanelSymbol, Spans } from "../panel/block.js";
 
 /** The cells of some symbols as a source returns them: bars with trades, before gaps are filled. */
 export interface Cells {
   /** For each field: `symbols * width` values. */
-  readonly fields: readonly Float64Array[];
+  readonly fields: readonly FieldCells[];
   /** The adjusted close, where gaps are filled with it. */
-  readonly closes: Float64Array | undefined;
+  readonly closes: FieldCells | undefined;
   /** 1 where something traded. */
   readonly traded: Uint8Array;
 }
 
-/** Some of a dataset's symbols. */
+/** Some of a dataset's symbols: those of a block. */
 export interface SymbolRange {
+  /** Number of the block. */
+  readonly index: number;
   /** Index of the first symbol. */
   readonly start: number;
   readonly symbols: readonly PanelSymbol[];
+  /** First label whose cells are needed. The cells of earlier ones may have any values. */
+  readonly since: number;
+  /** First and last label of each symbol with trades, where they are known: cells that are not read do not show them. */
+  readonly spans?: Spans;
 }
 
 /** A source of the values of a dataset's cells. */
@@ -30,23 +36,39 @@ export interface CellSource {
   ask(range: SymbolRange): Promise<() => Promise<Cells>>;
 }
 
-/** Returns buffers for the cells of so many symbols: always the same memory, of which only `traded` is cleared. */
-export type CellBuffers = (symbols: number) => Cells;
+/** Creates memory for cells: bytes that are 0. */
+export function newBytes(length: number, { valid }: BlockOptions): ArrayBufferLike {
+  return valid === 1 ? new ArrayBuffer(length) : new SharedArrayBuffer(length);
+}
 
-/** Creates buffers for the cells of so many symbols, with nothing traded. Call {@link blankUntraded} after filling. */
+/** Returns buffers for the cells of a block: the memory of an earlier block, of which only `traded` is cleared. */
+export type CellBuffers = (range: SymbolRange) => Cells;
+
+/**
+ * Creates buffers for the cells of blocks of so many symbols, with nothing traded. Call {@link blankUntraded} after
+ * filling.
+ */
 export function cellBuffers(
   { fields, labels }: PanelShape,
   symbols: number,
-  hasCloses: boolean,
+  { hasCloses, options }: { readonly hasCloses: boolean; readonly options: BlockOptions },
 ): CellBuffers {
   const most = symbols * labels.count;
-  const buffers = {
-    fields: fields.map(() => new Float64Array(most)),
-    closes: hasCloses ? new Float64Array(most) : undefined,
+  const newCells = (): FieldCells =>
+    options.bits === 32
+      ? new Float32Array(newBytes(most * 4, options))
+      : new Float64Array(newBytes(most * 8, options));
+  const create = (): Cells => ({
+    fields: fields.map(newCells),
+    closes: hasCloses ? newCells() : undefined,
     traded: new Uint8Array(most),
-  };
-  return (count) => {
-    const cells = count * labels.count;
+  });
+  const created: Cells[] = [];
+  return (range) => {
+    const index = range.index % options.valid;
+    const buffers = created[index] ?? create();
+    created[index] = buffers;
+    const cells = range.symbols.length * labels.count;
     return {
       fields: buffers.fields.map((values) => values.subarray(0, cells)),
       closes: buffers.closes?.subarray(0, cells),
@@ -55,14 +77,18 @@ export function cellBuffers(
   };
 }
 
-/** Clears the cells without trades. */
-export function blankUntraded({ fields, closes, traded }: Cells): void {
-  for (let start = traded.indexOf(0); start >= 0; ) {
-    const next = traded.indexOf(1, start);
-    const end = next < 0 ? traded.length : next;
-    for (const values of fields) values.fill(Number.NaN, start, end);
-    closes?.fill(Number.NaN, start, end);
-    start = next < 0 ? -1 : traded.indexOf(0, next);
+/** Clears the cells without trades, from the first label of the range on. */
+export function blankUntraded({ fields, closes, traded }: Cells, { symbols, since }: SymbolRange): void {
+  const width = traded.length / symbols.length;
+  const columns = closes === undefined ? fields : [...fields, closes];
+  for (let from = since; from < traded.length; from += width) {
+    const own = traded.subarray(from, from + width - since);
+    for (let start = own.indexOf(0); start >= 0; ) {
+      const next = own.indexOf(1, start);
+      const end = next < 0 ? own.length : next;
+      for (const values of columns) values.fill(Number.NaN, from + start, from + end);
+      start = next < 0 ? -1 : own.indexOf(0, next);
+    }
   }
 }
 
@@ -73,7 +99,7 @@ export function symbolsSql({ symbols }: SymbolRange, quote: (text: string) => st
 }
 
 /** Writes a column's values to their cells: NaN for a missing value. */
-export function scatter(rows: ResultRows, column: number, target: Int32Array, cells: Float64Array): void {
+export function scatter(rows: ResultRows, column: number, target: Int32Array, cells: FieldCells): void {
   const values = rows.values(column, "double");
   const validity = rows.validity(column);
   for (let row = 0; row < rows.rows; row++) {

@@ -4,12 +4,13 @@ import { LakeError } from "../../core/errors.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { REGIONS, type Region } from "../../market/regions.js";
-import { type IsUnknownBetween, unknownBetween } from "../../market/trading-calendar.js";
+import { unknownBetween } from "../../market/trading-calendar.js";
 import type { ResolvedField } from "../expression/resolve-fields.js";
 import type { Axes } from "../panel/axes.js";
+import type { FieldCells } from "../panel/block.js";
 import type { KnownDays } from "../panel/known-days.js";
 import type { DatasetSpec } from "../spec.js";
-import { backwardFactors, type FactorState, firstFactors } from "./adjust-days.js";
+import { firstFactors } from "./adjust-days.js";
 import { BAR_COLUMNS, type BarColumn, type BarColumnName } from "./bar-columns.js";
 import {
   blankUntraded,
@@ -20,6 +21,18 @@ import {
   scatter,
   symbolsSql,
 } from "./cells.js";
+import {
+  CLOSE,
+  DAY,
+  factorHistory,
+  KEY_SHAPE,
+  KEYS_SQL,
+  PREV_CLOSE,
+  SYMBOL,
+  takeFactors,
+  VECTOR_ROWS,
+} from "./factor-history.js";
+import { symbolIndexes } from "./symbol-indexes.js";
 
 /** The bar columns of a dataset's fields; undefined where {@link dailyCells} does not support all of them. */
 export function dailyColumns(
@@ -32,10 +45,7 @@ export function dailyColumns(
 }
 
 const REGION_NAMES = Object.keys(REGIONS) as Region[];
-/** Rows that DuckDB returns at a time. */
-const VECTOR_ROWS = 2048;
-const KEY_SHAPE = { s: "int32", d: "int32", close: "double", prev_close: "double" } as const;
-const [SYMBOL, DAY, CLOSE, PREV_CLOSE, TRADED, FIRST_FIELD] = [0, 1, 2, 3, 4, 5];
+const [TRADED, FIRST_FIELD] = [4, 5];
 
 /**
  * Cells of daily bars, unadjusted or adjusted backward: rows are read as traded, and adjusted here. They are identical
@@ -43,7 +53,7 @@ const [SYMBOL, DAY, CLOSE, PREV_CLOSE, TRADED, FIRST_FIELD] = [0, 1, 2, 3, 4, 5]
  */
 export function dailyCells(
   session: Session,
-  { labels, tables }: Axes,
+  axes: Axes,
   names: readonly BarColumnName[],
   {
     adjustment,
@@ -58,6 +68,7 @@ export function dailyCells(
     readonly isSparse: boolean;
   },
 ): CellSource {
+  const { labels, tables } = axes;
   const firstDay = labels.days[0] as number;
   const lastDay = labels.days[labels.count - 1] as number;
   const labelOfDay = new Int32Array(lastDay - firstDay + 1).fill(-1);
@@ -65,8 +76,16 @@ export function dailyCells(
     labelOfDay[(labels.days[label] as number) - firstDay] = label;
   const isAdjusted = adjustment === "backward";
   const factors = new Float64Array(VECTOR_ROWS).fill(1);
+  /** The index of each row's symbol in the range. */
+  const symbols = new Int32Array(VECTOR_ROWS);
   const calendars = new Map(
     REGION_NAMES.map((region) => [region, unknownBetween(knownDays.get(region) ?? [])]),
+  );
+  const history = factorHistory(
+    session,
+    axes.symbols,
+    calendars,
+    (range) => `SELECT ${KEYS_SQL} ${rowsSql(range, `trade_date < ${sinceSql(range)}`)}`,
   );
   /** Whether rows must be sorted, because the order of the files is not sufficient. */
   let mustOrder = false;
@@ -87,43 +106,46 @@ export function dailyCells(
     },
   };
 
+  /** The rows of a range. There is no join: it returns rows in any order, whereas a scan returns them in the order of the files. */
+  function rowsSql(range: SymbolRange, where: string): string {
+    return `FROM (
+        FROM raw.bars_1d WHERE ${symbolsSql(range, literal)} AND ${where}
+          ${isSparse ? `AND TRY_CAST(symbol AS ${tables.symbolType}) IS NOT NULL` : ""})
+      ${mustOrder ? "ORDER BY symbol, trade_date" : ""}`;
+  }
+
+  function sinceSql({ since }: SymbolRange): string {
+    return dateSql(labels.days[since] as number);
+  }
+
   async function query(range: SymbolRange) {
-    // No join: it returns rows in any order, whereas a scan returns them in the order of the files.
-    const rows = (where: string): string => `FROM (
-        FROM (SELECT *, coalesce(CAST(enum_code(TRY_CAST(symbol AS ${tables.symbolType})) AS INTEGER), -1) AS code
-          FROM raw.bars_1d WHERE ${symbolsSql(range, literal)} AND ${where})
-        ${isSparse ? "WHERE code >= 0" : ""}) ${mustOrder ? "ORDER BY code, trade_date" : ""}`;
-    const keys = `code - ${range.start} AS s, CAST(trade_date - DATE '1970-01-01' AS INTEGER) AS d, close, prev_close`;
     const values = names.map((name, i) => `, CAST(${BAR_COLUMNS[name].raw} AS DOUBLE) AS f${i}`);
     const isUnread = (_: string, i: number): boolean => KEY_COLUMNS[names[i] as string] === undefined;
-    const history = `SELECT ${keys} ${rows(`trade_date < ${dateSql(firstDay)}`)}`;
-    const window = `SELECT ${keys}, CAST(is_final AND volume > 0 AS INTEGER) AS traded${values.filter(isUnread).join("")}
-      ${rows(`trade_date BETWEEN ${dateSql(firstDay)} AND ${dateSql(lastDay)}`)}`;
-    const state = firstFactors(range.symbols.map(({ region }) => calendars.get(region) as IsUnknownBetween));
-    let isInOrder = true;
-    if (isAdjusted)
-      await visitRows(await session.stream(history), KEY_SHAPE, (earlier) => {
-        if (isInOrder) isInOrder = takeFactors(earlier, state, factors);
-      });
-    return { state, isInOrder, window: await session.stream(window) };
+    const window = `SELECT ${KEYS_SQL}, CAST(is_final AND volume > 0 AS INTEGER) AS traded${values.filter(isUnread).join("")}
+      ${rowsSql(range, `trade_date BETWEEN ${sinceSql(range)} AND ${dateSql(lastDay)}`)}`;
+    const state = isAdjusted ? await history(range, mustOrder) : firstFactors([]);
+    return { state, window: await session.stream(window) };
   }
 
   /** @returns undefined where the rows' days do not ascend. */
   async function read(
     range: SymbolRange,
-    { state, isInOrder: wasInOrder, window }: Awaited<ReturnType<typeof query>>,
+    { state, window }: Awaited<ReturnType<typeof query>>,
   ): Promise<Cells | undefined> {
-    if (!wasInOrder) return undefined;
+    if (state === undefined) return undefined;
+    const indexesOf = symbolIndexes(range);
     const target = new Int32Array(VECTOR_ROWS);
-    const cells = buffers(range.symbols.length);
+    const cells = buffers(range);
     let isInOrder = true;
     const { columns, shape } = resultColumns(names);
     await visitRows(window, shape, (rows) => {
-      if (isInOrder && isAdjusted) isInOrder = takeFactors(rows, state, factors);
+      if (!isInOrder) return;
+      indexesOf(rows.texts(SYMBOL), symbols);
+      if (isAdjusted) isInOrder = takeFactors(rows, symbols, state, factors);
       if (!isInOrder) return;
       findTargets(rows, target, cells.traded);
       for (const [i, column] of columns.entries()) {
-        const into = cells.fields[i] as Float64Array;
+        const into = cells.fields[i] as FieldCells;
         if (column === undefined) scatterFactors(rows.rows, factors, target, into);
         else
           scatterAdjusted(
@@ -146,18 +168,18 @@ export function dailyCells(
         );
     });
     if (!isInOrder) return undefined;
-    blankUntraded(cells);
+    blankUntraded(cells, range);
     return cells;
   }
 
   /** Finds the cell of each row; -1 where nothing traded, or the date is no session. */
   function findTargets(rows: ResultRows, target: Int32Array, traded: Uint8Array): void {
-    const [symbol, day] = [rows.values(SYMBOL, "int32"), rows.values(DAY, "int32")];
+    const day = rows.values(DAY, "int32");
     const isTraded = rows.values(TRADED, "int32");
     for (let row = 0; row < rows.rows; row++) {
       const label = labelOfDay[(day[row] as number) - firstDay] as number;
-      const isUsed = label >= 0 && isTraded[row] === 1 && (symbol[row] as number) >= 0;
-      const cell = isUsed ? (symbol[row] as number) * labels.count + label : -1;
+      const isUsed = label >= 0 && isTraded[row] === 1 && (symbols[row] as number) >= 0;
+      const cell = isUsed ? (symbols[row] as number) * labels.count + label : -1;
       target[row] = cell;
       if (cell >= 0) traded[cell] = 1;
     }
@@ -174,7 +196,7 @@ const KEY_COLUMNS: Readonly<Record<string, number | "factors">> = {
 /** The columns of the window's result, and the column of each field; undefined for the factors. */
 function resultColumns(names: readonly BarColumnName[]) {
   let next = FIRST_FIELD;
-  const shape: Record<string, "int32" | "double"> = { ...KEY_SHAPE, traded: "int32" };
+  const shape: Record<string, "text" | "int32" | "double"> = { ...KEY_SHAPE, traded: "int32" };
   const columns = names.map((name, i) => {
     const known = KEY_COLUMNS[name];
     if (known !== undefined) return known === "factors" ? undefined : known;
@@ -184,25 +206,6 @@ function resultColumns(names: readonly BarColumnName[]) {
   return { shape, columns };
 }
 
-function takeFactors(rows: ResultRows, state: FactorState, factors: Float64Array): boolean {
-  const prices = {
-    rows: rows.rows,
-    symbol: rows.values(SYMBOL, "int32"),
-    day: rows.values(DAY, "int32"),
-    close: withNaN(rows, CLOSE),
-    prevClose: withNaN(rows, PREV_CLOSE),
-  };
-  return backwardFactors(prices, state, factors);
-}
-
-/** A column's values, with NaN for missing ones. */
-function withNaN(rows: ResultRows, column: number): Float64Array {
-  const values = rows.values(column, "double");
-  const validity = rows.validity(column);
-  if (validity === undefined) return values;
-  return values.map((value, row) => (isPresent(validity, row) ? value : Number.NaN));
-}
-
 /** Writes a column's adjusted values to their cells. */
 function scatterAdjusted(
   rows: ResultRows,
@@ -210,7 +213,7 @@ function scatterAdjusted(
   target: Int32Array,
   factors: Float64Array | undefined,
   { factor }: BarColumn,
-  cells: Float64Array,
+  cells: FieldCells,
 ): void {
   if (factors === undefined || factor === "none") return scatter(rows, column, target, cells);
   const isTimes = factor === "times";
@@ -224,7 +227,7 @@ function scatterAdjusted(
   }
 }
 
-function scatterFactors(rows: number, factors: Float64Array, target: Int32Array, cells: Float64Array): void {
+function scatterFactors(rows: number, factors: Float64Array, target: Int32Array, cells: FieldCells): void {
   for (let row = 0; row < rows; row++) {
     const cell = target[row] as number;
     if (cell >= 0) cells[cell] = factors[row] as number;

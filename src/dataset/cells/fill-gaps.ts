@@ -1,4 +1,4 @@
-import type { Block, PanelField } from "../panel/block.js";
+import type { Block, FieldCells, PanelField } from "../panel/block.js";
 
 /**
  * Fills the days without trades between a symbol's first and last day with trades, at most `limit` in a row: prices
@@ -9,7 +9,7 @@ import type { Block, PanelField } from "../panel/block.js";
 export function fillGaps(
   { symbols, width, fields, traded, first, last }: Block,
   columns: readonly PanelField[],
-  closes: Float64Array | undefined,
+  closes: FieldCells | undefined,
   limit: number,
 ): void {
   for (let s = 0; s < symbols.length; s++) {
@@ -25,14 +25,14 @@ export function fillGaps(
 }
 
 function fillCell(
-  fields: readonly Float64Array[],
+  fields: readonly FieldCells[],
   columns: readonly PanelField[],
   cell: number,
   from: number,
-  closes: Float64Array | undefined,
+  closes: FieldCells | undefined,
 ): void {
   for (let f = 0; f < fields.length; f++) {
-    const values = fields[f] as Float64Array;
+    const values = fields[f] as FieldCells;
     const kind = (columns[f] as PanelField).fill;
     if (kind === "none") continue;
     if (kind === "zero") values[cell] = 0;

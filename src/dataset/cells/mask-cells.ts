@@ -28,7 +28,7 @@ export async function askStatus(
   const bits = Object.entries(BITS).map(([mask, bit]) => `${bit} * ${mask}::INTEGER`);
   const result = await session.run(
     `SELECT CAST(s - ${range.start} AS INTEGER) AS s, l, CAST(${bits.join(" + ")} AS INTEGER) AS bits
-     FROM (${statusSql(spec, tables, labels.days, symbolsSql(range, literal))}) JOIN (SELECT symbol, s FROM ${tables.symbols.name}) USING (symbol)`,
+     FROM (${statusSql(spec, tables, labels.days.subarray(range.since), symbolsSql(range, literal))}) JOIN (SELECT symbol, s FROM ${tables.symbols.name}) USING (symbol)`,
   );
   const { rows, columns } = await readColumns(result, { s: "int32", l: "int32", bits: "int32" });
   return (mask, cells) => {

@@ -60,13 +60,13 @@ export async function sqlCells(
         `SELECT ${select} FROM ${from} WHERE s >= ${start} AND s < ${start + symbols.length}`,
       );
       return async () => {
-        const cells = buffers(symbols.length);
+        const cells = buffers(range);
         const targets = [...cells.fields, ...(cells.closes ? [cells.closes] : [])];
         await visitRows(result, resultShape, (rows) => {
           const target = findTargets(rows, range, cells.traded);
           for (const [i, into] of targets.entries()) scatter(rows, FIRST_FIELD + i, target, into);
         });
-        blankUntraded(cells);
+        blankUntraded(cells, range);
         return cells;
       };
     },

@@ -1,6 +1,7 @@
 import { createWriteStream } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import pMap from "p-map";
 import { batchesToIpc } from "../../arrow/batches-ipc.js";
 import { dateOfEpochDay } from "../../core/time.js";
 import type { Block, Labels } from "../panel/block.js";
@@ -9,35 +10,57 @@ import { PanelSpool, type Slice } from "../panel/panel-spool.js";
 import { rowsBySymbol } from "../panel/rows-by-symbol.js";
 import { copyRows } from "../store/copy-rows.js";
 import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
+import { parquetSessions } from "../store/parquet-sessions.js";
 
 /**
  * Writes `rows/year=2026/part-0000.parquet`, or for minutes `rows/month=2026-11-01/...`, a folder that contains only
  * Parquet, as readers of folders expect. There is one row per symbol and label from the symbol's first bar to its last,
- * sorted by both within a file; each part has other symbols. Columns: `symbol, trade_date, timestamp`, fields, masks.
+ * sorted by both within a file; each part has the symbols of a block. A file that an append has kept is not written. Columns: `symbol, trade_date, timestamp`, fields, masks.
  * Missing values are null.
  */
 export function longParquetWriter(place: WriterPlace): DatasetWriter {
-  const { shape, session, files } = place;
+  const { shape, files } = place;
+  const sessions = parquetSessions(place);
   const partitions = partitionsOf(shape.labels);
   const times = labelTimes(shape);
-  let part = 0;
   return {
     async write(block) {
-      const name = `part-${String(part++).padStart(4, "0")}.parquet`;
-      for (const { folder, slice } of partitions) {
-        const batch = rowsBySymbol(block, shape, times, slice);
-        if (batch.numRows === 0) continue;
-        const target = await files.place(`${folder}/${name}`);
-        await session.withBatch(batch, (rows) => copyRows(session, rows, target));
-        await files.adopt(`${folder}/${name}`);
-      }
+      await pMap(
+        partitions,
+        async ({ folder, slice }) => {
+          const path = partFile(folder, block.index);
+          if (files.has(path) || slice.start + slice.width <= block.since) return;
+          const batch = rowsBySymbol(block, shape, times, slice);
+          if (batch.numRows === 0) return;
+          using connection = await sessions.open();
+          const target = await files.place(path);
+          await connection.withBatch(batch, (rows) => copyRows(connection, rows, target));
+          await files.adopt(path);
+        },
+        { concurrency: SIDE_BY_SIDE },
+      );
     },
     async finish() {},
+    async close() {
+      sessions.close();
+    },
   };
 }
 
+/** Files that are written concurrently. */
+const SIDE_BY_SIDE = 2;
+
+/** The path of the file of a block in a partition. */
+export function partFile(folder: string, block: number): string {
+  return `${folder}/part-${String(block).padStart(4, "0")}.parquet`;
+}
+
 /** The labels of each partition: a year, or for minutes a month. */
-function partitionsOf({ count, days, times }: Labels): { readonly folder: string; readonly slice: Slice }[] {
+export function partitionsOf({
+  count,
+  days,
+  times,
+}: Labels): { readonly folder: string; readonly slice: Slice }[] {
   const folders = Array.from({ length: count }, (_, label) => {
     const date = dateOfEpochDay(days[label] as number);
     return times === undefined ? `rows/year=${date.slice(0, 4)}` : `rows/month=${date.slice(0, 7)}-01`;

@@ -1,9 +1,9 @@
-import { setImmediate } from "node:timers/promises";
 import { UsageError } from "../../core/errors.js";
 import { MINUTE_MS } from "../../core/time.js";
 import { labelTexts } from "../cells/label-texts.js";
 import type { Block, Labels, PanelShape } from "../panel/block.js";
 import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
+import type { NewFile } from "../store/file-thread.js";
 import { qlibFolder, qlibInstrument } from "./qlib-names.js";
 import { statementWriter } from "./qlib-statements.js";
 
@@ -12,9 +12,6 @@ interface Run {
   readonly first: number;
   readonly last: number;
 }
-
-/** Symbols that are written before the event loop can run other work. */
-const TURN_SYMBOLS = 32;
 
 /**
  * Writes qlib's own layout (microsoft/qlib, docs/component/data.rst): `calendars/day.txt`; `instruments/all.txt` and
@@ -29,6 +26,8 @@ export function qlibWriter(place: WriterPlace): DatasetWriter {
   refuseEqualNames(place);
   const frequency = spec.period === "1m" ? "1min" : "day";
   const texts = labelTexts(startsOf(shape.labels), place.zone);
+  const columns = [...shape.fields.map(({ name }) => name), ...shape.masks];
+  const endings = columns.map((name) => `${name.toLowerCase()}.${frequency}.bin`);
   const statements = spec.statements && statementWriter(place, spec.statements);
   const all: string[] = [];
   const members: string[] = [];
@@ -37,21 +36,21 @@ export function qlibWriter(place: WriterPlace): DatasetWriter {
   return {
     async write(block) {
       await statements?.write(block);
+      const features: NewFile[] = [];
       for (const [s, { symbol }] of block.symbols.entries()) {
         const run = { first: block.first[s] as number, last: block.last[s] as number };
         if (run.first < 0) continue;
         all.push(line(symbol, run));
         for (const member of memberRuns(block, s, shape, run)) members.push(line(symbol, member));
         const folder = `features/${qlibFolder(symbol)}`;
-        const put = (name: string, cells: ArrayLike<number>): void =>
-          files.put(
-            `${folder}/${name.toLowerCase()}.${frequency}.bin`,
-            featureBytes(cells, s * block.width, run),
-          );
-        for (const [f, { name }] of shape.fields.entries()) put(name, block.fields[f] as Float64Array);
-        for (const [m, name] of shape.masks.entries()) put(name, block.masks[m] as Uint8Array);
-        if (s % TURN_SYMBOLS === TURN_SYMBOLS - 1) await setImmediate();
+        const base = s * block.width;
+        for (const [c, cells] of [...block.fields, ...block.masks].entries())
+          features.push({
+            path: `${folder}/${endings[c]}`,
+            content: { head: run.first, cells: cells.subarray(base + run.first, base + run.last + 1) },
+          });
       }
+      await files.putAll(features);
     },
     async finish() {
       const labels = Array.from({ length: shape.labels.count }, (_, label) => `${texts(label)}\n`);
@@ -109,13 +108,6 @@ function refuseEqualNames({ spec, shape }: WriterPlace): void {
 /** A universe's file name: qlib reads it in lower case. */
 function fileName(universe: string): string {
   return universe.toLowerCase().replaceAll(/[^a-z0-9_.-]/g, "_");
-}
-
-function featureBytes(cells: ArrayLike<number>, base: number, { first, last }: Run): Uint8Array {
-  const values = new Float32Array(last - first + 2);
-  values[0] = first;
-  for (let label = first; label <= last; label++) values[label - first + 1] = cells[base + label] as number;
-  return new Uint8Array(values.buffer);
 }
 
 /** The ranges of labels at which a symbol is in the universe, between its first bar and its last. */

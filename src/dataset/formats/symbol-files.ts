@@ -1,14 +1,15 @@
-import { setImmediate } from "node:timers/promises";
 import pMap from "p-map";
-import type { Block } from "../panel/block.js";
+import type { Block, FieldCells } from "../panel/block.js";
 import { labelTimes } from "../panel/panel-batches.js";
 import { rowsBySymbol } from "../panel/rows-by-symbol.js";
 import { copyRows } from "../store/copy-rows.js";
 import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
+import type { NewFile } from "../store/file-thread.js";
+import { parquetSessions } from "../store/parquet-sessions.js";
 import { csvProfile } from "./csv-profiles.js";
 
-/** Symbols that are written before the event loop can run other work. */
-const TURN_SYMBOLS = 8;
+/** Files that are written by the thread while the texts of the next ones are made. */
+const FILES_AT_A_TIME = 8;
 
 /**
  * Writes one CSV file per symbol in the layout of the spec's format, with a row for every label from its first bar to
@@ -18,15 +19,19 @@ export function csvWriter(place: WriterPlace): DatasetWriter {
   const profile = csvProfile(place);
   return {
     async write(block) {
+      let files: NewFile[] = [];
       for (const [s, { symbol }] of block.symbols.entries()) {
         const [first, last] = [block.first[s] as number, block.last[s] as number];
         if (first < 0) continue;
         const cell = await profile.open(block, s);
         let text = profile.header;
         for (let label = first; label <= last; label++) text += cell(label);
-        place.files.put(`${profile.folder}${profile.nameOf(symbol)}.csv`, text);
-        if (s % TURN_SYMBOLS === TURN_SYMBOLS - 1) await setImmediate();
+        files.push({ path: `${profile.folder}${profile.nameOf(symbol)}.csv`, content: text });
+        if (files.length < FILES_AT_A_TIME) continue;
+        await place.files.putAll(files);
+        files = [];
       }
+      await place.files.putAll(files);
     },
     async finish() {},
   };
@@ -36,7 +41,9 @@ export function csvWriter(place: WriterPlace): DatasetWriter {
 const SIDE_BY_SIDE = 2;
 
 /** Writes one Parquet file per symbol, `<symbol>.parquet`, with the columns of the long format. */
-export function symbolParquetWriter({ session, files, shape }: WriterPlace): DatasetWriter {
+export function symbolParquetWriter(place: WriterPlace): DatasetWriter {
+  const { files, shape } = place;
+  const sessions = parquetSessions(place);
   const all = { start: 0, width: shape.labels.count };
   const times = labelTimes(shape);
   return {
@@ -46,7 +53,7 @@ export function symbolParquetWriter({ session, files, shape }: WriterPlace): Dat
         async (s) => {
           const batch = rowsBySymbol(symbolOf(block, s), shape, times, all);
           if (batch.numRows === 0) return;
-          using connection = await session.sibling();
+          using connection = await sessions.open();
           const path = `${block.symbols[s]?.symbol}.parquet`;
           const target = await files.place(path);
           await connection.withBatch(batch, (rows) => copyRows(connection, rows, target));
@@ -56,12 +63,15 @@ export function symbolParquetWriter({ session, files, shape }: WriterPlace): Dat
       );
     },
     async finish() {},
+    async close() {
+      sessions.close();
+    },
   };
 }
 
 /** One symbol of a block, as a view of the block's memory. */
 function symbolOf(block: Block, s: number): Block {
-  const cut = <T extends Float64Array | Uint8Array>(cells: T): T =>
+  const cut = <T extends FieldCells | Uint8Array>(cells: T): T =>
     cells.subarray(s * block.width, (s + 1) * block.width) as T;
   return {
     ...block,

@@ -8,6 +8,7 @@ import { type TypedColumn, typedBatch } from "../../arrow/typed-batch.js";
 import { UsageError } from "../../core/errors.js";
 import { literal } from "../../db/quote.js";
 import { PanelSpool, type Slice, slicesOf } from "../panel/panel-spool.js";
+import { parquetOptions } from "../store/copy-rows.js";
 import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
 
 /** A matrix of a dataset: its file and its cells. */
@@ -39,15 +40,23 @@ export function wideParquetWriter(place: WriterPlace): DatasetWriter {
       },
     );
   const whole = { start: 0, width: shape.labels.count };
-  return wideWriter(place, "parquet", async ({ read, path }) => {
+  const writer = wideWriter(place, "parquet", async ({ read, path }) => {
     using connection = await session.sibling();
     const target = await files.place(path);
     await connection.withBatch(matrixBatch(place, read(whole), whole), (rows) =>
       connection.run(
-        `COPY (SELECT ${labelSql(place)} FROM ${rows}) TO ${literal(target)} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)`,
+        `COPY (SELECT ${labelSql(place)} FROM ${rows}) TO ${literal(target)} (${parquetOptions(1)})`,
       ),
     );
   });
+  return {
+    ...writer,
+    async finish() {
+      // All cells are read. Each matrix is the work of one thread; others would only ask for work.
+      await session.run("SET threads = 1");
+      await writer.finish();
+    },
+  };
 }
 
 /** Writes the same as Arrow IPC files, each record batch with as many labels as fit into memory. */

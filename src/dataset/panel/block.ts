@@ -40,20 +40,48 @@ export interface PanelShape {
   readonly masks: readonly Mask[];
 }
 
+/** How the cells of a dataset are divided into blocks, and stored. */
+export interface BlockOptions {
+  /** Memory that the cells of a block may take, in bytes. */
+  readonly bytes: number;
+  /**
+   * `even`: all blocks but the last one have the same number of symbols. `stable`: a symbol that is added changes only
+   * blocks near it, and nearly no label that is added changes any.
+   */
+  readonly parts: "even" | "stable";
+  /** Bits of the cells of fields. */
+  readonly bits: 32 | 64;
+  /**
+   * Number of blocks that are valid at a time. The cells of two are in memory that a thread can read while the next block
+   * is computed.
+   */
+  readonly valid: 1 | 2;
+}
+
+/** Cells of a field. They have 32 bits where the files of a dataset have no more. */
+export type FieldCells = Float64Array | Float32Array;
+
 /** Some symbols' cells, symbol by symbol, so that the cells of one symbol are contiguous. */
-export interface Block {
+export interface Block extends Spans {
+  /** Number of the block. */
+  readonly index: number;
+  /** First label whose cells were read. */
+  readonly since: number;
   /** Index of its first symbol in the dataset. */
   readonly start: number;
   readonly symbols: readonly PanelSymbol[];
   /** Number of labels of each symbol. */
   readonly width: number;
   /** Cells of each field, `symbols.length * width`; NaN for missing values. */
-  readonly fields: readonly Float64Array[];
+  readonly fields: readonly FieldCells[];
   /** Cells of each mask, `symbols.length * width`; 0 or 1. */
   readonly masks: readonly Uint8Array[];
   /** 1 where something traded. */
   readonly traded: Uint8Array;
-  /** First and last label of each symbol with trades; -1 where it has none. */
+}
+
+/** First and last label of each symbol with trades; -1 where it has none. */
+export interface Spans {
   readonly first: Int32Array;
   readonly last: Int32Array;
 }

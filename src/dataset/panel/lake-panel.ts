@@ -1,5 +1,5 @@
 import type { Session } from "../../db/session/session.js";
-import { type CellSource, cellBuffers, type SymbolRange } from "../cells/cells.js";
+import { type CellSource, cellBuffers, newBytes, type SymbolRange } from "../cells/cells.js";
 import { dailyCells, dailyColumns } from "../cells/daily-cells.js";
 import { fillGaps } from "../cells/fill-gaps.js";
 import { askStatus, isStatusMask } from "../cells/mask-cells.js";
@@ -7,12 +7,13 @@ import { sqlCells } from "../cells/sql-cells.js";
 import { type ResolvedFields, resolveFields } from "../expression/resolve-fields.js";
 import type { DatasetSpec } from "../spec.js";
 import { type Axes, createAxes } from "./axes.js";
-import type { Block, PanelShape } from "./block.js";
+import type { Block, BlockOptions, PanelShape, PanelSymbol, Spans } from "./block.js";
+import { divideSymbols } from "./divide-symbols.js";
 import { readKnownDays } from "./known-days.js";
 import { markMembers } from "./membership.js";
 
-/** Memory that the cells of a block may take. Block sizes depend only on it, so that files are the same everywhere. */
-const BLOCK_BYTES = 48 * 2 ** 20;
+/** Blocks of most formats. Their sizes depend on nothing of the machine, so that files are the same everywhere. */
+export const BLOCKS: BlockOptions = { bytes: 48 * 2 ** 20, parts: "even", bits: 64, valid: 1 };
 
 /** Rows that DuckDB computes ahead of their reader, in megabytes: enough for its threads not to wait. */
 const STREAM_MB = 32;
@@ -22,10 +23,17 @@ export interface LakePanel extends PanelShape {
   readonly spec: DatasetSpec;
   readonly axes: Axes;
   readonly resolved: ResolvedFields;
-  /** Symbols of a block; the last block may have fewer. */
-  readonly symbolsAtATime: number;
-  /** All cells, block by block. A block is valid until the next one is requested: blocks share their memory. */
-  blocks(): AsyncGenerator<Block, void, undefined>;
+  /** The symbols of each block. */
+  readonly ranges: readonly SymbolRange[];
+  /** The ranges of a dataset of these symbols, which would have so many labels. */
+  rangesOf(symbols: readonly PanelSymbol[], labels: number): readonly SymbolRange[];
+  /** Whether the cells before the first label of a range are not read. */
+  readonly readsSince: boolean;
+  /**
+   * The cells of ranges, by default all, block by block. A block is valid until the next one is requested, or the one after the next one where two
+   * are valid: blocks share their memory.
+   */
+  blocks(ranges?: readonly SymbolRange[]): AsyncGenerator<Block, void, undefined>;
   /** The cells of a few symbols from the middle of the dataset. */
   sample(symbols: number): Promise<Block>;
 }
@@ -36,7 +44,11 @@ export interface LakePanel extends PanelShape {
  * @param session has the lake's views; it gets temporary tables, and must not be used for anything else.
  * @throws {UsageError} for a spec that the lake cannot fulfil, and {@link QueryError} for an expression that fails.
  */
-export async function openPanel(session: Session, spec: DatasetSpec): Promise<LakePanel> {
+export async function openPanel(
+  session: Session,
+  spec: DatasetSpec,
+  options: BlockOptions = BLOCKS,
+): Promise<LakePanel> {
   await session.run(`SET streaming_buffer_size = '${STREAM_MB}MB'`);
   const resolved = await resolveFields(session, spec);
   const axes = await createAxes(session, spec);
@@ -47,10 +59,12 @@ export async function openPanel(session: Session, spec: DatasetSpec): Promise<La
     masks: spec.masks,
   };
   const hasCloses = spec.fill !== "none" && resolved.fields.some(({ fill }) => fill === "close");
-  const bytes =
-    axes.labels.count * (8 * (resolved.fields.length + Number(hasCloses)) + spec.masks.length + 1);
-  const symbolsAtATime = Math.max(1, Math.min(axes.symbols.length, Math.floor(BLOCK_BYTES / bytes)));
-  const buffers = cellBuffers(shape, symbolsAtATime, hasCloses);
+  const cellBytes = (options.bits / 8) * (resolved.fields.length + Number(hasCloses)) + spec.masks.length + 1;
+  const rangesOf: LakePanel["rangesOf"] = (symbols, labels) =>
+    divideSymbols(symbols, Math.floor(options.bytes / (labels * cellBytes)), options.parts);
+  const ranges = rangesOf(axes.symbols, axes.labels.count);
+  const most = ranges.reduce((largest, { symbols }) => Math.max(largest, symbols.length), 0);
+  const buffers = cellBuffers(shape, most, { hasCloses, options });
   const daily = dailyColumns(spec, resolved.fields);
   const source =
     daily === undefined
@@ -61,27 +75,22 @@ export async function openPanel(session: Session, spec: DatasetSpec): Promise<La
           isSparse: !isAll(spec),
           knownDays: await readKnownDays(session),
         });
+  const parts: PanelParts = { shape, axes, source, options };
   return {
     ...shape,
     spec,
     axes,
     resolved,
-    symbolsAtATime,
+    ranges,
+    rangesOf,
+    readsSince: daily !== undefined,
     async sample(symbols) {
       const start = Math.max(0, (axes.symbols.length - symbols) >> 1);
-      const few = axes.symbols.slice(start, start + Math.min(symbols, symbolsAtATime));
-      return (await askBlock(session, spec, { shape, axes, source }, { start, symbols: few }))();
+      const few = axes.symbols.slice(start, start + Math.min(symbols, most));
+      return (await askBlock(session, spec, parts, { index: 0, start, symbols: few, since: 0 }))();
     },
-    blocks: () =>
-      oneAhead(rangesOf(shape, symbolsAtATime), (range) =>
-        askBlock(session, spec, { shape, axes, source }, range),
-      ),
+    blocks: (some = ranges) => oneAhead(some, (range) => askBlock(session, spec, parts, range)),
   };
-}
-
-function* rangesOf({ symbols }: PanelShape, atATime: number): Generator<SymbolRange> {
-  for (let start = 0; start < symbols.length; start += atATime)
-    yield { start, symbols: symbols.slice(start, start + atATime) };
 }
 
 /** Queries each item, and makes its result, in order. The next item is queried while the result of the previous one is used. */
@@ -109,10 +118,18 @@ async function* oneAhead<T, R>(
   }
 }
 
+/** What blocks are made of. */
+interface PanelParts {
+  readonly shape: PanelShape;
+  readonly axes: Axes;
+  readonly source: CellSource;
+  readonly options: BlockOptions;
+}
+
 async function askBlock(
   session: Session,
   spec: DatasetSpec,
-  { shape, axes, source }: { readonly shape: PanelShape; readonly axes: Axes; readonly source: CellSource },
+  { shape, axes, source, options }: PanelParts,
   range: SymbolRange,
 ): Promise<() => Promise<Block>> {
   const markStatus = spec.masks.some(isStatusMask) ? await askStatus(session, spec, axes, range) : undefined;
@@ -122,13 +139,15 @@ async function askBlock(
   const makeCells = await source.ask(range);
   return async () => {
     const { fields, traded, closes } = await makeCells();
-    const spans = spansOf(traded, range.symbols.length, shape.labels.count);
+    const spans = range.spans ?? spansOf(traded, range.symbols.length, shape.labels.count);
     const block: Block = {
+      index: range.index,
+      since: range.since,
       start: range.start,
       symbols: range.symbols,
       width: shape.labels.count,
       fields,
-      masks: shape.masks.map(() => new Uint8Array(traded.length)),
+      masks: shape.masks.map(() => new Uint8Array(newBytes(traded.length, options))),
       traded,
       ...spans,
     };
@@ -136,32 +155,33 @@ async function askBlock(
     for (const [i, mask] of spec.masks.entries()) {
       const cells = block.masks[i] as Uint8Array;
       if (isStatusMask(mask)) markStatus?.(mask, cells);
-      else if (before) markMembers(block, shape.labels, { minHistory: spec.minHistory, before }, cells);
+      else if (before)
+        markMembers(block, shape.labels, { minHistory: spec.minHistory, since: range.since, before }, cells);
     }
     return block;
   };
 }
 
-/** Number of bars with trades of each symbol before the first label. */
+/** Number of bars with trades of each symbol before the first label of a range. */
 async function barsBefore(
   session: Session,
   { minHistory, period }: DatasetSpec,
   { tables }: Axes,
-  { start, symbols }: SymbolRange,
+  { start, symbols, since }: SymbolRange,
 ): Promise<Float64Array> {
   const counts = new Float64Array(symbols.length);
   if (minHistory === 0) return counts;
   const rows = await session.json<{ s: number; bars: number }>(
     `SELECT s, CAST(count(*) AS DOUBLE) AS bars FROM bars('${period}')
      JOIN ${tables.symbols.name} USING (symbol)
-     WHERE s >= ${start} AND s < ${start + symbols.length} AND shares > 0 AND trade_date < (SELECT min(day) FROM ${tables.days.name}) GROUP BY s`,
+     WHERE s >= ${start} AND s < ${start + symbols.length} AND shares > 0 AND trade_date < (SELECT min(day) FROM ${tables.days.name} WHERE l >= ${since}) GROUP BY s`,
   );
   for (const { s, bars } of rows) counts[s - start] = bars;
   return counts;
 }
 
 /** First and last label of each symbol with trades. */
-function spansOf(traded: Uint8Array, symbols: number, width: number): Pick<Block, "first" | "last"> {
+function spansOf(traded: Uint8Array, symbols: number, width: number): Spans {
   const first = new Int32Array(symbols);
   const last = new Int32Array(symbols);
   for (let s = 0; s < symbols; s++) {

@@ -1,7 +1,8 @@
 import { createHash, hash } from "node:crypto";
-import { createReadStream, mkdirSync, writeFileSync } from "node:fs";
-import { mkdir, stat } from "node:fs/promises";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { copyFile, link, mkdir, open, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { FileThread, type NewFile, type WrittenFiles } from "./file-thread.js";
 
 /** A finished file of a dataset. */
 export interface DatasetFile {
@@ -12,24 +13,78 @@ export interface DatasetFile {
   readonly sha256: string;
 }
 
-/** The files of a dataset that is being written. A class because it records the written files. */
+/** A file of an earlier dataset that remains as it is. */
+export interface KeptFile {
+  readonly path: string;
+  /** Where it is in the earlier dataset. */
+  readonly source: string;
+  readonly sha256: string;
+}
+
+/** Files that a thread writes. */
+interface Writing {
+  readonly files: readonly NewFile[];
+  readonly written: Promise<WrittenFiles>;
+}
+
+/** The files of a dataset that is being written. A class because it records the written files, and owns a thread. */
 export class DatasetFiles {
   readonly folder: string;
   readonly #files = new Map<string, DatasetFile>();
-  readonly #folders = new Set<string>();
+  #thread: FileThread | undefined;
+  #writing: Writing | undefined;
 
   constructor(folder: string) {
     this.folder = folder;
   }
 
-  /** Writes a whole file. It is synchronous, which is ten times as fast for tens of thousands of small files. */
+  /**
+   * Starts to write whole files, in a thread. Returns when the files of the previous call are written: the memory of
+   * their cells may be used again.
+   *
+   * @throws what the system has thrown for one of these files, with its code.
+   */
+  async putAll(files: readonly NewFile[]): Promise<void> {
+    await this.settle();
+    this.#thread ??= new FileThread(this.folder);
+    const written = this.#thread.write(files);
+    written.catch(() => {});
+    this.#writing = { files, written };
+  }
+
+  /** Waits until the files of all calls are written, and records them. @throws as {@link putAll} */
+  async settle(): Promise<void> {
+    if (this.#writing === undefined) return;
+    const { files, written } = this.#writing;
+    this.#writing = undefined;
+    const { bytes, sha256 } = await written;
+    for (const [i, { path }] of files.entries())
+      this.#files.set(path, { path, bytes: bytes[i] as number, sha256: sha256[i] as string });
+  }
+
+  /** Ends the thread. Files that it has not written yet are not written. */
+  async close(): Promise<void> {
+    await this.#thread?.close();
+  }
+
+  /** Writes a whole file. */
   put(path: string, bytes: Uint8Array | string): void {
     const file = join(this.folder, path);
-    const parent = dirname(file);
-    if (!this.#folders.has(parent)) mkdirSync(parent, { recursive: true });
-    this.#folders.add(parent);
+    mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, bytes);
     this.#files.set(path, { path, bytes: Buffer.byteLength(bytes), sha256: hash("sha256", bytes, "hex") });
+  }
+
+  has(path: string): boolean {
+    return this.#files.has(path);
+  }
+
+  /** Takes a file of another dataset over: a second name for the same bytes, or a copy where there are no such names. */
+  async keep({ path, source, sha256 }: KeptFile): Promise<void> {
+    const file = await this.place(path);
+    await link(source, file).catch(() => copyFile(source, file));
+    const { size } = await stat(file);
+    this.#files.set(path, { path, bytes: size, sha256 });
   }
 
   /** The path of a file for another writer; creates its folder. */
@@ -46,13 +101,31 @@ export class DatasetFiles {
     this.#files.set(path, {
       path,
       bytes: size,
-      sha256: await sha256Of(createReadStream(file, { highWaterMark: 2 ** 20 })),
+      sha256: await sha256OfFile(file, new Uint8Array(Math.min(size, PIECE_BYTES))),
     });
   }
 
   /** All files, sorted by path. */
   list(): DatasetFile[] {
     return [...this.#files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+  }
+}
+
+/** Bytes of a file that are read and hashed at a time. */
+export const PIECE_BYTES = 2 ** 20;
+
+/**
+ * The digest of a file of this machine, as hexadecimal digits.
+ *
+ * @param piece memory for a piece of the file: a stream would give new memory to the garbage collector with each piece.
+ */
+export async function sha256OfFile(path: string, piece: Uint8Array): Promise<string> {
+  const digest = createHash("sha256");
+  await using file = await open(path);
+  for (;;) {
+    const { bytesRead } = await file.read(piece, 0, piece.length);
+    if (bytesRead === 0) return digest.digest("hex");
+    digest.update(piece.subarray(0, bytesRead));
   }
 }
 

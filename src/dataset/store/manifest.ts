@@ -35,11 +35,19 @@ export interface Manifest {
   readonly bytes: number;
   /** Digest of {@link DIGESTS}: equal content has an equal digest. */
   readonly content: string;
+  /** Digest of its labels and of the dates of its members; absent from datasets of earlier releases. */
+  readonly past?: string | undefined;
   readonly warnings: readonly string[];
 }
 
 export function manifestOf(facts: Omit<Manifest, "layout">): Manifest {
   return { layout: LAYOUT, ...facts };
+}
+
+/** Reads the text of {@link DIGESTS}: the digest of each file, by its path. */
+export function digestsIn(text: string): Map<string, string> {
+  const lines = text.split("\n").filter((line) => line !== "");
+  return new Map(lines.map((line) => [line.slice(66), line.slice(0, 64)]));
 }
 
 const count = z.number().int().min(0);
@@ -60,6 +68,7 @@ const shape = z.object({
   files: count,
   bytes: count,
   content: z.string(),
+  past: z.string().optional(),
   warnings: z.array(z.string()),
 });
 

@@ -11,7 +11,7 @@ import { buildDataset, viewsDigest } from "../build-dataset.js";
 import { sha256Of } from "./dataset-files.js";
 import { filesOfDataset } from "./dataset-prefix.js";
 import { changesSince, isOfPast, type TableChange } from "./lake-changes.js";
-import { DIGESTS, MANIFEST, type Manifest, readManifest } from "./manifest.js";
+import { DIGESTS, digestsIn, MANIFEST, type Manifest, readManifest } from "./manifest.js";
 
 /** The result of verifying a dataset. */
 export interface DatasetCheck {
@@ -65,9 +65,7 @@ async function damageOf(storage: Storage, manifest: Manifest): Promise<string[]>
   if (digests === undefined) return [`${DIGESTS} is gone`];
   const content = createHash("sha256").update(digests).digest("hex");
   if (content !== manifest.content) return [`${DIGESTS} is not as it was written`];
-  const expected = new Map(
-    digests.split("\n").flatMap((line) => (line === "" ? [] : [[line.slice(66), line.slice(0, 64)]])),
-  );
+  const expected = digestsIn(digests);
   const found = await filesOfDataset(storage);
   const others = found.filter((path) => !expected.has(path) && path !== DIGESTS && path !== MANIFEST);
   const faults = await pMap(

@@ -2,7 +2,9 @@ import { longArrowWriter, longParquetWriter } from "../formats/long.js";
 import { qlibWriter } from "../formats/qlib.js";
 import { csvWriter, symbolParquetWriter } from "../formats/symbol-files.js";
 import { wideArrowWriter, wideParquetWriter } from "../formats/wide.js";
-import type { DatasetFormat } from "../spec.js";
+import type { BlockOptions } from "../panel/block.js";
+import { BLOCKS } from "../panel/lake-panel.js";
+import type { DatasetFormat, DatasetSpec } from "../spec.js";
 import type { DatasetWriter, WriterPlace } from "./dataset-writer.js";
 
 /** The writer of each format. */
@@ -17,3 +19,13 @@ export const WRITERS: Readonly<Record<DatasetFormat, (place: WriterPlace) => Dat
   backtrader: csvWriter,
   "zipline-csvdir": csvWriter,
 };
+
+/**
+ * The blocks that the writer of a format gets. qlib's files have 32-bit floats, and are written by a thread. A file of
+ * `long-parquet` has the symbols of a block, and remains when days are appended.
+ */
+export function blocksFor({ format }: DatasetSpec): BlockOptions {
+  if (format === "qlib") return { ...BLOCKS, bytes: 64 * 2 ** 20, bits: 32, valid: 2 };
+  if (format === "long-parquet") return { ...BLOCKS, parts: "stable", bytes: 2 * BLOCKS.bytes };
+  return BLOCKS;
+}

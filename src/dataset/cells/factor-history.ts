@@ -1,0 +1,111 @@
+import { type ResultRows, visitRows } from "../../arrow/scan/result-columns.js";
+import { isPresent } from "../../core/bits.js";
+import type { Session } from "../../db/session/session.js";
+import type { Region } from "../../market/regions.js";
+import type { IsUnknownBetween } from "../../market/trading-calendar.js";
+import type { PanelSymbol } from "../panel/block.js";
+import { backwardFactors, type FactorState, firstFactors } from "./adjust-days.js";
+import type { SymbolRange } from "./cells.js";
+import { symbolIndexes } from "./symbol-indexes.js";
+
+/** Rows that DuckDB returns at a time. */
+export const VECTOR_ROWS = 2048;
+/** The first columns of a result of bars. */
+export const KEY_SHAPE = { symbol: "text", d: "int32", close: "double", prev_close: "double" } as const;
+export const KEYS_SQL =
+  "symbol, CAST(trade_date - DATE '1970-01-01' AS INTEGER) AS d, close, prev_close" as const;
+export const [SYMBOL, DAY, CLOSE, PREV_CLOSE] = [0, 1, 2, 3];
+
+/**
+ * Reads the state of symbols' factors before the first label of a range.
+ *
+ * @param isSorted whether rows are sorted, by symbol: then not many are read at once.
+ * @returns undefined where the rows' days do not ascend.
+ */
+export type FactorHistory = (range: SymbolRange, isSorted: boolean) => Promise<FactorState | undefined>;
+
+/**
+ * Once a second range begins with the same label, all symbols are read in one scan, which reads each row group once: an
+ * append has the same label for nearly all ranges.
+ *
+ * @param symbols all of the dataset. @param rowsBefore the SQL of the rows before the first label of a range, with the keys.
+ */
+export function factorHistory(
+  session: Session,
+  symbols: readonly PanelSymbol[],
+  calendars: ReadonlyMap<Region, IsUnknownBetween>,
+  rowsBefore: (range: SymbolRange) => string,
+): FactorHistory {
+  const known = new Set<number>();
+  const states = new Map<number, FactorState | undefined>();
+  const factors = new Float64Array(VECTOR_ROWS);
+  const indexes = new Int32Array(VECTOR_ROWS);
+  const isUnknown = ({ region }: PanelSymbol): IsUnknownBetween => calendars.get(region) as IsUnknownBetween;
+
+  async function read(range: SymbolRange): Promise<FactorState | undefined> {
+    const indexesOf = symbolIndexes(range);
+    const state = firstFactors(range.symbols.map(isUnknown));
+    let isInOrder = true;
+    await visitRows(await session.stream(rowsBefore(range)), KEY_SHAPE, (rows) => {
+      if (!isInOrder) return;
+      indexesOf(rows.texts(SYMBOL), indexes);
+      isInOrder = takeFactors(rows, indexes, state, factors);
+    });
+    return isInOrder ? state : undefined;
+  }
+
+  return async (range, isSorted) => {
+    const { since } = range;
+    if (isSorted || !known.has(since)) {
+      known.add(since);
+      return read(range);
+    }
+    if (!states.has(since)) states.set(since, await read({ index: 0, start: 0, symbols, since }));
+    const state = states.get(since);
+    return state && partOf(state, range);
+  };
+}
+
+/** A copy of the state of a range's symbols. */
+function partOf(
+  { isUnknownBetween, lastDay, lastClose, factor }: FactorState,
+  { start, symbols }: SymbolRange,
+): FactorState {
+  const end = start + symbols.length;
+  return {
+    isUnknownBetween: isUnknownBetween.slice(start, end),
+    lastDay: lastDay.slice(start, end),
+    lastClose: lastClose.slice(start, end),
+    factor: factor.slice(start, end),
+  };
+}
+
+/**
+ * Computes the factor of each row, and updates the state.
+ *
+ * @param indexes of the rows' symbols in the state.
+ * @returns false where the rows' days do not ascend.
+ */
+export function takeFactors(
+  rows: ResultRows,
+  indexes: Int32Array,
+  state: FactorState,
+  factors: Float64Array,
+): boolean {
+  const prices = {
+    rows: rows.rows,
+    symbol: indexes,
+    day: rows.values(DAY, "int32"),
+    close: withNaN(rows, CLOSE),
+    prevClose: withNaN(rows, PREV_CLOSE),
+  };
+  return backwardFactors(prices, state, factors);
+}
+
+/** A column's values, with NaN for missing ones. */
+function withNaN(rows: ResultRows, column: number): Float64Array {
+  const values = rows.values(column, "double");
+  const validity = rows.validity(column);
+  if (validity === undefined) return values;
+  return values.map((value, row) => (isPresent(validity, row) ? value : Number.NaN));
+}
