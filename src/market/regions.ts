@@ -39,6 +39,9 @@ export const REGIONS: Readonly<Record<Region, RegionFacts>> = {
   US: { region: "US", zone: "America/New_York", steady: undefined, lot: 1, rising: "green" },
 };
 
+/** All regions. */
+export const REGION_NAMES = Object.keys(REGIONS) as readonly Region[];
+
 /** Region by exchange suffix of a symbol. The Chinese futures exchanges are included. */
 export const EXCHANGE_REGION: Readonly<Record<string, Region>> = {
   SH: "CN",

@@ -9,7 +9,7 @@ import { stageObjects } from "../lake/land/stage-objects.js";
 import { landTradingDays } from "../lake/land/trading-days.js";
 import { type LandOptions, upsert } from "../lake/land/upsert.js";
 import { publish } from "../lake/publish.js";
-import { REGIONS, type Region } from "../market/regions.js";
+import { REGION_NAMES, REGIONS, type Region } from "../market/regions.js";
 import { dayRange, finalEnd } from "../market/sessions.js";
 import { instantOf } from "../market/zone.js";
 import { inBatches } from "../plan/request-units.js";
@@ -53,7 +53,6 @@ export interface FillOptions {
 const BARS_A_LANDING = 4_000_000;
 /** Number of bars in one record batch. */
 const BARS_A_BATCH = 500_000;
-const REGION_NAMES = Object.keys(REGIONS) as Region[];
 
 /** One landing of the fill. */
 interface Step {

@@ -1,7 +1,7 @@
 import { systemClock } from "../../client/system-clock.js";
 import { DAY_MS, type TradingDate } from "../../core/time.js";
 import type { DeviatingBar, SampleReport } from "../../jobs/maintenance/check-sample.js";
-import { REGIONS, type Region } from "../../market/regions.js";
+import { REGION_NAMES, REGIONS } from "../../market/regions.js";
 import { addDays } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import { localDate } from "../../market/zone.js";
@@ -80,7 +80,7 @@ function mergeCommands(deviations: readonly DeviatingBar[]): string[] {
 
 /** Commands that accept missing bars, by region. */
 function withdrawnCommands(name: string, gone: readonly DeviatingBar[]): string[] {
-  return (Object.keys(REGIONS) as Region[]).flatMap((region) => {
+  return REGION_NAMES.flatMap((region) => {
     const own = gone.filter(({ symbol }) => regionOf(symbol) === region);
     if (own.length === 0) return [];
     const symbols = [...new Set(own.map(({ symbol }) => symbol))];

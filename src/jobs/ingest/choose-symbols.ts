@@ -3,7 +3,7 @@ import { literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../../lake/lake.js";
-import { EXCHANGE_REGION, REGIONS, type Region } from "../../market/regions.js";
+import { EXCHANGE_REGION, REGION_NAMES, REGIONS, type Region } from "../../market/regions.js";
 import { addDays } from "../../market/sessions.js";
 import { isSymbol, parseSymbol, regionOf } from "../../market/symbol.js";
 import { instantOf, localDate } from "../../market/zone.js";
@@ -98,7 +98,7 @@ function ofRegions(
   only: readonly Region[] | undefined,
   what: string,
 ): Map<Region, string[]> {
-  const chosen = byRegion(symbols, only ?? (Object.keys(REGIONS) as Region[]));
+  const chosen = byRegion(symbols, only ?? REGION_NAMES);
   if (only === undefined || chosen.size > 0) return chosen;
   throw new UsageError(`${what}: none is of ${only.join(", ")}`, {
     hint: "leave the regions out to request all of them",

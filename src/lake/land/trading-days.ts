@@ -3,7 +3,7 @@ import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
-import { REGIONS, type Region } from "../../market/regions.js";
+import { REGION_NAMES, REGIONS, type Region } from "../../market/regions.js";
 import { finalEnd } from "../../market/sessions.js";
 import { instantOf, localDate } from "../../market/zone.js";
 import { BARS_1D } from "../../schema/bars.js";
@@ -58,7 +58,7 @@ export async function landTradingDays(
   options: LandOptions,
 ): Promise<LandReport> {
   const snapshot = await lake.snapshot(BARS_1D);
-  const regions = Object.keys(REGIONS) as Region[];
+  const regions = REGION_NAMES;
   const lastFinal = regions.map((region) => {
     const last = localDate(finalEnd(region, options.now) - 1, REGIONS[region].zone);
     return `WHEN ${literal(region)} THEN DATE ${literal(last)}`;

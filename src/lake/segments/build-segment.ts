@@ -80,14 +80,15 @@ async function blocksOf(
        min(file_row_number)::DOUBLE AS first, max(file_row_number)::DOUBLE AS last
      FROM ${relationOf(url, "file_row_number = true")} GROUP BY ALL ORDER BY first`,
   );
-  for (const [at, { symbol, rows, first, last, ...own }] of found.entries()) {
+  for (const [at, block] of found.entries()) {
+    const { symbol, rows, first, last } = block;
     if (symbol === null || !isSymbol(symbol) || regionOf(symbol) !== partitionValues.region)
       throw new NotSegmentable("a symbol of another region");
     const before = found[at - 1];
     const isNext =
       before === undefined ||
       before.symbol < symbol ||
-      (before.symbol === symbol && !before.isOfLastDay && own.isOfLastDay);
+      (before.symbol === symbol && !before.isOfLastDay && block.isOfLastDay);
     if (last - first + 1 !== rows || !isNext)
       throw new NotSegmentable("its rows are not in the order of their symbols and days");
   }

@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { DAY_MS } from "../../core/time.js";
 import { regionOf } from "../../market/symbol.js";
+import { rowsOfFiles } from "../files/prune.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { BLOCK_COLUMNS, CHOOSE_BY, columnOffsets, firstRowFrom, TargetColumn } from "./block.js";
 import type { SegmentCache } from "./segment-cache.js";
@@ -20,6 +21,8 @@ export interface BarsDemand {
   /** Whether the ranges are of trading dates or of instants. */
   readonly by: "day" | "time";
   readonly rangeOf: (symbol: string) => BarsRange;
+  /** The share of a larger result that this one is: it may read this share of the most bytes. @default 1 */
+  readonly share?: number;
   /** Names of stored columns. */
   readonly columns: ReadonlySet<string>;
 }
@@ -69,11 +72,15 @@ const DAY_US = DAY_MS * 1000;
  */
 const MOST_ROWS = 2 ** 24;
 /**
- * Most bytes of blocks that are read for a result, which takes about half a second, if each symbol of each file costs as
- * much as some bytes more. DuckDB uses all cores, and is quicker for larger results.
+ * Most bytes of blocks that are read for a result: it takes about half a second. DuckDB uses all cores, and is quicker for
+ * larger results.
  */
 const MOST_BYTES = 2 ** 29;
-const BLOCK_COST = 2 ** 13;
+/** To look for a symbol in a segment, and to read a small block, takes as long as to read this number of bytes. */
+const LOOK_BYTES = 2 ** 13;
+/** With which the blocks of segments that do not exist are estimated: bytes of a bar, and symbols of a large file. */
+const BAR_BYTES = 60;
+const MANY_SYMBOLS = 5000;
 /** Bytes that are read before the event loop can run other work; reading them takes half a millisecond. */
 const TURN_BYTES = 2 ** 20;
 
@@ -112,10 +119,10 @@ function findParts(
   cache: SegmentCache,
   snapshot: Snapshot,
   plan: SegmentPlan,
-  { symbols, by, rangeOf }: BarsDemand,
+  { symbols, by, rangeOf, share = 1 }: BarsDemand,
 ): FoundParts | undefined {
   const parts: Part[] = [];
-  let cost = 0;
+  let bytes = 0;
   const segments = new Map<PlannedFile, SegmentFile | undefined>();
   for (const symbol of symbols) {
     const region = regionOf(symbol);
@@ -128,17 +135,20 @@ function findParts(
       if (!segments.has(planned)) segments.set(planned, cache.find(snapshot, planned.file));
       if (segments.size > cache.mostOpen) return undefined;
       const segment = segments.get(planned);
-      if (segment === undefined) continue;
-      cost += BLOCK_COST;
+      bytes += LOOK_BYTES;
+      if (bytes > MOST_BYTES * share) return undefined;
+      if (segment === undefined) {
+        bytes += expectedBytes(planned, days);
+        continue;
+      }
       const { first, end } = segment.entriesOf(symbol);
       for (let entry = first; entry < end; entry++) {
         const part = { symbol, region: region as string, planned, segment, entry, range };
         const [from, last] = endsOf(part, by);
         if (last < range.from || from >= range.to) continue;
         own.push(part);
-        cost += segment.index.lengths[entry] as number;
+        bytes += segment.index.lengths[entry] as number;
       }
-      if (cost > MOST_BYTES) return undefined;
     }
     if (own.length > 1) own.sort((a, b) => firstTime(a) - firstTime(b));
     for (const part of own) parts.push(part);
@@ -152,6 +162,12 @@ function findParts(
  */
 function daysAround({ from, to }: BarsRange): BarsRange {
   return { from: Math.floor(from / DAY_US) - 1, to: Math.ceil(to / DAY_US) + 1 };
+}
+
+/** About how many bytes the blocks of a symbol in a segment that does not exist would have. */
+function expectedBytes({ file, firstDay, nextDay }: PlannedFile, { from, to }: BarsRange): number {
+  const days = Math.min(to, nextDay) - Math.max(from, firstDay);
+  return (rowsOfFiles([file]) * (BAR_BYTES / MANY_SYMBOLS) * days) / (nextDay - firstDay);
 }
 
 /** The first and last day, or instant, of a block. */
@@ -229,7 +245,7 @@ async function readParts(parts: readonly Part[], demand: BarsDemand): Promise<Ba
       target.take(block, offsets[target.index] as number, total, { from, count, at });
     runs.push({ symbol, region, partition: planned.partition, rows: count });
     at += count;
-    bytes += block.length;
+    bytes += block.length + LOOK_BYTES;
     if (bytes < TURN_BYTES) continue;
     bytes = 0;
     await setImmediate();

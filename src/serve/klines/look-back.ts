@@ -30,12 +30,11 @@ export interface LookBack {
  * and the last one covers everything.
  */
 export function lookBackRanges({ series, region, count, labels, available, newest }: LookBack): TimeRange[] {
-  // Whole days have whole bars.
-  const slack = series === MINUTES_OF_A_DAY ? 0 : series.bucketDays * DAY_MS;
+  if (series === MINUTES_OF_A_DAY) return wholeDays(labels, available);
+  const slack = series.bucketDays * DAY_MS;
   const start = Math.max(labels.start - slack, available.start);
   const end = Math.min(labels.end + slack, available.end);
   if (start >= end) return [];
-  if (series === MINUTES_OF_A_DAY) return [{ start, end }];
   const ranges: TimeRange[] = [];
   const from = Math.min(labels.end, end, newest ?? end) - slack;
   for (let n = 0; n < STEPS - 1; n++) {
@@ -48,4 +47,11 @@ export function lookBackRanges({ series, region, count, labels, available, newes
     ranges.push({ start: reached, end });
   }
   return [...ranges, { start, end }];
+}
+
+/** Days of minutes are requested as whole days, so that their bars are whole, too. */
+function wholeDays(labels: TimeRange, available: TimeRange): TimeRange[] {
+  const start = Math.max(labels.start, available.start);
+  const end = Math.min(labels.end, available.end);
+  return start < end ? [{ start, end }] : [];
 }

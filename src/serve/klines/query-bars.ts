@@ -15,15 +15,15 @@ import { demandsOf, isInShares, lotOf } from "./requested-bars.js";
 import { type LandedDemand, type LandedRows, segmentBars } from "./segment-bars.js";
 import { MINUTES_OF_A_DAY } from "./series.js";
 
-/** Most symbols whose minutes are in memory at the same time, to make days from them. */
-const SYMBOLS_OF_MINUTES = 500;
+/** Most symbols whose minutes are in memory at the same time, to make days from them; they are converted in one turn. */
+const SYMBOLS_OF_MINUTES = 200;
 
 /** Which bars of symbols are read. */
 interface BarsOfSymbols {
   readonly rangeOf: (symbol: string) => TimeRange;
   /** Most bars of each symbol: the newest ones. */
-  readonly most: number;
-  /** Whether the files are new, so that no segment of them can exist. */
+  readonly count: number;
+  /** Whether the files are new, so that few have a segment. */
   readonly isNew?: boolean;
 }
 
@@ -37,7 +37,7 @@ export async function queryBars(
   snapshot: Snapshot,
   request: KlinesRequest,
   symbols: readonly string[],
-  { rangeOf, most, isNew = false }: BarsOfSymbols,
+  { rangeOf, count, isNew = false }: BarsOfSymbols,
 ): Promise<ReadonlyMap<string, BarRun>> {
   const { series, unitOf = lotOf } = request;
   const { files, requested } = demandsOf(snapshot, symbols, { rangeOf, labelsOf: request.rangeOf, unitOf });
@@ -47,7 +47,7 @@ export async function queryBars(
   const steps = stepsOf(events, request.adjustment, symbols, rangeOf);
   const adjustment = steps.length === 0 ? "none" : request.adjustment;
   const demand: LandedDemand = { symbols, rangeOf, unitOf, adjustment, events };
-  const found = isNew ? {} : await segmentRuns(view, snapshot, request, demand, most);
+  const found = isNew ? {} : await segmentRuns(view, snapshot, request, demand, count);
   const { runs, buildMissing } = found;
   if (runs !== undefined) return runs;
   const rows = await view.version.query(async (session) => {
@@ -61,7 +61,7 @@ export async function queryBars(
     return readColumns(result, KLINE_SHAPE);
   });
   buildMissing?.();
-  return runsOf(rows, symbols, most);
+  return runsOf(rows, symbols, count);
 }
 
 /** The runs of a demand from segments; undefined where the bars must be queried. */
@@ -70,23 +70,25 @@ async function segmentRuns(
   snapshot: Snapshot,
   { series, unitOf = lotOf }: KlinesRequest,
   demand: LandedDemand,
-  most: number,
+  count: number,
 ): Promise<{ readonly runs?: ReadonlyMap<string, BarRun> } & Pick<LandedRows, "buildMissing">> {
   const { segments, visibleUntil } = view.version;
   if (segments === undefined || visibleUntil !== undefined) return {};
   if (series.bucket.kind === "landed") {
     const { rows, ...rest } = await segmentBars(segments, snapshot, demand);
-    return rows === undefined ? rest : { runs: runsOf(rows, demand.symbols, most) };
+    return rows === undefined ? rest : { runs: runsOf(rows, demand.symbols, count) };
   }
-  // Rounded volumes of minutes cannot be added.
-  if (series !== MINUTES_OF_A_DAY || !isInShares(unitOf)) return {};
+  // Rounded volumes of minutes cannot be added, and adjusted prices of several days cannot be compared.
+  if (series !== MINUTES_OF_A_DAY || !isInShares(unitOf) || demand.adjustment !== "none") return {};
   const runs = new Map<string, BarRun>();
   for (const symbols of inBatches(demand.symbols, SYMBOLS_OF_MINUTES)) {
-    const { rows, ...rest } = await segmentBars(segments, snapshot, { ...demand, symbols });
+    view.signal.throwIfAborted();
+    const share = symbols.length / demand.symbols.length;
+    const { rows, ...rest } = await segmentBars(segments, snapshot, { ...demand, symbols, share });
     if (rows === undefined) return rest;
     const minutes = runsOf(rows, symbols, Number.MAX_SAFE_INTEGER);
     for (const [symbol, days] of daysOfMinutes(minutes))
-      runs.set(symbol, { ...days, start: Math.max(days.start, days.end - most) });
+      runs.set(symbol, { ...days, start: Math.max(days.start, days.end - count) });
   }
   return { runs };
 }

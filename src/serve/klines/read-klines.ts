@@ -1,7 +1,7 @@
 import { DAY_MS, type TimeRange } from "../../core/time.js";
 import { fileRange } from "../../lake/files/prune.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
-import { isRegion, REGIONS, type Region } from "../../market/regions.js";
+import { isRegion, REGION_NAMES, type Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { inBatches } from "../../plan/request-units.js";
 import { BARS_1D } from "../../schema/bars.js";
@@ -24,7 +24,6 @@ const RUNNING_MS = 5 * DAY_MS;
 const NO_TIME: TimeRange = { start: 0, end: 0 };
 /** Most symbols whose bars are read at the same time without a limit of their number. */
 const WIDE_SYMBOLS = 100;
-const REGION_NAMES = Object.keys(REGIONS) as Region[];
 
 /**
  * Reads the newest bars of each symbol within a range, ascending. Symbols that are unknown and have no bar in the table
@@ -120,7 +119,7 @@ async function bringCachedForward(
     async readAdded(changed, some, addedOf) {
       return queryBars(view, changed, all, some, {
         rangeOf: addedOf,
-        most: Number.MAX_SAFE_INTEGER,
+        count: Number.MAX_SAFE_INTEGER,
         isNew: true,
       });
     },
@@ -146,7 +145,7 @@ async function readRuns(
     const groups = step === 0 ? [pending] : inBatches(pending, WIDE_SYMBOLS);
     const found = new Map<string, BarRun>();
     for (const group of groups) {
-      const runsOfGroup = await queryBars(view, snapshot, request, group, { rangeOf, most: count });
+      const runsOfGroup = await queryBars(view, snapshot, request, group, { rangeOf, count });
       for (const run of runsOfGroup.values()) found.set(run.symbol, groups.length > 1 ? copyOf(run) : run);
     }
     pending = pending.filter((symbol) => {

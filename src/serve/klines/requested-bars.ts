@@ -1,7 +1,7 @@
 import type { TimeRange } from "../../core/time.js";
 import { selectFiles } from "../../lake/files/prune.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
-import { REGIONS, type Region } from "../../market/regions.js";
+import { REGION_NAMES, REGIONS, type Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 
 /**
@@ -44,7 +44,6 @@ export interface Demands {
   readonly requested: RequestedSymbols[];
 }
 
-const REGION_NAMES = Object.keys(REGIONS) as Region[];
 const ALWAYS = (): TimeRange => ALL_TIME;
 
 /** Shares in one unit of volume of a region. */

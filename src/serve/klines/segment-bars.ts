@@ -22,6 +22,8 @@ export interface LandedDemand {
   readonly symbols: readonly string[];
   /** Epoch milliseconds. */
   readonly rangeOf: (symbol: string) => TimeRange;
+  /** The share of a larger demand that this one is. @default 1 */
+  readonly share?: number;
   /** Shares in one unit of volume. */
   readonly unitOf: (region: Region) => number;
   readonly adjustment: Adjustment;
@@ -41,12 +43,13 @@ export interface LandedRows {
 export async function segmentBars(
   segments: SegmentReader,
   snapshot: Snapshot,
-  { symbols, rangeOf, unitOf, adjustment, events }: LandedDemand,
+  { symbols, rangeOf, unitOf, adjustment, events, share = 1 }: LandedDemand,
 ): Promise<LandedRows> {
   if (new Set(symbols).size < symbols.length) return {};
   const { bars, ...rest } = await segments.read(snapshot, {
     symbols,
     by: "time",
+    share,
     rangeOf: (symbol) => {
       const { start, end } = rangeOf(symbol);
       return { from: start * 1000, to: end * 1000 };

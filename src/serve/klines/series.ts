@@ -38,10 +38,8 @@ export function reachMs(series: Series, region: Region, count: number): number {
     return Math.ceil(bars * 1.04 + 7) * DAY_MS;
   }
   const minutes = series.bucket.kind === "minutes" ? series.bucket.minutes : 1;
-  const barsPerDay =
-    series.bucket.kind === "calendar" ? 1 : Math.floor(SESSION_HOURS[region].barsPerDay / minutes);
+  const barsPerDay = Math.floor(SESSION_HOURS[region].barsPerDay / minutes);
   const days = Math.ceil(count / barsPerDay);
   if (days > 1) return Math.ceil((days * 7) / 5 + 3) * DAY_MS;
-  if (series.bucket.kind === "calendar") return DAY_MS;
   return Math.min(DAY_MS, (count * minutes * 2 + 10) * MINUTE_MS);
 }

@@ -6,7 +6,7 @@ import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { SegmentOptions } from "../../lake/places.js";
 import { SegmentReader } from "../../lake/segments/segment-reader.js";
 import type { ExEvent } from "../../market/adjustment/ex-events.js";
-import { REGIONS, type Region } from "../../market/regions.js";
+import { REGION_NAMES, type Region } from "../../market/regions.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { TABLES } from "../../schema/tables.js";
@@ -67,8 +67,6 @@ export interface LakeView {
 /** Most symbols whose ex-events are cached, so that requests for ever more new symbols cannot fill the memory. */
 const MOST_SYMBOLS = 100_000;
 
-const REGION_NAMES = Object.keys(REGIONS) as Region[];
-
 /** Bytes of cached bars: enough for a year of daily bars of about 5,000 symbols. */
 const CACHED_BYTES = 96 * 2 ** 20;
 
@@ -96,7 +94,7 @@ export interface ReaderOptions {
   /** Called for each damaged file. If it is undefined, files are not verified. */
   readonly onDamage?: ((error: LakeError) => void) | undefined;
   /**
-   * Where this machine stores segments of bars, from which ranges in the past are read. False: no segments are used.
+   * Where this machine stores segments of bars, from which bars are read that are not cached. False: no segments are used.
    */
   readonly segments?: SegmentOptions | false | undefined;
   /** In a replay: whether the first version of reference data counts as known before it was seen. @default false */

@@ -8,7 +8,7 @@ import { scheduleLeaders } from "../../jobs/schedule/leadership.js";
 import type { Lake } from "../../lake/lake.js";
 import { readTradingDays } from "../../lake/land/trading-days.js";
 import type { Reader } from "../../lake/open-reader.js";
-import { REGIONS, type Region } from "../../market/regions.js";
+import { REGION_NAMES } from "../../market/regions.js";
 import { TradingCalendar } from "../../market/trading-calendar.js";
 import { type IsTradingDay, nextDue } from "../../plan/due-times.js";
 import type { RequestUnit } from "../../plan/request-units.js";
@@ -53,10 +53,7 @@ export async function pipelineReports(
 async function comingTradingDays(session: Session, lake: Lake): Promise<IsTradingDay> {
   const known = await readTradingDays(session, lake);
   const calendars = new Map(
-    (Object.keys(REGIONS) as Region[]).map((region) => [
-      region,
-      new TradingCalendar(region, known.get(region)),
-    ]),
+    REGION_NAMES.map((region) => [region, new TradingCalendar(region, known.get(region))]),
   );
   return (region, date) => calendars.get(region)?.isOpen(date) === true;
 }

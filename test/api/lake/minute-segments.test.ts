@@ -1,3 +1,5 @@
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { openLake } from "../../../src/api/lake/open-lake.js";
@@ -29,8 +31,10 @@ const anyRead = fc.record(
   { requiredKeys: ["symbols"] },
 );
 
+type Minutes = typeof anyFile extends fc.Arbitrary<infer M> ? M : never;
+
 /** The rows of a file, in the order of symbols and instants. */
-function rowsOf(minutes: readonly (typeof anyMinute extends fc.Arbitrary<infer M> ? M : never)[]): string {
+function rowsOf(minutes: Minutes): string {
   const values = minutes.map(
     ({ symbol, day, minute, shift }, n) => `('${symbol}', ${day}, ${minute}, ${shift}, ${n})`,
   );
@@ -41,8 +45,13 @@ function rowsOf(minutes: readonly (typeof anyMinute extends fc.Arbitrary<infer M
     FROM (VALUES ${values.join(", ")}) v(symbol, day, m, shift, n) ORDER BY symbol, timestamp`;
 }
 
+/** Whether the rows can only come from a segment: of one file whose trading dates are in the order of its instants. */
+const areSegmentable = (files: readonly Minutes[]): boolean =>
+  files.length === 1 && files.every((minutes) => minutes.every(({ shift }) => shift === 0));
+
 test("minutes of any days of any files are read from segments as the view reads them", async () => {
   const session = await openSession();
+  let fromSegments = 0;
   await fc.assert(
     fc.asyncProperty(
       fc.array(anyFile, { minLength: 1, maxLength: 2 }),
@@ -55,12 +64,40 @@ test("minutes of any days of any files are read from segments as the view reads 
         await using plain = openLake(lake.location, { ...open, segments: false });
         await using fast = openLake(lake.location, { ...open, segments: { folder: temporaryFolder() } });
         await fast.buildSegments(["bars_1m"]);
-        for (const read of reads) {
-          const [found, expected] = [await fast.read("bars_1m", read), await plain.read("bars_1m", read)];
-          expect(found.rows()).toEqual(expected.rows());
+        const expected: object[] = [];
+        for (const read of reads) expected.push((await plain.read("bars_1m", read)).rows());
+        if (areSegmentable(files)) {
+          fromSegments += 1;
+          for (const file of (await lake.snapshot(BARS_1M)).files.keys())
+            writeFileSync(join(lake.location, BARS_1M.name, file), "damaged");
         }
+        for (const [at, read] of reads.entries())
+          expect((await fast.read("bars_1m", read)).rows()).toEqual(expected[at]);
       },
     ),
     { numRuns: cases({ few: 12, all: 300 }) },
   );
+  expect(fromSegments).toBeGreaterThan(0);
+});
+
+test("a read of too many symbols and files for segments has none built", async () => {
+  const session = await openSession();
+  const lake = temporaryLake();
+  for (let minute = 0; minute < 60; minute++) {
+    const rows = rowsOf(["600000.SH", "601199.SH"].map((symbol) => ({ symbol, day: 2, minute, shift: 0 })));
+    await addFile(session, lake, BARS_1M, rows, { region: "CN", month: "2026-03-01" });
+  }
+  const folder = temporaryFolder();
+  await using open = openLake(lake.location, { hasDatabase: false, threads: 1, segments: { folder } });
+  const built = async (symbols: readonly string[]): Promise<number> => {
+    // The first read of an open lake has none built.
+    for (let read = 0; read < 2; read++) expect((await open.read("bars_1m", { symbols })).numRows).toBe(120);
+    // It waits for what was ordered before.
+    await open.buildSegments(["bars_1d"]);
+    return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".bars"))
+      .length;
+  };
+  const many = Array.from({ length: 1200 }, (_, n) => `${600_000 + n}.SH`);
+  expect(await built(many)).toBe(0);
+  expect(await built(["600000.SH", "601199.SH"])).toBe(60);
 });

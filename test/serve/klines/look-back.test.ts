@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { PERIODS } from "../../../src/market/period.js";
 import type { Region } from "../../../src/market/regions.js";
 import { lookBackRanges } from "../../../src/serve/klines/look-back.js";
-import { seriesOf } from "../../../src/serve/klines/series.js";
+import { MINUTES_OF_A_DAY, seriesOf } from "../../../src/serve/klines/series.js";
 
 const DAY = 86_400_000;
 
@@ -50,4 +50,17 @@ test("begins near the newest bar, and not at the table's first", () => {
   const [earlier] = lookBackRanges({ ...look, newest: 10_000 * DAY });
   expect(earlier?.start).toBeLessThan((10_000 - 140) * DAY);
   expect(lookBackRanges({ ...look, newest: Number.NEGATIVE_INFINITY })).toEqual([available]);
+});
+
+test("days of minutes are whole: nothing before or after them is read", () => {
+  const [labels, available] = [
+    { start: 10 * DAY, end: 11 * DAY },
+    { start: 0, end: 20 * DAY },
+  ];
+  const look = { series: MINUTES_OF_A_DAY, region: "CN", count: 1, labels } as const;
+  expect(lookBackRanges({ ...look, available })).toEqual([labels]);
+  expect(lookBackRanges({ ...look, available: { start: 0, end: 10.5 * DAY } })).toEqual([
+    { start: 10 * DAY, end: 10.5 * DAY },
+  ]);
+  expect(lookBackRanges({ ...look, available: { start: 12 * DAY, end: 20 * DAY } })).toEqual([]);
 });

@@ -26,25 +26,24 @@ export interface EmptyUniverse {
 const NEVER = 3;
 
 /**
- * Records the empty responses of a run: as failures, so that the run is partial; or as explained, where the lake has no
- * minute of a member, and nothing ever came in at least three sessions, or no member is of China. What may change, the next
- * run requests again.
- * Call it after the bars of the run have landed: members may be in several universes.
+ * Records the empty responses of a run. Such a universe is a failure, so that the run is partial. It is explained where the
+ * lake has no minute of a member, and nothing ever came in at least three sessions, or no member is of China. In any case the
+ * next run requests the universe again. Call it after the bars of the run have landed: members may be in several universes.
  */
 export async function recordEmpty(run: Run, empty: readonly EmptyUniverse[]): Promise<void> {
   const { session, lake } = run.context;
-  const never = new Set<EmptyUniverse>();
-  const possible = empty.filter(({ times, members }) => times.length >= NEVER || !hasChinese(members));
-  if (possible.length > 0) {
-    const landed = await symbolsWithMinutes(session, lake);
-    const known = await readTradingDays(session, lake);
-    for (const one of possible) {
-      if (one.members.some((symbol) => landed.has(symbol))) continue;
-      if (!hasChinese(one.members) || fewestSessions(one.members, one.times, known) >= NEVER) never.add(one);
-    }
-  }
+  const landed = once(() => symbolsWithMinutes(session, lake));
+  const known = once(() => readTradingDays(session, lake));
+  const hasNoMinutes = async ({ members, times }: EmptyUniverse): Promise<boolean> => {
+    const chinese = members.filter(isChinese);
+    if (chinese.length > 0 && times.length < NEVER) return false;
+    const expected = chinese.length > 0 ? chinese : members;
+    const have = await landed();
+    if (expected.some((symbol) => have.has(symbol))) return false;
+    return chinese.length === 0 || fewestSessions(chinese, times, await known()) >= NEVER;
+  };
   for (const one of empty) {
-    if (never.has(one)) recordNoMinutes(run, one);
+    if (await hasNoMinutes(one)) recordNoMinutes(run, one);
     else {
       const why = `the service gave nothing for its ${one.members.length} members; it is requested again`;
       failEmpty(run, one.id, why, one.got);
@@ -52,9 +51,42 @@ export async function recordEmpty(run: Run, empty: readonly EmptyUniverse[]): Pr
   }
 }
 
-/** Whether a universe has members of China: many services have minutes of no other region. */
-export function hasChinese(members: readonly string[] = []): boolean {
-  return members.some((symbol) => regionOf(symbol) === "CN");
+/** Many services have minutes of no other region. */
+function isChinese(symbol: string): boolean {
+  return regionOf(symbol) === "CN";
+}
+
+/**
+ * Counts the members of a universe, and those of which the response has no bar. Where the lake has no minute of a member of a
+ * region but China, and the response has none of that region, the service may have none.
+ */
+export async function noteMembers(
+  run: Run,
+  members: readonly string[],
+  { came, rows }: { readonly came: ReadonlySet<string>; readonly rows: number },
+): Promise<void> {
+  const { session, lake, marketClock } = run.context;
+  const { completeness } = run.log;
+  completeness.asked(BARS_1M.name, members, members.length, marketClock.now());
+  completeness.received(BARS_1M.name, rows);
+  const regions = new Set([...came].map(regionOf));
+  const absent = members.filter((symbol) => !came.has(symbol));
+  const foreign = absent.filter((symbol) => !isChinese(symbol) && !regions.has(regionOf(symbol)));
+  const landed = foreign.length > 0 ? await symbolsWithMinutes(session, lake) : new Set();
+  const without = new Set(foreign.filter((symbol) => !landed.has(symbol)));
+  completeness.absent(
+    BARS_1M.name,
+    "others_came",
+    absent.filter((symbol) => !without.has(symbol)),
+    1,
+  );
+  if (without.size > 0) completeness.absent(BARS_1M.name, "no_minutes", [...without], 1);
+}
+
+/** A function that loads a value at its first call. */
+function once<T>(load: () => Promise<T>): () => Promise<T> {
+  let loaded: Promise<T> | undefined;
+  return () => (loaded ??= load());
 }
 
 /** Records a failed request for a universe of which nothing came, so that the next run requests it again. */

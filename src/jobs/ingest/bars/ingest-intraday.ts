@@ -2,22 +2,20 @@ import { decodeKlineResponse } from "../../../arrow/stream/decode-kline-response
 import { releaseAfter } from "../../../core/release-after.js";
 import { literalList } from "../../../db/quote.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
-import { REGIONS, type Region } from "../../../market/regions.js";
+import { REGION_NAMES } from "../../../market/regions.js";
 import { finalEnd } from "../../../market/sessions.js";
-import { regionOf } from "../../../market/symbol.js";
 import { TradingCalendar } from "../../../market/trading-calendar.js";
 import { type CutDay, cutDay } from "../../../plan/absence/cut-day.js";
 import { symbolSpans } from "../../../plan/absence/window-beginning.js";
 import { BARS_1M } from "../../../schema/bars.js";
 import { UNIVERSE_MEMBERS, UNIVERSES } from "../../../schema/reference.js";
 import { ENDPOINTS, LIMITS } from "../../../wire/endpoints.js";
-import type { KlineColumns } from "../../../wire/kline-columns.js";
 import { lastResponses, neverReceived } from "../../ledger/ledger.js";
 import type { PendingResponse } from "../../run/request/request-records.js";
 import type { Run } from "../../run/run.js";
 import type { RunContext } from "../../run/run-context.js";
 import { leaseInTurn } from "../request-sharing.js";
-import { type EmptyUniverse, failEmpty, hasChinese, recordEmpty } from "./empty-universes.js";
+import { type EmptyUniverse, failEmpty, noteMembers, recordEmpty } from "./empty-universes.js";
 import { received } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
 
@@ -35,7 +33,7 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
   const known = new Set((await knownUniverses(run.context)).map(({ id }) => id));
   const members = await membersOf(run.context, universes);
   const due = universes.filter(
-    (id) => (never.has(id) && hasChinese(members.get(id))) || isDue(answered.get(id), marketClock.now()),
+    (id) => (never.has(id) && members.has(id)) || isDue(answered.get(id), marketClock.now()),
   );
   run.progress.plan(BARS_1M.name, due.length);
   const landing = new LandingBars(run, BARS_1M);
@@ -57,7 +55,10 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
       const { columns } = got.value.response;
       const own = members.get(id) ?? [];
       const cut = cutDay(columns);
-      if (got.value.rows > 0) noteMembers(run, own, columns);
+      if (got.value.rows > 0) {
+        const came = new Set(symbolSpans(columns).map(({ symbol }) => symbol));
+        await noteMembers(run, own, { came, rows: columns.rows });
+      }
       if (got.value.rows === 0 && !known.has(id)) failEmpty(run, id, UNKNOWN, got);
       else if (got.value.rows === 0 && own.length > 0)
         empty.push({ id, members: own, times: [...(never.get(id) ?? []), marketClock.now()], got });
@@ -92,20 +93,6 @@ async function membersOf(
   return new Map(rows.map(({ id, symbols }) => [id, symbols]));
 }
 
-/** Counts the members of a universe, and those of which the response has no bar. */
-function noteMembers(run: Run, members: readonly string[], columns: KlineColumns): void {
-  const { completeness } = run.log;
-  const came = new Set(symbolSpans(columns).map(({ symbol }) => symbol));
-  completeness.asked(BARS_1M.name, members, members.length, run.context.marketClock.now());
-  completeness.received(BARS_1M.name, columns.rows);
-  const regions = new Set([...came].map(regionOf).concat("CN"));
-  const absent = members.filter((symbol) => !came.has(symbol));
-  const isOfRegions = (symbol: string): boolean => regions.has(regionOf(symbol));
-  completeness.absent(BARS_1M.name, "others_came", absent.filter(isOfRegions), 1);
-  const others = absent.filter((symbol) => !isOfRegions(symbol));
-  if (others.length > 0) completeness.absent(BARS_1M.name, "no_minutes", others, 1);
-}
-
 /** Why nothing came of a universe that neither the lake nor the service knows. */
 const UNKNOWN =
   'the service gave nothing for it, and the lake does not know it; run the pipeline reference, and see: barlake sql "from universes"';
@@ -125,7 +112,7 @@ function failCut<T>(run: Run, id: string, cut: CutDay, got: PendingResponse<T>):
  */
 function isDue(lastAt: number | undefined, now: number): boolean {
   if (lastAt === undefined) return true;
-  return (Object.keys(REGIONS) as Region[]).some((region) => {
+  return REGION_NAMES.some((region) => {
     const since = { start: finalEnd(region, lastAt), end: now };
     return new TradingCalendar(region).daysIn(since, now).length > 0;
   });

@@ -2,7 +2,7 @@ import type { TimeRange } from "../../../core/time.js";
 import type { Session } from "../../../db/session/session.js";
 import type { Lake } from "../../../lake/lake.js";
 import { CALENDAR_SYMBOLS, FEWEST_SYMBOLS, readTradingDays } from "../../../lake/land/trading-days.js";
-import { REGIONS, type Region } from "../../../market/regions.js";
+import { REGION_NAMES, type Region } from "../../../market/regions.js";
 import { regionOf } from "../../../market/symbol.js";
 import { TradingCalendar } from "../../../market/trading-calendar.js";
 import { BARS_1D } from "../../../schema/bars.js";
@@ -33,7 +33,7 @@ export async function regionCalendars(
     else own.push(windows);
   }
   return new Map(
-    (Object.keys(REGIONS) as Region[]).map((region) => {
+    REGION_NAMES.map((region) => {
       const indexes = CALENDAR_SYMBOLS[region].flatMap((symbol) => [covered.get(symbol) ?? []]);
       const others = byRegion.get(region) ?? [];
       const isKnownClosed = (day: TimeRange): boolean =>

@@ -16,12 +16,15 @@ export interface CachedRun extends NewestRun {
   readonly version: string;
   /** Number of its newest rows from the earliest one that a request has taken. */
   readonly needed: number;
+  /** The same, of requests of its version. */
+  readonly recent: number;
 }
 
 interface Entry extends CachedRun {
   /** The key of its series. */
   readonly key: string;
   needed: number;
+  recent: number;
 }
 
 /** The entries whose bars are in the same columns. */
@@ -61,7 +64,7 @@ export class BarCache {
     return this.#bytes;
   }
 
-  /** Whether so much is cached that bars should leave which only earlier requests have needed. */
+  /** Whether so much is cached that bars should leave which requests have not needed lately. */
   get isTight(): boolean {
     return 2 * this.#bytes > this.#mostBytes;
   }
@@ -76,7 +79,8 @@ export class BarCache {
     if (cached?.version !== version) return undefined;
     const found = newestIn(cached, range, count);
     if (found === undefined) return undefined;
-    cached.needed = Math.max(cached.needed, cached.run.end - found.start);
+    cached.recent = Math.max(cached.recent, cached.run.end - found.start);
+    cached.needed = Math.max(cached.needed, cached.recent);
     this.#use(cached.run.values);
     return found;
   }
@@ -96,7 +100,8 @@ export class BarCache {
     for (const { run, since } of runs) {
       // Runs that would evict most other entries are not cached.
       if ((run.end - run.start) * runs.length * 64 > this.#mostBytes / 2) continue;
-      this.renew(key, version, { run: copyOf(run, blocks), since }, run.end - run.start);
+      const rows = run.end - run.start;
+      this.renew(key, version, { run: copyOf(run, blocks), since }, { needed: rows, recent: rows });
     }
   }
 
@@ -113,11 +118,16 @@ export class BarCache {
    * Replaces the cached bars of a symbol with the same bars, or with additional later ones. The request that needs them
    * counts as their last use, so that bars which it does not need are evicted first.
    *
-   * @param needed see {@link CachedRun.needed}.
+   * @param rows how many of its rows are needed: see {@link CachedRun}.
    */
-  renew(key: string, version: string, { run, since }: NewestRun, needed: number): void {
+  renew(
+    key: string,
+    version: string,
+    { run, since }: NewestRun,
+    rows: Pick<CachedRun, "needed" | "recent">,
+  ): void {
     const earlier = this.#series.get(key)?.get(run.symbol);
-    this.#put({ key, run, since, version, needed });
+    this.#put({ key, run, since, version, needed: rows.needed, recent: rows.recent });
     if (earlier !== undefined) this.#leave(earlier);
     for (const oldest of this.#blocks.values()) {
       if (this.#bytes <= this.#mostBytes) return;

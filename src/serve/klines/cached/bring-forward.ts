@@ -51,6 +51,11 @@ export interface EarlierBars {
   ) => Promise<ReadonlyMap<string, BarRun>>;
 }
 
+interface Forwarding extends EarlierBars {
+  /** Whether memory is short. */
+  readonly isTight: boolean;
+}
+
 /**
  * Updates cached bars of earlier versions to the version of a request. Bars that no changed file can have changed
  * remain. Where files were only added, their rows are read, and appended if they are later. Bars that cannot be updated
@@ -58,14 +63,16 @@ export interface EarlierBars {
  *
  * @returns the requested bars of the symbols that were updated, also of those for which the cache then had no space.
  */
-export async function bringForward(earlier: EarlierBars): Promise<ReadonlyMap<string, BarRun>> {
-  const { cache, key, version, symbols, changesSince, rangeOf, count } = earlier;
+export async function bringForward(bars: EarlierBars): Promise<ReadonlyMap<string, BarRun>> {
+  const { cache, key, version, symbols, changesSince, rangeOf, count } = bars;
+  // Of all symbols, although those that are moved make space.
+  const earlier: Forwarding = { ...bars, isTight: cache.isTight };
   const found = new Map<string, BarRun>();
   const renew = (newest: NewestRun, before: CachedRun): void => {
     const { run } = newest;
     const requested = newestIn(newest, rangeOf(run.symbol), count);
-    const needed = requested === undefined ? 0 : run.end - requested.start;
-    cache.renew(key, version, newest, Math.max(before.needed, needed));
+    const recent = requested === undefined ? 0 : run.end - requested.start;
+    cache.renew(key, version, newest, { needed: Math.max(before.needed, recent), recent });
     if (requested !== undefined) found.set(run.symbol, requested);
   };
   const unchanged: CachedRun[] = [];
@@ -125,7 +132,7 @@ function canExtend({ series, isInShares }: EarlierBars): boolean {
 }
 
 async function extend(
-  earlier: EarlierBars,
+  earlier: Forwarding,
   extended: ReadonlyMap<string, CachedRun>,
   files: ReadonlyMap<string, DataFile>,
   renew: (newest: NewestRun, before: CachedRun) => void,
@@ -166,27 +173,28 @@ async function extend(
 }
 
 /** Whether a cached run should be moved to new memory only because memory that it does not need would then be free. */
-function isWasteful(cached: CachedRun, { cache, rangeOf, count }: EarlierBars): boolean {
+function isWasteful(cached: CachedRun, earlier: Forwarding): boolean {
   const { run } = cached;
-  if (cache.isSparse(run.values)) return true;
-  if (!cache.isTight) return false;
-  const requested = newestIn(cached, rangeOf(run.symbol), count);
-  return (
-    requested !== undefined && run.end - run.start > TIMES_LONGER * (run.end - requested.start + EXTRA_ROWS)
-  );
+  if (earlier.cache.isSparse(run.values)) return true;
+  if (!earlier.isTight) return false;
+  return run.end - run.start > TIMES_LONGER * (neededRows(cached, earlier) + EXTRA_ROWS);
 }
 
 /**
- * The part of a cached run that is moved to new memory: the newest rows that requests have needed, or those that this
- * one needs where memory is short. It would otherwise grow with every version.
+ * The number of newest rows of a cached run that this request or earlier ones have needed: where memory is short, those of
+ * its version. All rows, where the run lacks requested rows: later ones may be what it lacks.
  */
-function neededOf(cached: CachedRun, { cache, rangeOf, count, series }: EarlierBars): NewestRun {
-  const { run, since, needed } = cached;
-  const requested = newestIn(cached, rangeOf(run.symbol), count);
-  // Where the run lacks requested rows, later ones may be what it lacks.
-  if (requested === undefined) return { run: { ...run, memory: undefined }, since };
-  const extra = series === MINUTES_OF_A_DAY ? 0 : EXTRA_ROWS;
-  const rows = Math.max(1, cache.isTight ? 0 : needed, run.end - requested.start) + extra;
+function neededRows({ run, since, ...rows }: CachedRun, { isTight, rangeOf, count }: Forwarding): number {
+  const requested = newestIn({ run, since }, rangeOf(run.symbol), count);
+  if (requested === undefined) return run.end - run.start;
+  return Math.max(isTight ? rows.recent : rows.needed, run.end - requested.start);
+}
+
+/** The part of a cached run that is moved to new memory. The run would otherwise grow with every version. */
+function neededOf(cached: CachedRun, earlier: Forwarding): NewestRun {
+  const { run, since } = cached;
+  const extra = earlier.series === MINUTES_OF_A_DAY ? 0 : EXTRA_ROWS;
+  const rows = Math.max(1, neededRows(cached, earlier)) + extra;
   const start = Math.max(run.start, run.end - rows);
   return {
     run: { ...run, start, memory: undefined },

@@ -4,7 +4,7 @@ import { type BarRun, newColumns, type Presence, presenceOf } from "../bar-runs.
 
 /**
  * Spare rows of new memory, in addition to the rows that it is allocated for: a quarter as many, but not fewer or more
- * than this. A run of 256 rows is copied in a few microseconds.
+ * than this. A long run is copied once in some hundred commits.
  */
 const LEAST_SPARE_ROWS = 16;
 const MOST_SPARE_ROWS = 256;

@@ -50,6 +50,8 @@ test("an empty response about a universe that has members: the run is partial, a
 });
 
 const PARTIAL = { status: "partial", failures: [{ reason: expect.stringContaining("gave nothing") }] };
+const ABSENT = (symbols: number) => ({ reason: "no_minutes", symbols });
+
 const NO_MINUTES = {
   status: "complete",
   failures: [],
@@ -98,6 +100,21 @@ describe("a universe of which nothing came in three sessions", () => {
     clock.advance(DAY_MS);
     data = {};
     expect(await run(INTRADAY)).toMatchObject(PARTIAL);
+  });
+
+  test("is judged by the sessions and minutes of its Chinese members", async () => {
+    const market = await knownUniverse([...FUTURES, "AAPL.US"], () => ({}));
+    const { run, clock, lake } = market;
+    await landSessions(market, "2024-01-08", "2024-01-17");
+    await land(await openSession(), lake, BARS_1M, [{ symbol: "AAPL.US", at: "2024-01-04T15:00:00Z" }]);
+    for (const days of [1, 2, 1]) {
+      expect(await run(INTRADAY)).toMatchObject(PARTIAL);
+      clock.advance(days * DAY_MS);
+    }
+    expect(await run(INTRADAY)).toMatchObject({
+      ...NO_MINUTES,
+      completeness: [{ asked: { symbols: 3 }, absent: [ABSENT(3)] }],
+    });
   });
 
   test("is partial each time while the lake has a minute of a member, and what comes later lands", async () => {
@@ -149,7 +166,7 @@ describe("a universe of which nothing came in three sessions", () => {
 test("members of regions of which services may have no minutes are in the report, too", async () => {
   const none = await knownUniverse(["00700.HK", "AAPL.US"], () => ({}));
   expect(await none.run(INTRADAY)).toMatchObject({ ...NO_MINUTES, completeness: [{ absent: [ABSENT(2)] }] });
-  expect(await none.run(INTRADAY)).toMatchObject({ status: "complete", requests: { sent: 0 } });
+  expect(await none.run(INTRADAY)).toMatchObject(NO_MINUTES);
   const once = await knownUniverse(["00700.HK", "AAPL.US"], () => ({}));
   await land(await openSession(), once.lake, BARS_1M, [{ symbol: "AAPL.US", at: "2024-01-04T15:00:00Z" }]);
   expect(await once.run(INTRADAY)).toMatchObject(PARTIAL);
@@ -158,9 +175,12 @@ test("members of regions of which services may have no minutes are in the report
     status: "complete",
     completeness: [{ asked: { symbols: 2 }, absent: [ABSENT(1)] }],
   });
+  await land(await openSession(), some.lake, BARS_1M, [{ symbol: "AAPL.US", at: "2024-01-04T15:00:00Z" }]);
+  some.clock.advance(3 * DAY_MS);
+  expect(await some.run(INTRADAY)).toMatchObject({
+    completeness: [{ absent: [{ reason: "others_came", symbols: 1 }] }],
+  });
 });
-
-const ABSENT = (symbols: number) => ({ reason: "no_minutes", symbols });
 
 test("members that the response lacks are in the report", async () => {
   const { run } = await knownUniverse(["600519.SH", "000001.SZ", "601398.SH"], () => ({ "600519.SH": DAY }));

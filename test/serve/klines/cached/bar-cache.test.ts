@@ -80,7 +80,12 @@ test("an extended run that a request needs is evicted after those that it does n
   const cache = new BarCache(unlimited.bytes);
   fill(cache);
   for (const symbol of numbered("A"))
-    cache.renew("key", "2", { run: runOf(symbol, [1, 2, 3, 4, 5, 6, 7]), since: 0 }, 3);
+    cache.renew(
+      "key",
+      "2",
+      { run: runOf(symbol, [1, 2, 3, 4, 5, 6, 7]), since: 0 },
+      { needed: 3, recent: 3 },
+    );
   expect(cache.bytes).toBeLessThanOrEqual(unlimited.bytes);
   const kept = numbered("A").filter((symbol) => cache.get("key", symbol)?.version === "2");
   expect([kept, cache.get("key", "B0.US"), cache.get("key", "B3.US")?.version]).toEqual([
