@@ -3,8 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { Session } from "../../src/db/session/session.js";
 import { runImport } from "../../src/jobs/import/run-import.js";
 import type { Lake } from "../../src/lake/lake.js";
+import { optimize } from "../../src/lake/maintenance/optimize.js";
+import { vacuum } from "../../src/lake/maintenance/vacuum.js";
+import { BARS_1D } from "../../src/schema/bars.js";
+import { INSTRUMENTS } from "../../src/schema/reference.js";
 import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js";
 import { apiLake, NOW } from "../api/api-lake.js";
 import { virtualClock } from "../faults/clock/virtual-clock.js";
@@ -89,6 +94,33 @@ describe.skipIf(!hasChromium())("a page over a lake", () => {
     await page.keyboard.press("/");
     await page.keyboard.type("600001");
     await page.waitForSelector("[role=option] >> text=No instrument");
+  });
+
+  test("a version whose files a vacuum has deleted says so once, and no table counts as empty", async () => {
+    const own = await apiLake(join(folder, "vacuumed"));
+    using session = await Session.open();
+    const hour = 3_600_000;
+    for (const table of [BARS_1D, INSTRUMENTS]) {
+      await optimize(
+        session,
+        own,
+        table,
+        { runId: "rewritten", codec: "zstd", rewrite: true },
+        virtualClock(NOW + hour),
+      );
+      const { deleted } = await vacuum(own, table, { now: NOW + 2 * hour, retentionMs: 0 });
+      expect(deleted.length).toBeGreaterThan(0);
+    }
+    await using vacuumed = await startWorkspace(own, { limits: PATIENT });
+    await page.goto(vacuumed.address(`/?asof=${new Date(NOW + hour / 2).toISOString()}`));
+    const fault = page.locator("main > .fault");
+    await fault.waitFor();
+    expect(await fault.count()).toBe(1);
+    expect(await fault.locator("pre").textContent()).toMatch(
+      /^bars_1d cannot be read: .*\ninstruments cannot be read: .*$/,
+    );
+    await page.waitForSelector("section[aria-labelledby=market] >> text=bars_1d cannot be read");
+    expect(await page.locator("main >> text=This brings it").count()).toBe(0);
   });
 
   test("a lake that disappears is named, and what is shown remains; the page goes on once the lake is back", async () => {

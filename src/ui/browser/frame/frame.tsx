@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import type { FaultReport, LakeReport } from "../../page-data.js";
 import { addressOf } from "../address/address.js";
 import { Link } from "../address/link.js";
 import { FaultBox } from "../fault-box.js";
@@ -14,6 +15,18 @@ const VIEWS = [
   { name: "runs", path: "/runs" },
   { name: "quality", path: "/quality" },
 ] as const;
+
+/** The tables that cannot be read, those with the same hint together, a line each. */
+function refusals(refused: LakeReport["refused"]): FaultReport[] {
+  const hints = [...new Set(refused.map(({ hint }) => hint))];
+  return hints.map((hint) => {
+    const alike = refused.filter((one) => one.hint === hint);
+    return {
+      message: alike.map(({ name, message }) => `${name} ${text("refused")}: ${message}`).join("\n"),
+      hint,
+    };
+  });
+}
 
 /** The frame of every view: links to the views, the search, the shown version, and a sign if there is a newer one. */
 export function Frame({
@@ -57,8 +70,8 @@ export function Frame({
       )}
       <main id="content" tabIndex={-1}>
         {fault !== undefined && <FaultBox fault={fault} />}
-        {report?.refused.map(({ name, message, hint }) => (
-          <FaultBox key={name} fault={{ message: `${name} ${text("refused")}: ${message}`, hint }} />
+        {refusals(report?.refused ?? []).map((refusal) => (
+          <FaultBox key={refusal.message} fault={refusal} />
         ))}
         {children}
       </main>

@@ -16,13 +16,16 @@ export function LakeView() {
   const market = useJson<{ markets: MarketReport[] }>(useStateAddress("market"));
   const coverage = useJson<CoverageReport>(useStateAddress("coverage"));
   const runs = useJson<{ runs: RunReport[] }>(useStateAddress("runs"));
+  const isRefused = report?.refused.some(({ name }) => name === "bars_1d") === true;
   document.title = `${text("lake")} · barlake`;
   return (
     <>
       <h1 class="hidden">{text("lake")}</h1>
       <Section name="market" waiting={market} height={150}>
         {({ markets }) =>
-          markets.length === 0 ? (
+          isRefused ? (
+            <p class="empty">bars_1d {text("refused")}</p>
+          ) : markets.length === 0 ? (
             <Missing why={text("noBars")} next={text("noBarsHint")} />
           ) : (
             <MarketCards markets={markets} />
@@ -66,10 +69,13 @@ function Findings({ isTurn }: { readonly isTurn: boolean }) {
   return View === undefined ? <div class="hollow" style="height:80px" /> : <View />;
 }
 
-/** A part of the view. It has its final size, without content, until its data arrives, so that nothing moves then. */
+/**
+ * A part of the view. It has its final size, without content, until its data arrives, so that nothing moves then. The
+ * data of another version is pale until that of the shown one arrives.
+ */
 function Section<T>({
   name,
-  waiting: { value, fault },
+  waiting: { value, fault, isLoading },
   height,
   children,
 }: {
@@ -80,7 +86,7 @@ function Section<T>({
 }) {
   const hollow = <div class="hollow" style={`height:${height}px`} aria-busy="true" />;
   return (
-    <section aria-labelledby={name}>
+    <section aria-labelledby={name} class={value !== undefined && isLoading ? "stale" : ""}>
       <h2 id={name}>{text(name)}</h2>
       {fault !== undefined && <FaultBox fault={fault} />}
       {value === undefined ? fault === undefined && hollow : children(value)}
