@@ -56,7 +56,8 @@ export async function makeFolder<T>(
     throw fault === undefined ? cause : new BarlakeError(fault.message, { hint: fault.hint, cause });
   } finally {
     if (!existsSync(folder) && existsSync(old)) await rename(old, folder);
-    await rm(draft, { recursive: true, force: true });
+    // Where one of several files could not be written, another one may come while the folder is deleted.
+    await rm(draft, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 

@@ -71,16 +71,19 @@ export class FileThread {
   /** @param folder exists. */
   constructor(folder: string) {
     this.#worker = new Worker(PROGRAM, { eval: true, workerData: folder, execArgv: [] });
+    this.#worker.on("error", (error) => this.#closed.abort(error));
   }
 
   /**
    * Writes whole files. The memory of their cells must not change until the promise is settled. One call at a time.
    *
-   * @throws what the system throws, with its code.
+   * @throws what the system throws, with its code; what has ended the thread.
    */
   async write(files: readonly NewFile[]): Promise<WrittenFiles> {
+    const { signal } = this.#closed;
+    signal.throwIfAborted();
     this.#worker.postMessage(files, []);
-    const [reply] = (await once(this.#worker, "message", { signal: this.#closed.signal })) as [Reply];
+    const [reply] = (await once(this.#worker, "message", { signal })) as [Reply];
     if (!("fault" in reply)) return reply;
     const { message, code } = reply.fault;
     throw Object.assign(new Error(message), { code });

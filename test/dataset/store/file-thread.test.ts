@@ -63,4 +63,5 @@ test("files that are waited for when the thread ends are not reported as written
   const failed = expect(written).rejects.toThrow(/abort/i);
   await thread.close();
   await failed;
+  await expect(thread.write([{ path: "later", content: "x" }])).rejects.toThrow(/abort/i);
 });

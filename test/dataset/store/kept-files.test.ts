@@ -79,12 +79,20 @@ describe("days that are appended to long-parquet", () => {
     return () => rmSync(place, { recursive: true, force: true });
   });
 
-  /** Makes a lake that grew in two steps. @returns the version of its bars after the first one */
-  async function lakeOf(name: string, bars: readonly TestBar[]): Promise<Lake> {
+  /** Makes a lake that grew in two steps; with `middle`, the first one is two, of which the later days came first. */
+  async function lakeOf(name: string, bars: readonly TestBar[], middle?: string): Promise<Lake> {
     const lake = new Lake(join(place, name), { hasDatabase: false });
     using session = await Session.open({ threads: 1 });
-    const isBefore = ({ at }: TestBar): boolean => String(at).slice(0, 10) <= BEFORE;
-    for (const some of [bars.filter(isBefore), bars.filter((bar) => !isBefore(bar))])
+    const between = (from: string, to: string): TestBar[] =>
+      bars.filter(({ at }) => String(at).slice(0, 10) > from && String(at).slice(0, 10) <= to);
+    const first =
+      middle === undefined
+        ? [["", BEFORE]]
+        : [
+            [middle, BEFORE],
+            ["", middle],
+          ];
+    for (const some of [...first, [BEFORE, "9999"]].map(([from = "", to = ""]) => between(from, to)))
       await land(session, lake, BARS_1D, some, { lot: 100, now: Date.parse("2025-06-01T00:00:00Z") });
     return lake;
   }
@@ -112,7 +120,11 @@ describe("days that are appended to long-parquet", () => {
   }
 
   /** Appends, and builds the whole. @returns the files that were taken over, and all that a part of the path selects */
-  async function grown(lake: Lake, more: Partial<DatasetDefinition> = {}, blocks?: BlockOptions) {
+  async function grown(
+    lake: Lake,
+    more: Partial<DatasetDefinition> = {},
+    { blocks, version = 0 }: { readonly blocks?: BlockOptions; readonly version?: number } = {},
+  ) {
     const folder = temporaryFolder();
     const [one, whole] = [join(folder, "one"), join(folder, "whole")];
     const build = (output: string, options: BuildOptions): Promise<BuildReport> => {
@@ -121,7 +133,7 @@ describe("days that are appended to long-parquet", () => {
         ? buildDataset(lake, spec, options)
         : buildOfBlocks(lake, spec, options, blocks);
     };
-    await build(one, FIRST);
+    await build(one, { pointInTime: { versions: new Map([["bars_1d", version]]) } });
     const before = filesOf(one);
     const appended = await build(one, { existing: "append" });
     const built = await build(whole, {});
@@ -133,7 +145,7 @@ describe("days that are appended to long-parquet", () => {
     expect(isSound(await verifyDataset(lake, one))).toBe(true);
     const ids = new Set([...before.values()].map(({ id }) => id));
     const taken = [...now].filter(([, { id }]) => ids.has(id)).map(([path]) => path);
-    return { taken, all: [...now.keys()], rows: appended.newRows };
+    return { taken, all: [...now.keys()], rows: appended.newRows, content: appended.content };
   }
 
   const FILLS = { without: {}, with: { fill: { method: "forward", limit: 4 }, minHistory: 40 } } as const;
@@ -162,17 +174,28 @@ describe("days that are appended to long-parquet", () => {
     async () => {
       const steady = STEADY.flatMap(always);
       const more = { ...FILLS.with, fields: PRICES };
-      const still = await grown(await lakeOf("still", steady), more, SMALL);
+      const still = await grown(await lakeOf("still", steady), more, { blocks: SMALL });
       expect(still.taken).toEqual(still.all.filter((path) => LINKED.test(path)));
       expect(still.taken.length).toBeGreaterThan(1);
       for (const [name, bars] of Object.entries({ paused: PAUSED, new: NEW })) {
-        const { taken, all } = await grown(await lakeOf(name, [...steady, ...bars]), more, SMALL);
+        const { taken, all } = await grown(await lakeOf(name, [...steady, ...bars]), more, { blocks: SMALL });
         const earlier = all.filter((path) => LINKED.test(path));
         expect(taken.length, name).toBeLessThan(earlier.length);
         expect(taken.length, name).toBeGreaterThan(0);
       }
     },
   );
+
+  once("of bars whose files are not in the order of their days, likewise", async () => {
+    const bars = [...STEADY.slice(0, 12).flatMap(always), ...RESTED];
+    const lake = await lakeOf("disordered", bars, "2024-12-05");
+    const more = { ...FILLS.with, fields: PRICES };
+    const { taken, all, content } = await grown(lake, more, { blocks: SMALL, version: 1 });
+    expect(taken).toEqual(all.filter((path) => LINKED.test(path)));
+    expect(taken.length).toBeGreaterThan(1);
+    const ordered = await grown(await lakeOf("ordered", bars), more, { blocks: SMALL });
+    expect(content).toBe(ordered.content);
+  });
 
   once("a damaged file is not taken over, and nothing is where fields see other rows", async () => {
     const lake = await lakeOf("damaged", STEADY.slice(0, 2).flatMap(always));
