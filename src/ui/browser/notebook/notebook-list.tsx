@@ -56,6 +56,7 @@ function Cards({
   /** Opens a dialog about a notebook; undefined where the notebooks are not the user's. */
   readonly choose?: (move: Move, notebook: NotebookReport) => void;
 }) {
+  if (notebooks.length === 0) return null;
   return (
     <ul class="notebooks">
       {notebooks.map((notebook) => (
