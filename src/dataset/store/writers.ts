@@ -25,7 +25,7 @@ export const WRITERS: Readonly<Record<DatasetFormat, (place: WriterPlace) => Dat
  * `long-parquet` has the symbols of a block, and remains when days are appended.
  */
 export function blocksFor({ format }: DatasetSpec): BlockOptions {
-  if (format === "qlib") return { ...BLOCKS, bytes: 64 * 2 ** 20, bits: 32, valid: 2 };
+  if (format === "qlib") return { ...BLOCKS, bits: 32, valid: 2 };
   if (format === "long-parquet") return { ...BLOCKS, parts: "stable", bytes: 2 * BLOCKS.bytes };
   return BLOCKS;
 }
