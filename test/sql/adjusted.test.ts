@@ -127,6 +127,8 @@ describe("bars of a simulated market", () => {
     for (const call of refused)
       await expect(reader.json(`FROM adjusted(${call})`), call).rejects.toThrow(/is none of/);
     expect(await reader.json("FROM adjusted(NULL, 'none')")).toEqual([]);
+    const traded = await reader.json("FROM adjusted('1d', 'none') ORDER BY ALL");
+    expect(await reader.json("FROM adjusted('1d', NULL) ORDER BY ALL")).toEqual(traded);
   });
 
   once(

@@ -13,7 +13,7 @@ CREATE OR REPLACE MACRO adjusted(period, adjustment) AS TABLE (
     coalesce(
       format(
         CASE
-          WHEN adjustment = 'none' THEN 'WITH priced AS NOT MATERIALIZED (FROM unadjusted_bars({0})) FROM {1}'
+          WHEN adjustment = 'none' OR adjustment IS NULL THEN 'WITH priced AS NOT MATERIALIZED (FROM unadjusted_bars({0})) FROM {1}'
           WHEN adjustment IN ('forward', 'backward', 'forward_additive', 'backward_additive') THEN
             'WITH steps AS NOT MATERIALIZED (SELECT symbol, start_date, end_date, {2} AS value FROM price_stretches),
               priced AS NOT MATERIALIZED (FROM priced_bars({0}, ''{2}'', ''steps'')) FROM {1}'
@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO adjusted(period, adjustment) AS TABLE (
           WHEN period IN ('5m', '10m', '15m', '30m', '60m') THEN concat('adjusted_minutes(''priced'', ''', period, ''')')
           WHEN period IN ('1w', '1M', '1Q', '1Y') THEN concat('adjusted_days(''priced'', ''', period, ''')')
         END,
-        adjustment
+        coalesce(adjustment, 'none')
       ),
       error(adjusted_fault(period, adjustment)),
       'FROM adjusted(NULL, NULL, NULL)'

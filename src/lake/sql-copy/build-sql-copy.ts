@@ -43,7 +43,7 @@ export async function buildSqlCopy(
     await verifyContent(lake, snapshot, sources);
   }
   await folder.add(copy.path, (target) => writeCopy(lake, session, copy, target));
-  for (const path of unused(copy, lake.clock.now())) folder.remove(path);
+  for (const path of outdated(copy, lake.clock.now())) folder.remove(path);
 }
 
 async function writeCopy(lake: Lake, session: Session, copy: SqlCopyFile, target: string): Promise<void> {
@@ -66,8 +66,8 @@ async function writeCopy(lake: Lake, session: Session, copy: SqlCopyFile, target
   chmodSync(target, 0o600);
 }
 
-/** The paths of copies of the same kind, of other states of the lake, that were not opened for a while. */
-function unused({ path: own }: SqlCopyFile, now: number): string[] {
+/** The paths of copies of the same kind, of other states of the lake, that were built a while ago. */
+function outdated({ path: own }: SqlCopyFile, now: number): string[] {
   const folder = dirname(own);
   return readdirSync(folder)
     .filter((name) => name.endsWith(".duckdb"))
@@ -75,7 +75,7 @@ function unused({ path: own }: SqlCopyFile, now: number): string[] {
     .filter((path) => path !== own && writtenAt(path) < now - IN_USE_MS);
 }
 
-/** When a copy was last written or used, in epoch milliseconds; infinity where another process has deleted it. */
+/** When a copy was built, in epoch milliseconds; infinity where another process has deleted it. */
 function writtenAt(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY;
 }

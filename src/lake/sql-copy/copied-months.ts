@@ -55,10 +55,11 @@ export function copiedMonths(
 }
 
 /** The files of each month of all regions, the newest month first; undefined where a file's month is not known. */
-function monthsOf({ files }: Snapshot): Month[] | undefined {
+function monthsOf({ table: { span }, files }: Snapshot): Month[] | undefined {
+  if (span === undefined) return undefined;
   const byFirst = new Map<string, Month>();
   for (const file of files.values()) {
-    const dates = partitionDates(SPAN, file);
+    const dates = partitionDates(span, file);
     if (dates === undefined || hashInName(file.path) === undefined) return undefined;
     const month = byFirst.get(dates.first) ?? { first: dates.first, files: [] };
     month.files.push(file);
@@ -66,5 +67,3 @@ function monthsOf({ files }: Snapshot): Month[] | undefined {
   }
   return [...byFirst.values()].sort((a, b) => (a.first < b.first ? 1 : -1));
 }
-
-const SPAN = { partition: "month", unit: "month" } as const;

@@ -344,11 +344,13 @@ once(
       "FROM bars_1m",
       "FROM bars('5m')",
       "FROM adjusted($p, 'none')",
+      "FROM BARS_1M",
       "FROM bars('1d')",
+      "FROM bars('1M')",
       "SELECT '5 m'",
     ];
     const asked = queries.map((sql) => asksFor("minutes", sql, { p: sql.includes("$p") ? "30m" : "1d" }));
-    expect(asked).toEqual([true, true, true, false, false]);
+    expect(asked).toEqual([true, true, true, true, false, false, false]);
   },
 );
 
