@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { checkExpression } from "../../../src/dataset/expression/check-expression.js";
 import { Session } from "../../../src/db/session/session.js";
-import { OWN_VIEWS, readViewTree } from "../../../src/db/views/view-files.js";
+import { inOrderOfNeed, OWN_VIEWS, readViewTree } from "../../../src/db/views/view-files.js";
 
 const [SYMBOLS, DAYS] = [7, 24];
 const LAST_KNOWN = "2024-01-15";
@@ -12,7 +12,7 @@ let session: Session;
 
 async function openBars(): Promise<void> {
   session = await Session.open();
-  for (const file of readViewTree(OWN_VIEWS)) {
+  for (const file of inOrderOfNeed(readViewTree(OWN_VIEWS))) {
     if (/CREATE OR REPLACE MACRO/.test(file.sql) && !/MACRO \w+\([^)]*\) AS TABLE/.test(file.sql))
       await session.run(file.sql.slice(file.sql.indexOf("CREATE"), file.sql.indexOf(";")));
   }

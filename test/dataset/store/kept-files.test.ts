@@ -214,50 +214,45 @@ describe("days that are appended to long-parquet", () => {
     expect((await grown(lake, { fields })).taken).toEqual([]);
   });
 
-  once(
-    "a process that is killed leaves the dataset before or after it, and the next one appends",
-    async () => {
-      const lake = await lakeOf("killed", [...STEADY.slice(0, 3).flatMap(always), ...RESTED]);
-      const folder = temporaryFolder();
-      const [early, whole, output] = ["early", "whole", "out"].map((name) => join(folder, name)) as [
-        string,
-        string,
-        string,
-      ];
-      const first = await buildDataset(lake, defineDataset(definition(early)), FIRST);
-      const last = await buildDataset(lake, defineDataset(definition(whole)));
-      const append = (kill?: number) => {
-        const order = {
-          lake: lake.location,
-          definition: definition(output),
-          options: { existing: "append" },
-          kill,
-        };
-        return spawnSync(process.execPath, [PROGRAM, JSON.stringify(order)], { encoding: "utf8" });
+  test("a process that is killed leaves the dataset before or after it, and the next one appends", async () => {
+    const lake = await lakeOf("killed", [...STEADY.slice(0, 3).flatMap(always), ...RESTED]);
+    const folder = temporaryFolder();
+    const [early, whole, output] = ["early", "whole", "out"].map((name) => join(folder, name)) as [
+      string,
+      string,
+      string,
+    ];
+    const first = await buildDataset(lake, defineDataset(definition(early)), FIRST);
+    const last = await buildDataset(lake, defineDataset(definition(whole)));
+    const append = (kill?: number) => {
+      const order = {
+        lake: lake.location,
+        definition: definition(output),
+        options: { existing: "append" },
+        kill,
       };
-      const begin = (): void => {
-        rmSync(output, { recursive: true, force: true });
-        cpSync(early, output, { recursive: true });
-      };
+      return spawnSync(process.execPath, [PROGRAM, JSON.stringify(order)], { encoding: "utf8" });
+    };
+    const begin = (): void => {
+      rmSync(output, { recursive: true, force: true });
+      cpSync(early, output, { recursive: true });
+    };
+    begin();
+    const { stdout, stderr } = append();
+    expect(stderr).toBe("");
+    const changes = Number(stdout);
+    expect(changes).toBeGreaterThan(6);
+    expect((await verifyDataset(lake, output)).manifest.content).toBe(last.content);
+    // The two renames, and what is next to them, are among the last changes.
+    for (const kill of pickCases(changes, { few: 3, all: changes }, [changes - 2, changes - 1])) {
       begin();
-      const { stdout, stderr } = append();
-      expect(stderr).toBe("");
-      const changes = Number(stdout);
-      expect(changes).toBeGreaterThan(6);
-      expect((await verifyDataset(lake, output)).manifest.content).toBe(last.content);
-      // The two renames, and what is next to them, are among the last changes.
-      for (const kill of pickCases(changes, { few: 3, all: changes }, [changes - 2, changes - 1])) {
-        begin();
-        expect(append(kill).signal, String(kill)).toBe("SIGKILL");
-        // A folder that was moved away is restored by the next process.
-        const appended = await buildDataset(lake, defineDataset(definition(output)), { existing: "append" });
-        expect(appended.content, String(kill)).toBe(last.content);
-        expect(isSound(await verifyDataset(lake, output)), String(kill)).toBe(true);
-        expect(readdirSync(folder).sort(), String(kill)).toEqual(["early", "out", "whole"]);
-        expect(appended.newRows === 0 || appended.newRows === last.rows - first.rows, String(kill)).toBe(
-          true,
-        );
-      }
-    },
-  );
+      expect(append(kill).signal, String(kill)).toBe("SIGKILL");
+      // A folder that was moved away is restored by the next process.
+      const appended = await buildDataset(lake, defineDataset(definition(output)), { existing: "append" });
+      expect(appended.content, String(kill)).toBe(last.content);
+      expect(isSound(await verifyDataset(lake, output)), String(kill)).toBe(true);
+      expect(readdirSync(folder).sort(), String(kill)).toEqual(["early", "out", "whole"]);
+      expect(appended.newRows === 0 || appended.newRows === last.rows - first.rows, String(kill)).toBe(true);
+    }
+  });
 });
