@@ -11,7 +11,7 @@ import { ENGINE } from "../lake/log/commit-actions.js";
 import type { Snapshot } from "../lake/log/snapshot.js";
 import { openReader } from "../lake/open-reader.js";
 import { REGIONS } from "../market/regions.js";
-import type { Block, BlockOptions } from "./panel/block.js";
+import { type BlockOptions, rowsOf } from "./panel/block.js";
 import { type LakePanel, openPanel } from "./panel/lake-panel.js";
 import { warningsOf } from "./panel/panel-warnings.js";
 import type { DatasetSpec } from "./spec.js";
@@ -23,6 +23,7 @@ import type { WriterPlace } from "./store/dataset-writer.js";
 import { type Kept, keptFiles, pastDigest } from "./store/kept-files.js";
 import { DIGESTS, MANIFEST, type Manifest, manifestOf } from "./store/manifest.js";
 import { refuseChangedPast } from "./store/refuse-changed-past.js";
+import { sourcesOf } from "./store/source-digests.js";
 import { verifySources } from "./store/verify-sources.js";
 import { blocksFor, WRITERS } from "./store/writers.js";
 
@@ -217,6 +218,7 @@ async function writeManifest(
     bytes: list.reduce((sum, { bytes }) => sum + bytes, 0),
     content: createHash("sha256").update(digests).digest("hex"),
     past: pastDigest(panel, labels.count),
+    sources: sourcesOf(facts.snapshots),
     warnings: facts.warnings,
   });
   const file = await open(join(draft, MANIFEST), "w");
@@ -224,13 +226,6 @@ async function writeManifest(
   await file.sync();
   await file.close();
   return manifest;
-}
-
-function rowsOf({ first, last }: Block): number {
-  let rows = 0;
-  for (let s = 0; s < first.length; s++)
-    if ((first[s] as number) >= 0) rows += (last[s] as number) - (first[s] as number) + 1;
-  return rows;
 }
 
 /** The digest of all views' SQL: while it is the same, the same spec and versions give the same bytes. */

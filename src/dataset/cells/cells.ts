@@ -23,6 +23,8 @@ export interface SymbolRange {
   readonly since: number;
   /** First and last label of each symbol with trades, where they are known: cells that are not read do not show them. */
   readonly spans?: Spans;
+  /** Number of labels with trades of each symbol before that first label, where the spans are known. */
+  readonly tradedBefore?: Float64Array;
 }
 
 /** A source of the values of a dataset's cells. */

@@ -85,3 +85,11 @@ export interface Spans {
   readonly first: Int32Array;
   readonly last: Int32Array;
 }
+
+/** Number of rows of symbols: one for each label from the first trade to the last one, none where nothing trades. */
+export function rowsOf({ first, last }: Spans): number {
+  let rows = 0;
+  for (let s = 0; s < first.length; s++)
+    if ((first[s] as number) >= 0) rows += (last[s] as number) - (first[s] as number) + 1;
+  return rows;
+}

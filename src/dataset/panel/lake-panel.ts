@@ -162,22 +162,26 @@ async function askBlock(
   };
 }
 
-/** Number of bars with trades of each symbol before the first label of a range. */
+/**
+ * Number of bars of each symbol before the first label of a range that count as history: before the first label of the
+ * dataset all bars with trades, from there on labels with trades, as where all cells are read.
+ */
 async function barsBefore(
   session: Session,
   { minHistory, period }: DatasetSpec,
   { tables }: Axes,
-  { start, symbols, since }: SymbolRange,
+  { start, symbols, tradedBefore }: SymbolRange,
 ): Promise<Float64Array> {
   const counts = new Float64Array(symbols.length);
   if (minHistory === 0) return counts;
   const rows = await session.json<{ s: number; bars: number }>(
     `SELECT s, CAST(count(*) AS DOUBLE) AS bars FROM bars('${period}')
      JOIN ${tables.symbols.name} USING (symbol)
-     WHERE s >= ${start} AND s < ${start + symbols.length} AND shares > 0 AND trade_date < (SELECT min(day) FROM ${tables.days.name} WHERE l >= ${since}) GROUP BY s`,
+     WHERE s >= ${start} AND s < ${start + symbols.length} AND shares > 0
+       AND trade_date < (SELECT min(day) FROM ${tables.days.name}) GROUP BY s`,
   );
   for (const { s, bars } of rows) counts[s - start] = bars;
-  return counts;
+  return tradedBefore === undefined ? counts : counts.map((count, s) => count + (tradedBefore[s] as number));
 }
 
 /** First and last label of each symbol with trades. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Session } from "../../db/session/session.js";
 import type { SymbolRange } from "../cells/cells.js";
 import { partFile, partitionsOf } from "../formats/long.js";
-import type { PanelShape, PanelSymbol, Spans } from "../panel/block.js";
+import { type PanelShape, type PanelSymbol, rowsOf, type Spans } from "../panel/block.js";
 import type { LakePanel } from "../panel/lake-panel.js";
 import { type KeptFile, PIECE_BYTES, sha256OfFile } from "./dataset-files.js";
 import { DIGESTS, digestsIn, type Manifest } from "./manifest.js";
@@ -34,19 +34,21 @@ export async function keptFiles(
 ): Promise<Kept | undefined> {
   const { spec, labels, symbols } = panel;
   const { folder, manifest } = earlier;
-  if (spec.format !== "long-parquet" || !panel.readsSince || manifest.past === undefined) return undefined;
+  if (spec.format !== "long-parquet" || !panel.readsSince) return undefined;
+  if (manifest.past === undefined || manifest.sources === undefined) return undefined;
   const known = new Map(symbols.map((one) => [one.symbol, one]));
   const were = manifest.symbols.flatMap((symbol) => known.get(symbol) ?? []);
   if (pastDigest({ labels, symbols: were }, manifest.labels) !== manifest.past) return undefined;
   const digests = await readDigests(folder, manifest);
   if (digests === undefined) return undefined;
 
-  const spans = await readSpans(session, panel, manifest.labels);
+  const partitions = partitionsOf(labels);
+  const lookBack = spec.fill === "none" ? 0 : spec.fill.limit;
+  const begins = partitions.map(({ slice }) => Math.max(0, slice.start - lookBack));
+  const spans = await readSpans(session, panel, manifest.labels, spec.minHistory === 0 ? [] : begins);
   const earlierIndex = new Map(
     panel.rangesOf(were, manifest.labels).map((range) => [namesOf(range), range.index]),
   );
-  const partitions = partitionsOf(labels);
-  const lookBack = spec.fill === "none" ? 0 : spec.fill.limit;
   const files: KeptFile[] = [];
   const ranges: SymbolRange[] = [];
   let rows = 0;
@@ -61,13 +63,14 @@ export async function keptFiles(
       if (sha256 !== undefined)
         files.push({ path: partFile(partition, range.index), source: join(folder, source), sha256 });
     }
-    const changed = partitions.find(({ slice }) => slice.start + slice.width > from);
-    if (changed === undefined) rows += rowsIn(range, spans);
+    const changed = partitions.findIndex(({ slice }) => slice.start + slice.width > from);
+    if (changed < 0) rows += rowsOf(spansIn(range, spans));
     else
       ranges.push({
         ...range,
-        since: Math.max(0, changed.slice.start - lookBack),
+        since: begins[changed] as number,
         spans: spansIn(range, spans),
+        tradedBefore: tradedIn(range, spans, changed),
       });
   }
   return (await areWhole(files)) ? { files, ranges, rows } : undefined;
@@ -99,24 +102,46 @@ async function readDigests(folder: string, { content }: Manifest): Promise<Map<s
   return digestsIn(text);
 }
 
-/** First and last labels of a dataset's symbols, and their last ones among the first labels. */
+/** The labels of a dataset's symbols with trades. */
 interface AllSpans extends Spans {
+  /** Last one among the first labels. */
   readonly lastBefore: Int32Array;
+  /** Number of those before each of several labels; undefined for a symbol without any. */
+  readonly traded: readonly (readonly number[] | undefined)[];
 }
 
-async function readSpans(session: Session, { axes, symbols }: LakePanel, count: number): Promise<AllSpans> {
+/** @param count number of the first labels. @param begins labels before which those with trades are counted. */
+async function readSpans(
+  session: Session,
+  { axes, symbols }: LakePanel,
+  count: number,
+  begins: readonly number[],
+): Promise<AllSpans> {
   const { tables } = axes;
-  const rows = await session.json<{ s: number; first: number; last: number; last_before: number | null }>(
-    `SELECT s, min(l) AS first, max(l) AS last, max(l) FILTER (l < ${count}) AS last_before
+  const counts = begins.map((begin) => `CAST(count(*) FILTER (l < ${begin}) AS DOUBLE)`);
+  const rows = await session.json<{
+    s: number;
+    first: number;
+    last: number;
+    last_before: number | null;
+    traded: readonly number[];
+  }>(
+    `SELECT s, min(l) AS first, max(l) AS last, max(l) FILTER (l < ${count}) AS last_before, [${counts.join(", ")}] AS traded
      FROM raw.bars_1d JOIN ${tables.days.name} ON day = trade_date JOIN ${tables.symbols.name} USING (symbol)
      WHERE volume > 0 AND is_final GROUP BY s`,
   );
   const empty = (): Int32Array => new Int32Array(symbols.length).fill(-1);
-  const spans = { first: empty(), last: empty(), lastBefore: empty() };
-  for (const { s, first, last, last_before } of rows) {
+  const spans = {
+    first: empty(),
+    last: empty(),
+    lastBefore: empty(),
+    traded: symbols.map((): readonly number[] | undefined => undefined),
+  };
+  for (const { s, first, last, last_before, traded } of rows) {
     spans.first[s] = first;
     spans.last[s] = last;
     spans.lastBefore[s] = last_before ?? -1;
+    spans.traded[s] = traded;
   }
   return spans;
 }
@@ -137,10 +162,8 @@ function spansIn({ start, symbols }: SymbolRange, { first, last }: AllSpans): Sp
   return { first: first.subarray(start, end), last: last.subarray(start, end) };
 }
 
-function rowsIn({ start, symbols }: SymbolRange, { first, last }: AllSpans): number {
-  let rows = 0;
-  for (let s = start; s < start + symbols.length; s++) rows += (last[s] as number) - (first[s] as number) + 1;
-  return rows;
+function tradedIn({ start, symbols }: SymbolRange, { traded }: AllSpans, begin: number): Float64Array {
+  return Float64Array.from(symbols, (_, s) => traded[start + s]?.[begin] ?? 0);
 }
 
 function namesOf({ symbols }: { readonly symbols: readonly PanelSymbol[] }): string {

@@ -1,4 +1,4 @@
-import { messageOf } from "../../core/errors.js";
+import { LakeError, messageOf } from "../../core/errors.js";
 import { ident, literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
@@ -11,6 +11,7 @@ import type { TableSchema } from "../../schema/column.js";
 import { isStatementName } from "../../schema/statements.js";
 import { TABLES } from "../../schema/tables.js";
 import type { Manifest } from "./manifest.js";
+import { sourceDigest } from "./source-digests.js";
 
 /** Changes of a table since a dataset was built, limited to the dataset's days and symbols. */
 export interface TableChange {
@@ -29,7 +30,8 @@ export interface TableChange {
 
 /**
  * Compares the rows that a dataset was built from with the lake's current rows. Rows of later days, and rows that only
- * moved to other files, are not changes. Of bars and statements, only changed files are read.
+ * moved to other files, are not changes. Of bars and statements, only changed files are read. Where a version is not that of
+ * the dataset's lake, what changed is unknown.
  */
 export async function changesSince(
   lake: Lake,
@@ -55,16 +57,37 @@ export async function changesSince(
       examples: [],
       fault: undefined,
     };
-    if (now.version === from) continue;
     try {
-      const before =
-        from < 0 ? undefined : await lake.snapshotAt(table, { versions: new Map([[table.name, from]]) });
+      const before = await snapshotOf(lake, table, from, now);
+      expectSource(before, manifest.sources?.[table.name]);
+      if (now.version === from) continue;
       changes.push({ ...change, ...(await compare(reader, lake, table, part, before, now)) });
     } catch (error) {
       changes.push({ ...change, was: undefined, isNow: undefined, fault: messageOf(error) });
     }
   }
   return changes;
+}
+
+/** A version of a table; undefined before its first commit. */
+async function snapshotOf(
+  lake: Lake,
+  table: TableSchema,
+  version: number,
+  now: Snapshot,
+): Promise<Snapshot | undefined> {
+  if (version < 0) return undefined;
+  return version === now.version
+    ? now
+    : await lake.snapshotAt(table, { versions: new Map([[table.name, version]]) });
+}
+
+/** @param digest of the version that the dataset was built from; undefined where it is not known. */
+function expectSource(before: Snapshot | undefined, digest: string | undefined): void {
+  if (before === undefined || digest === undefined || sourceDigest(before) === digest) return;
+  throw new LakeError(
+    `its version ${before.version} has other rows than those that the dataset was built from: the lake is another one, or was made again`,
+  );
 }
 
 /** The rows of a table that a dataset depends on. */
@@ -158,7 +181,8 @@ export function isOfPast({ was, isNow }: TableChange): boolean {
 
 /** A short description of a change. */
 export function changeText({ table, from, to, was, isNow, examples, fault }: TableChange): string {
-  const versions = `${table} went from version ${from} to ${to}`;
+  const versions =
+    from === to ? `${table} is at version ${to}` : `${table} went from version ${from} to ${to}`;
   if (was === undefined || isNow === undefined)
     return `${versions}, and what changed cannot be determined: ${fault ?? ""}`;
   if (was === 0 && isNow === 0) return `${versions}: nothing of the dataset's days changed`;

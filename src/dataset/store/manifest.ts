@@ -37,6 +37,11 @@ export interface Manifest {
   readonly content: string;
   /** Digest of its labels and of the dates of its members; absent from datasets of earlier releases. */
   readonly past?: string | undefined;
+  /**
+   * Digest of the content of each table, by the hashes in the names of its files: two lakes may have the same versions.
+   * Tables without a commit have none; absent from datasets of earlier releases.
+   */
+  readonly sources?: Readonly<Record<string, string>> | undefined;
   readonly warnings: readonly string[];
 }
 
@@ -69,6 +74,7 @@ const shape = z.object({
   bytes: count,
   content: z.string(),
   past: z.string().optional(),
+  sources: z.record(z.string(), z.string()).optional(),
   warnings: z.array(z.string()),
 });
 

@@ -79,8 +79,15 @@ describe("days that are appended to long-parquet", () => {
     return () => rmSync(place, { recursive: true, force: true });
   });
 
-  /** Makes a lake that grew in two steps; with `middle`, the first one is two, of which the later days came first. */
-  async function lakeOf(name: string, bars: readonly TestBar[], middle?: string): Promise<Lake> {
+  /**
+   * Makes a lake that grew in two steps; with `middle`, the first one is two, of which the later days came first. The bars of
+   * `unfinal` came before both, and are not final.
+   */
+  async function lakeOf(
+    name: string,
+    bars: readonly TestBar[],
+    { middle, unfinal }: { readonly middle?: string; readonly unfinal?: readonly TestBar[] } = {},
+  ): Promise<Lake> {
     const lake = new Lake(join(place, name), { hasDatabase: false });
     using session = await Session.open({ threads: 1 });
     const between = (from: string, to: string): TestBar[] =>
@@ -92,8 +99,11 @@ describe("days that are appended to long-parquet", () => {
             [middle, BEFORE],
             ["", middle],
           ];
+    const options = { lot: 100, now: Date.parse("2025-06-01T00:00:00Z") };
+    if (unfinal)
+      await land(session, lake, BARS_1D, unfinal, { ...options, finalEnd: { CN: 0, HK: 0, US: 0 } });
     for (const some of [...first, [BEFORE, "9999"]].map(([from = "", to = ""]) => between(from, to)))
-      await land(session, lake, BARS_1D, some, { lot: 100, now: Date.parse("2025-06-01T00:00:00Z") });
+      await land(session, lake, BARS_1D, some, options);
     return lake;
   }
 
@@ -188,7 +198,7 @@ describe("days that are appended to long-parquet", () => {
 
   once("of bars whose files are not in the order of their days, likewise", async () => {
     const bars = [...STEADY.slice(0, 12).flatMap(always), ...RESTED];
-    const lake = await lakeOf("disordered", bars, "2024-12-05");
+    const lake = await lakeOf("disordered", bars, { middle: "2024-12-05" });
     const more = { ...FILLS.with, fields: PRICES };
     const { taken, all, content } = await grown(lake, more, { blocks: SMALL, version: 1 });
     expect(taken).toEqual(all.filter((path) => LINKED.test(path)));
@@ -213,6 +223,83 @@ describe("days that are appended to long-parquet", () => {
     const fields = [{ name: "mean", sql: "avg(close) OVER (PARTITION BY symbol ORDER BY trade_date)" }];
     expect((await grown(lake, { fields })).taken).toEqual([]);
   });
+
+  once("bars that are not final, or on no session, count as no history after the first label", async () => {
+    const early = barsOf("600020.SZ", weekdays("2024-12-02", "2024-12-13"));
+    const late = barsOf("600020.SZ", weekdays("2025-01-01", "2025-03-14"));
+    const saturdays = ["2024-11-02", "2024-11-09", "2024-11-16", "2024-11-23", "2024-11-30"];
+    const abroad = barsOf("00700.HK", [...saturdays, ...weekdays("2025-01-01", "2025-03-14")]);
+    const lake = await lakeOf("unfinal", [...STEADY.slice(0, 3).flatMap(always), ...late, ...abroad], {
+      unfinal: early,
+    });
+    const universe = [...STEADY.slice(0, 3), "600020.SZ", "00700.HK"];
+    const more = { calendar: "CN", universe, minHistory: 40, fields: PRICES } as const;
+    const { taken, all } = await grown(lake, more, { version: 1 });
+    expect(taken).toEqual(all.filter((path) => LINKED.test(path)));
+    expect(taken.length).toBeGreaterThan(0);
+  });
+
+  once("a symbol without a trade on any session has no rows", async () => {
+    const lake = await lakeOf("saturday", [
+      ...STEADY.slice(0, 3).flatMap(always),
+      ...barsOf("00700.HK", ["2024-11-09"]),
+    ]);
+    const universe = [...STEADY.slice(0, 3), "00700.HK"];
+    const { rows } = await grown(lake, { calendar: "CN", universe }, { blocks: { ...SMALL, bytes: 1 } });
+    expect(rows).toBe(3 * weekdays("2025-02-17", "2025-03-14").length);
+  });
+
+  once("a dataset of one lake is neither appended to from another one, nor sound there", async () => {
+    const bars = STEADY.slice(0, 2).flatMap(always);
+    const [one, other] = [
+      await lakeOf("one", bars),
+      await lakeOf(
+        "other",
+        bars.map((bar) => ({ ...bar, open: 5.5 })),
+      ),
+    ];
+    const folder = join(temporaryFolder(), "out");
+    const spec = defineDataset(definition(folder));
+    await buildDataset(one, spec, FIRST);
+    const before = filesOf(folder);
+    await expect(buildDataset(other, spec, { existing: "append" })).rejects.toThrow(
+      /bars_1d went from version 0 to 1.*its version 0 has other rows/,
+    );
+    // The same version, too, is another one there.
+    await expect(buildDataset(other, spec, { existing: "append", ...FIRST })).rejects.toThrow(
+      /bars_1d is at version 0.*its version 0 has other rows/,
+    );
+    expect(filesOf(folder)).toEqual(before);
+    expect(isSound(await verifyDataset(other, folder))).toBe(false);
+    expect(isSound(await verifyDataset(one, folder))).toBe(true);
+  });
+
+  once(
+    "a copy of the lake counts as the same; of a dataset without digests of the lake nothing is taken over",
+    async () => {
+      const lake = await lakeOf("copied", STEADY.slice(0, 2).flatMap(always));
+      const folder = join(temporaryFolder(), "out");
+      const spec = defineDataset(definition(folder));
+      await buildDataset(lake, spec, FIRST);
+      const early = filesOf(folder);
+      const idOf = (files: typeof early): number[] =>
+        [...files].flatMap(([path, { id }]) => (LINKED.test(path) ? [id] : []));
+      const copy = join(place, "copy");
+      cpSync(lake.location, copy, { recursive: true });
+      const appended = await buildDataset(new Lake(copy, { hasDatabase: false }), spec, {
+        existing: "append",
+      });
+      const taken = filesOf(folder);
+      expect(idOf(taken)).toEqual(idOf(early));
+
+      const { sources, ...manifest } = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"));
+      expect(sources.bars_1d).toHaveLength(64);
+      writeFileSync(join(folder, "manifest.json"), JSON.stringify(manifest));
+      const again = await buildDataset(lake, spec, { existing: "append" });
+      expect(again.content).toBe(appended.content);
+      expect(idOf(filesOf(folder))).not.toEqual(idOf(taken));
+    },
+  );
 
   test("a process that is killed leaves the dataset before or after it, and the next one appends", async () => {
     const lake = await lakeOf("killed", [...STEADY.slice(0, 3).flatMap(always), ...RESTED]);
