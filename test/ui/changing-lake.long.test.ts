@@ -119,8 +119,9 @@ describe.skipIf(!hasChromium())("a page over a lake", () => {
     expect(await fault.locator("pre").textContent()).toMatch(
       /^bars_1d cannot be read: .*\ninstruments cannot be read: .*$/,
     );
-    await page.waitForSelector("section[aria-labelledby=market] >> text=bars_1d cannot be read");
-    expect(await page.locator("main >> text=This brings it").count()).toBe(0);
+    const market = page.locator("section[aria-labelledby=market]");
+    await market.locator("text=bars_1d cannot be read").waitFor();
+    expect(await market.locator("text=This brings it").count()).toBe(0);
   });
 
   test("a lake that disappears is named, and what is shown remains; the page goes on once the lake is back", async () => {
