@@ -27,6 +27,9 @@ import { sourcesOf } from "./store/source-digests.js";
 import { verifySources } from "./store/verify-sources.js";
 import { blocksFor, WRITERS } from "./store/writers.js";
 
+/** Most memory of a database where none is given. */
+const MEMORY = "1GB";
+
 /** The progress of a build. */
 export interface BuildProgress {
   /** Symbols written so far, of how many, and their rows. */
@@ -41,7 +44,10 @@ export interface BuildOptions {
   readonly pointInTime?: PointInTime;
   /** What to do with an existing dataset: `refuse`, `append` days to it, or `replace` it. @default "refuse" */
   readonly existing?: "refuse" | "append" | "replace";
-  /** Most memory that DuckDB may use, in DuckDB's notation. @default "1GB" */
+  /**
+   * Most memory that a database of DuckDB may use, in DuckDB's notation. There is one, and another one for the files of
+   * `long-parquet` and `symbol-parquet`. @default "1GB"
+   */
   readonly memoryLimit?: string;
   /** Compares the lake's files with the hashes in their names before reading them. @default true */
   readonly verify?: boolean;
@@ -62,7 +68,8 @@ export interface BuildReport extends Manifest {
  * it is complete.
  *
  * @throws {UsageError} for a spec that the lake cannot fulfil; for an existing dataset that may not be replaced; for
- * appending where existing days would change; the signal's reason once it aborts. @throws {LakeError} for a file of the lake that is missing or damaged.
+ * appending where existing days would change; the signal's reason once it aborts. @throws {LakeError} for a file of the
+ * lake that is missing or damaged.
  */
 export async function buildDataset(
   lake: Lake,
@@ -98,7 +105,7 @@ export async function buildOfBlocks(
     isThere && existing === "append" ? await refuseChangedPast(lake, spec, folder, pointInTime) : undefined;
   const { session, snapshots } = await openReader(
     lake,
-    { memoryLimit: options.memoryLimit ?? "1GB", verify: false },
+    { memoryLimit: options.memoryLimit ?? MEMORY, verify: false },
     pointInTime,
   );
   using reader = session;
@@ -117,7 +124,7 @@ export async function buildOfBlocks(
     const write = async (draft: string): Promise<Manifest> => {
       const kept =
         earlier && isLocal && earlier.views === viewsDigest(lake)
-          ? await keptFiles(reader, panel, { folder, manifest: earlier })
+          ? await keptFiles(reader, panel, { folder, manifest: earlier }, options.signal)
           : undefined;
       const writing = await writeFiles(panel, draft, { reader, lake, options, kept });
       return await writeManifest(panel, draft, { ...writing, lake, snapshots });
@@ -165,7 +172,11 @@ async function writeFiles(
     scratch,
     warn: (text) => warnings.push(text),
     lake,
+    memoryLimit: options.memoryLimit ?? MEMORY,
+    signal: options.signal,
   });
+  const of = panel.symbols.length;
+  let symbols = 0;
   let rows = kept?.rows ?? 0;
   try {
     for (const file of kept?.files ?? []) await files.keep(file);
@@ -173,8 +184,11 @@ async function writeFiles(
       options.signal?.throwIfAborted();
       rows += rowsOf(block);
       await writer.write(block);
-      options.onProgress?.({ symbols: block.start + block.symbols.length, of: panel.symbols.length, rows });
+      symbols = block.start + block.symbols.length;
+      options.onProgress?.({ symbols, of, rows });
     }
+    // Blocks whose files are all kept are not read.
+    if (symbols < of) options.onProgress?.({ symbols: of, of, rows });
     await writer.finish();
     await files.settle();
     options.signal?.throwIfAborted();

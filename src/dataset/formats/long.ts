@@ -1,7 +1,6 @@
 import { createWriteStream } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import pMap from "p-map";
 import { batchesToIpc } from "../../arrow/batches-ipc.js";
 import { dateOfEpochDay } from "../../core/time.js";
 import type { Block, Labels } from "../panel/block.js";
@@ -11,12 +10,13 @@ import { rowsBySymbol } from "../panel/rows-by-symbol.js";
 import { copyRows } from "../store/copy-rows.js";
 import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
 import { parquetSessions } from "../store/parquet-sessions.js";
+import { sideBySide } from "./side-by-side.js";
 
 /**
  * Writes `rows/year=2026/part-0000.parquet`, or for minutes `rows/month=2026-11-01/...`, a folder that contains only
  * Parquet, as readers of folders expect. There is one row per symbol and label from the symbol's first bar to its last,
- * sorted by both within a file; each part has the symbols of a block. A file that an append has kept is not written. Columns: `symbol, trade_date, timestamp`, fields, masks.
- * Missing values are null.
+ * sorted by both within a file; each part has the symbols of a block. A file that an append has kept is not written.
+ * Columns: `symbol, trade_date, timestamp`, fields, masks. Missing values are null.
  */
 export function longParquetWriter(place: WriterPlace): DatasetWriter {
   const { shape, files } = place;
@@ -25,20 +25,15 @@ export function longParquetWriter(place: WriterPlace): DatasetWriter {
   const times = labelTimes(shape);
   return {
     async write(block) {
-      await pMap(
-        partitions,
-        async ({ folder, slice }) => {
-          const path = partFile(folder, block.index);
-          if (files.has(path) || slice.start + slice.width <= block.since) return;
-          const batch = rowsBySymbol(block, shape, times, slice);
-          if (batch.numRows === 0) return;
-          using connection = await sessions.open();
-          const target = await files.place(path);
-          await connection.withBatch(batch, (rows) => copyRows(connection, rows, target));
-          await files.adopt(path);
-        },
-        { concurrency: SIDE_BY_SIDE },
-      );
+      await sideBySide(partitions, async ({ folder, slice }) => {
+        const path = partFile(folder, block.index);
+        if (files.has(path) || slice.start + slice.width <= block.since) return;
+        const batch = rowsBySymbol(block, shape, times, slice);
+        if (batch.numRows === 0) return;
+        const target = await files.place(path);
+        await sessions.use((session) => session.withBatch(batch, (rows) => copyRows(session, rows, target)));
+        await files.adopt(path);
+      });
     },
     async finish() {},
     async close() {
@@ -46,9 +41,6 @@ export function longParquetWriter(place: WriterPlace): DatasetWriter {
     },
   };
 }
-
-/** Files that are written concurrently. */
-const SIDE_BY_SIDE = 2;
 
 /** The path of the file of a block in a partition. */
 export function partFile(folder: string, block: number): string {

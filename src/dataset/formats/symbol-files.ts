@@ -1,4 +1,3 @@
-import pMap from "p-map";
 import type { Block, FieldCells } from "../panel/block.js";
 import { labelTimes } from "../panel/panel-batches.js";
 import { rowsBySymbol } from "../panel/rows-by-symbol.js";
@@ -7,6 +6,7 @@ import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
 import type { NewFile } from "../store/file-thread.js";
 import { parquetSessions } from "../store/parquet-sessions.js";
 import { csvProfile } from "./csv-profiles.js";
+import { sideBySide } from "./side-by-side.js";
 
 /** Files that are written by the thread while the texts of the next ones are made. */
 const FILES_AT_A_TIME = 8;
@@ -37,9 +37,6 @@ export function csvWriter(place: WriterPlace): DatasetWriter {
   };
 }
 
-/** Files that are written concurrently. */
-const SIDE_BY_SIDE = 2;
-
 /** Writes one Parquet file per symbol, `<symbol>.parquet`, with the columns of the long format. */
 export function symbolParquetWriter(place: WriterPlace): DatasetWriter {
   const { files, shape } = place;
@@ -48,19 +45,14 @@ export function symbolParquetWriter(place: WriterPlace): DatasetWriter {
   const times = labelTimes(shape);
   return {
     async write(block) {
-      await pMap(
-        block.symbols.keys(),
-        async (s) => {
-          const batch = rowsBySymbol(symbolOf(block, s), shape, times, all);
-          if (batch.numRows === 0) return;
-          using connection = await sessions.open();
-          const path = `${block.symbols[s]?.symbol}.parquet`;
-          const target = await files.place(path);
-          await connection.withBatch(batch, (rows) => copyRows(connection, rows, target));
-          await files.adopt(path);
-        },
-        { concurrency: SIDE_BY_SIDE },
-      );
+      await sideBySide(block.symbols.keys(), async (s) => {
+        const batch = rowsBySymbol(symbolOf(block, s), shape, times, all);
+        if (batch.numRows === 0) return;
+        const path = `${block.symbols[s]?.symbol}.parquet`;
+        const target = await files.place(path);
+        await sessions.use((session) => session.withBatch(batch, (rows) => copyRows(session, rows, target)));
+        await files.adopt(path);
+      });
     },
     async finish() {},
     async close() {

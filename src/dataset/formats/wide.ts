@@ -2,7 +2,6 @@ import { createWriteStream } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { RecordBatch } from "apache-arrow";
-import pMap from "p-map";
 import { batchesToIpc } from "../../arrow/batches-ipc.js";
 import { type TypedColumn, typedBatch } from "../../arrow/typed-batch.js";
 import { UsageError } from "../../core/errors.js";
@@ -10,6 +9,7 @@ import { literal } from "../../db/quote.js";
 import { PanelSpool, type Slice, slicesOf } from "../panel/panel-spool.js";
 import { parquetOptions } from "../store/copy-rows.js";
 import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
+import { sideBySide } from "./side-by-side.js";
 
 /** A matrix of a dataset: its file and its cells. */
 interface Matrix {
@@ -20,8 +20,6 @@ interface Matrix {
 
 /** Largest matrix that is written in one piece (bytes). */
 const MOST_BYTES = 2 ** 30;
-/** Matrices that are written concurrently. */
-const SIDE_BY_SIDE = 2;
 
 /**
  * Writes `fields/<field>.parquet` and `masks/<mask>.parquet`: one row per label, with `trade_date` or `timestamp`
@@ -93,14 +91,10 @@ function wideWriter(
       spool.write(block);
     },
     async finish() {
-      await pMap(
-        matrices,
-        async (matrix) => {
-          await writeMatrix(matrix);
-          await files.adopt(matrix.path);
-        },
-        { concurrency: SIDE_BY_SIDE },
-      );
+      await sideBySide(matrices, async (matrix) => {
+        await writeMatrix(matrix);
+        await files.adopt(matrix.path);
+      });
     },
     async close() {
       spool.close();

@@ -14,7 +14,10 @@ export function parquetOptions(dictionary: number): string {
 /** Enough for the symbols of a part, and the dates of a year. */
 const ROWS_DICTIONARY = 2000;
 
-/** Writes rows with `symbol` and `timestamp` as portable Parquet: plain text, and instants in UTC. A cast of a time would ask a calendar for the offset of each. */
+/**
+ * Writes rows with `symbol` and `timestamp` as portable Parquet: plain text, and instants in UTC. A cast of a time would ask
+ * a calendar for the offset of each.
+ */
 export async function copyRows(session: Session, rows: string, target: string): Promise<void> {
   await session.run(
     `COPY (SELECT * REPLACE (CAST(symbol AS VARCHAR) AS symbol, make_timestamptz(epoch_us("timestamp")) AS "timestamp") FROM ${rows})

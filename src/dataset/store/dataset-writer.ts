@@ -24,6 +24,10 @@ export interface WriterPlace {
   /** A session with the lake's views, on another connection than the blocks. */
   readonly session: Session;
   readonly lake: Lake;
+  /** Most memory that a database of DuckDB may use, in DuckDB's notation. */
+  readonly memoryLimit: string;
+  /** Ends the build: long statements are interrupted. */
+  readonly signal: AbortSignal | undefined;
   /** Folder for temporary files. */
   readonly scratch: string;
   /** Reports a warning to users. */

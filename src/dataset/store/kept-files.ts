@@ -24,13 +24,14 @@ export interface Kept {
  * be written: of `long-parquet` only the files of the last year change, and earlier ones of symbols that are new, or that
  * trade again after a pause.
  *
- * @param earlier a dataset of the same spec, of whose days the lake has changed none.
+ * @param earlier a dataset of the same spec, of whose days the lake has changed none. @param signal ends the comparison.
  * @returns undefined where this cannot be determined, or a file is damaged: then everything is written again.
  */
 export async function keptFiles(
   session: Session,
   panel: LakePanel,
   earlier: { readonly folder: string; readonly manifest: Manifest },
+  signal?: AbortSignal,
 ): Promise<Kept | undefined> {
   const { spec, labels, symbols } = panel;
   const { folder, manifest } = earlier;
@@ -73,7 +74,7 @@ export async function keptFiles(
         tradedBefore: tradedIn(range, spans, changed),
       });
   }
-  return (await areWhole(files)) ? { files, ranges, rows } : undefined;
+  return (await areWhole(files, signal)) ? { files, ranges, rows } : undefined;
 }
 
 /**
@@ -170,9 +171,11 @@ function namesOf({ symbols }: { readonly symbols: readonly PanelSymbol[] }): str
   return symbols.map(({ symbol }) => symbol).join(" ");
 }
 
-async function areWhole(files: readonly KeptFile[]): Promise<boolean> {
+async function areWhole(files: readonly KeptFile[], signal: AbortSignal | undefined): Promise<boolean> {
   const piece = new Uint8Array(PIECE_BYTES);
-  for (const { source, sha256 } of files)
+  for (const { source, sha256 } of files) {
+    signal?.throwIfAborted();
     if ((await sha256OfFile(source, piece).catch(() => undefined)) !== sha256) return false;
+  }
   return true;
 }

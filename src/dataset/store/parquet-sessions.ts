@@ -1,11 +1,12 @@
+import { interruptOn } from "../../db/session/interrupt-on.js";
 import { Session } from "../../db/session/session.js";
 import { spillOptions } from "../../lake/local/work-folder.js";
 import type { WriterPlace } from "./dataset-writer.js";
 
 /** Sessions of a database in which Parquet files are written. */
 export interface ParquetSessions {
-  /** Opens a session for a file. */
-  open(): Promise<Session>;
+  /** Opens a session for a file, and closes it after use. The build's signal interrupts its statements. */
+  use<T>(work: (session: Session) => Promise<T>): Promise<T>;
   close(): void;
 }
 
@@ -14,13 +15,19 @@ export interface ParquetSessions {
  * Where a database has more threads, a statement that waits for one of them asks for work all the time: of the processor
  * time for `long-parquet` that took a fifth.
  */
-export function parquetSessions({ lake }: WriterPlace): ParquetSessions {
+export function parquetSessions({
+  lake,
+  memoryLimit,
+  signal,
+}: Pick<WriterPlace, "lake" | "memoryLimit" | "signal">): ParquetSessions {
   let database: Promise<Session> | undefined;
   let isClosed = false;
   return {
-    async open() {
-      database ??= Session.open({ ...spillOptions(lake.work), threads: 1, memoryLimit: "1GB" });
-      return (await database).sibling();
+    async use(work) {
+      database ??= Session.open({ ...spillOptions(lake.work), threads: 1, memoryLimit });
+      using session = await (await database).sibling();
+      using _ = interruptOn(session, signal);
+      return await work(session);
     },
     close() {
       if (isClosed) return;

@@ -54,6 +54,7 @@ const always = (symbol: string): TestBar[] => barsOf(symbol, DAYS);
 const STEADY = Array.from({ length: 30 }, (_, n) => `6000${String(n + 10)}.SH`);
 /** Its trades end before the dataset does. */
 const GONE = barsOf("600001.SH", weekdays("2024-11-01", "2024-12-06"));
+const GONE_LAST = barsOf("600999.SH", weekdays("2024-11-01", "2024-12-06"));
 /** It pauses from a day in 2024 to one that is appended. */
 const PAUSED = barsOf("600002.SH", [
   ...weekdays("2024-11-01", "2024-12-10"),
@@ -237,6 +238,17 @@ describe("days that are appended to long-parquet", () => {
     const { taken, all } = await grown(lake, more, { version: 1 });
     expect(taken).toEqual(all.filter((path) => LINKED.test(path)));
     expect(taken.length).toBeGreaterThan(0);
+  });
+
+  once("the progress ends with all symbols, also where the last blocks are kept", async () => {
+    const lake = await lakeOf("progress", [...STEADY.slice(0, 2).flatMap(always), ...GONE_LAST]);
+    const spec = defineDataset(definition(join(temporaryFolder(), "out")));
+    const blocks = { ...SMALL, bytes: 1 };
+    await buildOfBlocks(lake, spec, FIRST, blocks);
+    const steps: number[] = [];
+    const onProgress: BuildOptions["onProgress"] = ({ symbols, of }) => steps.push(symbols / of);
+    await buildOfBlocks(lake, spec, { existing: "append", onProgress }, blocks);
+    expect(steps).toEqual([1 / 3, 2 / 3, 1]);
   });
 
   once("a symbol without a trade on any session has no rows", async () => {
