@@ -52,9 +52,15 @@ export async function claimPrefix(
     if (state === "running" || (state === "unknown" && !replace)) throw inUse(storage, earlier, state);
     await storage.delete(BUILD_MARK);
   }
-  if (!(await storage.putIfAbsent(BUILD_MARK, `${JSON.stringify(mark)}\n`)))
-    throw inUse(storage, await readMark(storage), "running");
+  // Before others can read it: to them a mark of this process that is not running would be of a build that has ended.
   RUNNING.add(mark.id);
+  let isPut = false;
+  try {
+    isPut = await storage.putIfAbsent(BUILD_MARK, `${JSON.stringify(mark)}\n`);
+  } finally {
+    if (!isPut) RUNNING.delete(mark.id);
+  }
+  if (!isPut) throw inUse(storage, await readMark(storage), "running");
   return {
     hasLeftovers: earlier !== undefined,
     async confirm() {
