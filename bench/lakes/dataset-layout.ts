@@ -3,7 +3,10 @@ import type { DatasetFormat } from "../../src/dataset/spec.js";
 /** Columns of the compared datasets. */
 export const FIELDS = ["open", "high", "low", "close", "volume", "amount", "vwap", "factor"] as const;
 
-/** The formats: qlib's files, one per symbol and field; matrices, one Parquet file per field; rows, in Parquet files by year. */
+/**
+ * The formats: qlib's files, one per symbol and field; matrices, one Parquet file per field; rows, in Parquet files by
+ * year.
+ */
 export const LAYOUTS = { qlib: "qlib", wide: "wide-parquet", long: "long-parquet" } as const satisfies Record<
   string,
   DatasetFormat

@@ -73,7 +73,10 @@ export async function writeDays(
   await writeFiles(session, lake, BARS_1D, files);
 }
 
-/** The daily bars of a year, from a day, up to a day, exclusive. On one day in 250 a symbol goes ex: its previous close is restated. */
+/**
+ * The daily bars of a year, from a day, up to a day, exclusive. On one day in 250 a symbol goes ex: its previous close
+ * is restated.
+ */
 function yearSql(year: number, symbols: number, start: string, end: string): string {
   const price = (day: string): string =>
     `round((5 + s % 97) * (1 + 0.3 * sin((${day}) / 90.0 + s)) + CAST(hash(s, ${day}) % 50 AS INTEGER) / 100, 2)`;

@@ -6,7 +6,7 @@ import type { Case } from "../measure/benchmark.js";
 import { askFirst, FIRST_REQUESTS } from "./first-responses.js";
 import type { Serving } from "./serving.js";
 
-/** The first commits of a service compile code, and what other requests have needed leaves its cache. */
+/** Commits before the measured one: they compile code, and what other requests have needed leaves the cache. */
 const FIRST_COMMITS = 2;
 
 /** The first responses after one more minute of each symbol was committed, as while a market is open. */

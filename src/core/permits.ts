@@ -5,8 +5,9 @@ interface Waiting {
 }
 
 /**
- * A number of permits, of which callers take some and give them back. Those that wait get theirs in the order of arrival,
- * so that one who needs many is not overtaken by others who need few. It is a class because it owns the permits.
+ * A number of permits, of which callers take some and give them back. Those that wait get theirs in the order of
+ * arrival, so that one who needs many is not overtaken by others who need few. It is a class because it owns the
+ * permits.
  */
 export class Permits {
   readonly #total: number;

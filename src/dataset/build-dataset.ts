@@ -45,8 +45,8 @@ export interface BuildOptions {
   /** What to do with an existing dataset: `refuse`, `append` days to it, or `replace` it. @default "refuse" */
   readonly existing?: "refuse" | "append" | "replace";
   /**
-   * Most memory that a database of DuckDB may use, in DuckDB's notation. There is one, and another one for the files of
-   * `long-parquet` and `symbol-parquet`. @default "1GB"
+   * Most memory that a database of DuckDB may use, in DuckDB's notation. A build has one database; `long-parquet` and
+   * `symbol-parquet` have a second one for their files, with the same limit. @default "1GB"
    */
   readonly memoryLimit?: string;
   /** Compares the lake's files with the hashes in their names before reading them. @default true */
@@ -87,13 +87,14 @@ export async function buildOfBlocks(
   blocks: BlockOptions,
 ): Promise<BuildReport> {
   const folder = folderOf(lake, spec);
-  const { existing = "refuse", pointInTime = {} } = options;
+  const { existing = "refuse", pointInTime = {}, memoryLimit = MEMORY, signal } = options;
   const storage = lake.storageAt(folder);
   const isLocal = storage.access === undefined;
   if (isLocal) await recoverFolder(folder);
   const isThere = (await storage.readText(MANIFEST)) !== undefined;
   const hasOther = !isThere && (isLocal ? existsSync(folder) : (await filesOfDataset(storage)).length > 0);
-  // A build to a store that was stopped leaves files, which a build that replaces deletes, and any where they are marked.
+  // A build to a store that was stopped leaves files, which a build that replaces deletes, and any where they are
+  // marked.
   if (hasOther && (isLocal || !(existing === "replace" || (await isAbandoned(storage)))))
     throw new UsageError(`dataset ${spec.name}: ${folder} is there, and no dataset`, {
       hint: isLocal
@@ -102,14 +103,12 @@ export async function buildOfBlocks(
     });
   if (isThere && existing === "refuse") throw alreadyThere(folder);
   const earlier =
-    isThere && existing === "append" ? await refuseChangedPast(lake, spec, folder, pointInTime) : undefined;
-  const { session, snapshots } = await openReader(
-    lake,
-    { memoryLimit: options.memoryLimit ?? MEMORY, verify: false },
-    pointInTime,
-  );
+    isThere && existing === "append"
+      ? await refuseChangedPast(lake, spec, folder, { pointInTime, memoryLimit, signal })
+      : undefined;
+  const { session, snapshots } = await openReader(lake, { memoryLimit, verify: false }, pointInTime);
   using reader = session;
-  using _ = interruptOn(reader, options.signal);
+  using _ = interruptOn(reader, signal);
   try {
     const opening = openPanel(reader, spec, blocks);
     opening.catch(() => {});

@@ -56,7 +56,8 @@ export async function readableTables(lake: Lake, pointInTime: PointInTime): Prom
  * reason; other tables are not affected.
  *
  * @param statement creates only the views that this statement mentions, and those that they need. @default all views
- * @param copies the copies for SQL of this state that the session has attached: the views then read these. @default none
+ * @param copies the copies for SQL of this state that the session has attached: the views then read these. @default
+ *   none
  * @returns the tables; `refused` may have more of them than before, because some missing or damaged files are found
  *   only here.
  */

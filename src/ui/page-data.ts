@@ -5,6 +5,7 @@
 import type { Region } from "../market/regions.js";
 import type { SessionStatus } from "../market/session-status.js";
 import type { RunStatus } from "../schema/runs.js";
+import type { ResultReport } from "./result-reports.js";
 
 /** An error, and what to do next. */
 export interface FaultReport {
@@ -242,23 +243,6 @@ export interface CellFaultReport extends FaultReport {
   readonly line: number;
   /** Number of UTF-16 units before the position in that line; null where the engine reports no position. */
   readonly column: number | null;
-}
-
-/** A result that the workspace stores for some time, so that the page can scroll and export it. */
-export interface ResultReport {
-  /** Null where the result could not be stored, within `mostBytes`: only the rows in the page are available. */
-  readonly id: string | null;
-  readonly rows: number;
-  readonly mostBytes?: number;
-}
-
-/** A range of rows of a result, as texts. */
-export interface RowsReport {
-  /** Offset of the first row. */
-  readonly from: number;
-  /** Number of rows of the whole result. */
-  readonly rows: number;
-  readonly columns: readonly (readonly (string | null)[])[];
 }
 
 /** The kind of control that sets a parameter. */

@@ -7,7 +7,9 @@ import { newLake } from "../serve/served-lake.js";
 import { cases } from "../sweep.js";
 import { fillSimulated } from "./simulated-lake.js";
 
-/** Each view or call, the column that dates its rows, and the columns that may change with later data. `$` is the date. */
+/**
+ * Each view or call, the column that dates its rows, and the columns that may change with later data. `$` is the date.
+ */
 const DATED: readonly (readonly [query: string, date: string, mayChange?: string])[] = [
   ["bars_1d", "trade_date"],
   ["bars_1m", "trade_date"],

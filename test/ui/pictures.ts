@@ -57,7 +57,10 @@ else
         if (chosen.length === 0 || chosen.includes(view))
           await take(view, viewport, scheme, `${view}-${viewport.width}-${scheme}`, true);
 
-/** Takes a picture of a view. @param file its name without the extension. @param fullPage whether all of the page is in it */
+/**
+ * Takes a picture of a view. @param file its name without the extension. @param fullPage whether all of the page is in
+ * it
+ */
 async function take(
   view: string,
   viewport: { readonly width: number; readonly height: number },

@@ -137,4 +137,25 @@ describe.skipIf(!hasChromium())("shortcuts while the view Instrument loads", () 
     expect(new URL(page.url()).pathname).toBe(`/instrument/${third}`);
     expect(faults).toEqual([]);
   });
+
+  test("the search takes its key while a view loads", async () => {
+    await using watched = await openWatched(browser, { storageState: admitted });
+    const { page } = watched;
+    await gates(page);
+    await page.goto(`${workspace.url}/instrument/`);
+    await page.keyboard.press("/");
+    expect(await page.evaluate("document.activeElement.role")).toBe("combobox");
+  });
+
+  test("keys of a view that cannot be loaded are no keys of another view", async () => {
+    await using watched = await openWatched(browser, { storageState: admitted });
+    const { page } = watched;
+    await page.route(/\/assets\/quality-view-/, (route) => route.abort());
+    await page.goto(`${workspace.url}/quality`);
+    await page.locator("main .fault").waitFor();
+    for (const key of ["8", "l"]) await page.keyboard.press(key);
+    await page.locator("nav a", { hasText: "Instrument" }).click();
+    await page.locator(".stage[data-shown] canvas").first().waitFor();
+    expect(new URL(page.url()).search).toBe("");
+  });
 });

@@ -19,5 +19,5 @@ adjustment: forward, backward, forward_additive, backward_additive or none.
 as_of: Only ex-events up to this date; null: all. [date]
 -> symbol: Instrument symbol.
 -> start_date: First day of the stretch.
--> end_date: First day behind it.
+-> end_date: First day after it.
 -> value: What a price is divided by (forward), multiplied by (backward), or what is added to it (additive). [ratio, or currency]';

@@ -7,7 +7,7 @@ FROM price_stretches_until(NULL);
 COMMENT ON VIEW price_stretches IS 'Stretches of days between the ex-events of a symbol, with the value of each adjustment. One row for each symbol and stretch; a symbol without ex-events has none. Rows change with each new ex-event.';
 COMMENT ON COLUMN price_stretches.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN price_stretches.start_date IS 'First day of the stretch.';
-COMMENT ON COLUMN price_stretches.end_date IS 'First day behind it.';
+COMMENT ON COLUMN price_stretches.end_date IS 'First day after it.';
 COMMENT ON COLUMN price_stretches.forward IS 'What a price is divided by. [ratio]';
 COMMENT ON COLUMN price_stretches.backward IS 'What a price is multiplied by. [ratio]';
 COMMENT ON COLUMN price_stretches.forward_additive IS 'What is added to a price. [currency]';

@@ -26,5 +26,5 @@ FROM (
   )
 );
 
-COMMENT ON MACRO TABLE price_stretches_until IS 'Stretches of days between the ex-events of a symbol, with the value of each adjustment. One row for each symbol and stretch; a symbol without ex-events has none. The columns of price_stretches.
+COMMENT ON MACRO TABLE price_stretches_until IS 'Stretches of days between the ex-events of a symbol up to a date, with the value of each adjustment. One row for each symbol and stretch; a symbol without ex-events has none. The columns of price_stretches.
 as_of: Only ex-events up to this date; null: all. [date]';

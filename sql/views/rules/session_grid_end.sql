@@ -9,7 +9,7 @@ CREATE OR REPLACE MACRO session_grid_end(region, local_ms, step_ms, part_start, 
     ELSE (local_ms - part_start - 1) // step_ms + 1
   END * step_ms);
 
-COMMENT ON MACRO session_grid_end IS 'End of the session''s bar that a minute bar belongs to, counted from local midnight. [ms]
+COMMENT ON MACRO session_grid_end IS 'End of the session''s bar that a minute bar belongs to, from the start and the end of its part of the session, counted from local midnight. [ms]
 region: Region: CN, HK or US.
 local_ms: The minute bar''s own label, counted from local midnight. [ms]
 step_ms: Length of the bars. [ms]

@@ -12,8 +12,8 @@ import type { BoundQuery } from "./table-query.js";
 import type { LentReader, WarmReaders } from "./warm-readers.js";
 
 /**
- * Runs queries with warm readers. Where one may have failed because of a copy for SQL, the copy is given up, and the query
- * runs again, from the data files.
+ * Runs queries with warm readers. Where one may have failed because of a copy for SQL, the copy is given up, and the
+ * query runs again, from the data files.
  */
 export class LakeQueries {
   readonly #readers: WarmReaders;
@@ -88,7 +88,10 @@ export class LakeQueries {
     for (const file of missingCopies) if (asksFor(file.kind, sql, values)) this.#copies?.note(file);
   }
 
-  /** Gives up copies of a reader where an error may come from them. @returns whether the query may be run again, without these. */
+  /**
+   * Gives up copies of a reader where an error may come from them. @returns whether the query may be run again, without
+   * these.
+   */
   #gaveUpCopies(lent: LentReader, error: unknown): boolean {
     const paths = giveUpCopies(lent.reader.copies, error);
     if (paths.length === 0) return false;

@@ -69,8 +69,8 @@ export interface LakeRunOptions extends RunOptions, Pick<RunEnvironment, "onProg
 export type PipelineSource = string | Pipeline | PipelineDefinition;
 
 /**
- * A lake with a warm session: the first query creates the views, later ones use them again, and see what other processes
- * have committed. It is a class because it owns sessions: close it, or declare it with `await using`.
+ * A lake with a warm session: the first query creates the views, later ones use them again, and see what other
+ * processes have committed. It is a class because it owns sessions: close it, or declare it with `await using`.
  */
 export class LakeConnection implements AsyncDisposable {
   /** The lake itself, for the functions that take one. */
@@ -109,8 +109,8 @@ export class LakeConnection implements AsyncDisposable {
    *
    * @param sql one statement of DuckDB; docs/sql.md has the views and macros.
    * @param values of its parameters `$name`.
-   * @throws {QueryError} where it fails; {@link LakeError} where a file that it read is damaged; {@link UsageError} for a
-   *   lake without a table, and for a value, or a column's type, that Arrow does not have.
+   * @throws {QueryError} where it fails; {@link LakeError} where a file that it read is damaged; {@link UsageError} for
+   *   a lake without a table, and for a value, or a column's type, that Arrow does not have.
    */
   async query<T = Row>(
     sql: string,
@@ -134,12 +134,13 @@ export class LakeConnection implements AsyncDisposable {
   }
 
   /**
-   * Reads a table or a view of the lake: `bars_1d`, `daily_valuation`, or a view of the user, ordered by symbol and time.
-   * With `adjust`, bars have adjusted prices, and are the rows and columns of the macro `adjusted('1d' or '1m', …)`.
-   * Bars of named symbols come from segments on this machine, where it has them; otherwise these are built in the background,
-   * and the next read is faster.
+   * Reads a table or a view of the lake: `bars_1d`, `daily_valuation`, or a view of the user, ordered by symbol and
+   * time. With `adjust`, bars have adjusted prices, and are the rows and columns of the macro `adjusted('1d' or '1m',
+   * …)`. Bars of named symbols come from segments on this machine, where it has them; otherwise these are built in the
+   * background, and the next read is faster.
    *
-   * @throws {UsageError} for a table, a column, a symbol, an adjustment or a date that does not exist, with the names that do.
+   * @throws {UsageError} for a table, a column, a symbol, an adjustment or a date that does not exist, with the names
+   *   that do.
    */
   async read<T = Row>(table: string, options: ReadOptions = {}): Promise<RowTable<T>> {
     expectText("read", table, 'name a view or table first: lake.read("bars_1d", { symbols: ["600519.SH"] })');
@@ -149,9 +150,9 @@ export class LakeConnection implements AsyncDisposable {
   }
 
   /**
-   * Builds the segments of bars that this machine does not have, and the copies for SQL, instead of in the background after
-   * the first reads: for a job after the nightly run. It takes about a second for a million bars, and stops where the space for
-   * them is used up.
+   * Builds the segments of bars that this machine does not have, and the copies for SQL, instead of in the background
+   * after the first reads: for a job after the nightly run. It takes about a second for a million bars, and stops where
+   * the space for them is used up.
    *
    * @param tables of bars. @default bars_1d
    */
@@ -188,12 +189,17 @@ export class LakeConnection implements AsyncDisposable {
     return report;
   }
 
-  /** The requests that a run of a pipeline of bars would send; undefined for other kinds, whose requests follow from responses. */
+  /**
+   * The requests that a run of a pipeline of bars would send; undefined for other kinds, whose requests follow from
+   * responses.
+   */
   async plan(source: PipelineSource, demand: RunOptions = {}): Promise<readonly RequestUnit[] | undefined> {
     return planPipeline(await pipelineOf(source), demand, { lake: this.lake, clock: this.lake.clock });
   }
 
-  /** A panel of symbols by days or minutes, for backtests. @throws {UsageError} naming what is wrong in the definition. */
+  /**
+   * A panel of symbols by days or minutes, for backtests. @throws {UsageError} naming what is wrong in the definition.
+   */
   dataset(definition: DatasetDefinition): LakeDataset {
     const options = { pointInTime: this.#state, verify: this.#verify };
     return lakeDataset(this.lake, defineDataset(definition), options);

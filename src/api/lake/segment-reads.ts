@@ -31,8 +31,8 @@ export interface SegmentRead {
 }
 
 /**
- * Reads of `bars_1d` and `bars_1m` from segments. Wherever the view might give something else, a read finds nothing, and
- * goes through the view: other tables and views, reads of all symbols, arguments that the view refuses.
+ * Reads of `bars_1d` and `bars_1m` from segments. Wherever the view might give something else, a read finds nothing,
+ * and goes through the view: other tables and views, reads of all symbols, arguments that the view refuses.
  *
  * It is a class because it owns the reader of segments.
  */
@@ -77,8 +77,8 @@ export class SegmentReads implements AsyncDisposable {
   }
 
   /**
-   * The rows of a read as the macro `adjusted` gives them: ex-events follow from all daily bars of the symbols, which take
-   * less than half a millisecond a symbol.
+   * The rows of a read as the macro `adjusted` gives them: ex-events follow from all daily bars of the symbols, which
+   * take less than half a millisecond a symbol.
    */
   async #readAdjusted(
     table: TableSchema,
@@ -156,7 +156,8 @@ function keyOf({ asOf, versions }: PointInTime): string {
 }
 
 /**
- * The bars of a filter; undefined where the view must be read: of all symbols, or with an argument that the view refuses.
+ * The bars of a filter; undefined where the view must be read: of all symbols, or with an argument that the view
+ * refuses.
  *
  * @param known columns that exist. @param stored the stored columns that columns are made of.
  */

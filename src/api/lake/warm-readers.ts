@@ -88,8 +88,8 @@ export class WarmReaders implements AsyncDisposable {
   }
 
   /**
-   * Lends a reader for a stream until it is disposed, or until all are closed. It never waits for others, so a loop over one
-   * query may run another.
+   * Lends a reader for a stream until it is disposed, or until all are closed. It never waits for others, so a loop
+   * over one query may run another.
    */
   async lend(pointInTime: PointInTime): Promise<LentReader> {
     this.expectOpen();

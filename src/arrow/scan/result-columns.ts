@@ -89,8 +89,8 @@ export async function readColumns<const S extends Readonly<Record<string, FixedT
 /** Texts of some rows. */
 export interface ResultTexts {
   /**
-   * Four numbers for each row: DuckDB's own form of its text. Rows whose numbers are equal have equal texts, but not the
-   * other way round.
+   * Four numbers for each row: DuckDB's own form of its text. Rows whose numbers are equal have equal texts, but not
+   * the other way round.
    */
   readonly words: Int32Array;
   readonly textAt: (row: number) => string;
@@ -108,9 +108,9 @@ export interface ResultRows {
 }
 
 /**
- * Passes a query's streaming result to a visitor, one vector of rows at a time, without a copy. The memory that it takes
- * does not depend on the number of rows: of a complete result DuckDB has all rows, and frees them only when V8, which
- * does not know their size, collects the JavaScript object that owns them.
+ * Passes a query's streaming result to a visitor, one vector of rows at a time, without a copy. The memory that it
+ * takes does not depend on the number of rows: of a complete result DuckDB has all rows, and frees them only when V8,
+ * which does not know their size, collects the JavaScript object that owns them.
  *
  * @param shape as in {@link readColumns}; the visitor gets values by column number.
  * @throws {TypeError} as {@link readColumns}, and for a complete result; what the result throws where it stops before

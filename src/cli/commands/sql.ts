@@ -150,8 +150,8 @@ async function runSql(query: string | undefined, options: Options, signal: Abort
 const ENDING_MS = 3000;
 
 /**
- * Ends the process some seconds after the signal aborts: DuckDB takes no interrupt while it waits for a store, up to two
- * minutes for one that does not respond. The statement changes nothing in the lake.
+ * Ends the process some seconds after the signal aborts: DuckDB takes no interrupt while it waits for a store, up to
+ * two minutes for one that does not respond. The statement changes nothing in the lake.
  */
 function endWhereStuck(signal: AbortSignal): Disposable {
   let ending: NodeJS.Timeout | undefined;

@@ -63,8 +63,8 @@ async function specs(): Promise<Proposals> {
 }
 
 async function regions(): Promise<Proposals> {
-  const { REGIONS } = await import("../../market/regions.js");
-  return { kind: "words", words: named(Object.keys(REGIONS)) };
+  const { REGION_NAMES } = await import("../../market/regions.js");
+  return { kind: "words", words: named(REGION_NAMES) };
 }
 
 async function tables(): Promise<string[]> {

@@ -21,7 +21,9 @@ export interface SymbolRange {
   readonly symbols: readonly PanelSymbol[];
   /** First label whose cells are needed. The cells of earlier ones may have any values. */
   readonly since: number;
-  /** First and last label of each symbol with trades, where they are known: cells that are not read do not show them. */
+  /**
+   * First and last label of each symbol with trades, where they are known: cells that are not read do not show them.
+   */
   readonly spans?: Spans;
   /** Number of labels with trades of each symbol before that first label, where the spans are known. */
   readonly tradedBefore?: Float64Array;

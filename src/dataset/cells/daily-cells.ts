@@ -3,7 +3,7 @@ import { isPresent } from "../../core/bits.js";
 import { LakeError } from "../../core/errors.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
-import { REGIONS, type Region } from "../../market/regions.js";
+import { REGION_NAMES } from "../../market/regions.js";
 import { unknownBetween } from "../../market/trading-calendar.js";
 import type { ResolvedField } from "../expression/resolve-fields.js";
 import type { Axes } from "../panel/axes.js";
@@ -44,7 +44,6 @@ export function dailyColumns(
   return period === "1d" && isPlain && names.length === fields.length ? names : undefined;
 }
 
-const REGION_NAMES = Object.keys(REGIONS) as Region[];
 const [TRADED, FIRST_FIELD] = [4, 5];
 
 /**
@@ -106,7 +105,10 @@ export function dailyCells(
     },
   };
 
-  /** The rows of a range. There is no join: it returns rows in any order, whereas a scan returns them in the order of the files. */
+  /**
+   * The rows of a range. There is no join: it returns rows in any order, whereas a scan returns them in the order of
+   * the files.
+   */
   function rowsSql(range: SymbolRange, where: string): string {
     return `FROM (
         FROM raw.bars_1d WHERE ${symbolsSql(range, literal)} AND ${where}

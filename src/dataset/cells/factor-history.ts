@@ -28,7 +28,8 @@ export type FactorHistory = (range: SymbolRange, isSorted: boolean) => Promise<F
  * Once a second range begins with the same label, all symbols are read in one scan, which reads each row group once: an
  * append has the same label for nearly all ranges.
  *
- * @param symbols all of the dataset. @param rowsBefore the SQL of the rows before the first label of a range, with the keys.
+ * @param symbols all of the dataset. @param rowsBefore the SQL of the rows before the first label of a range, with the
+ *   keys.
  */
 export function factorHistory(
   session: Session,

@@ -92,7 +92,9 @@ export async function sqlCells(
   }
 }
 
-/** @param query the cells of one field alone. @throws {UsageError} naming the field, where its expression is not valid. */
+/**
+ * @param query the cells of one field alone. @throws {UsageError} naming the field, where its expression is not valid.
+ */
 async function expectValid(
   session: Session,
   { name }: DatasetSpec,

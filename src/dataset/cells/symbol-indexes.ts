@@ -2,9 +2,9 @@ import type { ResultTexts } from "../../arrow/scan/result-columns.js";
 import type { SymbolRange } from "./cells.js";
 
 /**
- * Finds the indexes of rows' symbols among those of a range. Rows of one symbol follow each other in a lake's files, so a
- * row's text is compared, as four numbers, with that of the row before, and is decoded only where it differs: DuckDB would
- * look up each text, which takes a fifth of the time of its scan.
+ * Finds the indexes of rows' symbols among those of a range. Rows of one symbol follow each other in a lake's files, so
+ * a row's text is compared, as four numbers, with that of the row before, and is decoded only where it differs: DuckDB
+ * would look up each text, which takes a fifth of the time of its scan.
  *
  * @returns a function that writes the index of each row's symbol; -1 where it is not in the range.
  */

@@ -4,8 +4,8 @@ import pMap from "p-map";
 const CONCURRENCY = 2;
 
 /**
- * Writes files, two at a time. After an error no other file is begun; it is thrown when the files that were begun are done,
- * so that nothing appears in a folder that is being deleted.
+ * Writes files, two at a time. After an error no other file is begun; it is thrown when the files that were begun are
+ * done, so that nothing appears in a folder that is being deleted.
  */
 export async function sideBySide<T>(files: Iterable<T>, write: (file: T) => Promise<void>): Promise<void> {
   let failed: { readonly error: unknown } | undefined;

@@ -52,8 +52,8 @@ export interface BlockOptions {
   /** Bits of the cells of fields. */
   readonly bits: 32 | 64;
   /**
-   * Number of blocks that are valid at a time. The cells of two are in memory that a thread can read while the next block
-   * is computed.
+   * Number of blocks that are valid at a time. The cells of two are in memory that a thread can read while the next
+   * block is computed.
    */
   readonly valid: 1 | 2;
 }

@@ -30,8 +30,8 @@ export interface LakePanel extends PanelShape {
   /** Whether the cells before the first label of a range are not read. */
   readonly readsSince: boolean;
   /**
-   * The cells of ranges, by default all, block by block. A block is valid until the next one is requested, or the one after
-   * the next one where two are valid: blocks share the memory of their fields.
+   * The cells of ranges, by default all, block by block. A block is valid until the next one is requested, or the one
+   * after the next one where two are valid: blocks share the memory of their fields.
    */
   blocks(ranges?: readonly SymbolRange[]): AsyncGenerator<Block, void, undefined>;
   /** The cells of a few symbols from the middle of the dataset. */
@@ -93,7 +93,10 @@ export async function openPanel(
   };
 }
 
-/** Queries each item, and makes its result, in order. The next item is queried while the result of the previous one is used. */
+/**
+ * Queries each item, and makes its result, in order. The next item is queried while the result of the previous one is
+ * used.
+ */
 async function* oneAhead<T, R>(
   items: Iterable<T>,
   ask: (item: T) => Promise<() => Promise<R>>,

@@ -26,8 +26,8 @@ export interface BuildClaim {
 }
 
 /**
- * Whether a prefix has only what a build has left that failed, or whose process has ended on this machine. Such files may
- * be deleted.
+ * Whether a prefix has only what a build has left that failed, or whose process has ended on this machine. Such files
+ * may be deleted.
  */
 export async function isAbandoned(storage: Storage): Promise<boolean> {
   const mark = await readMark(storage);
@@ -37,8 +37,8 @@ export async function isAbandoned(storage: Storage): Promise<boolean> {
 /**
  * Marks a prefix as being written to. The mark of a build that has ended is replaced.
  *
- * @param options.replace whether the mark of a process of another machine, of which is not known whether it runs, may be
- *   replaced. Should that process run, its build fails.
+ * @param options.replace whether the mark of a process of another machine, of which is not known whether it runs, may
+ *   be replaced. Should that process run, its build fails.
  * @throws {UsageError} where another build writes to the prefix.
  */
 export async function claimPrefix(
@@ -52,7 +52,7 @@ export async function claimPrefix(
     if (state === "running" || (state === "unknown" && !replace)) throw inUse(storage, earlier, state);
     await storage.delete(BUILD_MARK);
   }
-  // Before others can read it: to them a mark of this process that is not running would be of a build that has ended.
+  // Before others can read the mark: one of this process that is not in RUNNING is of a build that has ended.
   RUNNING.add(mark.id);
   let isPut = false;
   try {
@@ -75,7 +75,9 @@ export async function claimPrefix(
   };
 }
 
-/** The mark of a prefix. One that cannot be parsed, which only another program can have written, has an unknown owner. */
+/**
+ * The mark of a prefix. One that cannot be parsed, which only another program can have written, has an unknown owner.
+ */
 async function readMark(storage: Storage): Promise<Mark | undefined> {
   const text = await storage.readText(BUILD_MARK);
   if (text === undefined) return undefined;

@@ -2,8 +2,9 @@ import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 
 /**
- * DuckDB's options for the Parquet files of a dataset. Most values of a field differ, so that a dictionary of them is built
- * and then left out, and higher levels of compression save 2 % of the bytes: each would take a third of the time more.
+ * DuckDB's options for the Parquet files of a dataset. Most values of a field differ, so that a dictionary of them is
+ * built and then left out, and higher levels of compression save 2 % of the bytes: each would take a third of the time
+ * more.
  *
  * @param dictionary most distinct values of a column that has a dictionary.
  */
@@ -15,8 +16,8 @@ export function parquetOptions(dictionary: number): string {
 const ROWS_DICTIONARY = 2000;
 
 /**
- * Writes rows with `symbol` and `timestamp` as portable Parquet: plain text, and instants in UTC. A cast of a time would ask
- * a calendar for the offset of each.
+ * Writes rows with `symbol` and `timestamp` as portable Parquet: plain text, and instants in UTC. A cast of a time
+ * would ask a calendar for the offset of each.
  */
 export async function copyRows(session: Session, rows: string, target: string): Promise<void> {
   await session.run(

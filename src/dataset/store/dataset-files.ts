@@ -79,7 +79,9 @@ export class DatasetFiles {
     return this.#files.has(path);
   }
 
-  /** Takes a file of another dataset over: a second name for the same bytes, or a copy where there are no such names. */
+  /**
+   * Takes a file of another dataset over: a second name for the same bytes, or a copy where there are no such names.
+   */
   async keep({ path, source, sha256 }: KeptFile): Promise<void> {
     const file = await this.place(path);
     await link(source, file).catch(() => copyFile(source, file));

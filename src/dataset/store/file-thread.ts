@@ -24,7 +24,9 @@ export interface WrittenFiles {
 /** A response of the thread. */
 type Reply = WrittenFiles | { readonly fault: { readonly message: string; readonly code?: string } };
 
-/** The program of the thread. It is a text, because a thread of a file would load the compiler of TypeScript in tests. */
+/**
+ * The program of the thread. It is a text, because a thread of a file would load the compiler of TypeScript in tests.
+ */
 const PROGRAM = `
 const { hash } = require("node:crypto");
 const { mkdirSync, writeFileSync } = require("node:fs");

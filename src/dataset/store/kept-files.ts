@@ -20,11 +20,12 @@ export interface Kept {
 }
 
 /**
- * Finds the files of an earlier dataset that a build with more days would write again, byte by byte, and what else is to
- * be written: of `long-parquet` only the files of the last year change, and earlier ones of symbols that are new, or that
- * trade again after a pause.
+ * Finds the files of an earlier dataset that a build with more days would write again, byte by byte, and what else is
+ * to be written: of `long-parquet` only the files of the last year change, and earlier ones of symbols that are new, or
+ * that trade again after a pause.
  *
- * @param earlier a dataset of the same spec, of whose days the lake has changed none. @param signal ends the comparison.
+ * @param earlier a dataset of the same spec, of whose days the lake has changed none. @param signal ends the
+ *   comparison.
  * @returns undefined where this cannot be determined, or a file is damaged: then everything is written again.
  */
 export async function keptFiles(
@@ -105,13 +106,13 @@ async function readDigests(folder: string, { content }: Manifest): Promise<Map<s
 
 /** The labels of a dataset's symbols with trades. */
 interface AllSpans extends Spans {
-  /** Last one among the first labels. */
+  /** The last label with a trade among the first labels. */
   readonly lastBefore: Int32Array;
-  /** Number of those before each of several labels; undefined for a symbol without any. */
+  /** How many labels with trades are before each of `begins`; undefined for a symbol without any. */
   readonly traded: readonly (readonly number[] | undefined)[];
 }
 
-/** @param count number of the first labels. @param begins labels before which those with trades are counted. */
+/** @param count number of the first labels. @param begins see {@link AllSpans.traded}. */
 async function readSpans(
   session: Session,
   { axes, symbols }: LakePanel,

@@ -1,5 +1,6 @@
 import { LakeError, messageOf } from "../../core/errors.js";
 import { ident, literal, literalList } from "../../db/quote.js";
+import { interruptOn } from "../../db/session/interrupt-on.js";
 import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
@@ -28,18 +29,29 @@ export interface TableChange {
   readonly fault: string | undefined;
 }
 
+/** How a lake is compared. */
+export interface ComparisonOptions {
+  /** The state of the lake. @default the newest */
+  readonly pointInTime?: PointInTime | undefined;
+  /** Most memory that DuckDB may use. @default "1GB" */
+  readonly memoryLimit?: string | undefined;
+  /** Ends the comparison, which throws the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * Compares the rows that a dataset was built from with the lake's current rows. Rows of later days, and rows that only
- * moved to other files, are not changes. Of bars and statements, only changed files are read. Where a version is not that of
- * the dataset's lake, what changed is unknown.
+ * moved to other files, are not changes. Of bars and statements, only changed files are read. Where a version is not
+ * that of the dataset's lake, what changed is unknown.
  */
 export async function changesSince(
   lake: Lake,
   manifest: Manifest,
-  pointInTime: PointInTime = {},
+  { pointInTime = {}, memoryLimit = "1GB", signal }: ComparisonOptions = {},
 ): Promise<TableChange[]> {
-  const { session } = await openReader(lake, { memoryLimit: "1GB" }, pointInTime);
+  const { session } = await openReader(lake, { memoryLimit }, pointInTime);
   using reader = session;
+  using _ = interruptOn(reader, signal);
   await using symbols = new TempTable(reader, "dataset_symbols");
   await symbols.fill(`SELECT unnest(${literalList(manifest.symbols)}::VARCHAR[]) AS symbol`);
   const changes: TableChange[] = [];
@@ -57,12 +69,14 @@ export async function changesSince(
       examples: [],
       fault: undefined,
     };
+    signal?.throwIfAborted();
     try {
       const before = await snapshotOf(lake, table, from, now);
       expectSource(before, manifest.sources?.[table.name]);
       if (now.version === from) continue;
       changes.push({ ...change, ...(await compare(reader, lake, table, part, before, now)) });
     } catch (error) {
+      signal?.throwIfAborted();
       changes.push({ ...change, was: undefined, isNow: undefined, fault: messageOf(error) });
     }
   }

@@ -12,8 +12,8 @@ export interface ParquetSessions {
 
 /**
  * Opens sessions of a separate database with one thread; several files are written at the same time, each in a session.
- * Where a database has more threads, a statement that waits for one of them asks for work all the time: of the processor
- * time for `long-parquet` that took a fifth.
+ * Where a database has more threads, a statement that waits for one of them asks for work all the time: of the
+ * processor time for `long-parquet` that took a fifth.
  */
 export function parquetSessions({
   lake,

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { UsageError } from "../../core/errors.js";
-import type { Lake, PointInTime } from "../../lake/lake.js";
+import type { Lake } from "../../lake/lake.js";
 import { ENGINE } from "../../lake/log/commit-actions.js";
 import type { DatasetSpec } from "../spec.js";
-import { changesSince, changeText, isOfPast } from "./lake-changes.js";
+import { type ComparisonOptions, changesSince, changeText, isOfPast } from "./lake-changes.js";
 import { type Manifest, readManifest } from "./manifest.js";
 
 const REPLACE_HINT = '`existing: "replace"` builds it again';
@@ -17,7 +17,7 @@ export async function refuseChangedPast(
   lake: Lake,
   spec: DatasetSpec,
   folder: string,
-  pointInTime: PointInTime,
+  options: ComparisonOptions,
 ): Promise<Manifest> {
   const manifest = await readManifest(lake.storageAt(folder));
   const subject = `dataset ${spec.name}: cannot be appended to`;
@@ -33,7 +33,7 @@ export async function refuseChangedPast(
     throw new UsageError(`${subject}: it was made by ${manifest.engine}, and this is ${ENGINE}`, {
       hint: REPLACE_HINT,
     });
-  const past = (await changesSince(lake, manifest, pointInTime)).filter(isOfPast);
+  const past = (await changesSince(lake, manifest, options)).filter(isOfPast);
   if (past.length > 0) {
     throw new UsageError(
       `${subject}: the lake has changed its days since: ${past.map(changeText).join("; ")}`,

@@ -4,8 +4,8 @@ import { hashInName } from "../../lake/files/data-file.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 
 /**
- * The digest of a table's content: of the partitions of its data files, and of the hashes in their names. A file of another
- * program has no hash in its name, so that the name counts.
+ * The digest of a table's content: of the partitions of its data files, and of the hashes in their names. A file of
+ * another program has no hash in its name, so that the name counts.
  */
 export function sourceDigest({ files }: Snapshot): string {
   const contents = Array.from(files.keys(), (path) => [dirname(path), hashInName(path) ?? path].join("/"));

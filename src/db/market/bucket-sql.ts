@@ -41,8 +41,8 @@ function whenUpTo(local: string, minute: number, value: number): string {
 }
 
 /**
- * The end of the session bar that contains a minute bar, on the grid of a part of the session. The last bar ends with the
- * part. The bar of the opening auction, labelled with the opening itself, belongs to the first bar.
+ * The end of the session bar that contains a minute bar, on the grid of a part of the session. The last bar ends with
+ * the part. The bar of the opening auction, labelled with the opening itself, belongs to the first bar.
  *
  * @param start SQL of {@link sessionPartStartSql}.
  * @param end SQL of {@link sessionPartEndSql}.

@@ -35,8 +35,8 @@ export async function readTradingDays(session: Session, lake: Lake): Promise<Map
 }
 
 /**
- * The name of the record, in the log of the trading days, of the time up to which files were searched for days without a
- * bar of the index. A lake without the record is searched completely, once.
+ * The name of the record, in the log of the trading days, of the time up to which files were searched for days without
+ * a bar of the index. A lake without the record is searched completely, once.
  */
 const SEARCH = "barlake/days-without-index";
 /** Files that were written up to this time before the recorded one are searched again: clocks may differ. */
@@ -49,8 +49,9 @@ const NEIGHBOUR_DAYS = 30;
 /**
  * Lands the trading days that follow from the lake's daily bars: the days of the region's index and, outside the span
  * of the index, the days on which at least half of the symbols traded. A symbol counts only between its first and last
- * bar. Within the span, a day without a bar of the index is a trading day where at least half as many symbols traded as on
- * the trading day before or after it: the service may lack a bar of its index. Days that are not final yet are left out.
+ * bar. Within the span, a day without a bar of the index is a trading day where at least half as many symbols traded as
+ * on the trading day before or after it: the service may lack a bar of its index. Days that are not final yet are left
+ * out.
  */
 export async function landTradingDays(
   session: Session,
@@ -201,8 +202,8 @@ function isNear(file: DataFile, { region, date }: MissingDay): boolean {
 }
 
 /**
- * Adds those of some days on which at least half as many symbols traded as on the trading day before or after. Where the
- * bars of these have not landed, too few symbols traded on them to compare with.
+ * Adds those of some days on which at least half as many symbols traded as on the trading day before or after. Where
+ * the bars of these have not landed, too few symbols traded on them to compare with.
  */
 function holesSql(days: string, missing: readonly MissingDay[], traded: string): string {
   const rows = missing.map(({ region, date }) => `(${literal(region)}, DATE ${literal(date)})`);

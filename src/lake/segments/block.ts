@@ -5,8 +5,8 @@ import { BARS_1D } from "../../schema/bars.js";
 import type { Column, ColumnType } from "../../schema/column.js";
 
 /**
- * A block: bars of one symbol in one data file, column by column, so that one read of a file returns them all. It begins
- * with one byte for each column, the code of its form. A column whose values are all equal takes 8 bytes, one
+ * A block: bars of one symbol in one data file, column by column, so that one read of a file returns them all. It
+ * begins with one byte for each column, the code of its form. A column whose values are all equal takes 8 bytes, one
  * whose values are all null takes none.
  */
 

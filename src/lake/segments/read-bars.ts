@@ -72,13 +72,15 @@ const DAY_US = DAY_MS * 1000;
  */
 const MOST_ROWS = 2 ** 24;
 /**
- * Most bytes of blocks that are read for a result: it takes about half a second. DuckDB uses all cores, and is quicker for
- * larger results.
+ * Most bytes of blocks that are read for a result: it takes about half a second. DuckDB uses all cores, and is quicker
+ * for larger results.
  */
 const MOST_BYTES = 2 ** 29;
 /** To look for a symbol in a segment, and to read a small block, takes as long as to read this number of bytes. */
 const LOOK_BYTES = 2 ** 13;
-/** With which the blocks of segments that do not exist are estimated: bytes of a bar, and symbols of a large file. */
+/**
+ * For estimating blocks of segments that do not exist: bytes of a bar, and among how many symbols a file is divided.
+ */
 const BAR_BYTES = 60;
 const MANY_SYMBOLS = 5000;
 /** Bytes that are read before the event loop can run other work; reading them takes half a millisecond. */
@@ -114,7 +116,10 @@ interface FoundParts {
   readonly isPartial: boolean;
 }
 
-/** Finds the blocks of a demand; undefined where they are too many, or in more segments than may be open at the same time. */
+/**
+ * Finds the blocks of a demand; undefined where they are too many, or in more segments than may be open at the same
+ * time.
+ */
 function findParts(
   cache: SegmentCache,
   snapshot: Snapshot,

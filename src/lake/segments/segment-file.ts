@@ -4,14 +4,14 @@ import { lowerBound } from "../../core/lower-bound.js";
 import { BLOCK_COLUMNS, type BlockColumn } from "./block.js";
 
 /**
- * A segment: the bars of one data file as blocks, each of one symbol, then the index of the blocks, then a trailer. It is
- * read with synchronous system calls. They take 5 microseconds from the page cache; calls through the thread pool take
- * 50.
+ * A segment: the bars of one data file as blocks, each of one symbol, then the index of the blocks, then a trailer. It
+ * is read with synchronous system calls. They take 5 microseconds from the page cache; calls through the thread pool
+ * take 50.
  */
 
 /**
- * The index of a segment. Its arrays have one entry for each block, in ascending order of the symbols; the blocks of one
- * symbol are in the order of time.
+ * The index of a segment. Its arrays have one entry for each block, in ascending order of the symbols; the blocks of
+ * one symbol are in the order of time.
  */
 export interface SegmentIndex {
   /** The data file that the segment was made from, relative to the lake. */

@@ -123,7 +123,8 @@ export function expectSame(copies: readonly AttachedCopy[]): void {
 }
 
 /**
- * Gives up the copies from which the error of a query may come: they were overwritten, or are damaged. @returns their paths.
+ * Gives up the copies from which the error of a query may come: they were overwritten, or are damaged. @returns their
+ * paths.
  */
 export function giveUpCopies(copies: readonly AttachedCopy[], error: unknown): string[] {
   const suspects = copies.filter((copy) => !copy.isSame() || mayBeDamage(error, copy));

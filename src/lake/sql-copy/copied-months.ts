@@ -26,8 +26,8 @@ interface Month {
 }
 
 /**
- * The files of minutes whose rows are in the copy for SQL: consecutive months without new files, the newest first, as far
- * as the space permits.
+ * The files of minutes whose rows are in the copy for SQL: consecutive months without new files, the newest first, as
+ * far as the space permits.
  *
  * @param now epoch milliseconds.
  * @returns undefined where there are none, or where another program wrote a file: its rows may be of any month.

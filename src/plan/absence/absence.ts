@@ -11,8 +11,8 @@ import { LONGEST_HOLIDAY } from "../../market/trading-calendar.js";
  * - `as_before`: an earlier response with other symbols, but without this one, covers the window; for statements: two
  *   earlier runs received no statement of any symbol, and the lake has none.
  * - `no_minutes`: the request was for minutes in a region for which services may have only daily bars, and the lake has
- *   no minutes of it; or for a universe, of whose members the lake has no minutes: none of a region but China came, or nothing
- *   ever came in at least three sessions.
+ *   no minutes of it. Of a universe: the lake has no minute of the member, and either its region is not China and the
+ *   response had no bar of that region, or the universe was empty in at least three sessions.
  * - `no_session`: on a few days, many symbols or the index have no bars: the days count as a holiday.
  * - `suspended`: two requests returned no bar of a symbol that has bars before the window.
  * - `unexplained`: none of these.

@@ -14,7 +14,9 @@ export class MemoryBudgets {
   readonly #short = new Permits(SHORT_BUDGET_ROWS);
   readonly #long = new Permits(LONG_BUDGET_ROWS);
 
-  /** Waits until a response of this number of rows has space. @throws the signal's reason if it aborts during the wait. */
+  /**
+   * Waits until a response of this number of rows has space. @throws the signal's reason if it aborts during the wait.
+   */
   take(rows: number, signal: AbortSignal): Promise<Disposable> {
     return (rows > SHORT_ROWS ? this.#long : this.#short).take(signal, rows);
   }

@@ -30,8 +30,8 @@ const LATE_WORK_MS = 60_000;
 export interface RequestLifetime {
   readonly reading: Omit<Reading, "caller">;
   /**
-   * Waits for work of the request until its timeout. A read of a store that does not respond cannot be interrupted, so the
-   * work may still run afterwards.
+   * Waits for work of the request until its timeout. A read of a store that does not respond cannot be interrupted, so
+   * the work may still run afterwards.
    *
    * @throws {RequestError} LAKE_UNAVAILABLE, after the timeout.
    */
@@ -41,8 +41,8 @@ export interface RequestLifetime {
 }
 
 /**
- * The signal aborts when the client disconnects, or the timeout passes. A client that has not read the whole response by
- * then is disconnected. The permit is released when the response has ended and the work has too.
+ * The signal aborts when the client disconnects, or the timeout passes. A client that has not read the whole response
+ * by then is disconnected. The permit is released when the response has ended and the work has too.
  */
 export function requestLifetime(
   raw: ServerResponse,

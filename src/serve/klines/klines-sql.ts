@@ -12,7 +12,7 @@ import { localMidnightSql } from "../../db/market/region-sql.js";
 import { ident, literalList } from "../../db/quote.js";
 import type { Bucket } from "../../market/bucket.js";
 import type { Adjustment } from "../../market/period.js";
-import { REGIONS } from "../../market/regions.js";
+import { REGION_NAMES } from "../../market/regions.js";
 import { requestedSql } from "./requested-bars.js";
 
 /** The columns of the query of {@link klinesSql}, in order, and the types as which they are read. */
@@ -55,7 +55,7 @@ const DAYS_SQL = `days AS (
         date_trunc('day', min(range_start) AT TIME ZONE 'UTC') - INTERVAL 1 DAY,
         max(range_end) AT TIME ZONE 'UTC' + INTERVAL 1 DAY, INTERVAL 1 DAY)) AS day
       FROM requested)
-    CROSS JOIN (SELECT unnest(${literalList(Object.keys(REGIONS))}) AS region))`;
+    CROSS JOIN (SELECT unnest(${literalList(REGION_NAMES)}) AS region))`;
 
 const STEPS = '[{"position":"INTEGER","start":"INTEGER","end":"INTEGER","value":"DOUBLE"}]';
 

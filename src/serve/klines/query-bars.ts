@@ -15,7 +15,9 @@ import { demandsOf, isInShares, lotOf } from "./requested-bars.js";
 import { type LandedDemand, type LandedRows, segmentBars } from "./segment-bars.js";
 import { MINUTES_OF_A_DAY } from "./series.js";
 
-/** Most symbols whose minutes are in memory at the same time, to make days from them; they are converted in one turn. */
+/**
+ * Most symbols whose minutes are in memory at the same time, to make days from them; they are converted in one turn.
+ */
 const SYMBOLS_OF_MINUTES = 200;
 
 /** Which bars of symbols are read. */

@@ -94,7 +94,8 @@ export interface ReaderOptions {
   /** Called for each damaged file. If it is undefined, files are not verified. */
   readonly onDamage?: ((error: LakeError) => void) | undefined;
   /**
-   * Where this machine stores segments of bars, from which bars are read that are not cached. False: no segments are used.
+   * Where this machine stores segments of bars, from which bars are read that are not cached. False: no segments are
+   * used.
    */
   readonly segments?: SegmentOptions | false | undefined;
   /** In a replay: whether the first version of reference data counts as known before it was seen. @default false */

@@ -21,8 +21,8 @@ interface Connection {
 }
 
 /**
- * Connections to one in-memory database, each used by one statement at a time. Where an error inside of DuckDB has ended
- * the database, the statements that run there fail, and the next ones have another database.
+ * Connections to one in-memory database, each used by one statement at a time. Where an error inside of DuckDB has
+ * ended the database, the statements that run there fail, and the next ones have another database.
  */
 export class SessionPool {
   /** Of callers that have a connection, or open one. */

@@ -37,7 +37,7 @@ function LaterView({ name }: { readonly name: string }) {
       (error: unknown) => setFault(faultOf(error)),
     );
   }, [name]);
-  useShortcuts(() => (View === undefined ? "later" : "left"));
+  useShortcuts(() => (View === undefined && fault === undefined ? "later" : "left"));
   if (fault !== undefined) return <FaultBox fault={fault} />;
   return View === undefined ? <p class="quiet">{text("loading")} …</p> : <View />;
 }

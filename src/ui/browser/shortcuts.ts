@@ -1,16 +1,18 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-/** What a part of the page does with a key: it takes it, will take it once it has loaded, or leaves it to other parts. */
+/**
+ * What a part of the page does with a key: it takes it, will take it once it has loaded, or leaves it to other parts.
+ */
 type Use = "taken" | "later" | "left";
 
-/** The parts of the page that are shown, the inner ones first. */
+/** The parts of the page that are shown. At most one of them takes a key. */
 const parts = new Set<{ readonly current: (key: string) => Use }>();
 /** Keys that some part will take once it has loaded, in the order in which they were pressed. */
 const waiting: string[] = [];
 
 /**
- * Offers a part of the page the keys that are pressed outside of fields. A key for which a part has not loaded yet waits
- * until that part is drawn again: each key is taken once, in any order in which the parts load.
+ * Offers a part of the page the keys that are pressed outside of fields. A key for which a part has not loaded yet
+ * waits until that part is drawn again: each key is taken once, in any order in which the parts load.
  */
 export function useShortcuts(use: (key: string) => Use): void {
   const newest = useRef(use);
@@ -43,11 +45,13 @@ function isOthers(event: KeyboardEvent): boolean {
 }
 
 function offer(key: string): Use {
+  let use: Use = "left";
   for (const { current } of parts) {
-    const use = current(key);
-    if (use !== "left") return use;
+    const own = current(key);
+    if (own === "taken") return own;
+    if (own === "later") use = own;
   }
-  return "left";
+  return use;
 }
 
 /** Offers the keys that wait, once all parts that are drawn at the same time are there. */

@@ -15,9 +15,9 @@ import type {
   FaultReport,
   NotebookLine,
   ParameterReport,
-  ResultReport,
 } from "../page-data.js";
 import { MOST_TEXT } from "../process/most-text.js";
+import type { ResultReport } from "../result-reports.js";
 
 /** Most rows of a table in the page, and most rows that a chart draws. */
 const MOST_ROWS = { table: 2000, chart: 50_000 } as const;

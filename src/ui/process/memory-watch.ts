@@ -5,7 +5,9 @@ const EVERY_MS = 50;
 /** Milliseconds after which a process whose parent has ended is killed: by then it has deleted its folders. */
 const ORPHAN_MS = 5000;
 
-/** The program of the thread. It is a text, because a thread of a file would load the compiler of TypeScript in tests. */
+/**
+ * The program of the thread. It is a text, because a thread of a file would load the compiler of TypeScript in tests.
+ */
 const WATCH = `
 const { parentPort, workerData: { mostBytes, everyMs, orphanMs } } = require("node:worker_threads");
 const parent = process.ppid;

@@ -28,7 +28,7 @@ function sendPiece(text: string): Promise<void> {
   });
 }
 
-/** Has the memory watched closely until some work has ended. */
+/** Has the memory watched until some work has ended. */
 async function whileBusy(work: Promise<void>): Promise<void> {
   if (running++ === 0) reportBusy(true);
   await work;

@@ -5,8 +5,8 @@ import type { QueryEngine } from "../../db/query-engine.js";
 import { literal } from "../../db/quote.js";
 import { makeEmptyDatabase } from "../../db/result/result-copy.js";
 import { Session } from "../../db/session/session.js";
-import type { ResultReport } from "../page-data.js";
 import type { ProcessSetting, StoredResult } from "../process/jobs.js";
+import type { ResultReport } from "../result-reports.js";
 import { RESULT_TABLE, resultFile } from "./result-file.js";
 
 /** Memory of the database through which results are written. */
@@ -14,8 +14,8 @@ const MEMORY = "128MB";
 
 /**
  * Stores the results of a run, so that a page can scroll and export them. Each is copied, while it is read, into a new
- * database file, by a database in which no statement of a user runs. It is a class because it owns that database, which ends with the
- * process.
+ * database file, by a database in which no statement of a user runs. It is a class because it owns that database, which
+ * ends with the process.
  */
 export class ResultFiles {
   readonly #setting: Pick<ProcessSetting, "ownResults" | "spill">;

@@ -4,9 +4,9 @@ import { literal } from "../../db/quote.js";
 import { COPY_OPTIONS } from "../../db/result/copy-options.js";
 import { Session } from "../../db/session/session.js";
 import { formatValues } from "../../notebook/page/format-values.js";
-import type { RowsReport } from "../page-data.js";
 import type { ExportJob, ProcessSetting, RowsJob } from "../process/jobs.js";
 import { MOST_TEXT } from "../process/most-text.js";
+import type { RowsReport } from "../result-reports.js";
 import { RESULT_TABLE, resultFile } from "./result-file.js";
 
 /** Memory of the database through which results are read: 500 rows of 2,000 columns fit into it. */

@@ -6,7 +6,6 @@ import type { Lake } from "../../lake/lake.js";
 import type { Reader } from "../../lake/open-reader.js";
 import type { LakeState } from "./lake-states.js";
 import { openLocked } from "./open-locked.js";
-
 import { type SessionLimits, sessionLimits, timeLimit } from "./session-limits.js";
 
 /** A use of a session. */

@@ -3,7 +3,7 @@ import { claimPrefix } from "../../../src/dataset/store/build-mark.js";
 import type { Storage } from "../../../src/lake/storage/storage.js";
 import { temporaryLake } from "../../lake/temporary-lake.js";
 
-test("a mark that others read before its build knows that it is written is of a running build", async () => {
+test("while a mark is being written, another build of this process sees it as of a running build", async () => {
   const { storage } = temporaryLake();
   let second: Promise<unknown> | undefined;
   const slow: Storage = {
@@ -22,11 +22,16 @@ test("a mark that others read before its build knows that it is written is of a 
   first.abandon();
 });
 
-test("one that could not be written is not running", async () => {
+test("the mark of a claim whose write failed, but happened, is of a build that has ended", async () => {
   const { storage } = temporaryLake();
-  const first = await claimPrefix(storage, { replace: false });
-  await expect(claimPrefix(storage, { replace: false })).rejects.toThrow("is being written by process");
-  first.abandon();
+  const torn: Storage = {
+    ...storage,
+    async putIfAbsent(path, text) {
+      await storage.putIfAbsent(path, text);
+      throw new Error("the connection was lost");
+    },
+  };
+  await expect(claimPrefix(torn, { replace: false })).rejects.toThrow("the connection was lost");
   const next = await claimPrefix(storage, { replace: false });
   expect(next.hasLeftovers).toBe(true);
   await next.release();

@@ -81,8 +81,8 @@ describe("days that are appended to long-parquet", () => {
   });
 
   /**
-   * Makes a lake that grew in two steps; with `middle`, the first one is two, of which the later days came first. The bars of
-   * `unfinal` came before both, and are not final.
+   * Makes a lake that grew in two steps; with `middle`, the first one is two, of which the later days came first. The
+   * bars of `unfinal` came before both, and are not final.
    */
   async function lakeOf(
     name: string,

@@ -1,6 +1,6 @@
 /**
- * A process that builds a dataset with the built program, and is killed before one of the changes that it makes to the file system. It
- * reports how many changes there were. The order is an argument: `{ lake, definition, options, kill }`.
+ * A process that builds a dataset with the built program, and is killed before one of the changes that it makes to the
+ * file system. It reports how many changes there were. The order is an argument: `{ lake, definition, options, kill }`.
  */
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";

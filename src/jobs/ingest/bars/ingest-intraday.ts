@@ -15,13 +15,13 @@ import type { PendingResponse } from "../../run/request/request-records.js";
 import type { Run } from "../../run/run.js";
 import type { RunContext } from "../../run/run-context.js";
 import { leaseInTurn } from "../request-sharing.js";
-import { type EmptyUniverse, failEmpty, noteMembers, recordEmpty } from "./empty-universes.js";
 import { received } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
+import { type EmptyUniverse, failEmpty, type ReceivedUniverse, recordMembers } from "./universe-members.js";
 
 /**
- * Requests the minute bars of whole universes on the latest trading day. A day that is complete is not requested again. A
- * universe of which nothing ever came is requested by each run: no later response has the minutes of an earlier day.
+ * Requests the minute bars of whole universes on the latest trading day. A day that is complete is not requested again.
+ * A universe of which nothing ever came is requested by each run: no later response has the minutes of an earlier day.
  */
 export async function ingestIntraday(run: Run, universes: readonly string[]): Promise<void> {
   const endpoint = ENDPOINTS.intradayUniverse;
@@ -37,7 +37,7 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
   );
   run.progress.plan(BARS_1M.name, due.length);
   const landing = new LandingBars(run, BARS_1M);
-  const empty: EmptyUniverse[] = [];
+  const responses = { received: [] as ReceivedUniverse[], empty: [] as EmptyUniverse[] };
   const ask = async (): Promise<void> => {
     for (const id of due) {
       if (run.requests.isHalted(BARS_1M.name)) break;
@@ -57,11 +57,11 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
       const cut = cutDay(columns);
       if (got.value.rows > 0) {
         const came = new Set(symbolSpans(columns).map(({ symbol }) => symbol));
-        await noteMembers(run, own, { came, rows: columns.rows });
+        responses.received.push({ members: own, came, rows: columns.rows });
       }
       if (got.value.rows === 0 && !known.has(id)) failEmpty(run, id, UNKNOWN, got);
       else if (got.value.rows === 0 && own.length > 0)
-        empty.push({ id, members: own, times: [...(never.get(id) ?? []), marketClock.now()], got });
+        responses.empty.push({ id, members: own, times: [...(never.get(id) ?? []), marketClock.now()], got });
       else if (cut === undefined) await landing.take(got);
       else await landing.take(failCut(run, id, cut, got));
     }
@@ -69,7 +69,7 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
   await releaseAfter(
     ask,
     () => landing.finish(),
-    () => recordEmpty(run, empty),
+    () => recordMembers(run, responses),
   );
   await run.ledger.land();
   await lease.release();

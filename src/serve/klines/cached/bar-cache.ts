@@ -16,15 +16,15 @@ export interface CachedRun extends NewestRun {
   readonly version: string;
   /** Number of its newest rows from the earliest one that a request has taken. */
   readonly needed: number;
-  /** The same, of requests of its version. */
-  readonly recent: number;
+  /** As {@link needed}, by requests of its version alone. */
+  readonly neededInVersion: number;
 }
 
 interface Entry extends CachedRun {
   /** The key of its series. */
   readonly key: string;
   needed: number;
-  recent: number;
+  neededInVersion: number;
 }
 
 /** The entries whose bars are in the same columns. */
@@ -79,8 +79,8 @@ export class BarCache {
     if (cached?.version !== version) return undefined;
     const found = newestIn(cached, range, count);
     if (found === undefined) return undefined;
-    cached.recent = Math.max(cached.recent, cached.run.end - found.start);
-    cached.needed = Math.max(cached.needed, cached.recent);
+    cached.neededInVersion = Math.max(cached.neededInVersion, cached.run.end - found.start);
+    cached.needed = Math.max(cached.needed, cached.neededInVersion);
     this.#use(cached.run.values);
     return found;
   }
@@ -101,7 +101,7 @@ export class BarCache {
       // Runs that would evict most other entries are not cached.
       if ((run.end - run.start) * runs.length * 64 > this.#mostBytes / 2) continue;
       const rows = run.end - run.start;
-      this.renew(key, version, { run: copyOf(run, blocks), since }, { needed: rows, recent: rows });
+      this.renew(key, version, { run: copyOf(run, blocks), since }, { needed: rows, neededInVersion: rows });
     }
   }
 
@@ -124,10 +124,10 @@ export class BarCache {
     key: string,
     version: string,
     { run, since }: NewestRun,
-    rows: Pick<CachedRun, "needed" | "recent">,
+    rows: Pick<CachedRun, "needed" | "neededInVersion">,
   ): void {
     const earlier = this.#series.get(key)?.get(run.symbol);
-    this.#put({ key, run, since, version, needed: rows.needed, recent: rows.recent });
+    this.#put({ key, run, since, version, needed: rows.needed, neededInVersion: rows.neededInVersion });
     if (earlier !== undefined) this.#leave(earlier);
     for (const oldest of this.#blocks.values()) {
       if (this.#bytes <= this.#mostBytes) return;

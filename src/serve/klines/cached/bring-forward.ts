@@ -71,8 +71,8 @@ export async function bringForward(bars: EarlierBars): Promise<ReadonlyMap<strin
   const renew = (newest: NewestRun, before: CachedRun): void => {
     const { run } = newest;
     const requested = newestIn(newest, rangeOf(run.symbol), count);
-    const recent = requested === undefined ? 0 : run.end - requested.start;
-    cache.renew(key, version, newest, { needed: Math.max(before.needed, recent), recent });
+    const neededInVersion = requested === undefined ? 0 : run.end - requested.start;
+    cache.renew(key, version, newest, { needed: Math.max(before.needed, neededInVersion), neededInVersion });
     if (requested !== undefined) found.set(run.symbol, requested);
   };
   const unchanged: CachedRun[] = [];
@@ -181,13 +181,13 @@ function isWasteful(cached: CachedRun, earlier: Forwarding): boolean {
 }
 
 /**
- * The number of newest rows of a cached run that this request or earlier ones have needed: where memory is short, those of
- * its version. All rows, where the run lacks requested rows: later ones may be what it lacks.
+ * The number of newest rows of a cached run that this request or earlier ones have needed: where memory is short, those
+ * of its version. All rows, where the run lacks requested rows: later ones may be what it lacks.
  */
 function neededRows({ run, since, ...rows }: CachedRun, { isTight, rangeOf, count }: Forwarding): number {
   const requested = newestIn({ run, since }, rangeOf(run.symbol), count);
   if (requested === undefined) return run.end - run.start;
-  return Math.max(isTight ? rows.recent : rows.needed, run.end - requested.start);
+  return Math.max(isTight ? rows.neededInVersion : rows.needed, run.end - requested.start);
 }
 
 /** The part of a cached run that is moved to new memory. The run would otherwise grow with every version. */

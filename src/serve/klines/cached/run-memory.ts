@@ -60,7 +60,9 @@ export class RunBlocks {
   }
 }
 
-/** Columns for runs. @param before columns of the same block of runs: the new ones also fit for runs that these fit for. */
+/**
+ * Columns for runs. @param before columns of the same block of runs: the new ones also fit for runs that these fit for.
+ */
 function columnsFor(rows: number, runs: readonly BarRun[], before: KlineValues | undefined): KlineValues {
   return newColumns(rows, (name) => {
     const presences = runs.map((run) => presenceOf(run.values.doubles[name], run));

@@ -33,11 +33,11 @@ export interface BarsKey {
 
 /** Most series that are cached, so that switching between periods sends no request. */
 const MOST_CACHED = 48;
-/** Series that are being loaded ahead. */
-const ahead = new Map<string, Promise<Bars>>();
 /** Nothing more is loaded ahead after a request that took this time in milliseconds. */
 const SLOW_MS = 200;
 const cache = new Map<string, Bars>();
+/** Series that are being loaded ahead. */
+const ahead = new Map<string, Promise<Bars>>();
 
 /** The newest bars of a key; cached bars if they were loaded before. @throws {Fault} */
 export async function loadBars(key: BarsKey, signal: AbortSignal): Promise<Bars> {
@@ -90,7 +90,7 @@ export async function loadAhead(key: BarsKey, signal: AbortSignal): Promise<void
     const name = JSON.stringify(one);
     if (cache.has(name) || ahead.has(name)) continue;
     const began = performance.now();
-    const request = fetchBars(one, undefined, new AbortController().signal);
+    const request = fetchBars(one, one.to, new AbortController().signal);
     ahead.set(name, request);
     try {
       addToCache(name, await request);

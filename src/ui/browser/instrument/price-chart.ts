@@ -38,7 +38,9 @@ export interface Drawing {
   readonly bars: Bars;
   readonly hasTimes: boolean;
   readonly rising: "red" | "green";
-  /** Lengths of the moving averages. They are not drawn in a comparison: their change since the first bar says nothing. */
+  /**
+   * Lengths of the moving averages. They are not drawn in a comparison: their change since the first bar says nothing.
+   */
   readonly averages: readonly number[];
   /** Without effect in a comparison, whose scale is in percent. */
   readonly isLog: boolean;
@@ -55,7 +57,10 @@ export interface Drawing {
 /** Width of a bar at first, in pixels: about as many bars are shown as can be distinguished. */
 const BAR_PIXELS = 7;
 
-/** Width below which the legend over the chart has three lines, and its height with its distance from the top, in pixels. */
+/**
+ * Width below which the legend over the chart has three lines, and its height with its distance from the top, in
+ * pixels.
+ */
 const NARROW = 600;
 const LEGEND = { narrow: 72, wide: 34 } as const;
 

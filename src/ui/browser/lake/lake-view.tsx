@@ -57,8 +57,8 @@ export function LakeView() {
 }
 
 /**
- * The findings of the audits. They are counted, and their script is loaded, after the rest of the view, which would wait
- * for them otherwise. @param isTurn whether the rest of the view has arrived
+ * The findings of the audits. They are counted, and their script is loaded, after the rest of the view, which would
+ * wait for them otherwise. @param isTurn whether the rest of the view has arrived
  */
 function Findings({ isTurn }: { readonly isTurn: boolean }) {
   const [View, setView] = useState<ComponentType>();

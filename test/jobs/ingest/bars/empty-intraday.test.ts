@@ -14,7 +14,9 @@ const UNIVERSE = { id: "KNOWN", name: "Known", category: "test", region: "CN" };
 /** The bars of Friday 2024-01-12 in Shanghai. */
 const DAY = barsAt(minutes([Date.parse("2024-01-12T00:00:00+08:00")]));
 
-/** A lake after the session, which knows a universe; its minutes are what `minutesOf` gives at the time of a request. */
+/**
+ * A lake after the session, which knows a universe; its minutes are what `minutesOf` gives at the time of a request.
+ */
 async function knownUniverse(
   symbols: readonly string[],
   minutesOf: (id: string) => Readonly<Record<string, Bars>>,

@@ -84,7 +84,7 @@ test("an extended run that a request needs is evicted after those that it does n
       "key",
       "2",
       { run: runOf(symbol, [1, 2, 3, 4, 5, 6, 7]), since: 0 },
-      { needed: 3, recent: 3 },
+      { needed: 3, neededInVersion: 3 },
     );
   expect(cache.bytes).toBeLessThanOrEqual(unlimited.bytes);
   const kept = numbered("A").filter((symbol) => cache.get("key", symbol)?.version === "2");

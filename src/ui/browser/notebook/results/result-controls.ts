@@ -1,4 +1,4 @@
-import type { ResultReport } from "../../../page-data.js";
+import type { ResultReport } from "../../../result-reports.js";
 import { apiAddress } from "../../fetch-data.js";
 import { bytes, count } from "../../formats.js";
 import { notebookText } from "../notebook-texts.js";
@@ -32,16 +32,16 @@ export function resultControls(
   const ends = (isPaired ? tables : []).map((table, at) => {
     const result = results[at] as ResultReport;
     const shown = table.querySelectorAll("tbody tr").length;
-    const { id, rows } = result;
-    return id !== null && rows > shown ? virtualTable(table, { id, rows }) : () => {};
+    return result.id !== null && result.rows > shown ? virtualTable(table, result) : () => {};
   });
   const links = document.createElement("p");
   links.className = "exports";
-  for (const { id, rows, mostBytes = 0 } of results.slice(-1)) {
+  for (const result of results.slice(-1)) {
+    const { id, rows } = result;
     const number = links.appendChild(document.createElement("span"));
     number.textContent = `${count(rows)} ${notebookText(rows === 1 ? "row" : "rows")}`;
     if (id === null) {
-      number.textContent += `: ${notebookText("resultNotStored")} ${bytes(mostBytes)} ${notebookText("halfOfFree")}`;
+      number.textContent += `: ${notebookText("resultNotStored").replace("{bytes}", bytes(result.mostBytes))}`;
       continue;
     }
     for (const [format, name] of FORMATS) {

@@ -1,4 +1,4 @@
-import type { ResultReport, RowsReport } from "../../../page-data.js";
+import type { RowsReport, StoredReport } from "../../../result-reports.js";
 import { apiAddress, askJson, faultOf } from "../../fetch-data.js";
 import { visibleRows } from "./visible-rows.js";
 
@@ -15,10 +15,7 @@ const VIEW_HEIGHT = 420;
  * @param box the table of the first rows, which defines the columns, their widths and the height of a row.
  * @returns a function that stops this.
  */
-export function virtualTable(
-  box: HTMLElement,
-  { id, rows }: ResultReport & { readonly id: string },
-): () => void {
+export function virtualTable(box: HTMLElement, { id, rows }: StoredReport): () => void {
   const table = box.querySelector("table");
   const body = table?.tBodies[0];
   const [first] = body?.rows ?? [];

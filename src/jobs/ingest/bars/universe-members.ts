@@ -25,14 +25,61 @@ export interface EmptyUniverse {
 /** So many sessions without a bar of a universe show that the service has none; fewer may be a fault that passes. */
 const NEVER = 3;
 
+/** A response with bars of a universe. */
+export interface ReceivedUniverse {
+  readonly members: readonly string[];
+  /** The symbols of which bars came. */
+  readonly came: ReadonlySet<string>;
+  readonly rows: number;
+}
+
 /**
- * Records the empty responses of a run. Such a universe is a failure, so that the run is partial. It is explained where the
- * lake has no minute of a member, and nothing ever came in at least three sessions, or no member is of China. In any case the
- * next run requests the universe again. Call it after the bars of the run have landed: members may be in several universes.
+ * Records which members have no bar in the responses of a run. Call it after the bars of the run have landed: members
+ * may be in several universes.
  */
-export async function recordEmpty(run: Run, empty: readonly EmptyUniverse[]): Promise<void> {
+export async function recordMembers(
+  run: Run,
+  {
+    received,
+    empty,
+  }: { readonly received: readonly ReceivedUniverse[]; readonly empty: readonly EmptyUniverse[] },
+): Promise<void> {
   const { session, lake } = run.context;
   const landed = once(() => symbolsWithMinutes(session, lake));
+  for (const one of received) await recordReceived(run, one, landed);
+  await recordEmpty(run, empty, landed);
+}
+
+type Landed = () => Promise<ReadonlySet<string>>;
+
+/**
+ * Counts the members of a universe, and those of which the response has no bar. Where the lake has no minute of a
+ * member of a region but China, and the response has none of that region, the service may have none.
+ */
+async function recordReceived(
+  { log: { completeness }, context: { marketClock } }: Run,
+  { members, came, rows }: ReceivedUniverse,
+  landed: Landed,
+): Promise<void> {
+  completeness.asked(BARS_1M.name, members, members.length, marketClock.now());
+  completeness.received(BARS_1M.name, rows);
+  const regions = new Set([...came].map(regionOf));
+  const absent = members.filter((symbol) => !came.has(symbol));
+  const foreign = absent.filter((symbol) => !isChinese(symbol) && !regions.has(regionOf(symbol)));
+  const have = foreign.length > 0 ? await landed() : new Set();
+  const without = new Set(foreign.filter((symbol) => !have.has(symbol)));
+  const others = absent.filter((symbol) => !without.has(symbol));
+  completeness.absent(BARS_1M.name, "others_came", others, 1);
+  if (without.size > 0) completeness.absent(BARS_1M.name, "no_minutes", [...without], 1);
+}
+
+/**
+ * Records empty responses. Such a universe is a failure, so that the run is partial. It is explained where the lake has
+ * no minute of a member, and nothing ever came in at least three sessions, or no member is of China. In any case the
+ * next run requests the universe again.
+ */
+async function recordEmpty(run: Run, empty: readonly EmptyUniverse[], landed: Landed): Promise<void> {
+  const { session, lake } = run.context;
   const known = once(() => readTradingDays(session, lake));
   const hasNoMinutes = async ({ members, times }: EmptyUniverse): Promise<boolean> => {
     const chinese = members.filter(isChinese);
@@ -54,33 +101,6 @@ export async function recordEmpty(run: Run, empty: readonly EmptyUniverse[]): Pr
 /** Many services have minutes of no other region. */
 function isChinese(symbol: string): boolean {
   return regionOf(symbol) === "CN";
-}
-
-/**
- * Counts the members of a universe, and those of which the response has no bar. Where the lake has no minute of a member of a
- * region but China, and the response has none of that region, the service may have none.
- */
-export async function noteMembers(
-  run: Run,
-  members: readonly string[],
-  { came, rows }: { readonly came: ReadonlySet<string>; readonly rows: number },
-): Promise<void> {
-  const { session, lake, marketClock } = run.context;
-  const { completeness } = run.log;
-  completeness.asked(BARS_1M.name, members, members.length, marketClock.now());
-  completeness.received(BARS_1M.name, rows);
-  const regions = new Set([...came].map(regionOf));
-  const absent = members.filter((symbol) => !came.has(symbol));
-  const foreign = absent.filter((symbol) => !isChinese(symbol) && !regions.has(regionOf(symbol)));
-  const landed = foreign.length > 0 ? await symbolsWithMinutes(session, lake) : new Set();
-  const without = new Set(foreign.filter((symbol) => !landed.has(symbol)));
-  completeness.absent(
-    BARS_1M.name,
-    "others_came",
-    absent.filter((symbol) => !without.has(symbol)),
-    1,
-  );
-  if (without.size > 0) completeness.absent(BARS_1M.name, "no_minutes", [...without], 1);
 }
 
 /** A function that loads a value at its first call. */
@@ -130,8 +150,8 @@ function fewestSessions(
 }
 
 /**
- * The number of different sessions that responses are certainly about, each about the latest session at its time: two are
- * about different sessions if a known one, or more weekdays than a holiday has, lie between them.
+ * The number of different sessions that responses are certainly about, each about the latest session at its time: two
+ * are about different sessions if a known one, or more weekdays than a holiday has, lie between them.
  */
 function sessionsOf(calendar: TradingCalendar, times: readonly number[]): number {
   const { region } = calendar;
