@@ -230,4 +230,26 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
     await page.waitForURL(`**/instrument/${next}`);
     expect(faults).toEqual([]);
   });
+
+  test("no bars of another instrument remain under a heading, where its own cannot be loaded", async () => {
+    await using watched = await openWatched(browser);
+    const { page } = watched;
+    const [, next] = await openFirst(page);
+    let fail = (): void => {};
+    const failed = new Promise<void>((resolve) => {
+      fail = resolve;
+    });
+    await page.route(`**/api/bars?*symbol=${next}*`, async (route) => {
+      await failed;
+      await route.abort();
+    });
+    await page.keyboard.press("ArrowRight");
+    await page.waitForURL(new RegExp(next));
+    await page.locator(".stage.stale").waitFor();
+    expect(await page.locator(".stage .legend").count()).toBe(0);
+    fail();
+    await page.locator(".stage .fault").waitFor();
+    expect(await page.locator(".stage").getAttribute("data-shown")).toBe("");
+    expect(await page.locator(".stage canvas").count()).toBe(0);
+  });
 });

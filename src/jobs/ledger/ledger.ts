@@ -1,5 +1,6 @@
 import type { TimeRange } from "../../core/time.js";
 import { literalList } from "../../db/quote.js";
+import { jsonParameter } from "../../db/session/json-parameter.js";
 import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
@@ -177,7 +178,7 @@ export async function absentBefore(
        WHERE dataset = $1 AND window_start IS NOT NULL AND status IN ('answered', 'empty')
          AND (reason IN (SELECT unnest(${literalList(believed)})) OR (reason IS NULL AND status = 'answered')))
      WHERE symbol IN (SELECT unnest(from_json($2, '["VARCHAR"]')))`,
-    [dataset, JSON.stringify(symbols)],
+    [dataset, jsonParameter(symbols)],
   );
   const found = new Map<string, TimeRange[]>();
   for (const { symbol, ...window } of rows) found.set(symbol, [...(found.get(symbol) ?? []), window]);

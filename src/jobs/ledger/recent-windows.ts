@@ -1,4 +1,5 @@
 import type { TimeRange } from "../../core/time.js";
+import { jsonParameter } from "../../db/session/json-parameter.js";
 import type { Session } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../../lake/lake.js";
@@ -65,10 +66,10 @@ export class RecentWindows {
        FROM windows JOIN recent ON recent.symbol = windows.symbol AND ms >= s AND ms < e
        GROUP BY n HAVING more > 0 ORDER BY n`,
       [
-        JSON.stringify(windows.map(({ symbol }) => symbol)),
-        JSON.stringify(windows.map(({ window }) => window.start)),
-        JSON.stringify(windows.map(({ window }) => window.end)),
-        JSON.stringify(windows.map((one) => one.bars)),
+        jsonParameter(windows.map(({ symbol }) => symbol)),
+        jsonParameter(windows.map(({ window }) => window.start)),
+        jsonParameter(windows.map(({ window }) => window.end)),
+        jsonParameter(windows.map((one) => one.bars)),
         windows.length,
         Math.floor(this.#since),
       ],

@@ -1,5 +1,6 @@
 import { barScan } from "../../arrow/scan/bar-scan.js";
 import { ident, literal } from "../../db/quote.js";
+import { jsonParameter } from "../../db/session/json-parameter.js";
 import type { Session } from "../../db/session/session.js";
 import type { TempTable } from "../../db/session/temp-table.js";
 import { ROW_GROUP_ROWS } from "../../lake/files/data-file.js";
@@ -21,7 +22,7 @@ export async function oldestInLake(
 ): Promise<Map<string, number>> {
   const rows = await session.json<{ symbol: string; oldest: number }>(
     `SELECT symbol, epoch_ms(min(timestamp))::DOUBLE AS oldest FROM raw.${ident(table.name)} WHERE ${IN_WINDOW} GROUP BY symbol`,
-    [JSON.stringify(symbols), window.start, window.end],
+    [jsonParameter(symbols), window.start, window.end],
   );
   return new Map(rows.map(({ symbol, oldest }) => [symbol, oldest]));
 }
@@ -67,7 +68,7 @@ export async function compareWindow(
            THEN list_filter([${values.join(", ")}], lambda one: one IS NOT NULL) ELSE [] END AS "values"
        FROM (FROM raw.${ident(table.name)} WHERE ${IN_WINDOW}) AS lake
          FULL JOIN ${scan.sql} AS service USING (symbol, timestamp)`,
-      [JSON.stringify(usable), window.start, window.end],
+      [jsonParameter(usable), window.start, window.end],
     );
     const bad = new Set(broken.map(({ symbol }) => symbol));
     for (const { issues } of responses)
@@ -75,7 +76,7 @@ export async function compareWindow(
         if (symbol !== undefined && isLoss({ rule, rows: rejected })) bad.add(symbol);
     await session.run(
       `DELETE FROM ${compared.name} WHERE kind = 'gone' AND symbol IN (SELECT unnest(from_json($1, '["VARCHAR"]')))`,
-      [JSON.stringify([...bad])],
+      [jsonParameter([...bad])],
     );
   } finally {
     scan.release();

@@ -1,4 +1,5 @@
 import { ident } from "../../db/quote.js";
+import { jsonParameter } from "../../db/session/json-parameter.js";
 import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import { type WithdrawReport, withdrawRows } from "../../lake/land/withdraw-rows.js";
@@ -98,7 +99,7 @@ async function controlSymbol(
      WHERE timestamp >= make_timestamptz($2::BIGINT * 1000) AND timestamp < make_timestamptz($3::BIGINT * 1000)
        AND region = $4 AND symbol NOT IN (SELECT unnest(from_json($1, '["VARCHAR"]')))
      GROUP BY symbol ORDER BY count(*) DESC, symbol LIMIT 1`,
-    [JSON.stringify(symbols), window.start, window.end, regionOf(symbols[0] ?? "") ?? ""],
+    [jsonParameter(symbols), window.start, window.end, regionOf(symbols[0] ?? "") ?? ""],
   );
   return found?.symbol;
 }

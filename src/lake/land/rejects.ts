@@ -1,5 +1,6 @@
 import type { Issue } from "../../core/issue.js";
 import { ident, literal } from "../../db/quote.js";
+import { jsonParameter } from "../../db/session/json-parameter.js";
 import type { Bindings, Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import type { Lake } from "../lake.js";
@@ -88,11 +89,11 @@ export class Rejects implements AsyncDisposable {
       line: index,
       rule,
       reason: message,
-      row: JSON.stringify({ column, index, byteOffset, rejected }),
+      row: jsonParameter({ column, index, byteOffset, rejected }),
     }));
     const rowsSql = `SELECT r.* REPLACE (CAST(r.row AS JSON) AS row)
       FROM (SELECT unnest(from_json($1, ${literal(ISSUE_ROWS)})) AS r)`;
-    await this.#insert(from.runId, from.dataset, rowsSql, [JSON.stringify(rows)]);
+    await this.#insert(from.runId, from.dataset, rowsSql, [jsonParameter(rows)]);
   }
 
   /**

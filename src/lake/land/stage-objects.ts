@@ -1,4 +1,5 @@
 import { ident, literal } from "../../db/quote.js";
+import { jsonParameter } from "../../db/session/json-parameter.js";
 import type { Session } from "../../db/session/session.js";
 import { type Column, DUCKDB_TYPE } from "../../schema/column.js";
 
@@ -26,7 +27,7 @@ export async function stageObjects(
   });
   const names = columns.map((c) => c.name);
   for (let start = 0; start < rows.length; start += ROWS_A_STATEMENT) {
-    const text = JSON.stringify(rows.slice(start, start + ROWS_A_STATEMENT), names);
+    const text = jsonParameter(rows.slice(start, start + ROWS_A_STATEMENT), names);
     await session.run(
       `INSERT INTO ${ident(name)} SELECT ${select.join(", ")}
        FROM (SELECT unnest(from_json($1, ${literal(JSON.stringify([structure]))})) AS r)`,

@@ -9,6 +9,7 @@ import { BARS_1M } from "../../schema/bars.js";
 import { partitionDates } from "../files/prune.js";
 import { verifyContent } from "../files/verify/verify-content.js";
 import type { Lake } from "../lake.js";
+import { writeAll } from "../local/write-all.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { BLOCK_COLUMNS } from "./block.js";
 import { BLOCK_SHAPE, BlockWriter, chunkColumns, NotSegmentable, type WrittenBlock } from "./block-writer.js";
@@ -137,7 +138,7 @@ async function writeSegment(
   let pieces: Uint8Array[] = [];
   let pending = 0;
   const flush = async (): Promise<void> => {
-    if (pieces.length > 0) await output.writev(pieces);
+    await writeAll(output, pieces);
     [pieces, pending] = [[], 0];
   };
   await visitRows(await session.stream(blocksSql(url)), BLOCK_SHAPE, (rows) => {

@@ -4,6 +4,7 @@ import { type NullableColumn, nullableBatch } from "../../arrow/nullable-batch.j
 import { wordList } from "../../arrow/typed-batch.js";
 import type { TradingDate } from "../../core/time.js";
 import { ident } from "../../db/quote.js";
+import { jsonParameter } from "../../db/session/json-parameter.js";
 import { inBatches } from "../../plan/request-units.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
@@ -186,7 +187,7 @@ async function landedRecords(
         PARTITION BY symbol, period_end ORDER BY announce_date DESC NULLS LAST, first_seen_at DESC) = 1
       ORDER BY symbol, period_end`;
     return session.json<StatementRecord & { symbol: string }>(sql, {
-      requested: JSON.stringify(requested),
+      requested: jsonParameter(requested),
       first,
       last,
     });

@@ -1,5 +1,6 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
 import { isExEventSql } from "../../db/market/ex-event-sql.js";
+import { jsonParameter } from "../../db/session/json-parameter.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { EX_EVENT_COLUMNS, exEventsOf } from "../../lake/segments/adjust-bars.js";
 import type { ExEvent } from "../../market/adjustment/ex-events.js";
@@ -48,7 +49,7 @@ export async function readExEvents(
       FROM closes
       WHERE ${isExEventSql("last_close", "prev_close")}
       ORDER BY position, day`;
-    const result = await session.run(sql, { requested: JSON.stringify(requested) });
+    const result = await session.run(sql, { requested: jsonParameter(requested) });
     return readColumns(result, {
       position: "int32",
       day: "int32",

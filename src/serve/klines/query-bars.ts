@@ -1,5 +1,6 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
 import { DAY_MS, type TimeRange } from "../../core/time.js";
+import { jsonParameter } from "../../db/session/json-parameter.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { adjustmentSteps } from "../../market/adjustment/adjustment-steps.js";
 import type { ExEvent } from "../../market/adjustment/ex-events.js";
@@ -55,10 +56,10 @@ export async function queryBars(
   const rows = await view.version.query(async (session) => {
     const relation = await view.version.relation(session, snapshot, files);
     const sql = klinesSql({ relation, bucket: series.bucket, adjustment });
-    const bound = { requested: JSON.stringify(requested) };
+    const bound = { requested: jsonParameter(requested) };
     const result = await session.run(
       sql,
-      adjustment === "none" ? bound : { ...bound, steps: JSON.stringify(steps) },
+      adjustment === "none" ? bound : { ...bound, steps: jsonParameter(steps) },
     );
     return readColumns(result, KLINE_SHAPE);
   });

@@ -1,4 +1,5 @@
 import { tradeDateSql } from "../../db/market/region-sql.js";
+import { jsonParameter } from "../../db/session/json-parameter.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
 import { SHARES } from "../../schema/statements.js";
 import type { Instrument, StatementRecord } from "../../wire/resources.js";
@@ -63,7 +64,7 @@ export async function addDerivedShares(
       FROM changes
       WHERE CAST(period_end AS VARCHAR) BETWEEN $first AND $last
       ORDER BY symbol, period_end`;
-    const parameters = { requested: JSON.stringify(requested), first, last, seenUntil: String(seenUntil) };
+    const parameters = { requested: jsonParameter(requested), first, last, seenUntil: String(seenUntil) };
     return session.json<StatementRecord & { symbol: string }>(sql, parameters);
   });
   for (const { symbol, ...record } of rows) {

@@ -1,4 +1,5 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
+import { jsonParameter } from "../../db/session/json-parameter.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { demandsOf, requestedSql } from "../klines/requested-bars.js";
 import type { LakeVersion } from "./lake-version.js";
@@ -14,7 +15,7 @@ export async function landedSymbols(
   const { columns } = await version.query(async (session) => {
     const relation = await version.relation(session, snapshot, files);
     const sql = `WITH ${requestedSql("$requested")} SELECT DISTINCT position FROM (${relation}) JOIN requested USING (symbol)`;
-    return readColumns(await session.run(sql, { requested: JSON.stringify(requested) }), {
+    return readColumns(await session.run(sql, { requested: jsonParameter(requested) }), {
       position: "int32",
     });
   });

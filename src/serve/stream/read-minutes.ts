@@ -1,6 +1,7 @@
 import { type ResultColumns, readColumns } from "../../arrow/scan/result-columns.js";
 import type { TimeRange } from "../../core/time.js";
 import { exactSharesSql, statedPriceSql } from "../../db/market/bar-sql.js";
+import { jsonParameter } from "../../db/session/json-parameter.js";
 import { BARS_1M } from "../../schema/bars.js";
 import { demandsOf, requestedSql } from "../klines/requested-bars.js";
 import type { LakeView } from "../read/lake-reader.js";
@@ -32,7 +33,7 @@ export async function readMinutes(
   const { files, requested } = demandsOf(snapshot, symbols, { rangeOf: () => range });
   return view.version.query(async (session) => {
     const relation = await view.version.relation(session, snapshot, files);
-    const parameters = { requested: JSON.stringify(requested), start: range.start, end: range.end };
+    const parameters = { requested: jsonParameter(requested), start: range.start, end: range.end };
     return readColumns(await session.run(minutesSql(relation), parameters), SHAPE);
   });
 }

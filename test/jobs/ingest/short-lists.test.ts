@@ -180,7 +180,7 @@ test("of several universes in one response, only the short one is requested agai
 
 test("texts that are no symbols do not land and are not requested; each is an issue, and nothing ends", async () => {
   const { service, run, snapshot, current, clock, lake } = await referenceMarket();
-  const bad = ["600519.SH,000001.SZ", "../x", "a'b.SH", `${"X".repeat(5000)}.SH`, "n\u0000l.SH"];
+  const bad = ["600519.SH,000001.SZ", "../x", "a'b.SH", `${"X".repeat(5000)}.SH`, "n\u0000l.SH", "\ud800.SH"];
   const symbols = ["600519.SH", ...bad];
   const report = await snapshot({
     [MEMBERS]: { data: { U: { ...universe(symbols.length), symbols } } },

@@ -1,4 +1,5 @@
 import { subtractRanges, type TimeRange } from "../../../core/time.js";
+import { jsonParameter } from "../../../db/session/json-parameter.js";
 import type { Session } from "../../../db/session/session.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import type { Lake } from "../../../lake/lake.js";
@@ -105,7 +106,7 @@ async function firstBarsOf(
   const own = await session.json<{ symbol: string; first: number }>(
     `SELECT symbol, epoch_ms(min(timestamp))::DOUBLE AS first FROM (${bars})
      WHERE symbol IN (SELECT unnest(from_json($1, '["VARCHAR"]'))) GROUP BY symbol`,
-    [JSON.stringify(symbols)],
+    [jsonParameter(symbols)],
   );
   const regions = await session.json<{ region: Region; first: number }>(
     `SELECT region, epoch_ms(min(timestamp))::DOUBLE AS first FROM (${bars}) GROUP BY region`,
@@ -122,7 +123,7 @@ async function endedSymbols({ session, lake }: Parts, symbols: readonly string[]
   const rows = await session.json<{ symbol: string }>(
     `SELECT symbol FROM (${files}) WHERE symbol IN (SELECT unnest(from_json($1, '["VARCHAR"]')))
      GROUP BY symbol HAVING bool_and(valid_to IS NOT NULL)`,
-    [JSON.stringify(symbols)],
+    [jsonParameter(symbols)],
   );
   return new Set(rows.map(({ symbol }) => symbol));
 }

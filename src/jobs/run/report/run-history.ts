@@ -1,4 +1,5 @@
 import { UsageError } from "../../../core/errors.js";
+import { jsonParameter } from "../../../db/session/json-parameter.js";
 import type { Session } from "../../../db/session/session.js";
 import { withSmallSession } from "../../../db/session/small-session.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
@@ -157,7 +158,7 @@ export async function lastRuns(lake: Lake, options: object = {}): Promise<Map<st
          epoch_ms(max(finished_at) FILTER (status = 'complete') OVER (PARTITION BY pipeline))::DOUBLE AS success
        FROM (${runs}) WHERE options = $1
        QUALIFY row_number() OVER (PARTITION BY pipeline ORDER BY status = 'interrupted', started_at DESC) = 1`,
-      [JSON.stringify(options)],
+      [jsonParameter(options)],
     );
   }, lake.access);
   return new Map(

@@ -71,7 +71,10 @@ export function BarsStage({
       setLoaded({ key, bars, compared });
     };
     load().catch((error: unknown) => {
-      if (!stop.signal.aborted) setFault(faultOf(error));
+      if (stop.signal.aborted) return;
+      // What is drawn is of another instrument, period, adjustment or version.
+      setLoaded(undefined);
+      setFault(faultOf(error));
     });
     return () => stop.abort();
   }, [stateId, symbol, period, adjust, compare]);
@@ -133,11 +136,13 @@ export function BarsStage({
   const absent = compared.filter((one) => one.bars.time.length === 0).map((one) => one.symbol);
   const isEmpty = bars !== undefined && bars.time.length === 0;
   const isMinutes = basePeriod(period) === "1m";
+  const isOfOther = loaded !== undefined && loaded.key.symbol !== symbol;
   const next = `${text(isMinutes ? "noMinutesHint" : "noDaysHint")} ${symbol}`;
   return (
     <>
       <div
-        class="stage"
+        class={isOfOther ? "stage stale" : "stage"}
+        aria-busy={isOfOther}
         data-shown={
           loaded === undefined ? "" : `${loaded.key.symbol} ${loaded.key.period} ${loaded.key.adjust}`
         }
@@ -148,7 +153,7 @@ export function BarsStage({
           role="img"
           aria-label={`${symbol}, ${period}, ${text(`${adjust}Says`)}`}
         />
-        {bars !== undefined && !isEmpty && (
+        {bars !== undefined && !isEmpty && !isOfOther && (
           <Legend
             bars={bars}
             at={point ?? bars.time.length - 1}

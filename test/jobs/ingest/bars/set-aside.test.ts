@@ -129,3 +129,15 @@ test("more bad bars in one response than are stored in full: each symbol that la
   expect(healed).toMatchObject({ status: "complete", rows: 8 * 200, requests: { sent: 1 } });
   expect(healed.landed[0]).toMatchObject({ inserted: 8 * 200 });
 });
+
+test("a key that has no UTF-8 is reported, what was requested lands, and the next run has nothing left to do", async () => {
+  const { service, daily } = await marketOf((seen, response) => {
+    const data = newestBars(seen, MARKET);
+    json(response, 200, { data: { ...data, "\ud800.SH": data["600519.SH"] } });
+  });
+  const first = await daily();
+  expect(first).toMatchObject({ status: "complete", rows: 464, failures: [] });
+  expect(first.rejected).toMatchObject([{ rule: "bad_symbol" }]);
+  service.script = spoiling(() => {});
+  expect(await daily()).toMatchObject({ status: "complete", failures: [] });
+});
