@@ -109,6 +109,11 @@ export function columnOffsets(block: Uint8Array, rows: number): readonly number[
   return [...offsets, at];
 }
 
+/** Memory that is not cleared. It does not come from Buffer's pool. */
+function newMemory(bytes: number): ArrayBuffer {
+  return Buffer.allocUnsafeSlow(bytes).buffer;
+}
+
 /**
  * A column of a result, into which the values of blocks are copied. It has no memory until a block has a value of it. A
  * class because it owns growing memory.
@@ -117,14 +122,19 @@ export class TargetColumn {
   #words: BigInt64Array | Int32Array = new Int32Array(0);
   #bytes = new Uint8Array(0);
   readonly #expected: number;
+  readonly #take: (bytes: number) => ArrayBuffer;
   /** The index of the column in {@link BLOCK_COLUMNS}. */
   readonly index: number;
   readonly #width: number;
   /** One bit for each row, 1 where the row has a value; undefined where all rows have one. */
   validity: Uint8Array | undefined;
 
-  /** @param expected about how many rows the result has. */
-  constructor(index: number, expected: number) {
+  /**
+   * @param expected about how many rows the result has.
+   * @param take returns memory of at least a number of bytes.
+   */
+  constructor(index: number, expected: number, take = newMemory) {
+    this.#take = take;
     this.index = index;
     this.#width = (BLOCK_COLUMNS[index] as BlockColumn).width;
     this.#expected = expected;
@@ -178,8 +188,7 @@ export class TargetColumn {
     const capacity = this.#bytes.length / this.#width;
     if (rows <= capacity) return;
     const grown = Math.max(rows, capacity === 0 ? this.#expected : 2 * capacity);
-    // It does not come from Buffer's pool.
-    const { buffer } = Buffer.allocUnsafeSlow(grown * this.#width);
+    const buffer = this.#take(grown * this.#width);
     const bytes = new Uint8Array(buffer);
     bytes.set(this.#bytes);
     this.#bytes = bytes;

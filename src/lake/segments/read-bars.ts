@@ -25,6 +25,8 @@ export interface BarsDemand {
   readonly share?: number;
   /** Names of stored columns. */
   readonly columns: ReadonlySet<string>;
+  /** Returns memory of at least a number of bytes for a column. @default new memory */
+  readonly take?: ((bytes: number) => ArrayBuffer) | undefined;
 }
 
 /** Consecutive rows of one symbol and one partition. */
@@ -234,7 +236,7 @@ async function readParts(parts: readonly Part[], demand: BarsDemand): Promise<Ba
   const expected = expectedRows(parts, demand.by);
   const columns = new Map<string, TargetColumn>();
   for (const [index, { name }] of BLOCK_COLUMNS.entries())
-    if (demand.columns.has(name)) columns.set(name, new TargetColumn(index, expected));
+    if (demand.columns.has(name)) columns.set(name, new TargetColumn(index, expected, demand.take));
   const targets = [...columns.values()];
   const runs: BarsRun[] = [];
   let [at, bytes] = [0, 0];

@@ -49,9 +49,14 @@ export class KlineResponse {
       : undefined;
   }
 
-  /** The whole body, for a response of one block. @throws {RangeError} for a value that JSON cannot represent. */
-  bytes(): Uint8Array {
-    return encodeRuns(this.#first, this.#shape);
+  /**
+   * The whole body, for a response of one block.
+   *
+   * @param take returns memory of at least a number of bytes.
+   * @throws {RangeError} for a value that JSON cannot represent.
+   */
+  bytes(take?: (bytes: number) => ArrayBuffer): Uint8Array<ArrayBuffer> {
+    return encodeRuns(this.#first, this.#shape, take);
   }
 
   /** The body in pieces, encoded on demand. @throws {RangeError} for a value that JSON cannot represent. */

@@ -1,3 +1,4 @@
+import { MemoryPool } from "../../core/memory-pool.js";
 import { Permits } from "../../core/permits.js";
 
 /** Responses with more rows have a separate budget and queue, so that they do not delay short ones. */
@@ -9,8 +10,12 @@ const SHORT_ROWS = 50_000;
 const SHORT_BUDGET_ROWS = 500_000;
 const LONG_BUDGET_ROWS = 1_200_000;
 
-/** The memory budgets of a service, with a permit for each row: one for short responses, one for long ones. */
+/**
+ * The memory of a service's responses: a budget with a permit for each row, one for short responses and one for long
+ * ones, and the memory that they use one after the other.
+ */
 export class MemoryBudgets {
+  readonly pool = new MemoryPool();
   readonly #short = new Permits(SHORT_BUDGET_ROWS);
   readonly #long = new Permits(LONG_BUDGET_ROWS);
 

@@ -1,8 +1,9 @@
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
+import { LentMemory } from "../../core/memory-pool.js";
 import type { ArrowResponse } from "../endpoints/arrow-response.js";
-import { type KlineResponse, StreamedResponse } from "../endpoints/response.js";
+import { KlineResponse, StreamedResponse } from "../endpoints/response.js";
 import type { Reading } from "../read/lake-reader.js";
 import { RequestError } from "./errors/request-error.js";
 import type { MemoryBudgets } from "./memory-budget.js";
@@ -29,6 +30,8 @@ const LATE_WORK_MS = 60_000;
 /** The abort signal and memory permit of a request, and its work. */
 export interface RequestLifetime {
   readonly reading: Omit<Reading, "caller">;
+  /** Memory for the body. */
+  readonly memory: LentMemory;
   /**
    * Waits for work of the request until its timeout. A read of a store that does not respond cannot be interrupted, so
    * the work may still run afterwards.
@@ -75,8 +78,10 @@ export function requestLifetime(
     else late = setTimeout(release, LATE_WORK_MS).unref();
   });
   return {
+    memory: new LentMemory(budgets.pool),
     reading: {
       signal,
+      memory: new LentMemory(budgets.pool),
       async acquireMemory(rows) {
         // A request acquires at most one permit. Two requests that each hold one and wait for another would deadlock.
         if (hasAcquired) return;
@@ -124,13 +129,18 @@ function withinTimeout<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 export async function bodyOf(
   reply: FastifyReply,
   response: ArrowResponse | KlineResponse | StreamedResponse,
-  { pieces }: RequestLifetime,
+  { pieces, reading, memory }: RequestLifetime,
   onFault: (error: Error) => void,
 ): Promise<Buffer | Readable> {
   reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy());
   if (!(response instanceof StreamedResponse) && (response.rows ?? ROWS_AT_ONCE + 1) <= ROWS_AT_ONCE) {
-    const { buffer, byteOffset, byteLength } = await response.bytes();
-    return Buffer.from(buffer, byteOffset, byteLength);
+    if (!(response instanceof KlineResponse)) return response.bytes();
+    const body = response.bytes(memory.take);
+    // The bars are in the body now.
+    reading.memory?.giveBack();
+    // If the response is broken off, the socket may still read the body.
+    reply.raw.once("finish", () => memory.giveBack());
+    return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   }
   if ("byteLength" in response && response.byteLength !== undefined)
     void reply.header("content-length", response.byteLength);

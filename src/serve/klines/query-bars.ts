@@ -49,7 +49,8 @@ export async function queryBars(
   const events = request.adjustment === "none" ? [] : await view.exEvents(symbols);
   const steps = stepsOf(events, request.adjustment, symbols, rangeOf);
   const adjustment = steps.length === 0 ? "none" : request.adjustment;
-  const demand: LandedDemand = { symbols, rangeOf, unitOf, adjustment, events };
+  const take = view.memory?.take;
+  const demand: LandedDemand = { symbols, rangeOf, unitOf, adjustment, events, take };
   const found = isNew ? {} : await segmentRuns(view, snapshot, request, demand, count);
   const { runs, buildMissing } = found;
   if (runs !== undefined) return runs;

@@ -54,13 +54,13 @@ export async function readKlines(view: LakeView, request: KlinesRequest): Promis
   const bars = `${version} ${key} ${count} ${REGION_NAMES.map(range).join(" ")}`;
   if (missing.some((symbol) => view.barCache.get(key, symbol) !== undefined)) {
     const load = `forward ${bars} ${missing.join()}`;
-    const found = await view.loads.share(load, view.signal, () => bringCachedForward(read, missing));
+    const found = await view.loads.share(load, view, () => bringCachedForward(read, missing));
     for (const [symbol, run] of found) if (run.start < run.end) runs.set(symbol, run);
     missing = findCached(missing.filter((symbol) => !found.has(symbol)));
   }
   if (missing.length > 0) {
     const load = `${bars} ${missing.join()}`;
-    const found = await view.loads.share(load, view.signal, () => readRuns(read, missing));
+    const found = await view.loads.share(load, view, () => readRuns(read, missing));
     for (const [symbol, run] of found) runs.set(symbol, run);
   }
   const known = await knownSymbols(view, snapshot, request, runs);

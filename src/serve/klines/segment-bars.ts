@@ -29,6 +29,8 @@ export interface LandedDemand {
   readonly adjustment: Adjustment;
   /** Ex-events of each symbol, in the symbols' order, ascending by day. None where `adjustment` is `none`. */
   readonly events: readonly (readonly ExEvent[])[];
+  /** Returns memory of at least a number of bytes for the columns. @default new memory */
+  readonly take?: ((bytes: number) => ArrayBuffer) | undefined;
 }
 
 /** The result of reading from segments. */
@@ -43,7 +45,7 @@ export interface LandedRows {
 export async function segmentBars(
   segments: SegmentReader,
   snapshot: Snapshot,
-  { symbols, rangeOf, unitOf, adjustment, events, share = 1 }: LandedDemand,
+  { symbols, rangeOf, unitOf, adjustment, events, take, share = 1 }: LandedDemand,
 ): Promise<LandedRows> {
   if (new Set(symbols).size < symbols.length) return {};
   const { bars, ...rest } = await segments.read(snapshot, {
@@ -55,6 +57,7 @@ export async function segmentBars(
       return { from: start * 1000, to: end * 1000 };
     },
     columns: adjustment === "none" ? COLUMNS : ADJUSTED_COLUMNS,
+    take,
   });
   if (bars === undefined) return rest;
   const bySymbol = new Map(symbols.map((symbol, at) => [symbol, events[at] ?? []]));

@@ -1,5 +1,6 @@
 import { LakeError } from "../../core/errors.js";
 import { lowerBound } from "../../core/lower-bound.js";
+import type { LentMemory } from "../../core/memory-pool.js";
 import { fileRange } from "../../lake/files/prune.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
@@ -50,6 +51,8 @@ export interface LakeView {
    * Waits until the memory budget has space for the rows of the response. The memory is released when the request ends.
    */
   readonly acquireMemory: (rows: number) => Promise<void>;
+  /** See {@link Reading}. */
+  readonly memory: LentMemory | undefined;
   /** What the caller may request. */
   scope(): Promise<Scope>;
   /** Instruments, universes and exchanges. */
@@ -77,6 +80,8 @@ export interface Reading {
   readonly signal: AbortSignal;
   /** Waits until the memory budget has this number of rows. */
   readonly acquireMemory: (rows: number) => Promise<void>;
+  /** Memory that bars may be read into. @default new memory, for bars that are used later than the request */
+  readonly memory?: LentMemory;
 }
 
 /** A value derived from some tables, with the versions of these tables. */
@@ -191,7 +196,7 @@ export class LakeReader {
    * The lake from the view of a request at a time of the replay. A request of an earlier time never gets what was read
    * for a later one.
    */
-  at({ now, visibleUntil }: AsOfTime, { caller, signal, acquireMemory }: Reading): LakeView {
+  at({ now, visibleUntil }: AsOfTime, { caller, signal, acquireMemory, memory }: Reading): LakeView {
     const assumesReference = this.#assumesReference;
     const visibility = visibleUntil === undefined ? undefined : { until: visibleUntil, assumesReference };
     const version = new LakeVersion(
@@ -217,6 +222,7 @@ export class LakeReader {
       changesSince: (snapshot, earlier) => this.#histories.get(snapshot.table)?.since(earlier, snapshot),
       signal,
       acquireMemory,
+      memory,
       reference: () => this.#referenceOf(version),
       exEvents: (symbols) => this.#exEventsOf(version, symbols),
       calendars: () => this.#calendarsOf(version),

@@ -5,29 +5,31 @@ const utf8 = new TextEncoder();
 const [QUOTE, BACKSLASH] = [0x22, 0x5c];
 
 /** Memory that is not cleared: what is written is all that is read. */
-function memoryOf(bytes: number): Uint8Array {
-  const { buffer } = Buffer.allocUnsafeSlow(bytes);
-  return new Uint8Array(buffer);
+function newMemory(bytes: number): ArrayBuffer {
+  return Buffer.allocUnsafeSlow(bytes).buffer;
 }
 
 /** Appends JSON text to one growing buffer; numbers of at most 15 digits are written without creating strings. */
 export class ByteWriter {
-  #bytes: Uint8Array;
+  #bytes: Uint8Array<ArrayBuffer>;
   #length = 0;
+  readonly #take: (bytes: number) => ArrayBuffer;
 
-  constructor(capacity = 65_536) {
-    this.#bytes = memoryOf(capacity);
+  /** @param take returns memory of at least a number of bytes. @default new memory */
+  constructor(capacity = 65_536, take = newMemory) {
+    this.#take = take;
+    this.#bytes = new Uint8Array(take(capacity));
   }
 
   /** The bytes written so far; valid until the next write. */
-  view(): Uint8Array {
+  view(): Uint8Array<ArrayBuffer> {
     return this.#bytes.subarray(0, this.#length);
   }
 
   /** The bytes written so far, which then belong to the caller: later bytes go to another buffer. */
-  take(): Uint8Array {
+  take(): Uint8Array<ArrayBuffer> {
     const bytes = this.view();
-    this.#bytes = memoryOf(this.#bytes.length);
+    this.#bytes = new Uint8Array(this.#take(this.#bytes.length));
     this.#length = 0;
     return bytes;
   }
@@ -108,7 +110,7 @@ export class ByteWriter {
   #reserve(count: number): void {
     const needed = this.#length + count;
     if (needed <= this.#bytes.length) return;
-    const grown = memoryOf(Math.max(needed, this.#bytes.length * 2));
+    const grown = new Uint8Array(this.#take(Math.max(needed, this.#bytes.length * 2)));
     grown.set(this.#bytes.subarray(0, this.#length));
     this.#bytes = grown;
   }

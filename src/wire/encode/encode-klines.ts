@@ -35,10 +35,18 @@ export function encodeKlines(columns: KlineColumns, shape: KlineShape): Uint8Arr
   return encodeRuns([...runsOfColumns(columns)], shape);
 }
 
-/** Like {@link encodeKlines}, for bars in any memory. */
-export function encodeRuns(runs: readonly KlineRun[], shape: KlineShape): Uint8Array {
+/**
+ * Like {@link encodeKlines}, for bars in any memory.
+ *
+ * @param take returns memory of at least a number of bytes. @default new memory
+ */
+export function encodeRuns(
+  runs: readonly KlineRun[],
+  shape: KlineShape,
+  take?: (bytes: number) => ArrayBuffer,
+): Uint8Array<ArrayBuffer> {
   const rows = runs.reduce((sum, { start, end }) => sum + end - start, 0);
-  const out = new ByteWriter(256 + runs.length * 128 + rows * BAR_BYTES);
+  const out = new ByteWriter(256 + runs.length * 128 + rows * BAR_BYTES, take);
   const body = new KlineBody(out, shape);
   for (const run of runs) body.add(run);
   body.end();
@@ -82,6 +90,7 @@ export function* runsOfColumns(columns: KlineColumns): Generator<KlineRun> {
 class KlineBody {
   readonly #out: ByteWriter;
   readonly #shape: KlineShape;
+  readonly #times = new TimesText();
   #isFirst = true;
 
   constructor(out: ByteWriter, shape: KlineShape) {
@@ -98,13 +107,14 @@ class KlineBody {
       out.jsonString(run.symbol);
       out.byte(0x3a);
     }
-    writeBars(out, run);
+    writeBars(out, run, this.#times);
     this.#isFirst = false;
   }
 
   end(): void {
     if (this.#shape === "map") this.#out.byte(0x7d);
-    else if (this.#isFirst) writeBars(this.#out, { symbol: "", values: NO_BARS, start: 0, end: 0 });
+    else if (this.#isFirst)
+      writeBars(this.#out, { symbol: "", values: NO_BARS, start: 0, end: 0 }, this.#times);
     this.#out.byte(0x7d);
   }
 }
@@ -118,7 +128,37 @@ export const NO_BARS: KlineValues = {
   doubles: Object.fromEntries(DOUBLE_COLUMNS.map((name) => [name, NO_DOUBLES])) as KlineValues["doubles"],
 };
 
-function writeBars(out: ByteWriter, { values, start, end }: KlineRun): void {
+/** The last timestamps that were written, and their text: most symbols of a response have bars at the same times. */
+class TimesText {
+  /** Two words for each timestamp. */
+  #words = new Int32Array(0);
+  #rows = 0;
+  #text = new Uint8Array(0);
+  #length = 0;
+
+  write(out: ByteWriter, times: BigInt64Array): void {
+    const words = new Int32Array(times.buffer, times.byteOffset, 2 * times.length);
+    if (times.length === this.#rows && beginsWith(this.#words, words)) {
+      out.bytes(this.#text.subarray(0, this.#length));
+      return;
+    }
+    const before = out.length;
+    out.integers(times);
+    const text = out.view().subarray(before);
+    if (this.#words.length < words.length) this.#words = new Int32Array(2 * words.length);
+    if (this.#text.length < text.length) this.#text = new Uint8Array(2 * text.length);
+    this.#words.set(words);
+    this.#text.set(text);
+    [this.#rows, this.#length] = [times.length, text.length];
+  }
+}
+
+function beginsWith(all: Int32Array, first: Int32Array): boolean {
+  for (let at = 0; at < first.length; at++) if (all[at] !== first[at]) return false;
+  return true;
+}
+
+function writeBars(out: ByteWriter, { values, start, end }: KlineRun, times: TimesText): void {
   let separator = 0x7b;
   for (const { name, head, isOptional } of WIRE_MEMBERS) {
     const doubles = isDouble(name) ? values.doubles[name] : undefined;
@@ -127,7 +167,8 @@ function writeBars(out: ByteWriter, { values, start, end }: KlineRun): void {
     separator = 0x2c;
     out.bytes(head);
     if (doubles) writeDoubles(out, doubles, start, end);
-    else out.integers(values[name as "timestamp" | "volume"].subarray(start, end));
+    else if (name === "timestamp") times.write(out, values.timestamp.subarray(start, end));
+    else out.integers(values.volume.subarray(start, end));
     if (end > start) out.dropByte();
     out.byte(0x5d);
   }

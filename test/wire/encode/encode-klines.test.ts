@@ -62,6 +62,22 @@ describe("encode and decode", () => {
     expect(encodeKlines(again.columns, "map")).toEqual(encoded);
   });
 
+  test("symbols with the same times, with fewer or more of them, and with others, each have their own", async () => {
+    const anyTimes = fc.constantFrom([], [1], [1, 2], [1, 2, 3], [1, 3], [2 ** 40, 2 ** 53], [2 ** 40, 5]);
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyTimes, { maxLength: 12 }), async (lists) => {
+        const bars = lists.map((times, k) => [
+          `A${k}.US`,
+          times.map((timestamp) => ({ timestamp, open: k, volume: BigInt(timestamp) })),
+        ]);
+        const body = JSON.parse(text(encodeKlines(columnsOf(Object.fromEntries(bars)), "map"))) as {
+          data: Record<string, { timestamp: number[] }>;
+        };
+        expect(Object.values(body.data).map(({ timestamp }) => timestamp)).toEqual(lists);
+      }),
+    );
+  });
+
   test("what JSON.parse reads of an encoded column is the column", () => {
     const anyPrices = fc.array(fc.double({ noNaN: true, noDefaultInfinity: true }));
     fc.assert(

@@ -1,0 +1,68 @@
+/** Smaller memory is not kept: to allocate it is cheap. */
+const LEAST_BYTES = 16 * 1024;
+/** Most bytes that nobody uses. */
+const MOST_FREE_BYTES = 32 * 2 ** 20;
+
+/**
+ * Memory for short use, which is used again. V8 looks for garbage in its whole heap whenever some 64 MB outside of the
+ * heap were allocated: with new memory for each response that was a quarter of a busy service's processor time. It is a
+ * class because it owns the free memory.
+ */
+export class MemoryPool {
+  /** The free memory by its size, a power of two. */
+  readonly #free = new Map<number, ArrayBuffer[]>();
+  #freeBytes = 0;
+
+  /** Memory of at least this number of bytes. It is not cleared. */
+  take(bytes: number): ArrayBuffer {
+    // It does not come from Buffer's pool.
+    if (bytes < LEAST_BYTES) return Buffer.allocUnsafeSlow(bytes).buffer;
+    const size = 2 ** Math.ceil(Math.log2(bytes));
+    const found = this.#free.get(size)?.pop();
+    if (found === undefined) return Buffer.allocUnsafeSlow(size).buffer;
+    this.#freeBytes -= size;
+    return found;
+  }
+
+  /** Takes memory back that nobody will read or write any more. */
+  giveBack(memory: ArrayBuffer): void {
+    const { byteLength } = memory;
+    if (byteLength < LEAST_BYTES || this.#freeBytes + byteLength > MOST_FREE_BYTES) return;
+    const list = this.#free.get(byteLength);
+    if (list === undefined) this.#free.set(byteLength, [memory]);
+    else list.push(memory);
+    this.#freeBytes += byteLength;
+  }
+}
+
+/**
+ * The memory that one piece of work has taken from a pool. Work that does not give it back leaves it to the garbage
+ * collector, so that an error, or a reader that goes on, does no harm. It is a class because it owns this memory.
+ */
+export class LentMemory {
+  readonly #pool: MemoryPool;
+  #taken: ArrayBuffer[] = [];
+  #isShared = false;
+
+  constructor(pool: MemoryPool) {
+    this.#pool = pool;
+  }
+
+  /** Memory of at least this number of bytes. It is not cleared. */
+  readonly take = (bytes: number): ArrayBuffer => {
+    const memory = this.#pool.take(bytes);
+    this.#taken.push(memory);
+    return memory;
+  };
+
+  /** Notes that others read what is in the memory: it is never given back. */
+  share(): void {
+    this.#isShared = true;
+  }
+
+  /** Gives all memory back, when nothing reads it any more. */
+  giveBack(): void {
+    for (const memory of this.#isShared ? [] : this.#taken) this.#pool.giveBack(memory);
+    this.#taken = [];
+  }
+}
