@@ -1,8 +1,6 @@
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
 import { mkdir, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { UsageError } from "../core/errors.js";
 import { dateOfEpochDay } from "../core/time.js";
 import { interruptOn } from "../db/session/interrupt-on.js";
 import { OWN_VIEWS, readViewFiles, readViewTree } from "../db/views/view-files.js";
@@ -15,11 +13,12 @@ import { type BlockOptions, rowsOf } from "./panel/block.js";
 import { type LakePanel, openPanel } from "./panel/lake-panel.js";
 import { warningsOf } from "./panel/panel-warnings.js";
 import type { DatasetSpec } from "./spec.js";
-import { isAbandoned } from "./store/build-mark.js";
 import { DatasetFiles } from "./store/dataset-files.js";
-import { alreadyThere, folderOf, makeFolder, recoverFolder } from "./store/dataset-folder.js";
-import { filesOfDataset, putDataset } from "./store/dataset-prefix.js";
+import { folderOf, makeFolder } from "./store/dataset-folder.js";
+import { putDataset } from "./store/dataset-prefix.js";
 import type { WriterPlace } from "./store/dataset-writer.js";
+import { expectPlace } from "./store/expect-place.js";
+import { refuseForeignFiles } from "./store/foreign-files.js";
 import { type Kept, keptFiles, pastDigest } from "./store/kept-files.js";
 import { DIGESTS, MANIFEST, type Manifest, manifestOf } from "./store/manifest.js";
 import { refuseChangedPast } from "./store/refuse-changed-past.js";
@@ -53,7 +52,7 @@ export interface BuildOptions {
   readonly verify?: boolean;
   readonly onProgress?: (progress: BuildProgress) => void;
   /** Ends the build, which throws the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** What was built. */
@@ -67,9 +66,9 @@ export interface BuildReport extends Manifest {
  * Builds a dataset: its files, their digests, and a manifest. The dataset appears, or replaces the old one, only when
  * it is complete.
  *
- * @throws {UsageError} for a spec that the lake cannot fulfil; for an existing dataset that may not be replaced; for
- * appending where existing days would change; the signal's reason once it aborts. @throws {LakeError} for a file of the
- * lake that is missing or damaged.
+ * @throws {UsageError} for a spec that the lake cannot fulfil; for an existing dataset that may not be replaced, or has
+ * files of somebody else in its folder; for appending where existing days would change; the signal's reason once it
+ * aborts. @throws {LakeError} for a file of the lake that is missing or damaged.
  */
 export async function buildDataset(
   lake: Lake,
@@ -90,18 +89,7 @@ export async function buildOfBlocks(
   const { existing = "refuse", pointInTime = {}, memoryLimit = MEMORY, signal } = options;
   const storage = lake.storageAt(folder);
   const isLocal = storage.access === undefined;
-  if (isLocal) await recoverFolder(folder);
-  const isThere = (await storage.readText(MANIFEST)) !== undefined;
-  const hasOther = !isThere && (isLocal ? existsSync(folder) : (await filesOfDataset(storage)).length > 0);
-  // A build to a store that was stopped leaves files, which a build that replaces deletes, and any where they are
-  // marked.
-  if (hasOther && (isLocal || !(existing === "replace" || (await isAbandoned(storage)))))
-    throw new UsageError(`dataset ${spec.name}: ${folder} is there, and no dataset`, {
-      hint: isLocal
-        ? "name another place with `output`"
-        : '`existing: "replace"` deletes what is at the prefix; or name another place with `output`',
-    });
-  if (isThere && existing === "refuse") throw alreadyThere(folder);
+  const isThere = await expectPlace(storage, { name: spec.name, existing });
   const earlier =
     isThere && existing === "append"
       ? await refuseChangedPast(lake, spec, folder, { pointInTime, memoryLimit, signal })
@@ -114,7 +102,7 @@ export async function buildOfBlocks(
     opening.catch(() => {});
     try {
       // A damaged file may also fail the panel: this error comes first, as it names the file.
-      if (options.verify !== false) await verifySources(lake, snapshots, spec);
+      if (options.verify !== false) await verifySources(lake, snapshots, spec, signal);
     } finally {
       await opening.catch(() => {});
     }
@@ -130,8 +118,8 @@ export async function buildOfBlocks(
     };
     const replace = existing !== "refuse";
     const manifest = isLocal
-      ? await makeFolder(folder, { replace }, write)
-      : await putDataset(storage, lake.work, { replace }, write);
+      ? await makeFolder(folder, { replace, expectReplaceable: () => refuseForeignFiles(storage) }, write)
+      : await putDataset(storage, lake.work, { replace, signal }, write);
     return { ...manifest, folder, newRows: manifest.rows - (earlier?.rows ?? 0) };
   } catch (error) {
     // The caller aborted: its reason says more than the error of the interrupted statement.
@@ -156,7 +144,7 @@ async function writeFiles(
   },
 ): Promise<{ files: DatasetFiles; rows: number; warnings: string[] }> {
   const { spec, axes } = panel;
-  const files = new DatasetFiles(draft);
+  const files = new DatasetFiles(draft, options.signal);
   const warnings = await warningsOf(reader, panel);
   const scratch = join(draft, ".scratch");
   await mkdir(scratch);

@@ -208,8 +208,9 @@ describe("a dataset", () => {
       const other = temporaryFolder();
       writeFileSync(join(other, "precious.txt"), "mine");
       await expect(build(early, { output: other }, { existing: "replace" })).rejects.toThrow(
-        /is there, and no dataset/,
+        /would delete: precious\.txt/,
       );
+      await expect(build(early, { output: other })).rejects.toThrow(/is there, and no dataset/);
       expect(readdirSync(other)).toEqual(["precious.txt"]);
     },
   );

@@ -5,12 +5,13 @@ import { UsageError } from "../../core/errors.js";
 import { buildDataset } from "../../dataset/build-dataset.js";
 import { planDataset } from "../../dataset/plan-dataset.js";
 import { DATASET_FORMATS, type DatasetFormat, type DatasetSpec } from "../../dataset/spec.js";
+import { folderOf, movedAway, recoverFolder } from "../../dataset/store/dataset-folder.js";
 import { listDatasets } from "../../dataset/store/list-datasets.js";
 import { isSound, verifyDataset } from "../../dataset/store/verify-dataset.js";
 import type { Lake } from "../../lake/lake.js";
 import { isObjectUrl } from "../../object-store/object-address.js";
 import type { Cli } from "../cli.js";
-import { buildText, checkText, listText, planText } from "../dataset/dataset-text.js";
+import { buildText, checkText, listText, planText, stoppedText } from "../dataset/dataset-text.js";
 import { loadSpec, shippedSpecs } from "../dataset/load-spec.js";
 import { EXIT } from "../exit-codes.js";
 import { openExistingLake } from "../options/existing-lake.js";
@@ -110,6 +111,10 @@ Examples:
           view.stop();
           if (options.json) printJson(report);
           else process.stdout.write(`${buildText(report, performance.now() - startedAt)}\n`);
+        } catch (error) {
+          view.stop();
+          if (cli.signal.aborted) process.stderr.write(`${stoppedText(folderOf(lake, spec))}\n`);
+          throw error;
         } finally {
           view.stop();
         }
@@ -159,7 +164,10 @@ Examples:
         const lake = openLake(options);
         const checks = [];
         for (const folder of await foldersNamed(lake, names)) {
-          const check = await verifyDataset(lake, folder, { rebuild: options.rebuild ?? false });
+          const check = await verifyDataset(lake, folder, {
+            rebuild: options.rebuild ?? false,
+            signal: cli.signal,
+          });
           checks.push(check);
           if (!options.json) process.stdout.write(`${checks.length > 1 ? "\n" : ""}${checkText(check)}\n`);
         }
@@ -174,14 +182,24 @@ Examples:
 async function foldersNamed(lake: Lake, names: readonly string[]): Promise<string[]> {
   const found = await listDatasets(lake);
   if (names.length === 0) return found.map(({ folder }) => folder);
-  return names.flatMap((name) => {
+  const folders: string[] = [];
+  for (const name of names) {
     const named = found.filter(({ manifest }) => manifest?.name === name).map(({ folder }) => folder);
-    if (named.length > 0) return named;
-    if (isObjectUrl(name)) return [name.replace(/\/$/, "")];
-    if (existsSync(name)) return [resolve(name)];
-    throw new UsageError(`dataset ${name}: there is none`, {
-      hint: "barlake dataset list shows those there are",
-    });
+    if (named.length > 0) folders.push(...named);
+    else if (isObjectUrl(name)) folders.push(name.replace(/\/$/, ""));
+    else folders.push(await folderNamed(name));
+  }
+  return folders;
+}
+
+/** The folder of a dataset, also where a crash has left it next to its place. @throws {UsageError} where there is none. */
+async function folderNamed(name: string): Promise<string> {
+  const folder = resolve(name);
+  const left = await recoverFolder(folder);
+  if (existsSync(folder)) return folder;
+  if (left !== undefined) throw movedAway(folder, left);
+  throw new UsageError(`dataset ${name}: there is none`, {
+    hint: "barlake dataset list shows those there are",
   });
 }
 

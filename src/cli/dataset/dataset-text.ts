@@ -1,7 +1,7 @@
 import type { BuildReport } from "../../dataset/build-dataset.js";
 import type { DatasetPlan } from "../../dataset/plan-dataset.js";
 import type { DatasetFormat } from "../../dataset/spec.js";
-import { changeText, isOfPast } from "../../dataset/store/lake-changes.js";
+import { changesText, isOfPast } from "../../dataset/store/lake-changes.js";
 import type { FoundDataset } from "../../dataset/store/list-datasets.js";
 import { type DatasetCheck, isSound } from "../../dataset/store/verify-dataset.js";
 import type { Region } from "../../market/regions.js";
@@ -46,6 +46,11 @@ export function buildText(report: BuildReport, tookMs: number): string {
   ].join("\n");
 }
 
+/** What a build that was stopped has left. */
+export function stoppedText(folder: string): string {
+  return `stopped: nothing of this build is left, and ${folder} is as it was before`;
+}
+
 /** The state of a dataset as text. */
 export function checkText(check: DatasetCheck): string {
   const { manifest, folder, damage, changes, otherwise, isReproduced } = check;
@@ -57,7 +62,7 @@ export function checkText(check: DatasetCheck): string {
       : `files: ${damage.slice(0, 5).join("; ")}${damage.length > 5 ? `; and ${damage.length - 5} more` : ""}`,
     past.length === 0
       ? `lake: nothing of its days has changed${changes.length > 0 ? ", while new ones came: --append adds them" : ""}`
-      : `lake: ${past.map(changeText).join("; ")}`,
+      : `lake: ${changesText(past)}`,
     ...otherwise.map((text) => `${paint("yellow", "other:")} ${text}`),
     ...(isReproduced === undefined
       ? []

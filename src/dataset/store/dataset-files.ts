@@ -30,12 +30,15 @@ interface Writing {
 /** The files of a dataset that is being written. A class because it records the written files, and owns a thread. */
 export class DatasetFiles {
   readonly folder: string;
+  readonly #signal: AbortSignal | undefined;
   readonly #files = new Map<string, DatasetFile>();
   #thread: FileThread | undefined;
   #writing: Writing | undefined;
 
-  constructor(folder: string) {
+  /** @param signal ends the reading of files for their digests. */
+  constructor(folder: string, signal?: AbortSignal) {
     this.folder = folder;
+    this.#signal = signal;
   }
 
   /**
@@ -103,7 +106,7 @@ export class DatasetFiles {
     this.#files.set(path, {
       path,
       bytes: size,
-      sha256: await sha256OfFile(file, new Uint8Array(Math.min(size, PIECE_BYTES))),
+      sha256: await sha256OfFile(file, new Uint8Array(Math.min(size, PIECE_BYTES)), this.#signal),
     });
   }
 
@@ -120,20 +123,25 @@ export const PIECE_BYTES = 2 ** 20;
  * The digest of a file of this machine, as hexadecimal digits.
  *
  * @param piece memory for a piece of the file: a stream would give new memory to the garbage collector with each piece.
+ * @param signal ends the reading before the next piece; its reason is thrown.
  */
-export async function sha256OfFile(path: string, piece: Uint8Array): Promise<string> {
+export async function sha256OfFile(path: string, piece: Uint8Array, signal?: AbortSignal): Promise<string> {
   const digest = createHash("sha256");
   await using file = await open(path);
   for (;;) {
+    signal?.throwIfAborted();
     const { bytesRead } = await file.read(piece, 0, piece.length);
     if (bytesRead === 0) return digest.digest("hex");
     digest.update(piece.subarray(0, bytesRead));
   }
 }
 
-/** The digest of a file's bytes, as hexadecimal digits. */
-export async function sha256Of(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+/** The digest of a file's bytes, as hexadecimal digits. @param signal as in {@link sha256OfFile}. */
+export async function sha256Of(pieces: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<string> {
   const digest = createHash("sha256");
-  for await (const piece of pieces) digest.update(piece);
+  for await (const piece of pieces) {
+    signal?.throwIfAborted();
+    digest.update(piece);
+  }
   return digest.digest("hex");
 }

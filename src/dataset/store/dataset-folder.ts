@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, renameSync } from "node:fs";
 import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
@@ -7,9 +7,10 @@ import { BarlakeError, UsageError } from "../../core/errors.js";
 import { writeFaultOf } from "../../db/file-fault.js";
 import type { Lake } from "../../lake/lake.js";
 import { timeIn } from "../../lease/folder-leases.js";
-import { MACHINE, type Owner, stateOf, thisProcess } from "../../lease/owner.js";
+import { MACHINE, nameOfOwner, type Owner, stateOf, thisProcess } from "../../lease/owner.js";
 import { isObjectUrl } from "../../object-store/object-address.js";
 import type { DatasetSpec } from "../spec.js";
+import { MANIFEST } from "./manifest.js";
 
 /** A machine in the name of an unfinished folder of earlier releases. */
 const EARLIER_MACHINE = /^[0-9a-f]{32}$/;
@@ -29,14 +30,19 @@ export function folderOf(lake: Lake, { name, format, output }: DatasetSpec): str
 
 /**
  * Creates a folder completely or not at all: next to its final place, then renamed when `write` is done. The old folder
- * remains until then. {@link recoverFolder} repairs a crash between the two renames.
+ * remains until then. Between the two renames, which follow each other immediately, there is no folder: Node has no call
+ * that exchanges two of them. {@link recoverFolder} repairs a crash there.
  *
  * @param options.replace whether an existing folder may be replaced.
+ * @param options.expectReplaceable throws where the old folder must not be deleted; called just before the renames.
  * @throws {BarlakeError} where the disk is full, {@link UsageError} where the folder exists and may not be replaced.
  */
 export async function makeFolder<T>(
   folder: string,
-  { replace }: { readonly replace: boolean },
+  {
+    replace,
+    expectReplaceable,
+  }: { readonly replace: boolean; readonly expectReplaceable?: () => Promise<void> },
   write: (draft: string) => Promise<T>,
 ): Promise<T> {
   await mkdir(dirname(folder), { recursive: true });
@@ -45,10 +51,8 @@ export async function makeFolder<T>(
   try {
     await mkdir(draft);
     const made = await write(draft);
-    if (replace && existsSync(folder)) await rename(folder, old);
-    await rename(draft, folder).catch((cause: unknown) => {
-      throw existsSync(folder) ? alreadyThere(folder, cause) : cause;
-    });
+    if (replace) await expectReplaceable?.();
+    exchange({ draft, folder, old: replace && existsSync(folder) ? old : undefined });
     await rm(old, { recursive: true, force: true });
     return made;
   } catch (cause) {
@@ -58,6 +62,23 @@ export async function makeFolder<T>(
     if (!existsSync(folder) && existsSync(old)) await rename(old, folder);
     // Where one of several files could not be written, another one may come while the folder is deleted.
     await rm(draft, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+function exchange({
+  draft,
+  folder,
+  old,
+}: {
+  readonly draft: string;
+  readonly folder: string;
+  readonly old: string | undefined;
+}): void {
+  if (old !== undefined) renameSync(folder, old);
+  try {
+    renameSync(draft, folder);
+  } catch (cause) {
+    throw existsSync(folder) ? alreadyThere(folder, cause) : cause;
   }
 }
 
@@ -73,6 +94,8 @@ export function alreadyThere(folder: string, cause?: unknown): UsageError {
 interface Unfinished {
   readonly path: string;
   readonly kind: "draft" | "old";
+  /** The process that has made it, for messages. */
+  readonly owner: string;
   /** "ended" also where its process cannot be checked, had this host's name, and has been silent for an hour. */
   readonly state: "running" | "ended" | "unknown";
   /** Whether a process may be about to rename it. */
@@ -81,17 +104,42 @@ interface Unfinished {
   readonly changedAt: number;
 }
 
-/** Restores a folder that was moved away before a crash, and deletes the unfinished folders of dead processes. */
-export async function recoverFolder(folder: string): Promise<void> {
+/** An earlier dataset that was moved away, and not put back. */
+export interface MovedAway {
+  readonly path: string;
+  /** The process that may be about to replace it; undefined where something else is in its place. */
+  readonly owner: string | undefined;
+}
+
+/**
+ * Restores a dataset that was moved away before a crash, and deletes the unfinished folders of dead processes.
+ *
+ * @returns the earlier dataset where it is not put back, because a process may be about to replace it, or because
+ *   something that is no dataset is in its place.
+ */
+export async function recoverFolder(folder: string): Promise<MovedAway | undefined> {
   const found = await unfinishedOf(folder);
-  const isInUse = found.some((one) => one.kind === "draft" && one.isInUse);
+  const user = found.find((one) => one.kind === "draft" && one.isInUse);
+  let left: MovedAway | undefined;
   // The newest first: an earlier one may be half deleted.
-  for (const { path, kind, state } of found.sort((a, b) => b.changedAt - a.changedAt)) {
-    if (kind === "old" && !existsSync(folder)) {
-      // A process that moves the folder away has its draft next to it.
-      if (state !== "running" && !isInUse) await rename(path, folder).catch(unlessMissing);
-    } else if (state === "ended") await rm(path, { recursive: true, force: true });
+  for (const { path, kind, state, owner } of found.sort((a, b) => b.changedAt - a.changedAt)) {
+    if (kind === "draft" || existsSync(join(folder, MANIFEST))) {
+      if (state === "ended") await rm(path, { recursive: true, force: true });
+    } else if (existsSync(folder)) left ??= { path, owner: undefined };
+    else if (state === "running" || user !== undefined) left ??= { path, owner: user?.owner ?? owner };
+    else await rename(path, folder).catch(unlessMissing);
   }
+  // Another process may have put it back, or replaced it, in the meantime.
+  return left !== undefined && existsSync(left.path) && !existsSync(join(folder, MANIFEST))
+    ? left
+    : undefined;
+}
+
+/** The error for a dataset that a process may be about to replace. */
+export function movedAway(folder: string, { path, owner }: MovedAway): UsageError {
+  return new UsageError(`dataset ${folder}: was moved to ${path} by ${owner}, which is to replace it`, {
+    hint: `wait until that process has ended; if it has, put the dataset back: mv ${path} ${folder}`,
+  });
 }
 
 async function unfinishedOf(folder: string): Promise<Unfinished[]> {
@@ -116,6 +164,7 @@ async function unfinishedOf(folder: string): Promise<Unfinished[]> {
     found.push({
       path,
       kind,
+      owner: nameOfOwner({ host: host === "" ? "another machine" : host, pid: Number(pid) }),
       state: isSilent && isOfHost ? "ended" : state,
       isInUse: state === "running" || (state === "unknown" && !isOfHost && !isSilent),
       changedAt: entry.ctimeMs,

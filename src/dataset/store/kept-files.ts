@@ -175,8 +175,9 @@ function namesOf({ symbols }: { readonly symbols: readonly PanelSymbol[] }): str
 async function areWhole(files: readonly KeptFile[], signal: AbortSignal | undefined): Promise<boolean> {
   const piece = new Uint8Array(PIECE_BYTES);
   for (const { source, sha256 } of files) {
+    const found = await sha256OfFile(source, piece, signal).catch(() => undefined);
     signal?.throwIfAborted();
-    if ((await sha256OfFile(source, piece).catch(() => undefined)) !== sha256) return false;
+    if (found !== sha256) return false;
   }
   return true;
 }

@@ -96,12 +96,13 @@ async function snapshotOf(
     : await lake.snapshotAt(table, { versions: new Map([[table.name, version]]) });
 }
 
+const OTHER_ROWS =
+  "under the version that the dataset was built from there are other rows: the lake is another one, or was made again";
+
 /** @param digest of the version that the dataset was built from; undefined where it is not known. */
 function expectSource(before: Snapshot | undefined, digest: string | undefined): void {
   if (before === undefined || digest === undefined || sourceDigest(before) === digest) return;
-  throw new LakeError(
-    `its version ${before.version} has other rows than those that the dataset was built from: the lake is another one, or was made again`,
-  );
+  throw new LakeError(OTHER_ROWS);
 }
 
 /** The rows of a table that a dataset depends on. */
@@ -193,12 +194,30 @@ export function isOfPast({ was, isNow }: TableChange): boolean {
   return was !== 0 || isNow !== 0;
 }
 
-/** A short description of a change. */
-export function changeText({ table, from, to, was, isNow, examples, fault }: TableChange): string {
-  const versions =
-    from === to ? `${table} is at version ${to}` : `${table} went from version ${from} to ${to}`;
-  if (was === undefined || isNow === undefined)
-    return `${versions}, and what changed cannot be determined: ${fault ?? ""}`;
-  if (was === 0 && isNow === 0) return `${versions}: nothing of the dataset's days changed`;
-  return `${versions}: ${was} rows of the dataset's days are no longer as they were, ${isNow} are new or otherwise (${examples.join(", ")})`;
+/** A short description of changes. Tables of which nothing is known for the same reason share a sentence. */
+export function changesText(changes: readonly TableChange[]): string {
+  const unknown = changes.filter(isUnknown);
+  const faults = new Set(unknown.map(({ fault }) => fault));
+  return [
+    ...changes.filter((change) => !isUnknown(change)).map(changeText),
+    ...Array.from(faults, (fault) => {
+      const of = unknown.filter((change) => change.fault === fault);
+      const tables = of.map(versionsText).join(", ");
+      return `${tables}; what changed in ${of.length === 1 ? "it" : "them"} cannot be determined: ${fault}`;
+    }),
+  ].join("; ");
+}
+
+function isUnknown({ was, isNow }: TableChange): boolean {
+  return was === undefined || isNow === undefined;
+}
+
+function changeText(change: TableChange): string {
+  const { was, isNow, examples } = change;
+  if (was === 0 && isNow === 0) return `${versionsText(change)}: nothing of the dataset's days changed`;
+  return `${versionsText(change)}: ${was} rows of the dataset's days are no longer as they were, ${isNow} are new or otherwise (${examples.join(", ")})`;
+}
+
+function versionsText({ table, from, to }: TableChange): string {
+  return from === to ? `${table} is at version ${to}` : `${table} went from version ${from} to ${to}`;
 }

@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "../../core/errors.js";
 import type { Lake } from "../../lake/lake.js";
-import { DATASETS, recoverFolder } from "./dataset-folder.js";
+import { DATASETS, movedAway, recoverFolder } from "./dataset-folder.js";
 import { type Manifest, readManifest } from "./manifest.js";
 
 /** A dataset of a lake, or the reason why it cannot be read. */
@@ -19,10 +19,19 @@ export async function listDatasets(lake: Lake): Promise<FoundDataset[]> {
   const found: FoundDataset[] = [];
   for (const name of await foldersIn(root)) {
     const formats = await foldersIn(join(root, name), true);
-    for (const format of formats) await recoverFolder(join(root, name, format));
-    for (const format of await foldersIn(join(root, name))) {
+    const faults = new Map<string, string>();
+    for (const format of new Set(formats)) {
       const folder = join(root, name, format);
-      found.push(await readDataset(lake, folder));
+      const left = await recoverFolder(folder);
+      if (left?.owner !== undefined) faults.set(format, messageOf(movedAway(folder, left)));
+    }
+    const all = new Set([...(await foldersIn(join(root, name))), ...faults.keys()]);
+    for (const format of [...all].sort()) {
+      const folder = join(root, name, format);
+      const fault = faults.get(format);
+      found.push(
+        fault === undefined ? await readDataset(lake, folder) : { folder, manifest: undefined, fault },
+      );
     }
   }
   return found;

@@ -3,7 +3,7 @@ import { UsageError } from "../../core/errors.js";
 import type { Lake } from "../../lake/lake.js";
 import { ENGINE } from "../../lake/log/commit-actions.js";
 import type { DatasetSpec } from "../spec.js";
-import { type ComparisonOptions, changesSince, changeText, isOfPast } from "./lake-changes.js";
+import { type ComparisonOptions, changesSince, changesText, isOfPast } from "./lake-changes.js";
 import { type Manifest, readManifest } from "./manifest.js";
 
 const REPLACE_HINT = '`existing: "replace"` builds it again';
@@ -35,12 +35,9 @@ export async function refuseChangedPast(
     });
   const past = (await changesSince(lake, manifest, options)).filter(isOfPast);
   if (past.length > 0) {
-    throw new UsageError(
-      `${subject}: the lake has changed its days since: ${past.map(changeText).join("; ")}`,
-      {
-        hint: REPLACE_HINT,
-      },
-    );
+    throw new UsageError(`${subject}: the lake has changed its days since: ${changesText(past)}`, {
+      hint: REPLACE_HINT,
+    });
   }
   return manifest;
 }

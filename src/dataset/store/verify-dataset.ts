@@ -9,9 +9,10 @@ import type { Storage } from "../../lake/storage/storage.js";
 import { isStoreFault } from "../../lake/storage/store-fault.js";
 import { buildDataset, viewsDigest } from "../build-dataset.js";
 import { sha256Of } from "./dataset-files.js";
-import { filesOfDataset } from "./dataset-prefix.js";
+import { movedAway, recoverFolder } from "./dataset-folder.js";
+import { foreignFiles } from "./foreign-files.js";
 import { changesSince, isOfPast, type TableChange } from "./lake-changes.js";
-import { DIGESTS, digestsIn, MANIFEST, type Manifest, readManifest } from "./manifest.js";
+import { DIGESTS, digestsIn, type Manifest, readManifest } from "./manifest.js";
 
 /** The result of verifying a dataset. */
 export interface DatasetCheck {
@@ -36,14 +37,18 @@ export function isSound({ damage, changes, isReproduced }: DatasetCheck): boolea
  * Verifies a dataset: its files against their digests, and the lake against the versions that it was built from.
  *
  * @param options.rebuild also builds it again from the same versions, and compares.
- * @throws {UsageError} where there is none, {@link LakeError} where its manifest cannot be read.
+ * @param options.signal ends it; its reason is thrown.
+ * @throws {UsageError} where there is none, or a process is about to replace it, {@link LakeError} where its manifest
+ *   cannot be read.
  */
 export async function verifyDataset(
   lake: Lake,
   folder: string,
-  { rebuild = false }: { readonly rebuild?: boolean } = {},
+  { rebuild = false, signal }: { readonly rebuild?: boolean; readonly signal?: AbortSignal | undefined } = {},
 ): Promise<DatasetCheck> {
   const storage = lake.storageAt(folder);
+  const left = storage.access === undefined ? await recoverFolder(storage.location) : undefined;
+  if (left?.owner !== undefined) throw movedAway(storage.location, left);
   const manifest = await readManifest(storage);
   const otherwise = [
     ...(manifest.engine === ENGINE ? [] : [`it was made by ${manifest.engine}, and this is ${ENGINE}`]),
@@ -53,26 +58,31 @@ export async function verifyDataset(
   return {
     folder,
     manifest,
-    damage: await damageOf(storage, manifest),
-    changes: await changesSince(lake, manifest),
+    damage: await damageOf(storage, manifest, signal),
+    changes: await changesSince(lake, manifest, { signal }),
     otherwise,
-    isReproduced: rebuild ? await comesOutAgain(lake, manifest) : undefined,
+    isReproduced: rebuild ? await comesOutAgain(lake, manifest, signal) : undefined,
   };
 }
 
-async function damageOf(storage: Storage, manifest: Manifest): Promise<string[]> {
+async function damageOf(
+  storage: Storage,
+  manifest: Manifest,
+  signal: AbortSignal | undefined,
+): Promise<string[]> {
   const digests = await storage.readText(DIGESTS);
   if (digests === undefined) return [`${DIGESTS} is gone`];
   const content = createHash("sha256").update(digests).digest("hex");
   if (content !== manifest.content) return [`${DIGESTS} is not as it was written`];
   const expected = digestsIn(digests);
-  const found = await filesOfDataset(storage);
-  const others = found.filter((path) => !expected.has(path) && path !== DIGESTS && path !== MANIFEST);
+  const others = await foreignFiles(storage);
   const faults = await pMap(
     expected,
     async ([path, sha256]) => {
+      signal?.throwIfAborted();
       const pieces = await storage.read(path).catch(unlessStoreFault);
-      const actual = pieces && (await sha256Of(pieces).catch(unlessStoreFault));
+      const actual = pieces && (await sha256Of(pieces, signal).catch(unlessStoreFault));
+      signal?.throwIfAborted();
       if (actual === undefined) return [`${path} is gone`];
       return actual === sha256 ? [] : [`${path} is not as it was written`];
     },
@@ -87,13 +97,17 @@ function unlessStoreFault(error: unknown): undefined {
   return undefined;
 }
 
-async function comesOutAgain(lake: Lake, { spec, tables, content }: Manifest): Promise<boolean> {
+async function comesOutAgain(
+  lake: Lake,
+  { spec, tables, content }: Manifest,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
   const output = join(tmpdir(), `barlake-dataset-${randomUUID()}`);
   const versions = new Map(Object.entries(tables).filter(([, version]) => version >= 0));
   try {
     // A table that did not exist yet has no version to read.
     const pointInTime = { versions, ...(versions.size < Object.keys(tables).length ? { asOf: 0 } : {}) };
-    return (await buildDataset(lake, { ...spec, output }, { pointInTime })).content === content;
+    return (await buildDataset(lake, { ...spec, output }, { pointInTime, signal })).content === content;
   } finally {
     await rm(output, { recursive: true, force: true });
   }

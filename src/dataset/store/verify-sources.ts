@@ -11,17 +11,26 @@ import { type DatasetSpec, isIntraday } from "../spec.js";
  * would never be found later. A Parquet file has no checksum; its name contains the hash of its content. Minute bars
  * are verified if the dataset, or the query of its universe, can read them; the tables about runs never are.
  *
+ * @param signal ends it before the next file; its reason is thrown.
  * @throws {LakeError} naming the first file that is missing or damaged.
  */
 export async function verifySources(
   lake: Lake,
   snapshots: readonly Snapshot[],
   spec: DatasetSpec,
+  signal?: AbortSignal,
 ): Promise<void> {
   const readsMinutes = isIntraday(spec) || (typeof spec.universe === "object" && "sql" in spec.universe);
   for (const snapshot of snapshots) {
     const { table, files } = snapshot;
     if (table === REQUESTS || table === RUNS || (table === BARS_1M && !readsMinutes)) continue;
-    await verifyOnce(lake, snapshot, files.values());
+    await verifyOnce(lake, snapshot, until(signal, files.values()));
+  }
+}
+
+function* until<T>(signal: AbortSignal | undefined, items: Iterable<T>): Generator<T, void, undefined> {
+  for (const item of items) {
+    signal?.throwIfAborted();
+    yield item;
   }
 }

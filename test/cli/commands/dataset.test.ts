@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TradingDate } from "../../../src/core/time.js";
@@ -121,6 +122,42 @@ describe("barlake dataset", () => {
     expect((await run("plan", "nothing")).stderr).toMatch(
       /dataset "nothing" is not known\nhint: {2}use one of cn-daily, /,
     );
+  });
+
+  once("says what is left where it is stopped, and finds what a crash has left next to it", async () => {
+    const place = temporaryFolder();
+    const spec = join(place, "stopped.mjs");
+    const output = join(place, "out");
+    const definition = {
+      name: "stopped",
+      universe: { region: "CN" },
+      from: DAYS[100],
+      fields: ["close"],
+      output,
+    };
+    writeFileSync(
+      spec,
+      `const alive = setInterval(() => {}, 1000);
+const caught = new Promise((resolve) => process.once("SIGINT", resolve));
+process.kill(process.pid, "SIGINT");
+await caught;
+clearInterval(alive);
+export default ${JSON.stringify(definition)};\n`,
+    );
+    const { code, stderr } = await runProcess(["dataset", "build", spec, "--lake", lake.location]);
+    expect([code, stderr]).toEqual([
+      130,
+      `stopped: nothing of this build is left, and ${output} is as it was before\n`,
+    ]);
+    expect(readdirSync(place)).toEqual(["stopped.mjs"]);
+
+    const json = join(place, "mine.json");
+    writeFileSync(json, JSON.stringify(definition));
+    expect((await run("build", json)).code).toBe(0);
+    const moved = `.out.old-${hostname()}-${2 ** 22 + 1}-00000000-0000-4000-8000-000000000000`;
+    renameSync(output, join(place, moved));
+    expect(await run("verify", output)).toMatchObject({ code: 0 });
+    expect(readdirSync(place).sort()).toEqual(["mine.json", "out", "stopped.mjs"]);
   });
 
   const calendars = [

@@ -77,7 +77,8 @@ test("a dataset remains moved away while a process that runs, or may run elsewhe
     const place = temporaryFolder();
     const names = [`.long.draft-${owner}`, `.long.old-${REBOOTED}`, `.long.old-${ENDED}`];
     for (const name of names) folderWith(join(place, name));
-    await recoverFolder(join(place, "long"));
+    const left = await recoverFolder(join(place, "long"));
+    expect(left?.owner).toMatch(/^process \d+ on /);
     expect(readdirSync(place).sort()).toEqual(names.sort());
   }
 });

@@ -29,6 +29,7 @@ const BARS = [
   "",
 ].join("\n");
 const PREFIX = "datasets/test/symbol-csv";
+const nameIn = (path: string): string => path.slice(PREFIX.length + 1);
 const GONE: Fault = { kind: "lost" };
 const FAILS: Fault = { kind: "refused", status: 500, code: "InternalError" };
 
@@ -132,6 +133,13 @@ describe.skipIf(!HAS_STORE)("a dataset of a lake on a store that is not well", (
       const ended = { ...thisProcess(), pid: 2 ** 22 + 1, id: "of a process that has ended" };
       await lake.storage.put(`${PREFIX}/${BUILD_MARK}`, JSON.stringify(ended));
       await lake.storage.put(`${PREFIX}/left.csv`, "half");
+      const others =
+        "there are files that its files.sha256 does not name, and a build would delete: left.csv";
+      for (const existing of ["refuse", "replace"] as const)
+        await expect(buildDataset(lake, spec(), { existing })).rejects.toThrow(others);
+      expect(await files()).toEqual([`${PREFIX}/left.csv`, `${PREFIX}/${BUILD_MARK}`].map(nameIn));
+      // A build sends the list of its files first.
+      await lake.storage.put(`${PREFIX}/files.sha256`, `${"0".repeat(64)}  left.csv\n`);
       const built = await buildDataset(lake, spec());
       expect(await files()).not.toContain("left.csv");
       expect(isSound(await verifyDataset(lake, built.folder))).toBe(true);
@@ -139,7 +147,11 @@ describe.skipIf(!HAS_STORE)("a dataset of a lake on a store that is not well", (
       const nested = `${location}/outer/inner`;
       await buildDataset(lake, spec(nested));
       await lake.storage.put(`outer/${BUILD_MARK}`, JSON.stringify(ended));
-      await expect(buildDataset(lake, spec(`${location}/outer`))).rejects.toThrow("is another dataset");
+      const outer = spec(`${location}/outer`);
+      for (const existing of ["refuse", "replace"] as const)
+        await expect(buildDataset(lake, outer, { existing })).rejects.toThrow(
+          /would delete: inner\/600000.SH.csv, .*inner\/manifest.json/,
+        );
       expect(isSound(await verifyDataset(lake, nested))).toBe(true);
       const other = `${location}/other`;
       await lake.storage.put("other/left.csv", "half");
@@ -152,6 +164,7 @@ describe.skipIf(!HAS_STORE)("a dataset of a lake on a store that is not well", (
         message: expect.stringMatching(/is there, and no dataset|is being written by process 1 on elsewhere/),
         hint: expect.stringContaining("replace"),
       });
+      await lake.storage.put("other/files.sha256", `${"0".repeat(64)}  left.csv\n`);
       await buildDataset(lake, spec(other), { existing: "replace" });
       expect(isSound(await verifyDataset(lake, other))).toBe(true);
     },
@@ -169,6 +182,30 @@ describe.skipIf(!HAS_STORE)("a dataset of a lake on a store that is not well", (
       expect(isSound(await verifyDataset(reader, `${location}/${PREFIX}`))).toBe(true);
     }
   });
+
+  once(
+    "a build that is stopped while it sends deletes what it has sent, but completes one that is replaced",
+    async () => {
+      const { lake, files, location } = await setUp();
+      const isData = (one: Passing): boolean => one.method === "PUT" && one.key.endsWith(".csv");
+      const reason = new Error("stopped by hand");
+      const stopped = (existing: "refuse" | "replace") => {
+        const controller = new AbortController();
+        const stop: FaultOf = () => {
+          controller.abort(reason);
+          return undefined;
+        };
+        return through(isData, stop, () =>
+          buildDataset(lake, spec(), { existing, signal: controller.signal }),
+        );
+      };
+      await expect(stopped("refuse")).rejects.toBe(reason);
+      expect(await files()).toEqual([]);
+      await buildDataset(lake, spec());
+      await stopped("replace");
+      expect(isSound(await verifyDataset(lake, `${location}/${PREFIX}`))).toBe(true);
+    },
+  );
 
   once("lists that lag are waited for, also where a dataset is replaced", async () => {
     const { lake, location } = await setUp();

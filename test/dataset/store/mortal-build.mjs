@@ -15,7 +15,7 @@ function mortal(place, name) {
   };
 }
 for (const name of ["mkdir", "rename", "rm", "link", "writeFile", "open"]) mortal(fs.promises, name);
-for (const name of ["mkdirSync", "writeFileSync"]) mortal(fs, name);
+for (const name of ["mkdirSync", "renameSync", "writeFileSync"]) mortal(fs, name);
 syncBuiltinESMExports();
 
 const { buildDataset } = await import("../../../dist/dataset/build-dataset.js");

@@ -6,7 +6,9 @@ import type { TradingDate } from "../../../src/core/time.js";
 import { buildDataset } from "../../../src/dataset/build-dataset.js";
 import { dataset } from "../../../src/dataset/dataset.js";
 import { defineDataset } from "../../../src/dataset/spec.js";
+import { verifySources } from "../../../src/dataset/store/verify-sources.js";
 import { Lake } from "../../../src/lake/lake.js";
+import { openReader } from "../../../src/lake/open-reader.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 import { DAYS, lakeUntil } from "../growing-lake.js";
 
@@ -62,4 +64,15 @@ test("a damaged file that a dataset does not read does not matter to it", async 
   expect(rows).toBeGreaterThan(100);
   const minutes = { ...SPEC, name: "minutes", period: "1m" as const, from: DAYS[12] as TradingDate };
   await expect(buildDataset(lake, defineDataset(minutes))).rejects.toThrow(/^table bars_1m: /);
+});
+
+test("a build that is stopped reads no further file of the lake for its hash", async () => {
+  const lake = await make();
+  damage(lake, "bars_1d");
+  const reason = new Error("stopped by hand");
+  const { snapshots, session } = await openReader(lake, { verify: false });
+  session.close();
+  const verify = (signal?: AbortSignal) => verifySources(lake, snapshots, defineDataset(SPEC), signal);
+  await expect(verify(AbortSignal.abort(reason))).rejects.toBe(reason);
+  await expect(verify()).rejects.toThrow(/^table bars_1d: /);
 });
