@@ -40,10 +40,20 @@ interface Block {
 const ENTRY_BYTES = 512;
 const BLOCK_BYTES = 2048;
 
+/** About how many bytes a bar takes. */
+const BAR_BYTES = 64;
+/** The share of its bytes from which the cache counts as full. */
+const FULL = 0.9;
+/** Most series of symbols that are remembered as requested once. */
+const MOST_REQUESTED = 10_000;
+
 /**
  * Caches the newest bars of recently requested symbols as typed arrays. Most requests are for these bars, and then need
  * no query. An entry belongs to one version of the lake; entries of earlier versions can be updated. The size is
  * limited in bytes; the least recently used columns are evicted first, with all entries that have bars in them.
+ *
+ * A full cache takes in only what is requested for the second time: a client that asks for all symbols one after the
+ * other, each once, evicts nothing that others ask for again and again.
  */
 export class BarCache {
   readonly #mostBytes: number;
@@ -54,6 +64,8 @@ export class BarCache {
   /** The columns that were used last. */
   #newest: KlineValues | undefined;
   #bytes = 0;
+  /** Series of symbols that were requested once while the cache was full. */
+  readonly #requested = new Set<string>();
 
   constructor(mostBytes: number) {
     this.#mostBytes = mostBytes;
@@ -96,10 +108,14 @@ export class BarCache {
    * @param runs each with the label from which it is complete (epoch milliseconds).
    */
   add(key: string, version: string, runs: readonly NewestRun[]): void {
-    const blocks = new RunBlocks(runs.length);
-    for (const { run, since } of runs) {
+    const taken = runs.filter(({ run }) => {
+      const bytes = (run.end - run.start) * runs.length * BAR_BYTES;
       // Runs that would evict most other entries are not cached.
-      if ((run.end - run.start) * runs.length * 64 > this.#mostBytes / 2) continue;
+      if (bytes > this.#mostBytes / 2) return false;
+      return this.#bytes + bytes <= FULL * this.#mostBytes || this.#isRequestedAgain(`${key} ${run.symbol}`);
+    });
+    const blocks = new RunBlocks(taken.length);
+    for (const { run, since } of taken) {
       const rows = run.end - run.start;
       this.renew(key, version, { run: copyOf(run, blocks), since }, { needed: rows, neededInVersion: rows });
     }
@@ -133,6 +149,14 @@ export class BarCache {
       if (this.#bytes <= this.#mostBytes) return;
       for (const entry of oldest.entries) this.#remove(entry);
     }
+  }
+
+  /** Notes the first request for a symbol's series. */
+  #isRequestedAgain(series: string): boolean {
+    if (this.#requested.delete(series)) return true;
+    if (this.#requested.size >= MOST_REQUESTED) this.#requested.clear();
+    this.#requested.add(series);
+    return false;
   }
 
   #put(entry: Entry): void {

@@ -57,7 +57,11 @@ test("a cached result is what a search of all bars would find; otherwise there i
 test("other versions are other bars, and the oldest are evicted when the cache is full", () => {
   const cache = new BarCache(20_000);
   const all = { start: 0, end: 1000 };
-  const keep = (symbol: string): void => cache.add("key", "1", [{ run: runOf(symbol, [1, 2, 3]), since: 0 }]);
+  const add = (symbol: string): void => cache.add("key", "1", [{ run: runOf(symbol, [1, 2, 3]), since: 0 }]);
+  const keep = (symbol: string): void => {
+    if (cache.get("key", symbol) === undefined) add(symbol);
+    if (cache.get("key", symbol) === undefined) add(symbol);
+  };
   keep("A.US");
   expect(cache.find("key", "2", "A.US", all, 3)).toBeUndefined();
   for (let n = 0; n < 100; n++) {
@@ -67,6 +71,23 @@ test("other versions are other bars, and the oldest are evicted when the cache i
   }
   expect(cache.find("key", "1", "B0.US", all, 3)).toBeUndefined();
   expect(cache.find("key", "1", "B99.US", all, 3)?.end).toBe(3);
+});
+
+test("a full cache takes in what is requested for the second time; what each is requested once evicts nothing", () => {
+  const cache = new BarCache(1_000_000);
+  const labels = Array.from({ length: 100 }, (_, n) => n);
+  const request = (symbol: string): boolean => {
+    const isCached = cache.find("key", "1", symbol, { start: 0, end: 100 }, 100) !== undefined;
+    if (!isCached) cache.add("key", "1", [{ run: runOf(symbol, labels), since: 0 }]);
+    return isCached;
+  };
+  const asked = Array.from({ length: 50 }, (_, n) => `A${n}.US`);
+  for (const symbol of asked) request(symbol);
+  const once = Array.from({ length: 2000 }, (_, n) => `B${n}.US`);
+  for (const symbol of once) request(symbol);
+  expect(asked.filter(request)).toEqual(asked);
+  expect([request("B1999.US"), request("B1999.US")]).toEqual([false, true]);
+  expect([request("C.US"), request("C.US"), request("C.US")]).toEqual([false, false, true]);
 });
 
 test("an extended run that a request needs is evicted after those that it does not need", () => {

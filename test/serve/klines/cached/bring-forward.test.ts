@@ -198,6 +198,8 @@ test("a request for more symbols than the cache has space for reads their new ba
   fill(unlimited);
   const cache = new BarCache(unlimited.bytes);
   fill(cache);
+  // The last ones are cached when they are requested again.
+  fill(cache);
   const file = { path: "a", partitionValues: { region: "CN" }, size: 1, writtenAt: 0, stats: undefined };
   const read: string[] = [];
   const found = await bringForward({
