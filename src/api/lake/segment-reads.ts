@@ -6,7 +6,7 @@ import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { adjustPrices, EX_EVENT_COLUMNS, exEventsOf } from "../../lake/segments/adjust-bars.js";
 import { ADJUSTED_COLUMNS, adjustedBars, storedForAdjusted } from "../../lake/segments/adjusted-bars.js";
-import type { BarsDemand } from "../../lake/segments/read-bars.js";
+import type { BarsDemand } from "../../lake/segments/bars.js";
 import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
 import { SegmentReader } from "../../lake/segments/segment-reader.js";
 import { storedColumns, viewBars, viewColumns } from "../../lake/segments/view-bars.js";

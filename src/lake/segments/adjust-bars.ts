@@ -4,7 +4,7 @@ import { type ExEvent, exFactor } from "../../market/adjustment/ex-events.js";
 import type { Adjustment } from "../../market/period.js";
 import { isRegion, type Region } from "../../market/regions.js";
 import type { IsUnknownBetween } from "../../market/trading-calendar.js";
-import type { Bars } from "./read-bars.js";
+import type { Bars } from "./bars.js";
 
 /** The stored columns from which ex-events are derived. */
 export const EX_EVENT_COLUMNS: ReadonlySet<string> = new Set(["trade_date", "close", "prev_close"]);

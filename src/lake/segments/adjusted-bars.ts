@@ -4,7 +4,7 @@ import { int64At, int64Words, setInt64 } from "../../core/int64-words.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { unitsOf } from "../../market/volume-units.js";
 import type { TableSchema } from "../../schema/column.js";
-import type { Bars } from "./read-bars.js";
+import type { Bars } from "./bars.js";
 import { viewColumn } from "./view-bars.js";
 
 /**

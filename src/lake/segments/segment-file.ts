@@ -2,6 +2,7 @@ import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import { lowerBound } from "../../core/lower-bound.js";
 import { BLOCK_COLUMNS, type BlockColumn } from "./block.js";
+import type { BlockPlace } from "./block-thread.js";
 
 /**
  * A segment: the bars of one data file as blocks, each of one symbol, then the index of the blocks, then a trailer. It
@@ -202,6 +203,17 @@ export class SegmentFile implements Disposable {
     let end = first;
     while (symbols[end] === symbol) end += 1;
     return { first, end };
+  }
+
+  /** Where the block of an entry is, for a reader that verifies its checksum. */
+  placeOf(entry: number): BlockPlace {
+    const { offsets, lengths, checksums } = this.index;
+    return {
+      descriptor: this.#descriptor,
+      offset: offsets[entry] as number,
+      length: lengths[entry] as number,
+      checksum: checksums[entry] as number,
+    };
   }
 
   /**

@@ -1,7 +1,9 @@
 import { rowsOfFiles } from "../files/prune.js";
 import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
-import { type Bars, type BarsDemand, readBars } from "./read-bars.js";
+import type { Bars, BarsDemand } from "./bars.js";
+import { BlockThread } from "./block-thread.js";
+import { readBars } from "./read-bars.js";
 import { SegmentCache } from "./segment-cache.js";
 import type { SegmentPlace } from "./segment-folder.js";
 import { segmentPlan } from "./segment-plan.js";
@@ -27,16 +29,19 @@ export interface SegmentBars {
 /** Reads bars from segments, and decides which ones are built. It is a class because it owns the cache. */
 export class SegmentReader implements AsyncDisposable {
   readonly #cache: SegmentCache;
+  readonly #thread: BlockThread | undefined;
   /** Large files without a segment that were needed once. */
   readonly #neededOnce = new WeakSet<DataFile>();
 
-  constructor(lake: Lake, place: SegmentPlace) {
+  /** @param options.thread whether a thread reads the blocks of large results, for a service with many requests. */
+  constructor(lake: Lake, place: SegmentPlace, { thread = false }: { readonly thread?: boolean } = {}) {
     this.#cache = new SegmentCache(lake, place);
+    this.#thread = thread ? new BlockThread() : undefined;
   }
 
   /** The bars of one version of a table. */
   async read(snapshot: Snapshot, demand: BarsDemand): Promise<SegmentBars> {
-    let found = await readBars(this.#cache, snapshot, demand);
+    let found = await readBars(this.#cache, snapshot, demand, this.#thread);
     if (
       found.missing &&
       found.isPartial === true &&
@@ -44,7 +49,7 @@ export class SegmentReader implements AsyncDisposable {
       rowsOfFiles(found.missing) <= ROWS_AT_ONCE
     ) {
       await this.#cache.build(snapshot, found.missing);
-      found = await readBars(this.#cache, snapshot, demand);
+      found = await readBars(this.#cache, snapshot, demand, this.#thread);
     }
     const { bars, missing } = found;
     if (bars !== undefined) return { bars };
@@ -58,8 +63,9 @@ export class SegmentReader implements AsyncDisposable {
     await this.#cache.build(snapshot, files);
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#cache[Symbol.asyncDispose]();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#thread?.[Symbol.asyncDispose]();
+    await this.#cache[Symbol.asyncDispose]();
   }
 
   #order(snapshot: Snapshot, missing: readonly DataFile[]): void {

@@ -4,8 +4,8 @@ import { putBit } from "../../core/bits.js";
 import { int64At, int64Words, setInt64 } from "../../core/int64-words.js";
 import { BARS_1D } from "../../schema/bars.js";
 import { columnOf, type TableSchema } from "../../schema/column.js";
+import type { Bars, BarsRun } from "./bars.js";
 import type { TargetColumn } from "./block.js";
-import type { Bars, BarsRun } from "./read-bars.js";
 
 /**
  * The columns of the views `bars_1d` and `bars_1m`, in their order, and the stored columns that each is computed from.

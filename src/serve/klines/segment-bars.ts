@@ -2,7 +2,7 @@ import { int64At, int64Words, setInt64 } from "../../core/int64-words.js";
 import type { TimeRange } from "../../core/time.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { adjustPrices } from "../../lake/segments/adjust-bars.js";
-import type { Bars } from "../../lake/segments/read-bars.js";
+import type { Bars } from "../../lake/segments/bars.js";
 import type { SegmentReader } from "../../lake/segments/segment-reader.js";
 import type { ExEvent } from "../../market/adjustment/ex-events.js";
 import type { Adjustment } from "../../market/period.js";

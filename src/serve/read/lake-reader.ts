@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { LakeError } from "../../core/errors.js";
 import { lowerBound } from "../../core/lower-bound.js";
 import type { LentMemory } from "../../core/memory-pool.js";
@@ -133,7 +134,7 @@ export class LakeReader {
 
   constructor(lake: Lake, pool: SessionPool, { asOfNow, pointInTime, onDamage, ...options }: ReaderOptions) {
     const place = options.segments === false ? undefined : lake.segmentPlace(options.segments);
-    this.#segments = place && new SegmentReader(lake, place);
+    this.#segments = place && new SegmentReader(lake, place, { thread: availableParallelism() > 1 });
     this.#verifier = onDamage && new FileVerifier(lake, (error) => this.#forget(error, onDamage));
     this.#lake = lake;
     this.#nullColumns = new NullColumns(lake);

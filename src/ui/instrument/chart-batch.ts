@@ -2,7 +2,7 @@ import type { RecordBatch } from "apache-arrow";
 import { flatBatch } from "../../arrow/flat-batch.js";
 import { isPresent, putBit } from "../../core/bits.js";
 import { DAY_MS } from "../../core/time.js";
-import type { Bars } from "../../lake/segments/read-bars.js";
+import type { Bars } from "../../lake/segments/bars.js";
 import type { BucketUnit } from "../../market/bucket.js";
 import type { LandedPeriod } from "../../market/period.js";
 import { REGIONS, type Region } from "../../market/regions.js";

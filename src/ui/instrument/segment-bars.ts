@@ -4,7 +4,7 @@ import { epochDay, type TradingDate } from "../../core/time.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { adjustPrices, EX_EVENT_COLUMNS, exEventsOf } from "../../lake/segments/adjust-bars.js";
-import type { BarsDemand } from "../../lake/segments/read-bars.js";
+import type { BarsDemand } from "../../lake/segments/bars.js";
 import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
 import { SegmentReader } from "../../lake/segments/segment-reader.js";
 import { BUCKETS } from "../../market/bucket.js";
