@@ -78,7 +78,7 @@ test("the memory of bars and bodies is used for others only when the client has 
   const expected = new Map<string, unknown>();
   for (const path of all) expected.set(path, (await ask(path)).body);
   const clients = Array.from({ length: 10 }, (_, k) => {
-    const asked = all.map((_, n) => all[(n * 7 + k) % all.length] as string);
+    const asked = all.map((_path, n) => all[(n * 7 + k) % all.length] as string);
     // Every third one goes in the middle of a body.
     return { asked, bodies: pipelined(service.port, asked, k % 3 === 2 ? 100_000 : undefined) };
   });
