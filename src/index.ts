@@ -67,6 +67,7 @@ export type { FileStats, MetaData, Protocol, RemoveFile, Txn } from "./lake/log/
 export type { DataFile, Snapshot } from "./lake/log/snapshot.js";
 export type { SegmentOptions } from "./lake/places.js";
 export type { SegmentPlace } from "./lake/segments/segment-folder.js";
+export type { BuiltSegments } from "./lake/segments/segment-reader.js";
 export type { ByteRange, FileFacts, Storage, StoredFile } from "./lake/storage/storage.js";
 export type { LeaseRecord, LeaseState, LeaseStore } from "./lease/lease-store.js";
 export type { Adjustment, Period } from "./market/period.js";

@@ -14,6 +14,7 @@ import {
 } from "../../jobs/run/run-pipeline.js";
 import { Lake, type LakeOptions, type PointInTime } from "../../lake/lake.js";
 import type { SegmentOptions } from "../../lake/places.js";
+import type { BuiltSegments } from "../../lake/segments/segment-reader.js";
 import { SqlCopyBuilder } from "../../lake/sql-copy/sql-copy-builder.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
@@ -155,14 +156,21 @@ export class LakeConnection implements AsyncDisposable {
    * the space for them is used up.
    *
    * @param tables of bars. @default bars_1d
+   * @returns how many data files of these tables there are, and how many of them have a segment now; both are 0 where
+   *   segments are turned off.
    */
-  async buildSegments(tables: readonly ("bars_1d" | "bars_1m")[] = ["bars_1d"]): Promise<void> {
+  async buildSegments(tables: readonly ("bars_1d" | "bars_1m")[] = ["bars_1d"]): Promise<BuiltSegments> {
     this.#readers.expectOpen();
-    for (const name of tables)
-      await this.#segments?.buildAll(name === "bars_1m" ? BARS_1M : BARS_1D, this.#state);
+    let [files, built] = [0, 0];
+    for (const name of tables) {
+      const one = await this.#segments?.buildAll(name === "bars_1m" ? BARS_1M : BARS_1D, this.#state);
+      files += one?.files ?? 0;
+      built += one?.built ?? 0;
+    }
     // If something is wrong with the lake, the next read of it reports that.
     for (const name of tables)
       await this.#copies?.build(name === "bars_1m" ? "minutes" : "days").catch(() => {});
+    return { files, built };
   }
 
   /**

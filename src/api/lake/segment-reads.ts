@@ -8,7 +8,7 @@ import { adjustPrices, EX_EVENT_COLUMNS, exEventsOf } from "../../lake/segments/
 import { ADJUSTED_COLUMNS, adjustedBars, storedForAdjusted } from "../../lake/segments/adjusted-bars.js";
 import type { BarsDemand } from "../../lake/segments/bars.js";
 import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
-import { SegmentReader } from "../../lake/segments/segment-reader.js";
+import { type BuiltSegments, SegmentReader } from "../../lake/segments/segment-reader.js";
 import { storedColumns, viewBars, viewColumns } from "../../lake/segments/view-bars.js";
 import { ADJUSTMENTS, type Adjustment } from "../../market/period.js";
 import { parseSymbol, regionOf } from "../../market/symbol.js";
@@ -67,9 +67,9 @@ export class SegmentReads implements AsyncDisposable {
   }
 
   /** Builds the segments of all files of a table that have none. */
-  async buildAll(table: TableSchema, state: PointInTime): Promise<void> {
+  async buildAll(table: TableSchema, state: PointInTime): Promise<BuiltSegments> {
     const snapshot = await this.#snapshotOf(table, state);
-    if (snapshot !== undefined) await this.#segments.buildAll(snapshot);
+    return snapshot === undefined ? { files: 0, built: 0 } : await this.#segments.buildAll(snapshot);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -106,6 +106,12 @@ export class SegmentCache implements AsyncDisposable {
     }
   }
 
+  /** Whether a data file has a segment. It is not opened. */
+  has(snapshot: Snapshot, file: DataFile): boolean {
+    const path = this.#folder.pathOf(snapshot, file);
+    return this.#open.has(path) || this.#folder.has(path);
+  }
+
   /** Deletes the segment of a data file, because it is damaged. */
   discard(snapshot: Snapshot, file: DataFile): void {
     this.#remove(this.#folder.pathOf(snapshot, file));

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { mkdir, rename, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Clock } from "../../core/time.js";
@@ -42,6 +42,8 @@ const OWN_PATH =
 export interface SegmentFolder {
   /** The path of the segment of a data file. */
   pathOf(snapshot: Snapshot, file: DataFile): string;
+  /** Whether there is a segment at a path. */
+  has(path: string): boolean;
   /**
    * Frees space for this number of bytes: deletes the segments that were not opened for the longest time.
    *
@@ -86,6 +88,7 @@ export function segmentFolder(place: SegmentPlace, clock: Pick<Clock, "now">): S
       paths.set(file, path);
       return path;
     },
+    has: existsSync,
     async freeSpaceFor(bytes) {
       if (bytes > maxBytes) return false;
       const now = clock.now();

@@ -26,6 +26,16 @@ export interface SegmentBars {
   readonly buildMissing?: () => void;
 }
 
+/** How many data files have a segment. */
+export interface BuiltSegments {
+  readonly files: number;
+  /**
+   * Fewer than `files` where there was no space for more, files are damaged, or bars are in a form that only the view
+   * reads: they are read from the data files.
+   */
+  readonly built: number;
+}
+
 /** Reads bars from segments, and decides which ones are built. It is a class because it owns the cache. */
 export class SegmentReader implements AsyncDisposable {
   readonly #cache: SegmentCache;
@@ -57,10 +67,12 @@ export class SegmentReader implements AsyncDisposable {
   }
 
   /** Builds the segments of all files of a version that have none, the newest days first. */
-  async buildAll(snapshot: Snapshot): Promise<void> {
+  async buildAll(snapshot: Snapshot): Promise<BuiltSegments> {
     const planned = [...(segmentPlan(snapshot)?.values() ?? [])].flat();
     const files = planned.sort((a, b) => b.firstDay - a.firstDay).map(({ file }) => file);
     await this.#cache.build(snapshot, files);
+    const built = files.filter((file) => this.#cache.has(snapshot, file));
+    return { files: snapshot.files.size, built: built.length };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -320,16 +320,17 @@ once("segments do not exceed their bytes, and nothing is built where they are of
   const lake = await threeYears(session);
   const folder = temporaryFolder();
   await using small = openLake(lake.location, { ...OPTIONS, segments: { folder, maxBytes: 1000 } });
-  await small.buildSegments();
+  const { files, built } = await small.buildSegments();
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
-  expect(names.filter((name) => name.endsWith(".bars")).length).toBeLessThan(3);
+  expect([files, built]).toEqual([6, names.filter((name) => name.endsWith(".bars")).length]);
+  expect(built).toBeLessThan(3);
   const root = temporaryFolder();
   const environment = { XDG_CACHE_HOME: root, BARLAKE_SEGMENTS: "off" };
   await using off = openLake(lake.location, { ...OPTIONS, environment });
-  await off.buildSegments();
+  expect(await off.buildSegments()).toEqual({ files: 0, built: 0 });
   expect(readdirSync(root)).toEqual([]);
   await using byDefault = openLake(lake.location, { ...OPTIONS, environment: { XDG_CACHE_HOME: root } });
-  await byDefault.buildSegments();
+  expect(await byDefault.buildSegments()).toEqual({ files: 6, built: 6 });
   expect(readdirSync(join(root, "barlake"))).toEqual(["segments"]);
 });
 
