@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { DAY_MS } from "../../core/time.js";
 import { regionOf } from "../../market/symbol.js";
 import { rowsOfFiles } from "../files/prune.js";
@@ -36,6 +37,9 @@ const MOST_BYTES = 2 ** 29;
  */
 const BAR_BYTES = 60;
 const MANY_SYMBOLS = 5000;
+/** Most symbols that are looked for in a segment before the event loop can run other work: about 4 ms. */
+const LOOKS_A_TURN = 4096;
+
 /** Reads bars of one version of a table from its segments. @param thread reads the blocks of large results. */
 export async function readBars(
   cache: SegmentCache,
@@ -46,7 +50,7 @@ export async function readBars(
   const plan = segmentPlan(snapshot);
   if (plan === undefined) return {};
   using _ = cache.beginRead();
-  const found = findParts(cache, snapshot, plan, demand);
+  const found = await findParts(cache, snapshot, plan, demand);
   if (found === undefined) return {};
   const { parts, missing, isPartial } = found;
   if (missing.length > 0) return { missing, isPartial };
@@ -72,16 +76,20 @@ interface FoundParts {
  * Finds the blocks of a demand; undefined where they are too many, or in more segments than may be open at the same
  * time.
  */
-function findParts(
+async function findParts(
   cache: SegmentCache,
   snapshot: Snapshot,
   plan: SegmentPlan,
   { symbols, by, rangeOf, share = 1 }: BarsDemand,
-): FoundParts | undefined {
+): Promise<FoundParts | undefined> {
   const parts: Part[] = [];
-  let bytes = 0;
+  let [bytes, looks] = [0, 0];
   const segments = new Map<PlannedFile, SegmentFile | undefined>();
   for (const symbol of symbols) {
+    if (looks > LOOKS_A_TURN) {
+      looks = 0;
+      await setImmediate();
+    }
     const region = regionOf(symbol);
     const range = rangeOf(symbol);
     const days = by === "day" ? range : daysAround(range);
@@ -92,6 +100,7 @@ function findParts(
       if (!segments.has(planned)) segments.set(planned, cache.find(snapshot, planned.file));
       if (segments.size > cache.mostOpen) return undefined;
       const segment = segments.get(planned);
+      looks += 1;
       bytes += LOOK_BYTES;
       if (bytes > MOST_BYTES * share) return undefined;
       if (segment === undefined) {
