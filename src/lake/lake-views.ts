@@ -5,13 +5,14 @@ import type { Session } from "../db/session/session.js";
 import { type RawView, type ViewedTable, viewFault } from "../db/views/raw-view.js";
 import { type TemplateContent, templatePath } from "../db/views/view-template.js";
 import { createViews, neededBy } from "../db/views/views.js";
+import { BARS_1M } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
 import { byteCount, type Lake, type PointInTime, rowCount } from "./lake.js";
 import { noRejectsSql, rejectsSql } from "./land/rejects.js";
 import { emptySnapshot, type Snapshot } from "./log/snapshot.js";
-import { readCopiedViews } from "./sql-copy/attach-sql-copy.js";
-import type { SqlCopyFile } from "./sql-copy/sql-copy.js";
+import { type AttachedCopy, readCopiedViews } from "./sql-copy/attach-sql-copy.js";
+import { readCopiedBars } from "./sql-copy/copied-bars.js";
 import { copiedView, emptyView, viewOf } from "./viewed-table.js";
 
 /** A table that cannot be read, and why. */
@@ -66,7 +67,7 @@ export async function createLakeViews(
   lake: Lake,
   tables: ReadableTables,
   statement?: string,
-  copies: readonly SqlCopyFile[] = [],
+  copies: readonly AttachedCopy[] = [],
 ): Promise<CreatedViews> {
   try {
     return { ...tables, views: await createAll(session, lake, tables, statement, copies) };
@@ -94,12 +95,12 @@ async function createAll(
   lake: Lake,
   { snapshots, refused }: ReadableTables,
   statement: string | undefined,
-  copies: readonly SqlCopyFile[],
+  copies: readonly AttachedCopy[],
 ): Promise<readonly RawView[]> {
   const { isNeeded } = neededBy(statement);
   const shown = (snapshot: Snapshot): ViewedTable => {
-    const copy = copies.find(({ bars }) => bars.snapshot.table === snapshot.table);
-    return copy === undefined ? viewOf(lake, snapshot) : copiedView(lake, snapshot, copy);
+    const copy = copies.find(({ file }) => file.bars.snapshot.table === snapshot.table);
+    return copy === undefined ? viewOf(lake, snapshot) : copiedView(lake, snapshot, copy.file);
   };
   const views = [
     ...snapshots.map((snapshot) =>
@@ -113,8 +114,14 @@ async function createAll(
   const extra = await extraViews(lake, isNeeded("tables") ? snapshots : []);
   const template = views.every(hasColumnsOfSchema) ? viewTemplate() : undefined;
   const created = await createViews(session, views, { extra, statement, template });
-  if (copies.some(({ kind }) => kind === "days"))
-    await readCopiedViews(session, isNeeded, { hasComments: statement === undefined });
+  const hasComments = statement === undefined;
+  if (copies.some(({ file }) => file.kind === "days"))
+    await readCopiedViews(session, isNeeded, { hasComments });
+  const minutes = snapshots.find(({ table }) => table === BARS_1M);
+  const ofMinutes = created.find(({ table }) => table === BARS_1M.name);
+  const copy = copies.find(({ file }) => file.kind === "minutes");
+  if (minutes !== undefined && ofMinutes !== undefined && copy !== undefined && isNeeded("minutes_query"))
+    await readCopiedBars(session, { ...ofMinutes, ...minutes, ...copy }, { hasComments });
   return created;
 }
 

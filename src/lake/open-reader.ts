@@ -5,9 +5,11 @@ import { verifyReads } from "./files/verify/verify-reads.js";
 import type { Lake, PointInTime } from "./lake.js";
 import { createLakeViews, type ReadableTables, readableTables, viewsKey } from "./lake-views.js";
 import { spillOptions } from "./local/work-folder.js";
+import type { Snapshot } from "./log/snapshot.js";
 import type { SegmentPlace } from "./segments/segment-folder.js";
 import { asksFor } from "./sql-copy/asks-for.js";
 import { type AttachedCopy, attachSqlCopy } from "./sql-copy/attach-sql-copy.js";
+import { nextSettlement } from "./sql-copy/copied-months.js";
 import { type SqlCopyFile, sqlCopyFiles } from "./sql-copy/sql-copy.js";
 
 /** How a lake is read. */
@@ -35,7 +37,10 @@ export interface Reader extends ReadableTables, Disposable {
   readonly session: Session;
   /** The copies for SQL that the views read. */
   readonly copies: readonly AttachedCopy[];
-  /** The copies for SQL that the views would have read if they existed. */
+  /**
+   * The copies for SQL that the views would have read if they existed, and those of months that have settled since the
+   * reader was opened.
+   */
   readonly missingCopies: readonly SqlCopyFile[];
 }
 
@@ -51,7 +56,7 @@ export async function openReader(
   const tables = await readableTables(lake, pointInTime);
   const session = await Session.open({ ...spillOptions(lake.work), ...lake.access, ...options });
   const attached: AttachedCopy[] = [];
-  const missingCopies: SqlCopyFile[] = [];
+  const stated = statedCopies(lake, tables.snapshots, copies, statement);
   const dispose = (): void => {
     session.close();
     for (const copy of attached) copy[Symbol.dispose]();
@@ -59,22 +64,46 @@ export async function openReader(
   try {
     // A data file never changes once it has its name, so DuckDB may cache its footer.
     await session.run("SET parquet_metadata_cache = true");
-    const stated = copies ? sqlCopyFiles(tables.snapshots, copies, viewsKey(), lake.clock.now()) : [];
-    for (const file of stated) {
-      if (statement !== undefined && !asksFor(file.kind, statement)) continue;
+    for (const file of stated()) {
       const copy = await attachSqlCopy(session, file);
-      if (copy === undefined) missingCopies.push(file);
-      else attached.push(copy);
+      if (copy !== undefined) attached.push(copy);
     }
-    const files = attached.map(({ file }) => file);
-    const found = await createLakeViews(session, lake, tables, statement, files);
+    const found = await createLakeViews(session, lake, tables, statement, attached);
     if (statement === undefined) await addUserViews(session, lake);
     if (verify) await verifyReads(session, lake, found.snapshots);
-    return { session, ...found, copies: attached, missingCopies, [Symbol.dispose]: dispose };
+    return {
+      session,
+      ...found,
+      copies: attached,
+      get missingCopies() {
+        return stated().filter(({ path }) => attached.every(({ file }) => file.path !== path));
+      },
+      [Symbol.dispose]: dispose,
+    };
   } catch (error) {
     dispose();
     throw error;
   }
+}
+
+/** The copies for SQL of a state that a statement may read, now. They are found again only when a month has settled. */
+function statedCopies(
+  lake: Lake,
+  snapshots: readonly Snapshot[],
+  place: SegmentPlace | undefined,
+  statement: string | undefined,
+): () => readonly SqlCopyFile[] {
+  let stated: readonly SqlCopyFile[] = [];
+  let until = Number.NEGATIVE_INFINITY;
+  return () => {
+    const now = lake.clock.now();
+    if (place !== undefined && now >= until) {
+      const files = sqlCopyFiles(snapshots, place, viewsKey(), now);
+      stated = files.filter(({ kind }) => statement === undefined || asksFor(kind, statement));
+      until = nextSettlement(snapshots, now);
+    }
+    return stated;
+  };
 }
 
 /** Creates the user's own views. @returns whether all of them could be created. */

@@ -32,6 +32,8 @@ export interface RawView {
   readonly table: string;
   /** The view's query. */
   readonly query: string;
+  /** Those of its SELECTs that read files, where the others query this database. */
+  readonly ofFiles: readonly string[];
   readonly comments: readonly string[];
   readonly lists: readonly FileList[];
 }
@@ -40,7 +42,7 @@ export interface RawView {
 export async function rawViewOf(session: Session, viewed: ViewedTable): Promise<RawView> {
   const { table, columns } = viewed;
   const lists = new FileLists(table.name);
-  const query = await querySql(session, viewed, lists);
+  const parts = await partsOf(session, viewed, lists);
   const view = `raw.${ident(table.name)}`;
   const comments = columns.map(({ name, doc, unit }) => {
     const comment = literal(unit ? `${doc} [${unit}]` : doc);
@@ -48,7 +50,8 @@ export async function rawViewOf(session: Session, viewed: ViewedTable): Promise<
   });
   return {
     table: table.name,
-    query,
+    query: queryOf(parts),
+    ofFiles: parts.filter(({ isOfFiles }) => isOfFiles).map(({ sql }) => sql),
     comments: [`COMMENT ON VIEW ${view} IS ${literal(table.doc)}`, ...comments],
     lists: lists.stored,
   };
@@ -72,7 +75,7 @@ export async function createRawView(
 /** Finds out why a table's view cannot be created. @returns undefined where it can. */
 export async function viewFault(session: Session, viewed: ViewedTable): Promise<BarlakeError | undefined> {
   try {
-    await session.run(`DESCRIBE ${await querySql(session, viewed, undefined)}`);
+    await session.run(`DESCRIBE ${queryOf(await partsOf(session, viewed, undefined))}`);
     return undefined;
   } catch (error) {
     if (error instanceof BarlakeError) return error;
@@ -97,19 +100,31 @@ function refusedRelation(columns: ViewedTable["columns"], message: string): stri
   return `SELECT ${select.join(", ")} WHERE CAST(${error} AS BOOLEAN)`;
 }
 
-async function querySql(
+/** A SELECT of some of a view's rows, and whether it reads files. */
+interface ViewPart {
+  readonly sql: string;
+  readonly isOfFiles: boolean;
+}
+
+async function partsOf(
   session: Session,
   viewed: ViewedTable,
   lists: FileLists | undefined,
-): Promise<string> {
+): Promise<readonly ViewPart[]> {
   const { branches, refused, copied } = viewed;
-  if (copied !== undefined) return copied;
-  if (refused !== undefined) return refusedRelation(viewed.columns, refused);
-  if (branches === undefined) return parquetRelation(session, viewed, { lists });
-  const parts: string[] = [];
+  if (copied !== undefined) return [{ sql: copied, isOfFiles: false }];
+  if (refused !== undefined) return [{ sql: refusedRelation(viewed.columns, refused), isOfFiles: false }];
+  if (branches === undefined)
+    return [{ sql: await parquetRelation(session, viewed, { lists }), isOfFiles: true }];
+  const parts: ViewPart[] = [];
   for (const { rows, where } of branches) {
-    const sql = typeof rows === "string" ? rows : await parquetRelation(session, rows, { lists });
-    parts.push(where === undefined ? sql : `${sql} WHERE ${where}`);
+    const isOfFiles = typeof rows !== "string";
+    const sql = isOfFiles ? await parquetRelation(session, rows, { lists }) : rows;
+    parts.push({ sql: where === undefined ? sql : `${sql} WHERE ${where}`, isOfFiles });
   }
-  return parts.join("\nUNION ALL\n");
+  return parts;
+}
+
+function queryOf(parts: readonly ViewPart[]): string {
+  return parts.map(({ sql }) => sql).join("\nUNION ALL\n");
 }

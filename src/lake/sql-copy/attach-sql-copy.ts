@@ -20,6 +20,9 @@ const refused = new Set<string>();
  */
 export interface AttachedCopy extends Disposable {
   readonly file: SqlCopyFile;
+  readonly bytes: number;
+  /** Whether some days of minutes have no bars in it. */
+  readonly hasOddDays: boolean;
   /**
    * Whether nothing was written into the file since it was attached. Checksums do not show that: overwritten blocks may
    * have valid ones. A file that was deleted, or replaced as a whole, can still be read.
@@ -27,23 +30,33 @@ export interface AttachedCopy extends Disposable {
   isSame(): boolean;
 }
 
+/** The row of the table `made` of a copy. */
+interface Made {
+  readonly key: string;
+  readonly has_odd_days: boolean;
+}
+
 /**
  * Attaches the copy for SQL of the state that a session reads.
  *
+ * @param database the name that it gets in the session.
  * @returns undefined where there is no copy that can be used; then the session is unchanged.
  */
-export async function attachSqlCopy(session: Session, file: SqlCopyFile): Promise<AttachedCopy | undefined> {
-  const { path, key, kind } = file;
-  const { database } = COPIES[kind];
+export async function attachSqlCopy(
+  session: Session,
+  file: SqlCopyFile,
+  database = COPIES[file.kind].database,
+): Promise<AttachedCopy | undefined> {
+  const { path, key } = file;
   const watched = refused.has(path) ? undefined : watch(file);
   if (watched === undefined) return undefined;
   let isAttached = false;
   try {
     await session.run(`ATTACH ${literal(path)} AS ${database} (READ_ONLY)`);
     isAttached = true;
-    const made = await session.json<{ key: string }>(`SELECT key FROM ${database}.made`);
-    if (made[0]?.key !== key) throw new Error(`${path}: it is of another state`);
-    return watched;
+    const [made] = await session.json<Made>(`FROM ${database}.made`);
+    if (made?.key !== key) throw new Error(`${path}: it is of another state`);
+    return { file, hasOddDays: made.has_odd_days, ...watched };
   } catch {
     if (isAttached) await session.run(`DETACH ${database}`).catch(() => {});
     watched[Symbol.dispose]();
@@ -56,8 +69,7 @@ export async function attachSqlCopy(session: Session, file: SqlCopyFile): Promis
  * Opens a copy, so that later writes to it can be noticed. @returns undefined where there is none that this process may
  * use.
  */
-function watch(file: SqlCopyFile): AttachedCopy | undefined {
-  const { path } = file;
+function watch({ path }: SqlCopyFile): Omit<AttachedCopy, "file" | "hasOddDays"> | undefined {
   let handle: number;
   try {
     handle = openSync(path, "r");
@@ -68,7 +80,7 @@ function watch(file: SqlCopyFile): AttachedCopy | undefined {
     const { size, mtimeNs } = fstatSync(handle, { bigint: true });
     return `${size} ${mtimeNs}`;
   };
-  const { uid, mode } = fstatSync(handle);
+  const { uid, mode, size: bytes } = fstatSync(handle);
   const own = process.getuid?.() ?? uid;
   // Another user could have written any content. DuckDB would apply a log next to the copy, but a finished copy has
   // none.
@@ -78,7 +90,7 @@ function watch(file: SqlCopyFile): AttachedCopy | undefined {
     return undefined;
   }
   const attached = stamp();
-  return { file, isSame: () => stamp() === attached, [Symbol.dispose]: () => closeSync(handle) };
+  return { bytes, isSame: () => stamp() === attached, [Symbol.dispose]: () => closeSync(handle) };
 }
 
 /**

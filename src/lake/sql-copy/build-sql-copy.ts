@@ -1,23 +1,32 @@
-import { chmodSync, existsSync, readdirSync, statSync } from "node:fs";
+import { chmodSync, constants, existsSync, readdirSync, statSync } from "node:fs";
+import { copyFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ident, literal } from "../../db/quote.js";
 import { interruptOn } from "../../db/session/interrupt-on.js";
 import type { Session } from "../../db/session/session.js";
-import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { verifyContent } from "../files/verify/verify-content.js";
 import type { Lake } from "../lake.js";
 import { viewsKey } from "../lake-views.js";
 import { openReader } from "../open-reader.js";
 import { IN_USE_MS, type SegmentPlace, segmentFolder } from "../segments/segment-folder.js";
-import { MINUTE_BYTES } from "./copied-months.js";
-import { COPIED_VIEWS, COPIES, type CopyKind, type SqlCopyFile, sqlCopyFiles } from "./sql-copy.js";
+import { type AttachedCopy, expectSame, giveUpCopies } from "./attach-sql-copy.js";
+import { MINUTE_BYTES, maxMinuteBytes } from "./copied-months.js";
+import {
+  COPIED_VIEWS,
+  COPIES,
+  COPY_SUFFIX,
+  type CopyKind,
+  type SqlCopyFile,
+  sqlCopyFiles,
+} from "./sql-copy.js";
+import { olderMinutes, writeMinutes } from "./write-minutes.js";
 
 /** Estimated bytes of a bar in the copy. */
 const ROW_BYTES: Readonly<Record<CopyKind, number>> = { days: 48, minutes: MINUTE_BYTES };
 
 /**
  * Builds a copy for SQL of the newest state of a lake, if it does not exist. Its rows are read through the views, from
- * verified files.
+ * verified files; months of minutes whose files are the same as in an older copy are read from that.
  *
  * @param signal stops the work; the unfinished copy is then deleted.
  * @throws what reading the lake or writing the file throws.
@@ -28,51 +37,111 @@ export async function buildSqlCopy(
   kind: CopyKind,
   signal: AbortSignal,
 ): Promise<void> {
+  // What was taken from a damaged copy is read again, from the files.
+  while (!(await buildOnce(lake, place, kind, signal))) signal.throwIfAborted();
+}
+
+/** @returns false where an older copy was deleted: the copy has to be built without it. */
+async function buildOnce(
+  lake: Lake,
+  place: SegmentPlace,
+  kind: CopyKind,
+  signal: AbortSignal,
+): Promise<boolean> {
   using reader = await openReader(lake, { threads: 1, memoryLimit: "1GB", verify: false });
   const { session, snapshots } = reader;
   const files = sqlCopyFiles(snapshots, place, viewsKey(), lake.clock.now());
   const copy = files.find((file) => file.kind === kind);
-  if (copy === undefined || existsSync(copy.path)) return;
+  if (copy === undefined || existsSync(copy.path)) return true;
   const folder = segmentFolder(place, lake.clock);
-  if (!(await folder.freeSpaceFor(copy.rows * ROW_BYTES[kind]))) return;
+  using older =
+    kind === "minutes" ? await olderMinutes(session, copy, others(copy), maxMinuteBytes(place)) : undefined;
+  if (!(await folder.freeSpaceFor(older?.nextBytes ?? copy.rows * ROW_BYTES[kind]))) return true;
+  if (older !== undefined && !existsSync(older.file.path)) return false;
   using _ = interruptOn(session, signal);
-  // Files are verified even if this process did so before: they may be damaged since, and a copy would preserve the
-  // damage.
-  for (const { snapshot, files: sources } of copy.sources) {
-    signal.throwIfAborted();
-    await verifyContent(lake, snapshot, sources);
+  try {
+    await folder.add(copy.path, (target) => writeCopy(lake, session, { copy, older, target, signal }));
+  } catch (error) {
+    if (older === undefined || giveUpCopies([older], error).length === 0) throw error;
+    return false;
   }
-  await folder.add(copy.path, (target) => writeCopy(lake, session, copy, target));
   for (const path of outdated(copy, lake.clock.now())) folder.remove(path);
+  return true;
 }
 
-async function writeCopy(lake: Lake, session: Session, copy: SqlCopyFile, target: string): Promise<void> {
-  const { snapshot, files } = copy.bars;
-  const isDays = copy.kind === "days";
+/** What is written to a copy. */
+interface CopyWrite {
+  readonly copy: SqlCopyFile;
+  /** A copy of another state that has some of the rows. */
+  readonly older: AttachedCopy | undefined;
+  /** The path of the file. */
+  readonly target: string;
+  readonly signal: AbortSignal;
+}
+
+async function writeCopy(
+  lake: Lake,
+  session: Session,
+  { copy, older, target, signal }: CopyWrite,
+): Promise<void> {
   const { database } = COPIES[copy.kind];
+  // Each checkpoint before the last one leaves free blocks in the file.
+  await session.run("SET checkpoint_threshold = '1TB'");
+  if (older !== undefined) {
+    await copyFile(older.file.path, target, constants.COPYFILE_FICLONE);
+    expectSame([older]);
+  }
   await session.run(`ATTACH ${literal(target)} AS ${database} (STORAGE_VERSION 'latest')`);
-  // The rows have the order of the files, as in a query without ORDER BY.
-  const bars = isDays
-    ? `FROM raw.${ident(snapshot.table.name)}`
-    : await parquetRelation(session, lake.filesOf(snapshot, files));
-  await session.run(`CREATE TABLE ${database}.${ident(snapshot.table.name)} AS ${bars}`);
-  for (const { schema, name, order } of isDays ? COPIED_VIEWS : [])
-    await session.run(
-      `CREATE TABLE ${database}.${ident(name)} AS FROM ${schema}.${ident(name)} ORDER BY ${order}`,
-    );
-  await session.run(`CREATE TABLE ${database}.made AS SELECT ${literal(copy.key)} AS key`);
+  const hasOddDays =
+    copy.kind === "minutes"
+      ? await writeMinutes(lake, session, copy, { isOlder: older !== undefined, signal })
+      : await writeDays(lake, session, copy, signal);
+  await session.run(
+    `CREATE OR REPLACE TABLE ${database}.made AS SELECT ${literal(copy.key)} AS key, ${hasOddDays} AS has_odd_days`,
+  );
   await session.run(`DETACH ${database}`);
   // The lake may be readable by its user only, so its copies are, too.
   chmodSync(target, 0o600);
 }
 
+/** Writes daily bars, and what follows from them and from statements. @returns false: a copy of days has no minutes. */
+async function writeDays(
+  lake: Lake,
+  session: Session,
+  { bars, sources }: SqlCopyFile,
+  signal: AbortSignal,
+): Promise<false> {
+  // Files are verified even if this process did so before: they may be damaged since, and a copy would preserve the
+  // damage.
+  for (const { snapshot, files } of sources) {
+    signal.throwIfAborted();
+    await verifyContent(lake, snapshot, files);
+  }
+  const { database } = COPIES.days;
+  const name = ident(bars.snapshot.table.name);
+  // The rows have the order of the files, as in a query without ORDER BY.
+  await session.run(`CREATE TABLE ${database}.${name} AS FROM raw.${name}`);
+  for (const { schema, name: view, order } of COPIED_VIEWS)
+    await session.run(
+      `CREATE TABLE ${database}.${ident(view)} AS FROM ${schema}.${ident(view)} ORDER BY ${order}`,
+    );
+  return false;
+}
+
 /** The paths of copies of the same kind, of other states of the lake, that were built a while ago. */
-function outdated({ path: own }: SqlCopyFile, now: number): string[] {
+function outdated(copy: SqlCopyFile, now: number): string[] {
+  return others(copy).filter((path) => writtenAt(path) < now - IN_USE_MS);
+}
+
+/** The paths of copies of the same kind, of other states of the lake, the newest first. */
+function others({ path: own }: SqlCopyFile): string[] {
   const folder = dirname(own);
-  return readdirSync(folder)
-    .filter((name) => name.endsWith(".duckdb"))
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  return names
+    .filter((name) => name.endsWith(COPY_SUFFIX))
     .map((name) => join(folder, name))
-    .filter((path) => path !== own && writtenAt(path) < now - IN_USE_MS);
+    .filter((path) => path !== own)
+    .sort((a, b) => writtenAt(b) - writtenAt(a));
 }
 
 /** When a copy was built, in epoch milliseconds; infinity where another process has deleted it. */

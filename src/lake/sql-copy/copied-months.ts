@@ -1,11 +1,12 @@
 import { BARS_1M } from "../../schema/bars.js";
+import type { TableSchema } from "../../schema/column.js";
 import { hashInName } from "../files/data-file.js";
 import { partitionDates, rowsOfFiles } from "../files/prune.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { maxBytesOf, type SegmentPlace } from "../segments/segment-folder.js";
 
-/** Estimated bytes of a minute in the copy. */
-export const MINUTE_BYTES = 24;
+/** Estimated bytes of a minute in the copy, with its part of the bars of longer periods. */
+export const MINUTE_BYTES = 36;
 /** The part of the space of all segments and copies that the minutes of one lake may take. */
 const SHARE = 1 / 8;
 /**
@@ -20,9 +21,18 @@ export interface CopiedFiles {
   readonly files: readonly DataFile[];
 }
 
-interface Month {
+/** The files of a month of minutes, of all regions. */
+export interface Month {
+  /** The first trading date of the month. */
   readonly first: string;
-  readonly files: DataFile[];
+  /** The first one of the next month. */
+  readonly next: string;
+  readonly files: readonly DataFile[];
+}
+
+/** Most bytes of the minutes of one lake at a place. */
+export function maxMinuteBytes(place: SegmentPlace): number {
+  return maxBytesOf(place) * SHARE;
 }
 
 /**
@@ -38,14 +48,14 @@ export function copiedMonths(
   now: number,
 ): CopiedFiles | undefined {
   const snapshot = snapshots.find(({ table }) => table.name === BARS_1M.name);
-  const months = snapshot && monthsOf(snapshot);
+  const months = snapshot && monthsOf(snapshot.table, snapshot.files.values());
   if (snapshot === undefined || months === undefined) return undefined;
   const isSettled = ({ files }: Month): boolean =>
     files.every(({ writtenAt }) => writtenAt <= now - SETTLED_MS);
   const newest = months.findIndex(isSettled);
   if (newest < 0) return undefined;
   const copied: DataFile[] = [];
-  let rows = (maxBytesOf(place) * SHARE) / MINUTE_BYTES;
+  let rows = maxMinuteBytes(place) / MINUTE_BYTES;
   for (const month of months.slice(newest)) {
     rows -= rowsOfFiles(month.files);
     if (rows < 0 || !isSettled(month)) break;
@@ -54,14 +64,25 @@ export function copiedMonths(
   return copied.length === 0 ? undefined : { snapshot, files: copied };
 }
 
+/**
+ * When the months that are copied may change although the lake does not: the next time at which a month becomes one
+ * without new files, in epoch milliseconds; infinity where each of them is.
+ */
+export function nextSettlement(snapshots: readonly Snapshot[], now: number): number {
+  const snapshot = snapshots.find(({ table }) => table.name === BARS_1M.name);
+  const months = (snapshot && monthsOf(snapshot.table, snapshot.files.values())) ?? [];
+  const times = months.map(({ files }) => Math.max(...files.map(({ writtenAt }) => writtenAt)) + SETTLED_MS);
+  return Math.min(...times.filter((time) => time > now));
+}
+
 /** The files of each month of all regions, the newest month first; undefined where a file's month is not known. */
-function monthsOf({ table: { span }, files }: Snapshot): Month[] | undefined {
+export function monthsOf({ span }: TableSchema, files: Iterable<DataFile>): Month[] | undefined {
   if (span === undefined) return undefined;
-  const byFirst = new Map<string, Month>();
-  for (const file of files.values()) {
+  const byFirst = new Map<string, Month & { readonly files: DataFile[] }>();
+  for (const file of files) {
     const dates = partitionDates(span, file);
     if (dates === undefined || hashInName(file.path) === undefined) return undefined;
-    const month = byFirst.get(dates.first) ?? { first: dates.first, files: [] };
+    const month = byFirst.get(dates.first) ?? { ...dates, files: [] };
     month.files.push(file);
     byFirst.set(dates.first, month);
   }

@@ -24,6 +24,9 @@ interface CopyNames {
   readonly folder: string;
 }
 
+/** The end of the name of a copy's file, after its key. */
+export const COPY_SUFFIX = ".duckdb";
+
 export const COPIES: Readonly<Record<CopyKind, CopyNames>> = {
   days: { database: "barlake_copy", folder: "sql" },
   minutes: { database: "barlake_minutes", folder: "sql-minutes" },
@@ -111,5 +114,7 @@ function copyFile(
     JSON.stringify([table.name, columns, files.map(({ path }) => path).sort()]),
   );
   const key = hashOf([views, ...texts]);
-  return [{ kind, path: join(folder, COPIES[kind].folder, `${key}.duckdb`), key, rows, bars, sources }];
+  return [
+    { kind, path: join(folder, COPIES[kind].folder, `${key}${COPY_SUFFIX}`), key, rows, bars, sources },
+  ];
 }

@@ -1,0 +1,339 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type LakeConnection, openLake } from "../../../src/api/lake/open-lake.js";
+import { parseTradingDate } from "../../../src/core/time.js";
+import type { Session } from "../../../src/db/session/session.js";
+import { Lake } from "../../../src/lake/lake.js";
+import { optimize } from "../../../src/lake/maintenance/optimize.js";
+import { openReader } from "../../../src/lake/open-reader.js";
+import type { SegmentPlace } from "../../../src/lake/segments/segment-folder.js";
+import { buildSqlCopy } from "../../../src/lake/sql-copy/build-sql-copy.js";
+import { ADJUSTMENTS, type Adjustment } from "../../../src/market/period.js";
+import { REGIONS, type Region } from "../../../src/market/regions.js";
+import { instantOf } from "../../../src/market/zone.js";
+import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
+import { once } from "../../once.js";
+import { cases } from "../../sweep.js";
+import { land, openSession, T0, type TestBar, temporaryFolder, temporaryLake } from "../temporary-lake.js";
+
+const PERIODS = ["5m", "10m", "15m", "30m", "60m"];
+const SYMBOLS: readonly (readonly [string, Region])[] = [
+  ["600519.SH", "CN"],
+  ["00700.HK", "HK"],
+  ["AAPL.US", "US"],
+];
+/** Trading dates on both sides of changes of clocks in the US and of the end of a month. */
+const DAYS = ["2025-10-31", "2025-11-03", "2026-02-27", "2026-03-06", "2026-03-09", "2026-04-01"].map((day) =>
+  parseTradingDate(day),
+);
+/** Minutes of a local day: around openings, lunch breaks and closes, and outside of all sessions. */
+const MINUTES = [
+  "08:00 09:25 09:30 09:31 09:34 09:35 09:36 10:30 10:31 11:30 11:31 12:00 12:01 12:30",
+  "13:00 13:01 13:05 13:06 14:00 15:00 15:01 16:00 16:01 19:55",
+].flatMap((times) => times.split(" ").map(minuteOf));
+
+function minuteOf(time: string): number {
+  const [hour = 0, minute = 0] = time.split(":").map(Number);
+  return hour * 60 + minute;
+}
+
+function at([symbol, region]: readonly [string, Region], day: string, minute: number): TestBar {
+  return { symbol, at: instantOf(parseTradingDate(day), REGIONS[region].zone, minute) };
+}
+
+const anyPrice = fc.oneof(
+  { weight: 6, arbitrary: fc.double({ min: 0.01, max: 300, noNaN: true }) },
+  { weight: 1, arbitrary: fc.constantFrom(0, -0, -3, 1e-9, 5e-324, 1e307) },
+);
+const anyBar: fc.Arbitrary<TestBar> = fc
+  .tuple(
+    fc.constantFrom(...SYMBOLS),
+    fc.constantFrom(...DAYS),
+    fc.tuple(anyPrice, anyPrice, anyPrice, anyPrice),
+    fc.record({
+      volume: fc.oneof({ weight: 6, arbitrary: fc.nat(5000) }, fc.constantFrom(1e18)),
+      amount: fc.double({ min: 0, max: 1e9, noNaN: true }),
+      prevClose: fc.oneof(fc.constantFrom(0, 7, 1e-9), fc.double({ min: 0.01, max: 300, noNaN: true })),
+      hasZeros: fc.integer({ min: 0, max: 9 }),
+      minute: fc.constantFrom(...MINUTES),
+    }),
+  )
+  .map(([symbol, day, prices, { minute, hasZeros, ...numbers }]) => {
+    const [low = 0, open = 0, close = 0, high = 0] = [...prices].sort((a, b) => a - b);
+    const some = hasZeros === 0 ? { open: 0, high: 0, low: 0 } : { open, high, low };
+    return { ...at(symbol, day, minute), ...some, close, ...numbers };
+  });
+/** A daily bar, whose label is midnight: with it, a price of the day before may be another one. */
+const anyDaily = anyBar.map((bar): TestBar => {
+  const [symbol] = SYMBOLS.filter(([name]) => name === bar.symbol);
+  const day = DAYS.find((one) => Math.abs(Date.parse(`${one}T12:00:00Z`) - Number(bar.at)) < 86_400_000);
+  return symbol && day ? { ...bar, ...at(symbol, day, 0), open: 9, high: 12, low: 8, close: 11 } : bar;
+});
+const many = { minLength: 1, maxLength: 30 };
+const anyStep = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant("minutes" as const), bars: fc.array(anyBar, many) }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("days" as const), bars: fc.array(anyDaily, many) }) },
+  // In April a file that was written now: the month is not copied yet.
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("new" as const), bars: fc.array(anyBar, many) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("optimize" as const) }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant("build" as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("damage" as const), where: fc.double({ min: 0, max: 0.999 }) }),
+  },
+);
+const FILTERS = [
+  "",
+  "WHERE symbol = 'AAPL.US'",
+  "WHERE trade_date = DATE '2026-03-09'",
+  "WHERE trade_date >= DATE '2026-02-27' AND trade_date < DATE '2026-03-09'",
+  "WHERE \"timestamp\" > TIMESTAMPTZ '2026-03-06 01:35:00Z' AND symbol <> '00700.HK'",
+  "WHERE trade_date = DATE '2026-04-01' OR high > 100",
+  "WHERE is_final AND landed_bars > 1",
+];
+/** Questions to the bars of a period, each with a filter. */
+const QUESTIONS: readonly ((bars: string, where: string) => string)[] = [
+  (bars, where) => `FROM ${bars} ${where} ORDER BY ALL`,
+  (bars, where) => `SELECT symbol, trade_date, "timestamp", low, high FROM ${bars} ${where} ORDER BY ALL`,
+  (bars, where) =>
+    `SELECT symbol, count(*) AS n, max(high) AS high, sum(volume) AS volume FROM ${bars} ${where} GROUP BY symbol ORDER BY ALL`,
+  (bars, where) =>
+    `SELECT * FROM (FROM ${bars} ${where}) b JOIN bars_1d d USING (symbol, trade_date) ORDER BY ALL`,
+  (bars, where) =>
+    `SELECT * FROM (FROM ${bars} ${where}) b LEFT JOIN bars_1m m USING (symbol, "timestamp") ORDER BY ALL`,
+];
+
+function copiesIn(folder: string): string[] {
+  const names = existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: "utf8" }) : [];
+  return names
+    .filter((name) => name.endsWith(".duckdb"))
+    .sort()
+    .map((name) => join(folder, name));
+}
+
+interface Connections {
+  readonly plain: LakeConnection;
+  readonly copied: LakeConnection;
+  readonly folder: string;
+}
+
+async function perform(
+  session: Session,
+  lake: Lake,
+  { copied, folder }: Connections,
+  step: typeof anyStep extends fc.Arbitrary<infer S> ? S : never,
+): Promise<void> {
+  if (step.kind === "build") await copied.buildSegments(["bars_1d", "bars_1m"]);
+  else if (step.kind === "optimize") await optimize(session, lake, BARS_1M, { runId: "test" });
+  else if (step.kind === "damage")
+    for (const file of copiesIn(folder)) {
+      const bytes = readFileSync(file);
+      bytes.fill(7, Math.floor(step.where * bytes.length), Math.floor(step.where * bytes.length) + 5000);
+      writeFileSync(file, bytes);
+    }
+  else {
+    const options = step.kind === "new" ? { now: lake.clock.now() } : {};
+    const april = step.bars.filter((bar) => Number(bar.at) > Date.parse("2026-03-31T00:00:00Z"));
+    await land(
+      session,
+      lake,
+      step.kind === "days" ? BARS_1D : BARS_1M,
+      step.kind === "new" ? april : step.bars,
+      { ...options, lot: 100 },
+    );
+  }
+}
+
+test("bars of every period and adjustment are those that are aggregated from the minutes", async () => {
+  const session = await openSession();
+  let used = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(anyStep, fc.nat(), fc.nat(), fc.nat()), { minLength: 3, maxLength: 6 }),
+      fc.array(anyBar, { minLength: 20, maxLength: 60 }),
+      fc.array(anyDaily, { minLength: 5, maxLength: 20 }),
+      async (steps, minutes, days) => {
+        const lake = temporaryLake();
+        await land(session, lake, BARS_1M, minutes, { lot: 100 });
+        await land(session, lake, BARS_1D, days, { lot: 100 });
+        const folder = temporaryFolder();
+        const options = { hasDatabase: false, threads: 1 };
+        await using plain = openLake(lake.location, { ...options, segments: false });
+        await using copied = openLake(lake.location, { ...options, segments: { folder, copyFrom: 1 } });
+        await copied.buildSegments(["bars_1d", "bars_1m"]);
+        used += copiesIn(folder).length;
+        for (const [step, question, filter, period] of steps) {
+          await perform(session, lake, { plain, copied, folder }, step);
+          for (const nth of [0, 1, 2]) {
+            const adjustment = ADJUSTMENTS[(question + filter + nth) % ADJUSTMENTS.length] as Adjustment;
+            const where = FILTERS[(filter + nth) % FILTERS.length] as string;
+            const values = { period: PERIODS[(period + nth) % PERIODS.length] as string, adjustment };
+            const ask = QUESTIONS[(question + nth) % QUESTIONS.length] as (typeof QUESTIONS)[number];
+            const bound = ask("adjusted($period, $adjustment)", where);
+            const expected = await plain.query(bound, values);
+            const named = ask(`adjusted('${values.period}', '${adjustment}')`, where);
+            const what = `${named}, ${step.kind}`;
+            expect((await copied.query(bound, values)).rows(), what).toEqual(expected.rows());
+            const found = await copied.query(named);
+            expect({ schema: found.schema, rows: found.rows() }, what).toEqual({
+              schema: expected.schema,
+              rows: expected.rows(),
+            });
+          }
+        }
+      },
+    ),
+    { numRuns: cases({ few: 1, more: 4, all: 150 }), endOnFailure: true },
+  );
+  expect(used).toBeGreaterThan(0);
+});
+
+/** Minutes of three months, the last one of them not settled. */
+async function lakeOfMinutes(session: Session, isAllSettled: boolean): Promise<Lake> {
+  const lake = temporaryLake();
+  const bars = (day: string): TestBar[] =>
+    SYMBOLS.flatMap((symbol) => MINUTES.map((minute) => at(symbol, day, minute)));
+  await land(session, lake, BARS_1M, [...bars("2026-02-27"), ...bars("2026-03-06")]);
+  const exDate = at(["600519.SH", "CN"], "2026-03-06", 0);
+  await land(session, lake, BARS_1D, [{ at: "2026-02-26T16:00:00Z" }, { ...exDate, prevClose: 8 }]);
+  await land(session, lake, BARS_1M, bars("2026-04-01"), isAllSettled ? {} : { now: lake.clock.now() });
+  return lake;
+}
+
+function placeIn(lake: Lake, folder: string): SegmentPlace {
+  return { root: folder, folder: join(folder, basename(lake.location)), copyFrom: 1 };
+}
+
+function buildMinutes(lake: Lake, place: SegmentPlace): Promise<void> {
+  return buildSqlCopy(lake, place, "minutes", new AbortController().signal);
+}
+
+/** What a query of a copy reads: the tables of its plan. */
+async function tablesOf(lake: Lake, folder: string, sql: string): Promise<string[]> {
+  using reader = await openReader(lake, { threads: 1, copies: placeIn(lake, folder) });
+  const plans = await reader.session.json<{ explain_value: string }>(`EXPLAIN ${sql}`);
+  const text = plans.map((row) => row.explain_value).join("\n");
+  const names = ["bars_1m", "bars_5m", "bars_60m", "odd_minutes", "READ_PARQUET"];
+  return names.filter((name) => new RegExp(`\\b${name}`, "i").test(text));
+}
+
+/** Compares bars of a copy with those that are aggregated without one. */
+async function expectSameBars(lake: Lake, folder: string): Promise<void> {
+  using copied = await openReader(lake, { threads: 1, copies: placeIn(lake, folder) });
+  using plain = await openReader(lake, { threads: 1 });
+  expect(copied.copies).toHaveLength(1);
+  for (const adjustment of ADJUSTMENTS) {
+    const question = `FROM adjusted('10m', '${adjustment}') ORDER BY ALL`;
+    const rows = await copied.session.json(question);
+    expect(rows, question).toEqual(await plain.session.json(question));
+    expect(rows.length).toBeGreaterThan(50);
+  }
+}
+
+once(
+  "a query of copied months reads their bars alone; the minutes are aggregated where there are none",
+  async () => {
+    const session = await openSession();
+    const folder = temporaryFolder();
+    const build = (lake: Lake): Promise<void> => buildMinutes(lake, placeIn(lake, folder));
+    const march = "WHERE trade_date = DATE '2026-03-06'";
+    const april = "WHERE trade_date = DATE '2026-04-01'";
+    const settled = await lakeOfMinutes(session, true);
+    await build(settled);
+    expect(await tablesOf(settled, folder, "FROM bars('60m')")).toEqual(["bars_60m"]);
+    expect(await tablesOf(settled, folder, "FROM adjusted('5m', 'none')")).toEqual(["bars_5m"]);
+    const lake = await lakeOfMinutes(session, false);
+    await build(lake);
+    expect(await tablesOf(lake, folder, `FROM bars('5m') ${march}`)).toEqual(["bars_5m"]);
+    expect(await tablesOf(lake, folder, `FROM bars('5m') ${april}`)).toContain("READ_PARQUET");
+    await expectSameBars(lake, folder);
+    // A day with a price of 0 is aggregated from its minutes, and no other day.
+    const day = (minute: number): TestBar => at(["600519.SH", "CN"], "2026-02-26", minute);
+    const [zero, low] = [0, 1].map((price) => ({ low: price, open: price, close: price, high: price }));
+    await land(session, settled, BARS_1M, [
+      { ...day(600), ...zero },
+      { ...day(599), ...low },
+    ]);
+    await build(settled);
+    expect(await tablesOf(settled, folder, "FROM bars('5m')")).toEqual(["bars_5m", "odd_minutes"]);
+    using reader = await openReader(settled, { threads: 1, copies: placeIn(settled, folder) });
+    const odd = await reader.session.json(
+      "SELECT DISTINCT symbol, CAST(trade_date AS VARCHAR) AS trade_date FROM barlake_minutes.odd_minutes",
+    );
+    expect(odd).toEqual([{ symbol: "600519.SH", trade_date: "2026-02-26" }]);
+    await expectSameBars(settled, folder);
+  },
+);
+
+once("a copy of another state gives the months whose files are the same, unless it is damaged", async () => {
+  const session = await openSession();
+  const folder = temporaryFolder();
+  const lake = await lakeOfMinutes(session, true);
+  const copies = placeIn(lake, folder);
+  const build = (): Promise<void> => buildMinutes(lake, copies);
+  const question = "FROM bars('30m') ORDER BY ALL";
+  const rows = async (place: typeof copies | undefined): Promise<unknown[]> => {
+    using reader = await openReader(lake, { threads: 1, copies: place });
+    expect(reader.copies).toHaveLength(place === undefined ? 0 : 1);
+    return await reader.session.json(question);
+  };
+  await build();
+  const [first = ""] = copiesIn(folder);
+  const files = [...(await lake.snapshot(BARS_1M)).files.values()];
+  const february = files.find(
+    ({ partitionValues: { month, region } }) => month === "2026-02-01" && region === "CN",
+  );
+  const path = join(lake.location, BARS_1M.name, february?.path ?? "");
+  const [sound, cached] = [readFileSync(path), readFileSync(first)];
+  await land(session, lake, BARS_1M, [{ ...at(["600519.SH", "CN"], "2026-03-06", 600), close: 10.75 }], {
+    now: T0 + 1,
+  });
+  const expected = await rows(undefined);
+  // The files of February are not read again.
+  writeFileSync(path, Buffer.from(sound).fill(7, 50, 100));
+  await build();
+  expect(copiesIn(folder)).toHaveLength(2);
+  expect(await rows(copies)).toEqual(expected);
+  const second = copiesIn(folder).find((name) => name !== first) ?? "";
+  // What is damaged is deleted, and its months are read again.
+  writeFileSync(second, readFileSync(second).fill(7, 12_288));
+  await land(session, lake, BARS_1M, [{ ...at(["600519.SH", "CN"], "2026-03-09", 600), close: 10.75 }], {
+    now: T0 + 2,
+  });
+  writeFileSync(first, cached.fill(7, 12_288));
+  await expect(build()).rejects.toThrow("is not what was written");
+  expect(copiesIn(folder)).toHaveLength(1);
+  writeFileSync(path, sound);
+  await build();
+  expect(await rows(copies)).toEqual(await rows(undefined));
+});
+
+once("a reader knows the copy of a month that has settled since it was opened", async () => {
+  const session = await openSession();
+  const folder = temporaryFolder();
+  const lake = await lakeOfMinutes(session, true);
+  await land(session, lake, BARS_1M, [at(["600519.SH", "CN"], "2026-04-02", 600)], { now: T0 + 60_000 });
+  let now = T0 + 3_600_000;
+  const clock = { ...lake.clock, now: () => now };
+  const read = new Lake(lake.location, { hasDatabase: false, clock });
+  const place = placeIn(lake, folder);
+  using reader = await openReader(read, { threads: 1, copies: place });
+  const missing = (): unknown[] =>
+    reader.missingCopies.filter(({ kind }) => kind === "minutes").map(({ rows }) => rows);
+  const settled = SYMBOLS.length * MINUTES.length;
+  expect(missing()).toEqual([2 * settled]);
+  now += 59_999;
+  expect(missing()).toEqual([2 * settled]);
+  now += 1;
+  expect(missing()).toEqual([3 * settled + 1]);
+  await buildMinutes(read, place);
+  // It reads what it read when it was opened; the next one reads the copy.
+  expect(missing()).toEqual([3 * settled + 1]);
+  using next = await openReader(read, { threads: 1, copies: place });
+  expect(next.missingCopies.map(({ kind }) => kind)).toEqual(["days"]);
+});
