@@ -37,7 +37,7 @@ export const serve: Benchmark = {
     const start = (kind: "barlake" | "plain", place?: string): Promise<Serving> =>
       startServing(kind, lake.location, API_KEY, NOW, place);
     const [plain, barlake] = [await start("plain"), await start("barlake", segments)];
-    const unbuilt = await start("barlake");
+    const [second, unbuilt] = [await start("barlake", segments), await start("barlake")];
     const symbols = Array.from({ length: spec.symbols }, (_, s) => `${600_000 + s}.SH`);
     const durationMs = full ? 8000 : 40;
     return {
@@ -49,10 +49,13 @@ export const serve: Benchmark = {
           const connections = full ? one.connections : 4;
           const asked = { ...one, connections, symbols, durationMs };
           return [
-            ask(plain, asked, baseline, baseline),
-            ask(barlake, asked, `barlake: ${one.name}`, baseline),
+            ask([plain], asked, baseline, baseline),
+            ask([barlake], asked, `barlake: ${one.name}`, baseline),
             ...(one.readsSegments
-              ? [ask(unbuilt, asked, `barlake without segments: ${one.name}`, baseline)]
+              ? [
+                  ask([barlake, second], asked, `barlake, two services: ${one.name}`, baseline),
+                  ask([unbuilt], asked, `barlake without segments: ${one.name}`, baseline),
+                ]
               : []),
           ];
         }),
@@ -68,7 +71,7 @@ export const serve: Benchmark = {
         }),
       ] as unknown as [Case, ...Case[]],
       async close() {
-        await Promise.all([plain.close(), barlake.close(), unbuilt.close()]);
+        await Promise.all([plain, barlake, second, unbuilt].map((one) => one.close()));
         folder[Symbol.dispose]();
       },
     };
@@ -87,7 +90,7 @@ async function fill(lake: Lake, spec: MarketSpec): Promise<void> {
 }
 
 function ask(
-  serving: Serving,
+  services: readonly [Serving, ...Serving[]],
   {
     connections,
     requestOf,
@@ -102,20 +105,19 @@ function ask(
     name,
     baseline,
     async run(timed) {
-      const checks = await sums(serving, requests(0));
+      const checks = await sums(services[0], requests(0));
       // A running service has had most requests before.
-      for (let start = 0; start < symbols.length; start += SYMBOLS_A_REQUEST)
-        await sums(serving, everyDay(symbols.slice(start, start + SYMBOLS_A_REQUEST)));
-      await load({
-        url: serving.url,
+      for (const serving of services)
+        for (let start = 0; start < symbols.length; start += SYMBOLS_A_REQUEST)
+          await sums(serving, everyDay(symbols.slice(start, start + SYMBOLS_A_REQUEST)));
+      const spec = {
+        urls: services.map(({ url }) => url),
         headers: HEADERS,
         requestOf: requests,
         connections,
-        durationMs: durationMs / 4,
-      });
-      const report = await timed(() =>
-        load({ url: serving.url, headers: HEADERS, requestOf: requests, connections, durationMs }),
-      );
+      };
+      await load({ ...spec, durationMs: durationMs / 4 });
+      const report = await timed(() => load({ ...spec, durationMs }));
       const seconds = report.ms / 1000;
       return {
         checks,
@@ -124,7 +126,7 @@ function ask(
           "p50 ms": percentile(report.latencies, 0.5),
           "p99 ms": percentile(report.latencies, 0.99),
           "MB/s": report.bytes / 1e6 / seconds,
-          "peak MB": (await serving.peak()) / 1e6,
+          "peak MB": Math.max(...(await Promise.all(services.map((one) => one.peak())))) / 1e6,
         },
       };
     },

@@ -2,7 +2,8 @@ import { Pool } from "undici";
 
 /** The requests that clients send to a service, and for how long. */
 export interface LoadSpec {
-  readonly url: string;
+  /** The addresses of services of the same lake: each client asks one of them. */
+  readonly urls: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
   /** The request with a given number, from 0. */
   readonly requestOf: (number: number) => LoadRequest;
@@ -29,17 +30,15 @@ export interface LoadReport {
 
 /** Sends requests as fast as a service responds. @throws {Error} for a status other than 200. */
 export async function load(spec: LoadSpec): Promise<LoadReport> {
-  const pool = new Pool(spec.url, {
-    connections: spec.connections,
-    pipelining: 1,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
+  const { connections } = spec;
+  const pools = spec.urls.map(
+    (url) => new Pool(url, { connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }),
+  );
   const latencies: number[] = [];
   let bytes = 0;
   let number = 0;
   const start = performance.now();
-  const client = async (): Promise<void> => {
+  const client = async (pool: Pool): Promise<void> => {
     while (performance.now() < start + spec.durationMs) {
       const asked = performance.now();
       const received = await ask(pool, spec, number++);
@@ -48,11 +47,13 @@ export async function load(spec: LoadSpec): Promise<LoadReport> {
     }
   };
   try {
-    await Promise.all(Array.from({ length: spec.connections }, client));
+    await Promise.all(
+      Array.from({ length: connections }, (_, index) => client(pools[index % pools.length] as Pool)),
+    );
     const ms = performance.now() - start;
     return { requests: latencies.length, bytes, ms, latencies: latencies.sort((a, b) => a - b) };
   } finally {
-    await pool.close();
+    await Promise.all(pools.map((pool) => pool.close()));
   }
 }
 
