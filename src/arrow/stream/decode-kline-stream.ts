@@ -1,7 +1,8 @@
+import { MemoryPool } from "../../core/memory-pool.js";
 import { type DecodedKlines, decodeBars } from "../../wire/decode/decode-klines.js";
 import type { KlineBufferPool } from "../../wire/decode/kline-buffers.js";
 import type { KlineExpectation } from "../../wire/decode/kline-expectation.js";
-import { MessageReader } from "./message-reader.js";
+import { MessageReader, type ReadMessage } from "./message-reader.js";
 import { StreamBars } from "./stream-bars.js";
 
 /**
@@ -16,9 +17,18 @@ export function decodeKlineStream(
   pool?: KlineBufferPool,
 ): Promise<DecodedKlines> {
   return decodeBars(expectation, pool, async (issues, buffers) => {
-    const reader = new MessageReader(body);
+    const memory = new MemoryPool();
+    const reader = new MessageReader(body, memory);
     const bars = new StreamBars(expectation, issues, buffers);
-    while (await reader.next((message) => bars.take(message)));
+    let batches: ArrayBuffer[] = [];
+    const take = (message: ReadMessage): void => {
+      bars.take(message);
+      if (message.kind === "batch") batches.push(message.body.buffer);
+      const read = batches.length - bars.unreadBatches;
+      for (const batch of batches.slice(0, read)) memory.giveBack(batch);
+      batches = batches.slice(read);
+    };
+    while (await reader.next(take));
     return { ...bars.finish(reader.bytes), bytes: reader.bytes };
   });
 }

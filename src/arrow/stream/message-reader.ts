@@ -1,4 +1,5 @@
 import { WireError } from "../../core/errors.js";
+import { MemoryPool } from "../../core/memory-pool.js";
 import { FlatError, FlatTable } from "./flat-table.js";
 
 /** Most bytes of the metadata of a message; that of bars takes some two thousand. */
@@ -15,8 +16,8 @@ export interface ReadMessage {
   readonly kind: (typeof KINDS)[keyof typeof KINDS];
   /** The schema, dictionary or batch; it is valid within {@link FlatTable.read}. */
   readonly header: FlatTable;
-  /** Its memory begins at a multiple of 8 bytes. */
-  readonly body: Uint8Array;
+  /** It begins at the start of its memory, which nothing else is in. */
+  readonly body: Uint8Array<ArrayBuffer>;
   /** Offset in the stream at which the message begins. */
   readonly offset: number;
 }
@@ -29,24 +30,27 @@ export interface ReadMessage {
  */
 export class MessageReader {
   readonly #pieces: AsyncIterator<Uint8Array>;
+  readonly #memory: MemoryPool;
   #piece: Uint8Array = new Uint8Array(0);
   /** Bytes of the stream that were read. */
   bytes = 0;
 
-  constructor(body: AsyncIterable<Uint8Array>) {
+  /** @param memory for the bodies of messages. */
+  constructor(body: AsyncIterable<Uint8Array>, memory = new MemoryPool()) {
+    this.#memory = memory;
     this.#pieces = body[Symbol.asyncIterator]();
   }
 
   /** Reads the next message. @returns whether there was one: false at the end of the stream. */
   async next(take: (message: ReadMessage) => void): Promise<boolean> {
     const offset = this.bytes;
-    const prefix = new DataView((await this.#take(8)).buffer);
+    const prefix = new DataView((await this.#fill(new Uint8Array(8))).buffer);
     if (prefix.getUint32(0, true) !== CONTINUATION)
       throw new WireError("malformed", "Arrow stream has no message where one should begin", offset);
     const length = prefix.getUint32(4, true);
     if (length === 0) return this.#end();
     this.#check(length, MAX_METADATA_BYTES, "metadata", offset);
-    const metadata = await this.#take(length);
+    const metadata = await this.#fill(new Uint8Array(length));
     const { kind, bodyLength } = this.#parse(metadata, offset, (root) => ({
       kind: KINDS[root.uint8(1) as keyof typeof KINDS] as ReadMessage["kind"] | undefined,
       bodyLength: root.size(3),
@@ -54,7 +58,7 @@ export class MessageReader {
     if (kind === undefined)
       throw new WireError("wrong_shape", "Arrow stream has a message of an unknown kind", offset);
     this.#check(bodyLength, MAX_BODY_BYTES, "a body", offset);
-    const body = await this.#take(bodyLength);
+    const body = await this.#fill(new Uint8Array(this.#memory.take(bodyLength), 0, bodyLength));
     this.#parse(metadata, offset, (root) => {
       const header = root.table(2);
       if (header === undefined) throw new FlatError("message has no header");
@@ -87,9 +91,9 @@ export class MessageReader {
     }
   }
 
-  /** The next bytes, copied to new memory. */
-  async #take(length: number): Promise<Uint8Array> {
-    const taken = Buffer.allocUnsafeSlow(length);
+  /** Copies the next bytes. @returns its argument */
+  async #fill(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+    const { length } = bytes;
     for (let at = 0; at < length; ) {
       if (this.#piece.length === 0) {
         const next = await this.#pieces.next();
@@ -98,11 +102,11 @@ export class MessageReader {
         this.#piece = next.value;
       }
       const part = this.#piece.subarray(0, length - at);
-      taken.set(part, at);
+      bytes.set(part, at);
       at += part.length;
       this.bytes += part.length;
       this.#piece = this.#piece.subarray(part.length);
     }
-    return taken;
+    return bytes;
   }
 }

@@ -26,6 +26,8 @@ interface OpenSymbol {
   readonly offset: number;
   readonly isTaken: boolean;
   readonly segments: Segment[];
+  /** The number of the batch in which it begins. */
+  readonly batch: number;
   rows: number;
 }
 
@@ -52,6 +54,8 @@ export class StreamBars {
   /** Indexes of symbols whose rows have been read. */
   readonly #done = new Set<number>();
   #open: OpenSymbol | undefined;
+  /** Number of batches that were taken. */
+  #batches = 0;
 
   /** @param buffers empty buffers. */
   constructor(expectation: KlineExpectation, issues: IssueLog, buffers: KlineBuffers) {
@@ -60,6 +64,11 @@ export class StreamBars {
     this.#maxBars = expectation.maxBarsPerSymbol ?? MAX_BARS;
     this.#issues = issues;
     this.#bars = new SymbolBars(buffers, issues, this.#maxBars, expectation.window);
+  }
+
+  /** How many of the last batches have values that are not copied yet: those of the symbol whose rows are being read. */
+  get unreadBatches(): number {
+    return this.#open === undefined ? 0 : this.#batches - this.#open.batch + 1;
   }
 
   /** @throws {WireError} or {FlatError} for a message that does not belong to a stream of bars. */
@@ -100,6 +109,7 @@ export class StreamBars {
   }
 
   #takeBatch(schema: KlineSchema, batch: ReadBatch, offset: number): void {
+    this.#batches += 1;
     const { values: indexes, nulls } = batch.column(schema.symbol, schema.Index);
     if (nulls > 0) throw new WireError("malformed", "Arrow stream has bars without a symbol", offset);
     const columns = new Map<string, Column>();
@@ -134,7 +144,7 @@ export class StreamBars {
     this.#done.add(index);
     const strange = strangeSymbol(name, this.#requested, offset);
     if (strange !== undefined) this.#issues.add(strange);
-    return { index, offset, isTaken: strange === undefined, segments: [], rows: 0 };
+    return { index, offset, isTaken: strange === undefined, segments: [], batch: this.#batches, rows: 0 };
   }
 
   /** Accepts the open symbol: its columns are whole. */

@@ -17,11 +17,11 @@ import {
 
 const START = Date.UTC(2024, 0, 2);
 
-/** A run whose optional columns have nulls every so many rows; 0: only nulls. */
-function runOf(symbol: string, times: readonly number[], nulls: number | undefined): KlineRun {
+/** A run whose optional columns have nulls every so many rows; 0: only nulls. @param first of its values. */
+function runOf(symbol: string, times: readonly number[], nulls: number | undefined, first = 0): KlineRun {
   const length = times.length;
   const doubles = DOUBLE_COLUMNS.map((name, salt) => {
-    const values = Float64Array.from({ length }, (_, row) => salt + row / 8);
+    const values = Float64Array.from({ length }, (_, row) => first + salt + row / 8);
     if (!OPTIONAL_COLUMNS.has(name) || nulls === undefined) return [name, { values, validity: undefined }];
     const validity = new Uint8Array(Math.ceil(length / 8));
     for (let row = 0; row < length; row++) if (nulls > 0 && row % nulls !== 0) setBit(validity, row);
@@ -97,6 +97,35 @@ test("a stream shows what the same bars show as JSON, however it is cut", async 
       },
     ),
     { numRuns: 60 },
+  );
+});
+
+test("each symbol has its own values, in one batch or in several, while the memory of batches is used again", async () => {
+  const anyLength = fc.oneof(fc.nat(40), fc.constantFrom(16_383, 16_384, 16_385, 40_000), fc.nat(30_000));
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyLength, { minLength: 3, maxLength: 9 }), async (lengths) => {
+      const runs = lengths.map((length, k) => {
+        const times = Array.from({ length }, (_, row) => row);
+        return runOf(`${600_000 + k}.SH`, times, k % 3 === 0 ? 5 : undefined, 100_000 * k);
+      });
+      const { columns } = await decode(bytesOf(runs));
+      let row = 0;
+      for (const [k, length] of lengths.entries())
+        for (const name of ["open", "close", "prev_close"] as const) {
+          const { values } = columns.doubles[name];
+          const salt = DOUBLE_COLUMNS.indexOf(name);
+          const isOwn = (at: number): boolean =>
+            (k % 3 === 0 && OPTIONAL_COLUMNS.has(name)) || values[row + at] === 100_000 * k + salt + at / 8;
+          expect([name, k, Array.from({ length }, (_, at) => at).find((at) => !isOwn(at))]).toEqual([
+            name,
+            k,
+            undefined,
+          ]);
+          if (name === "prev_close") row += length;
+        }
+      expect(columns.rows).toBe(row);
+    }),
+    { numRuns: 8 },
   );
 });
 
