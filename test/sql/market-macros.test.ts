@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import {
   adjustedPriceSql,
   BAR_AGGREGATES,
+  int64Sql,
   returnBaseSql,
   returnSql,
   sharesSql,
@@ -98,7 +99,8 @@ test("adjusted aggregates minutes and days as the service does", () => {
       .map(([name, value]) => `${value} AS ${name}`)
       .join(", ");
   const rest = named({ amount, prev_close, open_interest, settlement_price });
-  const expected = `${named({ open, high, low, close })}, units_of(sum(shares), unit) AS volume, ${rest}, unit AS lot`;
+  const shares = `${int64Sql("sum(shares)")} AS shares`;
+  const expected = `${named({ open, high, low, close })}, units_of(sum(shares), unit) AS volume, ${rest}, unit AS lot, ${shares}`;
   for (const name of ["adjusted_minutes", "adjusted_days"])
     expect(flat(textOf(`views/adjustment/${name}.sql`))).toContain(expected);
 });

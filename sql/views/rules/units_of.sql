@@ -2,7 +2,10 @@
 -- Grain: one value for each volume. Inputs: shares, unit.
 -- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO units_of(shares, unit) AS
-  CAST(least((shares * 2 + unit) // (2 * unit), 9223372036854775807) AS BIGINT);
+  CASE
+    WHEN shares BETWEEN -2305843009213693952 AND 2305843009213693952 THEN (CAST(shares AS BIGINT) * 2 + unit) // (2 * unit)
+    ELSE CAST(least((shares * 2 + unit) // (2 * unit), 9223372036854775807) AS BIGINT)
+  END;
 
 COMMENT ON MACRO units_of IS 'Shares in units, rounded half up. [lot shares]
 shares: Shares, as HUGEINT. [shares]

@@ -1,5 +1,5 @@
 import { MINUTE_MS } from "../../core/time.js";
-import { BAR_AGGREGATES, exactSharesSql, statedPriceSql, unitsSql } from "../../db/market/bar-sql.js";
+import { BAR_AGGREGATES, exactSharesSql, int64Sql, statedPriceSql } from "../../db/market/bar-sql.js";
 import { localMidnightSql, perRegion } from "../../db/market/region-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Region } from "../../market/regions.js";
@@ -92,7 +92,7 @@ function versionsSql(table: TableSchema, relation: string, { until, assumesRefer
  * do not have it. Only the symbols of the CTE `requested` are read. Volumes are in shares.
  */
 function formingDaysSql(relation: string, minutes: string, until: number): string {
-  const shares = unitsSql(`sum(${exactSharesSql("volume", "lot")})`, "1");
+  const shares = int64Sql(`sum(${exactSharesSql("volume", "lot")})`);
   const aggregates = Object.entries(BAR_AGGREGATES).map(([name, sql]) => `${sql} AS ${name}`);
   const stated = ["open", "high", "low"].map((name) => `${statedPriceSql(name, "close")} AS ${name}`);
   const midnight = `make_timestamptz(${localMidnightSql("trade_date", "region")} * 1000)`;

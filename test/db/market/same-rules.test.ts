@@ -82,6 +82,22 @@ test("shares in units of volume", async () => {
   }
 });
 
+test("numbers of shares that do not fit into 64 bits, or not twice", async () => {
+  const bounds = [2n ** 53n, 2n ** 61n, 2n ** 62n, 2n ** 63n, 2n ** 64n, 2n ** 70n, 2n ** 100n];
+  const anyShares = fc
+    .tuple(fc.constantFrom(...bounds), fc.bigInt({ min: -250n, max: 250n }))
+    .map(([bound, offset]) => bound + offset);
+  const pairs = sample(fc.tuple(anyShares, fc.constantFrom(1n, 100n, 500n)));
+  const found = await evaluated(
+    unitsSql("shares", "unit"),
+    { shares: "HUGEINT", unit: "INTEGER" },
+    pairs.map((pair) => pair.map(String)),
+  );
+  const most = 2n ** 63n - 1n;
+  const rounded = pairs.map(([shares, unit]) => (shares * 2n + unit) / (2n * unit));
+  expect(found).toEqual(rounded.map((units) => (units < most ? units : most)));
+});
+
 test("a symbol's form, its full code and its region", async () => {
   const parts = ["A", "z", "0", "7", ".", "..", "-", "^", "_", " ", "é", "SH", ".abc", ".HKX"];
   const suffixes = Object.keys(EXCHANGE_REGION).map((exchange) => `.${exchange}`);
