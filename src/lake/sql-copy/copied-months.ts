@@ -48,7 +48,7 @@ export function copiedMonths(
   now: number,
 ): CopiedFiles | undefined {
   const snapshot = snapshots.find(({ table }) => table.name === BARS_1M.name);
-  const months = snapshot && monthsOf(snapshot.table, snapshot.files.values());
+  const months = snapshot && monthsOfTable(snapshot);
   if (snapshot === undefined || months === undefined) return undefined;
   const isSettled = ({ files }: Month): boolean =>
     files.every(({ writtenAt }) => writtenAt <= now - SETTLED_MS);
@@ -70,9 +70,18 @@ export function copiedMonths(
  */
 export function nextSettlement(snapshots: readonly Snapshot[], now: number): number {
   const snapshot = snapshots.find(({ table }) => table.name === BARS_1M.name);
-  const months = (snapshot && monthsOf(snapshot.table, snapshot.files.values())) ?? [];
+  const months = (snapshot && monthsOfTable(snapshot)) ?? [];
   const times = months.map(({ files }) => Math.max(...files.map(({ writtenAt }) => writtenAt)) + SETTLED_MS);
   return Math.min(...times.filter((time) => time > now));
+}
+
+const monthsOfSnapshots = new WeakMap<Snapshot, readonly Month[] | undefined>();
+
+/** As {@link monthsOf}, of all files of a table: a table may have thousands, and each reader asks for them. */
+function monthsOfTable(snapshot: Snapshot): readonly Month[] | undefined {
+  if (!monthsOfSnapshots.has(snapshot))
+    monthsOfSnapshots.set(snapshot, monthsOf(snapshot.table, snapshot.files.values()));
+  return monthsOfSnapshots.get(snapshot);
 }
 
 /** The files of each month of all regions, the newest month first; undefined where a file's month is not known. */
