@@ -1,7 +1,7 @@
 /** Smaller memory is not kept: to allocate it is cheap. */
 const LEAST_BYTES = 16 * 1024;
 /** Most bytes that nobody uses. */
-const MOST_FREE_BYTES = 32 * 2 ** 20;
+const MOST_FREE_BYTES = 48 * 2 ** 20;
 
 /**
  * Memory for short use, which is used again. V8 looks for garbage in its whole heap whenever some 64 MB outside of the
@@ -54,6 +54,11 @@ export class LentMemory {
     this.#taken.push(memory);
     return memory;
   };
+
+  /** More memory of the same pool, which can be given back at another time. */
+  another(): LentMemory {
+    return new LentMemory(this.#pool);
+  }
 
   /** Notes that others read what is in the memory: it is never given back. */
   share(): void {

@@ -23,16 +23,16 @@ test("memory is large enough, and nobody has memory that another one has", () =>
   );
 });
 
-test("memory that was given back is used again, and no more of it is kept than 32 MB", () => {
+test("memory that was given back is used again, and no more of it is kept than 48 MB", () => {
   const pool = new MemoryPool();
   const first = pool.take(100_000);
   pool.giveBack(first);
   expect(pool.take(70_000)).toBe(first);
   expect(pool.take(70_000)).not.toBe(first);
-  const many = Array.from({ length: 40 }, () => pool.take(2 ** 20));
+  const many = Array.from({ length: 60 }, () => pool.take(2 ** 20));
   for (const memory of many) pool.giveBack(memory);
-  const again = Array.from({ length: 40 }, () => pool.take(2 ** 20));
-  expect(again.filter((memory) => many.includes(memory))).toHaveLength(32);
+  const again = Array.from({ length: 60 }, () => pool.take(2 ** 20));
+  expect(again.filter((memory) => many.includes(memory))).toHaveLength(48);
 });
 
 test("lent memory is given back once, and never where others read it", () => {

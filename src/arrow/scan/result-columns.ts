@@ -27,34 +27,29 @@ export interface ResultColumns<S extends Readonly<Record<string, FixedType>>> {
   readonly columns: { readonly [Name in keyof S]: ResultColumn<S[Name]> };
 }
 
-/** Creates an array, or a view of existing bytes. */
-type Make<T> = (rows: number) => T;
+/** Creates a view of existing bytes. */
 type View<T> = (bytes: ArrayBuffer, offset: number, rows: number) => T;
 
 const TYPES: {
   readonly [T in FixedType]: {
     readonly id: DuckDBTypeId;
     readonly width: number;
-    readonly array: Make<ArrayOf[T]>;
     readonly view: View<ArrayOf[T]>;
   };
 } = {
   int32: {
     id: DuckDBTypeId.INTEGER,
     width: 4,
-    array: (n) => new Int32Array(n),
     view: (bytes, at, n) => new Int32Array(bytes, at, n),
   },
   int64: {
     id: DuckDBTypeId.BIGINT,
     width: 8,
-    array: (n) => new BigInt64Array(n),
     view: (bytes, at, n) => new BigInt64Array(bytes, at, n),
   },
   double: {
     id: DuckDBTypeId.DOUBLE,
     width: 8,
-    array: (n) => new Float64Array(n),
     view: (bytes, at, n) => new Float64Array(bytes, at, n),
   },
 };
@@ -69,15 +64,17 @@ const TURN_CHUNKS = 16;
  * every few vectors.
  *
  * @param shape the result's columns, in its order, and the type of each.
+ * @param take returns memory of at least a number of bytes for a column. @default new memory
  * @throws {TypeError} when the result has other columns, or a column has another type.
  */
 export async function readColumns<const S extends Readonly<Record<string, FixedType>>>(
   result: DuckDBMaterializedResult,
   shape: S,
+  take = (bytes: number): ArrayBuffer => new ArrayBuffer(bytes),
 ): Promise<ResultColumns<S>> {
   checkShape(result, shape);
   const rows = result.rowCount;
-  const columns = Object.values(shape).map((type) => new ColumnReader(type, rows));
+  const columns = Object.values(shape).map((type) => new ColumnReader(type, rows, take));
   await eachChunk(result, (chunk, count) => {
     for (const [index, column] of columns.entries())
       column.take(duckdb.data_chunk_get_vector(chunk, index), count);
@@ -206,18 +203,19 @@ function checkShape(result: DuckDBResult, shape: Readonly<Record<string, FixedTy
 /** Concatenates a column's vectors. */
 class ColumnReader<T extends FixedType> {
   readonly #width: number;
-  readonly #make: (rows: number) => ArrayOf[T];
+  readonly #view: View<ArrayOf[T]>;
   readonly #rows: number;
+  readonly #take: (bytes: number) => ArrayBuffer;
   /** Created for the first value that is present. */
-  #values: ArrayOf[T] | undefined;
-  #bytes: Uint8Array = new Uint8Array(0);
+  #bytes = new Uint8Array(0);
   #validity: Uint8Array | undefined;
   #read = 0;
 
-  constructor(type: T, rows: number) {
+  constructor(type: T, rows: number, take: (bytes: number) => ArrayBuffer) {
     this.#width = TYPES[type].width;
-    this.#make = TYPES[type].array;
+    this.#view = TYPES[type].view;
     this.#rows = rows;
+    this.#take = take;
   }
 
   take(vector: Vector, rows: number): void {
@@ -225,20 +223,24 @@ class ColumnReader<T extends FixedType> {
     const bits = duckdb.vector_get_validity(vector, Math.ceil(rows / 64) * 8) as Uint8Array | null;
     if (bits !== null) this.#validity ??= new Uint8Array(Math.ceil(this.#rows / 8)).fill(0xff);
     if (bits !== null && this.#validity) copyBits(bits, 0, rows, this.#validity, this.#read);
+    const [start, end] = [this.#read * this.#width, (this.#read + rows) * this.#width];
     if (bits === null || !isAllNull(bits, rows))
-      this.#copy(duckdb.vector_get_data(vector, rows * this.#width));
+      this.#memory(start).set(duckdb.vector_get_data(vector, end - start), start);
+    else if (this.#bytes.length > 0) this.#bytes.fill(0, start, end);
     this.#read += rows;
   }
 
-  #copy(bytes: Uint8Array): void {
-    if (this.#values === undefined) {
-      this.#values = this.#make(this.#rows);
-      this.#bytes = new Uint8Array(this.#values.buffer);
+  /** The memory of the values. @param start the first byte that is written; before it are nulls. */
+  #memory(start: number): Uint8Array {
+    if (this.#bytes.length === 0) {
+      this.#bytes = new Uint8Array(this.#take(this.#rows * this.#width), 0, this.#rows * this.#width);
+      this.#bytes.fill(0, 0, start);
     }
-    this.#bytes.set(bytes, this.#read * this.#width);
+    return this.#bytes;
   }
 
   get column(): ResultColumn<T> {
-    return { values: this.#values ?? this.#make(0), validity: this.#validity };
+    const { buffer, length } = this.#bytes;
+    return { values: this.#view(buffer, 0, length / this.#width), validity: this.#validity };
   }
 }

@@ -189,7 +189,7 @@ async function klinesOf(
   most?: number,
 ): Promise<ArrowResponse | KlineResponse> {
   if (isOneBlock(request, most)) {
-    const runs = await readKlines(view, request);
+    const runs = await readKlines(view, { ...request, memory: view.memory });
     return form.format === "arrow"
       ? ArrowResponse.ofRuns(runs, await streamFacts(view, request, form, runs))
       : KlineResponse.of(runs, "map");
@@ -207,7 +207,10 @@ async function klinesOfOne(
   request: KlinesRequest,
   form: Form,
 ): Promise<ArrowResponse | KlineResponse> {
-  const runs = known(await readKlines(view, request), request.symbols[0] as string);
+  const runs = known(
+    await readKlines(view, { ...request, memory: view.memory }),
+    request.symbols[0] as string,
+  );
   return form.format === "arrow"
     ? ArrowResponse.ofRuns(runs, await streamFacts(view, request, form, runs))
     : KlineResponse.of(runs, "single");

@@ -134,7 +134,11 @@ export async function bodyOf(
 ): Promise<Buffer | Readable> {
   reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy());
   if (!(response instanceof StreamedResponse) && (response.rows ?? ROWS_AT_ONCE + 1) <= ROWS_AT_ONCE) {
-    if (!(response instanceof KlineResponse)) return response.bytes();
+    if (!(response instanceof KlineResponse)) {
+      const copied = await response.bytes();
+      reading.memory?.giveBack();
+      return copied;
+    }
     const body = response.bytes(memory.take);
     // The bars are in the body now.
     reading.memory?.giveBack();
@@ -142,6 +146,8 @@ export async function bodyOf(
     reply.raw.once("finish", () => memory.giveBack());
     return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   }
+  // Pieces may be in the memory of the bars.
+  reply.raw.once("finish", () => reading.memory?.giveBack());
   if ("byteLength" in response && response.byteLength !== undefined)
     void reply.header("content-length", response.byteLength);
   return Readable.from(pieces<Uint8Array | string>(response.pieces())).once("error", onFault);

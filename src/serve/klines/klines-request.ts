@@ -1,3 +1,4 @@
+import type { LentMemory } from "../../core/memory-pool.js";
 import type { TimeRange } from "../../core/time.js";
 import type { Adjustment } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";
@@ -17,4 +18,6 @@ export interface KlinesRequest {
   readonly isKnown: (symbol: string) => boolean;
   /** Shares in one unit of volume. @default the region's unit */
   readonly unitOf?: (region: Region) => number;
+  /** Memory that bars may be read into. @default new memory, for bars that are used longer than a response */
+  readonly memory?: LentMemory | undefined;
 }

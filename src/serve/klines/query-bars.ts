@@ -49,7 +49,7 @@ export async function queryBars(
   const events = request.adjustment === "none" ? [] : await view.exEvents(symbols);
   const steps = stepsOf(events, request.adjustment, symbols, rangeOf);
   const adjustment = steps.length === 0 ? "none" : request.adjustment;
-  const take = view.memory?.take;
+  const take = request.memory?.take;
   const demand: LandedDemand = { symbols, rangeOf, unitOf, adjustment, events, take };
   const found = isNew ? {} : await segmentRuns(view, snapshot, request, demand, count);
   const { runs, buildMissing } = found;
@@ -62,7 +62,7 @@ export async function queryBars(
       sql,
       adjustment === "none" ? bound : { ...bound, steps: jsonParameter(steps) },
     );
-    return readColumns(result, KLINE_SHAPE);
+    return readColumns(result, KLINE_SHAPE, take);
   });
   buildMissing?.();
   return runsOf(rows, symbols, count);

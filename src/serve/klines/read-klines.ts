@@ -51,16 +51,17 @@ export async function readKlines(view: LakeView, request: KlinesRequest): Promis
   for (const { start, end } of runs.values()) rows += end - start;
   await view.acquireMemory(rows + missing.length * count);
   const range = (region: Region): string => `${rangeOf(region).start} ${rangeOf(region).end}`;
+  const waiting = { signal: view.signal, memory: request.memory };
   const bars = `${version} ${key} ${count} ${REGION_NAMES.map(range).join(" ")}`;
   if (missing.some((symbol) => view.barCache.get(key, symbol) !== undefined)) {
     const load = `forward ${bars} ${missing.join()}`;
-    const found = await view.loads.share(load, view, () => bringCachedForward(read, missing));
+    const found = await view.loads.share(load, waiting, () => bringCachedForward(read, missing));
     for (const [symbol, run] of found) if (run.start < run.end) runs.set(symbol, run);
     missing = findCached(missing.filter((symbol) => !found.has(symbol)));
   }
   if (missing.length > 0) {
     const load = `${bars} ${missing.join()}`;
-    const found = await view.loads.share(load, view, () => readRuns(read, missing));
+    const found = await view.loads.share(load, waiting, () => readRuns(read, missing));
     for (const [symbol, run] of found) runs.set(symbol, run);
   }
   const known = await knownSymbols(view, snapshot, request, runs);
@@ -145,8 +146,11 @@ async function readRuns(
     const groups = step === 0 ? [pending] : inBatches(pending, WIDE_SYMBOLS);
     const found = new Map<string, BarRun>();
     for (const group of groups) {
-      const runsOfGroup = await queryBars(view, snapshot, request, group, { rangeOf, count });
-      for (const run of runsOfGroup.values()) found.set(run.symbol, groups.length > 1 ? copyOf(run) : run);
+      const isCopied = groups.length > 1;
+      const memory = isCopied ? request.memory?.another() : request.memory;
+      const runsOfGroup = await queryBars(view, snapshot, { ...request, memory }, group, { rangeOf, count });
+      for (const run of runsOfGroup.values()) found.set(run.symbol, isCopied ? copyOf(run) : run);
+      if (isCopied) memory?.giveBack();
     }
     pending = pending.filter((symbol) => {
       const run = found.get(symbol);

@@ -81,7 +81,7 @@ export interface Reading {
   readonly signal: AbortSignal;
   /** Waits until the memory budget has this number of rows. */
   readonly acquireMemory: (rows: number) => Promise<void>;
-  /** Memory that bars may be read into. @default new memory, for bars that are used later than the request */
+  /** Memory for the bars of a response, which is given back when the response has been sent. @default new memory */
   readonly memory?: LentMemory;
 }
 

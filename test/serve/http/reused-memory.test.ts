@@ -9,7 +9,7 @@ import { KEY, type LandedBar, landRows, newLake, serve } from "../served-lake.js
 const DAY_MS = 86_400_000;
 const FIRST = Date.parse("2025-01-01T16:00:00Z");
 const DAYS = 300;
-const SYMBOLS = Array.from({ length: 6 }, (_, k) => `60051${k}.SH`);
+const SYMBOLS = Array.from({ length: 60 }, (_, k) => `${600_510 + k}.SH`);
 
 function bars(): LandedBar[] {
   return SYMBOLS.flatMap((symbol, k) =>
@@ -27,14 +27,16 @@ function bars(): LandedBar[] {
   );
 }
 
-/** Windows of the past, each of other days, with bodies of some 30 KB or more. */
-function paths(): string[] {
-  return Array.from({ length: 24 }, (_, n) => {
-    const symbols = SYMBOLS.slice(n % 3, 4 + (n % 3)).join();
-    const window = `start_time=${FIRST + n * DAY_MS}&end_time=${FIRST + (250 + n) * DAY_MS}`;
-    return `/v1/klines/batch?symbols=${symbols}&period=1d&adjust=none&${window}`;
-  });
-}
+/** A window of the past, of some symbols. */
+const pathOf = (n: number, symbols: readonly string[], days: number): string =>
+  `/v1/klines/batch?symbols=${symbols.join()}&period=1d&adjust=none&count=10000&start_time=${FIRST + n * DAY_MS}&end_time=${FIRST + (days + n) * DAY_MS}`;
+
+/** Windows of other days each, with bodies of some 30 KB or more. */
+const SHORT = Array.from({ length: 24 }, (_, n) => pathOf(n, SYMBOLS.slice(n % 3, 4 + (n % 3)), 250));
+/** Responses of more bars than are sent in one piece. */
+const LONG = Array.from({ length: 3 }, (_, n) => pathOf(n, SYMBOLS, 290));
+const ACCEPT = ["application/json", "application/vnd.apache.arrow.stream"];
+const ENCODINGS = ["identity", "gzip"];
 
 /** Sends requests one after the other without waiting, and reads slowly. @param most bytes that are read, then it goes. */
 function pipelined(
@@ -65,24 +67,54 @@ function pipelined(
   });
 }
 
-test("the memory of bars and bodies is used for others only when the client has got them: slow clients, pipelines, and clients that go", async () => {
+/** A service over segments of the bars. @param hasSegments otherwise it reads the data files. */
+async function serveBars(hasSegments: boolean) {
   const { lake, remove } = newLake();
   onTestFinished(remove);
   await landRows(lake, BARS_1D, bars());
   const folder = temporaryFolder();
   await using reader = openLake(lake.location, { segments: { folder } });
   await reader.buildSegments(["bars_1d"]);
-  const { service, ask } = await serve(lake, { segments: { folder } });
+  const { service, ask } = await serve(lake, { segments: hasSegments && { folder } });
   onTestFinished(() => service.close());
-  const all = paths();
+  return { service, ask };
+}
+
+test("a body is whole however slowly it is read, in a pipeline, and where other clients go in the middle of theirs", async () => {
+  const { service, ask } = await serveBars(true);
   const expected = new Map<string, unknown>();
-  for (const path of all) expected.set(path, (await ask(path)).body);
+  for (const path of SHORT) expected.set(path, (await ask(path)).body);
   const clients = Array.from({ length: 10 }, (_, k) => {
-    const asked = all.map((_path, n) => all[(n * 7 + k) % all.length] as string);
-    // Every third one goes in the middle of a body.
+    const asked = SHORT.map((_path, n) => SHORT[(n * 7 + k) % SHORT.length] as string);
     return { asked, bodies: pipelined(service.port, asked, k % 3 === 2 ? 100_000 : undefined) };
   });
   for (const { asked, bodies } of clients)
     for (const [n, body] of (await bodies).entries())
       expect(JSON.parse(body)).toEqual(expected.get(asked[n] as string));
 });
+
+test.each([true, false])(
+  "responses of both formats, compressed or not, in one piece or many, do not mix (segments: %s)",
+  async (hasSegments) => {
+    const { service } = await serveBars(hasSegments);
+    const read = async (path: string, accept: string, encoding: string): Promise<Buffer> => {
+      const headers = { "x-api-key": KEY, accept, "accept-encoding": encoding };
+      const response = await fetch(service.url + path, { headers });
+      expect([response.status, response.headers.get("content-type")?.split(";")[0]]).toEqual([200, accept]);
+      return Buffer.from(await response.arrayBuffer());
+    };
+    const all = [...SHORT.slice(0, 8), ...LONG].flatMap((path) => ACCEPT.map((accept) => ({ path, accept })));
+    const expected = new Map<string, Buffer>();
+    for (const { path, accept } of all) expected.set(path + accept, await read(path, accept, "identity"));
+    await Promise.all(
+      Array.from({ length: 6 }, async (_, k) => {
+        for (let n = 0; n < all.length; n++) {
+          // Some ask for the same at the same time.
+          const { path, accept } = all[(n * 5 + (k >> 1)) % all.length] as (typeof all)[number];
+          const body = await read(path, accept, ENCODINGS[(n + k) % 2] as string);
+          expect(body.equals(expected.get(path + accept) as Buffer), path).toBe(true);
+        }
+      }),
+    );
+  },
+);
