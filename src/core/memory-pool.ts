@@ -37,7 +37,8 @@ export class MemoryPool {
 
 /**
  * The memory that one piece of work has taken from a pool. Work that does not give it back leaves it to the garbage
- * collector, so that an error, or a reader that goes on, does no harm. It is a class because it owns this memory.
+ * collector, so that an error, or a reader that goes on, does no harm. All of it stays in use until it is given back:
+ * each of many batches needs its own. It is a class because it owns this memory.
  */
 export class LentMemory {
   readonly #pool: MemoryPool;

@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { messageOf } from "../../core/errors.js";
 import { MemoryPool } from "../../core/memory-pool.js";
 
 /** A block to read: an open file, the place of the block in it in bytes, and its CRC-32. */
@@ -14,6 +15,8 @@ export interface ReadBlocks {
   readonly memory: ArrayBuffer;
   /** The index of the first block that is not what was written, or cannot be read; -1 if there is none. */
   readonly failed: number;
+  /** Why it failed. */
+  readonly reason?: string | undefined;
 }
 
 const PLACE_NUMBERS = 4;
@@ -25,22 +28,28 @@ const PROGRAM = `
 const { readSync } = require("node:fs");
 const { crc32 } = require("node:zlib");
 const { parentPort } = require("node:worker_threads");
-function isRead(descriptor, offset, checksum, block) {
+function faultOf(descriptor, offset, checksum, block) {
   try {
-    return readSync(descriptor, block, 0, block.length, offset) === block.length && crc32(block) === checksum;
-  } catch {
-    return false;
+    const isWhole = readSync(descriptor, block, 0, block.length, offset) === block.length;
+    return isWhole && crc32(block) === checksum ? undefined : "it is not what was written";
+  } catch ({ message }) {
+    return message;
   }
 }
 parentPort.on("message", ({ memory, places }) => {
-  let failed = -1;
+  let [failed, reason] = [-1];
   for (let at = 0, place = 0; place < places.length && failed < 0; place += ${PLACE_NUMBERS}) {
     const [descriptor, offset, length, checksum] = places.subarray(place);
-    if (!isRead(descriptor, offset, checksum, new Uint8Array(memory, at, length))) failed = place / ${PLACE_NUMBERS};
+    reason = faultOf(descriptor, offset, checksum, new Uint8Array(memory, at, length));
+    if (reason !== undefined) failed = place / ${PLACE_NUMBERS};
     at += length;
   }
-  parentPort.postMessage({ memory, failed }, [memory]);
+  parentPort.postMessage({ memory, failed, reason }, [memory]);
 });`;
+
+function startThread(program: string): Worker {
+  return new Worker(program, { eval: true, execArgv: [] });
+}
 
 /** A read in flight. */
 interface Waiting {
@@ -59,15 +68,21 @@ export class ThreadEnded extends Error {
  * process from ending. It is a class because it owns the thread.
  */
 export class BlockThread implements AsyncDisposable {
+  readonly #start: (program: string) => Worker;
   #worker: Worker | undefined;
   #hasEnded = false;
   /** Reads in flight, in the order in which the thread replies. */
   readonly #waiting: Waiting[] = [];
   readonly #pool = new MemoryPool();
 
-  /** Whether it has not ended. */
-  get isWell(): boolean {
-    return !this.#hasEnded;
+  /** @param start starts a thread with a program. */
+  constructor(start: (program: string) => Worker = startThread) {
+    this.#start = start;
+  }
+
+  /** Whether reads fail because the thread has ended. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   /** @throws {ThreadEnded} */
@@ -80,9 +95,15 @@ export class BlockThread implements AsyncDisposable {
       bytes += length;
     }
     const memory = this.#pool.take(bytes);
-    const worker = (this.#worker ??= this.#begin());
-    if (this.#waiting.length === 0) worker.ref();
-    worker.postMessage({ memory, places: numbers }, [memory, numbers.buffer]);
+    try {
+      this.#worker ??= this.#begin();
+      if (this.#waiting.length === 0) this.#worker.ref();
+      this.#worker.postMessage({ memory, places: numbers }, [memory, numbers.buffer]);
+    } catch (error) {
+      // For example where the system permits no more threads.
+      this.#end(error as Error);
+      return Promise.reject(new ThreadEnded(messageOf(error), { cause: error }));
+    }
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
   }
 
@@ -98,7 +119,7 @@ export class BlockThread implements AsyncDisposable {
   }
 
   #begin(): Worker {
-    const worker = new Worker(PROGRAM, { eval: true, execArgv: [] });
+    const worker = this.#start(PROGRAM);
     worker.unref();
     worker.on("message", (blocks: ReadBlocks) => {
       this.#waiting.shift()?.resolve(blocks);

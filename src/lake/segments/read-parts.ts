@@ -99,7 +99,7 @@ async function visitBlocks(
 ): Promise<void> {
   const turns = turnsOf(parts);
   const bytes = parts.reduce((sum, { segment, entry }) => sum + (segment.index.lengths[entry] as number), 0);
-  if (thread?.isWell === true && bytes >= THREAD_BYTES) return visitOfThread(turns, thread, visit);
+  if (thread?.hasEnded === false && bytes >= THREAD_BYTES) return visitOfThread(turns, thread, visit);
   for (const [index, turn] of turns.entries()) {
     if (index > 0) await setImmediate();
     for (const part of turn) visit(part, blockOf(part));
@@ -119,18 +119,28 @@ async function visitOfThread(
     return blocks;
   };
   let next = turns[0] && read(turns[0]);
-  for (const [index, turn] of turns.entries()) {
-    const blocks = (await next) as ReadBlocks;
-    const following = turns[index + 1];
-    next = following && read(following);
-    if (blocks.failed >= 0) throw new DamagedPart((turn[blocks.failed] as Part).planned.file, undefined);
-    let offset = 0;
-    for (const part of turn) {
-      const length = part.segment.index.lengths[part.entry] as number;
-      visit(part, new Uint8Array(blocks.memory, offset, length));
-      offset += length;
+  try {
+    for (const [index, turn] of turns.entries()) {
+      const blocks = (await next) as ReadBlocks;
+      const following = turns[index + 1];
+      next = following && read(following);
+      const failed = turn[blocks.failed];
+      if (failed !== undefined)
+        throw new DamagedPart(
+          failed.planned.file,
+          new DamagedSegment(`block ${failed.entry}: ${blocks.reason}`),
+        );
+      let offset = 0;
+      for (const part of turn) {
+        const length = part.segment.index.lengths[part.entry] as number;
+        visit(part, new Uint8Array(blocks.memory, offset, length));
+        offset += length;
+      }
+      thread.giveBack(blocks);
     }
-    thread.giveBack(blocks);
+  } finally {
+    // The segments remain open as long as the thread reads them.
+    await next?.catch(() => {});
   }
 }
 

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
@@ -86,6 +87,7 @@ export function requestLifetime(
         // A request acquires at most one permit. Two requests that each hold one and wait for another would deadlock.
         if (hasAcquired) return;
         hasAcquired = true;
+        await ownTurn(raw, signal);
         permit = await budgets.take(rows, signal);
         if (raw.closed && running === 0) release();
       },
@@ -104,6 +106,14 @@ export function requestLifetime(
       }
     },
   };
+}
+
+/**
+ * Resolves when the responses before this one on its connection have ended. Until then, no byte of it can be sent: with
+ * a permit it could block the responses that it waits for.
+ */
+async function ownTurn(raw: ServerResponse, signal: AbortSignal): Promise<void> {
+  if (raw.socket === null) await once(raw, "socket", { signal });
 }
 
 /** How long a client should wait after a request that took too long, in milliseconds. */

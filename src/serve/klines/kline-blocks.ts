@@ -19,7 +19,12 @@ export async function* klineBlocks(
 ): AsyncGenerator<KlineRun[]> {
   const size = Math.max(1, Math.floor(BLOCK_ROWS / Math.max(1, Math.min(most, request.count))));
   for (let start = 0; start === 0 || start < request.symbols.length; start += size)
-    yield await readKlines(view, { ...request, symbols: request.symbols.slice(start, start + size) });
+    // The memory of a request is in use until its response ends: a block has its own.
+    yield await readKlines(view, {
+      ...request,
+      memory: undefined,
+      symbols: request.symbols.slice(start, start + size),
+    });
 }
 
 /** Whether a request fits into one block. */

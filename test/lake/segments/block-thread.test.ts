@@ -74,7 +74,21 @@ test("after its end, and when it ends during a read, the error says so", async (
   for (const outcome of await outcomes)
     expect(outcome).toMatchObject({ status: "rejected", reason: expect.any(ThreadEnded) });
   await expect(thread.read(places)).rejects.toThrow(ThreadEnded);
-  expect(thread.isWell).toBe(false);
+  expect(thread.hasEnded).toBe(true);
+});
+
+/** A thread where the system permits no more of them. */
+const refused = (): BlockThread =>
+  new BlockThread(() => {
+    throw new Error("no more threads");
+  });
+
+test("where no thread can be started, the error says so, and it is not tried again", async () => {
+  await using thread = refused();
+  const place = placeIn(openFile(), 0, 1000);
+  await expect(thread.read([place])).rejects.toThrow(ThreadEnded);
+  expect(thread.hasEnded).toBe(true);
+  await expect(thread.read([place])).rejects.toThrow(ThreadEnded);
 });
 
 const SYMBOLS = Array.from({ length: 30 }, (_, k) => `${600_000 + k}.SH`);
@@ -137,6 +151,7 @@ test("bars are the same with a thread and without, also where it ends, and damag
     await ended[Symbol.asyncDispose]();
     expect(factsOf(await reading)).toEqual(expected);
     expect(factsOf(await readBars(cache, snapshot, demand, ended))).toEqual(expected);
+    expect(factsOf(await readBars(cache, snapshot, demand, refused()))).toEqual(expected);
   }
   const files = await readdir(root, { recursive: true, withFileTypes: true });
   const [path = ""] = files.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name));

@@ -1,5 +1,5 @@
 import { createServer, get, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { MemoryBudgets } from "../../../src/serve/http/memory-budget.js";
 import { type RequestLifetime, requestLifetime } from "../../../src/serve/http/request-lifetime.js";
@@ -101,4 +101,32 @@ test("work that does not end keeps its memory for a limited time", async () => {
   expect(await isFree(budgets)).toBe(false);
   vi.advanceTimersByTime(1);
   expect(await isFree(budgets)).toBe(true);
+});
+
+test("a pipelined request gets no memory before the responses that it waits for have ended", async () => {
+  const budgets = new MemoryBudgets();
+  const responses: ServerResponse[] = [];
+  const all = open();
+  const server = createServer((_, response) => {
+    if (responses.push(response) === 2) all.end();
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const socket = connect({ port, host: "127.0.0.1" });
+  onTestFinished(() => void socket.destroy());
+  socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n".repeat(2));
+  socket.resume();
+  await all.done;
+  const [first, second] = responses.map((response) => requestLifetime(response, budgets, 3_600_000));
+  let hasMemory = false;
+  const waiting = second?.reading.acquireMemory(ROWS).then(() => {
+    hasMemory = true;
+  });
+  await first?.reading.acquireMemory(ROWS);
+  expect(hasMemory).toBe(false);
+  responses[0]?.end();
+  await waiting;
+  expect(hasMemory).toBe(true);
+  responses[1]?.end();
 });

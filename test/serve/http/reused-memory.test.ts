@@ -1,7 +1,8 @@
 import { connect } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { openLake } from "../../../src/api/lake/open-lake.js";
+import { MemoryPool } from "../../../src/core/memory-pool.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 import { KEY, type LandedBar, landRows, newLake, serve } from "../served-lake.js";
@@ -118,3 +119,17 @@ test.each([true, false])(
     );
   },
 );
+
+test("blocks of a long response have memory of their own, which is free after each block", async () => {
+  const { ask } = await serveBars(true);
+  const takes = vi.spyOn(MemoryPool.prototype, "take");
+  onTestFinished(() => takes.mockRestore());
+  const taken = async (symbols: readonly string[]): Promise<number> => {
+    takes.mockClear();
+    expect((await ask(pathOf(0, symbols, 290))).status).toBe(200);
+    return takes.mock.calls.length;
+  };
+  expect(await taken(SYMBOLS)).toBeGreaterThan(0);
+  // With ten thousand bars each, these are more than are read at a time.
+  expect(await taken([...SYMBOLS, ...Array.from({ length: 60 }, (_, k) => `${k + 1}.US`)])).toBe(0);
+});

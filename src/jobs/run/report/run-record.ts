@@ -1,4 +1,5 @@
 import type { Clock } from "../../../core/time.js";
+import { jsonParameter } from "../../../db/session/json-parameter.js";
 import type { Session } from "../../../db/session/session.js";
 import { TempTable } from "../../../db/session/temp-table.js";
 import type { Lake } from "../../../lake/lake.js";
@@ -70,7 +71,7 @@ export async function recordRun(
     unchanged: total("unchanged"),
     host,
     engine: ENGINE,
-    options: JSON.stringify(options),
+    options: jsonParameter(options),
     month: `${new Date(run.startedAt).toISOString().slice(0, 7)}-01`,
   };
   await using staged = new TempTable(run.session, "staged_runs");

@@ -44,8 +44,8 @@ const BLOCK_BYTES = 2048;
 const BAR_BYTES = 64;
 /** The share of its bytes from which the cache counts as full. */
 const FULL = 0.9;
-/** Most series of symbols that are remembered as requested once. */
-const MOST_REQUESTED = 10_000;
+/** The last series of symbols that are remembered as requested once: at least this number, at most twice as many. */
+const REQUESTED = 30_000;
 
 /**
  * Caches the newest bars of recently requested symbols as typed arrays. Most requests are for these bars, and then need
@@ -64,8 +64,9 @@ export class BarCache {
   /** The columns that were used last. */
   #newest: KlineValues | undefined;
   #bytes = 0;
-  /** Series of symbols that were requested once while the cache was full. */
-  readonly #requested = new Set<string>();
+  /** Series of symbols that were requested once while the cache was full: the last ones, and those before them. */
+  #requested = new Set<string>();
+  #requestedBefore = new Set<string>();
 
   constructor(mostBytes: number) {
     this.#mostBytes = mostBytes;
@@ -112,7 +113,11 @@ export class BarCache {
       const bytes = (run.end - run.start) * runs.length * BAR_BYTES;
       // Runs that would evict most other entries are not cached.
       if (bytes > this.#mostBytes / 2) return false;
-      return this.#bytes + bytes <= FULL * this.#mostBytes || this.#isRequestedAgain(`${key} ${run.symbol}`);
+      const isFull = this.#bytes + bytes > FULL * this.#mostBytes;
+      // Bars of an earlier version take up the space already.
+      return (
+        !isFull || this.get(key, run.symbol) !== undefined || this.#isRequestedAgain(`${key} ${run.symbol}`)
+      );
     });
     const blocks = new RunBlocks(taken.length);
     for (const { run, since } of taken) {
@@ -153,8 +158,9 @@ export class BarCache {
 
   /** Notes the first request for a symbol's series. */
   #isRequestedAgain(series: string): boolean {
-    if (this.#requested.delete(series)) return true;
-    if (this.#requested.size >= MOST_REQUESTED) this.#requested.clear();
+    if (this.#requested.delete(series) || this.#requestedBefore.delete(series)) return true;
+    if (this.#requested.size >= REQUESTED)
+      [this.#requestedBefore, this.#requested] = [this.#requested, new Set()];
     this.#requested.add(series);
     return false;
   }

@@ -90,6 +90,40 @@ test("a full cache takes in what is requested for the second time; what each is 
   expect([request("C.US"), request("C.US"), request("C.US")]).toEqual([false, false, true]);
 });
 
+test("a full cache takes in a symbol's bars of a later version at once", () => {
+  const cache = new BarCache(1_000_000);
+  const labels = Array.from({ length: 100 }, (_, n) => n);
+  const add = (version: string, symbol: string): void =>
+    cache.add("key", version, [{ run: runOf(symbol, labels), since: 0 }]);
+  for (let n = 0; n < 200; n++) add("1", `A${n}.US`);
+  const cached = Array.from({ length: 200 }, (_, n) => `A${n}.US`).filter((symbol) =>
+    cache.get("key", symbol),
+  );
+  expect(cached.length).toBeLessThan(200);
+  for (const symbol of cached.slice(0, 50)) {
+    add("2", symbol);
+    expect(cache.get("key", symbol)?.version).toBe("2");
+  }
+});
+
+test("a full cache takes in what a client requests in cycles of many symbols", () => {
+  const cache = new BarCache(100_000_000);
+  const range = { start: 0, end: 1000 };
+  const labels = Array.from({ length: 900 }, (_, n) => n);
+  const fill = Array.from({ length: 1500 }, (_, n) => ({ run: runOf(`A${n}.US`, labels), since: 0 }));
+  for (const one of fill) cache.add("key", "1", [one]);
+  const cycle = (): number => {
+    let found = 0;
+    for (let n = 0; n < 25_000; n++) {
+      if (cache.find("key", "1", `B${n}.US`, range, 1) !== undefined) found += 1;
+      else cache.add("key", "1", [{ run: runOf(`B${n}.US`, [1]), since: 0 }]);
+    }
+    return found;
+  };
+  expect(Math.max(cycle(), cycle())).toBeLessThan(100);
+  expect(cycle()).toBeGreaterThan(20_000);
+});
+
 test("an extended run that a request needs is evicted after those that it does not need", () => {
   const numbered = (letter: string): string[] => [0, 1, 2, 3].map((n) => `${letter}${n}.US`);
   const fill = (cache: BarCache): void => {
