@@ -1,9 +1,9 @@
-import { type ResultRows, visitRows } from "../../arrow/scan/result-columns.js";
+import { type FixedType, type ResultRows, visitRows } from "../../arrow/scan/result-columns.js";
 import { isPresent } from "../../core/bits.js";
 import { LakeError } from "../../core/errors.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
-import { REGION_NAMES } from "../../market/regions.js";
+import { REGION_NAMES, REGIONS } from "../../market/regions.js";
 import { unknownBetween } from "../../market/trading-calendar.js";
 import type { ResolvedField } from "../expression/resolve-fields.js";
 import type { Axes } from "../panel/axes.js";
@@ -18,7 +18,6 @@ import {
   type CellSource,
   type Cells,
   type SymbolRange,
-  scatter,
   symbolsSql,
 } from "./cells.js";
 import {
@@ -32,6 +31,7 @@ import {
   takeFactors,
   VECTOR_ROWS,
 } from "./factor-history.js";
+import { OF_VOLUME, type OfVolume, plainVolumes, type VolumeColumns } from "./plain-volumes.js";
 import { symbolIndexes } from "./symbol-indexes.js";
 
 /** The bar columns of a dataset's fields; undefined where {@link dailyCells} does not support all of them. */
@@ -44,7 +44,7 @@ export function dailyColumns(
   return period === "1d" && isPlain && names.length === fields.length ? names : undefined;
 }
 
-const [TRADED, FIRST_FIELD] = [4, 5];
+const TRADED = 4;
 
 /**
  * Cells of daily bars, unadjusted or adjusted backward: rows are read as traded, and adjusted here. They are identical
@@ -86,21 +86,28 @@ export function dailyCells(
     calendars,
     (range) => `SELECT ${KEYS_SQL} ${rowsSql(range, `trade_date < ${sinceSql(range)}`)}`,
   );
+  const vector = (): Float64Array => new Float64Array(VECTOR_ROWS);
+  const computed = { volume: vector(), shares: vector(), vwap: vector(), one: vector().fill(1) };
   /** Whether rows must be sorted, because the order of the files is not sufficient. */
   let mustOrder = false;
+  /** Whether volumes are computed here; otherwise by DuckDB. */
+  let isPlain = names.some((name) => OF_VOLUME[name] !== undefined);
 
   return {
     async ask(range) {
-      const asked = await query(range);
+      let asked = await query(range);
       return async () => {
-        const cells = await read(range, asked);
-        if (cells !== undefined) return cells;
-        mustOrder = true;
-        const again = await read(range, await query(range));
-        if (again !== undefined) return again;
-        throw new LakeError("table bars_1d: a symbol has two bars on one date", {
-          hint: 'barlake sql "from quality_duplicates" finds them',
-        });
+        for (;;) {
+          const cells = await read(range, asked);
+          if (cells === "other volumes") isPlain = false;
+          else if (cells !== "not in order") return cells;
+          else if (mustOrder)
+            throw new LakeError("table bars_1d: a symbol has two bars on one date", {
+              hint: 'barlake sql "from quality_duplicates" finds them',
+            });
+          else mustOrder = true;
+          asked = await query(range);
+        }
       };
     },
   };
@@ -121,55 +128,45 @@ export function dailyCells(
   }
 
   async function query(range: SymbolRange) {
-    const values = names.map((name, i) => `, CAST(${BAR_COLUMNS[name].raw} AS DOUBLE) AS f${i}`);
-    const isUnread = (_: string, i: number): boolean => KEY_COLUMNS[names[i] as string] === undefined;
-    const window = `SELECT ${KEYS_SQL}, CAST(is_final AND volume > 0 AS INTEGER) AS traded${values.filter(isUnread).join("")}
+    const columns = windowColumns(names, isPlain);
+    const window = `SELECT ${KEYS_SQL}, CAST(is_final AND volume > 0 AS INTEGER) AS traded${columns.sql}
       ${rowsSql(range, `trade_date BETWEEN ${sinceSql(range)} AND ${dateSql(lastDay)}`)}`;
     const state = isAdjusted ? await history(range, mustOrder) : firstFactors([]);
-    return { state, window: await session.stream(window) };
+    return { state, columns, window: await session.stream(window) };
   }
 
-  /** @returns undefined where the rows' days do not ascend. */
+  /** @returns what is wrong where the rows' days do not ascend, or volumes are not those that are computed here. */
   async function read(
     range: SymbolRange,
-    { state, window }: Awaited<ReturnType<typeof query>>,
-  ): Promise<Cells | undefined> {
-    if (state === undefined) return undefined;
+    { state, window, columns: { shape, sources, volume } }: Awaited<ReturnType<typeof query>>,
+  ): Promise<Cells | "not in order" | "other volumes"> {
+    if (state === undefined) return "not in order";
     const indexesOf = symbolIndexes(range);
     const target = new Int32Array(VECTOR_ROWS);
     const cells = buffers(range);
-    let isInOrder = true;
-    const { columns, shape } = resultColumns(names);
+    const lots = Int32Array.from(range.symbols, ({ region }) => REGIONS[region].lot);
+    let fault: "not in order" | "other volumes" | undefined;
     await visitRows(window, shape, (rows) => {
-      if (!isInOrder) return;
+      if (fault !== undefined) return;
       indexesOf(rows.texts(SYMBOL), symbols);
-      if (isAdjusted) isInOrder = takeFactors(rows, symbols, state, factors);
-      if (!isInOrder) return;
+      if (isAdjusted && !takeFactors(rows, symbols, state, factors)) fault = "not in order";
+      if (fault !== undefined) return;
       findTargets(rows, target, cells.traded);
-      for (const [i, column] of columns.entries()) {
-        const into = cells.fields[i] as FieldCells;
-        if (column === undefined) scatterFactors(rows.rows, factors, target, into);
-        else
-          scatterAdjusted(
-            rows,
-            column,
-            target,
-            isAdjusted ? factors : undefined,
-            BAR_COLUMNS[names[i] as BarColumnName],
-            into,
-          );
-      }
-      if (cells.closes)
-        scatterAdjusted(
-          rows,
-          CLOSE,
-          target,
-          isAdjusted ? factors : undefined,
-          BAR_COLUMNS.close,
-          cells.closes,
-        );
+      if (volume !== undefined && !plainVolumes(rows, volume, { target, symbols, lots }, computed))
+        fault = "other volumes";
+      if (fault !== undefined) return;
+      const place = (source: Source, name: BarColumnName, into: FieldCells): void => {
+        const isColumn = typeof source === "number";
+        const values = isColumn ? rows.values(source, "double") : computed[source];
+        const validity = isColumn ? rows.validity(source) : undefined;
+        const kind = isAdjusted ? BAR_COLUMNS[name].factor : "none";
+        scatterAdjusted({ rows: rows.rows, values, validity }, { kind, factors }, target, into);
+      };
+      for (const [i, source] of sources.entries())
+        place(source, names[i] as BarColumnName, cells.fields[i] as FieldCells);
+      if (cells.closes) place(CLOSE, "close", cells.closes);
     });
-    if (!isInOrder) return undefined;
+    if (fault !== undefined) return fault;
     blankUntraded(cells, range);
     return cells;
   }
@@ -188,51 +185,70 @@ export function dailyCells(
   }
 }
 
-/** Fields that are key columns already, or computed here. */
-const KEY_COLUMNS: Readonly<Record<string, number | "factors">> = {
+/** Where the values of a field are: a column of the result, or an array that is computed here. */
+type Source = number | OfVolume | "one";
+
+/** Fields that are key columns already, or computed here: the factor is 1, adjusted. */
+const KEY_COLUMNS: Partial<Readonly<Record<BarColumnName, Source>>> = {
   close: CLOSE,
   prev_close: PREV_CLOSE,
-  factor: "factors",
+  factor: "one",
 };
 
-/** The columns of the window's result, and the column of each field; undefined for the factors. */
-function resultColumns(names: readonly BarColumnName[]) {
-  let next = FIRST_FIELD;
-  const shape: Record<string, "text" | "int32" | "double"> = { ...KEY_SHAPE, traded: "int32" };
-  const columns = names.map((name, i) => {
-    const known = KEY_COLUMNS[name];
-    if (known !== undefined) return known === "factors" ? undefined : known;
-    shape[`f${i}`] = "double";
-    return next++;
-  });
-  return { shape, columns };
+/** The columns of the window's result. */
+interface WindowColumns {
+  readonly shape: Readonly<Record<string, FixedType | "text">>;
+  /** SQL of the columns after the keys. */
+  readonly sql: string;
+  /** Of each field. */
+  readonly sources: readonly Source[];
+  /** The columns that volumes are computed of; undefined where DuckDB computes them. */
+  readonly volume: VolumeColumns | undefined;
 }
 
-/** Writes a column's adjusted values to their cells. */
+/** @param isPlain whether volumes are computed here. */
+function windowColumns(names: readonly BarColumnName[], isPlain: boolean): WindowColumns {
+  const shape: Record<string, FixedType | "text"> = { ...KEY_SHAPE, traded: "int32" };
+  let sql = "";
+  const add = (name: string, expression: string, type: FixedType): number => {
+    sql += `, ${expression} AS ${name}`;
+    shape[name] = type;
+    return Object.keys(shape).length - 1;
+  };
+  const volume = isPlain
+    ? {
+        volume: add("volume", "volume", "int64"),
+        lot: add("lot", "lot", "int32"),
+        amount: add("amount", "amount", "double"),
+      }
+    : undefined;
+  const sources = names.map((name, i): Source => {
+    if (volume !== undefined && name === "amount") return volume.amount;
+    const computed = volume && OF_VOLUME[name];
+    return (
+      computed ?? KEY_COLUMNS[name] ?? add(`f${i}`, `CAST(${BAR_COLUMNS[name].raw} AS DOUBLE)`, "double")
+    );
+  });
+  return { shape, sql, sources, volume };
+}
+
+/** Writes some rows' adjusted values to their cells: NaN for a missing one. */
 function scatterAdjusted(
-  rows: ResultRows,
-  column: number,
+  {
+    rows,
+    values,
+    validity,
+  }: { readonly rows: number; readonly values: Float64Array; readonly validity: Uint8Array | undefined },
+  { kind, factors }: { readonly kind: BarColumn["factor"]; readonly factors: Float64Array },
   target: Int32Array,
-  factors: Float64Array | undefined,
-  { factor }: BarColumn,
   cells: FieldCells,
 ): void {
-  if (factors === undefined || factor === "none") return scatter(rows, column, target, cells);
-  const isTimes = factor === "times";
-  const values = rows.values(column, "double");
-  const validity = rows.validity(column);
-  for (let row = 0; row < rows.rows; row++) {
+  for (let row = 0; row < rows; row++) {
     const cell = target[row] as number;
     if (cell < 0) continue;
     const value = isPresent(validity, row) ? (values[row] as number) : Number.NaN;
-    cells[cell] = isTimes ? value * (factors[row] as number) : value / (factors[row] as number);
-  }
-}
-
-function scatterFactors(rows: number, factors: Float64Array, target: Int32Array, cells: FieldCells): void {
-  for (let row = 0; row < rows; row++) {
-    const cell = target[row] as number;
-    if (cell >= 0) cells[cell] = factors[row] as number;
+    if (kind === "none") cells[cell] = value;
+    else cells[cell] = kind === "times" ? value * (factors[row] as number) : value / (factors[row] as number);
   }
 }
 

@@ -4,9 +4,9 @@ import { pipeline } from "node:stream/promises";
 import { batchesToIpc } from "../../arrow/batches-ipc.js";
 import { dateOfEpochDay } from "../../core/time.js";
 import type { Block, Labels } from "../panel/block.js";
-import { labelTimes, panelBatches } from "../panel/panel-batches.js";
+import { blockScans } from "../panel/block-scan.js";
+import { panelBatches } from "../panel/panel-batches.js";
 import { PanelSpool, type Slice } from "../panel/panel-spool.js";
-import { rowsBySymbol } from "../panel/rows-by-symbol.js";
 import { copyRows } from "../store/copy-rows.js";
 import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
 import { parquetSessions } from "../store/parquet-sessions.js";
@@ -22,21 +22,32 @@ export function longParquetWriter(place: WriterPlace): DatasetWriter {
   const { shape, files } = place;
   const sessions = parquetSessions(place);
   const partitions = partitionsOf(shape.labels);
-  const times = labelTimes(shape);
+  const scanOf = blockScans(shape);
+  let writing: Promise<void> = Promise.resolve();
+  const settle = async (): Promise<void> => {
+    const before = writing;
+    writing = Promise.resolve();
+    await before;
+  };
   return {
     async write(block) {
-      await sideBySide(partitions, async ({ folder, slice }) => {
+      await settle();
+      writing = sideBySide(partitions, async ({ folder, slice }) => {
         const path = partFile(folder, block.index);
         if (files.has(path) || slice.start + slice.width <= block.since) return;
-        const batch = rowsBySymbol(block, shape, times, slice);
-        if (batch.numRows === 0) return;
+        const rows = scanOf(block, slice);
+        if (rows === undefined) return;
         const target = await files.place(path);
-        await sessions.use((session) => session.withBatch(batch, (rows) => copyRows(session, rows, target)));
+        await sessions.use((session) => copyRows(session, rows, target));
         await files.adopt(path);
       });
+      writing.catch(() => {});
+      // While the files of a block are written, those of the next one may begin, as long as the cells of both are valid.
+      if (!block.hasNext) await settle();
     },
-    async finish() {},
+    finish: settle,
     async close() {
+      await settle().catch(() => {});
       sessions.close();
     },
   };

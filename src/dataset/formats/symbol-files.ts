@@ -1,6 +1,5 @@
-import type { Block, FieldCells } from "../panel/block.js";
-import { labelTimes } from "../panel/panel-batches.js";
-import { rowsBySymbol } from "../panel/rows-by-symbol.js";
+import { partOf } from "../panel/block.js";
+import { blockScans } from "../panel/block-scan.js";
 import { copyRows } from "../store/copy-rows.js";
 import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
 import type { NewFile } from "../store/file-thread.js";
@@ -42,15 +41,15 @@ export function symbolParquetWriter(place: WriterPlace): DatasetWriter {
   const { files, shape } = place;
   const sessions = parquetSessions(place);
   const all = { start: 0, width: shape.labels.count };
-  const times = labelTimes(shape);
+  const scanOf = blockScans(shape);
   return {
     async write(block) {
       await sideBySide(block.symbols.keys(), async (s) => {
-        const batch = rowsBySymbol(symbolOf(block, s), shape, times, all);
-        if (batch.numRows === 0) return;
+        const rows = scanOf(partOf(block, s, 1), all);
+        if (rows === undefined) return;
         const path = `${block.symbols[s]?.symbol}.parquet`;
         const target = await files.place(path);
-        await sessions.use((session) => session.withBatch(batch, (rows) => copyRows(session, rows, target)));
+        await sessions.use((session) => copyRows(session, rows, target));
         await files.adopt(path);
       });
     },
@@ -58,21 +57,5 @@ export function symbolParquetWriter(place: WriterPlace): DatasetWriter {
     async close() {
       sessions.close();
     },
-  };
-}
-
-/** One symbol of a block, as a view of the block's memory. */
-function symbolOf(block: Block, s: number): Block {
-  const cut = <T extends FieldCells | Uint8Array>(cells: T): T =>
-    cells.subarray(s * block.width, (s + 1) * block.width) as T;
-  return {
-    ...block,
-    start: block.start + s,
-    symbols: block.symbols.slice(s, s + 1),
-    fields: block.fields.map(cut),
-    masks: block.masks.map(cut),
-    traded: cut(block.traded),
-    first: block.first.subarray(s, s + 1),
-    last: block.last.subarray(s, s + 1),
   };
 }

@@ -75,16 +75,7 @@ export async function createAxes(session: Session, spec: DatasetSpec): Promise<A
       hint: `barlake status shows what the lake has of ${calendar.join(", ")}`,
     });
   }
-  const [bounds] = await session.json<Record<"low" | "high" | "first" | "last", string>>(
-    `SELECT min(symbol) AS low, max(symbol) AS high, (SELECT CAST(min(day) AS VARCHAR) FROM ${tables.days.name}) AS first,
-       (SELECT CAST(max(day) AS VARCHAR) FROM ${tables.days.name}) AS last FROM ${universe.name}`,
-  );
-  await tables.symbols.fill(`SELECT symbol, region, CAST(row_number() OVER (ORDER BY symbol) - 1 AS INTEGER) AS s
-    FROM (SELECT symbol, any_value(region) AS region FROM ${table}
-      WHERE symbol >= ${literal(bounds?.low ?? "")} AND symbol <= ${literal(bounds?.high ?? "")}
-        AND trade_date >= ${literal(bounds?.first ?? "")} AND trade_date <= ${literal(bounds?.last ?? "")}
-        AND volume > 0 AND is_final GROUP BY symbol)
-    SEMI JOIN ${universe.name} USING (symbol)`);
+  await fillSymbols(session, table, tables);
   const symbols = await readSymbols(session, tables);
   const absent = await session.json<{ symbol: string }>(
     `SELECT DISTINCT symbol FROM ${universe.name} ANTI JOIN ${tables.symbols.name} USING (symbol) ORDER BY symbol`,
@@ -212,6 +203,36 @@ async function createTimes(
     days: Int32Array.from(rows, ({ day }) => day),
     times: Float64Array.from(rows, ({ ms }) => ms),
   };
+}
+
+/** Days before the last label in which most symbols have traded. */
+const RECENT_DAYS = 31;
+
+/**
+ * Fills the table of symbols: those of the universe with trades in the window. Nearly all have traded recently, so that
+ * the bars of all days are read only for the others.
+ */
+async function fillSymbols(
+  session: Session,
+  table: string,
+  { universe, days, symbols }: AxisTables,
+): Promise<void> {
+  const [bounds] = await session.json<Record<"low" | "high" | "first" | "recent" | "last", string>>(
+    `SELECT min(symbol) AS low, max(symbol) AS high, CAST(any_value(first) AS VARCHAR) AS first,
+       CAST(any_value(greatest(first, last - ${RECENT_DAYS})) AS VARCHAR) AS recent, CAST(any_value(last) AS VARCHAR) AS last
+     FROM ${universe.name}, (SELECT min(day) AS first, max(day) AS last FROM ${days.name})`,
+  );
+  const tradedSql = (since: string, among: TempTable): string =>
+    `SELECT symbol, any_value(region) AS region FROM ${table} SEMI JOIN ${among.name} USING (symbol)
+     WHERE symbol >= ${literal(bounds?.low ?? "")} AND symbol <= ${literal(bounds?.high ?? "")}
+       AND trade_date >= ${literal(since)} AND trade_date <= ${literal(bounds?.last ?? "")}
+       AND volume > 0 AND is_final GROUP BY symbol`;
+  await using recent = new TempTable(session, "panel_recent");
+  await using others = new TempTable(session, "panel_others");
+  await recent.fill(tradedSql(bounds?.recent ?? "", universe));
+  await others.fill(`SELECT DISTINCT symbol FROM ${universe.name} ANTI JOIN ${recent.name} USING (symbol)`);
+  await symbols.fill(`SELECT symbol, region, CAST(row_number() OVER (ORDER BY symbol) - 1 AS INTEGER) AS s
+    FROM (FROM ${recent.name} UNION ALL (${tradedSql(bounds?.first ?? "", others)}))`);
 }
 
 async function readSymbols(session: Session, { universe, symbols }: AxisTables): Promise<PanelSymbol[]> {

@@ -49,6 +49,8 @@ export interface BlockOptions {
    * blocks near it, and nearly no label that is added changes any.
    */
   readonly parts: "even" | "stable";
+  /** Memory that the cells of blocks which are read together may take, in bytes. @default that of a block */
+  readonly readBytes?: number;
   /** Bits of the cells of fields. */
   readonly bits: 32 | 64;
   /**
@@ -65,6 +67,8 @@ export type FieldCells = Float64Array | Float32Array;
 export interface Block extends Spans {
   /** Number of the block. */
   readonly index: number;
+  /** Whether the next block was read together with this one: then this one is valid as long as that one. */
+  readonly hasNext: boolean;
   /** First label whose cells were read. */
   readonly since: number;
   /** Index of its first symbol in the dataset. */
@@ -84,6 +88,24 @@ export interface Block extends Spans {
 export interface Spans {
   readonly first: Int32Array;
   readonly last: Int32Array;
+}
+
+/** Some symbols of a block, as a view of its memory. @param start index of the first one in the block. */
+export function partOf(block: Block, start: number, symbols: number): Block {
+  const { width } = block;
+  const end = start + symbols;
+  const cut = <T extends FieldCells | Uint8Array>(cells: T): T =>
+    cells.subarray(start * width, end * width) as T;
+  return {
+    ...block,
+    start: block.start + start,
+    symbols: block.symbols.slice(start, end),
+    fields: block.fields.map(cut),
+    masks: block.masks.map(cut),
+    traded: cut(block.traded),
+    first: block.first.subarray(start, end),
+    last: block.last.subarray(start, end),
+  };
 }
 
 /** Number of rows of symbols: one for each label from the first trade to the last one, none where nothing trades. */

@@ -7,7 +7,14 @@ import { sqlCells } from "../cells/sql-cells.js";
 import { type ResolvedFields, resolveFields } from "../expression/resolve-fields.js";
 import type { DatasetSpec } from "../spec.js";
 import { type Axes, createAxes } from "./axes.js";
-import type { Block, BlockOptions, PanelShape, PanelSymbol, Spans } from "./block.js";
+import {
+  type Block,
+  type BlockOptions,
+  type PanelShape,
+  type PanelSymbol,
+  partOf,
+  type Spans,
+} from "./block.js";
 import { divideSymbols } from "./divide-symbols.js";
 import { readKnownDays } from "./known-days.js";
 import { markMembers } from "./membership.js";
@@ -63,7 +70,11 @@ export async function openPanel(
   const rangesOf: LakePanel["rangesOf"] = (symbols, labels) =>
     divideSymbols(symbols, Math.floor(options.bytes / (labels * cellBytes)), options.parts);
   const ranges = rangesOf(axes.symbols, axes.labels.count);
-  const most = ranges.reduce((largest, { symbols }) => Math.max(largest, symbols.length), 0);
+  const fitting = Math.floor((options.readBytes ?? options.bytes) / (axes.labels.count * cellBytes));
+  const most = Math.max(
+    Math.min(fitting, axes.symbols.length),
+    ...ranges.map(({ symbols }) => symbols.length),
+  );
   const buffers = cellBuffers(shape, most, { hasCloses, options });
   const daily = dailyColumns(spec, resolved.fields);
   const source =
@@ -89,7 +100,64 @@ export async function openPanel(
       const few = axes.symbols.slice(start, start + Math.min(symbols, most));
       return (await askBlock(session, spec, parts, { index: 0, start, symbols: few, since: 0 }))();
     },
-    blocks: (some = ranges) => oneAhead(some, (range) => askBlock(session, spec, parts, range)),
+    async *blocks(some = ranges) {
+      const groups = daily === undefined ? some.map((range) => [range]) : togetherIn(some, most);
+      const read = oneAhead(groups, (group, n) => askBlock(session, spec, parts, mergedOf(group, n)));
+      let n = 0;
+      for await (const block of read) {
+        const group = groups[n++] as readonly SymbolRange[];
+        for (const range of group) yield blockOf(block, range, range !== group.at(-1));
+      }
+    },
+  };
+}
+
+/**
+ * Divides ranges into groups whose cells are read by one query, as they fit into memory: each query reads every row group
+ * of the lake's files that has one of its symbols.
+ */
+function togetherIn(ranges: readonly SymbolRange[], most: number): (readonly SymbolRange[])[] {
+  const groups: SymbolRange[][] = [];
+  let group: SymbolRange[] = [];
+  let size = 0;
+  for (const range of ranges) {
+    const last = group.at(-1);
+    const follows = last !== undefined && last.start + last.symbols.length === range.start;
+    if (!follows || last.since !== range.since || size + range.symbols.length > most) {
+      group = [];
+      groups.push(group);
+      size = 0;
+    }
+    group.push(range);
+    size += range.symbols.length;
+  }
+  return groups;
+}
+
+/** The block of one of the ranges that were read together. */
+function blockOf(read: Block, { index, start, symbols }: SymbolRange, hasNext: boolean): Block {
+  return { ...partOf(read, start - read.start, symbols.length), index, hasNext };
+}
+
+/** One range with the symbols of several consecutive ones. */
+function mergedOf(group: readonly SymbolRange[], index: number): SymbolRange {
+  const [first] = group as readonly [SymbolRange];
+  const spans = group.flatMap((range) => range.spans ?? []);
+  const before = group.flatMap((range) => range.tradedBefore ?? []);
+  return {
+    index,
+    start: first.start,
+    since: first.since,
+    symbols: group.flatMap(({ symbols }) => symbols),
+    ...(spans.length === group.length && {
+      spans: {
+        first: Int32Array.from(spans.flatMap((one) => [...one.first])),
+        last: Int32Array.from(spans.flatMap((one) => [...one.last])),
+      },
+    }),
+    ...(before.length === group.length && {
+      tradedBefore: Float64Array.from(before.flatMap((counts) => [...counts])),
+    }),
   };
 }
 
@@ -99,13 +167,14 @@ export async function openPanel(
  */
 async function* oneAhead<T, R>(
   items: Iterable<T>,
-  ask: (item: T) => Promise<() => Promise<R>>,
+  ask: (item: T, index: number) => Promise<() => Promise<R>>,
 ): AsyncGenerator<R, void, undefined> {
   const next = items[Symbol.iterator]();
+  let index = 0;
   const askNext = (): Promise<() => Promise<R>> | undefined => {
     const { done, value } = next.next();
     if (done === true) return undefined;
-    const asked = ask(value);
+    const asked = ask(value, index++);
     asked.catch(() => {});
     return asked;
   };
@@ -145,6 +214,7 @@ async function askBlock(
     const spans = range.spans ?? spansOf(traded, range.symbols.length, shape.labels.count);
     const block: Block = {
       index: range.index,
+      hasNext: false,
       since: range.since,
       start: range.start,
       symbols: range.symbols,

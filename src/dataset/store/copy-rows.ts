@@ -1,3 +1,4 @@
+import type { ScanSource } from "../../arrow/scan/table-scan.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 
@@ -15,13 +16,12 @@ export function parquetOptions(dictionary: number): string {
 /** Enough for the symbols of a part, and the dates of a year. */
 const ROWS_DICTIONARY = 2000;
 
-/**
- * Writes rows with `symbol` and `timestamp` as portable Parquet: plain text, and instants in UTC. A cast of a time
- * would ask a calendar for the offset of each.
- */
-export async function copyRows(session: Session, rows: string, target: string): Promise<void> {
-  await session.run(
-    `COPY (SELECT * REPLACE (CAST(symbol AS VARCHAR) AS symbol, make_timestamptz(epoch_us("timestamp")) AS "timestamp") FROM ${rows})
-     TO ${literal(target)} (${parquetOptions(ROWS_DICTIONARY)})`,
-  );
+/** Writes rows of this process as Parquet. */
+export async function copyRows(session: Session, rows: ScanSource, target: string): Promise<void> {
+  const scan = session.scan(rows);
+  try {
+    await session.run(`COPY (FROM ${scan.sql}) TO ${literal(target)} (${parquetOptions(ROWS_DICTIONARY)})`);
+  } finally {
+    scan.release();
+  }
 }

@@ -20,12 +20,15 @@ export const WRITERS: Readonly<Record<DatasetFormat, (place: WriterPlace) => Dat
   "zipline-csvdir": csvWriter,
 };
 
+const MB = 2 ** 20;
+
 /**
  * The blocks that the writer of a format gets. qlib's files have 32-bit floats, and are written by a thread. A file of
- * `long-parquet` has the symbols of a block, and remains when days are appended.
+ * `long-parquet` has the symbols of a block, and remains when days are appended; several blocks are read together, as the
+ * fewer queries there are, the fewer row groups of the lake are read more than once.
  */
 export function blocksFor({ format }: DatasetSpec): BlockOptions {
-  if (format === "qlib") return { ...BLOCKS, bits: 32, valid: 2 };
-  if (format === "long-parquet") return { ...BLOCKS, parts: "stable", bytes: 2 * BLOCKS.bytes };
+  if (format === "qlib") return { ...BLOCKS, bytes: 80 * MB, bits: 32, valid: 2 };
+  if (format === "long-parquet") return { ...BLOCKS, parts: "stable", bytes: 96 * MB, readBytes: 160 * MB };
   return BLOCKS;
 }

@@ -69,8 +69,8 @@ const RESTED = barsOf("600003.SH", [
 const NEW = barsOf("600020.SZ", weekdays("2025-03-03", "2025-03-14"));
 
 const PRICES = ["open", "close", "vwap", "volume", "adjusted_volume", "factor"];
-/** Blocks of at most 8 symbols, with these fields and all masks, before and after the days are appended. */
-const SMALL: BlockOptions = { ...BLOCKS, parts: "stable", bytes: 60_000 };
+/** Blocks of at most 8 symbols, with these fields and all masks, before and after the days are appended; some are read together. */
+const SMALL: BlockOptions = { ...BLOCKS, parts: "stable", bytes: 60_000, readBytes: 200_000 };
 
 describe("days that are appended to long-parquet", () => {
   let place: string;

@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import { longParquetWriter } from "../../../src/dataset/formats/long.js";
+import type { Block, BlockOptions } from "../../../src/dataset/panel/block.js";
+import { BLOCKS, openPanel } from "../../../src/dataset/panel/lake-panel.js";
+import { defineDataset } from "../../../src/dataset/spec.js";
+import { DatasetFiles } from "../../../src/dataset/store/dataset-files.js";
+import { openReader } from "../../../src/lake/open-reader.js";
+import { BARS_1D } from "../../../src/schema/bars.js";
+import { land, openSession, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
+
+const SYMBOLS = [0, 1, 2, 3, 4, 5, 6].map((n) => `60000${n}.SH`);
+/** Bytes of the cells of a symbol: two days of two fields, and whether it traded. */
+const SYMBOL_BYTES = 2 * (2 * 8 + 1);
+
+test("blocks that are read together have separate cells, and are written before the next ones are read", async () => {
+  const lake = temporaryLake();
+  const writer = await openSession({ threads: 1 });
+  const bars = SYMBOLS.flatMap((symbol, n) =>
+    [2, 3].map((day) => ({ symbol, at: `2026-03-0${day}T00:00:00+08:00`, close: 10 + n / 10 })),
+  );
+  await land(writer, lake, BARS_1D, bars);
+  const spec = defineDataset({
+    name: "together",
+    universe: { region: "CN" },
+    from: "2026-03-01",
+    fields: ["close", "factor"],
+    masks: [],
+  });
+  const options: BlockOptions = { ...BLOCKS, bytes: 2 * SYMBOL_BYTES, readBytes: 4 * SYMBOL_BYTES };
+  const { session } = await openReader(lake, { threads: 1, verify: false }, {});
+  using reader = session;
+  const panel = await openPanel(reader, spec, options);
+  const folder = temporaryFolder();
+  const files = new DatasetFiles(folder);
+  const place = { spec, shape: panel, files, lake, session: reader, scratch: folder, memoryLimit: "100MB" };
+  const output = longParquetWriter({ ...place, zone: "UTC", signal: undefined, warn: () => {} });
+  const seen: { block: Block; closes: readonly number[]; read: number }[] = [];
+  let read = 0;
+  for await (const block of panel.blocks()) {
+    seen.push({ block, closes: [...(block.fields[0] ?? [])], read });
+    // The cells of an earlier block of the same read are still what they were.
+    for (const one of seen.filter((other) => other.read === read))
+      expect([...(one.block.fields[0] ?? [])]).toEqual(one.closes);
+    await output.write(block);
+    if (block.hasNext) continue;
+    // Its cells are about to be overwritten.
+    expect(files.list()).toHaveLength(seen.length);
+    read += 1;
+  }
+  await output.close?.();
+  expect(seen.map(({ block }) => block.index)).toEqual([0, 1, 2, 3]);
+  expect(seen.map((one) => one.read)).toEqual([0, 0, 1, 1]);
+  expect(seen.flatMap(({ closes }) => closes)).toEqual(bars.map(({ close }) => close));
+});
