@@ -12,7 +12,7 @@ import { byteCount, type Lake, type PointInTime, rowCount } from "./lake.js";
 import { noRejectsSql, rejectsSql } from "./land/rejects.js";
 import { emptySnapshot, type Snapshot } from "./log/snapshot.js";
 import { type AttachedCopy, readCopiedViews } from "./sql-copy/attach-sql-copy.js";
-import { readCopiedBars } from "./sql-copy/copied-bars.js";
+import { NEEDED_BY_COPIED_BARS, readCopiedBars } from "./sql-copy/copied-bars.js";
 import { copiedView, emptyView, viewOf } from "./viewed-table.js";
 
 /** A table that cannot be read, and why. */
@@ -113,14 +113,16 @@ async function createAll(
   ];
   const extra = await extraViews(lake, isNeeded("tables") ? snapshots : []);
   const template = views.every(hasColumnsOfSchema) ? viewTemplate() : undefined;
-  const created = await createViews(session, views, { extra, statement, template });
+  const copy = copies.find(({ file }) => file.kind === "minutes");
+  const readsBars = copy !== undefined && isNeeded("minutes_query");
+  const needed = readsBars && statement !== undefined ? `${statement} ${NEEDED_BY_COPIED_BARS}` : statement;
+  const created = await createViews(session, views, { extra, statement: needed, template });
   const hasComments = statement === undefined;
   if (copies.some(({ file }) => file.kind === "days"))
     await readCopiedViews(session, isNeeded, { hasComments });
   const minutes = snapshots.find(({ table }) => table === BARS_1M);
   const ofMinutes = created.find(({ table }) => table === BARS_1M.name);
-  const copy = copies.find(({ file }) => file.kind === "minutes");
-  if (minutes !== undefined && ofMinutes !== undefined && copy !== undefined && isNeeded("minutes_query"))
+  if (minutes !== undefined && ofMinutes !== undefined && readsBars)
     await readCopiedBars(session, { ...ofMinutes, ...minutes, ...copy }, { hasComments });
   return created;
 }

@@ -116,6 +116,8 @@ export function segmentFolder(place: SegmentPlace, clock: Pick<Clock, "now">): S
         await syncFolder(dirname(path));
       } finally {
         remove(unfinished);
+        // Of a copy that DuckDB was writing.
+        remove(`${unfinished}.wal`);
       }
     },
     async noteUse(path) {

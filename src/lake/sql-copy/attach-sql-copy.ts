@@ -1,10 +1,10 @@
-import { closeSync, existsSync, fstatSync, openSync, rmSync } from "node:fs";
-import { basename } from "node:path";
+import { closeSync, existsSync, fstatSync, openSync, readdirSync, rmSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { messageOf, QueryError } from "../../core/errors.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { OWN_VIEWS, readViewTree } from "../../db/views/view-files.js";
-import { COPIED_VIEWS, COPIES, type SqlCopyFile } from "./sql-copy.js";
+import { COPIED_VIEWS, COPIES, COPY_SUFFIX, type SqlCopyFile } from "./sql-copy.js";
 
 const OTHERS_WRITE = 0o022;
 
@@ -140,9 +140,30 @@ export function expectSame(copies: readonly AttachedCopy[]): void {
  */
 export function giveUpCopies(copies: readonly AttachedCopy[], error: unknown): string[] {
   const suspects = copies.filter((copy) => !copy.isSame() || mayBeDamage(error, copy));
-  const paths = suspects.map(({ file }) => file.path);
-  for (const path of paths) discardSqlCopy(path);
-  return paths;
+  for (const { file } of suspects) {
+    discardSqlCopy(file.path);
+    if (file.kind === "minutes") for (const path of otherCopies(file)) discardSqlCopy(path);
+  }
+  return suspects.map(({ file }) => file.path);
+}
+
+/**
+ * The paths of copies of the same kind, of other states of the lake, the newest first. A copy of minutes may have been
+ * made from one of them, with its damage.
+ */
+export function otherCopies({ path: own }: SqlCopyFile): string[] {
+  const folder = dirname(own);
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  return names
+    .filter((name) => name.endsWith(COPY_SUFFIX))
+    .map((name) => join(folder, name))
+    .filter((path) => path !== own)
+    .sort((a, b) => writtenAt(b) - writtenAt(a));
+}
+
+/** When a copy was built, in epoch milliseconds; infinity where another process has deleted it. */
+export function writtenAt(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY;
 }
 
 /** Errors that DuckDB reports where a database is not what it has written. It verifies a checksum of each block. */

@@ -1,6 +1,5 @@
-import { chmodSync, constants, existsSync, readdirSync, statSync } from "node:fs";
+import { chmodSync, constants, existsSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
 import { ident, literal } from "../../db/quote.js";
 import { interruptOn } from "../../db/session/interrupt-on.js";
 import type { Session } from "../../db/session/session.js";
@@ -9,16 +8,9 @@ import type { Lake } from "../lake.js";
 import { viewsKey } from "../lake-views.js";
 import { openReader } from "../open-reader.js";
 import { IN_USE_MS, type SegmentPlace, segmentFolder } from "../segments/segment-folder.js";
-import { type AttachedCopy, expectSame, giveUpCopies } from "./attach-sql-copy.js";
+import { type AttachedCopy, expectSame, giveUpCopies, otherCopies, writtenAt } from "./attach-sql-copy.js";
 import { MINUTE_BYTES, maxMinuteBytes } from "./copied-months.js";
-import {
-  COPIED_VIEWS,
-  COPIES,
-  COPY_SUFFIX,
-  type CopyKind,
-  type SqlCopyFile,
-  sqlCopyFiles,
-} from "./sql-copy.js";
+import { COPIED_VIEWS, COPIES, type CopyKind, type SqlCopyFile, sqlCopyFiles } from "./sql-copy.js";
 import { olderMinutes, writeMinutes } from "./write-minutes.js";
 
 /** Estimated bytes of a bar in the copy. */
@@ -55,15 +47,20 @@ async function buildOnce(
   if (copy === undefined || existsSync(copy.path)) return true;
   const folder = segmentFolder(place, lake.clock);
   using older =
-    kind === "minutes" ? await olderMinutes(session, copy, others(copy), maxMinuteBytes(place)) : undefined;
+    kind === "minutes"
+      ? await olderMinutes(session, copy, otherCopies(copy), maxMinuteBytes(place))
+      : undefined;
   if (!(await folder.freeSpaceFor(older?.nextBytes ?? copy.rows * ROW_BYTES[kind]))) return true;
   if (older !== undefined && !existsSync(older.file.path)) return false;
   using _ = interruptOn(session, signal);
   try {
     await folder.add(copy.path, (target) => writeCopy(lake, session, { copy, older, target, signal }));
   } catch (error) {
-    if (older === undefined || giveUpCopies([older], error).length === 0) throw error;
-    return false;
+    if (older === undefined) throw error;
+    // Another process may have deleted it.
+    const isGone = !existsSync(older.file.path);
+    if (isGone || giveUpCopies([older], error).length > 0) return false;
+    throw error;
   }
   for (const path of outdated(copy, lake.clock.now())) folder.remove(path);
   return true;
@@ -130,21 +127,5 @@ async function writeDays(
 
 /** The paths of copies of the same kind, of other states of the lake, that were built a while ago. */
 function outdated(copy: SqlCopyFile, now: number): string[] {
-  return others(copy).filter((path) => writtenAt(path) < now - IN_USE_MS);
-}
-
-/** The paths of copies of the same kind, of other states of the lake, the newest first. */
-function others({ path: own }: SqlCopyFile): string[] {
-  const folder = dirname(own);
-  const names = existsSync(folder) ? readdirSync(folder) : [];
-  return names
-    .filter((name) => name.endsWith(COPY_SUFFIX))
-    .map((name) => join(folder, name))
-    .filter((path) => path !== own)
-    .sort((a, b) => writtenAt(b) - writtenAt(a));
-}
-
-/** When a copy was built, in epoch milliseconds; infinity where another process has deleted it. */
-function writtenAt(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY;
+  return otherCopies(copy).filter((path) => writtenAt(path) < now - IN_USE_MS);
 }

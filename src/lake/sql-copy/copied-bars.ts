@@ -27,6 +27,9 @@ export interface OtherMinutes {
   readonly columns: readonly Column[];
 }
 
+/** The macro that the query of copied bars needs, and the query of minutes does not. */
+export const NEEDED_BY_COPIED_BARS = "adjusted_bars";
+
 /**
  * Makes `adjusted` read the copied bars of a period; it then aggregates only minutes that have none.
  *
@@ -65,7 +68,7 @@ function minutesQuery({ ofFiles, hasOddDays, columns }: OtherMinutes): string {
   const unadjusted = query([], bars, "FROM unadjusted_bars('others', true)");
   const adjusted = query(
     [steps],
-    `adjusted_bars('${bars}', '{1}', 'steps')`,
+    `${NEEDED_BY_COPIED_BARS}('${bars}', '{1}', 'steps')`,
     "FROM priced_bars('others', true, '{1}', 'steps')",
   );
   return `format(

@@ -26,6 +26,8 @@ interface CopyNames {
 
 /** The end of the name of a copy's file, after its key. */
 export const COPY_SUFFIX = ".duckdb";
+/** It changes whenever copies get other rows or tables of the same lake and the same views. */
+export const COPY_FORMAT = "2";
 
 export const COPIES: Readonly<Record<CopyKind, CopyNames>> = {
   days: { database: "barlake_copy", folder: "sql" },
@@ -113,7 +115,7 @@ function copyFile(
   const texts = sources.map(({ snapshot: { table, columns }, files }) =>
     JSON.stringify([table.name, columns, files.map(({ path }) => path).sort()]),
   );
-  const key = hashOf([views, ...texts]);
+  const key = hashOf([COPY_FORMAT, views, ...texts]);
   return [
     { kind, path: join(folder, COPIES[kind].folder, `${key}${COPY_SUFFIX}`), key, rows, bars, sources },
   ];

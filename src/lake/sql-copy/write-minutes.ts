@@ -11,7 +11,7 @@ import type { Snapshot } from "../log/snapshot.js";
 import { type AttachedCopy, attachSqlCopy } from "./attach-sql-copy.js";
 import { BARS_TABLES, MINUTES_TABLE, ODD_DAYS, ODD_MINUTES } from "./copied-bars.js";
 import { MINUTE_BYTES, type Month, monthsOf } from "./copied-months.js";
-import { COPIES, COPY_SUFFIX, type SqlCopyFile } from "./sql-copy.js";
+import { COPIES, COPY_FORMAT, COPY_SUFFIX, type SqlCopyFile } from "./sql-copy.js";
 
 const { database } = COPIES.minutes;
 /** The table of the months of a copy, with their keys. */
@@ -102,7 +102,7 @@ function monthsIn({ bars: { snapshot, files } }: SqlCopyFile): readonly MonthInC
   const months = [...(monthsOf(table, files) ?? [])].reverse();
   return months.map((month) => {
     const paths = month.files.map(({ path }) => path).sort();
-    return { ...month, key: hashOf([viewsKey(), JSON.stringify([table.name, columns, paths])]) };
+    return { ...month, key: hashOf([COPY_FORMAT, viewsKey(), JSON.stringify([table.name, columns, paths])]) };
   });
 }
 

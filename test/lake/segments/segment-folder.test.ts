@@ -56,6 +56,19 @@ test("a file that is no segment is neither counted nor deleted, in any folder th
   expect(left()).toEqual(others);
 });
 
+test("a file that could not be written leaves nothing, nor does the log that DuckDB wrote next to it", async () => {
+  const root = temporaryFolder();
+  const folder = segmentFolder({ root, folder: join(root, "a-0123456789ab") }, CLOCK);
+  const path = join(root, "a-0123456789ab", "sql", `${"0".repeat(32)}.duckdb`);
+  const adding = folder.add(path, async (unfinished) => {
+    writeFileSync(unfinished, "rows");
+    writeFileSync(`${unfinished}.wal`, "rows");
+    throw new Error("no space left");
+  });
+  await expect(adding).rejects.toThrow("no space left");
+  expect(readdirSync(join(root, "a-0123456789ab", "sql"))).toEqual([]);
+});
+
 test("folders of segments are open to their user only, as the lake may be", async () => {
   const folder = join(temporaryFolder(), "segments", "a-0123456789ab");
   const path = join(folder, "bars_1d", "p-0123456789abcdef-00000001.bars");

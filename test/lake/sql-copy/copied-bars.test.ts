@@ -3,12 +3,14 @@ import { basename, join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type LakeConnection, openLake } from "../../../src/api/lake/open-lake.js";
+import { QueryError } from "../../../src/core/errors.js";
 import { parseTradingDate } from "../../../src/core/time.js";
 import type { Session } from "../../../src/db/session/session.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { optimize } from "../../../src/lake/maintenance/optimize.js";
 import { openReader } from "../../../src/lake/open-reader.js";
 import type { SegmentPlace } from "../../../src/lake/segments/segment-folder.js";
+import { giveUpCopies } from "../../../src/lake/sql-copy/attach-sql-copy.js";
 import { buildSqlCopy } from "../../../src/lake/sql-copy/build-sql-copy.js";
 import { ADJUSTMENTS, type Adjustment } from "../../../src/market/period.js";
 import { REGIONS, type Region } from "../../../src/market/regions.js";
@@ -340,3 +342,61 @@ once("a reader knows the copy of a month that has settled since it was opened", 
   using next = await openReader(read, { threads: 1, copies: place });
   expect(next.missingCopies.map(({ kind }) => kind)).toEqual(["days"]);
 });
+
+once("with a damaged copy of minutes, the one that it was made from is deleted, too", async () => {
+  const session = await openSession();
+  const folder = temporaryFolder();
+  const lake = await lakeOfMinutes(session, true);
+  const copies = placeIn(lake, folder);
+  await buildMinutes(lake, copies);
+  await land(session, lake, BARS_1M, [{ ...at(["600519.SH", "CN"], "2026-03-06", 600), close: 10.75 }], {
+    now: T0 + 1,
+  });
+  await buildMinutes(lake, copies);
+  expect(copiesIn(folder)).toHaveLength(2);
+  using reader = await openReader(lake, { threads: 1, copies });
+  const sound = new QueryError("Binder Error: no such column", "SELECT nothing");
+  expect([giveUpCopies(reader.copies, sound), copiesIn(folder).length]).toEqual([[], 2]);
+  const damaged = new QueryError(
+    "IO Error: corrupt database file: computed checksum 1 does not match",
+    "FROM x",
+  );
+  expect([giveUpCopies(reader.copies, damaged).length, copiesIn(folder)]).toEqual([1, []]);
+});
+
+once(
+  "a statement that has only the views it needs reads copied bars, without the finished views, too",
+  async () => {
+    const session = await openSession();
+    const folder = temporaryFolder();
+    const lake = await lakeOfMinutes(session, true);
+    addColumn(lake, "turnover");
+    const copies = placeIn(lake, folder);
+    await buildMinutes(lake, copies);
+    for (const adjustment of ["none", "forward"]) {
+      const statement = `FROM adjusted('5m', '${adjustment}') ORDER BY ALL`;
+      using copied = await openReader(lake, { threads: 1, copies, statement });
+      using plain = await openReader(lake, { threads: 1, statement });
+      expect(copied.copies).toHaveLength(1);
+      expect(await copied.session.json(statement)).toEqual(await plain.session.json(statement));
+    }
+  },
+);
+
+/** Commits a table of minutes with a column that this program does not know: no finished views fit it. */
+function addColumn({ location }: Lake, name: string): void {
+  const log = join(location, BARS_1M.name, "_delta_log");
+  const commits = readdirSync(log)
+    .filter((file) => file.endsWith(".json"))
+    .sort();
+  const actions = commits.flatMap((file) => readFileSync(join(log, file), "utf8").split("\n"));
+  const { metaData } = JSON.parse(actions.filter((line) => line.includes('"metaData"')).at(-1) ?? "") as {
+    metaData: { schemaString: string };
+  };
+  const { fields, ...schema } = JSON.parse(metaData.schemaString) as { fields: object[] };
+  const added = [...fields, { name, type: "double", nullable: true, metadata: {} }];
+  const schemaString = JSON.stringify({ ...schema, fields: added });
+  const next = `${String(commits.length).padStart(20, "0")}.json`;
+  const lines = [{ metaData: { ...metaData, schemaString } }, { commitInfo: { operation: "TEST" } }];
+  writeFileSync(join(log, next), lines.map((line) => JSON.stringify(line)).join("\n"));
+}
