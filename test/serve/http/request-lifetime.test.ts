@@ -120,9 +120,10 @@ test("a pipelined request gets no memory before the responses that it waits for 
   await all.done;
   const [first, second] = responses.map((response) => requestLifetime(response, budgets, 3_600_000));
   let hasMemory = false;
-  const waiting = second?.reading.acquireMemory(ROWS).then(() => {
+  const waiting = (async () => {
+    await second?.reading.acquireMemory(ROWS);
     hasMemory = true;
-  });
+  })();
   await first?.reading.acquireMemory(ROWS);
   expect(hasMemory).toBe(false);
   responses[0]?.end();
