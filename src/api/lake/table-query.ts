@@ -58,7 +58,9 @@ export async function tableQuery(session: Session, view: string, filter: TableFi
       symbols.length <= FEW_SYMBOLS
         ? symbols.map((symbol, n) => bind(`symbol_${n}`, symbol)).join(", ")
         : `SELECT unnest(${bind("symbols", symbols)})`;
-    where.push(symbols.length === 0 ? "false" : `symbol IN (${list})`);
+    // DuckDB reads only the rows of one symbol for ex-events and factors, too, but those of all symbols for a list.
+    const condition = symbols.length === 1 ? `symbol = ${list}` : `symbol IN (${list})`;
+    where.push(symbols.length === 0 ? "false" : condition);
   }
   for (const [name, sign] of [
     ["from", ">="],
