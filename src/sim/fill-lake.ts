@@ -8,6 +8,7 @@ import { Rejects } from "../lake/land/rejects.js";
 import { stageObjects } from "../lake/land/stage-objects.js";
 import { landTradingDays } from "../lake/land/trading-days.js";
 import { type LandOptions, upsert } from "../lake/land/upsert.js";
+import { writerSpillOptions } from "../lake/local/work-folder.js";
 import { publish } from "../lake/publish.js";
 import { REGION_NAMES, REGIONS, type Region } from "../market/regions.js";
 import { dayRange, finalEnd } from "../market/sessions.js";
@@ -67,7 +68,7 @@ interface Step {
  * repeated fill changes nothing.
  */
 export async function fillLake(lake: Lake, market: Market, options: FillOptions): Promise<void> {
-  using session = await Session.open({ spillUnder: lake.work.staging, ...lake.access });
+  using session = await Session.open({ ...writerSpillOptions(lake.work), ...lake.access });
   const steps = planFill(lake, market, options);
   let bars = 0;
   for (const [done, step] of steps.entries()) {

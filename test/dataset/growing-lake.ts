@@ -7,6 +7,7 @@ import { Rejects } from "../../src/lake/land/rejects.js";
 import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import { landTradingDays } from "../../src/lake/land/trading-days.js";
 import { upsert } from "../../src/lake/land/upsert.js";
+import { writerSpillOptions } from "../../src/lake/local/work-folder.js";
 import { REGIONS, type Region } from "../../src/market/regions.js";
 import { dayRange, finalEnd } from "../../src/market/sessions.js";
 import { instantOf } from "../../src/market/zone.js";
@@ -53,7 +54,7 @@ export async function grow(
   to: TradingDate,
   { minuteDays = 0, reference = true, statements: hasStatements = true }: Growth = {},
 ): Promise<void> {
-  using session = await Session.open({ spillUnder: lake.work.staging });
+  using session = await Session.open(writerSpillOptions(lake.work));
   const symbols = MARKET.instruments.map(({ symbol }) => symbol);
   const now = dayRange("US", to).end + 86_400_000;
   const options = { operation: "TEST", runId: `until-${to}`, now };

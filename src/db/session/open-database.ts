@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { mkdirSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { DuckDBInstance } from "../../arrow/duckdb-api.js";
 import { BarlakeError } from "../../core/errors.js";
+import { makeFolder } from "../../core/make-folder.js";
 import { explained } from "../file-fault.js";
 import type { SessionOptions } from "./session-options.js";
 import { OpenStore } from "./store-access.js";
@@ -28,8 +29,9 @@ export interface Database {
  * @throws {BarlakeError} where its file could not be read or written, or where the store cannot be read.
  */
 export async function openDatabase(options: SessionOptions): Promise<Database> {
-  if (options.spillUnder) mkdirSync(options.spillUnder, { recursive: true });
-  const spillFolder = join(options.spillUnder ?? tmpdir(), `spill-${randomUUID()}`);
+  const { spillUnder } = options;
+  const place = spillUnder !== undefined && makeFolder(spillUnder) ? spillUnder : tmpdir();
+  const spillFolder = join(place, `spill-${randomUUID()}`);
   const instance = await createInstance(options.path ?? ":memory:", {
     threads: String(options.threads ?? availableParallelism()),
     memory_limit: options.memoryLimit ?? "4GB",

@@ -9,8 +9,9 @@ export interface SessionOptions {
   /** Memory that DuckDB may use before it spills to disk, in DuckDB's notation. @default "4GB" */
   readonly memoryLimit?: string;
   /**
-   * The folder in which the session creates its own spill folder, deleted on close.
-   * @default the system's temp folder
+   * The folder in which the session creates its own spill folder, deleted on close. It is made where it is missing,
+   * but not the folders above it.
+   * @default the system's temp folder, also where the folder above it is missing
    */
   readonly spillUnder?: string;
   /** @default the machine's cores */

@@ -11,6 +11,7 @@ import { type RejectCount, Rejects } from "../../lake/land/rejects.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
 import { landTradingDays } from "../../lake/land/trading-days.js";
 import type { LandOptions, LandReport } from "../../lake/land/upsert.js";
+import { writerSpillOptions } from "../../lake/local/work-folder.js";
 import { publish } from "../../lake/publish.js";
 import { finalEnd } from "../../market/sessions.js";
 import { BARS_1D } from "../../schema/bars.js";
@@ -92,7 +93,7 @@ export async function runImport(
     throw new UsageError(
       `\`symbol: "${options.symbol}"\`: is for bars, and ${name} has a symbol in each row`,
     );
-  using session = await Session.open({ spillUnder: lake.work.staging, ...lake.access });
+  using session = await Session.open({ ...writerSpillOptions(lake.work), ...lake.access });
   const rejects = new Rejects(session, options.runId);
   const staged = new TempTable(session, "staged_import");
   const work: Import = { session, table, rejects, staged, members: new TempTable(session, "staged_members") };

@@ -5,6 +5,7 @@ import { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../../lake/lake.js";
+import { spillOptions } from "../../lake/local/work-folder.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -43,7 +44,7 @@ const OWN_TO_A_LAKE = new Set([
  */
 export async function compareLakes(left: Lake, right: Lake): Promise<TableComparison[]> {
   using session = await Session.open({
-    spillUnder: right.work.staging,
+    ...spillOptions(right.work),
     stores: [...(left.access.stores ?? []), ...(right.access.stores ?? [])],
   });
   const results: TableComparison[] = [];

@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import type { Clock } from "../../core/time.js";
 import { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
+import { writerSpillOptions } from "../../lake/local/work-folder.js";
 import { type OptimizeOptions, type OptimizeReport, optimize } from "../../lake/maintenance/optimize.js";
 import type { TableSchema } from "../../schema/column.js";
 import { eachTable, publishAfter, type TableReports } from "./each-table.js";
@@ -27,7 +28,7 @@ export async function optimizeLake(
   const compacted = await eachTable(tables, options.signal, async (table) => {
     if ((await lake.snapshot(table)).version < 0) return undefined;
     using session = await Session.open({
-      spillUnder: lake.work.staging,
+      ...writerSpillOptions(lake.work),
       memoryLimit: `${MEMORY_MB}MB`,
       ...lake.access,
     });

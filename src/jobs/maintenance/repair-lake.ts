@@ -2,6 +2,7 @@ import type { Clock } from "../../core/time.js";
 import { Session } from "../../db/session/session.js";
 import { recordVerified } from "../../lake/files/verify/verified-files.js";
 import type { Lake } from "../../lake/lake.js";
+import { writerSpillOptions } from "../../lake/local/work-folder.js";
 import { commitWithRetries } from "../../lake/log/commit.js";
 import { commitInfoAction, removeAction } from "../../lake/log/commit-actions.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
@@ -79,7 +80,7 @@ export async function repairLake(
     const snapshot = await lake.snapshot(table);
     if (snapshot.version < 0) return undefined;
     using session = await Session.open({
-      spillUnder: lake.work.staging,
+      ...writerSpillOptions(lake.work),
       stores: [...(lake.access.stores ?? []), ...(options.from?.access.stores ?? [])],
     });
     return await repairTable(session, lake, snapshot, options, clock);

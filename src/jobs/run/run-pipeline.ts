@@ -13,6 +13,7 @@ import { Rejects } from "../../lake/land/rejects.js";
 import { CALENDAR_SYMBOLS } from "../../lake/land/trading-days.js";
 import type { LandReport } from "../../lake/land/upsert.js";
 import { type FreeBytes, freeBytesOf } from "../../lake/local/free-space.js";
+import { writerSpillOptions } from "../../lake/local/work-folder.js";
 import { publish } from "../../lake/publish.js";
 import { type RunLease, takeRun } from "../../lake/requests/run-lease.js";
 import type { LimitsStore } from "../../lake/requests/service-limits.js";
@@ -122,7 +123,7 @@ async function runLeased(
 ): Promise<{ readonly report: RunReport; readonly failed: unknown }> {
   const { lake, client, clock } = environment;
   const { runId, signal } = leased;
-  using session = await Session.open({ spillUnder: lake.work.staging, ...lake.access });
+  using session = await Session.open({ ...writerSpillOptions(lake.work), ...lake.access });
   const parts = {
     ...leased,
     lake,

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { accessSync, constants, existsSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { makeFolder } from "../../core/make-folder.js";
 import { timeIn } from "../../lease/folder-leases.js";
 import type { Storage, StoredFile } from "../storage/storage.js";
 import { writing } from "./durable-file.js";
@@ -48,16 +49,23 @@ export interface LakePlaces {
 }
 
 /**
- * Options that make a session spill into the work folder; empty where that folder is absent or read-only, so that the
- * session spills into its default folder.
+ * Options that make the session of a reader spill into the work folder; empty where that folder is absent or read-only,
+ * so that the session spills into its default folder.
  */
-export function spillOptions({ path, staging }: WorkFolder): { readonly spillUnder?: string } {
+export function spillOptions({ staging }: WorkFolder): { readonly spillUnder?: string } {
   try {
-    accessSync(path, constants.W_OK);
+    if (!makeFolder(staging)) return {};
+    accessSync(staging, constants.W_OK);
     return { spillUnder: staging };
   } catch {
     return {};
   }
+}
+
+/** Options that make the session of a writer spill into the work folder, which is made where it is missing. */
+export function writerSpillOptions({ staging }: WorkFolder): { readonly spillUnder: string } {
+  mkdirSync(staging, { recursive: true });
+  return { spillUnder: staging };
 }
 
 /** Makes the work folder at a path. Nothing is created before the first file. */

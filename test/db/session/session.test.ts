@@ -1,6 +1,6 @@
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { QueryError } from "../../../src/core/errors.js";
 import { Session } from "../../../src/db/session/session.js";
@@ -96,11 +96,18 @@ describe("connections", () => {
   });
 
   test("each spill to a separate folder, which is deleted with the session", async () => {
-    const under = join(folder, "deep", "staging");
+    const under = join(folder, "staging");
     const session = await Session.open({ threads: 1, memoryLimit: "60MB", spillUnder: under });
     await session.run("CREATE TEMP TABLE t AS SELECT i, hash(i) AS h FROM range(8_000_000) r(i)");
     expect(readdirSync(under)).toHaveLength(1);
     session.close();
     expect(readdirSync(under)).toEqual([]);
+  });
+
+  test("spill to the system's temp folder where the folder above theirs is missing, and do not make it", async () => {
+    using session = await Session.open({ threads: 1, spillUnder: join(folder, "moved", "staging") });
+    const [row] = await session.rows<{ place: string }>("SELECT current_setting('temp_directory') AS place");
+    expect(dirname(row?.place ?? "")).toBe(tmpdir());
+    expect(existsSync(join(folder, "moved"))).toBe(false);
   });
 });

@@ -1,11 +1,13 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { BarlakeError } from "../../../src/core/errors.js";
 import type { Lake } from "../../../src/lake/lake.js";
 import { isRunning } from "../../../src/lease/owner.js";
 import type { NotebookLine } from "../../../src/ui/page-data.js";
+import { LakeStates } from "../../../src/ui/session/lake-states.js";
 import type { SessionLimits } from "../../../src/ui/session/session-limits.js";
 import { apiLake } from "../../api/api-lake.js";
 import { PATIENT } from "../patient-session.js";
@@ -166,6 +168,25 @@ test("a job gets another process where the machine ends the idle one before that
     return 0;
   });
   expect(await output).toContain("42");
+});
+
+test("a process that opens a lake which was just moved away does not make its folder again", async () => {
+  const { processes, run } = openProcesses(lake, PATIENT);
+  const { pointInTime } = await new LakeStates(lake).newest();
+  processes.warm({ location: lake.location, views: undefined, pointInTime });
+  const idle = queryProcessesOf(process.pid);
+  expect(idle).toHaveLength(1);
+  // It is paused, so that it opens the lake after the move.
+  for (const pid of idle) process.kill(pid, "SIGSTOP");
+  renameSync(lake.work.path, join(folder, "elsewhere"));
+  try {
+    for (const pid of idle) process.kill(pid, "SIGCONT");
+    await expect(perform(processes, lake, "SELECT count(*) FROM bars('1d')")).rejects.toThrow(BarlakeError);
+    expect(existsSync(lake.work.path)).toBe(false);
+  } finally {
+    renameSync(join(folder, "elsewhere"), lake.work.path);
+  }
+  expect(cellsOf(await run(["SELECT 41 + 1 AS answer"]))[0]?.html).toContain("42");
 });
 
 test("how much a run may store is decided when it begins, and not while it waits for another", async () => {
