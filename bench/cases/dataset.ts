@@ -4,6 +4,7 @@ import { literal } from "../../src/db/quote.js";
 import { Session } from "../../src/db/session/session.js";
 import { Lake, rowCount } from "../../src/lake/lake.js";
 import { landTradingDays } from "../../src/lake/land/trading-days.js";
+import { writerSpillOptions } from "../../src/lake/local/work-folder.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { TRADING_DAYS } from "../../src/schema/trading-days.js";
 import { type Command, nodeCommand, pandasCommand, startWaiting } from "../baselines/waiting-program.js";
@@ -68,7 +69,7 @@ export const dataset: Benchmark = {
 
 /** Fills a lake, its last day separately. @returns the versions of its tables before that day. */
 async function fillLake(lake: Lake, symbols: number, years: number): Promise<Record<string, number>> {
-  using session = await Session.open({ spillUnder: lake.location });
+  using session = await Session.open(writerSpillOptions(lake.work));
   const landDays = async (): Promise<void> => {
     const now = Date.parse("2026-06-01T00:00:00Z");
     await landTradingDays(session, lake, { operation: "BENCH", runId: "bench", now });

@@ -10,6 +10,7 @@ import { klinesQuery } from "../../src/jobs/ingest/bars/klines-request.js";
 import { definePipeline } from "../../src/jobs/pipeline/definition.js";
 import { planPipeline, runPipeline } from "../../src/jobs/run/run-pipeline.js";
 import { Lake, rowCount } from "../../src/lake/lake.js";
+import { writerSpillOptions } from "../../src/lake/local/work-folder.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { API_KEY_HEADER, ENDPOINTS, LIMITS } from "../../src/wire/endpoints.js";
 import {
@@ -49,7 +50,7 @@ export const history: Benchmark = {
     const years = size === "full" ? Array.from({ length: 10 }, (_, n) => 2016 + n) : [2025];
     const market = new Lake(join(folder.path, "market"));
     {
-      using session = await Session.open({ spillUnder: market.work.staging });
+      using session = await Session.open(writerSpillOptions(market.work));
       await writeReference(session, market, count);
       await writeDays(session, market, { symbols: count, years, end: "2026-01-01" });
     }

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { openLake } from "../../src/api/lake/open-lake.js";
 import { Session } from "../../src/db/session/session.js";
 import { Lake, rowCount } from "../../src/lake/lake.js";
+import { writerSpillOptions } from "../../src/lake/local/work-folder.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { API_KEY_HEADER } from "../../src/wire/endpoints.js";
 import { type MarketSpec, writeMarket } from "../lakes/market-lake.js";
@@ -85,7 +86,7 @@ async function buildSegments(lake: Lake, folder: string): Promise<void> {
 }
 
 async function fill(lake: Lake, spec: MarketSpec): Promise<void> {
-  using session = await Session.open({ spillUnder: lake.work.staging });
+  using session = await Session.open(writerSpillOptions(lake.work));
   await writeMarket(session, lake, spec);
 }
 

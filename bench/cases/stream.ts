@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { Session } from "../../src/db/session/session.js";
 import { Lake, rowCount } from "../../src/lake/lake.js";
+import { writerSpillOptions } from "../../src/lake/local/work-folder.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import { type MarketSpec, writeMarket } from "../lakes/market-lake.js";
 import type { Benchmark, Case, Outcome } from "../measure/benchmark.js";
@@ -59,7 +60,7 @@ export const stream: Benchmark = {
 };
 
 async function fill(lake: Lake, spec: MarketSpec): Promise<void> {
-  using session = await Session.open({ spillUnder: lake.work.staging });
+  using session = await Session.open(writerSpillOptions(lake.work));
   await writeMarket(session, lake, spec);
 }
 

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { Session } from "../../src/db/session/session.js";
 import { writeDataFile } from "../../src/lake/files/data-file.js";
 import { Lake } from "../../src/lake/lake.js";
+import { writerSpillOptions } from "../../src/lake/local/work-folder.js";
 import { commit } from "../../src/lake/log/commit.js";
 import type { AddFile } from "../../src/lake/log/delta-actions.js";
 import { schemaActions } from "../../src/lake/log/schema-actions.js";
@@ -28,7 +29,7 @@ export const NEXT_DATE = "2025-01-31";
 export async function growLake(folder: string, spec: GrownSpec): Promise<Lake> {
   const { months, symbols, minutes, filesAMonth, filesAre } = spec;
   const lake = new Lake(join(folder, `${filesAre}-${months}`));
-  using session = await Session.open({ spillUnder: lake.work.staging });
+  using session = await Session.open(writerSpillOptions(lake.work));
   let base = await lake.snapshot(BARS_1M);
   for (let before = months - 1; before >= 0; before--) {
     const month = new Date(Date.UTC(2025, -before)).toISOString().slice(0, 10);

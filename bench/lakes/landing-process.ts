@@ -2,6 +2,7 @@ import { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { landKlines } from "../../src/lake/land/land-klines.js";
 import { Rejects } from "../../src/lake/land/rejects.js";
+import { writerSpillOptions } from "../../src/lake/local/work-folder.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import { LAST_DAY, simulatedBars } from "../body.js";
 
@@ -27,7 +28,7 @@ async function prepare({ location, environment, bars, first }: LandingOrder): Pr
   if (made === undefined) throw new TypeError("no bars were made");
   const symbols = made.symbols.map((_, index) => `${600_000 + first + index}.SH`);
   const lake = new Lake(location, { environment, hasDatabase: false });
-  const session = await Session.open({ spillUnder: lake.work.staging, ...lake.access });
+  const session = await Session.open({ ...writerSpillOptions(lake.work), ...lake.access });
   const land = async (): Promise<void> => {
     await landKlines(session, lake, BARS_1M, [{ columns: { ...made, symbols }, source: "benchmark" }], {
       operation: "BENCHMARK",

@@ -6,6 +6,7 @@ import { definePipeline } from "../../src/jobs/pipeline/definition.js";
 import { planPipeline } from "../../src/jobs/run/run-pipeline.js";
 import { Lake } from "../../src/lake/lake.js";
 import { landTradingDays } from "../../src/lake/land/trading-days.js";
+import { writerSpillOptions } from "../../src/lake/local/work-folder.js";
 import { finalEnd } from "../../src/market/sessions.js";
 import { writeDays, writeReference } from "./market-lake.js";
 
@@ -31,7 +32,7 @@ const LANDING = { operation: "INGEST", runId: "bench" } as const;
 export async function writeNights(folder: string, spec: NightSpec, end: string): Promise<Lake> {
   const { symbols, years, nights } = spec;
   const lake = new Lake(folder);
-  using session = await Session.open({ spillUnder: lake.work.staging });
+  using session = await Session.open(writerSpillOptions(lake.work));
   await writeReference(session, lake, symbols);
   const last = Date.parse(`${end}T00:00:00+08:00`);
   const first = last - nights * DAY_MS;

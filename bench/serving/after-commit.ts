@@ -1,5 +1,6 @@
 import { Session } from "../../src/db/session/session.js";
 import type { Lake } from "../../src/lake/lake.js";
+import { writerSpillOptions } from "../../src/lake/local/work-folder.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import { writeFiles } from "../lakes/write-files.js";
 import type { Case } from "../measure/benchmark.js";
@@ -40,7 +41,7 @@ export function afterCommit(
 let committed = 0;
 
 async function commitMinute(lake: Lake, symbols: number): Promise<void> {
-  using session = await Session.open({ spillUnder: lake.work.staging });
+  using session = await Session.open(writerSpillOptions(lake.work));
   committed += 1;
   const sql = `SELECT printf('%06d.SH', 600000 + s) AS symbol,
       TIMESTAMPTZ '2025-01-31 07:00:00+00' + INTERVAL ${committed} MINUTE AS "timestamp", DATE '2025-01-31' AS trade_date,

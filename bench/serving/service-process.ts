@@ -1,5 +1,6 @@
 import { Session } from "../../src/db/session/session.js";
 import { Lake, rowCount } from "../../src/lake/lake.js";
+import { writerSpillOptions } from "../../src/lake/local/work-folder.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import { startService } from "../../src/serve/http/service.js";
 import { plainKeys } from "../../src/serve/keys/key-ring.js";
@@ -17,7 +18,7 @@ async function serve({ symbols, months, apiKey, now }: ServiceOrder): Promise<vo
   const folder = temporaryFolder();
   const lake = new Lake(folder.path);
   {
-    using session = await Session.open({ spillUnder: lake.work.staging });
+    using session = await Session.open(writerSpillOptions(lake.work));
     await writeYear(session, lake, { symbols, months });
   }
   const { url } = await startService(lake, { port: 0, keys: plainKeys([apiKey]), clock: { now: () => now } });

@@ -7,6 +7,7 @@ import { findStore, type StoreServer, startStore } from "../../../src/cli/demo/s
 import { httpfsFolder } from "../../../src/db/session/httpfs-folder.js";
 import { Session } from "../../../src/db/session/session.js";
 import { Lake, rowCount } from "../../../src/lake/lake.js";
+import { writerSpillOptions } from "../../../src/lake/local/work-folder.js";
 import { copyLake } from "../../../src/lake/maintenance/copy/copy-lake.js";
 import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1M } from "../../../src/schema/bars.js";
@@ -98,7 +99,7 @@ async function fill(places: readonly Place[], spec: Parameters<typeof writeYear>
     const lake = new Lake(newLocation(), { environment, hasDatabase: false });
     const [first] = lakes;
     if (first === undefined) {
-      using session = await Session.open({ spillUnder: lake.work.staging });
+      using session = await Session.open(writerSpillOptions(lake.work));
       await writeYear(session, lake, spec);
     } else await copyLake(first, lake);
     const { session } = await openReader(lake);
