@@ -35,6 +35,12 @@ const DATE_COLUMNS = ["trade_date", "period_end"];
 const ORDER = ["symbol", "id", "exchange", "trade_date", "timestamp", "period_end", "valid_from"];
 /** Symbols up to this number are compared one by one, so that DuckDB skips files by their statistics. */
 const FEW_SYMBOLS = 50;
+/**
+ * Adjusted prices of up to this number of symbols are read symbol by symbol. For ex-events and factors DuckDB reads only
+ * the rows of a symbol that is compared with `=`, but those of all symbols for a list: 5 s of processor time over 13
+ * million daily bars, where a symbol takes 0.04 s.
+ */
+const MOST_SEPARATE = 8;
 
 /**
  * The query for the rows of a view of the lake.
@@ -46,6 +52,8 @@ export async function tableQuery(session: Session, view: string, filter: TableFi
   const source = adjust === undefined ? ident(view) : adjustedSource(view, adjust);
   const known = adjust === undefined ? await columnsOf(session, view) : await columnsFrom(session, source);
   const where: string[] = [];
+  /** Bound symbols whose rows are read one symbol after another. */
+  let separate: readonly string[] | undefined;
   const values: Record<string, QueryValue> = {};
   const bind = (name: string, value: QueryValue): string => {
     values[name] = value;
@@ -54,13 +62,11 @@ export async function tableQuery(session: Session, view: string, filter: TableFi
   if (filter.symbols !== undefined) {
     expectColumn(view, known, "symbol", "symbols");
     const symbols = [...new Set(filter.symbols.map(parseSymbol))];
-    const list =
-      symbols.length <= FEW_SYMBOLS
-        ? symbols.map((symbol, n) => bind(`symbol_${n}`, symbol)).join(", ")
-        : `SELECT unnest(${bind("symbols", symbols)})`;
-    // DuckDB reads only the rows of one symbol for ex-events and factors, too, but those of all symbols for a list.
-    const condition = symbols.length === 1 ? `symbol = ${list}` : `symbol IN (${list})`;
-    where.push(symbols.length === 0 ? "false" : condition);
+    const each = (): string[] => symbols.map((symbol, n) => bind(`symbol_${n}`, symbol));
+    if (symbols.length === 0) where.push("false");
+    else if (adjust !== undefined && symbols.length <= MOST_SEPARATE) separate = each();
+    else if (symbols.length <= FEW_SYMBOLS) where.push(`symbol IN (${each().join(", ")})`);
+    else where.push(`symbol IN (SELECT unnest(${bind("symbols", symbols)}))`);
   }
   for (const [name, sign] of [
     ["from", ">="],
@@ -81,9 +87,13 @@ export async function tableQuery(session: Session, view: string, filter: TableFi
   if (filter.columns?.length === 0) throw new UsageError(`read ${view}: columns is an empty list`);
   const selected = filter.columns === undefined ? "*" : filter.columns.map(ident).join(", ");
   const order = ORDER.filter((name) => known.includes(name));
+  const condition = where.map((one) => ` AND ${one}`).join("");
+  const rows =
+    separate === undefined
+      ? `${source} WHERE true${condition}`
+      : `(${separate.map((one) => `SELECT * FROM ${source} WHERE symbol = ${one}${condition}`).join(" UNION ALL ")})`;
   const sql = [
-    `SELECT ${selected} FROM ${source}`,
-    ...(where.length > 0 ? [`WHERE ${where.join(" AND ")}`] : []),
+    `SELECT ${selected} FROM ${rows}`,
     ...(order.length > 0 ? [`ORDER BY ${order.join(", ")}`] : []),
   ].join(" ");
   return { sql, values };
