@@ -167,7 +167,7 @@ async function writeFiles(
   let rows = kept?.rows ?? 0;
   try {
     for (const file of kept?.files ?? []) await files.keep(file);
-    for await (const block of panel.blocks(kept?.ranges)) {
+    for await (const block of panel.blocks(kept?.ranges, options.signal)) {
       options.signal?.throwIfAborted();
       rows += rowsOf(block);
       await writer.write(block);

@@ -146,6 +146,7 @@ function rowsOf({ chunk, rowCount: rows }: DuckDBDataChunk): ResultRows {
     vectors[column] ??= duckdb.data_chunk_get_vector(chunk, column);
     return vectors[column];
   };
+  const views: ArrayBufferView[] = [];
   return {
     rows,
     texts(column) {
@@ -156,12 +157,18 @@ function rowsOf({ chunk, rowCount: rows }: DuckDBDataChunk): ResultRows {
         textAt: (row) => textAt(memory, byteOffset + row * TEXT_BYTES),
       };
     },
-    values(column, type) {
-      const { buffer, byteOffset } = duckdb.vector_get_data(vectorOf(column), rows * TYPES[type].width);
-      return TYPES[type].view(buffer as ArrayBuffer, byteOffset, rows);
+    values<T extends FixedType>(column: number, type: T) {
+      // Each view of DuckDB's memory is an object that V8 collects with a call of its own.
+      views[column] ??= viewOf(vectorOf(column), type, rows);
+      return views[column] as ArrayOf[T];
     },
     validity: (column) => duckdb.vector_get_validity(vectorOf(column), Math.ceil(rows / 64) * 8) ?? undefined,
   };
+}
+
+function viewOf<T extends FixedType>(vector: Vector, type: T, rows: number): ArrayOf[T] {
+  const { buffer, byteOffset } = duckdb.vector_get_data(vector, rows * TYPES[type].width);
+  return TYPES[type].view(buffer as ArrayBuffer, byteOffset, rows);
 }
 
 /** Bytes of a text in a vector: its length, then the text itself if it has at most 12 bytes, else where it is. */

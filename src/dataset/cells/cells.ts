@@ -1,5 +1,6 @@
 import type { ResultRows } from "../../arrow/scan/result-columns.js";
 import { isPresent } from "../../core/bits.js";
+import type { Session } from "../../db/session/session.js";
 import type { BlockOptions, FieldCells, PanelShape, PanelSymbol, Spans } from "../panel/block.js";
 
 /** The cells of some symbols as a source returns them: bars with trades, before gaps are filled. */
@@ -33,11 +34,13 @@ export interface SymbolRange {
 export interface CellSource {
   /**
    * Starts the query for the rows of some symbols. DuckDB computes the first of them, up to the size of its streaming
-   * buffer, while the cells of other symbols are used.
+   * buffer, while the cells of other symbols are read or used.
    *
-   * @returns a function that reads the rows into cells. The session must run no other statement until it is done.
+   * @param session that of the source, or, for {@link dailyCells}, another one of its database. It must run no other
+   *   statement until the rows are read.
+   * @returns a function that reads the rows into cells.
    */
-  ask(range: SymbolRange): Promise<() => Promise<Cells>>;
+  ask(range: SymbolRange, session: Session): Promise<() => Promise<Cells>>;
 }
 
 /** Creates memory for cells: bytes that are 0. */

@@ -1,7 +1,6 @@
 import { type FixedType, type ResultRows, visitRows } from "../../arrow/scan/result-columns.js";
-import { isPresent } from "../../core/bits.js";
 import { LakeError } from "../../core/errors.js";
-import { literal } from "../../db/quote.js";
+import { literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { REGION_NAMES, REGIONS } from "../../market/regions.js";
 import { unknownBetween } from "../../market/trading-calendar.js";
@@ -11,7 +10,7 @@ import type { FieldCells } from "../panel/block.js";
 import type { KnownDays } from "../panel/known-days.js";
 import type { DatasetSpec } from "../spec.js";
 import { firstFactors } from "./adjust-days.js";
-import { BAR_COLUMNS, type BarColumn, type BarColumnName } from "./bar-columns.js";
+import { BAR_COLUMNS, type BarColumnName } from "./bar-columns.js";
 import {
   blankUntraded,
   type CellBuffers,
@@ -32,6 +31,7 @@ import {
   VECTOR_ROWS,
 } from "./factor-history.js";
 import { OF_VOLUME, type OfVolume, plainVolumes, type VolumeColumns } from "./plain-volumes.js";
+import { scatterAdjusted } from "./scatter-adjusted.js";
 import { symbolIndexes } from "./symbol-indexes.js";
 
 /** The bar columns of a dataset's fields; undefined where {@link dailyCells} does not support all of them. */
@@ -51,7 +51,6 @@ const TRADED = 4;
  * to those of {@link sqlCells}, in a fraction of the time.
  */
 export function dailyCells(
-  session: Session,
   axes: Axes,
   names: readonly BarColumnName[],
   {
@@ -81,36 +80,46 @@ export function dailyCells(
     REGION_NAMES.map((region) => [region, unknownBetween(knownDays.get(region) ?? [])]),
   );
   const history = factorHistory(
-    session,
     axes.symbols,
     calendars,
     (range) => `SELECT ${KEYS_SQL} ${rowsSql(range, `trade_date < ${sinceSql(range)}`)}`,
   );
   const vector = (): Float64Array => new Float64Array(VECTOR_ROWS);
   const computed = { volume: vector(), shares: vector(), vwap: vector(), one: vector().fill(1) };
+  /** A type whose values are the symbols; a session gets it with its first query. */
+  const symbolType = `${tables.symbols.name}_enum`;
+  const prepared = new WeakSet<Session>();
   /** Whether rows must be sorted, because the order of the files is not sufficient. */
   let mustOrder = false;
   /** Whether volumes are computed here; otherwise by DuckDB. */
   let isPlain = names.some((name) => OF_VOLUME[name] !== undefined);
 
   return {
-    async ask(range) {
-      let asked = await query(range);
+    async ask(range, session) {
+      await prepare(session);
+      let asked = await query(range, session);
       return async () => {
         for (;;) {
           const cells = await read(range, asked);
           if (cells === "other volumes") isPlain = false;
           else if (cells !== "not in order") return cells;
-          else if (mustOrder)
+          else if (asked.isSorted)
             throw new LakeError("table bars_1d: a symbol has two bars on one date", {
               hint: 'barlake sql "from quality_duplicates" finds them',
             });
           else mustOrder = true;
-          asked = await query(range);
+          asked = await query(range, session);
         }
       };
     },
   };
+
+  async function prepare(session: Session): Promise<void> {
+    if (!isSparse || prepared.has(session)) return;
+    const names = literalList(axes.symbols.map(({ symbol }) => symbol));
+    await session.run(`CREATE TEMP TYPE ${symbolType} AS ENUM (SELECT unnest(${names}))`);
+    prepared.add(session);
+  }
 
   /**
    * The rows of a range. There is no join: it returns rows in any order, whereas a scan returns them in the order of
@@ -119,7 +128,7 @@ export function dailyCells(
   function rowsSql(range: SymbolRange, where: string): string {
     return `FROM (
         FROM raw.bars_1d WHERE ${symbolsSql(range, literal)} AND ${where}
-          ${isSparse ? `AND TRY_CAST(symbol AS ${tables.symbolType}) IS NOT NULL` : ""})
+          ${isSparse ? `AND TRY_CAST(symbol AS ${symbolType}) IS NOT NULL` : ""})
       ${mustOrder ? "ORDER BY symbol, trade_date" : ""}`;
   }
 
@@ -127,12 +136,13 @@ export function dailyCells(
     return dateSql(labels.days[since] as number);
   }
 
-  async function query(range: SymbolRange) {
+  async function query(range: SymbolRange, session: Session) {
+    const isSorted = mustOrder;
     const columns = windowColumns(names, isPlain);
     const window = `SELECT ${KEYS_SQL}, CAST(is_final AND volume > 0 AS INTEGER) AS traded${columns.sql}
       ${rowsSql(range, `trade_date BETWEEN ${sinceSql(range)} AND ${dateSql(lastDay)}`)}`;
-    const state = isAdjusted ? await history(range, mustOrder) : firstFactors([]);
-    return { state, columns, window: await session.stream(window) };
+    const state = isAdjusted ? await history(session, range, isSorted) : firstFactors([]);
+    return { state, columns, isSorted, window: await session.stream(window) };
   }
 
   /** @returns what is wrong where the rows' days do not ascend, or volumes are not those that are computed here. */
@@ -230,26 +240,6 @@ function windowColumns(names: readonly BarColumnName[], isPlain: boolean): Windo
     );
   });
   return { shape, sql, sources, volume };
-}
-
-/** Writes some rows' adjusted values to their cells: NaN for a missing one. */
-function scatterAdjusted(
-  {
-    rows,
-    values,
-    validity,
-  }: { readonly rows: number; readonly values: Float64Array; readonly validity: Uint8Array | undefined },
-  { kind, factors }: { readonly kind: BarColumn["factor"]; readonly factors: Float64Array },
-  target: Int32Array,
-  cells: FieldCells,
-): void {
-  for (let row = 0; row < rows; row++) {
-    const cell = target[row] as number;
-    if (cell < 0) continue;
-    const value = isPresent(validity, row) ? (values[row] as number) : Number.NaN;
-    if (kind === "none") cells[cell] = value;
-    else cells[cell] = kind === "times" ? value * (factors[row] as number) : value / (factors[row] as number);
-  }
 }
 
 function dateSql(day: number): string {

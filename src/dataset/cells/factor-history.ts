@@ -22,7 +22,11 @@ export const [SYMBOL, DAY, CLOSE, PREV_CLOSE] = [0, 1, 2, 3];
  * @param isSorted whether rows are sorted, by symbol: then not many are read at once.
  * @returns undefined where the rows' days do not ascend.
  */
-export type FactorHistory = (range: SymbolRange, isSorted: boolean) => Promise<FactorState | undefined>;
+export type FactorHistory = (
+  session: Session,
+  range: SymbolRange,
+  isSorted: boolean,
+) => Promise<FactorState | undefined>;
 
 /**
  * Once a second range begins with the same label, all symbols are read in one scan, which reads each row group once: an
@@ -32,7 +36,6 @@ export type FactorHistory = (range: SymbolRange, isSorted: boolean) => Promise<F
  *   keys.
  */
 export function factorHistory(
-  session: Session,
   symbols: readonly PanelSymbol[],
   calendars: ReadonlyMap<Region, IsUnknownBetween>,
   rowsBefore: (range: SymbolRange) => string,
@@ -43,7 +46,7 @@ export function factorHistory(
   const indexes = new Int32Array(VECTOR_ROWS);
   const isUnknown = ({ region }: PanelSymbol): IsUnknownBetween => calendars.get(region) as IsUnknownBetween;
 
-  async function read(range: SymbolRange): Promise<FactorState | undefined> {
+  async function read(session: Session, range: SymbolRange): Promise<FactorState | undefined> {
     const indexesOf = symbolIndexes(range);
     const state = firstFactors(range.symbols.map(isUnknown));
     let isInOrder = true;
@@ -55,13 +58,13 @@ export function factorHistory(
     return isInOrder ? state : undefined;
   }
 
-  return async (range, isSorted) => {
+  return async (session, range, isSorted) => {
     const { since } = range;
     if (isSorted || !known.has(since)) {
       known.add(since);
-      return read(range);
+      return read(session, range);
     }
-    if (!states.has(since)) states.set(since, await read({ index: 0, start: 0, symbols, since }));
+    if (!states.has(since)) states.set(since, await read(session, { index: 0, start: 0, symbols, since }));
     const state = states.get(since);
     return state && partOf(state, range);
   };

@@ -15,7 +15,10 @@ export function symbolIndexes({ symbols }: SymbolRange): (texts: ResultTexts, in
     let index = -1;
     for (let row = 0, at = 0; at < words.length; row++, at += 4) {
       if (words[at] !== a || words[at + 1] !== b || words[at + 2] !== c || words[at + 3] !== d) {
-        [a, b, c, d] = words.subarray(at, at + 4) as unknown as [number, number, number, number];
+        a = words[at] as number;
+        b = words[at + 1] as number;
+        c = words[at + 2] as number;
+        d = words[at + 3] as number;
         index = known.get(textAt(row)) ?? -1;
       }
       indexes[row] = index;

@@ -25,8 +25,6 @@ export interface AxisTables {
   readonly times: TempTable;
   /** `symbol, region, s`: the symbols with trades in the window. */
   readonly symbols: TempTable;
-  /** The name of an enum type whose members are the symbols, in the order of `s`. */
-  readonly symbolType: string;
 }
 
 /** A dataset's axes. */
@@ -57,7 +55,7 @@ const FAR = "DATE '9999-12-31'";
 export async function createAxes(session: Session, spec: DatasetSpec): Promise<Axes> {
   const table = `raw.bars_${basePeriod(spec.period)}`;
   const tables = tablesIn(session);
-  const { universe, symbolType } = tables;
+  const { universe } = tables;
   await universe.fill(await universeSql(session, spec));
   const [empty] = await session.json<{ empty: boolean }>(
     `SELECT count(*) = 0 AS empty FROM ${universe.name}`,
@@ -89,9 +87,6 @@ export async function createAxes(session: Session, spec: DatasetSpec): Promise<A
       },
     );
   }
-  await session.run(
-    `CREATE TEMP TYPE ${symbolType} AS ENUM (SELECT symbol FROM ${tables.symbols.name} ORDER BY s)`,
-  );
   const [seen] = await session.json<{ day: number | null }>(
     `SELECT CAST(min(seen_from) - DATE '1970-01-01' AS INTEGER) AS day FROM ${universe.name}`,
   );
@@ -116,7 +111,7 @@ function tablesIn(session: Session): AxisTables {
     new TempTable(session, "panel_times"),
     new TempTable(session, "panel_symbols"),
   ];
-  return { universe, sessions, days, times, symbols, symbolType: `${symbols.name}_enum` };
+  return { universe, sessions, days, times, symbols };
 }
 
 function universeText({ universe }: DatasetSpec): string {

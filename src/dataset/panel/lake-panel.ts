@@ -18,12 +18,10 @@ import {
 import { divideSymbols } from "./divide-symbols.js";
 import { readKnownDays } from "./known-days.js";
 import { markMembers } from "./membership.js";
+import { oneAhead, setReadAhead, TwoConnections } from "./read-ahead.js";
 
 /** Blocks of most formats. Their sizes depend on nothing of the machine, so that files are the same everywhere. */
 export const BLOCKS: BlockOptions = { bytes: 48 * 2 ** 20, parts: "even", bits: 64, valid: 1 };
-
-/** Rows that DuckDB computes ahead of their reader, in megabytes: enough for its threads not to wait. */
-const STREAM_MB = 32;
 
 /** A dataset's cells, read from the lake. */
 export interface LakePanel extends PanelShape {
@@ -38,9 +36,12 @@ export interface LakePanel extends PanelShape {
   readonly readsSince: boolean;
   /**
    * The cells of ranges, by default all, block by block. A block is valid until the next one is requested, or the one
-   * after the next one where two are valid: blocks share the memory of their fields.
+   * after the next one where two are valid: blocks share the memory of their fields. The rows of a block may be computed
+   * while those of the one before it are read, by other connections than the session, which do not verify what they read.
+   *
+   * @param signal interrupts the statements of these connections.
    */
-  blocks(ranges?: readonly SymbolRange[]): AsyncGenerator<Block, void, undefined>;
+  blocks(ranges?: readonly SymbolRange[], signal?: AbortSignal): AsyncGenerator<Block, void, undefined>;
   /** The cells of a few symbols from the middle of the dataset. */
   sample(symbols: number): Promise<Block>;
 }
@@ -56,7 +57,7 @@ export async function openPanel(
   spec: DatasetSpec,
   options: BlockOptions = BLOCKS,
 ): Promise<LakePanel> {
-  await session.run(`SET streaming_buffer_size = '${STREAM_MB}MB'`);
+  await setReadAhead(session);
   const resolved = await resolveFields(session, spec);
   const axes = await createAxes(session, spec);
   const shape: PanelShape = {
@@ -80,7 +81,7 @@ export async function openPanel(
   const source =
     daily === undefined
       ? await sqlCells(session, spec, axes, resolved, { hasCloses, buffers })
-      : dailyCells(session, axes, daily, {
+      : dailyCells(axes, daily, {
           adjustment: spec.adjustment,
           buffers,
           isSparse: !isAll(spec),
@@ -98,11 +99,16 @@ export async function openPanel(
     async sample(symbols) {
       const start = Math.max(0, (axes.symbols.length - symbols) >> 1);
       const few = axes.symbols.slice(start, start + Math.min(symbols, most));
-      return (await askBlock(session, spec, parts, { index: 0, start, symbols: few, since: 0 }))();
+      const range = { index: 0, start, symbols: few, since: 0 };
+      return (await askBlock(session, session, spec, parts, range))();
     },
-    async *blocks(some = ranges) {
+    async *blocks(some = ranges, signal) {
       const groups = daily === undefined ? some.map((range) => [range]) : togetherIn(some, most);
-      const read = oneAhead(groups, (group, n) => askBlock(session, spec, parts, mergedOf(group, n)));
+      const isAhead = daily !== undefined && groups.length > 1;
+      using connections = isAhead ? await TwoConnections.open(session, signal) : undefined;
+      const read = oneAhead(groups, { isWhileMade: isAhead }, (group, n) =>
+        askBlock(session, connections?.of(n) ?? session, spec, parts, mergedOf(group, n)),
+      );
       let n = 0;
       for await (const block of read) {
         const group = groups[n++] as readonly SymbolRange[];
@@ -161,35 +167,6 @@ function mergedOf(group: readonly SymbolRange[], index: number): SymbolRange {
   };
 }
 
-/**
- * Queries each item, and makes its result, in order. The next item is queried while the result of the previous one is
- * used.
- */
-async function* oneAhead<T, R>(
-  items: Iterable<T>,
-  ask: (item: T, index: number) => Promise<() => Promise<R>>,
-): AsyncGenerator<R, void, undefined> {
-  const next = items[Symbol.iterator]();
-  let index = 0;
-  const askNext = (): Promise<() => Promise<R>> | undefined => {
-    const { done, value } = next.next();
-    if (done === true) return undefined;
-    const asked = ask(value, index++);
-    asked.catch(() => {});
-    return asked;
-  };
-  let asked = askNext();
-  try {
-    while (asked !== undefined) {
-      const made = await (await asked)();
-      asked = askNext();
-      yield made;
-    }
-  } finally {
-    await asked?.catch(() => {});
-  }
-}
-
 /** What blocks are made of. */
 interface PanelParts {
   readonly shape: PanelShape;
@@ -198,8 +175,10 @@ interface PanelParts {
   readonly options: BlockOptions;
 }
 
+/** @param connection by which the rows are read: the session, or another one to the same database. */
 async function askBlock(
   session: Session,
+  connection: Session,
   spec: DatasetSpec,
   { shape, axes, source, options }: PanelParts,
   range: SymbolRange,
@@ -207,8 +186,8 @@ async function askBlock(
   const markStatus = spec.masks.some(isStatusMask) ? await askStatus(session, spec, axes, range) : undefined;
   const hasMembers = spec.masks.includes("in_universe");
   const before = hasMembers ? await barsBefore(session, spec, axes, range) : undefined;
-  // The last statement: another one would end its result.
-  const makeCells = await source.ask(range);
+  // The last statement: another one of its connection would end its result.
+  const makeCells = await source.ask(range, connection);
   return async () => {
     const { fields, traded, closes } = await makeCells();
     const spans = range.spans ?? spansOf(traded, range.symbols.length, shape.labels.count);

@@ -1,0 +1,78 @@
+import { interruptOn } from "../../db/session/interrupt-on.js";
+import type { Session } from "../../db/session/session.js";
+
+/** Rows that DuckDB computes ahead of their reader, in megabytes: enough for its threads not to wait. */
+const STREAM_MB = 32;
+
+/** Sets how many rows of a session's streaming results are computed ahead of their reader. */
+export async function setReadAhead(session: Session): Promise<void> {
+  await session.run(`SET streaming_buffer_size = '${STREAM_MB}MB'`);
+}
+
+/** Two connections to one database, for results that are read in turn. A class because it owns them. */
+export class TwoConnections implements Disposable {
+  readonly #sessions: readonly [Session, Session];
+  readonly #interrupts: readonly Disposable[];
+
+  private constructor(sessions: readonly [Session, Session], signal: AbortSignal | undefined) {
+    this.#sessions = sessions;
+    this.#interrupts = sessions.map((session) => interruptOn(session, signal));
+  }
+
+  /** @param session stays open, and is not used. @param signal interrupts their statements. */
+  static async open(session: Session, signal: AbortSignal | undefined): Promise<TwoConnections> {
+    const first = await session.sibling();
+    const second = await session.sibling();
+    const both = new TwoConnections([first, second], signal);
+    try {
+      await setReadAhead(first);
+      await setReadAhead(second);
+      return both;
+    } catch (error) {
+      both[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** The connection of the n-th result. */
+  of(n: number): Session {
+    return this.#sessions[(n % 2) as 0 | 1];
+  }
+
+  [Symbol.dispose](): void {
+    for (const interrupt of this.#interrupts) interrupt[Symbol.dispose]();
+    for (const session of this.#sessions) session.close();
+  }
+}
+
+/**
+ * Queries each item, and makes its result, in order. The next item is queried while the result of the previous one is
+ * used, or, where each has a connection, already while that is made.
+ */
+export async function* oneAhead<T, R>(
+  items: Iterable<T>,
+  { isWhileMade }: { readonly isWhileMade: boolean },
+  ask: (item: T, index: number) => Promise<() => Promise<R>>,
+): AsyncGenerator<R, void, undefined> {
+  const next = items[Symbol.iterator]();
+  let index = 0;
+  const askNext = (): Promise<() => Promise<R>> | undefined => {
+    const { done, value } = next.next();
+    if (done === true) return undefined;
+    const asked = ask(value, index++);
+    asked.catch(() => {});
+    return asked;
+  };
+  let asked = askNext();
+  try {
+    while (asked !== undefined) {
+      const make = await asked;
+      if (isWhileMade) asked = askNext();
+      const made = await make();
+      if (!isWhileMade) asked = askNext();
+      yield made;
+    }
+  } finally {
+    await asked?.catch(() => {});
+  }
+}
