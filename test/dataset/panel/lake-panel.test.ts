@@ -52,3 +52,35 @@ test("blocks that are read together have separate cells, and are written before 
   expect(seen.map((one) => one.read)).toEqual([0, 0, 1, 1]);
   expect(seen.flatMap(({ closes }) => closes)).toEqual(bars.map(({ close }) => close));
 });
+
+test("rows that are in no order, or of other lots, are read again by the connection of their block", async () => {
+  const lake = temporaryLake();
+  const writer = await openSession({ threads: 1 });
+  const barsOf = (days: readonly number[]) =>
+    SYMBOLS.flatMap((symbol, n) =>
+      days.map((day) => ({ symbol, at: `2026-03-0${day}T00:00:00+08:00`, close: day + n / 10, volume: 500 })),
+    );
+  // Whichever file comes first, the days of a symbol do not ascend.
+  await land(writer, lake, BARS_1D, barsOf([2, 4]), { lot: 1 });
+  await land(writer, lake, BARS_1D, barsOf([3]), { lot: 1 });
+  const spec = defineDataset({
+    name: "apart",
+    universe: SYMBOLS.slice(0, 6),
+    from: "2026-03-01",
+    fields: ["close", "volume"],
+    masks: [],
+  });
+  const { session } = await openReader(lake, { threads: 1, verify: false }, {});
+  using reader = session;
+  const panel = await openPanel(reader, spec, { ...BLOCKS, bytes: 2 * 3 * (2 * 8 + 1) });
+  const cells: number[][] = [];
+  for await (const { fields, symbols } of panel.blocks()) {
+    // Statements of the session do not end the rows of the blocks.
+    expect(await reader.json("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+    expect(symbols).toHaveLength(2);
+    cells.push(...fields.map((values) => [...values]));
+  }
+  const closes = (n: number): number[] => [2, 3, 4].map((day) => day + n / 10);
+  const volumes = Array.from({ length: 6 }, () => 5);
+  expect(cells).toEqual([0, 2, 4].flatMap((n) => [[...closes(n), ...closes(n + 1)], volumes]));
+});
