@@ -116,8 +116,8 @@ export function dailyCells(
 
   async function prepare(session: Session): Promise<void> {
     if (!isSparse || prepared.has(session)) return;
-    const names = literalList(axes.symbols.map(({ symbol }) => symbol));
-    await session.run(`CREATE TEMP TYPE ${symbolType} AS ENUM (SELECT unnest(${names}))`);
+    const texts = literalList(axes.symbols.map(({ symbol }) => symbol));
+    await session.run(`CREATE TEMP TYPE ${symbolType} AS ENUM (SELECT unnest(${texts}))`);
     prepared.add(session);
   }
 

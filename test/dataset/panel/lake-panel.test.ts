@@ -60,7 +60,7 @@ test("rows that are in no order, or of other lots, are read again by the connect
     SYMBOLS.flatMap((symbol, n) =>
       days.map((day) => ({ symbol, at: `2026-03-0${day}T00:00:00+08:00`, close: day + n / 10, volume: 500 })),
     );
-  // Whichever file comes first, the days of a symbol do not ascend.
+  // In both orders of the files, the days of a symbol do not ascend.
   await land(writer, lake, BARS_1D, barsOf([2, 4]), { lot: 1 });
   await land(writer, lake, BARS_1D, barsOf([3]), { lot: 1 });
   const spec = defineDataset({
