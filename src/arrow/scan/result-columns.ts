@@ -4,9 +4,14 @@ import duckdb, { type DataChunk, type Vector } from "@duckdb/node-bindings";
 import { copyBits, isAllNull } from "../../core/bits.js";
 import { DuckDBTypeId } from "../duckdb-api.js";
 
-/** The arrays that columns of fixed width are read into: for the SQL types INTEGER, BIGINT and DOUBLE. */
+/**
+ * The arrays that columns of fixed width are read into: for the SQL types INTEGER, BIGINT and DOUBLE, DATE as days since
+ * 1970-01-01, and BOOLEAN as 0 and 1.
+ */
 interface ArrayOf {
   readonly int32: Int32Array;
+  readonly date: Int32Array;
+  readonly boolean: Uint8Array;
   readonly int64: BigInt64Array;
   readonly double: Float64Array;
 }
@@ -41,6 +46,16 @@ const TYPES: {
     id: DuckDBTypeId.INTEGER,
     width: 4,
     view: (bytes, at, n) => new Int32Array(bytes, at, n),
+  },
+  date: {
+    id: DuckDBTypeId.DATE,
+    width: 4,
+    view: (bytes, at, n) => new Int32Array(bytes, at, n),
+  },
+  boolean: {
+    id: DuckDBTypeId.BOOLEAN,
+    width: 1,
+    view: (bytes, at, n) => new Uint8Array(bytes, at, n),
   },
   int64: {
     id: DuckDBTypeId.BIGINT,

@@ -139,7 +139,7 @@ export function dailyCells(
   async function query(range: SymbolRange, session: Session) {
     const isSorted = mustOrder;
     const columns = windowColumns(names, isPlain);
-    const window = `SELECT ${KEYS_SQL}, CAST(is_final AND volume > 0 AS INTEGER) AS traded${columns.sql}
+    const window = `SELECT ${KEYS_SQL}, (is_final AND volume > 0) AS traded${columns.sql}
       ${rowsSql(range, `trade_date BETWEEN ${sinceSql(range)} AND ${dateSql(lastDay)}`)}`;
     const state = isAdjusted ? await history(session, range, isSorted) : firstFactors([]);
     return { state, columns, isSorted, window: await session.stream(window) };
@@ -183,8 +183,8 @@ export function dailyCells(
 
   /** Finds the cell of each row; -1 where nothing traded, or the date is no session. */
   function findTargets(rows: ResultRows, target: Int32Array, traded: Uint8Array): void {
-    const day = rows.values(DAY, "int32");
-    const isTraded = rows.values(TRADED, "int32");
+    const day = rows.values(DAY, "date");
+    const isTraded = rows.values(TRADED, "boolean");
     for (let row = 0; row < rows.rows; row++) {
       const label = labelOfDay[(day[row] as number) - firstDay] as number;
       const isUsed = label >= 0 && isTraded[row] === 1 && (symbols[row] as number) >= 0;
@@ -218,7 +218,7 @@ interface WindowColumns {
 
 /** @param isPlain whether volumes are computed here. */
 function windowColumns(names: readonly BarColumnName[], isPlain: boolean): WindowColumns {
-  const shape: Record<string, FixedType | "text"> = { ...KEY_SHAPE, traded: "int32" };
+  const shape: Record<string, FixedType | "text"> = { ...KEY_SHAPE, traded: "boolean" };
   let sql = "";
   const add = (name: string, expression: string, type: FixedType): number => {
     sql += `, ${expression} AS ${name}`;

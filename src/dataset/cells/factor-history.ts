@@ -11,9 +11,8 @@ import { symbolIndexes } from "./symbol-indexes.js";
 /** Rows that DuckDB returns at a time. */
 export const VECTOR_ROWS = 2048;
 /** The first columns of a result of bars. */
-export const KEY_SHAPE = { symbol: "text", d: "int32", close: "double", prev_close: "double" } as const;
-export const KEYS_SQL =
-  "symbol, CAST(trade_date - DATE '1970-01-01' AS INTEGER) AS d, close, prev_close" as const;
+export const KEY_SHAPE = { symbol: "text", trade_date: "date", close: "double", prev_close: "double" } as const;
+export const KEYS_SQL = "symbol, trade_date, close, prev_close";
 export const [SYMBOL, DAY, CLOSE, PREV_CLOSE] = [0, 1, 2, 3];
 
 /**
@@ -99,7 +98,7 @@ export function takeFactors(
   const prices = {
     rows: rows.rows,
     symbol: indexes,
-    day: rows.values(DAY, "int32"),
+    day: rows.values(DAY, "date"),
     close: withNaN(rows, CLOSE),
     prevClose: withNaN(rows, PREV_CLOSE),
   };

@@ -47,7 +47,7 @@ export function qlibWriter(place: WriterPlace): DatasetWriter {
         for (const [c, cells] of [...block.fields, ...block.masks].entries())
           features.push({
             path: `${folder}/${endings[c]}`,
-            content: { head: run.first, cells: cells.subarray(base + run.first, base + run.last + 1) },
+            content: { head: run.first, cells, start: base + run.first, end: base + run.last + 1 },
           });
       }
       await files.putAll(features);

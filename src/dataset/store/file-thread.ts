@@ -2,10 +2,15 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { FieldCells } from "../panel/block.js";
 
-/** Numbers that a file has as 32-bit floats: the first one, then cells, which are in memory that threads share. */
+/**
+ * Numbers that a file has as 32-bit floats: the first one, then cells from `start` to `end`, exclusive. The cells are in
+ * memory that threads share. An array that many files have cells of is sent to the thread once.
+ */
 export interface FloatRun {
   readonly head: number;
   readonly cells: FieldCells | Uint8Array;
+  readonly start: number;
+  readonly end: number;
 }
 
 /** A file to write. */
@@ -30,21 +35,21 @@ type Reply = WrittenFiles | { readonly fault: { readonly message: string; readon
 const PROGRAM = `
 const { hash } = require("node:crypto");
 const { mkdirSync, writeFileSync } = require("node:fs");
-const { dirname, join } = require("node:path");
 const { parentPort, workerData: folder } = require("node:worker_threads");
 const folders = new Set();
 let floats = new Float32Array(0);
 function bytesOf(content) {
   if (typeof content === "string") return Buffer.from(content);
-  const { head, cells } = content;
-  if (floats.length <= cells.length) floats = new Float32Array(cells.length + 1);
+  const { head, cells, start, end } = content;
+  const length = end - start + 1;
+  if (floats.length < length) floats = new Float32Array(length);
   floats[0] = head;
-  floats.set(cells, 1);
-  return new Uint8Array(floats.buffer, 0, (cells.length + 1) * 4);
+  floats.set(cells.subarray(start, end), 1);
+  return new Uint8Array(floats.buffer, 0, length * 4);
 }
 function write({ path, content }, written) {
-  const file = join(folder, path);
-  const parent = dirname(file);
+  const file = folder + "/" + path;
+  const parent = file.slice(0, file.lastIndexOf("/"));
   if (!folders.has(parent)) mkdirSync(parent, { recursive: true });
   folders.add(parent);
   const bytes = bytesOf(content);

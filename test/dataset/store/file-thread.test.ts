@@ -26,10 +26,10 @@ test("a thread writes texts, and numbers as 32-bit floats, and gives the size an
   const marks = shared(Uint8Array.of(0, 1, 1));
   const files = [
     { path: "a/b/text.csv", content: "Ä,1\n" },
-    { path: "a/long.bin", content: { head: 17, cells: values } },
-    { path: "a/part.bin", content: { head: 2, cells: values.subarray(1, 3) } },
-    { path: "marks.bin", content: { head: 0, cells: marks } },
-    { path: "none.bin", content: { head: 4, cells: values.subarray(0, 0) } },
+    { path: "a/long.bin", content: { head: 17, cells: values, start: 0, end: 5 } },
+    { path: "a/part.bin", content: { head: 2, cells: values, start: 1, end: 3 } },
+    { path: "marks.bin", content: { head: 0, cells: marks, start: 0, end: 3 } },
+    { path: "none.bin", content: { head: 4, cells: values, start: 2, end: 2 } },
   ];
   const { bytes, sha256 } = await thread.write(files);
   const floats = (...numbers: number[]) => Buffer.from(Float32Array.from(numbers).buffer);
