@@ -11,7 +11,12 @@ import { symbolIndexes } from "./symbol-indexes.js";
 /** Rows that DuckDB returns at a time. */
 export const VECTOR_ROWS = 2048;
 /** The first columns of a result of bars. */
-export const KEY_SHAPE = { symbol: "text", trade_date: "date", close: "double", prev_close: "double" } as const;
+export const KEY_SHAPE = {
+  symbol: "text",
+  trade_date: "date",
+  close: "double",
+  prev_close: "double",
+} as const;
 export const KEYS_SQL = "symbol, trade_date, close, prev_close";
 export const [SYMBOL, DAY, CLOSE, PREV_CLOSE] = [0, 1, 2, 3];
 

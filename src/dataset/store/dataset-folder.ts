@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, renameSync } from "node:fs";
-import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, rename, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { BarlakeError, UsageError } from "../../core/errors.js";
@@ -11,6 +11,7 @@ import { MACHINE, nameOfOwner, type Owner, stateOf, thisProcess } from "../../le
 import { isObjectUrl } from "../../object-store/object-address.js";
 import type { DatasetSpec } from "../spec.js";
 import { MANIFEST } from "./manifest.js";
+import { removeFolder } from "./remove-folder.js";
 
 /** A machine in the name of an unfinished folder of earlier releases. */
 const EARLIER_MACHINE = /^[0-9a-f]{32}$/;
@@ -53,7 +54,7 @@ export async function makeFolder<T>(
     const made = await write(draft);
     if (replace) await expectReplaceable?.();
     exchange({ draft, folder, old: replace && existsSync(folder) ? old : undefined });
-    await rm(old, { recursive: true, force: true });
+    await removeFolder(old);
     return made;
   } catch (cause) {
     const fault = cause instanceof BarlakeError ? undefined : writeFaultOf(cause, folder);
@@ -61,7 +62,7 @@ export async function makeFolder<T>(
   } finally {
     if (!existsSync(folder) && existsSync(old)) await rename(old, folder);
     // Where one of several files could not be written, another one may come while the folder is deleted.
-    await rm(draft, { recursive: true, force: true, maxRetries: 5 });
+    await removeFolder(draft);
   }
 }
 
@@ -124,7 +125,7 @@ export async function recoverFolder(folder: string): Promise<MovedAway | undefin
   // The newest first: an earlier one may be half deleted.
   for (const { path, kind, state, owner } of found.sort((a, b) => b.changedAt - a.changedAt)) {
     if (kind === "draft" || existsSync(join(folder, MANIFEST))) {
-      if (state === "ended") await rm(path, { recursive: true, force: true });
+      if (state === "ended") await removeFolder(path);
     } else if (existsSync(folder)) left ??= { path, owner: undefined };
     else if (state === "running" || user !== undefined) left ??= { path, owner: user?.owner ?? owner };
     else await rename(path, folder).catch(unlessMissing);
