@@ -190,7 +190,7 @@ export {
 export { type Dataset, type DatasetColumns, dataset } from "./dataset/dataset.js";
 export type { BatchRows, RowStretch } from "./dataset/panel/batch-rows.js";
 export { type DatasetDefinition, type DatasetSpec, defineDataset } from "./dataset/spec.js";
-export type { Manifest } from "./dataset/store/manifest.js";
+export type { Manifest } from "./dataset/store/files/manifest.js";
 
 // K-lines of the service's interface: bytes to columns, columns to Arrow, and back.
 

@@ -12,7 +12,7 @@ import { panelBatches } from "./panel/panel-batches.js";
 import { PanelSpool } from "./panel/panel-spool.js";
 import { warningsOf } from "./panel/panel-warnings.js";
 import { type DatasetDefinition, defineDataset, isIntraday } from "./spec.js";
-import { verifySources } from "./store/verify-sources.js";
+import { verifySources } from "./store/verify/verify-sources.js";
 
 /** A dataset's cells as typed arrays: cell `symbol * labels + label` of a column. */
 export interface DatasetColumns {

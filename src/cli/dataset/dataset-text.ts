@@ -1,9 +1,9 @@
 import type { BuildReport } from "../../dataset/build-dataset.js";
 import type { DatasetPlan } from "../../dataset/plan-dataset.js";
 import type { DatasetFormat } from "../../dataset/spec.js";
-import { changesText, isOfPast } from "../../dataset/store/lake-changes.js";
-import type { FoundDataset } from "../../dataset/store/list-datasets.js";
-import { type DatasetCheck, isSound } from "../../dataset/store/verify-dataset.js";
+import type { FoundDataset } from "../../dataset/store/place/list-datasets.js";
+import { changesText, isOfPast } from "../../dataset/store/verify/lake-changes.js";
+import { type DatasetCheck, isSound } from "../../dataset/store/verify/verify-dataset.js";
 import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { count, paint, plural, size, table } from "../text/text.js";

@@ -2,8 +2,8 @@ import { UsageError } from "../../core/errors.js";
 import type { Session } from "../../db/session/session.js";
 import { type BarClock, findLookAhead } from "../panel/look-ahead.js";
 import { settleWindows } from "../panel/settle-windows.js";
-import { findChance } from "../store/reproducible.js";
 import { parseExpression } from "./expression-tree.js";
+import { findChance } from "./reproducible.js";
 
 /** A field's expression, as written in a spec. */
 export interface WrittenExpression {

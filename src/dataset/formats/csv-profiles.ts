@@ -1,7 +1,7 @@
 import { UsageError } from "../../core/errors.js";
 import { labelTexts } from "../cells/label-texts.js";
 import type { Block } from "../panel/block.js";
-import type { WriterPlace } from "../store/dataset-writer.js";
+import type { WriterPlace } from "./dataset-writer.js";
 
 /** The CSV layout of a symbol's rows. */
 export interface CsvProfile {

@@ -7,9 +7,9 @@ import type { Block, Labels } from "../panel/block.js";
 import { blockScans } from "../panel/block-scan.js";
 import { panelBatches } from "../panel/panel-batches.js";
 import { PanelSpool, type Slice } from "../panel/panel-spool.js";
-import { copyRows } from "../store/copy-rows.js";
-import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
-import { parquetSessions } from "../store/parquet-sessions.js";
+import { copyRows } from "../store/files/copy-rows.js";
+import { parquetSessions } from "../store/files/parquet-sessions.js";
+import type { DatasetWriter, WriterPlace } from "./dataset-writer.js";
 import { sideBySide } from "./side-by-side.js";
 
 /**

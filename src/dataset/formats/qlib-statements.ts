@@ -6,7 +6,7 @@ import { dateOfEpochDay } from "../../core/time.js";
 import { ident, literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import type { PanelSymbol } from "../panel/block.js";
-import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
+import type { DatasetWriter, WriterPlace } from "./dataset-writer.js";
 import { qlibFolder } from "./qlib-names.js";
 import { pitFiles } from "./qlib-pit.js";
 

@@ -2,8 +2,8 @@ import { UsageError } from "../../core/errors.js";
 import { MINUTE_MS } from "../../core/time.js";
 import { labelTexts } from "../cells/label-texts.js";
 import type { Block, Labels, PanelShape } from "../panel/block.js";
-import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
-import type { NewFile } from "../store/file-thread.js";
+import type { NewFile } from "../store/files/file-thread.js";
+import type { DatasetWriter, WriterPlace } from "./dataset-writer.js";
 import { qlibFolder, qlibInstrument } from "./qlib-names.js";
 import { statementWriter } from "./qlib-statements.js";
 

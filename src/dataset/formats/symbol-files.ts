@@ -1,10 +1,10 @@
 import { partOf } from "../panel/block.js";
 import { blockScans } from "../panel/block-scan.js";
-import { copyRows } from "../store/copy-rows.js";
-import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
-import type { NewFile } from "../store/file-thread.js";
-import { parquetSessions } from "../store/parquet-sessions.js";
+import { copyRows } from "../store/files/copy-rows.js";
+import type { NewFile } from "../store/files/file-thread.js";
+import { parquetSessions } from "../store/files/parquet-sessions.js";
 import { csvProfile } from "./csv-profiles.js";
+import type { DatasetWriter, WriterPlace } from "./dataset-writer.js";
 import { sideBySide } from "./side-by-side.js";
 
 /** Files that are written by the thread while the texts of the next ones are made. */

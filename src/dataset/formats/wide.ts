@@ -7,8 +7,8 @@ import { type TypedColumn, typedBatch } from "../../arrow/typed-batch.js";
 import { UsageError } from "../../core/errors.js";
 import { literal } from "../../db/quote.js";
 import { PanelSpool, type Slice, slicesOf } from "../panel/panel-spool.js";
-import { parquetOptions } from "../store/copy-rows.js";
-import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
+import { parquetOptions } from "../store/files/copy-rows.js";
+import type { DatasetWriter, WriterPlace } from "./dataset-writer.js";
 import { sideBySide } from "./side-by-side.js";
 
 /** A matrix of a dataset: its file and its cells. */

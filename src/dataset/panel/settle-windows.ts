@@ -7,7 +7,7 @@ import {
   startOf,
   type WindowNode,
 } from "../expression/expression-tree.js";
-import { isOrderFree, isSettled } from "../store/reproducible.js";
+import { isOrderFree, isSettled } from "../expression/reproducible.js";
 import { type BarClock, isClock } from "./look-ahead.js";
 
 /** Column of the bars that says which symbols are part of a window over a date. */

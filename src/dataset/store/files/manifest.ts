@@ -1,0 +1,105 @@
+import { z } from "zod";
+import { LakeError, messageOf, UsageError } from "../../../core/errors.js";
+import type { Storage } from "../../../lake/storage/storage.js";
+import { type DatasetDefinition, type DatasetSpec, defineDataset } from "../../spec.js";
+
+/** Name of the file that describes what a dataset was built from. */
+export const MANIFEST = "manifest.json";
+/** Name of the file with the digests of all other files, in the format of `sha256sum -c`. */
+export const DIGESTS = "files.sha256";
+/** Version of {@link Manifest}; it changes whenever older readers would fail. */
+const LAYOUT = 1;
+
+/** What a dataset was built from: with it and the lake's versions, the dataset can be built again. */
+export interface Manifest {
+  readonly layout: typeof LAYOUT;
+  readonly name: string;
+  readonly spec: DatasetSpec;
+  /** Program and version that built it. */
+  readonly engine: string;
+  readonly createdAt: string;
+  /** Absolute folder of the lake. */
+  readonly lake: string;
+  /** Version of each table that it was built from. */
+  readonly tables: Readonly<Record<string, number>>;
+  /** Digest of the SQL of all views, including the user's own. */
+  readonly views: string;
+  /** First and last label's trading date. */
+  readonly first: string;
+  readonly last: string;
+  readonly labels: number;
+  readonly symbols: readonly string[];
+  /** Rows between each symbol's first and last bar. */
+  readonly rows: number;
+  readonly files: number;
+  readonly bytes: number;
+  /** Digest of {@link DIGESTS}: equal content has an equal digest. */
+  readonly content: string;
+  /** Digest of its labels and of the dates of its members; absent from datasets of earlier releases. */
+  readonly past?: string | undefined;
+  /**
+   * Digest of the content of each table, by the hashes in the names of its files: two lakes may have the same versions.
+   * Tables without a commit have none; absent from datasets of earlier releases.
+   */
+  readonly sources?: Readonly<Record<string, string>> | undefined;
+  readonly warnings: readonly string[];
+}
+
+export function manifestOf(facts: Omit<Manifest, "layout">): Manifest {
+  return { layout: LAYOUT, ...facts };
+}
+
+/** Reads the text of {@link DIGESTS}: the digest of each file, by its path. */
+export function digestsIn(text: string): Map<string, string> {
+  const lines = text.split("\n").filter((line) => line !== "");
+  return new Map(lines.map((line) => [line.slice(66), line.slice(0, 64)]));
+}
+
+const count = z.number().int().min(0);
+const shape = z.object({
+  layout: z.number(),
+  name: z.string(),
+  spec: z.unknown(),
+  engine: z.string(),
+  createdAt: z.string(),
+  lake: z.string(),
+  tables: z.record(z.string(), z.number().int().min(-1)),
+  views: z.string(),
+  first: z.string(),
+  last: z.string(),
+  labels: count,
+  symbols: z.array(z.string()),
+  rows: count,
+  files: count,
+  bytes: count,
+  content: z.string(),
+  past: z.string().optional(),
+  sources: z.record(z.string(), z.string()).optional(),
+  warnings: z.array(z.string()),
+});
+
+/** Reads a dataset's manifest. @throws {UsageError} where there is none, {@link LakeError} where it is damaged. */
+export async function readManifest(storage: Storage): Promise<Manifest> {
+  const text = await storage.readText(MANIFEST);
+  if (text === undefined)
+    throw new UsageError(`dataset ${storage.location}: has no ${MANIFEST}`, {
+      hint: "barlake dataset list shows those there are",
+    });
+  try {
+    const { success, data, error } = shape.safeParse(JSON.parse(text));
+    if (!success)
+      throw new LakeError(
+        error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "),
+      );
+    const { layout, ...found } = data;
+    if (layout !== LAYOUT) {
+      throw new LakeError(`its layout is ${layout}, and this version of barlake reads ${String(LAYOUT)}`);
+    }
+    return { layout: LAYOUT, ...found, spec: defineDataset(found.spec as DatasetDefinition) };
+  } catch (cause) {
+    throw new LakeError(`${storage.urlOf(MANIFEST)}: ${messageOf(cause)}`, {
+      cause,
+      hint: 'build the dataset again with `existing: "replace"`',
+    });
+  }
+}

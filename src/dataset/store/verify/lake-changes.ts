@@ -1,0 +1,223 @@
+import { LakeError, messageOf } from "../../../core/errors.js";
+import { ident, literal, literalList } from "../../../db/quote.js";
+import { interruptOn } from "../../../db/session/interrupt-on.js";
+import type { Session } from "../../../db/session/session.js";
+import { TempTable } from "../../../db/session/temp-table.js";
+import { parquetRelation } from "../../../db/views/parquet-relation.js";
+import type { Lake, PointInTime } from "../../../lake/lake.js";
+import type { DataFile, Snapshot } from "../../../lake/log/snapshot.js";
+import { openReader } from "../../../lake/open-reader.js";
+import { basePeriod } from "../../../market/period.js";
+import type { TableSchema } from "../../../schema/column.js";
+import { isStatementName } from "../../../schema/statements.js";
+import { TABLES } from "../../../schema/tables.js";
+import type { Manifest } from "../files/manifest.js";
+import { sourceDigest } from "./source-digests.js";
+
+/** Changes of a table since a dataset was built, limited to the dataset's days and symbols. */
+export interface TableChange {
+  readonly table: string;
+  /** The version that the dataset was built from, and the version that it is compared with. */
+  readonly from: number;
+  readonly to: number;
+  /** Number of old rows that changed or are gone, and of rows that changed or are new; undefined if unknown. */
+  readonly was: number | undefined;
+  readonly isNow: number | undefined;
+  /** A few of these rows. */
+  readonly examples: readonly string[];
+  /** Why the numbers are unknown. */
+  readonly fault: string | undefined;
+}
+
+/** How a lake is compared. */
+export interface ComparisonOptions {
+  /** The state of the lake. @default the newest */
+  readonly pointInTime?: PointInTime | undefined;
+  /** Most memory that DuckDB may use. @default "1GB" */
+  readonly memoryLimit?: string | undefined;
+  /** Ends the comparison, which throws the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Compares the rows that a dataset was built from with the lake's current rows. Rows of later days, and rows that only
+ * moved to other files, are not changes. Of bars and statements, only changed files are read. Where a version is not
+ * that of the dataset's lake, what changed is unknown.
+ */
+export async function changesSince(
+  lake: Lake,
+  manifest: Manifest,
+  { pointInTime = {}, memoryLimit = "1GB", signal }: ComparisonOptions = {},
+): Promise<TableChange[]> {
+  const { session } = await openReader(lake, { memoryLimit }, pointInTime);
+  using reader = session;
+  using _ = interruptOn(reader, signal);
+  await using symbols = new TempTable(reader, "dataset_symbols");
+  await symbols.fill(`SELECT unnest(${literalList(manifest.symbols)}::VARCHAR[]) AS symbol`);
+  const changes: TableChange[] = [];
+  for (const table of TABLES) {
+    const part = partOf(table, manifest, symbols.name);
+    const from = manifest.tables[table.name];
+    if (part === undefined || from === undefined) continue;
+    const now = await lake.snapshotAt(table, pointInTime);
+    const change = {
+      table: table.name,
+      from,
+      to: now.version,
+      was: 0,
+      isNow: 0,
+      examples: [],
+      fault: undefined,
+    };
+    signal?.throwIfAborted();
+    try {
+      const before = await snapshotOf(lake, table, from, now);
+      expectSource(before, manifest.sources?.[table.name]);
+      if (now.version === from) continue;
+      changes.push({ ...change, ...(await compare(reader, lake, table, part, before, now)) });
+    } catch (error) {
+      signal?.throwIfAborted();
+      changes.push({ ...change, was: undefined, isNow: undefined, fault: messageOf(error) });
+    }
+  }
+  return changes;
+}
+
+/** A version of a table; undefined before its first commit. */
+async function snapshotOf(
+  lake: Lake,
+  table: TableSchema,
+  version: number,
+  now: Snapshot,
+): Promise<Snapshot | undefined> {
+  if (version < 0) return undefined;
+  return version === now.version
+    ? now
+    : await lake.snapshotAt(table, { versions: new Map([[table.name, version]]) });
+}
+
+const OTHER_ROWS =
+  "under the version that the dataset was built from there are other rows: the lake is another one, or was made again";
+
+/** @param digest of the version that the dataset was built from; undefined where it is not known. */
+function expectSource(before: Snapshot | undefined, digest: string | undefined): void {
+  if (before === undefined || digest === undefined || sourceDigest(before) === digest) return;
+  throw new LakeError(OTHER_ROWS);
+}
+
+/** The rows of a table that a dataset depends on. */
+interface Part {
+  /** SQL condition on the rows. */
+  readonly where: string;
+  /** SQL of a short text that describes a row. */
+  readonly label: string;
+  /** SQL of the columns that are not compared unchanged. */
+  readonly columns?: Readonly<Record<string, string>>;
+  /** Whether the condition needs the whole table. */
+  readonly isWhole: boolean;
+}
+
+function partOf({ name }: TableSchema, { spec, last }: Manifest, symbols: string): Part | undefined {
+  const end = `DATE ${literal(last)}`;
+  const ofDataset = `symbol IN (SELECT symbol FROM ${symbols})`;
+  if (name === `bars_${basePeriod(spec.period)}` || name === "bars_1d")
+    return {
+      where: `${ofDataset} AND trade_date <= ${end}`,
+      label: "symbol || ' ' || trade_date",
+      isWhole: false,
+    };
+  if (name === "trading_days")
+    return { where: `trade_date <= ${end}`, label: "region || ' ' || trade_date", isWhole: false };
+  if (isStatementName(name)) {
+    const known = `known_from(announce_date, first_seen_at, region) <= ${end}`;
+    return { where: `${ofDataset} AND ${known}`, label: "symbol || ' ' || period_end", isWhole: false };
+  }
+  if (name === "instruments") return validityPart("symbol", ofDataset, end);
+  if (name === "universe_members" && typeof spec.universe === "string")
+    return validityPart("id", `id = ${literal(spec.universe)}`, end);
+  return undefined;
+}
+
+/** The part of a table with validity periods: rows that were known by a date, and the first row of each id. */
+function validityPart(id: string, where: string, end: string): Part {
+  const isFirst = `valid_from = min(valid_from) OVER (PARTITION BY ${id})`;
+  return {
+    where: `${where} QUALIFY ${isFirst} OR local_date(valid_from, region) <= ${end}`,
+    label: "symbol || ' ' || local_date(valid_from, region)",
+    columns: { valid_to: `CASE WHEN local_date(valid_to, region) <= ${end} THEN valid_to END` },
+    isWhole: true,
+  };
+}
+
+async function compare(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  part: Part,
+  before: Snapshot | undefined,
+  now: Snapshot,
+): Promise<Pick<TableChange, "was" | "isNow" | "examples">> {
+  const [was, isNow] = [
+    filesOnlyIn(before, part.isWhole ? undefined : now),
+    filesOnlyIn(now, part.isWhole ? undefined : before),
+  ];
+  const rows = async (snapshot: Snapshot, files: readonly DataFile[]): Promise<string> => {
+    const columns = table.columns.map(({ name }) => {
+      const sql = part.columns?.[name];
+      return sql === undefined ? ident(name) : `${sql} AS ${ident(name)}`;
+    });
+    const relation = await parquetRelation(session, lake.filesOf(snapshot, files));
+    return `SELECT ${columns.join(", ")} FROM (${relation}) WHERE ${part.where}`;
+  };
+  await using rowsBefore = new TempTable(session, "rows_before");
+  await using rowsNow = new TempTable(session, "rows_now");
+  await rowsBefore.fill(await rows(before ?? now, was));
+  await rowsNow.fill(await rows(now, isNow));
+  const only = (one: TempTable, other: TempTable): string => `FROM ${one.name} EXCEPT ALL FROM ${other.name}`;
+  const [counts] = await session.json<{ was: number; is_now: number }>(
+    `SELECT CAST((SELECT count(*) FROM (${only(rowsBefore, rowsNow)})) AS DOUBLE) AS was,
+       CAST((SELECT count(*) FROM (${only(rowsNow, rowsBefore)})) AS DOUBLE) AS is_now`,
+  );
+  const examples = await session.json<{ label: string }>(
+    `SELECT DISTINCT ${part.label} AS label FROM ((${only(rowsBefore, rowsNow)}) UNION ALL (${only(rowsNow, rowsBefore)})) ORDER BY label LIMIT 3`,
+  );
+  return { was: counts?.was, isNow: counts?.is_now, examples: examples.map(({ label }) => label) };
+}
+
+/** Files of one version that are not in another; all files where there is no other version. */
+function filesOnlyIn(one: Snapshot | undefined, other: Snapshot | undefined): DataFile[] {
+  return [...(one?.files.values() ?? [])].filter(({ path }) => other?.files.has(path) !== true);
+}
+
+/** Whether a change affects, or may affect, days of the dataset. */
+export function isOfPast({ was, isNow }: TableChange): boolean {
+  return was !== 0 || isNow !== 0;
+}
+
+/** A short description of changes. Tables of which nothing is known for the same reason share a sentence. */
+export function changesText(changes: readonly TableChange[]): string {
+  const unknown = changes.filter(isUnknown);
+  const faults = new Set(unknown.map(({ fault }) => fault));
+  return [
+    ...changes.filter((change) => !isUnknown(change)).map(changeText),
+    ...Array.from(faults, (fault) => {
+      const of = unknown.filter((change) => change.fault === fault);
+      const tables = of.map(versionsText).join(", ");
+      return `${tables}; what changed in ${of.length === 1 ? "it" : "them"} cannot be determined: ${fault}`;
+    }),
+  ].join("; ");
+}
+
+function isUnknown({ was, isNow }: TableChange): boolean {
+  return was === undefined || isNow === undefined;
+}
+
+function changeText(change: TableChange): string {
+  const { was, isNow, examples } = change;
+  if (was === 0 && isNow === 0) return `${versionsText(change)}: nothing of the dataset's days changed`;
+  return `${versionsText(change)}: ${was} rows of the dataset's days are no longer as they were, ${isNow} are new or otherwise (${examples.join(", ")})`;
+}
+
+function versionsText({ table, from, to }: TableChange): string {
+  return from === to ? `${table} is at version ${to}` : `${table} went from version ${from} to ${to}`;
+}

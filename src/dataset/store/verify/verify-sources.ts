@@ -1,0 +1,36 @@
+import { verifyOnce } from "../../../lake/files/verify/verify-content.js";
+import type { Lake } from "../../../lake/lake.js";
+import type { Snapshot } from "../../../lake/log/snapshot.js";
+import { BARS_1M } from "../../../schema/bars.js";
+import { REQUESTS } from "../../../schema/requests.js";
+import { RUNS } from "../../../schema/runs.js";
+import { type DatasetSpec, isIntraday } from "../../spec.js";
+
+/**
+ * Verifies the files that a dataset is built from: the dataset gets its own digests, so that damage in its sources
+ * would never be found later. A Parquet file has no checksum; its name contains the hash of its content. Minute bars
+ * are verified if the dataset, or the query of its universe, can read them; the tables about runs never are.
+ *
+ * @param signal ends it before the next file; its reason is thrown.
+ * @throws {LakeError} naming the first file that is missing or damaged.
+ */
+export async function verifySources(
+  lake: Lake,
+  snapshots: readonly Snapshot[],
+  spec: DatasetSpec,
+  signal?: AbortSignal,
+): Promise<void> {
+  const readsMinutes = isIntraday(spec) || (typeof spec.universe === "object" && "sql" in spec.universe);
+  for (const snapshot of snapshots) {
+    const { table, files } = snapshot;
+    if (table === REQUESTS || table === RUNS || (table === BARS_1M && !readsMinutes)) continue;
+    await verifyOnce(lake, snapshot, until(signal, files.values()));
+  }
+}
+
+function* until<T>(signal: AbortSignal | undefined, items: Iterable<T>): Generator<T, void, undefined> {
+  for (const item of items) {
+    signal?.throwIfAborted();
+    yield item;
+  }
+}
