@@ -25,3 +25,8 @@ test("all pieces are written, also where the system writes a part of them", asyn
     { numRuns: 50 },
   );
 });
+
+test("a system that writes nothing and reports no error is an error, and no endless loop", async () => {
+  const full = { writev: async () => ({ bytesWritten: 0 }) } as unknown as FileHandle;
+  await expect(writeAll(full, [Uint8Array.of(1)])).rejects.toThrow("0 bytes");
+});
