@@ -13,7 +13,9 @@ import { noRejectsSql, rejectsSql } from "./land/rejects.js";
 import { emptySnapshot, type Snapshot } from "./log/snapshot.js";
 import { type AttachedCopy, readCopiedViews } from "./sql-copy/attach-sql-copy.js";
 import { NEEDED_BY_COPIED_BARS, readCopiedBars } from "./sql-copy/copied-bars.js";
-import { copiedView, emptyView, viewOf } from "./viewed-table.js";
+import { readCopiedDays } from "./sql-copy/copied-days.js";
+import { knownMinutes } from "./sql-copy/copied-months.js";
+import { copiedView, emptyView, hasColumnsOfSchema, viewOf } from "./viewed-table.js";
 
 /** A table that cannot be read, and why. */
 export interface RefusedTable {
@@ -118,12 +120,19 @@ async function createAll(
   const needed = readsBars && statement !== undefined ? `${statement} ${NEEDED_BY_COPIED_BARS}` : statement;
   const created = await createViews(session, views, { extra, statement: needed, template });
   const hasComments = statement === undefined;
-  if (copies.some(({ file }) => file.kind === "days"))
+  const days = copies.find(({ file }) => file.kind === "days");
+  if (days !== undefined) {
     await readCopiedViews(session, isNeeded, { hasComments });
+    if (hasColumnsOfSchema(days.file.bars.snapshot)) await readCopiedDays(session, isNeeded, { hasComments });
+  }
   const minutes = snapshots.find(({ table }) => table === BARS_1M);
   const ofMinutes = created.find(({ table }) => table === BARS_1M.name);
   if (minutes !== undefined && ofMinutes !== undefined && readsBars)
-    await readCopiedBars(session, { ...ofMinutes, ...minutes, ...copy }, { hasComments });
+    await readCopiedBars(
+      session,
+      { ...ofMinutes, ...minutes, ...copy, ...knownMinutes(minutes) },
+      { hasComments },
+    );
   return created;
 }
 
@@ -150,16 +159,6 @@ function viewTemplate(): string | undefined {
     templateFile = { path: existsSync(path) ? path : undefined };
   }
   return templateFile.path;
-}
-
-/** Whether a table has exactly the columns that this version knows: another version may have added some. */
-function hasColumnsOfSchema({ table, columns }: ViewedTable): boolean {
-  return (
-    columns.length === table.columns.length &&
-    columns.every(
-      ({ name, type }, at) => name === table.columns[at]?.name && type === table.columns[at]?.type,
-    )
-  );
 }
 
 /** The queries of the views in the schema `raw` that do not show a table, by name of the view. */

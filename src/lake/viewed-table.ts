@@ -44,6 +44,16 @@ export function copiedView(lake: Lake, snapshot: Snapshot, { kind, bars }: SqlCo
   return { ...empty, branches };
 }
 
+/** Whether a table has exactly the columns that this version knows: another version may have added some. */
+export function hasColumnsOfSchema({ table, columns }: Pick<ViewedTable, "table" | "columns">): boolean {
+  return (
+    columns.length === table.columns.length &&
+    columns.every(
+      ({ name, type }, at) => name === table.columns[at]?.name && type === table.columns[at]?.type,
+    )
+  );
+}
+
 /** The source of a view without rows. */
 export function emptyView(lake: Lake, snapshot: Snapshot): ViewedTable {
   return lake.filesOf(snapshot, []);

@@ -5,35 +5,22 @@
 -- constants and parameters of the call. With as_of this is not possible, because an as_of may be a subquery, which has
 -- no text.
 -- Grain: one row for each symbol and bar. Inputs: raw.bars_1m, raw.bars_1d, unadjusted_bars, priced_bars,
--- price_stretches, adjustment_steps, minutes_query, adjusted_landed, adjusted_minutes, adjusted_days.
+-- price_stretches, adjustment_steps, days_query, minutes_query, other_query, adjusted_landed, adjusted_minutes, adjusted_days,
+-- adjusted_fault.
 -- Conditions on symbol reach the files for every period; those on trade_date only for minutes and days, because weeks
 -- and longer periods are first aggregated from whole spans.
 CREATE OR REPLACE MACRO adjusted(period, adjustment) AS TABLE (
   FROM query(
     coalesce(
       CASE
+        WHEN period = '1d' THEN days_query(adjustment)
         WHEN period IN ('5m', '10m', '15m', '30m', '60m') THEN minutes_query(period, adjustment)
-        ELSE format(
-          CASE
-            WHEN adjustment = 'none' OR adjustment IS NULL THEN 'WITH priced AS NOT MATERIALIZED (FROM unadjusted_bars({0})) FROM {1}'
-            WHEN adjustment IN ('forward', 'backward', 'forward_additive', 'backward_additive') THEN
-              'WITH steps AS NOT MATERIALIZED (SELECT symbol, start_date, end_date, {2} AS value FROM price_stretches),
-                priced AS NOT MATERIALIZED (FROM priced_bars({0}, ''{2}'', ''steps'')) FROM {1}'
-          END,
-          CASE
-            WHEN period = '1m' THEN '''raw.bars_1m'', false'
-            WHEN period = '1d' THEN '''raw.bars_1d'', false'
-            WHEN period IN ('1w', '1M', '1Q', '1Y') THEN '''raw.bars_1d'', true'
-          END,
-          CASE
-            WHEN period IN ('1m', '1d') THEN 'adjusted_landed(''priced'')'
-            WHEN period IN ('1w', '1M', '1Q', '1Y') THEN concat('adjusted_days(''priced'', ''', period, ''')')
-          END,
-          coalesce(adjustment, 'none')
-        )
       END,
-      error(adjusted_fault(period, adjustment)),
-      'FROM adjusted(NULL, NULL, NULL)'
+      format(
+        'FROM query(other_query({}, ''{}''))',
+        coalesce('''' || replace(period, '''', '''''') || '''', 'NULL'),
+        replace(coalesce(adjustment, 'none'), '''', '''''')
+      )
     )
   )
 ), (period, adjustment, as_of) AS TABLE (

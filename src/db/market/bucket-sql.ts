@@ -1,6 +1,6 @@
 import { DAY_MS, MINUTE_MS } from "../../core/time.js";
 import type { BucketUnit } from "../../market/bucket.js";
-import { REGIONS } from "../../market/regions.js";
+import { REGION_NAMES, type Region, type RegionFacts } from "../../market/regions.js";
 import { SESSION_HOURS, sessionMinutes } from "../../market/sessions.js";
 import { literal } from "../quote.js";
 import { perRegion } from "./region-sql.js";
@@ -13,27 +13,33 @@ export function calendarBucketSql(unit: BucketUnit, date: string): string {
 /**
  * The opening of the part of the session on whose grid a minute bar lies: each part has its own grid, on which the
  * minutes before it lie, too. In milliseconds since local midnight, as `local`.
+ *
+ * @param regions see {@link perRegion}.
  */
-export function sessionPartStartSql(region: string, local: string): string {
-  return perRegion(region, (facts) => {
+export function sessionPartStartSql(region: string, local: string, regions?: readonly Region[]): string {
+  const start = (facts: RegionFacts): string => {
     const { parts } = SESSION_HOURS[facts.region];
     const cases = parts.slice(0, -1).map(([open, close]) => whenUpTo(local, close, open * MINUTE_MS));
     const last = ((parts.at(-1) as SessionPart)[0] * MINUTE_MS).toString();
     return cases.length === 0 ? last : `CASE ${cases.join(" ")} ELSE ${last} END`;
-  });
+  };
+  return perRegion(region, start, regions);
 }
 
 /**
  * The latest end of a session bar that contains a minute bar: the close of the part of the session, and of the minutes
  * after the last part the end of the day. In milliseconds since local midnight, as `local`.
+ *
+ * @param regions see {@link perRegion}.
  */
-export function sessionPartEndSql(region: string, local: string): string {
-  return perRegion(region, (facts) => {
+export function sessionPartEndSql(region: string, local: string, regions?: readonly Region[]): string {
+  const end = (facts: RegionFacts): string => {
     const cases = SESSION_HOURS[facts.region].parts.map(([, close]) =>
       whenUpTo(local, close, close * MINUTE_MS),
     );
     return `CASE ${cases.join(" ")} ELSE ${DAY_MS} END`;
-  });
+  };
+  return perRegion(region, end, regions);
 }
 
 function whenUpTo(local: string, minute: number, value: number): string {
@@ -46,6 +52,7 @@ function whenUpTo(local: string, minute: number, value: number): string {
  *
  * @param start SQL of {@link sessionPartStartSql}.
  * @param end SQL of {@link sessionPartEndSql}.
+ * @param regions see {@link perRegion}.
  */
 export function sessionGridEndSql(
   region: string,
@@ -53,12 +60,13 @@ export function sessionGridEndSql(
   step: string,
   start: string,
   end: string,
+  regions: readonly Region[] = REGION_NAMES,
 ): string {
-  const withoutAuction = Object.values(REGIONS)
-    .map((facts) => facts.region)
+  const withoutAuction = regions
     .filter((one) => SESSION_HOURS[one].barsPerDay === sessionMinutes(one))
     .map(literal);
-  const isBefore = `${local} < ${start} OR (${local} = ${start} AND ${region} IN (${withoutAuction.join(", ")}))`;
+  const atStart = `${local} = ${start} AND ${region} IN (${withoutAuction.join(", ")})`;
+  const isBefore = `${local} < ${start}${withoutAuction.length === 0 ? "" : ` OR (${atStart})`}`;
   const steps = `CASE WHEN ${isBefore} THEN (${local} - ${start}) // ${step} ELSE (${local} - ${start} - 1) // ${step} + 1 END`;
   return `least(${end}, ${start} + ${steps} * ${step})`;
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { BarlakeError } from "../../core/errors.js";
-import { DUCKDB_TYPE } from "../../schema/column.js";
+import { type Column, DUCKDB_TYPE } from "../../schema/column.js";
 import { ident, literal } from "../quote.js";
 import type { Session } from "../session/session.js";
 import { type FileList, FileLists, storeList } from "./file-lists.js";
@@ -44,10 +44,7 @@ export async function rawViewOf(session: Session, viewed: ViewedTable): Promise<
   const lists = new FileLists(table.name);
   const parts = await partsOf(session, viewed, lists);
   const view = `raw.${ident(table.name)}`;
-  const comments = columns.map(({ name, doc, unit }) => {
-    const comment = literal(unit ? `${doc} [${unit}]` : doc);
-    return `COMMENT ON COLUMN ${view}.${ident(name)} IS ${comment}`;
-  });
+  const comments = columns.map((column) => columnComment(view, column));
   return {
     table: table.name,
     query: queryOf(parts),
@@ -55,6 +52,11 @@ export async function rawViewOf(session: Session, viewed: ViewedTable): Promise<
     comments: [`COMMENT ON VIEW ${view} IS ${literal(table.doc)}`, ...comments],
     lists: lists.stored,
   };
+}
+
+/** The statement of the schema's comment on a column of a view. @param view SQL of its name. */
+export function columnComment(view: string, { name, doc, unit }: Column): string {
+  return `COMMENT ON COLUMN ${view}.${ident(name)} IS ${literal(unit ? `${doc} [${unit}]` : doc)}`;
 }
 
 /**

@@ -1,9 +1,9 @@
 import { closeSync, existsSync, fstatSync, openSync, readdirSync, rmSync, statSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { messageOf, QueryError } from "../../core/errors.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
-import { OWN_VIEWS, readViewTree } from "../../db/views/view-files.js";
+import { commentOf } from "./own-view.js";
 import { COPIED_VIEWS, COPIES, COPY_SUFFIX, type SqlCopyFile } from "./sql-copy.js";
 
 const OTHERS_WRITE = 0o022;
@@ -105,10 +105,8 @@ export async function readCopiedViews(
   { hasComments }: { readonly hasComments: boolean },
 ): Promise<void> {
   const views = COPIED_VIEWS.filter(({ name }) => isThere(name));
-  const files = hasComments ? readViewTree(OWN_VIEWS) : [];
   for (const { schema, name } of views) {
-    const own = files.find(({ path }) => basename(path, ".sql") === name);
-    const comments = own?.sql.slice(own.sql.indexOf("\nCOMMENT ON")) ?? "";
+    const comments = hasComments ? commentOf(name) : "";
     const sql = `CREATE OR REPLACE VIEW ${schema}.${ident(name)} AS FROM ${COPIES.days.database}.${ident(name)};${comments}`;
     await session.run(sql);
   }

@@ -8,13 +8,15 @@ import type { Lake } from "../lake.js";
 import { viewsKey } from "../lake-views.js";
 import { openReader } from "../open-reader.js";
 import { IN_USE_MS, type SegmentPlace, segmentFolder } from "../segments/segment-folder.js";
+import { hasColumnsOfSchema } from "../viewed-table.js";
 import { type AttachedCopy, expectSame, giveUpCopies, otherCopies, writtenAt } from "./attach-sql-copy.js";
+import { writeDailyBars } from "./copied-days.js";
 import { MINUTE_BYTES, maxMinuteBytes } from "./copied-months.js";
 import { COPIED_VIEWS, COPIES, type CopyKind, type SqlCopyFile, sqlCopyFiles } from "./sql-copy.js";
 import { olderMinutes, writeMinutes } from "./write-minutes.js";
 
 /** Estimated bytes of a bar in the copy. */
-const ROW_BYTES: Readonly<Record<CopyKind, number>> = { days: 48, minutes: MINUTE_BYTES };
+const ROW_BYTES: Readonly<Record<CopyKind, number>> = { days: 60, minutes: MINUTE_BYTES };
 
 /**
  * Builds a copy for SQL of the newest state of a lake, if it does not exist. Its rows are read through the views, from
@@ -115,13 +117,11 @@ async function writeDays(
     await verifyContent(lake, snapshot, files);
   }
   const { database } = COPIES.days;
-  const name = ident(bars.snapshot.table.name);
-  // The rows have the order of the files, as in a query without ORDER BY.
-  await session.run(`CREATE TABLE ${database}.${name} AS FROM raw.${name}`);
   for (const { schema, name: view, order } of COPIED_VIEWS)
     await session.run(
       `CREATE TABLE ${database}.${ident(view)} AS FROM ${schema}.${ident(view)} ORDER BY ${order}`,
     );
+  await writeDailyBars(session, hasColumnsOfSchema(bars.snapshot));
   return false;
 }
 

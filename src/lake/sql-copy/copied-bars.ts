@@ -1,11 +1,11 @@
-import { basename } from "node:path";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
-import { OWN_VIEWS, readViewTree } from "../../db/views/view-files.js";
 import { BUCKETS } from "../../market/bucket.js";
-import { PERIODS, type Period } from "../../market/period.js";
+import { ADJUSTMENTS, type Adjustment, PERIODS, type Period } from "../../market/period.js";
 import { BARS_1M } from "../../schema/bars.js";
 import type { Column } from "../../schema/column.js";
+import { aggregatedMinutes, type KnownMinutes } from "./aggregated-minutes.js";
+import { commentOf } from "./own-view.js";
 import { COPIES } from "./sql-copy.js";
 
 /** The tables of a copy of minutes: the minutes, the days of a symbol without bars of longer periods, and their minutes. */
@@ -18,7 +18,7 @@ export const BARS_TABLES: ReadonlyMap<Period, string> = new Map(
 const { database } = COPIES.minutes;
 
 /** Which minutes have no bars of longer periods in an attached copy. */
-export interface OtherMinutes {
+export interface OtherMinutes extends KnownMinutes {
   /** SELECTs of the minutes that are not in the copy. */
   readonly ofFiles: readonly string[];
   /** Whether days in the copy have no bars. */
@@ -47,38 +47,23 @@ export async function readCopiedBars(
 }
 
 /** The expression of the macro `minutes_query`. */
-function minutesQuery({ ofFiles, hasOddDays, columns }: OtherMinutes): string {
+function minutesQuery(others: OtherMinutes): string {
+  const cases = ADJUSTMENTS.map((one) => `WHEN ${literal(one)} THEN ${literal(barsQuery(one, others))}`);
+  return `format(CASE coalesce(adjustment, 'none') ${cases.join(" ")} END,
+    period, 60000 * CAST(rtrim(period, 'm') AS INTEGER))`;
+}
+
+/** The query of bars of a period as a format: {0} is the period, {1} its length in milliseconds. */
+function barsQuery(adjustment: Adjustment, { ofFiles, hasOddDays, columns, ...known }: OtherMinutes): string {
+  const bars = `${database}.bars_{0}`;
+  const copied =
+    adjustment === "none" ? bars : `${NEEDED_BY_COPIED_BARS}('${bars}', ${literal(adjustment)}, 'steps')`;
+  const steps = `steps AS NOT MATERIALIZED (SELECT symbol, start_date, end_date, ${adjustment} AS value FROM price_stretches)`;
   const odd = `SELECT ${columns.map(({ name }) => ident(name)).join(", ")} FROM ${database}.${ODD_MINUTES}`;
   const parts = hasOddDays ? [...ofFiles, odd] : ofFiles;
   // Single braces are those of format().
-  const others = parts.join("\nUNION ALL\n").replaceAll(/[{}]/g, "$&$&");
-  const query = (steps: readonly string[], copied: string, priced: string): string => {
-    const names = [
-      ...steps,
-      `others AS NOT MATERIALIZED (${others})`,
-      `priced AS NOT MATERIALIZED (${priced})`,
-    ];
-    const aggregated = " UNION ALL FROM adjusted_minutes('priced', '{0}')";
-    const [used, rest] = parts.length === 0 ? [steps, ""] : [names, aggregated];
-    return literal(`${used.length === 0 ? "" : `WITH ${used.join(", ")} `}FROM ${copied}${rest}`);
-  };
-  const steps =
-    "steps AS NOT MATERIALIZED (SELECT symbol, start_date, end_date, {1} AS value FROM price_stretches)";
-  const bars = `${database}.bars_{0}`;
-  const unadjusted = query([], bars, "FROM unadjusted_bars('others', true)");
-  const adjusted = query(
-    [steps],
-    `${NEEDED_BY_COPIED_BARS}('${bars}', '{1}', 'steps')`,
-    "FROM priced_bars('others', true, '{1}', 'steps')",
-  );
-  return `format(
-    CASE
-      WHEN adjustment = 'none' OR adjustment IS NULL THEN ${unadjusted}
-      WHEN adjustment IN ('forward', 'backward', 'forward_additive', 'backward_additive') THEN ${adjusted}
-    END, period, coalesce(adjustment, 'none'))`;
-}
-
-function commentOf(name: string): string {
-  const file = readViewTree(OWN_VIEWS).find(({ path }) => basename(path, ".sql") === name);
-  return file?.sql.slice(file.sql.indexOf("\nCOMMENT ON")) ?? "";
+  const minutes = `minutes AS NOT MATERIALIZED (${parts.join("\nUNION ALL\n").replaceAll(/[{}]/g, "$&$&")})`;
+  const names = [...(adjustment === "none" ? [] : [steps]), ...(parts.length === 0 ? [] : [minutes])];
+  const aggregated = parts.length === 0 ? "" : ` UNION ALL ${aggregatedMinutes(adjustment, "{1}", known)}`;
+  return `${names.length === 0 ? "" : `WITH ${names.join(", ")} `}FROM ${copied}${aggregated}`;
 }

@@ -1,9 +1,11 @@
+import { REGION_NAMES } from "../../market/regions.js";
 import { BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { hashInName } from "../files/data-file.js";
 import { partitionDates, rowsOfFiles } from "../files/prune.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { maxBytesOf, type SegmentPlace } from "../segments/segment-folder.js";
+import type { KnownMinutes } from "./aggregated-minutes.js";
 
 /** Estimated bytes of a minute in the copy, with its part of the bars of longer periods. */
 export const MINUTE_BYTES = 36;
@@ -73,6 +75,14 @@ export function nextSettlement(snapshots: readonly Snapshot[], now: number): num
   const months = (snapshot && monthsOfTable(snapshot)) ?? [];
   const times = months.map(({ files }) => Math.max(...files.map(({ writtenAt }) => writtenAt)) + SETTLED_MS);
   return Math.min(...times.filter((time) => time > now));
+}
+
+/** What the partitions of minutes say about all of them; nothing of files that another program wrote. */
+export function knownMinutes(snapshot: Snapshot): KnownMinutes {
+  const since = monthsOfTable(snapshot)?.at(-1)?.first ?? "";
+  const names = [...snapshot.files.values()].map(({ partitionValues }) => partitionValues.region);
+  const isKnown = since !== "" && names.every((name) => REGION_NAMES.some((region) => region === name));
+  return { since, regions: isKnown ? REGION_NAMES.filter((region) => names.includes(region)) : REGION_NAMES };
 }
 
 const monthsOfSnapshots = new WeakMap<Snapshot, readonly Month[] | undefined>();

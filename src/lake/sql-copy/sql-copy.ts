@@ -27,7 +27,7 @@ interface CopyNames {
 /** The end of the name of a copy's file, after its key. */
 export const COPY_SUFFIX = ".duckdb";
 /** It changes whenever copies get other rows or tables of the same lake and the same views. */
-export const COPY_FORMAT = "2";
+export const COPY_FORMAT = "3";
 
 export const COPIES: Readonly<Record<CopyKind, CopyNames>> = {
   days: { database: "barlake_copy", folder: "sql" },
