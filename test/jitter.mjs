@@ -8,8 +8,9 @@ import { syncBuiltinESMExports } from "node:module";
 import net from "node:net";
 
 const LONGEST_MS = Number(process.env.TEST_JITTER) || 4;
-// Tests may replace the global timers.
+// Tests may replace the global timers, and the methods of `performance`.
 const { setImmediate, setTimeout } = globalThis;
+const now = performance.now.bind(performance);
 
 /** Waits for some time, for one turn of the event loop, or not at all. */
 function pause() {
@@ -22,8 +23,8 @@ function pause() {
 /** Keeps the thread busy once in a while: operations of the thread pool go on. */
 function block() {
   if (Math.random() >= 0.05) return;
-  const end = performance.now() + (Math.random() * LONGEST_MS) / 3;
-  while (performance.now() < end);
+  const end = now() + (Math.random() * LONGEST_MS) / 3;
+  while (now() < end);
 }
 
 const ASYNC = [
