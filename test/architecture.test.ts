@@ -79,7 +79,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^db\/result\/result-copy\.ts$/, for: "files of results" },
   { name: /^db\/reads\/written-files\.ts$/, for: "files that a failed COPY has written" },
   {
-    name: /^db\/(session\/session|session\/open-database|file-fault)\.ts$/,
+    name: /^db\/(session\/(session|open-database|make-folder)|file-fault)\.ts$/,
     for: "the folder for spilled data, and how full its disk is",
   },
   {

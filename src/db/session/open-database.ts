@@ -5,8 +5,8 @@ import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { DuckDBInstance } from "../../arrow/duckdb-api.js";
 import { BarlakeError } from "../../core/errors.js";
-import { makeFolder } from "../../core/make-folder.js";
 import { explained } from "../file-fault.js";
+import { makeFolder } from "./make-folder.js";
 import type { SessionOptions } from "./session-options.js";
 import { OpenStore } from "./store-access.js";
 

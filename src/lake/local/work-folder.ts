@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { makeFolder } from "../../core/make-folder.js";
+import { makeFolder } from "../../db/session/make-folder.js";
 import { timeIn } from "../../lease/folder-leases.js";
 import type { Storage, StoredFile } from "../storage/storage.js";
 import { writing } from "./durable-file.js";
