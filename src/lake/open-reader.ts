@@ -62,8 +62,8 @@ export async function openReader(
     for (const copy of attached) copy[Symbol.dispose]();
   };
   try {
-    // A data file never changes once it has its name, so DuckDB may cache its footer.
-    await session.run("SET parquet_metadata_cache = true");
+    // A data file never changes once it has its name, so DuckDB may cache its footer, for siblings of the session, too.
+    await session.run("SET GLOBAL parquet_metadata_cache = true");
     for (const file of stated()) {
       const copy = await attachSqlCopy(session, file);
       if (copy !== undefined) attached.push(copy);

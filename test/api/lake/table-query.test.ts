@@ -25,3 +25,18 @@ test.each([1, 2, 3])(
     for (const symbol of symbols) expect(filters.filter((one) => one.includes(symbol))).toHaveLength(2);
   },
 );
+
+test("a read of several symbols' prices as traded reads the bars once", async () => {
+  const session = await openSession();
+  const lake = temporaryLake();
+  const symbols = ["000001.SZ", "000002.SZ", "600519.SH"];
+  const bars = symbols.map((symbol) => ({ symbol, at: "2026-02-26T16:00:00Z" }));
+  await land(session, lake, BARS_1D, bars);
+  using reader = await openReader(lake, { threads: 1 });
+  const { sql, values } = await tableQuery(reader.session, "bars_1d", { symbols, adjust: "none" });
+  const bound = values as Readonly<Record<string, string>>;
+  expect(await reader.session.json(sql, bound)).toHaveLength(symbols.length);
+  const plan = await reader.session.json<{ explain_value: string }>(`EXPLAIN ${sql}`, bound);
+  const text = plan.map((row) => row.explain_value).join("\n");
+  expect(text.match(/Function:/g)).toHaveLength(1);
+});

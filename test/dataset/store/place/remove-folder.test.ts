@@ -18,6 +18,17 @@ test("a folder is deleted with all its files and folders, and links, but not wha
   await removeFolder(path);
 });
 
+test("of a link to a folder, only the link is deleted", async () => {
+  const folder = temporaryFolder();
+  const [path, other] = [join(folder, "latest"), join(folder, "of-monday")];
+  mkdirSync(other);
+  writeFileSync(join(other, "precious.txt"), "mine");
+  symlinkSync(other, path);
+  await removeFolder(path);
+  expect(readdirSync(folder)).toEqual(["of-monday"]);
+  expect(readdirSync(other)).toEqual(["precious.txt"]);
+});
+
 test("other work runs while folders are deleted, and may add to them", async () => {
   const path = join(temporaryFolder(), "draft");
   for (const n of [1, 2, 3]) mkdirSync(join(path, `${n}`), { recursive: true });
