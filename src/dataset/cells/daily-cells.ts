@@ -1,4 +1,5 @@
 import { type FixedType, type ResultRows, visitRows } from "../../arrow/scan/result-columns.js";
+import { isPresent } from "../../core/bits.js";
 import { LakeError } from "../../core/errors.js";
 import { literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
@@ -185,9 +186,11 @@ export function dailyCells(
   function findTargets(rows: ResultRows, target: Int32Array, traded: Uint8Array): void {
     const day = rows.values(DAY, "date");
     const isTraded = rows.values(TRADED, "boolean");
+    const isKnown = rows.validity(TRADED);
     for (let row = 0; row < rows.rows; row++) {
       const label = labelOfDay[(day[row] as number) - firstDay] as number;
-      const isUsed = label >= 0 && isTraded[row] === 1 && (symbols[row] as number) >= 0;
+      const hasTrades = isTraded[row] === 1 && isPresent(isKnown, row);
+      const isUsed = label >= 0 && hasTrades && (symbols[row] as number) >= 0;
       const cell = isUsed ? (symbols[row] as number) * labels.count + label : -1;
       target[row] = cell;
       if (cell >= 0) traded[cell] = 1;

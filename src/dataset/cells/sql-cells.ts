@@ -1,4 +1,5 @@
 import { type ResultRows, visitRows } from "../../arrow/scan/result-columns.js";
+import { isPresent } from "../../core/bits.js";
 import { messageOf, UsageError } from "../../core/errors.js";
 import { dateOfEpochDay } from "../../core/time.js";
 import { ident, literal } from "../../db/quote.js";
@@ -79,9 +80,10 @@ export async function sqlCells(
       Int32Array,
       Int32Array,
     ];
+    const isKnown = rows.validity(2);
     const target = new Int32Array(rows.rows).fill(-1);
     for (let row = 0; row < rows.rows; row++) {
-      if (isTraded[row] === 0) continue;
+      if (isTraded[row] === 0 || !isPresent(isKnown, row)) continue;
       const at = (s[row] as number) - start;
       const cell = at * axes.labels.count + (l[row] as number);
       if (traded[cell] === 1) throw severalRows(spec, symbols[at]?.symbol, l[row] as number, axes.labels);

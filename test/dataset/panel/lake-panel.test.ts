@@ -84,3 +84,39 @@ test("rows that are in no order, or of other lots, are read again by the connect
   const volumes = Array.from({ length: 6 }, () => 5);
   expect(cells).toEqual([0, 2, 4].flatMap((n) => [[...closes(n), ...closes(n + 1)], volumes]));
 });
+
+test.each([
+  ["volume", "backward"],
+  ["is_final", "backward"],
+  ["is_final", "forward"],
+] as const)(
+  "a bar of another program without %s is no bar with trades, adjusted %s",
+  async (column, adjustment) => {
+    const lake = temporaryLake();
+    const writer = await openSession({ threads: 1 });
+    const symbols = SYMBOLS.slice(0, 2);
+    const barsOf = (symbol: string) =>
+      [2, 3].map((day) => ({ symbol, at: `2026-03-0${day}T00:00:00+08:00` }));
+    await land(writer, lake, BARS_1D, symbols.flatMap(barsOf));
+    const { session } = await openReader(lake, { threads: 1, verify: false }, {});
+    using reader = session;
+    const [view] = await reader.json<{ sql: string }>(
+      "SELECT sql FROM duckdb_views() WHERE schema_name = 'raw' AND view_name = 'bars_1d'",
+    );
+    await reader.run(view?.sql.replace("raw.bars_1d", "raw.whole") ?? "");
+    await reader.run(`CREATE OR REPLACE VIEW raw.bars_1d AS SELECT * REPLACE (
+      CASE WHEN symbol > '${symbols[0]}' AND trade_date = DATE '2026-03-03' THEN NULL ELSE ${column} END AS ${column}) FROM raw.whole`);
+    const spec = defineDataset({
+      name: "unknown",
+      universe: symbols,
+      from: "2026-03-01",
+      fields: ["volume"],
+      adjustment,
+      masks: [],
+    });
+    const panel = await openPanel(reader, spec, BLOCKS);
+    const cells: number[][] = [];
+    for await (const { fields } of panel.blocks()) cells.push(...fields.map((values) => [...values]));
+    expect(cells).toEqual([[1, 1, 1, Number.NaN]]);
+  },
+);
