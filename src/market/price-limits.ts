@@ -51,3 +51,12 @@ export const ETF_SYMBOLS = /^(5\d{5}\.SH|1[56]\d{4}\.SZ)$/;
  * else 0.01.
  */
 export const PRICE_DECIMALS = { etf: 3, other: 2 } as const;
+
+/** The narrowest limit of any board, in percent. */
+export const NARROWEST_LIMIT = Math.min(
+  ...BOARD_LIMITS.flatMap(({ percent, before, specialTreatment }) => [
+    percent,
+    before?.percent ?? percent,
+    specialTreatment ?? percent,
+  ]),
+);

@@ -11,6 +11,7 @@ import { isExEventSql, isUnknownStretchSql } from "../db/market/ex-event-sql.js"
 import {
   isAtLimitDownSql,
   isAtLimitUpSql,
+  isNearLimitSql,
   isTradableSql,
   limitPercentSql,
   priceDecimalsSql,
@@ -92,6 +93,10 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
     sql: (price, adjustment, step) => adjustedPriceSql(price, { sql: adjustment }, step),
   },
   at_limit_down: { parameters: 2, sql: (price, limit) => isAtLimitDownSql(price, limit) },
+  is_near_limit: {
+    parameters: 4,
+    sql: (...values) => isNearLimitSql(...(values as [string, string, string, string])),
+  },
   at_limit_up: { parameters: 2, sql: (price, limit) => isAtLimitUpSql(price, limit) },
   exact_shares: { parameters: 2, sql: (volume, lot) => exactSharesSql(volume, lot) },
   is_ex_event: { parameters: 2, sql: (last, prev) => isExEventSql(last, prev) },

@@ -241,3 +241,26 @@ test("sessions know their neighbours, symbols their first and last bar", async (
     },
   );
 });
+
+test("a day that is not near a limit is at none, of any board's rule", async () => {
+  const [counts] = await withLake(
+    async () => {},
+    (reader) =>
+      reader.json<{ far: number; near: number; wrong: number }>(
+        `SELECT count(*) FILTER (NOT near)::INTEGER AS far, count(*) FILTER (near)::INTEGER AS near,
+       count(*) FILTER (NOT near AND (at_limit_up(close, up) OR at_limit_down(close, down) OR NOT is_tradable(1, low, high, up, down)))::INTEGER AS wrong
+     FROM (
+       SELECT *, is_near_limit(low, high, close, prev) AS near,
+         round(CAST(prev AS DECIMAL(18, 4)) * (100 + percent) / 100, decimals)::DOUBLE AS up,
+         round(CAST(prev AS DECIMAL(18, 4)) * (100 - percent) / 100, decimals)::DOUBLE AS down
+       FROM (
+         SELECT prev, percent, decimals, greatest(prev * (1 + change / 1000), 0.001) AS close, close AS low, close AS high
+         FROM (SELECT unnest([0.004, 0.013, 0.101, 1.005, 9.99, 123.45, 1700, -1, NULL]) AS prev),
+           (SELECT unnest([5, 10, 20, 30]) AS percent), (SELECT unnest([2, 3]) AS decimals),
+           (SELECT unnest(range(-320, 320)) AS change)))`,
+      ),
+  );
+  expect(counts?.wrong).toBe(0);
+  expect(counts?.far).toBeGreaterThan(1000);
+  expect(counts?.near).toBeGreaterThan(1000);
+});

@@ -16,6 +16,7 @@ import { isExEventSql, isUnknownStretchSql } from "../../src/db/market/ex-event-
 import {
   isAtLimitDownSql,
   isAtLimitUpSql,
+  isNearLimitSql,
   isTradableSql,
   limitPercentSql,
   priceDecimalsSql,
@@ -53,6 +54,7 @@ const MACROS: Readonly<Record<string, readonly [parameters: string, sql: (...nam
   units_of: ["shares, unit", unitsSql],
   "limits/at_limit_down": ["price, limit_price", isAtLimitDownSql],
   "limits/at_limit_up": ["price, limit_price", isAtLimitUpSql],
+  "limits/is_near_limit": ["low, high, close, prev_close", isNearLimitSql],
   "limits/is_tradable": [
     "volume, low, high, limit_up_price, limit_down_price",
     (volume, low, high, limitUp, limitDown) => isTradableSql({ volume, low, high, limitUp, limitDown }),

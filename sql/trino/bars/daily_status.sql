@@ -4,10 +4,11 @@
 -- Conditions on symbol and trade_date reach the files of the bars.
 CREATE OR REPLACE VIEW daily_status AS
 WITH days AS (
-  SELECT symbol, trade_date, open, high, low, close, prev_close, volume, shares_of(volume, lot) AS shares, region, true AS has_bar
+  SELECT symbol, trade_date, open, high, low, close, prev_close, volume, shares_of(volume, lot) AS shares, region, true AS has_bar,
+    is_near_limit(low, high, close, prev_close) AS near_limit
   FROM raw.bars_1d
   UNION ALL
-  SELECT s.symbol, d.trade_date, NULL, NULL, NULL, NULL, NULL, 0, 0, s.region, false
+  SELECT s.symbol, d.trade_date, NULL, NULL, NULL, NULL, NULL, 0, 0, s.region, false, false
   FROM (SELECT symbol, region, min(trade_date) AS first_date FROM raw.bars_1d GROUP BY symbol, region) AS s
   JOIN raw.trading_days AS d ON d.region = s.region AND d.trade_date > s.first_date
   LEFT JOIN (SELECT DISTINCT symbol, trade_date FROM raw.bars_1d) AS b ON b.symbol = s.symbol AND b.trade_date = d.trade_date
@@ -57,6 +58,7 @@ SELECT
   total_shares,
   CASE WHEN float_shares > 0 THEN shares / float_shares END AS turnover,
   known,
+  near_limit,
   region
 FROM limited;
 

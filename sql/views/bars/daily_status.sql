@@ -7,10 +7,11 @@
 -- Conditions on symbol and trade_date reach the files of the bars.
 CREATE OR REPLACE VIEW daily_status AS
 WITH days AS NOT MATERIALIZED (
-  SELECT symbol, trade_date, open, high, low, close, prev_close, volume, shares_of(volume, lot) AS shares, region, true AS has_bar
+  SELECT symbol, trade_date, open, high, low, close, prev_close, volume, shares_of(volume, lot) AS shares, region, true AS has_bar,
+    is_near_limit(low, high, close, prev_close) AS near_limit
   FROM raw.bars_1d
   UNION ALL
-  SELECT s.symbol, d.trade_date, NULL, NULL, NULL, NULL, NULL, 0, 0, s.region, false
+  SELECT s.symbol, d.trade_date, NULL, NULL, NULL, NULL, NULL, 0, 0, s.region, false, false
   FROM (SELECT symbol, region, min(trade_date) AS first_date FROM raw.bars_1d GROUP BY symbol, region) AS s
   JOIN raw.trading_days AS d ON d.region = s.region AND d.trade_date > s.first_date
   ANTI JOIN raw.bars_1d AS b ON b.symbol = s.symbol AND b.trade_date = d.trade_date
@@ -49,6 +50,7 @@ SELECT
   total_shares,
   CASE WHEN float_shares > 0 THEN shares / float_shares END AS turnover,
   known,
+  near_limit,
   region
 FROM limited;
 
@@ -68,4 +70,5 @@ COMMENT ON COLUMN daily_status.float_shares IS 'Shares that trade freely, as kno
 COMMENT ON COLUMN daily_status.total_shares IS 'Shares issued, as known on the date. [shares]';
 COMMENT ON COLUMN daily_status.turnover IS 'shares / float_shares. [ratio]';
 COMMENT ON COLUMN daily_status.known IS 'observed: the metadata was seen by then; assumed: it is the first snapshot''s; null: the instrument has none.';
+COMMENT ON COLUMN daily_status.near_limit IS 'Whether the day may have been at a limit of the boards'' rules: false excludes it, except for limits that the metadata of the day states. A condition on it saves the work for other days.';
 COMMENT ON COLUMN daily_status.region IS 'Region: CN, HK or US.';

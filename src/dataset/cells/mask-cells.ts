@@ -17,6 +17,8 @@ export function isStatusMask(mask: Mask): mask is StatusMask {
  * Queries what could be traded, and what was at a limit: days at their close, minutes at their own prices against the
  * day's limits, which are known before the session, and longer periods on their last day.
  *
+ * Of days, only those are returned that may have been at a limit: all others are tradable where they traded.
+ *
  * @returns a function that sets the cells of a mask.
  */
 export async function askStatus(
@@ -24,23 +26,37 @@ export async function askStatus(
   spec: DatasetSpec,
   { labels, tables }: Axes,
   range: SymbolRange,
-): Promise<(mask: StatusMask, cells: Uint8Array) => void> {
+): Promise<(mask: StatusMask, cells: Uint8Array, traded: Uint8Array) => void> {
   const bits = Object.entries(BITS).map(([mask, bit]) => `${bit} * ${mask}::INTEGER`);
   const result = await session.run(
     `SELECT CAST(s - ${range.start} AS INTEGER) AS s, l, CAST(${bits.join(" + ")} AS INTEGER) AS bits
-     FROM (${statusSql(spec, tables, labels.days.subarray(range.since), symbolsSql(range, literal))}) JOIN (SELECT symbol, s FROM ${tables.symbols.name}) USING (symbol)`,
+     FROM (${await statusSql(session, spec, tables, labels.days.subarray(range.since), symbolsSql(range, literal))}) JOIN (SELECT symbol, s FROM ${tables.symbols.name}) USING (symbol)`,
   );
   const { rows, columns } = await readColumns(result, { s: "int32", l: "int32", bits: "int32" });
-  return (mask, cells) => {
+  return (mask, cells, traded) => {
+    if (mask === "tradable" && spec.period === "1d")
+      for (let start = range.since; start < cells.length; start += labels.count) {
+        const end = start - range.since + labels.count;
+        cells.set(traded.subarray(start, end), start);
+      }
     for (let row = 0; row < rows; row++) {
-      if (((columns.bits.values[row] as number) & BITS[mask]) === 0) continue;
-      cells[(columns.s.values[row] as number) * labels.count + (columns.l.values[row] as number)] = 1;
+      const cell = (columns.s.values[row] as number) * labels.count + (columns.l.values[row] as number);
+      cells[cell] = Number(((columns.bits.values[row] as number) & BITS[mask]) !== 0);
     }
   };
 }
 
-/** The query for `symbol, l, tradable, limit_up, limit_down`. */
-function statusSql(spec: DatasetSpec, tables: AxisTables, dates: Int32Array, where: string): string {
+/**
+ * The query for `symbol, l, tradable, limit_up, limit_down`. Of days that cannot have been at a limit, only those are
+ * returned that are tradable without being traded, or the other way round.
+ */
+async function statusSql(
+  session: Session,
+  spec: DatasetSpec,
+  tables: AxisTables,
+  dates: Int32Array,
+  where: string,
+): Promise<string> {
   const [first, last] = [dates[0], dates.at(-1)].map((day) => `DATE '1970-01-01' + ${day}`);
   const window = `${where} AND trade_date BETWEEN ${first} AND ${last}`;
   if (isIntraday(spec)) {
@@ -52,11 +68,27 @@ function statusSql(spec: DatasetSpec, tables: AxisTables, dates: Int32Array, whe
       LEFT JOIN (FROM daily_status WHERE ${window} AND has_bar) AS d ON d.symbol = b.symbol AND d.trade_date = b.trade_date`;
   }
   if (spec.period === "1d") {
-    return `SELECT symbol, l, tradable, limit_up, limit_down FROM daily_status
-      JOIN ${tables.days.name} ON day = trade_date WHERE ${window} AND has_bar`;
+    const stated = await statedFrom(session);
+    const plain = `NOT is_near_limit(low, high, close, prev_close) AND trade_date < ${stated}`;
+    return `SELECT symbol, l, tradable, limit_up, limit_down FROM (
+        SELECT symbol, trade_date, tradable, limit_up, limit_down FROM daily_status
+        WHERE ${window} AND has_bar AND (near_limit OR trade_date >= ${stated})
+        UNION ALL
+        SELECT symbol, trade_date, volume > 0, false, false FROM raw.bars_1d
+        WHERE ${window} AND ${plain} AND (volume > 0) IS DISTINCT FROM (is_final AND shares_of(volume, lot) > 0))
+      JOIN ${tables.days.name} ON day = trade_date`;
   }
   return `SELECT b.symbol, l, b.shares > 0 AS tradable, coalesce(limit_up, false) AS limit_up, coalesce(limit_down, false) AS limit_down
     FROM (FROM bars(${literal(spec.period)}) WHERE ${where} AND is_final) AS b
     JOIN ${tables.days.name} ON day = b.trade_date
     LEFT JOIN (FROM daily_status WHERE ${window} AND has_bar) AS d ON d.symbol = b.symbol AND d.trade_date = b.trade_date`;
+}
+
+/** SQL of the first date of which metadata states limits, which may be any. */
+async function statedFrom(session: Session): Promise<string> {
+  const [row] = await session.json<{ day: number | null }>(
+    `SELECT CAST(min(from_date) - DATE '1970-01-01' AS INTEGER) AS day
+     FROM instrument_versions WHERE known = 'observed' AND limit_up > 0`,
+  );
+  return row?.day == null ? "DATE '9999-12-31'" : `DATE '1970-01-01' + ${row.day}`;
 }

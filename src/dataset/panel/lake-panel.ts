@@ -206,7 +206,7 @@ async function askBlock(
     if (spec.fill !== "none") fillGaps(block, shape.fields, closes, spec.fill.limit);
     for (const [i, mask] of spec.masks.entries()) {
       const cells = block.masks[i] as Uint8Array;
-      if (isStatusMask(mask)) markStatus?.(mask, cells);
+      if (isStatusMask(mask)) markStatus?.(mask, cells, traded);
       else if (before)
         markMembers(block, shape.labels, { minHistory: spec.minHistory, since: range.since, before }, cells);
     }

@@ -5,6 +5,7 @@ import {
   LIMIT_TOLERANCE,
   LIMITED_TYPES,
   LIMITS_SINCE,
+  NARROWEST_LIMIT,
   PRICE_DECIMALS,
   SPECIAL_TREATMENT_NAMES,
 } from "../../market/price-limits.js";
@@ -68,4 +69,18 @@ export function isTradableSql(bar: {
 }): string {
   const { volume, low, high, limitUp, limitDown } = bar;
   return `${volume} > 0 AND NOT ${isAtLimitUpSql(low, limitUp)} AND NOT ${isAtLimitDownSql(high, limitDown)}`;
+}
+
+/** More than what rounding to {@link PRICE_DECIMALS} and {@link LIMIT_TOLERANCE} change of a limit. */
+const ROUNDING = 0.01;
+
+/**
+ * Whether a day may have been at a limit of the boards' rules: true, too, where that is unknown. Limits that the
+ * metadata of the day states may be narrower.
+ */
+export function isNearLimitSql(low: string, high: string, close: string, prevClose: string): string {
+  const [up, down] = [100 + NARROWEST_LIMIT, 100 - NARROWEST_LIMIT].map((percent) => percent / 100);
+  const [below, above] = [`${prevClose} * ${up} - ${ROUNDING}`, `${prevClose} * ${down} + ${ROUNDING}`];
+  const isBetween = [`${low} < ${below}`, `${close} < ${below}`, `${high} > ${above}`, `${close} > ${above}`];
+  return `NOT coalesce(${[`${prevClose} > 0`, ...isBetween].join(" AND ")}, false)`;
 }
