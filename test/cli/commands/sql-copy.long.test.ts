@@ -2,6 +2,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openLake } from "../../../src/api/lake/open-lake.js";
+import { literal } from "../../../src/db/quote.js";
+import type { Session } from "../../../src/db/session/session.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { addFile } from "../../lake/bar-files.js";
 import { openSession, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
@@ -47,11 +49,23 @@ test("barlake sql reads the copy for SQL, and the data files where the copy is d
 
   // Rows that were printed before the damage was found are not printed again, as if there were more.
   await build();
+  const block = await blockOfLastRows(session, copy);
   const later = readFileSync(copy);
-  later.fill(0, 3 * 4096 + 2 * 262_144, 3 * 4096 + 3 * 262_144);
+  later.fill(0, 3 * 4096 + block * 262_144, 3 * 4096 + (block + 1) * 262_144);
   writeFileSync(copy, later);
   const printed = await ask("SELECT * FROM bars_1d", "markdown");
   expect(printed.code).toBe(1);
   expect(printed.stdout.split("\n").filter((line) => line.includes("trade_date")).length).toBeLessThan(2);
   expect(existsSync(copy)).toBe(false);
 });
+
+/** The number of a block of a copy that has values of the last rows of daily bars. */
+async function blockOfLastRows(session: Session, copy: string): Promise<number> {
+  await session.run(`ATTACH ${literal(copy)} AS looked_at (READ_ONLY)`);
+  const [row] = await session.json<{ block: number }>(
+    `SELECT block_id::INTEGER AS block FROM pragma_storage_info('looked_at.bars_1d')
+     WHERE column_name = 'close' AND block_id >= 0 ORDER BY row_group_id DESC LIMIT 1`,
+  );
+  await session.run("DETACH looked_at");
+  return (row as { block: number }).block;
+}
