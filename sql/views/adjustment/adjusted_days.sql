@@ -6,7 +6,7 @@ SELECT symbol, max(trade_date) AS trade_date, max("timestamp") AS "timestamp",
   units_of(sum(shares), unit) AS volume,
   sum(amount) AS amount, arg_min_null(prev_close, "timestamp") AS prev_close,
   arg_max_null(open_interest, "timestamp") AS open_interest, arg_max_null(settlement_price, "timestamp") AS settlement_price,
-  unit AS lot, CAST(least(sum(shares), 9223372036854775807) AS BIGINT) AS shares, count(*) AS landed_bars, bool_and(is_final) AS is_final, region
+  unit AS lot, CASE WHEN sum(shares) IS NOT NULL THEN CAST(least(sum(shares), 9223372036854775807) AS BIGINT) END AS shares, count(*) AS landed_bars, bool_and(is_final) AS is_final, region
 FROM query_table(priced)
 GROUP BY symbol, region, unit,
   date_trunc(CASE period WHEN '1w' THEN 'week' WHEN '1M' THEN 'month' WHEN '1Q' THEN 'quarter' ELSE 'year' END, trade_date);

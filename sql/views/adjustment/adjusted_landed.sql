@@ -3,7 +3,7 @@
 CREATE OR REPLACE MACRO adjusted_landed(priced) AS TABLE
 SELECT symbol, trade_date, "timestamp", open, high, low, close,
   CASE WHEN lot = unit THEN volume ELSE units_of(shares, unit) END AS volume,
-  amount, prev_close, open_interest, settlement_price, unit AS lot, CAST(least(shares, 9223372036854775807) AS BIGINT) AS shares, 1::BIGINT AS landed_bars,
+  amount, prev_close, open_interest, settlement_price, unit AS lot, CASE WHEN shares IS NOT NULL THEN CAST(least(shares, 9223372036854775807) AS BIGINT) END AS shares, 1::BIGINT AS landed_bars,
   is_final, region
 FROM query_table(priced);
 

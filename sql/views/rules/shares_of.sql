@@ -5,7 +5,9 @@
 CREATE OR REPLACE MACRO shares_of(volume, lot) AS
   CASE
     WHEN volume < 4294967296 THEN volume * lot
-    ELSE CAST(least(CAST(volume AS HUGEINT) * lot, 9223372036854775807) AS BIGINT)
+    ELSE CASE
+      WHEN CAST(volume AS HUGEINT) * lot IS NOT NULL THEN CAST(least(CAST(volume AS HUGEINT) * lot, 9223372036854775807) AS BIGINT)
+    END
   END;
 
 COMMENT ON MACRO shares_of IS 'volume * lot; the largest int64 where it is more. [shares]

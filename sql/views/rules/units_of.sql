@@ -4,7 +4,9 @@
 CREATE OR REPLACE MACRO units_of(shares, unit) AS
   CASE
     WHEN shares BETWEEN -2305843009213693952 AND 2305843009213693952 THEN (CAST(shares AS BIGINT) * 2 + unit) // (2 * unit)
-    ELSE CAST(least((shares * 2 + unit) // (2 * unit), 9223372036854775807) AS BIGINT)
+    ELSE CASE
+      WHEN shares IS NOT NULL THEN CAST(least((shares * 2 + unit) // (2 * unit), 9223372036854775807) AS BIGINT)
+    END
   END;
 
 COMMENT ON MACRO units_of IS 'Shares in units, rounded half up. [lot shares]

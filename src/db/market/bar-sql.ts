@@ -16,9 +16,13 @@ export function sharesSql(volume: string, lot: string): string {
   return `CASE WHEN ${volume} < ${SMALL_VOLUME} THEN ${volume} * ${lot} ELSE ${int64Sql(exactSharesSql(volume, lot))} END`;
 }
 
-/** A number of shares or units as an int64; the largest int64 where it exceeds that. */
-export function int64Sql(sum: string): string {
-  return `CAST(least(${sum}, ${MAX_INT64}) AS BIGINT)`;
+/**
+ * A number of shares or units as an int64; the largest int64 where it exceeds that, null where it is null.
+ *
+ * @param known SQL of a value that is null where the number is null: DuckDB's `least` ignores a null.
+ */
+export function int64Sql(sum: string, known = sum): string {
+  return `CASE WHEN ${known} IS NOT NULL THEN CAST(least(${sum}, ${MAX_INT64}) AS BIGINT) END`;
 }
 
 /**
@@ -29,7 +33,7 @@ export function int64Sql(sum: string): string {
 export function unitsSql(shares: string, unit: string): string {
   const rounded = (exact: string): string => `(${exact} * 2 + ${unit}) // (2 * ${unit})`;
   const isSmall = `${shares} BETWEEN -${FEW_SHARES} AND ${FEW_SHARES}`;
-  return `CASE WHEN ${isSmall} THEN ${rounded(`CAST(${shares} AS BIGINT)`)} ELSE ${int64Sql(rounded(shares))} END`;
+  return `CASE WHEN ${isSmall} THEN ${rounded(`CAST(${shares} AS BIGINT)`)} ELSE ${int64Sql(rounded(shares), shares)} END`;
 }
 
 /** The volume of one landed bar in units of its region. */

@@ -134,9 +134,15 @@ export function firstNotBefore({ values, start, end }: KlineRun, bound: number):
 function valuesOf({ columns }: KlineRows): KlineValues {
   return {
     timestamp: columns.timestamp.values,
-    volume: columns.volume.values,
+    volume: volumesOf(columns.volume, columns.timestamp.values.length),
     doubles: eachDouble((name): ResultColumn<"double"> => columns[name]),
   };
+}
+
+/** Volumes, 0 where another program wrote a bar without one: on the wire each bar has a volume. */
+function volumesOf({ values, validity }: ResultColumn<"int64">, rows: number): BigInt64Array {
+  if (validity === undefined) return values;
+  return BigInt64Array.from({ length: rows }, (_, row) => (isSet(validity, row) ? (values[row] ?? 0n) : 0n));
 }
 
 /** Makes an object with a column of doubles for each name. */

@@ -43,7 +43,7 @@ function minutesSql(relation: string): string {
   const instant = (parameter: string): string => `make_timestamptz(CAST(${parameter} AS BIGINT) * 1000)`;
   return `WITH ${requestedSql("$requested")}
     SELECT position, CAST(epoch_ms("timestamp") AS DOUBLE) AS "timestamp", ${stated.join(", ")}, close,
-      CAST(${exactSharesSql("volume", "lot")} AS DOUBLE) AS shares, amount, prev_close
+      coalesce(CAST(${exactSharesSql("volume", "lot")} AS DOUBLE), 0) AS shares, amount, prev_close
     FROM (${relation}) AS bars JOIN requested USING (symbol)
     WHERE bars."timestamp" >= ${instant("$start")} AND bars."timestamp" < ${instant("$end")}
     ORDER BY bars."timestamp"`;
