@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { removeFolder } from "../../../../src/dataset/store/place/remove-folder.js";
 import { temporaryFolder } from "../../../lake/temporary-lake.js";
@@ -38,4 +39,19 @@ test("other work runs while folders are deleted, and may add to them", async () 
   writeFileSync(join(path, "late"), "x");
   await removed;
   expect(existsSync(path)).toBe(false);
+});
+
+test("other work runs while the files of one folder are deleted", async () => {
+  const path = join(temporaryFolder(), "old");
+  mkdirSync(path);
+  for (let n = 0; n < 1500; n++) writeFileSync(join(path, `${n}`), "");
+  const removed = removeFolder(path);
+  const seen: number[] = [];
+  while (existsSync(path)) {
+    seen.push(readdirSync(path).length);
+    await setImmediate();
+  }
+  await removed;
+  expect(seen[0]).toBeGreaterThan(1000);
+  expect(seen.filter((left) => left > 0 && left < 1000).length).toBeGreaterThan(2);
 });
