@@ -21,15 +21,17 @@ export class TwoConnections implements Disposable {
 
   /** @param session stays open, and is not used. @param signal interrupts their statements. */
   static async open(session: Session, signal: AbortSignal | undefined): Promise<TwoConnections> {
-    const first = await session.sibling();
-    const second = await session.sibling();
-    const both = new TwoConnections([first, second], signal);
+    const opened: Session[] = [];
+    const open = async (): Promise<Session> => {
+      const own = await session.sibling();
+      opened.push(own);
+      await setReadAhead(own);
+      return own;
+    };
     try {
-      await setReadAhead(first);
-      await setReadAhead(second);
-      return both;
+      return new TwoConnections([await open(), await open()], signal);
     } catch (error) {
-      both[Symbol.dispose]();
+      for (const own of opened) own.close();
       throw error;
     }
   }

@@ -1,6 +1,9 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { oneAhead, TwoConnections } from "../../../src/dataset/panel/read-ahead.js";
 import { Session } from "../../../src/db/session/session.js";
+import { temporaryFolder } from "../../lake/temporary-lake.js";
 
 /** Would take hours. */
 const LONG = "SELECT max(a.range * b.range) FROM range(10_000_000) a, range(10_000_000) b";
@@ -23,6 +26,22 @@ test("two connections read in turn, are interrupted by the signal, and are close
   for (const connection of [first, second])
     await expect(connection.run("SELECT 1")).rejects.toThrow(/session is closed/);
   await session.run("FROM days");
+});
+
+test("where the second connection cannot be opened, the first is closed", async () => {
+  const path = join(temporaryFolder(), "days.duckdb");
+  using session = await Session.open({ threads: 1, path });
+  await session.run("CREATE TABLE days AS FROM range(3) days(n)");
+  const open = session.sibling.bind(session);
+  session.sibling = async () => {
+    const first = await open();
+    session.close();
+    return first;
+  };
+  // The last connection to a database that is closed merges its log into its file.
+  expect(existsSync(`${path}.wal`)).toBe(true);
+  await expect(TwoConnections.open(session, undefined)).rejects.toThrow(/session is closed/);
+  expect(existsSync(`${path}.wal`)).toBe(false);
 });
 
 /** What happens, in order, when three items are queried, made and used. */
