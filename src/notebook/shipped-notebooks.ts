@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { notebookHead } from "./parse/notebook-head.js";
 
 /** Folder of the notebooks that come with barlake. */
 const FOLDER = fileURLToPath(new URL("../../sql/notebooks", import.meta.url));
@@ -10,8 +11,8 @@ export interface ShippedNotebook {
   /** The name of the file without the extension. */
   readonly name: string;
   readonly path: string;
-  /** The title in its first line. */
   readonly title: string;
+  readonly description: string | undefined;
 }
 
 /** The notebooks that come with barlake, by name. */
@@ -21,7 +22,8 @@ export function shippedNotebooks(): ShippedNotebook[] {
     .sort()
     .map((file) => {
       const path = join(FOLDER, file);
-      const [first = ""] = readFileSync(path, "utf8").split("\n", 1);
-      return { name: basename(file, ".sql"), path, title: first.replace(/^--\s*#*\s*/, "") };
+      const name = basename(file, ".sql");
+      const { title = name, description } = notebookHead(readFileSync(path, "utf8"));
+      return { name, path, title, description };
     });
 }

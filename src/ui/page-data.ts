@@ -182,6 +182,8 @@ export interface StatementsReport {
 export interface NotebookReport {
   readonly name: string;
   readonly title: string;
+  /** The paragraph below its heading; null where there is none. */
+  readonly description: string | null;
   /** Whether it comes with barlake. */
   readonly isShipped: boolean;
   /** Hash of the file's content; null for a notebook that comes with barlake. */

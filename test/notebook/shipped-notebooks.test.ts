@@ -32,7 +32,7 @@ const opened = pickFrom(shipped, { few: 1, more: 2, all: 6 });
 const textOf = (name: string): string =>
   readFileSync(shipped.find((one) => one.name === name)?.path ?? name, "utf8");
 
-once("six notebooks come with it, each with a heading", () => {
+once("six notebooks come with it, each with a heading and a description", () => {
   expect(shipped.map(({ name, title }) => [name, title])).toEqual([
     ["data-quality", "Data quality"],
     ["earnings-announcements", "Earnings announcements"],
@@ -41,6 +41,7 @@ once("six notebooks come with it, each with a heading", () => {
     ["instrument", "Instrument"],
     ["market-overview", "Market overview"],
   ]);
+  for (const { name, description } of shipped) expect(description, name).toMatch(/^[A-Z][^`*]+\.$/);
 });
 
 describe("on a simulated market", () => {

@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { UsageError } from "../../core/errors.js";
+import { notebookHead } from "../../notebook/parse/notebook-head.js";
 import { type ShippedNotebook, shippedNotebooks } from "../../notebook/shipped-notebooks.js";
 import type { NotebookReport } from "../page-data.js";
 import { type NotebookText, readNotebookText } from "./notebook-text.js";
@@ -18,8 +19,8 @@ interface KnownNotebook extends ShippedNotebook {
  * @param folder undefined, or a folder that does not exist: only those that come with barlake.
  */
 export async function listNotebooks(folder: string | undefined): Promise<NotebookReport[]> {
-  return (await knownNotebooks(folder)).map(({ name, title, isShipped, hash }) => {
-    return { name, title, isShipped, hash };
+  return (await knownNotebooks(folder)).map(({ name, title, description, isShipped, hash }) => {
+    return { name, title, description: description ?? null, isShipped, hash };
   });
 }
 
@@ -55,8 +56,8 @@ async function ownNotebooks(folder: string): Promise<KnownNotebook[]> {
       const path = join(folder, file);
       const { text, hash } = await readNotebookText(path);
       const name = file.slice(0, -".sql".length);
-      const title = /^--\s*#+\s*(.+)$/m.exec(text)?.[1]?.trim() ?? name;
-      return { name, path, title, isShipped: false, hash };
+      const { title = name, description } = notebookHead(text);
+      return { name, path, title, description, isShipped: false, hash };
     }),
   );
 }

@@ -278,13 +278,17 @@ const hashIn = async (name: string): Promise<string> =>
 
 test("a notebook is renamed and deleted by who knows what it contains", async () => {
   writeFileSync(join(notebooks, "old.sql"), "SELECT 1;");
-  writeFileSync(join(notebooks, "other.sql"), "SELECT 2;");
+  writeFileSync(join(notebooks, "other.sql"), "-- # Other\n-- Of **two** lines,\n-- this one.\nSELECT 2;");
+  const other = readFileSync(join(notebooks, "other.sql"), "utf8");
   const before = await hashIn("old");
   const list = JSON.parse((await get("/api/notebooks")).body) as NotebooksReport;
-  expect(list.notebooks.find(({ name }) => name === "old")?.hash).toBe(before);
+  const listed = (name: string) => list.notebooks.find((one) => one.name === name);
+  expect(listed("old")).toMatchObject({ title: "old", description: null, hash: before });
+  expect(listed("other")).toMatchObject({ title: "Other", description: "Of two lines, this one." });
+  expect(listed("fundamentals")?.description).toMatch(/^What one company earns/);
   const taken = await move("rename", { name: "old", to: "other", before });
   expect([taken.status, JSON.parse(taken.body)]).toEqual([409, { kind: "taken" }]);
-  expect(readFileSync(join(notebooks, "other.sql"), "utf8")).toBe("SELECT 2;");
+  expect(readFileSync(join(notebooks, "other.sql"), "utf8")).toBe(other);
   expect((await move("rename", { name: "old", to: "new 1", before })).status).toBe(200);
   expect(readdirSync(notebooks)).not.toContain("old.sql");
   expect(readFileSync(join(notebooks, "new 1.sql"), "utf8")).toBe("SELECT 1;");

@@ -63,6 +63,7 @@ function Cards({
         <li key={notebook.name}>
           <Link to={addressOf(`/notebook/${encodeURIComponent(notebook.name)}`)}>
             <b>{notebook.title}</b> <small>{notebook.name}</small>
+            {notebook.description !== null && <span class="about">{notebook.description}</span>}
           </Link>
           {choose !== undefined && (
             <p class="moves">
