@@ -9,20 +9,24 @@ import { ENGINE } from "../lake/log/commit-actions.js";
 import type { Snapshot } from "../lake/log/snapshot.js";
 import { openReader } from "../lake/open-reader.js";
 import { REGIONS } from "../market/regions.js";
+import { addBlock, emptyHistory } from "./cells/symbol-history.js";
 import type { WriterPlace } from "./formats/dataset-writer.js";
 import { blocksFor, WRITERS } from "./formats/writers.js";
 import { type BlockOptions, rowsOf } from "./panel/block.js";
 import { type LakePanel, openPanel } from "./panel/lake-panel.js";
 import { warningsOf } from "./panel/panel-warnings.js";
 import type { DatasetSpec } from "./spec.js";
-import { type Kept, keptFiles, pastDigest } from "./store/append/kept-files.js";
+import { HISTORY, historyBytes } from "./store/append/history-file.js";
+import { hasHistory, type Kept, keptFiles, pastDigest } from "./store/append/kept-files.js";
 import { refuseChangedPast } from "./store/append/refuse-changed-past.js";
 import { DatasetFiles } from "./store/files/dataset-files.js";
+import { EARLIER_FAULT } from "./store/files/file-thread.js";
 import { DIGESTS, MANIFEST, type Manifest, manifestOf } from "./store/files/manifest.js";
 import { folderOf, makeFolder } from "./store/place/dataset-folder.js";
 import { putDataset } from "./store/place/dataset-prefix.js";
 import { expectPlace } from "./store/place/expect-place.js";
 import { refuseForeignFiles } from "./store/place/foreign-files.js";
+import { removeFolder } from "./store/place/remove-folder.js";
 import { sourcesOf } from "./store/verify/source-digests.js";
 import { verifySources } from "./store/verify/verify-sources.js";
 
@@ -111,9 +115,16 @@ export async function buildOfBlocks(
     const write = async (draft: string): Promise<Manifest> => {
       const kept =
         earlier && isLocal && earlier.views === viewsDigest(lake)
-          ? await keptFiles(reader, panel, { folder, manifest: earlier }, options.signal)
+          ? await keptFiles(reader, panel, { folder, manifest: earlier })
           : undefined;
-      const writing = await writeFiles(panel, draft, { reader, lake, options, kept });
+      const of = { reader, lake, options };
+      const writing = await writeFiles(panel, draft, { ...of, kept }).catch(async (error: unknown) => {
+        if ((error as NodeJS.ErrnoException).code !== EARLIER_FAULT) throw error;
+        // An earlier file is damaged: everything is written again.
+        await removeFolder(draft);
+        await mkdir(draft);
+        return writeFiles(panel, draft, { ...of, kept: undefined });
+      });
       return await writeManifest(panel, draft, { ...writing, lake, snapshots });
     };
     const replace = existing !== "refuse";
@@ -155,6 +166,7 @@ async function writeFiles(
     shape: panel,
     zone,
     files,
+    continued: kept?.continued,
     session,
     scratch,
     warn: (text) => warnings.push(text),
@@ -165,11 +177,14 @@ async function writeFiles(
   const of = panel.symbols.length;
   let symbols = 0;
   let rows = kept?.rows ?? 0;
+  const calendarOf = kept === undefined && hasHistory(panel) ? panel.calendarOf : undefined;
+  const history = calendarOf ? emptyHistory(panel.symbols.map(calendarOf)) : kept?.history;
   try {
-    for (const file of kept?.files ?? []) await files.keep(file);
+    if (kept) await files.putAll(kept.files);
     for await (const block of panel.blocks(kept?.ranges, options.signal)) {
       options.signal?.throwIfAborted();
       rows += rowsOf(block);
+      if (history && kept === undefined) addBlock(history, block);
       await writer.write(block);
       symbols = block.start + block.symbols.length;
       options.onProgress?.({ symbols, of, rows });
@@ -178,6 +193,7 @@ async function writeFiles(
     if (symbols < of) options.onProgress?.({ symbols: of, of, rows });
     await writer.finish();
     await files.settle();
+    if (history) files.put(HISTORY, historyBytes(history));
     options.signal?.throwIfAborted();
   } finally {
     await writer.close?.();

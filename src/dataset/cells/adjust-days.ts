@@ -1,6 +1,17 @@
 import { exFactor } from "../../market/adjustment/ex-events.js";
 import { type IsUnknownBetween, UNKNOWN_DAYS } from "../../market/trading-calendar.js";
 
+/** The rows with which symbols' factors have changed; those of one symbol are in the order of their days. */
+export interface FactorChanges {
+  /** Index of the row's symbol in the state. */
+  readonly symbol: number[];
+  /** The date of the row, and of the symbol's row before it, as days since 1970-01-01. */
+  readonly day: number[];
+  readonly dayBefore: number[];
+  /** The factor from this row on. */
+  readonly factor: number[];
+}
+
 /** The state of symbols' factors after the rows processed so far. */
 export interface FactorState {
   /** The calendar of each symbol's region. */
@@ -8,6 +19,7 @@ export interface FactorState {
   readonly lastDay: Int32Array;
   readonly lastClose: Float64Array;
   readonly factor: Float64Array;
+  readonly changes: FactorChanges;
 }
 
 /** Some daily rows with prices as traded. A missing price is NaN. */
@@ -28,7 +40,43 @@ export function firstFactors(isUnknownBetween: readonly IsUnknownBetween[]): Fac
     lastDay: new Int32Array(symbols).fill(-0x80000000),
     lastClose: new Float64Array(symbols).fill(Number.NaN),
     factor: new Float64Array(symbols).fill(1),
+    changes: { symbol: [], day: [], dayBefore: [], factor: [] },
   };
+}
+
+/** A copy of the state of some consecutive symbols. @param end exclusive. */
+export function factorsOf(
+  { isUnknownBetween, lastDay, lastClose, factor, changes }: FactorState,
+  start: number,
+  end: number,
+): FactorState {
+  const part: FactorState = {
+    isUnknownBetween: isUnknownBetween.slice(start, end),
+    lastDay: lastDay.slice(start, end),
+    lastClose: lastClose.slice(start, end),
+    factor: factor.slice(start, end),
+    changes: { symbol: [], day: [], dayBefore: [], factor: [] },
+  };
+  addChanges(part.changes, changes, start, end);
+  return part;
+}
+
+/** Adds the changes of some consecutive symbols, whose indexes then begin with `offset`. @param end exclusive. */
+export function addChanges(
+  to: FactorChanges,
+  from: FactorChanges,
+  start: number,
+  end: number,
+  offset = 0,
+): void {
+  for (let at = 0; at < from.symbol.length; at++) {
+    const s = from.symbol[at] as number;
+    if (s < start || s >= end) continue;
+    to.symbol.push(s - start + offset);
+    to.day.push(from.day[at] as number);
+    to.dayBefore.push(from.dayBefore[at] as number);
+    to.factor.push(from.factor[at] as number);
+  }
 }
 
 /**
@@ -42,7 +90,7 @@ export function firstFactors(isUnknownBetween: readonly IsUnknownBetween[]): Fac
  */
 export function backwardFactors(
   { rows, symbol, day, close, prevClose }: DailyPrices,
-  { isUnknownBetween, lastDay, lastClose, factor }: FactorState,
+  { isUnknownBetween, lastDay, lastClose, factor, changes }: FactorState,
   factors: Float64Array,
 ): boolean {
   for (let row = 0; row < rows; row++) {
@@ -52,8 +100,15 @@ export function backwardFactors(
     const before = lastDay[s] as number;
     if (today <= before) return false;
     const isHole = today - before >= UNKNOWN_DAYS && isUnknownBetween[s]?.(before, today) === true;
-    if (!isHole)
-      factor[s] = (factor[s] as number) * exFactor(lastClose[s] as number, prevClose[row] as number);
+    const change = isHole ? 1 : exFactor(lastClose[s] as number, prevClose[row] as number);
+    if (change !== 1) {
+      const changed = (factor[s] as number) * change;
+      factor[s] = changed;
+      changes.symbol.push(s);
+      changes.day.push(today);
+      changes.dayBefore.push(before);
+      changes.factor.push(changed);
+    }
     lastDay[s] = today;
     lastClose[s] = close[row] as number;
     factors[row] = factor[s] as number;

@@ -1,7 +1,9 @@
 import type { ResultRows } from "../../arrow/scan/result-columns.js";
 import { isPresent } from "../../core/bits.js";
 import type { Session } from "../../db/session/session.js";
-import type { BlockOptions, FieldCells, PanelShape, PanelSymbol, Spans } from "../panel/block.js";
+import type { BlockOptions, FieldCells, PanelShape, PanelSymbol } from "../panel/block.js";
+import type { FactorState } from "./adjust-days.js";
+import type { SymbolHistory } from "./symbol-history.js";
 
 /** The cells of some symbols as a source returns them: bars with trades, before gaps are filled. */
 export interface Cells {
@@ -11,6 +13,8 @@ export interface Cells {
   readonly closes: FieldCells | undefined;
   /** 1 where something traded. */
   readonly traded: Uint8Array;
+  /** The state of the symbols' factors after the last label; only {@link dailyCells} has it. */
+  readonly factors?: FactorState | undefined;
 }
 
 /** Some of a dataset's symbols: those of a block. */
@@ -22,12 +26,8 @@ export interface SymbolRange {
   readonly symbols: readonly PanelSymbol[];
   /** First label whose cells are needed. The cells of earlier ones may have any values. */
   readonly since: number;
-  /**
-   * First and last label of each symbol with trades, where they are known: cells that are not read do not show them.
-   */
-  readonly spans?: Spans;
-  /** Number of labels with trades of each symbol before that first label, where the spans are known. */
-  readonly tradedBefore?: Float64Array;
+  /** The history of all symbols of the dataset, where it is known: cells that are not read do not show it. */
+  readonly known?: SymbolHistory;
 }
 
 /** A source of the values of a dataset's cells. */

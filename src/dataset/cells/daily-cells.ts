@@ -3,12 +3,11 @@ import { isPresent } from "../../core/bits.js";
 import { LakeError } from "../../core/errors.js";
 import { literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
-import { REGION_NAMES, REGIONS } from "../../market/regions.js";
-import { unknownBetween } from "../../market/trading-calendar.js";
+import { REGIONS } from "../../market/regions.js";
 import type { ResolvedField } from "../expression/resolve-fields.js";
 import type { Axes } from "../panel/axes.js";
 import type { FieldCells } from "../panel/block.js";
-import type { KnownDays } from "../panel/known-days.js";
+import type { CalendarOf } from "../panel/known-days.js";
 import type { DatasetSpec } from "../spec.js";
 import { firstFactors } from "./adjust-days.js";
 import { BAR_COLUMNS, type BarColumnName } from "./bar-columns.js";
@@ -33,6 +32,7 @@ import {
 } from "./factor-history.js";
 import { OF_VOLUME, type OfVolume, plainVolumes, type VolumeColumns } from "./plain-volumes.js";
 import { scatterAdjusted } from "./scatter-adjusted.js";
+import { factorsBefore } from "./symbol-history.js";
 import { symbolIndexes } from "./symbol-indexes.js";
 
 /** The bar columns of a dataset's fields; undefined where {@link dailyCells} does not support all of them. */
@@ -58,11 +58,11 @@ export function dailyCells(
     adjustment,
     buffers,
     isSparse,
-    knownDays,
+    calendarOf,
   }: {
     readonly adjustment: string;
     readonly buffers: CellBuffers;
-    readonly knownDays: KnownDays;
+    readonly calendarOf: CalendarOf;
     /** Whether many symbols of the lake are not in the dataset. */
     readonly isSparse: boolean;
   },
@@ -77,12 +77,9 @@ export function dailyCells(
   const factors = new Float64Array(VECTOR_ROWS).fill(1);
   /** The index of each row's symbol in the range. */
   const symbols = new Int32Array(VECTOR_ROWS);
-  const calendars = new Map(
-    REGION_NAMES.map((region) => [region, unknownBetween(knownDays.get(region) ?? [])]),
-  );
   const history = factorHistory(
     axes.symbols,
-    calendars,
+    calendarOf,
     (range) => `SELECT ${KEYS_SQL} ${rowsSql(range, `trade_date < ${sinceSql(range)}`)}`,
   );
   const vector = (): Float64Array => new Float64Array(VECTOR_ROWS);
@@ -142,8 +139,14 @@ export function dailyCells(
     const columns = windowColumns(names, isPlain);
     const window = `SELECT ${KEYS_SQL}, (is_final AND volume > 0) AS traded${columns.sql}
       ${rowsSql(range, `trade_date BETWEEN ${sinceSql(range)} AND ${dateSql(lastDay)}`)}`;
-    const state = isAdjusted ? await history(session, range, isSorted) : firstFactors([]);
+    const state = isAdjusted ? await factorsOfRange(session, range, isSorted) : firstFactors([]);
     return { state, columns, isSorted, window: await session.stream(window) };
+  }
+
+  async function factorsOfRange(session: Session, range: SymbolRange, isSorted: boolean) {
+    const { known, start, since } = range;
+    if (known === undefined) return history(session, range, isSorted);
+    return factorsBefore(known, start, start + range.symbols.length, labels.days[since] as number);
   }
 
   /** @returns what is wrong where the rows' days do not ascend, or volumes are not those that are computed here. */
@@ -179,7 +182,7 @@ export function dailyCells(
     });
     if (fault !== undefined) return fault;
     blankUntraded(cells, range);
-    return cells;
+    return { ...cells, factors: isAdjusted ? state : undefined };
   }
 
   /** Finds the cell of each row; -1 where nothing traded, or the date is no session. */

@@ -1,10 +1,9 @@
 import { type ResultRows, visitRows } from "../../arrow/scan/result-columns.js";
 import { isPresent } from "../../core/bits.js";
 import type { Session } from "../../db/session/session.js";
-import type { Region } from "../../market/regions.js";
-import type { IsUnknownBetween } from "../../market/trading-calendar.js";
 import type { PanelSymbol } from "../panel/block.js";
-import { backwardFactors, type FactorState, firstFactors } from "./adjust-days.js";
+import type { CalendarOf } from "../panel/known-days.js";
+import { backwardFactors, type FactorState, factorsOf, firstFactors } from "./adjust-days.js";
 import type { SymbolRange } from "./cells.js";
 import { symbolIndexes } from "./symbol-indexes.js";
 
@@ -41,18 +40,17 @@ export type FactorHistory = (
  */
 export function factorHistory(
   symbols: readonly PanelSymbol[],
-  calendars: ReadonlyMap<Region, IsUnknownBetween>,
+  calendarOf: CalendarOf,
   rowsBefore: (range: SymbolRange) => string,
 ): FactorHistory {
   const known = new Set<number>();
   const states = new Map<number, FactorState | undefined>();
   const factors = new Float64Array(VECTOR_ROWS);
   const indexes = new Int32Array(VECTOR_ROWS);
-  const isUnknown = ({ region }: PanelSymbol): IsUnknownBetween => calendars.get(region) as IsUnknownBetween;
 
   async function read(session: Session, range: SymbolRange): Promise<FactorState | undefined> {
     const indexesOf = symbolIndexes(range);
-    const state = firstFactors(range.symbols.map(isUnknown));
+    const state = firstFactors(range.symbols.map(calendarOf));
     let isInOrder = true;
     await visitRows(await session.stream(rowsBefore(range)), KEY_SHAPE, (rows) => {
       if (!isInOrder) return;
@@ -70,21 +68,7 @@ export function factorHistory(
     }
     if (!states.has(since)) states.set(since, await read(session, { index: 0, start: 0, symbols, since }));
     const state = states.get(since);
-    return state && partOf(state, range);
-  };
-}
-
-/** A copy of the state of a range's symbols. */
-function partOf(
-  { isUnknownBetween, lastDay, lastClose, factor }: FactorState,
-  { start, symbols }: SymbolRange,
-): FactorState {
-  const end = start + symbols.length;
-  return {
-    isUnknownBetween: isUnknownBetween.slice(start, end),
-    lastDay: lastDay.slice(start, end),
-    lastClose: lastClose.slice(start, end),
-    factor: factor.slice(start, end),
+    return state && factorsOf(state, range.start, range.start + range.symbols.length);
   };
 }
 

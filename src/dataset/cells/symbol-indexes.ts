@@ -8,7 +8,9 @@ import type { SymbolRange } from "./cells.js";
  *
  * @returns a function that writes the index of each row's symbol; -1 where it is not in the range.
  */
-export function symbolIndexes({ symbols }: SymbolRange): (texts: ResultTexts, indexes: Int32Array) => void {
+export function symbolIndexes({
+  symbols,
+}: Pick<SymbolRange, "symbols">): (texts: ResultTexts, indexes: Int32Array) => void {
   const known = new Map(symbols.map(({ symbol }, s) => [symbol, s]));
   return ({ words, textAt }, indexes) => {
     let [a, b, c, d] = [-1, 0, 0, 0];

@@ -22,7 +22,7 @@ interface Run {
  * @throws {UsageError} for names that are equal in lower case, in which qlib reads them.
  */
 export function qlibWriter(place: WriterPlace): DatasetWriter {
-  const { spec, shape, files } = place;
+  const { spec, shape, files, continued } = place;
   refuseEqualNames(place);
   const frequency = spec.period === "1m" ? "1min" : "day";
   const texts = labelTexts(startsOf(shape.labels), place.zone);
@@ -44,11 +44,13 @@ export function qlibWriter(place: WriterPlace): DatasetWriter {
         for (const member of memberRuns(block, s, shape, run)) members.push(line(symbol, member));
         const folder = `features/${qlibFolder(symbol)}`;
         const base = s * block.width;
-        for (const [c, cells] of [...block.fields, ...block.masks].entries())
-          features.push({
-            path: `${folder}/${endings[c]}`,
-            content: { head: run.first, cells, start: base + run.first, end: base + run.last + 1 },
-          });
+        const before = continued?.last[block.start + s] ?? -1;
+        for (const [c, cells] of [...block.fields, ...block.masks].entries()) {
+          const path = `${folder}/${endings[c]}`;
+          const head = before < 0 ? run.first : (continued?.of(path) ?? run.first);
+          const start = base + (before < 0 ? run.first : before + 1);
+          features.push({ path, content: { head, cells, start, end: base + run.last + 1 } });
+        }
       }
       await files.putAll(features);
     },
@@ -111,19 +113,12 @@ function fileName(universe: string): string {
 }
 
 /** The ranges of labels at which a symbol is in the universe, between its first bar and its last. */
-function memberRuns(
-  { masks, width, symbols }: Block,
-  s: number,
-  shape: PanelShape,
-  { first, last }: Run,
-): Run[] {
-  const mask = masks[shape.masks.indexOf("in_universe")];
+function memberRuns({ symbols, ripe }: Block, s: number, shape: PanelShape, { first, last }: Run): Run[] {
   const { days } = shape.labels;
   const spells = symbols[s]?.spells ?? [];
   const isMember = (label: number): boolean => {
-    if (mask !== undefined) return mask[s * width + label] === 1;
     const day = days[label] as number;
-    return spells.some(({ start, end }) => day >= start && day < end);
+    return label >= (ripe[s] as number) && spells.some(({ start, end }) => day >= start && day < end);
   };
   const runs: Run[] = [];
   let begun: number | undefined;

@@ -1,4 +1,5 @@
 import type { Region } from "../../market/regions.js";
+import { type FactorState, factorsOf } from "../cells/adjust-days.js";
 import type { FillKind, Mask } from "../spec.js";
 
 /** One column of a dataset. */
@@ -64,7 +65,7 @@ export interface BlockOptions {
 export type FieldCells = Float64Array | Float32Array;
 
 /** Some symbols' cells, symbol by symbol, so that the cells of one symbol are contiguous. */
-export interface Block extends Spans {
+export interface Block extends Spans, Experience {
   /** Number of the block. */
   readonly index: number;
   /** Whether the next block was read together with this one: then this one is valid as long as that one. */
@@ -82,7 +83,20 @@ export interface Block extends Spans {
   readonly masks: readonly Uint8Array[];
   /** 1 where something traded. */
   readonly traded: Uint8Array;
+  /** The state of the symbols' factors after the last label; undefined where its source has none. */
+  readonly factors: FactorState | undefined;
 }
+
+/** How much history each symbol has; all is 0 where a dataset demands none. */
+export interface Experience {
+  /** The first label at which it has the least history that its dataset demands; {@link NEVER} while it has less. */
+  readonly ripe: Int32Array;
+  /** Its number of bars that count as history by the last label, at most the number that its dataset demands. */
+  readonly bars: Int32Array;
+}
+
+/** A label that no dataset has. */
+export const NEVER = 0x7fffffff;
 
 /** First and last label of each symbol with trades; -1 where it has none. */
 export interface Spans {
@@ -105,6 +119,9 @@ export function partOf(block: Block, start: number, symbols: number): Block {
     traded: cut(block.traded),
     first: block.first.subarray(start, end),
     last: block.last.subarray(start, end),
+    ripe: block.ripe.subarray(start, end),
+    bars: block.bars.subarray(start, end),
+    factors: block.factors && factorsOf(block.factors, start, end),
   };
 }
 

@@ -4,20 +4,22 @@ import { dailyCells, dailyColumns } from "../cells/daily-cells.js";
 import { fillGaps } from "../cells/fill-gaps.js";
 import { askStatus, isStatusMask } from "../cells/mask-cells.js";
 import { sqlCells } from "../cells/sql-cells.js";
+import type { SymbolHistory } from "../cells/symbol-history.js";
 import { type ResolvedFields, resolveFields } from "../expression/resolve-fields.js";
 import type { DatasetSpec } from "../spec.js";
 import { type Axes, createAxes } from "./axes.js";
 import {
   type Block,
   type BlockOptions,
+  type Experience,
   type PanelShape,
   type PanelSymbol,
   partOf,
   type Spans,
 } from "./block.js";
 import { divideSymbols } from "./divide-symbols.js";
-import { readKnownDays } from "./known-days.js";
-import { markMembers } from "./membership.js";
+import { type CalendarOf, calendarsOf, readKnownDays } from "./known-days.js";
+import { experienceOf, markMembers } from "./membership.js";
 import { oneAhead, setReadAhead, TwoConnections } from "./read-ahead.js";
 
 /** Blocks of most formats. Their sizes depend on nothing of the machine, so that files are the same everywhere. */
@@ -32,8 +34,16 @@ export interface LakePanel extends PanelShape {
   readonly ranges: readonly SymbolRange[];
   /** The ranges of a dataset of these symbols, which would have so many labels. */
   rangesOf(symbols: readonly PanelSymbol[], labels: number): readonly SymbolRange[];
-  /** Whether the cells before the first label of a range are not read. */
-  readonly readsSince: boolean;
+  /**
+   * The calendar of a symbol, where the cells before the first label of a range are not read, and the history of symbols
+   * can be known; undefined where everything is read.
+   */
+  readonly calendarOf: CalendarOf | undefined;
+  /**
+   * Number of bars of each symbol before the first label of the dataset that count as history: all with trades. It is 0
+   * where the dataset demands none.
+   */
+  barsBefore(start: number, symbols: number): Promise<Float64Array>;
   /**
    * The cells of ranges, by default all, block by block. A block is valid until the next one is requested, or the one
    * after the next one where two are valid: blocks share the memory of their fields. The rows of a block may be computed
@@ -78,14 +88,15 @@ export async function openPanel(
   );
   const buffers = cellBuffers(shape, most, { hasCloses, options });
   const daily = dailyColumns(spec, resolved.fields);
+  const calendarOf = daily && calendarsOf(await readKnownDays(session));
   const source =
-    daily === undefined
+    daily === undefined || calendarOf === undefined
       ? await sqlCells(session, spec, axes, resolved, { hasCloses, buffers })
       : dailyCells(axes, daily, {
           adjustment: spec.adjustment,
           buffers,
           isSparse: !isAll(spec),
-          knownDays: await readKnownDays(session),
+          calendarOf,
         });
   const parts: PanelParts = { shape, axes, source, options };
   return {
@@ -95,7 +106,8 @@ export async function openPanel(
     resolved,
     ranges,
     rangesOf,
-    readsSince: daily !== undefined,
+    calendarOf,
+    barsBefore: (start, count) => barsBefore(session, spec, axes, start, count),
     async sample(symbols) {
       const start = Math.max(0, (axes.symbols.length - symbols) >> 1);
       const few = axes.symbols.slice(start, start + Math.min(symbols, most));
@@ -148,22 +160,12 @@ function blockOf(read: Block, { index, start, symbols }: SymbolRange, hasNext: b
 /** One range with the symbols of several consecutive ones. */
 function mergedOf(group: readonly SymbolRange[], index: number): SymbolRange {
   const [first] = group as readonly [SymbolRange];
-  const spans = group.flatMap((range) => range.spans ?? []);
-  const before = group.flatMap((range) => range.tradedBefore ?? []);
   return {
     index,
     start: first.start,
     since: first.since,
     symbols: group.flatMap(({ symbols }) => symbols),
-    ...(spans.length === group.length && {
-      spans: {
-        first: Int32Array.from(spans.flatMap((one) => [...one.first])),
-        last: Int32Array.from(spans.flatMap((one) => [...one.last])),
-      },
-    }),
-    ...(before.length === group.length && {
-      tradedBefore: Float64Array.from(before.flatMap((counts) => [...counts])),
-    }),
+    ...(first.known !== undefined && { known: first.known }),
   };
 }
 
@@ -184,13 +186,17 @@ async function askBlock(
   range: SymbolRange,
 ): Promise<() => Promise<Block>> {
   const markStatus = spec.masks.some(isStatusMask) ? await askStatus(session, spec, axes, range) : undefined;
-  const hasMembers = spec.masks.includes("in_universe");
-  const before = hasMembers ? await barsBefore(session, spec, axes, range) : undefined;
+  const { start, symbols, known } = range;
+  const before = known ? undefined : await barsBefore(session, spec, axes, start, symbols.length);
   // The last statement: another one of its connection would end its result.
   const makeCells = await source.ask(range, connection);
   return async () => {
-    const { fields, traded, closes } = await makeCells();
-    const spans = range.spans ?? spansOf(traded, range.symbols.length, shape.labels.count);
+    const { fields, traded, closes, factors } = await makeCells();
+    const least = leastHistory(spec);
+    const facts =
+      before === undefined
+        ? factsOf(known as SymbolHistory, start, symbols.length)
+        : { ...spansOf(traded, symbols.length, shape.labels.count), ...experienceOf(least, before, traded) };
     const block: Block = {
       index: range.index,
       hasNext: false,
@@ -201,39 +207,49 @@ async function askBlock(
       fields,
       masks: shape.masks.map(() => new Uint8Array(newBytes(traded.length, options))),
       traded,
-      ...spans,
+      factors,
+      ...facts,
     };
     if (spec.fill !== "none") fillGaps(block, shape.fields, closes, spec.fill.limit);
     for (const [i, mask] of spec.masks.entries()) {
       const cells = block.masks[i] as Uint8Array;
       if (isStatusMask(mask)) markStatus?.(mask, cells, traded);
-      else if (before)
-        markMembers(block, shape.labels, { minHistory: spec.minHistory, since: range.since, before }, cells);
+      else markMembers(block, shape.labels, cells);
     }
     return block;
   };
 }
 
-/**
- * Number of bars of each symbol before the first label of a range that count as history: before the first label of the
- * dataset all bars with trades, from there on labels with trades, as where all cells are read.
- */
+/** The number of bars that a symbol must have before its cells are marked; 0 where none are marked. */
+export function leastHistory({ masks, minHistory }: DatasetSpec): number {
+  return masks.includes("in_universe") ? minHistory : 0;
+}
+
+/** See {@link LakePanel.barsBefore}. */
 async function barsBefore(
   session: Session,
-  { minHistory, period }: DatasetSpec,
+  spec: DatasetSpec,
   { tables }: Axes,
-  { start, symbols, tradedBefore }: SymbolRange,
+  start: number,
+  symbols: number,
 ): Promise<Float64Array> {
-  const counts = new Float64Array(symbols.length);
-  if (minHistory === 0) return counts;
+  const counts = new Float64Array(symbols);
+  if (leastHistory(spec) === 0) return counts;
   const rows = await session.json<{ s: number; bars: number }>(
-    `SELECT s, CAST(count(*) AS DOUBLE) AS bars FROM bars('${period}')
+    `SELECT s, CAST(count(*) AS DOUBLE) AS bars FROM bars('${spec.period}')
      JOIN ${tables.symbols.name} USING (symbol)
-     WHERE s >= ${start} AND s < ${start + symbols.length} AND shares > 0
+     WHERE s >= ${start} AND s < ${start + symbols} AND shares > 0
        AND trade_date < (SELECT min(day) FROM ${tables.days.name}) GROUP BY s`,
   );
   for (const { s, bars } of rows) counts[s - start] = bars;
-  return tradedBefore === undefined ? counts : counts.map((count, s) => count + (tradedBefore[s] as number));
+  return counts;
+}
+
+/** What is known of some symbols. */
+function factsOf(known: SymbolHistory, start: number, symbols: number): Spans & Experience {
+  const cut = (values: Int32Array): Int32Array => values.subarray(start, start + symbols);
+  const { first, last, ripe, bars } = known;
+  return { first: cut(first), last: cut(last), ripe: cut(ripe), bars: cut(bars) };
 }
 
 /** First and last label of each symbol with trades. */

@@ -3,79 +3,140 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Session } from "../../../db/session/session.js";
 import type { SymbolRange } from "../../cells/cells.js";
+import type { SymbolHistory } from "../../cells/symbol-history.js";
+import type { ContinuedFiles } from "../../formats/dataset-writer.js";
 import { partFile, partitionsOf } from "../../formats/long.js";
 import { type PanelShape, type PanelSymbol, rowsOf, type Spans } from "../../panel/block.js";
 import type { LakePanel } from "../../panel/lake-panel.js";
-import { type KeptFile, PIECE_BYTES, sha256OfFile } from "../files/dataset-files.js";
+import type { DatasetSpec } from "../../spec.js";
+import type { EarlierFile, NewFile } from "../files/file-thread.js";
 import { DIGESTS, digestsIn, type Manifest } from "../files/manifest.js";
+import { type GrownHistory, growHistory } from "./grow-history.js";
+import { HISTORY, readHistory } from "./history-file.js";
 
 /** What an append leaves as it is. */
 export interface Kept {
   /** Files of the earlier dataset that are part of the new one. */
-  readonly files: readonly KeptFile[];
+  readonly files: readonly NewFile[];
+  /** Files of the earlier dataset that get more cells at their end; undefined where there are none. */
+  readonly continued: ContinuedFiles | undefined;
   /** The blocks that have files to write, each from the first label that these need. */
   readonly ranges: readonly SymbolRange[];
   /** Rows of all other blocks. */
   readonly rows: number;
+  /** The history of all symbols. */
+  readonly history: SymbolHistory;
+}
+
+/** Whether an append continues the history of a dataset's symbols: others are built again. */
+export function hasHistory({ spec, calendarOf }: Pick<LakePanel, "spec" | "calendarOf">): boolean {
+  return calendarOf !== undefined && (spec.format === "long-parquet" || spec.format === "qlib");
 }
 
 /**
- * Finds the files of an earlier dataset that a build with more days would write again, byte by byte, and what else is
- * to be written: of `long-parquet` only the files of the last year change, and earlier ones of symbols that are new, or
- * that trade again after a pause.
+ * Finds the files of an earlier dataset that a build with more days would write again, byte by byte, and what else is to be
+ * written: of `long-parquet` only the files of the last year change, and earlier ones of symbols that are new, or that
+ * trade again after a pause. Each of qlib's files gets more cells.
  *
- * @param earlier a dataset of the same spec, of whose days the lake has changed none. @param signal ends the
- *   comparison.
- * @returns undefined where this cannot be determined, or a file is damaged: then everything is written again.
+ * @param earlier a dataset of the same spec, of whose days the lake has changed none.
+ * @returns undefined where this cannot be determined: then everything is written again.
  */
 export async function keptFiles(
   session: Session,
   panel: LakePanel,
   earlier: { readonly folder: string; readonly manifest: Manifest },
-  signal?: AbortSignal,
 ): Promise<Kept | undefined> {
-  const { spec, labels, symbols } = panel;
+  const { labels, symbols, calendarOf, spec } = panel;
   const { folder, manifest } = earlier;
-  if (spec.format !== "long-parquet" || !panel.readsSince) return undefined;
+  if (calendarOf === undefined || !hasHistory(panel)) return undefined;
   if (manifest.past === undefined || manifest.sources === undefined) return undefined;
   const known = new Map(symbols.map((one) => [one.symbol, one]));
   const were = manifest.symbols.flatMap((symbol) => known.get(symbol) ?? []);
   if (pastDigest({ labels, symbols: were }, manifest.labels) !== manifest.past) return undefined;
   const digests = await readDigests(folder, manifest);
   if (digests === undefined) return undefined;
+  const before = await readHistory(folder, digests.get(HISTORY), were.map(calendarOf));
+  // To read all bars takes nearly as long as to write qlib's files of them.
+  if (before === undefined && spec.format === "qlib") return undefined;
+  const grown = await growHistory(session, panel, {
+    calendarOf,
+    earlier: { labels: manifest.labels, symbols: manifest.symbols, history: before },
+  });
+  if (grown === undefined) return undefined;
+  return spec.format === "qlib"
+    ? continuedFiles(panel, grown, { ...earlier, digests })
+    : keptParts(panel, grown, { ...earlier, digests }, were);
+}
 
-  const partitions = partitionsOf(labels);
-  const lookBack = spec.fill === "none" ? 0 : spec.fill.limit;
-  const begins = partitions.map(({ slice }) => Math.max(0, slice.start - lookBack));
-  const spans = await readSpans(session, panel, manifest.labels, spec.minHistory === 0 ? [] : begins);
+/** An earlier dataset, and the digests of its files. */
+interface Earlier {
+  readonly folder: string;
+  readonly manifest: Manifest;
+  readonly digests: ReadonlyMap<string, string>;
+}
+
+/** Labels before the first one that is written whose cells are needed to fill gaps. */
+function lookBackOf({ fill }: DatasetSpec): number {
+  return fill === "none" ? 0 : fill.limit;
+}
+
+function continuedFiles(panel: LakePanel, grown: GrownHistory, { folder, manifest, digests }: Earlier): Kept {
+  const { labels, symbols, spec } = panel;
+  const { history, lastBefore } = grown;
+  const had = new Set(manifest.symbols);
+  const last = lastBefore.map((label, s) => (had.has((symbols[s] as PanelSymbol).symbol) ? label : -1));
+  // A file that the list does not have is found to be damaged.
+  const of = (path: string): EarlierFile => ({
+    source: join(folder, path),
+    sha256: digests.get(path) ?? "",
+  });
+  const ranges = panel.ranges.map((range): SymbolRange => {
+    const from = firstChange(range, { history, lastBefore: last });
+    const since = Math.max(0, Math.min(from, labels.count - 1) - lookBackOf(spec));
+    return { ...range, since, known: history };
+  });
+  return { files: [], continued: { last, of }, ranges, rows: 0, history };
+}
+
+/** @param were the symbols of the earlier dataset. */
+function keptParts(
+  panel: LakePanel,
+  grown: GrownHistory,
+  { folder, manifest, digests }: Earlier,
+  were: readonly PanelSymbol[],
+): Kept {
+  const { history } = grown;
+  const partitions = partitionsOf(panel.labels);
   const earlierIndex = new Map(
     panel.rangesOf(were, manifest.labels).map((range) => [namesOf(range), range.index]),
   );
-  const files: KeptFile[] = [];
+  const files: NewFile[] = [];
   const ranges: SymbolRange[] = [];
   let rows = 0;
   for (const range of panel.ranges) {
     const was = earlierIndex.get(namesOf(range));
-    const from = was === undefined ? 0 : firstChange(range, spans, manifest.labels);
+    const from = was === undefined ? 0 : firstChange(range, grown);
     for (const { folder: partition, slice } of partitions) {
       if (slice.start + slice.width > from || was === undefined) continue;
       const source = partFile(partition, was);
       const sha256 = digests.get(source);
       // A block without rows of a year has no file of it.
       if (sha256 !== undefined)
-        files.push({ path: partFile(partition, range.index), source: join(folder, source), sha256 });
+        files.push({
+          path: partFile(partition, range.index),
+          content: { source: join(folder, source), sha256 },
+        });
     }
-    const changed = partitions.findIndex(({ slice }) => slice.start + slice.width > from);
-    if (changed < 0) rows += rowsOf(spansIn(range, spans));
+    const changed = partitions.find(({ slice }) => slice.start + slice.width > from);
+    if (changed === undefined) rows += rowsOf(spansIn(range, history));
     else
       ranges.push({
         ...range,
-        since: begins[changed] as number,
-        spans: spansIn(range, spans),
-        tradedBefore: tradedIn(range, spans, changed),
+        since: Math.max(0, changed.slice.start - lookBackOf(panel.spec)),
+        known: history,
       });
   }
-  return (await areWhole(files, signal)) ? { files, ranges, rows } : undefined;
+  return { files, continued: undefined, ranges, rows, history };
 }
 
 /**
@@ -104,80 +165,28 @@ async function readDigests(folder: string, { content }: Manifest): Promise<Map<s
   return digestsIn(text);
 }
 
-/** The labels of a dataset's symbols with trades. */
-interface AllSpans extends Spans {
-  /** The last label with a trade among the first labels. */
-  readonly lastBefore: Int32Array;
-  /** How many labels with trades are before each of `begins`; undefined for a symbol without any. */
-  readonly traded: readonly (readonly number[] | undefined)[];
-}
-
-/** @param count number of the first labels. @param begins see {@link AllSpans.traded}. */
-async function readSpans(
-  session: Session,
-  { axes, symbols }: LakePanel,
-  count: number,
-  begins: readonly number[],
-): Promise<AllSpans> {
-  const { tables } = axes;
-  const counts = begins.map((begin) => `CAST(count(*) FILTER (l < ${begin}) AS DOUBLE)`);
-  const rows = await session.json<{
-    s: number;
-    first: number;
-    last: number;
-    last_before: number | null;
-    traded: readonly number[];
-  }>(
-    `SELECT s, min(l) AS first, max(l) AS last, max(l) FILTER (l < ${count}) AS last_before, [${counts.join(", ")}] AS traded
-     FROM raw.bars_1d JOIN ${tables.days.name} ON day = trade_date JOIN ${tables.symbols.name} USING (symbol)
-     WHERE volume > 0 AND is_final GROUP BY s`,
-  );
-  const empty = (): Int32Array => new Int32Array(symbols.length).fill(-1);
-  const spans = {
-    first: empty(),
-    last: empty(),
-    lastBefore: empty(),
-    traded: symbols.map((): readonly number[] | undefined => undefined),
-  };
-  for (const { s, first, last, last_before, traded } of rows) {
-    spans.first[s] = first;
-    spans.last[s] = last;
-    spans.lastBefore[s] = last_before ?? -1;
-    spans.traded[s] = traded;
-  }
-  return spans;
-}
-
 /**
  * The first label from which on the rows of a block change: a symbol that trades after the first labels gets rows from
- * its last one among them on.
+ * its last one among them on, and one without any from its first trade on.
  */
-function firstChange({ start, symbols }: SymbolRange, { last, lastBefore }: AllSpans, count: number): number {
+function firstChange({ start, symbols }: SymbolRange, { history, lastBefore }: GrownHistory): number {
   let from = Number.POSITIVE_INFINITY;
-  for (let s = start; s < start + symbols.length; s++)
-    if ((last[s] as number) >= count) from = Math.min(from, (lastBefore[s] as number) + 1);
+  for (let s = start; s < start + symbols.length; s++) {
+    const [first, last, before] = [history.first[s], history.last[s], lastBefore[s]] as [
+      number,
+      number,
+      number,
+    ];
+    if (last > before) from = Math.min(from, before < 0 ? first : before + 1);
+  }
   return from;
 }
 
-function spansIn({ start, symbols }: SymbolRange, { first, last }: AllSpans): Spans {
+function spansIn({ start, symbols }: SymbolRange, { first, last }: Spans): Spans {
   const end = start + symbols.length;
   return { first: first.subarray(start, end), last: last.subarray(start, end) };
 }
 
-function tradedIn({ start, symbols }: SymbolRange, { traded }: AllSpans, begin: number): Float64Array {
-  return Float64Array.from(symbols, (_, s) => traded[start + s]?.[begin] ?? 0);
-}
-
 function namesOf({ symbols }: { readonly symbols: readonly PanelSymbol[] }): string {
   return symbols.map(({ symbol }) => symbol).join(" ");
-}
-
-async function areWhole(files: readonly KeptFile[], signal: AbortSignal | undefined): Promise<boolean> {
-  const piece = new Uint8Array(PIECE_BYTES);
-  for (const { source, sha256 } of files) {
-    const found = await sha256OfFile(source, piece, signal).catch(() => undefined);
-    signal?.throwIfAborted();
-    if (found !== sha256) return false;
-  }
-  return true;
 }

@@ -1,8 +1,8 @@
 import { createHash, hash } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { copyFile, link, mkdir, open, stat } from "node:fs/promises";
+import { mkdir, open, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { FileThread, type NewFile, type WrittenFiles } from "./file-thread.js";
+import { FileThread, type NewFile, PIECE_BYTES, type WrittenFiles } from "./file-thread.js";
 
 /** A finished file of a dataset. */
 export interface DatasetFile {
@@ -10,14 +10,6 @@ export interface DatasetFile {
   readonly path: string;
   readonly bytes: number;
   /** As hexadecimal digits. */
-  readonly sha256: string;
-}
-
-/** A file of an earlier dataset that remains as it is. */
-export interface KeptFile {
-  readonly path: string;
-  /** Where it is in the earlier dataset. */
-  readonly source: string;
   readonly sha256: string;
 }
 
@@ -49,10 +41,19 @@ export class DatasetFiles {
    */
   async putAll(files: readonly NewFile[]): Promise<void> {
     await this.settle();
-    this.#thread ??= new FileThread(this.folder);
+    this.#thread ??= this.#openThread();
     const written = this.#thread.write(files);
     written.catch(() => {});
     this.#writing = { files, written };
+  }
+
+  /** Once the signal aborts, the thread writes no further file, and waiting for it fails. */
+  #openThread(): FileThread {
+    const thread = new FileThread(this.folder);
+    const stop = (): void => void thread.close();
+    this.#signal?.addEventListener("abort", stop, { once: true });
+    if (this.#signal?.aborted) stop();
+    return thread;
   }
 
   /** Waits until the files of all calls are written, and records them. @throws as {@link putAll} */
@@ -78,18 +79,9 @@ export class DatasetFiles {
     this.#files.set(path, { path, bytes: Buffer.byteLength(bytes), sha256: hash("sha256", bytes, "hex") });
   }
 
+  /** Whether a file is written, or is among those that the thread writes. */
   has(path: string): boolean {
-    return this.#files.has(path);
-  }
-
-  /**
-   * Takes a file of another dataset over: a second name for the same bytes, or a copy where there are no such names.
-   */
-  async keep({ path, source, sha256 }: KeptFile): Promise<void> {
-    const file = await this.place(path);
-    await link(source, file).catch(() => copyFile(source, file));
-    const { size } = await stat(file);
-    this.#files.set(path, { path, bytes: size, sha256 });
+    return this.#files.has(path) || this.#writing?.files.some((file) => file.path === path) === true;
   }
 
   /** The path of a file for another writer; creates its folder. */
@@ -115,9 +107,6 @@ export class DatasetFiles {
     return [...this.#files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 }
-
-/** Bytes of a file that are read and hashed at a time. */
-export const PIECE_BYTES = 2 ** 20;
 
 /**
  * The digest of a file of this machine, as hexadecimal digits.

@@ -1,12 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import {
-  DatasetFiles,
-  PIECE_BYTES,
-  sha256Of,
-  sha256OfFile,
-} from "../../../../src/dataset/store/files/dataset-files.js";
+import { DatasetFiles, sha256Of, sha256OfFile } from "../../../../src/dataset/store/files/dataset-files.js";
+import { PIECE_BYTES } from "../../../../src/dataset/store/files/file-thread.js";
 import { temporaryFolder } from "../../../lake/temporary-lake.js";
 
 /** A signal that is seen to abort when it is looked at for the second time. */

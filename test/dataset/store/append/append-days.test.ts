@@ -1,0 +1,268 @@
+import { createHash } from "node:crypto";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { type BuildReport, buildDataset } from "../../../../src/dataset/build-dataset.js";
+import { type DatasetDefinition, defineDataset, MASKS } from "../../../../src/dataset/spec.js";
+import { isSound, verifyDataset } from "../../../../src/dataset/store/verify/verify-dataset.js";
+import { Session } from "../../../../src/db/session/session.js";
+import { Lake } from "../../../../src/lake/lake.js";
+import { BARS_1D } from "../../../../src/schema/bars.js";
+import { land, type TestBar, temporaryFolder } from "../../../lake/temporary-lake.js";
+import { once } from "../../../once.js";
+
+const STATE = "append-state.bin";
+
+/** Weekdays from one date to another, both inclusive. */
+function weekdays(from: string, to: string): string[] {
+  const days: string[] = [];
+  for (let at = Date.parse(from); at <= Date.parse(to); at += 86_400_000)
+    if (![0, 6].includes(new Date(at).getUTCDay())) days.push(new Date(at).toISOString().slice(0, 10));
+  return days;
+}
+
+const DAYS = weekdays("2024-11-01", "2025-01-06");
+/** The last day of the dataset that is appended to; the turn of the year follows. */
+const BEFORE = "2024-12-27";
+const APPENDED = DAYS.filter((day) => day > BEFORE);
+
+/** A symbol's bars of some days. The stated previous close of every seventh, from one of them on, is another one. */
+function barsOf(
+  symbol: string,
+  days: readonly string[],
+  from = 0,
+  halted: readonly string[] = [],
+): TestBar[] {
+  return days.map((day, n) => ({
+    symbol,
+    at: `${day}T00:00:00+08:00`,
+    open: 10 + (n % 7),
+    high: 20,
+    low: 5,
+    close: 11 + (n % 5),
+    volume: halted.includes(day) ? 0 : 100 + n,
+    prevClose: n === 0 ? 10 : (11 + ((n - 1) % 5)) * (n % 7 === from ? 0.9 : 1),
+  }));
+}
+
+const without = (from: string, to: string): string[] => DAYS.filter((day) => day < from || day > to);
+const BARS: readonly TestBar[] = [
+  ...[0, 1, 2, 3, 4, 5, 6].flatMap((n) => barsOf(`60010${n}.SH`, DAYS, n)),
+  // Bars without trades, with ex-dates among them, before the days that are appended, across their beginning, among them.
+  ...barsOf("600200.SH", DAYS, 1, weekdays("2024-12-02", "2024-12-13")),
+  ...barsOf("600201.SH", DAYS, 2, weekdays("2024-12-20", "2024-12-31")),
+  ...barsOf("600202.SH", DAYS, 3, weekdays("2025-01-01", "2025-01-03")),
+  ...barsOf("600203.SH", DAYS, 4, weekdays("2024-12-16", "2025-01-06")),
+  // No bars for some time.
+  ...barsOf("600300.SH", without("2024-12-20", "2024-12-31"), 5),
+  ...barsOf("600301.SH", without("2024-11-20", "2025-01-01"), 6),
+  // Delisted before, and in the middle.
+  ...barsOf("600001.SH", weekdays("2024-11-01", "2024-12-06")),
+  ...barsOf("600999.SH", weekdays("2024-11-01", "2024-12-30"), 1),
+  // Listed shortly before, and in the middle.
+  ...barsOf("600150.SH", weekdays("2024-12-24", "2025-01-06"), 2),
+  ...barsOf("600250.SH", weekdays("2025-01-01", "2025-01-06"), 3),
+  ...barsOf("000001.SZ", weekdays("2025-01-02", "2025-01-06"), 1),
+];
+
+describe("days that are appended one after the other", () => {
+  let place: string;
+  let lake: Lake;
+
+  beforeAll(async () => {
+    place = mkdtempSync(join(tmpdir(), "barlake-append-"));
+    lake = new Lake(join(place, "lake"), { hasDatabase: false });
+    using session = await Session.open({ threads: 1 });
+    const dayOf = ({ at }: TestBar): string => String(at).slice(0, 10);
+    const steps = [BARS.filter((bar) => dayOf(bar) <= BEFORE)];
+    for (const day of APPENDED) steps.push(BARS.filter((bar) => dayOf(bar) === day));
+    for (const bars of steps)
+      await land(session, lake, BARS_1D, bars, { lot: 100, now: Date.parse("2025-06-01T00:00:00Z") });
+    return () => rmSync(place, { recursive: true, force: true });
+  });
+
+  const definition = (output: string, more: Partial<DatasetDefinition>): DatasetDefinition => ({
+    name: "days",
+    universe: { region: "CN" },
+    from: "2024-11-05",
+    format: "qlib",
+    fields: ["open", "close", "prev_close", "vwap", "volume", "adjusted_volume", "factor"],
+    masks: [],
+    output,
+    ...more,
+  });
+  /** Builds, or appends, up to a version of the bars. */
+  const build = (
+    output: string,
+    version: number,
+    more: Partial<DatasetDefinition>,
+    existing: "refuse" | "append" = "refuse",
+  ): Promise<BuildReport> =>
+    buildDataset(lake, defineDataset(definition(output, more)), {
+      existing,
+      pointInTime: { versions: new Map([["bars_1d", version]]) },
+    });
+
+  /** A symbol is a member once it has 38 bars: then its earlier days are new, too. */
+  const JOINING = { sql: "SELECT symbol FROM bars_1d GROUP BY symbol HAVING count(*) >= 38" };
+  const FILLED: Partial<DatasetDefinition> = {
+    fill: { method: "forward", limit: 4 },
+    minHistory: 20,
+    masks: [...MASKS],
+  };
+  const KINDS = {
+    "qlib, adjusted backward": {},
+    "qlib, filled, with a least history and all masks": FILLED,
+    "qlib, as traded, of a universe that grows": { universe: JOINING, adjustment: "none" },
+    "long-parquet, adjusted backward, of a universe that grows": {
+      format: "long-parquet",
+      universe: JOINING,
+    },
+    "long-parquet, filled, with a least history and all masks": { ...FILLED, format: "long-parquet" },
+  } satisfies Record<string, Partial<DatasetDefinition>>;
+
+  test.each(Object.entries(KINDS))("%s: all bytes are those of a build", async (_, more) => {
+    const folder = temporaryFolder();
+    await build(join(folder, "days"), 0, more);
+    let rows = 0;
+    for (const [n] of APPENDED.entries()) {
+      const appended = await build(join(folder, "days"), n + 1, more, "append");
+      const whole = await build(join(folder, `whole-${n}`), n + 1, more);
+      expect(appended.content, APPENDED[n]).toBe(whole.content);
+      expect([appended.rows, appended.symbols], APPENDED[n]).toEqual([whole.rows, whole.symbols]);
+      rows += appended.newRows;
+    }
+    expect(rows).toBeGreaterThan(APPENDED.length * 9);
+    expect(isSound(await verifyDataset(lake, join(folder, "days")))).toBe(true);
+    // Several days at once.
+    await build(join(folder, "once"), 1, more);
+    const atOnce = await build(join(folder, "once"), APPENDED.length, more, "append");
+    expect(readFileSync(join(folder, "once", STATE)).equals(readFileSync(join(folder, "days", STATE)))).toBe(
+      true,
+    );
+    expect(isSound(await verifyDataset(lake, join(folder, "once")))).toBe(true);
+    expect(atOnce.content).toBe((await verifyDataset(lake, join(folder, "days"))).manifest.content);
+  });
+
+  /** Makes the list of files, and its digest, those of the files that are there. */
+  function sign(folder: string): void {
+    const [list, manifest] = [join(folder, "files.sha256"), join(folder, "manifest.json")];
+    const lines = readFileSync(list, "utf8")
+      .trimEnd()
+      .split("\n")
+      .map(
+        (line) =>
+          `${createHash("sha256")
+            .update(readFileSync(join(folder, line.slice(66))))
+            .digest("hex")}  ${line.slice(66)}\n`,
+      );
+    writeFileSync(list, lines.join(""));
+    const content = createHash("sha256").update(lines.join("")).digest("hex");
+    writeFileSync(manifest, JSON.stringify({ ...JSON.parse(readFileSync(manifest, "utf8")), content }));
+  }
+
+  /** Changes a file, by default by one bit of a byte from its end. */
+  function change(
+    path: string,
+    edit = (bytes: Buffer) => void (bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1),
+  ): void {
+    const bytes = readFileSync(path);
+    edit(bytes);
+    writeFileSync(path, bytes);
+  }
+
+  const FORMATS = [{ format: "qlib" }, { format: "long-parquet" }] as const;
+
+  once(
+    "a state that is missing, damaged or of another layout is not used, and the bytes are the same",
+    async () => {
+      for (const more of FORMATS) {
+        const folder = temporaryFolder();
+        const [first, out] = [join(folder, "first"), join(folder, "out")];
+        await build(first, 0, more);
+        const whole = await build(join(folder, "whole"), 2, more);
+        const harms: Record<string, () => void> = {
+          missing: () => rmSync(join(out, STATE)),
+          damaged: () => change(join(out, STATE)),
+          "cut off": () => writeFileSync(join(out, STATE), readFileSync(join(out, STATE)).subarray(0, 100)),
+          "of another layout": () => {
+            change(join(out, STATE), (bytes) => void bytes.writeInt32LE(2, 4));
+            sign(out);
+          },
+          "of an earlier release": () => {
+            rmSync(join(out, STATE));
+            const list = readFileSync(join(out, "files.sha256"), "utf8");
+            writeFileSync(join(out, "files.sha256"), list.replace(new RegExp(`.*${STATE}\n`), ""));
+            sign(out);
+          },
+        };
+        for (const [harm, make] of Object.entries(harms)) {
+          cpSync(first, out, { recursive: true });
+          make();
+          const appended = await build(out, 2, more, "append");
+          expect(appended.content, `${more.format}, ${harm}`).toBe(whole.content);
+          expect(isSound(await verifyDataset(lake, out)), `${more.format}, ${harm}`).toBe(true);
+          rmSync(out, { recursive: true });
+        }
+        // It is used where it is whole: another factor of each symbol is seen.
+        cpSync(first, out, { recursive: true });
+        change(join(out, STATE), (bytes) => {
+          const symbols = bytes.readInt32LE(8);
+          const [factors, changes] = [16 + 8 * symbols, bytes.readInt32LE(12)];
+          for (let at = 0; at < symbols; at++) bytes.writeDoubleLE(7, factors + 8 * at);
+          for (let at = 0; at < changes; at++) bytes.writeDoubleLE(7, factors + 8 * symbols + 8 * at);
+        });
+        sign(out);
+        expect((await build(out, 2, more, "append")).content, more.format).not.toBe(whole.content);
+      }
+    },
+  );
+
+  once("a damaged or missing file of an earlier dataset is written again", async () => {
+    const folder = temporaryFolder();
+    const [first, out] = [join(folder, "first"), join(folder, "out")];
+    for (const more of FORMATS) {
+      await build(first, 0, more);
+      const whole = await build(join(folder, "whole"), 2, more);
+      const victims =
+        more.format === "qlib"
+          ? // Of a symbol that gets a cell, and of one that does not.
+            ["features/sh600106/close.day.bin", "features/sh600001/factor.day.bin"]
+          : [
+              readdirSync(first, { recursive: true, encoding: "utf8" }).find((path) =>
+                /2024.*parquet$/.test(path),
+              ) as string,
+            ];
+      for (const victim of victims)
+        for (const harm of [change, rmSync]) {
+          cpSync(first, out, { recursive: true });
+          harm(join(out, victim));
+          const appended = await build(out, 2, more, "append");
+          expect(appended.content, victim).toBe(whole.content);
+          expect(isSound(await verifyDataset(lake, out)), victim).toBe(true);
+          rmSync(out, { recursive: true });
+        }
+      for (const one of [first, join(folder, "whole")]) rmSync(one, { recursive: true });
+    }
+  });
+
+  once("a lake that has changed an earlier day is refused, and the dataset remains", async () => {
+    const copy = new Lake(join(place, "changed"), { hasDatabase: false });
+    cpSync(lake.location, copy.location, { recursive: true });
+    using session = await Session.open({ threads: 1 });
+    const corrected = { ...(BARS[10] as TestBar), close: 12.34 };
+    for (const more of FORMATS) {
+      const out = join(temporaryFolder(), "out");
+      const first = await build(out, 2, more);
+      const list = readFileSync(join(out, "files.sha256"), "utf8");
+      await land(session, copy, BARS_1D, [corrected], { lot: 100, now: Date.parse("2025-06-01T00:00:00Z") });
+      const spec = defineDataset(definition(out, more));
+      await expect(buildDataset(copy, spec, { existing: "append" })).rejects.toThrow(
+        /the lake has changed its days since: bars_1d .* 1 rows of the dataset's days/,
+      );
+      expect(readFileSync(join(out, "files.sha256"), "utf8")).toBe(list);
+      expect((await buildDataset(copy, spec, { existing: "replace" })).content).not.toBe(first.content);
+    }
+  });
+});
