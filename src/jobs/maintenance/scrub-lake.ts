@@ -12,7 +12,7 @@ import { TABLES } from "../../schema/tables.js";
 
 /** Options for verifying a part of a lake. */
 export interface ScrubOptions {
-  /** Ends the work after the file that is being read. */
+  /** Ends the work, also while a file is read. */
   readonly signal?: AbortSignal;
   /**
    * Called before each file is read. `total` is the number of all files that are due; most nights read only a part of
@@ -95,7 +95,8 @@ export async function scrubLake(
   for (const { snapshot, file } of due.files) {
     if (signal?.aborted || soundBytes >= due.bytes) break;
     onProgress?.({ table: snapshot.table.name, file: file.path, done: files, total: due.files.length });
-    const damage = await damageOf(lake, snapshot, file);
+    const damage = await unlessAborted(damageOf(lake, snapshot, file, signal), signal);
+    if (damage === "aborted") break;
     // A store that is not well says nothing about the file: it is read again when the scrub is due, which is soon.
     if (damage?.kind === "unreadable" && isStoreFault(damage.cause)) {
       faults.push(damage.cause);
@@ -124,6 +125,16 @@ export async function scrubLake(
   const read = new Set([...sound.values()].flat());
   const verifiedSince = all.length === 0 ? undefined : oldest(all, read, now);
   return { files, bytes, damaged, verifiedSince };
+}
+
+/** The result of work; `aborted` where the signal ended it. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T | "aborted"> {
+  try {
+    return await work;
+  } catch (error) {
+    if (signal?.aborted) return "aborted";
+    throw error;
+  }
 }
 
 /** All live files, with the time of their last verification; tables that cannot be read are reported as damaged. */

@@ -9,11 +9,19 @@ export interface ContentHash {
   readonly bytes: number;
 }
 
-/** Reads a file to its end, and returns the hash and size of its content. @throws what reading throws. */
-export async function contentHash(pieces: AsyncIterable<Uint8Array>): Promise<ContentHash> {
+/**
+ * Reads a file to its end, and returns the hash and size of its content.
+ *
+ * @param signal ends it at the next piece. @throws what reading throws; the signal's reason.
+ */
+export async function contentHash(
+  pieces: AsyncIterable<Uint8Array>,
+  signal?: AbortSignal,
+): Promise<ContentHash> {
   const hash = createHash("sha256");
   let bytes = 0;
   for await (const piece of pieces) {
+    signal?.throwIfAborted();
     hash.update(piece);
     bytes += piece.length;
   }

@@ -50,7 +50,7 @@ export async function buildSegment(
   using _ = interruptOn(session, signal);
   // The file is verified even if this process did so before: it may be damaged since, and a segment would preserve the
   // damage.
-  await verifyContent(lake, snapshot, [file]);
+  await verifyContent(lake, snapshot, [file], signal);
   const url = lake.urlOf(snapshot, file);
   const blocks = await blocksOf(session, url, snapshot, file);
   const output = await open(target, "wx", 0o600);

@@ -113,8 +113,7 @@ async function writeDays(
   // Files are verified even if this process did so before: they may be damaged since, and a copy would preserve the
   // damage.
   for (const { snapshot, files } of sources) {
-    signal.throwIfAborted();
-    await verifyContent(lake, snapshot, files);
+    await verifyContent(lake, snapshot, files, signal);
   }
   const { database } = COPIES.days;
   for (const { schema, name: view, order } of COPIED_VIEWS)

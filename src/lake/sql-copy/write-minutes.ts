@@ -83,7 +83,8 @@ export async function writeMinutes(
   for (const [first, key] of known) if (keys.get(first) !== key) await removeMonth(session, first);
   for (const month of months) {
     signal.throwIfAborted();
-    if (known.get(month.first) !== month.key) await readMonth(lake, session, copy.bars.snapshot, month);
+    if (known.get(month.first) !== month.key)
+      await readMonth(lake, session, copy.bars.snapshot, month, signal);
   }
   const [found] = await session.json<{ has_odd: boolean }>(
     `SELECT count(*) > 0 AS has_odd FROM ${database}.${ODD_DAYS}`,
@@ -142,10 +143,11 @@ async function readMonth(
   session: Session,
   snapshot: Snapshot,
   month: MonthInCopy,
+  signal: AbortSignal,
 ): Promise<void> {
   // Files are verified even if this process did so before: they may be damaged since, and a copy would preserve the
   // damage.
-  await verifyContent(lake, snapshot, month.files);
+  await verifyContent(lake, snapshot, month.files, signal);
   const insert = (name: string, query: string): Promise<unknown> =>
     session.run(`INSERT INTO ${database}.${ident(name)} ${query}`);
   const minutes = `${database}.${MINUTES_TABLE}`;

@@ -11,7 +11,7 @@ import { type DatasetSpec, isIntraday } from "../../spec.js";
  * would never be found later. A Parquet file has no checksum; its name contains the hash of its content. Minute bars
  * are verified if the dataset, or the query of its universe, can read them; the tables about runs never are.
  *
- * @param signal ends it before the next file; its reason is thrown.
+ * @param signal ends it, also within a file; its reason is thrown.
  * @throws {LakeError} naming the first file that is missing or damaged.
  */
 export async function verifySources(
@@ -24,13 +24,6 @@ export async function verifySources(
   for (const snapshot of snapshots) {
     const { table, files } = snapshot;
     if (table === REQUESTS || table === RUNS || (table === BARS_1M && !readsMinutes)) continue;
-    await verifyOnce(lake, snapshot, until(signal, files.values()));
-  }
-}
-
-function* until<T>(signal: AbortSignal | undefined, items: Iterable<T>): Generator<T, void, undefined> {
-  for (const item of items) {
-    signal?.throwIfAborted();
-    yield item;
+    await verifyOnce(lake, snapshot, files.values(), signal);
   }
 }

@@ -26,12 +26,14 @@ const MISSING: FileDamage = { kind: "missing", what: "is missing" };
  * Compares a live file with what was written: its content with the hash in its name, or, for another program's file,
  * its size with the one in the log. This is needed because DuckDB writes Parquet without checksums.
  *
+ * @param signal ends it within the file; its reason is thrown.
  * @returns undefined where the file is sound.
  */
 export async function damageOf(
   lake: Lake,
   snapshot: Snapshot,
   file: DataFile,
+  signal?: AbortSignal,
 ): Promise<FileDamage | undefined> {
   const expected = hashInName(file.path);
   try {
@@ -43,7 +45,7 @@ export async function damageOf(
     }
     const read = async (): Promise<ContentHash | undefined> => {
       const pieces = await lake.read(snapshot, file);
-      return pieces && contentHash(pieces);
+      return pieces && contentHash(pieces, signal);
     };
     const found = await read();
     if (found === undefined) return MISSING;
@@ -62,6 +64,7 @@ export async function damageOf(
     const what = `is not what was written: its hash is ${found.hash}, and its name says ${expected}`;
     return { kind: "damaged", what };
   } catch (cause) {
+    signal?.throwIfAborted();
     return unreadable(cause);
   }
 }
@@ -77,9 +80,10 @@ export async function damageSinceVerified(
   lake: Lake,
   snapshot: Snapshot,
   file: DataFile,
+  signal?: AbortSignal,
 ): Promise<FileDamage | undefined> {
   if (lake.storage.access === undefined || hashInName(file.path) === undefined)
-    return damageOf(lake, snapshot, file);
+    return damageOf(lake, snapshot, file, signal);
   const tags = TAGS.get(lake) ?? new TagFile(join(lake.work.path, "verified.ndjson"));
   TAGS.set(lake, tags);
   const path = `${snapshot.table.name}/${file.path}`;
@@ -88,11 +92,12 @@ export async function damageSinceVerified(
     const facts = await lake.factsOf(snapshot, file);
     if (facts === undefined) return MISSING;
     if ((await tags.known()).get(path) === facts.tag) return undefined;
-    const damage = await damageOf(lake, snapshot, file);
+    const damage = await damageOf(lake, snapshot, file, signal);
     // If the tag cannot be recorded, the file is verified again next time.
     if (damage === undefined) await tags.add(path, facts.tag).catch(() => {});
     return damage;
   } catch (cause) {
+    signal?.throwIfAborted();
     return unreadable(cause);
   }
 }
@@ -105,6 +110,7 @@ const PARALLEL = 4;
  * Otherwise a damaged key counts as a different key, and a copy of damaged rows gets a hash that matches them and seems
  * intact for ever.
  *
+ * @param signal ends it, also within a file; its reason is thrown.
  * @throws {LakeError} for the first file of this program that is damaged, or cannot be read; files of other programs
  *   are not checked.
  */
@@ -112,13 +118,15 @@ export async function verifyContent(
   lake: Lake,
   snapshot: Snapshot,
   files: Iterable<DataFile>,
+  signal?: AbortSignal,
 ): Promise<void> {
   const own = [...files].filter(({ path }) => hashInName(path) !== undefined);
   const concurrency = lake.storage.access === undefined ? 1 : PARALLEL;
   await pMap(
     own,
     async (file) => {
-      const damage = await damageSinceVerified(lake, snapshot, file);
+      signal?.throwIfAborted();
+      const damage = await damageSinceVerified(lake, snapshot, file, signal);
       if (damage !== undefined) throw damageError(snapshot, file, damage);
     },
     { concurrency },
@@ -159,7 +167,12 @@ const VERIFIED = new WeakMap<Lake, VerifiedPaths>();
  * As {@link verifyContent}, but verifies each file once in this process.
  * @throws {LakeError} for the first damaged file.
  */
-export async function verifyOnce(lake: Lake, snapshot: Snapshot, files: Iterable<DataFile>): Promise<void> {
+export async function verifyOnce(
+  lake: Lake,
+  snapshot: Snapshot,
+  files: Iterable<DataFile>,
+  signal?: AbortSignal,
+): Promise<void> {
   const verified = pathsOf(VERIFIED, lake);
   const concurrency = lake.storage.access === undefined ? 1 : PARALLEL;
   await pMap(
@@ -167,7 +180,7 @@ export async function verifyOnce(lake: Lake, snapshot: Snapshot, files: Iterable
     async (file) => {
       const path = `${snapshot.table.name}/${file.path}`;
       if (verified.known.has(path)) return;
-      await verifyContent(lake, snapshot, [file]);
+      await verifyContent(lake, snapshot, [file], signal);
       addPath(verified, path);
     },
     { concurrency },

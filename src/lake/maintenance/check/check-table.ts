@@ -20,7 +20,7 @@ export interface CheckOptions {
   readonly deep?: boolean;
   /** Epoch milliseconds. Where it is given, a deep check records it as the verification time of all sound files. */
   readonly now?: number;
-  /** Stops the check after the current file. */
+  /** Stops the check, also while it hashes a file. */
   readonly signal?: AbortSignal;
   /** Called before each file is read. */
   readonly onProgress?: (progress: CheckProgress) => void;
@@ -188,7 +188,7 @@ async function readFiles(
     if (signal?.aborted) break;
     onProgress?.({ table: name, file: file.path, done, total: files.length, rows, bytes });
     const found: Finding[] = [];
-    const facts = await readFile(await session.open(), lake, snapshot, file, found);
+    const facts = await readFile(await session.open(), lake, snapshot, file, { findings: found, signal });
     if (facts === undefined) session.discard();
     // A file that was replaced and vacuumed during the check is no finding.
     if (facts === undefined && !(await isLive(lake, snapshot, file))) continue;
@@ -204,14 +204,18 @@ async function readFile(
   lake: Lake,
   snapshot: Snapshot,
   file: DataFile,
-  findings: Finding[],
+  { findings, signal }: { readonly findings: Finding[]; readonly signal: AbortSignal | undefined },
 ): Promise<ReadFile["facts"] | undefined> {
   const find = finder(snapshot, file, findings);
   try {
     const expected = hashInName(file.path);
-    const hash = expected === undefined ? undefined : await hashOf(lake, snapshot, file);
+    const hash = expected === undefined ? undefined : await hashOf(lake, snapshot, file, signal);
     // A file with the wrong hash is not read further. A store may have sent it in part: it is read once more.
-    if (hash !== undefined && hash !== expected && (await hashOf(lake, snapshot, file)) !== expected) {
+    if (
+      hash !== undefined &&
+      hash !== expected &&
+      (await hashOf(lake, snapshot, file, signal)) !== expected
+    ) {
       await forgetSymbols(lake, snapshot.table);
       find(
         "file_content",
@@ -222,6 +226,7 @@ async function readFile(
     }
     return await checkRows(session, snapshot, file, lake.urlOf(snapshot, file), find);
   } catch (error) {
+    if (signal?.aborted) return undefined;
     // A store that is not well says nothing about the file.
     if (isStoreFault(error)) throw error;
     find("file_unreadable", `is not readable: ${messageOf(error).split("\n")[0]}`, RESTORE);
@@ -230,9 +235,14 @@ async function readFile(
 }
 
 /** The hash of a file's content; undefined where it is missing. */
-async function hashOf(lake: Lake, snapshot: Snapshot, file: DataFile): Promise<string | undefined> {
+async function hashOf(
+  lake: Lake,
+  snapshot: Snapshot,
+  file: DataFile,
+  signal?: AbortSignal,
+): Promise<string | undefined> {
   const pieces = await lake.read(snapshot, file);
-  return pieces && (await contentHash(pieces)).hash;
+  return pieces && (await contentHash(pieces, signal)).hash;
 }
 
 async function isLive(lake: Lake, { table }: Snapshot, { path }: DataFile): Promise<boolean> {
