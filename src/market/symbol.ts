@@ -61,8 +61,22 @@ export function codeOf(symbol: string): string {
   return symbol.slice(0, symbol.lastIndexOf("."));
 }
 
-/** The region of a symbol's exchange, or undefined where the exchange is not a known one. */
+const DOT = 0x2e;
+const pairOf = (text: string, at: number): number => text.charCodeAt(at) * 0x10000 + text.charCodeAt(at + 1);
+/** The regions of exchanges whose suffix has two letters, which are most, by the codes of both letters. */
+const REGION_OF_PAIR: ReadonlyMap<number, Region> = new Map(
+  Object.entries(EXCHANGE_REGION)
+    .filter(([exchange]) => exchange.length === 2)
+    .map(([exchange, region]) => [pairOf(exchange, 0), region]),
+);
+
+/**
+ * The region of a symbol's exchange, or undefined where the exchange is not a known one. A request for many symbols
+ * asks for the region of each some ten times: without a text for the suffix that takes a tenth of the time.
+ */
 export function regionOf(symbol: string): Region | undefined {
+  const suffix = symbol.length - 2;
+  if (symbol.charCodeAt(suffix - 1) === DOT) return REGION_OF_PAIR.get(pairOf(symbol, suffix));
   const exchange = exchangeOf(symbol);
   return Object.hasOwn(EXCHANGE_REGION, exchange) ? EXCHANGE_REGION[exchange] : undefined;
 }

@@ -52,6 +52,27 @@ describe("symbols", () => {
     expect(isSymbol(`A${longest}`)).toBe(false);
   });
 
+  test("the region is that of the text after the last dot, whatever the text is", () => {
+    const suffix = fc.constantFrom(
+      ...Object.keys(EXCHANGE_REGION),
+      "H",
+      "S.",
+      ".H",
+      "\u0000\u5348",
+      "sh",
+      "SHX",
+      "",
+    );
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), suffix, (code, exchange) => {
+        for (const text of [`${code}.${exchange}`, `${code}${exchange}`]) {
+          const own = text.includes(".") ? exchangeOf(text) : "";
+          expect(regionOf(text)).toBe(Object.hasOwn(EXCHANGE_REGION, own) ? EXCHANGE_REGION[own] : undefined);
+        }
+      }),
+    );
+  });
+
   test("names of Object.prototype are no exchanges and no regions", () => {
     expect(regionOf("x.constructor")).toBeUndefined();
     expect(isRegion("toString")).toBe(false);

@@ -1,6 +1,6 @@
 import type { TableSchema } from "../../../schema/column.js";
 
-/** Most symbols that are cached, so that requests for ever more new symbols cannot fill the memory. */
+/** Most symbols of a table that are cached, so that requests for ever more new symbols cannot fill the memory. */
 const MOST_GUESSES = 200_000;
 
 /**
@@ -8,15 +8,20 @@ const MOST_GUESSES = 200_000;
  * that the newest bars of a delisted symbol, which end years before the others, are found quickly.
  */
 export class NewestBars {
-  readonly #timestamps = new Map<string, number>();
+  /** By table, then symbol: a text made of both would have to be hashed for each look-up. */
+  readonly #tables = new Map<string, Map<string, number>>();
 
   /** Epoch milliseconds; -Infinity where the symbol had no bar; undefined where nothing is known. */
   get(table: TableSchema, symbol: string): number | undefined {
-    return this.#timestamps.get(`${table.name} ${symbol}`);
+    return this.#tables.get(table.name)?.get(symbol);
   }
 
   note(table: TableSchema, symbol: string, timestamp: number): void {
-    if (this.#timestamps.size >= MOST_GUESSES) this.#timestamps.clear();
-    this.#timestamps.set(`${table.name} ${symbol}`, timestamp);
+    let timestamps = this.#tables.get(table.name);
+    if (timestamps === undefined || timestamps.size >= MOST_GUESSES) {
+      timestamps = new Map();
+      this.#tables.set(table.name, timestamps);
+    }
+    timestamps.set(symbol, timestamp);
   }
 }
