@@ -6,7 +6,7 @@ import { interruptOn } from "../db/session/interrupt-on.js";
 import { OWN_VIEWS, readViewFiles, readViewTree } from "../db/views/view-files.js";
 import type { Lake, PointInTime } from "../lake/lake.js";
 import { ENGINE } from "../lake/log/commit-actions.js";
-import type { Snapshot } from "../lake/log/snapshot.js";
+import type { DataFile, Snapshot } from "../lake/log/snapshot.js";
 import { openReader } from "../lake/open-reader.js";
 import { REGIONS } from "../market/regions.js";
 import { addBlock, emptyHistory } from "./cells/symbol-history.js";
@@ -17,7 +17,14 @@ import { type LakePanel, openPanel } from "./panel/lake-panel.js";
 import { warningsOf } from "./panel/panel-warnings.js";
 import type { DatasetSpec } from "./spec.js";
 import { HISTORY, historyBytes } from "./store/append/history-file.js";
-import { hasHistory, type Kept, keptFiles, pastDigest } from "./store/append/kept-files.js";
+import {
+  hasHistory,
+  isContinuedFormat,
+  type Kept,
+  keptFiles,
+  pastDigest,
+} from "./store/append/kept-files.js";
+import { barsFrom, barsSince } from "./store/append/read-bars.js";
 import { refuseChangedPast } from "./store/append/refuse-changed-past.js";
 import { DatasetFiles } from "./store/files/dataset-files.js";
 import { EARLIER_FAULT } from "./store/files/file-thread.js";
@@ -98,29 +105,39 @@ export async function buildOfBlocks(
     isThere && existing === "append"
       ? await refuseChangedPast(lake, spec, folder, { pointInTime, memoryLimit, signal })
       : undefined;
+  const mayContinue =
+    earlier !== undefined && isLocal && isContinuedFormat(spec) && earlier.views === viewsDigest(lake);
+  const isNew = mayContinue ? await barsSince(lake, earlier) : undefined;
   const { session, snapshots } = await openReader(lake, { memoryLimit, verify: false }, pointInTime);
   using reader = session;
   using _ = interruptOn(reader, signal);
+  const verify = async (bars?: (file: DataFile) => boolean): Promise<void> => {
+    if (options.verify !== false) await verifySources(lake, snapshots, spec, { signal, bars });
+  };
   try {
     const opening = openPanel(reader, spec, blocks);
     opening.catch(() => {});
     try {
-      // A damaged file may also fail the panel: this error comes first, as it names the file.
-      if (options.verify !== false) await verifySources(lake, snapshots, spec, signal);
+      // An append may read only the bars of some files: these are known later.
+      await verify(isNew);
     } finally {
-      await opening.catch(() => {});
+      // A damaged file may also fail the panel: this error comes first, as it names the file.
+      await opening.catch(() => (isNew ? verify() : undefined));
     }
     options.signal?.throwIfAborted();
     const panel = await opening;
     const write = async (draft: string): Promise<Manifest> => {
-      const kept =
-        earlier && isLocal && earlier.views === viewsDigest(lake)
-          ? await keptFiles(reader, panel, { folder, manifest: earlier })
-          : undefined;
+      let kept: Kept | undefined;
+      try {
+        if (mayContinue) kept = await keptFiles(reader, panel, { folder, manifest: earlier });
+      } finally {
+        await verify(kept?.since === undefined ? undefined : barsFrom(kept.since));
+      }
       const of = { reader, lake, options };
       const writing = await writeFiles(panel, draft, { ...of, kept }).catch(async (error: unknown) => {
         if ((error as NodeJS.ErrnoException).code !== EARLIER_FAULT) throw error;
         // An earlier file is damaged: everything is written again.
+        await verify();
         await removeFolder(draft);
         await mkdir(draft);
         return writeFiles(panel, draft, { ...of, kept: undefined });

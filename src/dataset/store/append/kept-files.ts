@@ -26,11 +26,18 @@ export interface Kept {
   readonly rows: number;
   /** The history of all symbols. */
   readonly history: SymbolHistory;
+  /** The first day whose bars are read, as days since 1970-01-01; undefined where those of any day may be. */
+  readonly since: number | undefined;
 }
 
 /** Whether an append continues the history of a dataset's symbols: others are built again. */
 export function hasHistory({ spec, calendarOf }: Pick<LakePanel, "spec" | "calendarOf">): boolean {
-  return calendarOf !== undefined && (spec.format === "long-parquet" || spec.format === "qlib");
+  return calendarOf !== undefined && isContinuedFormat(spec);
+}
+
+/** Whether the files of a format may remain, or be continued. */
+export function isContinuedFormat({ format }: DatasetSpec): boolean {
+  return format === "long-parquet" || format === "qlib";
 }
 
 /**
@@ -63,9 +70,22 @@ export async function keptFiles(
     earlier: { labels: manifest.labels, symbols: manifest.symbols, history: before },
   });
   if (grown === undefined) return undefined;
-  return spec.format === "qlib"
-    ? continuedFiles(panel, grown, { ...earlier, digests })
-    : keptParts(panel, grown, { ...earlier, digests }, were);
+  const kept =
+    spec.format === "qlib"
+      ? continuedFiles(panel, grown, { ...earlier, digests })
+      : keptParts(panel, grown, { ...earlier, digests }, were);
+  const isKnown = before !== undefined && were.length === symbols.length && isOfSameBars(panel);
+  const first = kept.ranges.reduce((least, { since }) => Math.min(least, since), manifest.labels);
+  return { ...kept, since: isKnown ? labels.days[first] : undefined };
+}
+
+/**
+ * Whether a symbol of which the earlier dataset had no trades cannot have some in the files that it was built from: then
+ * these files decide nothing that the digest of the past does not show.
+ */
+function isOfSameBars({ spec: { universe }, axes }: LakePanel): boolean {
+  if (typeof universe === "string") return axes.absent.length === 0;
+  return Array.isArray(universe) || ("region" in universe && universe.types === undefined);
 }
 
 /** An earlier dataset, and the digests of its files. */
@@ -80,7 +100,11 @@ function lookBackOf({ fill }: DatasetSpec): number {
   return fill === "none" ? 0 : fill.limit;
 }
 
-function continuedFiles(panel: LakePanel, grown: GrownHistory, { folder, manifest, digests }: Earlier): Kept {
+function continuedFiles(
+  panel: LakePanel,
+  grown: GrownHistory,
+  { folder, manifest, digests }: Earlier,
+): Omit<Kept, "since"> {
   const { labels, symbols, spec } = panel;
   const { history, lastBefore } = grown;
   const had = new Set(manifest.symbols);
@@ -104,7 +128,7 @@ function keptParts(
   grown: GrownHistory,
   { folder, manifest, digests }: Earlier,
   were: readonly PanelSymbol[],
-): Kept {
+): Omit<Kept, "since"> {
   const { history } = grown;
   const partitions = partitionsOf(panel.labels);
   const earlierIndex = new Map(

@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type BuildReport, buildDataset } from "../../../../src/dataset/build-dataset.js";
 import { type DatasetDefinition, defineDataset, MASKS } from "../../../../src/dataset/spec.js";
 import { isSound, verifyDataset } from "../../../../src/dataset/store/verify/verify-dataset.js";
+import { literal } from "../../../../src/db/quote.js";
 import { Session } from "../../../../src/db/session/session.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import { BARS_1D } from "../../../../src/schema/bars.js";
@@ -263,6 +264,42 @@ describe("days that are appended one after the other", () => {
       );
       expect(readFileSync(join(out, "files.sha256"), "utf8")).toBe(list);
       expect((await buildDataset(copy, spec, { existing: "replace" })).content).not.toBe(first.content);
+    }
+  });
+
+  once("a damaged file of the lake matters where bars of it are read, or of a new symbol", async () => {
+    const copy = new Lake(join(place, "harmed"), { hasDatabase: false });
+    cpSync(lake.location, copy.location, { recursive: true });
+    const folder = join(copy.location, "bars_1d");
+    const [file = ""] = readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .filter((path) => /year=2024.*parquet$/.test(path))
+      .sort((a, b) => statSync(join(folder, b)).size - statSync(join(folder, a)).size);
+    using session = await Session.open({ threads: 1 });
+    const [page] = await session.json<{ start: number; bytes: number }>(
+      `SELECT CAST(data_page_offset AS DOUBLE) AS start, CAST(total_compressed_size AS DOUBLE) AS bytes
+       FROM parquet_metadata(${literal(join(folder, file))}) WHERE path_in_schema = 'open'`,
+    );
+    const { start = 0, bytes = 0 } = page ?? {};
+    for (const more of FORMATS) {
+      const [base, out] = [join(temporaryFolder(), "base"), join(temporaryFolder(), "out")];
+      const append = async (from: number): Promise<BuildReport> => {
+        rmSync(out, { recursive: true, force: true });
+        await build(out, from, more);
+        const pointInTime = { versions: new Map([["bars_1d", from + 1]]) };
+        const harmed = new Lake(copy.location, { hasDatabase: false });
+        return buildDataset(harmed, defineDataset(definition(out, more)), {
+          existing: "append",
+          pointInTime,
+        });
+      };
+      const whole = await build(base, 5, more);
+      const sound = readFileSync(join(folder, file));
+      change(join(folder, file), (all) => void all.fill(0x55, start + (bytes >> 1), start + bytes));
+      expect((await append(4)).content).toBe(whole.content);
+      // A symbol has its first trades on the third day, and one returns on the fourth, after a year's turn.
+      for (const from of [2, 3])
+        await expect(append(from)).rejects.toThrow(`table bars_1d: ${file} is not what was written`);
+      writeFileSync(join(folder, file), sound);
     }
   });
 });

@@ -72,7 +72,7 @@ test("a build that is stopped reads no further file of the lake for its hash", a
   const reason = new Error("stopped by hand");
   const { snapshots, session } = await openReader(lake, { verify: false });
   session.close();
-  const verify = (signal?: AbortSignal) => verifySources(lake, snapshots, defineDataset(SPEC), signal);
+  const verify = (signal?: AbortSignal) => verifySources(lake, snapshots, defineDataset(SPEC), { signal });
   await expect(verify(AbortSignal.abort(reason))).rejects.toBe(reason);
   await expect(verify()).rejects.toThrow(/^table bars_1d: /);
 });
