@@ -14,7 +14,6 @@ import { emptySnapshot, type Snapshot } from "./log/snapshot.js";
 import { type AttachedCopy, readCopiedViews } from "./sql-copy/attach-sql-copy.js";
 import { NEEDED_BY_COPIED_BARS, readCopiedBars } from "./sql-copy/copied-bars.js";
 import { readCopiedDays } from "./sql-copy/copied-days.js";
-import { knownMinutes } from "./sql-copy/copied-months.js";
 import { copiedView, emptyView, hasColumnsOfSchema, viewOf } from "./viewed-table.js";
 
 /** A table that cannot be read, and why. */
@@ -102,7 +101,8 @@ async function createAll(
   const { isNeeded } = neededBy(statement);
   const shown = (snapshot: Snapshot): ViewedTable => {
     const copy = copies.find(({ file }) => file.bars.snapshot.table === snapshot.table);
-    return copy === undefined ? viewOf(lake, snapshot) : copiedView(lake, snapshot, copy.file);
+    const hasRows = copy !== undefined && copy.file.bars.files.length > 0;
+    return hasRows ? copiedView(lake, snapshot, copy.file) : viewOf(lake, snapshot);
   };
   const views = [
     ...snapshots.map((snapshot) =>
@@ -125,14 +125,8 @@ async function createAll(
     await readCopiedViews(session, isNeeded, { hasComments });
     if (hasColumnsOfSchema(days.file.bars.snapshot)) await readCopiedDays(session, isNeeded, { hasComments });
   }
-  const minutes = snapshots.find(({ table }) => table === BARS_1M);
-  const ofMinutes = created.find(({ table }) => table === BARS_1M.name);
-  if (minutes !== undefined && ofMinutes !== undefined && readsBars)
-    await readCopiedBars(
-      session,
-      { ...ofMinutes, ...minutes, ...copy, ...knownMinutes(minutes) },
-      { hasComments },
-    );
+  const isReadable = snapshots.some(({ table }) => table === BARS_1M);
+  if (isReadable && readsBars) await readCopiedBars(session, lake, copy, { hasComments });
   return created;
 }
 

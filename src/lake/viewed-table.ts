@@ -19,7 +19,11 @@ export function viewOf(lake: Lake, snapshot: Snapshot): ViewedTable {
  * The source of a table's view in a session that has attached a copy for SQL: the copied rows, and the files that are
  * not in the copy. These are of older or of newer months, so that a query of copied months reads no rows of them.
  */
-export function copiedView(lake: Lake, snapshot: Snapshot, { kind, bars }: SqlCopyFile): ViewedTable {
+export function copiedView(
+  lake: Lake,
+  snapshot: Snapshot,
+  { kind, bars }: Pick<SqlCopyFile, "kind" | "bars">,
+): ViewedTable {
   const columns = snapshot.columns.map(({ name }) => ident(name)).join(", ");
   const copied = `SELECT ${columns} FROM ${COPIES[kind].database}.${ident(snapshot.table.name)}`;
   const empty = emptyView(lake, snapshot);

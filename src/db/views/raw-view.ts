@@ -38,10 +38,14 @@ export interface RawView {
   readonly lists: readonly FileList[];
 }
 
-/** Makes the view of a table. */
-export async function rawViewOf(session: Session, viewed: ViewedTable): Promise<RawView> {
+/** Makes the view of a table. @param listsName what the names of its lists begin with. */
+export async function rawViewOf(
+  session: Session,
+  viewed: ViewedTable,
+  listsName = viewed.table.name,
+): Promise<RawView> {
   const { table, columns } = viewed;
-  const lists = new FileLists(table.name);
+  const lists = new FileLists(listsName);
   const parts = await partsOf(session, viewed, lists);
   const view = `raw.${ident(table.name)}`;
   const comments = columns.map((column) => columnComment(view, column));

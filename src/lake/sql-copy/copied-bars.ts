@@ -1,14 +1,20 @@
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
+import { storeList } from "../../db/views/file-lists.js";
+import { rawViewOf } from "../../db/views/raw-view.js";
 import { BUCKETS } from "../../market/bucket.js";
 import { ADJUSTMENTS, type Adjustment, PERIODS, type Period } from "../../market/period.js";
 import { BARS_1M } from "../../schema/bars.js";
 import type { Column } from "../../schema/column.js";
+import type { Lake } from "../lake.js";
+import { copiedView } from "../viewed-table.js";
 import { aggregatedMinutes, type KnownMinutes } from "./aggregated-minutes.js";
+import type { AttachedCopy } from "./attach-sql-copy.js";
+import { knownMinutes } from "./copied-months.js";
 import { commentOf } from "./own-view.js";
 import { COPIES } from "./sql-copy.js";
 
-/** The tables of a copy of minutes: the minutes, the days of a symbol without bars of longer periods, and their minutes. */
+/** The tables of a copy of minutes: minutes, the days of a symbol without bars of longer periods, and the minutes of these days. */
 export const [MINUTES_TABLE, ODD_DAYS, ODD_MINUTES] = [BARS_1M.name, "odd_days", "odd_minutes"];
 /** The table of each period whose bars are in a copy of minutes. */
 export const BARS_TABLES: ReadonlyMap<Period, string> = new Map(
@@ -18,8 +24,8 @@ export const BARS_TABLES: ReadonlyMap<Period, string> = new Map(
 const { database } = COPIES.minutes;
 
 /** Which minutes have no bars of longer periods in an attached copy. */
-export interface OtherMinutes extends KnownMinutes {
-  /** SELECTs of the minutes that are not in the copy. */
+interface OtherMinutes extends KnownMinutes {
+  /** SELECTs of the minutes in files. */
   readonly ofFiles: readonly string[];
   /** Whether days in the copy have no bars. */
   readonly hasOddDays: boolean;
@@ -30,16 +36,27 @@ export interface OtherMinutes extends KnownMinutes {
 /** The macro that the query of copied bars needs, and the query of minutes does not. */
 export const NEEDED_BY_COPIED_BARS = "adjusted_bars";
 
+/** What the names of lists of files begin with: of files whose minutes have no copied bars. */
+const OTHER_FILES = "bars_1m_without_copy";
+
 /**
- * Makes `adjusted` read the copied bars of a period; it then aggregates only minutes that have none.
+ * Makes `adjusted` read the copied bars of a period; it then aggregates only minutes that have none. Where all have,
+ * it names no file.
  *
  * @param hasComments whether macros get their comments.
  */
 export async function readCopiedBars(
   session: Session,
-  others: OtherMinutes,
+  lake: Lake,
+  { file: { kind, sources }, hasOddDays }: AttachedCopy,
   { hasComments }: { readonly hasComments: boolean },
 ): Promise<void> {
+  const [bars] = sources;
+  const { snapshot } = bars;
+  const viewed = copiedView(lake, snapshot, { kind, bars });
+  const { ofFiles, lists } = await rawViewOf(session, viewed, OTHER_FILES);
+  for (const list of lists) await storeList(session, list);
+  const others = { ofFiles, hasOddDays, columns: snapshot.columns, ...knownMinutes(snapshot) };
   const comment = hasComments ? commentOf("minutes_query") : "";
   await session.run(
     `CREATE OR REPLACE MACRO minutes_query(period, adjustment) AS ${minutesQuery(others)};${comment}`,

@@ -7,8 +7,12 @@ import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { maxBytesOf, type SegmentPlace } from "../segments/segment-folder.js";
 import type { KnownMinutes } from "./aggregated-minutes.js";
 
-/** Estimated bytes of a minute in the copy, with its part of the bars of longer periods. */
-export const MINUTE_BYTES = 36;
+/** Estimated bytes of a minute in the copy. */
+const MINUTE_BYTES = 17;
+/** Estimated bytes in the copy that a minute has in the bars of longer periods, where symbols trade in every minute. */
+const BARS_BYTES = 9;
+/** The same where many symbols trade in few minutes, so that a bar is made of fewer. */
+const SPARSE_BARS_BYTES = 18;
 /** The part of the space of all segments and copies that the minutes of one lake may take. */
 const SHARE = 1 / 8;
 /**
@@ -37,33 +41,76 @@ export function maxMinuteBytes(place: SegmentPlace): number {
   return maxBytesOf(place) * SHARE;
 }
 
+/** What the copy for SQL has of minutes. */
+export interface CopiedMinutes {
+  /** Files whose minutes make the copied bars of longer periods. */
+  readonly aggregated: CopiedFiles;
+  /** Those of them whose minutes are copied, too. */
+  readonly copied: CopiedFiles;
+  /** Estimated bytes of the copy. */
+  readonly bytes: number;
+}
+
 /**
- * The files of minutes whose rows are in the copy for SQL: consecutive months without new files, the newest first, as
- * far as the space permits.
+ * What the copy for SQL has of minutes, as far as the space permits: first the bars of longer periods, of months without
+ * new files, the newest first; then the minutes of consecutive ones of these months, the newest first.
  *
  * @param now epoch milliseconds.
- * @returns undefined where there are none, or where another program wrote a file: its rows may be of any month.
+ * @returns undefined where it has none, or where another program wrote a file: its rows may be of any month.
  */
-export function copiedMonths(
+export function copiedMinutes(
   snapshots: readonly Snapshot[],
   place: SegmentPlace,
   now: number,
-): CopiedFiles | undefined {
+): CopiedMinutes | undefined {
   const snapshot = snapshots.find(({ table }) => table.name === BARS_1M.name);
   const months = snapshot && monthsOfTable(snapshot);
   if (snapshot === undefined || months === undefined) return undefined;
   const isSettled = ({ files }: Month): boolean =>
     files.every(({ writtenAt }) => writtenAt <= now - SETTLED_MS);
-  const newest = months.findIndex(isSettled);
-  if (newest < 0) return undefined;
-  const copied: DataFile[] = [];
-  let rows = maxMinuteBytes(place) / MINUTE_BYTES;
-  for (const month of months.slice(newest)) {
-    rows -= rowsOfFiles(month.files);
-    if (rows < 0 || !isSettled(month)) break;
-    copied.push(...month.files);
-  }
-  return copied.length === 0 ? undefined : { snapshot, files: copied };
+  const space = maxMinuteBytes(place);
+  const settled = months.filter(isSettled);
+  const aggregated = settled.slice(0, fitting(settled, barsBytes, space));
+  if (aggregated.length === 0) return undefined;
+  const newest = months.slice(months.indexOf(aggregated[0] as Month));
+  const gap = aggregated.findIndex((month, at) => month !== newest[at]);
+  const consecutive = gap < 0 ? aggregated : aggregated.slice(0, gap);
+  const bytes = barsBytes(filesOf(aggregated));
+  const copied = consecutive.slice(0, fitting(consecutive, minuteBytes, space - bytes));
+  return {
+    aggregated: { snapshot, files: filesOf(aggregated) },
+    copied: { snapshot, files: filesOf(copied) },
+    bytes: bytes + minuteBytes(filesOf(copied)),
+  };
+}
+
+/** Estimated bytes of the bars of longer periods that files of minutes make. */
+export function barsBytes(files: readonly DataFile[]): number {
+  const dense = files.filter(({ partitionValues }) => partitionValues.region === "CN");
+  return rowsOfFiles(files) * SPARSE_BARS_BYTES + rowsOfFiles(dense) * (BARS_BYTES - SPARSE_BARS_BYTES);
+}
+
+/** Estimated bytes of the minutes of files in the copy. */
+export function minuteBytes(files: readonly DataFile[]): number {
+  return rowsOfFiles(files) * MINUTE_BYTES;
+}
+
+function filesOf(months: readonly Month[]): DataFile[] {
+  return months.flatMap(({ files }) => files);
+}
+
+/** How many of the first months fit into a space. */
+function fitting(
+  months: readonly Month[],
+  bytesOf: (files: readonly DataFile[]) => number,
+  space: number,
+): number {
+  let left = space;
+  const at = months.findIndex(({ files }) => {
+    left -= bytesOf(files);
+    return !(left >= 0);
+  });
+  return at < 0 ? months.length : at;
 }
 
 /**

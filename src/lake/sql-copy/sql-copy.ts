@@ -8,12 +8,16 @@ import { hashInName } from "../files/data-file.js";
 import { rowsOfFiles } from "../files/prune.js";
 import type { Snapshot } from "../log/snapshot.js";
 import type { SegmentPlace } from "../segments/segment-folder.js";
-import { type CopiedFiles, copiedMonths } from "./copied-months.js";
+import { type CopiedFiles, copiedMinutes } from "./copied-months.js";
 
+/** Estimated bytes of a daily bar in the copy, with what follows from it. */
+const DAY_BYTES = 60;
 /** With fewer bars than this, a query of the Parquet files takes no longer than one of a copy. */
 const LEAST_ROWS = 200_000;
 
-/** What a copy for SQL has: daily bars with what follows from them and from statements, or minutes. */
+/**
+ * What a copy for SQL has: daily bars with what follows from them and from statements, or bars of minutes, and minutes.
+ */
 export type CopyKind = "days" | "minutes";
 
 /** How a kind of copy is named. */
@@ -27,7 +31,7 @@ interface CopyNames {
 /** The end of the name of a copy's file, after its key. */
 export const COPY_SUFFIX = ".duckdb";
 /** It changes whenever copies get other rows or tables of the same lake and the same views. */
-export const COPY_FORMAT = "3";
+export const COPY_FORMAT = "4";
 
 export const COPIES: Readonly<Record<CopyKind, CopyNames>> = {
   days: { database: "barlake_copy", folder: "sql" },
@@ -64,12 +68,14 @@ export interface SqlCopyFile {
   readonly path: string;
   /** A hash of what the copy is made from. The copy of any other state, or with other views, has another hash. */
   readonly key: string;
-  /** The number of bars. */
+  /** The number of daily bars or of minutes that it is made from. */
   readonly rows: number;
-  /** The table whose rows are in the copy, and the files with these rows. */
+  /** Its estimated size. */
+  readonly bytes: number;
+  /** The table whose rows are in the copy, and the files with these rows; none where it has no minutes. */
   readonly bars: CopiedFiles;
-  /** All files that the copy is derived from. */
-  readonly sources: readonly CopiedFiles[];
+  /** All files that the copy is derived from; those of bars are the first. */
+  readonly sources: readonly [CopiedFiles, ...CopiedFiles[]];
 }
 
 /**
@@ -86,37 +92,45 @@ export function sqlCopyFiles(
   views: string,
   now: number,
 ): SqlCopyFile[] {
-  const days = SOURCES.flatMap(({ name }) => snapshots.filter(({ table }) => table.name === name));
-  const minutes = copiedMonths(snapshots, place, now);
-  return [
-    ...(days.length < SOURCES.length ? [] : copyFile("days", days.map(allFiles), place, views)),
-    ...(minutes === undefined ? [] : copyFile("minutes", [minutes], place, views)),
-  ];
+  const [daily, ...others] = SOURCES.flatMap(({ name }) =>
+    snapshots.filter(({ table }) => table.name === name),
+  );
+  const minutes = copiedMinutes(snapshots, place, now);
+  const contents: CopyContent[] = [];
+  if (daily !== undefined && others.length === SOURCES.length - 1) {
+    const bars = allFiles(daily);
+    const bytes = rowsOfFiles(bars.files) * DAY_BYTES;
+    contents.push({ kind: "days", bars, sources: [bars, ...others.map(allFiles)], bytes });
+  }
+  if (minutes !== undefined) {
+    const { aggregated, copied, bytes } = minutes;
+    contents.push({ kind: "minutes", bars: copied, sources: [aggregated], bytes });
+  }
+  return contents.flatMap((content) => copyFile(content, place, views));
 }
 
 function allFiles(snapshot: Snapshot): CopiedFiles {
   return { snapshot, files: [...snapshot.files.values()] };
 }
 
+type CopyContent = Pick<SqlCopyFile, "kind" | "bars" | "sources" | "bytes">;
+
 /** @returns nothing where there is no such copy. */
 function copyFile(
-  kind: CopyKind,
-  sources: readonly CopiedFiles[],
+  content: CopyContent,
   { folder, copyFrom = LEAST_ROWS }: SegmentPlace,
   views: string,
 ): SqlCopyFile[] {
-  const [bars] = sources;
+  const { kind, bars, sources } = content;
   // Only names of files of this program contain a hash of the content. Another program may write other rows to the same
   // name.
   const isOwn = sources.every(({ files }) => files.every(({ path }) => hashInName(path) !== undefined));
-  if (bars === undefined || !isOwn) return [];
-  const rows = rowsOfFiles(bars.files);
+  if (!isOwn) return [];
+  const rows = rowsOfFiles(sources[0].files);
   if (rows < copyFrom || !Number.isFinite(rows)) return [];
-  const texts = sources.map(({ snapshot: { table, columns }, files }) =>
+  const texts = [bars, ...sources].map(({ snapshot: { table, columns }, files }) =>
     JSON.stringify([table.name, columns, files.map(({ path }) => path).sort()]),
   );
   const key = hashOf([COPY_FORMAT, views, ...texts]);
-  return [
-    { kind, path: join(folder, COPIES[kind].folder, `${key}${COPY_SUFFIX}`), key, rows, bars, sources },
-  ];
+  return [{ ...content, path: join(folder, COPIES[kind].folder, `${key}${COPY_SUFFIX}`), key, rows }];
 }

@@ -3,19 +3,19 @@ import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { hashOf } from "../../db/views/raw-view.js";
-import { rowsOfFiles } from "../files/prune.js";
 import { verifyContent } from "../files/verify/verify-content.js";
 import type { Lake } from "../lake.js";
 import { viewsKey } from "../lake-views.js";
-import type { Snapshot } from "../log/snapshot.js";
 import { type AttachedCopy, attachSqlCopy } from "./attach-sql-copy.js";
 import { BARS_TABLES, MINUTES_TABLE, ODD_DAYS, ODD_MINUTES } from "./copied-bars.js";
-import { MINUTE_BYTES, type Month, monthsOf } from "./copied-months.js";
+import { barsBytes, type Month, minuteBytes, monthsOf } from "./copied-months.js";
 import { COPIES, COPY_FORMAT, COPY_SUFFIX, type SqlCopyFile } from "./sql-copy.js";
 
 const { database } = COPIES.minutes;
-/** The table of the months of a copy, with their keys. */
+/** The table of the months of a copy: their keys, and whether their minutes are in it. */
 const MONTHS = "months";
+/** A copy may take this times the space of one without deleted rows: their blocks are used for the months that are added. */
+const MOST_GROWTH = 1.25;
 
 /**
  * A high or a low with which the highest price, adjusted, may not be the highest adjusted price: an adjustment does not
@@ -50,21 +50,25 @@ export async function olderMinutes(
   const file = path && { ...copy, path, key: basename(path, COPY_SUFFIX) };
   const older = file ? await attachSqlCopy(session, file, OLDER) : undefined;
   if (older === undefined) return undefined;
-  const known = await keysIn(session, OLDER).catch(() => new Map<string, string>());
+  const known = await storedMonths(session, OLDER).catch(() => new Map<string, StoredMonth>());
   await session.run(`DETACH ${OLDER}`);
   const months = monthsIn(copy);
-  const read = months.filter(({ first, key }) => known.get(first) !== key);
-  const rows = rowsOfFiles(read.flatMap(({ files }) => files));
-  const nextBytes = older.bytes + rows * MINUTE_BYTES;
-  if (read.length < months.length && nextBytes <= maxBytes) return { ...older, nextBytes };
+  const same = months.filter((month) => storedOf(month, known) !== undefined);
+  const lacking = months.map((month) => {
+    const stored = storedOf(month, known);
+    const ofMinutes = lacksMinutes(month, stored) ? minuteBytes(month.files) : 0;
+    return ofMinutes + (stored === undefined ? barsBytes(month.files) : 0);
+  });
+  const nextBytes = lacking.reduce((sum, bytes) => sum + bytes, older.bytes);
+  if (same.length > 0 && nextBytes <= MOST_GROWTH * maxBytes) return { ...older, nextBytes };
   older[Symbol.dispose]();
   return undefined;
 }
 
 /**
- * Writes minutes, and the bars of longer periods, into an attached copy: of each period those that `adjusted` gives
- * without adjustment, sorted by symbol and time in each month. The bars of a symbol's day with a price of 0 or less are
- * left out; its minutes are in a separate table, too. Rows are read from the data files, which are verified.
+ * Writes the bars of longer periods that minutes make, and minutes, into an attached copy: of each period the bars that
+ * `adjusted` gives without adjustment, sorted by symbol and time in each month. The bars of a symbol's day with a price of
+ * 0 or less are left out; its minutes are in a separate table. Rows are read from the data files, which are verified.
  *
  * @param session reads the lake's views.
  * @param isOlder whether the copy has the rows of an older state: those of months whose files are the same remain.
@@ -77,42 +81,65 @@ export async function writeMinutes(
   { isOlder, signal }: { readonly isOlder: boolean; readonly signal: AbortSignal },
 ): Promise<boolean> {
   if (!isOlder) await createTables(session);
-  const known = await keysIn(session, database);
   const months = monthsIn(copy);
-  const keys = new Map(months.map(({ first, key }) => [first, key]));
-  for (const [first, key] of known) if (keys.get(first) !== key) await removeMonth(session, first);
+  const known = await storedMonths(session, database);
+  await removeOthers(session, known, months);
   for (const month of months) {
     signal.throwIfAborted();
-    if (known.get(month.first) !== month.key)
-      await readMonth(lake, session, copy.bars.snapshot, month, signal);
+    await readMonth(lake, session, copy, month, storedOf(month, known));
   }
+  const rows = months.map(
+    ({ first, key, hasMinutes }) => `(DATE ${literal(first)}, ${literal(key)}, ${hasMinutes})`,
+  );
+  await session.run(`DELETE FROM ${database}.${MONTHS}`);
+  await insert(session, MONTHS, `VALUES ${rows.join(", ")}`);
   const [found] = await session.json<{ has_odd: boolean }>(
     `SELECT count(*) > 0 AS has_odd FROM ${database}.${ODD_DAYS}`,
   );
   return found?.has_odd === true;
 }
 
-/** A month in a copy, with a text that identifies the files and the views that its rows follow from. */
+/** A month whose bars are in a copy, with a text that identifies the files and the views that they follow from. */
 interface MonthInCopy extends Month {
   readonly key: string;
+  /** Whether its minutes are in the copy, too. */
+  readonly hasMinutes: boolean;
 }
 
+/** A month as a copy has it. */
+type StoredMonth = Pick<MonthInCopy, "key" | "hasMinutes">;
+
 /** The months of a copy, the oldest first: rows then have about the order of the files, as in a query without ORDER BY. */
-function monthsIn({ bars: { snapshot, files } }: SqlCopyFile): readonly MonthInCopy[] {
+function monthsIn({ bars, sources: [{ snapshot, files }] }: SqlCopyFile): readonly MonthInCopy[] {
   const { table, columns } = snapshot;
+  const copied = new Set(bars.files);
   const months = [...(monthsOf(table, files) ?? [])].reverse();
   return months.map((month) => {
     const paths = month.files.map(({ path }) => path).sort();
-    return { ...month, key: hashOf([COPY_FORMAT, viewsKey(), JSON.stringify([table.name, columns, paths])]) };
+    const key = hashOf([COPY_FORMAT, viewsKey(), JSON.stringify([table.name, columns, paths])]);
+    return { ...month, key, hasMinutes: month.files.every((file) => copied.has(file)) };
   });
 }
 
-/** The keys of the months of an attached copy, by first date. */
-async function keysIn(session: Session, name: string): Promise<Map<string, string>> {
-  const rows = await session.json<{ first: string; key: string }>(
-    `SELECT CAST(first AS VARCHAR) AS first, key FROM ${name}.${MONTHS}`,
+/** The months of an attached copy, by first date. */
+async function storedMonths(session: Session, name: string): Promise<Map<string, StoredMonth>> {
+  const rows = await session.json<{ first: string; key: string; has_minutes: boolean }>(
+    `SELECT CAST(first AS VARCHAR) AS first, key, has_minutes FROM ${name}.${MONTHS}`,
   );
-  return new Map(rows.map(({ first, key }) => [first, key]));
+  return new Map(rows.map(({ first, key, has_minutes }) => [first, { key, hasMinutes: has_minutes }]));
+}
+
+/** What a copy has of a month of these files. */
+function storedOf(
+  { first, key }: MonthInCopy,
+  known: ReadonlyMap<string, StoredMonth>,
+): StoredMonth | undefined {
+  const stored = known.get(first);
+  return stored?.key === key ? stored : undefined;
+}
+
+function lacksMinutes({ hasMinutes }: MonthInCopy, stored: StoredMonth | undefined): boolean {
+  return hasMinutes && stored?.hasMinutes !== true;
 }
 
 async function createTables(session: Session): Promise<void> {
@@ -120,7 +147,6 @@ async function createTables(session: Session): Promise<void> {
     [MINUTES_TABLE]: "FROM raw.bars_1m",
     [ODD_MINUTES]: "FROM raw.bars_1m",
     [ODD_DAYS]: "SELECT symbol, trade_date FROM raw.bars_1m",
-    [MONTHS]: "SELECT trade_date AS first, symbol AS key FROM raw.bars_1m",
   };
   for (const [name, query] of Object.entries(sources))
     await session.run(`CREATE TABLE ${database}.${ident(name)} AS ${query} WITH NO DATA`);
@@ -128,46 +154,70 @@ async function createTables(session: Session): Promise<void> {
     await session.run(
       `CREATE TABLE ${database}.${ident(name)} AS FROM adjusted(${literal(period)}, 'none') WITH NO DATA`,
     );
+  await session.run(`CREATE TABLE ${database}.${MONTHS} (first DATE, key VARCHAR, has_minutes BOOLEAN)`);
 }
 
-/** Deletes what follows from the files of a month. */
-async function removeMonth(session: Session, first: string): Promise<void> {
-  const inMonth = `date_trunc('month', trade_date) = DATE ${literal(first)}`;
-  for (const name of [MINUTES_TABLE, ODD_MINUTES, ODD_DAYS, ...BARS_TABLES.values()])
-    await session.run(`DELETE FROM ${database}.${ident(name)} WHERE ${inMonth}`);
-  await session.run(`DELETE FROM ${database}.${MONTHS} WHERE first = DATE ${literal(first)}`);
+/** Deletes what a copy shall not have: months with other files, and minutes. */
+async function removeOthers(
+  session: Session,
+  known: ReadonlyMap<string, StoredMonth>,
+  months: readonly MonthInCopy[],
+): Promise<void> {
+  const bars = [ODD_MINUTES, ODD_DAYS, ...BARS_TABLES.values()];
+  for (const [first, { hasMinutes }] of known) {
+    const month = months.find((one) => one.first === first);
+    const isSame = month !== undefined && storedOf(month, known) !== undefined;
+    const isWithout = hasMinutes && !(isSame && month.hasMinutes);
+    for (const name of [...(isWithout ? [MINUTES_TABLE] : []), ...(isSame ? [] : bars)])
+      await session.run(
+        `DELETE FROM ${database}.${ident(name)} WHERE date_trunc('month', trade_date) = DATE ${literal(first)}`,
+      );
+  }
 }
 
+/** Writes what a copy lacks of a month. @param stored what it has of it. */
 async function readMonth(
   lake: Lake,
   session: Session,
-  snapshot: Snapshot,
+  { sources: [{ snapshot }] }: SqlCopyFile,
   month: MonthInCopy,
-  signal: AbortSignal,
+  stored: StoredMonth | undefined,
 ): Promise<void> {
+  const isLacking = lacksMinutes(month, stored);
+  if (stored !== undefined && !isLacking) return;
+  // The blocks of deleted rows, and of row groups to which rows were added, are used again.
+  await session.run(`CHECKPOINT ${database}`);
   // Files are verified even if this process did so before: they may be damaged since, and a copy would preserve the
   // damage.
-  await verifyContent(lake, snapshot, month.files, signal);
-  const insert = (name: string, query: string): Promise<unknown> =>
-    session.run(`INSERT INTO ${database}.${ident(name)} ${query}`);
-  const minutes = `${database}.${MINUTES_TABLE}`;
-  await insert(MINUTES_TABLE, await parquetRelation(session, lake.filesOf(snapshot, month.files)));
-  await insert(
-    ODD_DAYS,
-    `SELECT DISTINCT symbol, trade_date FROM ${minutes} WHERE ${isOf(month)} AND (${IS_ODD})`,
-  );
+  await verifyContent(lake, snapshot, month.files);
+  const ofFiles = await parquetRelation(session, lake.filesOf(snapshot, month.files));
+  if (isLacking) await insert(session, MINUTES_TABLE, ofFiles);
+  if (stored !== undefined) return;
+  const copied = `FROM ${database}.${MINUTES_TABLE} WHERE trade_date >= DATE ${literal(month.first)} AND trade_date < DATE ${literal(month.next)}`;
+  await insertBars(session, month.hasMinutes ? copied : ofFiles);
+}
+
+/** Inserts the bars of longer periods. @param minutes a query of the minutes of a month. */
+async function insertBars(session: Session, minutes: string): Promise<void> {
+  const inMonth = `month AS NOT MATERIALIZED (${minutes})`;
   const sameDay = `${database}.${ODD_DAYS} USING (symbol, trade_date)`;
-  await insert(ODD_MINUTES, `FROM ${minutes} SEMI JOIN ${sameDay} WHERE ${isOf(month)}`);
+  await insert(
+    session,
+    ODD_DAYS,
+    `WITH ${inMonth} SELECT DISTINCT symbol, trade_date FROM month WHERE ${IS_ODD}`,
+  );
+  await insert(session, ODD_MINUTES, `WITH ${inMonth} FROM month SEMI JOIN ${sameDay}`);
   for (const [period, name] of BARS_TABLES)
     await insert(
+      session,
       name,
-      `WITH regular AS NOT MATERIALIZED (FROM ${minutes} ANTI JOIN ${sameDay} WHERE ${isOf(month)}),
+      `WITH ${inMonth},
+         regular AS NOT MATERIALIZED (FROM month ANTI JOIN ${sameDay}),
          priced AS NOT MATERIALIZED (FROM unadjusted_bars('regular', true))
        FROM adjusted_minutes('priced', ${literal(period)}) ORDER BY symbol, "timestamp"`,
     );
-  await insert(MONTHS, `VALUES (DATE ${literal(month.first)}, ${literal(month.key)})`);
 }
 
-function isOf({ first, next }: Month): string {
-  return `trade_date >= DATE ${literal(first)} AND trade_date < DATE ${literal(next)}`;
+async function insert(session: Session, name: string, query: string): Promise<void> {
+  await session.run(`INSERT INTO ${database}.${ident(name)} ${query}`);
 }

@@ -1,5 +1,5 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type LakeConnection, openLake } from "../../../src/api/lake/open-lake.js";
@@ -9,42 +9,29 @@ import type { Session } from "../../../src/db/session/session.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { optimize } from "../../../src/lake/maintenance/optimize.js";
 import { openReader } from "../../../src/lake/open-reader.js";
-import type { SegmentPlace } from "../../../src/lake/segments/segment-folder.js";
 import { giveUpCopies } from "../../../src/lake/sql-copy/attach-sql-copy.js";
-import { buildSqlCopy } from "../../../src/lake/sql-copy/build-sql-copy.js";
 import { ADJUSTMENTS, type Adjustment } from "../../../src/market/period.js";
-import { REGIONS, type Region } from "../../../src/market/regions.js";
-import { instantOf } from "../../../src/market/zone.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { once } from "../../once.js";
 import { cases } from "../../sweep.js";
 import { land, openSession, T0, type TestBar, temporaryFolder, temporaryLake } from "../temporary-lake.js";
+import {
+  at,
+  buildMinutes,
+  copiesIn,
+  expectSameBars,
+  lakeOfMinutes,
+  MINUTES,
+  PERIODS,
+  placeIn,
+  SYMBOLS,
+  tablesOf,
+} from "./lake-of-minutes.js";
 
-const PERIODS = ["5m", "10m", "15m", "30m", "60m"];
-const SYMBOLS: readonly (readonly [string, Region])[] = [
-  ["600519.SH", "CN"],
-  ["00700.HK", "HK"],
-  ["AAPL.US", "US"],
-];
 /** Trading dates on both sides of changes of clocks in the US and of the end of a month. */
 const DAYS = ["2025-10-31", "2025-11-03", "2026-02-27", "2026-03-06", "2026-03-09", "2026-04-01"].map((day) =>
   parseTradingDate(day),
 );
-/** Minutes of a local day: around openings, lunch breaks and closes, and outside of all sessions. */
-const MINUTES = [
-  "08:00 09:25 09:30 09:31 09:34 09:35 09:36 10:30 10:31 11:30 11:31 12:00 12:01 12:30",
-  "13:00 13:01 13:05 13:06 14:00 15:00 15:01 16:00 16:01 19:55",
-].flatMap((times) => times.split(" ").map(minuteOf));
-
-function minuteOf(time: string): number {
-  const [hour = 0, minute = 0] = time.split(":").map(Number);
-  return hour * 60 + minute;
-}
-
-function at([symbol, region]: readonly [string, Region], day: string, minute: number): TestBar {
-  return { symbol, at: instantOf(parseTradingDate(day), REGIONS[region].zone, minute) };
-}
-
 const cents = fc.integer({ min: 1, max: 1_000_000 }).map((amount) => amount / 100);
 const anyPrice = fc.oneof(
   { weight: 3, arbitrary: cents },
@@ -82,8 +69,15 @@ const anyStep = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant("minutes" as const), bars: fc.array(anyBar, many) }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("days" as const), bars: fc.array(anyDaily, many) }) },
-  // In April a file that was written now: the month is not copied yet.
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("new" as const), bars: fc.array(anyBar, many) }) },
+  // Files that were written now: their month is not copied yet.
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("new" as const),
+      month: fc.constantFrom(...new Set(DAYS.map((day) => day.slice(0, 7)))),
+      bars: fc.array(anyBar, many),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("optimize" as const) }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("build" as const) }) },
   {
@@ -112,14 +106,6 @@ const QUESTIONS: readonly ((bars: string, where: string) => string)[] = [
     `SELECT * FROM (FROM ${bars} ${where}) b LEFT JOIN bars_1m m USING (symbol, "timestamp") ORDER BY ALL`,
 ];
 
-function copiesIn(folder: string): string[] {
-  const names = existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: "utf8" }) : [];
-  return names
-    .filter((name) => name.endsWith(".duckdb"))
-    .sort()
-    .map((name) => join(folder, name));
-}
-
 interface Connections {
   readonly plain: LakeConnection;
   readonly copied: LakeConnection;
@@ -142,15 +128,12 @@ async function perform(
       writeFileSync(file, bytes);
     }
   else {
-    const options = step.kind === "new" ? { now: lake.clock.now() } : {};
-    const april = step.bars.filter((bar) => Number(bar.at) > Date.parse("2026-03-31T00:00:00Z"));
-    await land(
-      session,
-      lake,
-      step.kind === "days" ? BARS_1D : BARS_1M,
-      step.kind === "new" ? april : step.bars,
-      { ...options, lot: 100 },
-    );
+    const [month, options] = step.kind === "new" ? [step.month, { now: lake.clock.now() }] : ["", {}];
+    const inMonth = (bar: TestBar): boolean => new Date(Number(bar.at)).toISOString().startsWith(month);
+    await land(session, lake, step.kind === "days" ? BARS_1D : BARS_1M, step.bars.filter(inMonth), {
+      ...options,
+      lot: 100,
+    });
   }
 }
 
@@ -198,48 +181,6 @@ test("bars of every period and adjustment are those that are aggregated from the
   expect(used).toBeGreaterThan(0);
 });
 
-/** Minutes of three months, the last one of them not settled. */
-async function lakeOfMinutes(session: Session, isAllSettled: boolean, symbols = SYMBOLS): Promise<Lake> {
-  const lake = temporaryLake();
-  const bars = (day: string): TestBar[] =>
-    symbols.flatMap((symbol) => MINUTES.map((minute) => at(symbol, day, minute)));
-  await land(session, lake, BARS_1M, [...bars("2026-02-27"), ...bars("2026-03-06")]);
-  const exDate = at(["600519.SH", "CN"], "2026-03-06", 0);
-  await land(session, lake, BARS_1D, [{ at: "2026-02-26T16:00:00Z" }, { ...exDate, prevClose: 8 }]);
-  await land(session, lake, BARS_1M, bars("2026-04-01"), isAllSettled ? {} : { now: lake.clock.now() });
-  return lake;
-}
-
-function placeIn(lake: Lake, folder: string): SegmentPlace {
-  return { root: folder, folder: join(folder, basename(lake.location)), copyFrom: 1 };
-}
-
-function buildMinutes(lake: Lake, place: SegmentPlace): Promise<void> {
-  return buildSqlCopy(lake, place, "minutes", new AbortController().signal);
-}
-
-/** What a query of a copy reads: the tables of its plan. */
-async function tablesOf(lake: Lake, folder: string, sql: string): Promise<string[]> {
-  using reader = await openReader(lake, { threads: 1, copies: placeIn(lake, folder) });
-  const plans = await reader.session.json<{ explain_value: string }>(`EXPLAIN ${sql}`);
-  const text = plans.map((row) => row.explain_value).join("\n");
-  const names = ["bars_1m", "bars_5m", "bars_60m", "odd_minutes", "READ_PARQUET"];
-  return names.filter((name) => new RegExp(`\\b${name}`, "i").test(text));
-}
-
-/** Compares bars of a copy with those that are aggregated without one. */
-async function expectSameBars(lake: Lake, folder: string): Promise<void> {
-  using copied = await openReader(lake, { threads: 1, copies: placeIn(lake, folder) });
-  using plain = await openReader(lake, { threads: 1 });
-  expect(copied.copies).toHaveLength(1);
-  for (const adjustment of ADJUSTMENTS) {
-    const question = `FROM adjusted('10m', '${adjustment}') ORDER BY ALL`;
-    const rows = await copied.session.json(question);
-    expect(rows, question).toEqual(await plain.session.json(question));
-    expect(rows.length).toBeGreaterThan(20);
-  }
-}
-
 once(
   "a query of copied months reads their bars alone; the minutes are aggregated where there are none",
   async () => {
@@ -250,13 +191,15 @@ once(
     const april = "WHERE trade_date = DATE '2026-04-01'";
     const settled = await lakeOfMinutes(session, true);
     await build(settled);
-    expect(await tablesOf(settled, folder, "FROM bars('60m')")).toEqual(["bars_60m"]);
-    expect(await tablesOf(settled, folder, "FROM adjusted('5m', 'none')")).toEqual(["bars_5m"]);
+    expect(await tablesOf(settled, placeIn(settled, folder), "FROM bars('60m')")).toEqual(["bars_60m"]);
+    expect(await tablesOf(settled, placeIn(settled, folder), "FROM adjusted('5m', 'none')")).toEqual([
+      "bars_5m",
+    ]);
     const lake = await lakeOfMinutes(session, false);
     await build(lake);
-    expect(await tablesOf(lake, folder, `FROM bars('5m') ${march}`)).toEqual(["bars_5m"]);
-    expect(await tablesOf(lake, folder, `FROM bars('5m') ${april}`)).toContain("READ_PARQUET");
-    await expectSameBars(lake, folder);
+    expect(await tablesOf(lake, placeIn(lake, folder), `FROM bars('5m') ${march}`)).toEqual(["bars_5m"]);
+    expect(await tablesOf(lake, placeIn(lake, folder), `FROM bars('5m') ${april}`)).toContain("READ_PARQUET");
+    await expectSameBars(lake, placeIn(lake, folder));
     // A day with a price of 0 is aggregated from its minutes, and no other day.
     const day = (minute: number): TestBar => at(["600519.SH", "CN"], "2026-02-26", minute);
     const [zero, low] = [0, 1].map((price) => ({ low: price, open: price, close: price, high: price }));
@@ -265,13 +208,16 @@ once(
       { ...day(599), ...low },
     ]);
     await build(settled);
-    expect(await tablesOf(settled, folder, "FROM bars('5m')")).toEqual(["bars_5m", "odd_minutes"]);
+    expect(await tablesOf(settled, placeIn(settled, folder), "FROM bars('5m')")).toEqual([
+      "bars_5m",
+      "odd_minutes",
+    ]);
     using reader = await openReader(settled, { threads: 1, copies: placeIn(settled, folder) });
     const odd = await reader.session.json(
       "SELECT DISTINCT symbol, CAST(trade_date AS VARCHAR) AS trade_date FROM barlake_minutes.odd_minutes",
     );
     expect(odd).toEqual([{ symbol: "600519.SH", trade_date: "2026-02-26" }]);
-    await expectSameBars(settled, folder);
+    await expectSameBars(settled, placeIn(settled, folder));
   },
 );
 
@@ -283,7 +229,7 @@ once("of minutes of one region, or of two, what is not copied is aggregated as o
   for (const symbols of all) {
     const lake = await lakeOfMinutes(session, false, symbols as typeof SYMBOLS);
     await buildMinutes(lake, placeIn(lake, folder));
-    await expectSameBars(lake, folder);
+    await expectSameBars(lake, placeIn(lake, folder));
   }
 });
 
