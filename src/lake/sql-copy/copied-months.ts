@@ -15,6 +15,8 @@ const BARS_BYTES = 9;
 const SPARSE_BARS_BYTES = 18;
 /** The part of the space of all segments and copies that the minutes of one lake may take. */
 const SHARE = 1 / 8;
+/** Most of that space that is kept free of bars for the minutes of the newest month. */
+const NEWEST_SHARE = 1 / 4;
 /**
  * Milliseconds after its newest file from which a month is copied. Without this limit, a lake in which minutes land
  * throughout the day would have its whole copy built again after each of them.
@@ -52,8 +54,9 @@ export interface CopiedMinutes {
 }
 
 /**
- * What the copy for SQL has of minutes, as far as the space permits: first the bars of longer periods, of months without
- * new files, the newest first; then the minutes of consecutive ones of these months, the newest first.
+ * What the copy for SQL has of minutes, as far as the space permits: first the minutes of the newest month without new
+ * files, unless they take much of it; then the bars of longer periods of such months, the newest first; then the minutes
+ * of consecutive ones of these months.
  *
  * @param now epoch milliseconds.
  * @returns undefined where it has none, or where another program wrote a file: its rows may be of any month.
@@ -70,7 +73,9 @@ export function copiedMinutes(
     files.every(({ writtenAt }) => writtenAt <= now - SETTLED_MS);
   const space = maxMinuteBytes(place);
   const settled = months.filter(isSettled);
-  const aggregated = settled.slice(0, fitting(settled, barsBytes, space));
+  const newestBytes = minuteBytes(filesOf(settled.slice(0, 1)));
+  const kept = newestBytes <= space * NEWEST_SHARE ? newestBytes : 0;
+  const aggregated = settled.slice(0, fitting(settled, barsBytes, space - kept));
   if (aggregated.length === 0) return undefined;
   const newest = months.slice(months.indexOf(aggregated[0] as Month));
   const gap = aggregated.findIndex((month, at) => month !== newest[at]);

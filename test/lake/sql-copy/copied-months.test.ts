@@ -57,25 +57,35 @@ async function damage(lake: Lake, months: readonly string[]): Promise<() => void
   };
 }
 
-once("bars of all months come before minutes, and newer months before older ones", async () => {
-  const session = await openSession();
-  const lake = await lakeOfMinutes(session, true);
-  const { snapshots } = await readableTables(lake, {});
-  const monthsOf = ({ files }: CopiedFiles): unknown[] => [
-    ...new Set(files.map(({ partitionValues: { month } }) => month?.slice(5, 7))),
-  ];
-  const found = [undefined, ...SPACES, BARS - 1].map((space) => {
-    const minutes = copiedMinutes(snapshots, placeIn(lake, "folder", space), lake.clock.now());
-    return minutes && [monthsOf(minutes.aggregated), monthsOf(minutes.copied), minutes.bytes];
-  });
-  expect(found).toEqual([
-    [["04", "03", "02"], ["04", "03", "02"], 3 * (BARS + A_MONTH)],
-    [["04", "03", "02"], ["04"], SPACES[0]],
-    [["04", "03", "02"], [], SPACES[1]],
-    [["04", "03"], [], SPACES[2]],
-    undefined,
-  ]);
-});
+once(
+  "bars of all months come before minutes, except those of the newest month where these are few",
+  async () => {
+    const session = await openSession();
+    const lake = await lakeOfMinutes(session, true);
+    const monthsOf = ({ files }: CopiedFiles): unknown[] => [
+      ...new Set(files.map(({ partitionValues: { month } }) => month?.slice(5, 7))),
+    ];
+    const foundWith = async (space: number | undefined): Promise<unknown> => {
+      const { snapshots } = await readableTables(lake, {});
+      const minutes = copiedMinutes(snapshots, placeIn(lake, "folder", space), lake.clock.now());
+      return minutes && [monthsOf(minutes.aggregated), monthsOf(minutes.copied), minutes.bytes];
+    };
+    const found = await Promise.all([undefined, ...SPACES, BARS - 1].map(foundWith));
+    expect(found).toEqual([
+      [["04", "03", "02"], ["04", "03", "02"], 3 * (BARS + A_MONTH)],
+      [["04", "03", "02"], ["04"], SPACES[0]],
+      [["04", "03", "02"], [], SPACES[1]],
+      [["04", "03"], [], SPACES[2]],
+      undefined,
+    ]);
+    const more = ["2025-12-01", "2026-01-05"].flatMap((day) =>
+      SYMBOLS.flatMap((symbol) => MINUTES.map((minute) => at(symbol, day, minute))),
+    );
+    await land(session, lake, BARS_1M, more);
+    expect(await foundWith(5 * BARS)).toEqual([["04", "03", "02"], ["04"], SPACES[0]]);
+    expect(await foundWith(4 * A_MONTH - 1)).toEqual([["04", "03", "02", "01"], [], 4 * BARS]);
+  },
+);
 
 once("bars are read without a file where there is space for them; the others are aggregated", async () => {
   const session = await openSession();
