@@ -86,7 +86,7 @@ export async function writeMinutes(
   await removeOthers(session, known, months);
   for (const month of months) {
     signal.throwIfAborted();
-    await readMonth(lake, session, copy, month, storedOf(month, known));
+    await readMonth(lake, session, copy, month, { stored: storedOf(month, known), signal });
   }
   const rows = months.map(
     ({ first, key, hasMinutes }) => `(DATE ${literal(first)}, ${literal(key)}, ${hasMinutes})`,
@@ -181,7 +181,7 @@ async function readMonth(
   session: Session,
   { sources: [{ snapshot }] }: SqlCopyFile,
   month: MonthInCopy,
-  stored: StoredMonth | undefined,
+  { stored, signal }: { readonly stored: StoredMonth | undefined; readonly signal: AbortSignal },
 ): Promise<void> {
   const isLacking = lacksMinutes(month, stored);
   if (stored !== undefined && !isLacking) return;
@@ -189,7 +189,7 @@ async function readMonth(
   await session.run(`CHECKPOINT ${database}`);
   // Files are verified even if this process did so before: they may be damaged since, and a copy would preserve the
   // damage.
-  await verifyContent(lake, snapshot, month.files);
+  await verifyContent(lake, snapshot, month.files, signal);
   const ofFiles = await parquetRelation(session, lake.filesOf(snapshot, month.files));
   if (isLacking) await insert(session, MINUTES_TABLE, ofFiles);
   if (stored !== undefined) return;
