@@ -5,7 +5,7 @@ import type { Session } from "../db/session/session.js";
 import { withSmallSession } from "../db/session/small-session.js";
 import type { Lake } from "./lake.js";
 import { spillOptions } from "./local/work-folder.js";
-import { publish } from "./publish.js";
+import { publishAgain } from "./publish.js";
 import { locationOf } from "./published-views.js";
 
 /** A `lake.duckdb` that was made for another location: its views read the files of that location. */
@@ -35,7 +35,7 @@ export async function publishIfMoved(lake: Lake, session?: Session): Promise<For
   if (spillOptions(lake.work).spillUnder === undefined)
     return { from, error: new LakeError("this folder is read-only") };
   try {
-    await publish(lake);
+    await publishAgain(lake);
     return { from };
   } catch (error) {
     if (error instanceof BarlakeError) return { from, error };

@@ -21,6 +21,11 @@ import { recordParts, updateViews } from "./published-views.js";
 export async function publish(lake: Lake): Promise<void> {
   if (!lake.hasDatabase) return;
   await mkdir(lake.work.staging, { recursive: true });
+  await publishAgain(lake);
+}
+
+/** As {@link publish}, of a lake whose folder of unfinished files exists: it is not made, and neither is the lake's. */
+export async function publishAgain(lake: Lake): Promise<void> {
   const staged = join(lake.work.staging, `${randomUUID()}.duckdb`);
   try {
     const tables = await readableTables(lake, {});

@@ -58,7 +58,10 @@ export function folderLeases(folder: string, options: FolderLeaseOptions = {}): 
       await rm(path, { force: true });
       return true;
     },
-    now: () => timeIn(timeFolder),
+    async now() {
+      await mkdir(timeFolder, { recursive: true });
+      return timeIn(timeFolder);
+    },
     tidy: () => rmdir(folder).catch(() => {}),
   };
 }
@@ -69,7 +72,6 @@ export function folderLeases(folder: string, options: FolderLeaseOptions = {}): 
  */
 export async function timeIn(folder: string): Promise<number> {
   const path = join(folder, `${randomUUID()}.time`);
-  await mkdir(folder, { recursive: true });
   try {
     await writeFile(path, "");
     return (await stat(path)).mtimeMs;

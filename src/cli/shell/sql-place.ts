@@ -1,10 +1,9 @@
-import { tmpdir } from "node:os";
 import type { QueryError } from "../../core/errors.js";
 import type { Catalog } from "../../db/catalog/catalog.js";
 import type { QueryEngine } from "../../db/query-engine.js";
 import type { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
-import { spillOptions, type WorkFolder, workFolder } from "../../lake/local/work-folder.js";
+import { readersWork, type WorkFolder } from "../../lake/local/work-folder.js";
 import { type QueryProgress, queryProgress } from "../text/query-progress.js";
 
 /** Where the command line's SQL runs. */
@@ -29,7 +28,7 @@ export function lakePlace(session: Session, lake: Lake): SqlPlace {
     title: `lake ${lake.location}`,
     engine: session,
     progress: queryProgress(session),
-    work: writableWork(lake),
+    work: readersWork(lake.work),
     catalog: async () => {
       const { readCatalog } = await import("../../db/catalog/read-catalog.js");
       using sibling = await session.sibling();
@@ -39,9 +38,4 @@ export function lakePlace(session: Session, lake: Lake): SqlPlace {
     withProposals: async (error) =>
       (await import("./catalog/propose-names.js")).withProposals(session, error),
   };
-}
-
-/** The lake's work folder or, where it is read-only, a folder of the system's temporary files. */
-function writableWork({ work }: Lake): WorkFolder {
-  return spillOptions(work).spillUnder === undefined ? workFolder(tmpdir()) : work;
 }

@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
+import { accessSync, constants, mkdirSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { makeFolder } from "../../db/session/make-folder.js";
 import { timeIn } from "../../lease/folder-leases.js";
 import type { Storage, StoredFile } from "../storage/storage.js";
 import { writing } from "./durable-file.js";
-import { filesUnder } from "./local-files.js";
+import { filesUnder, unlessMissing } from "./local-files.js";
 
 /** Name of the folder for unfinished files, outside every table. */
 export const STAGING = ".staging";
@@ -68,6 +69,29 @@ export function writerSpillOptions({ staging }: WorkFolder): { readonly spillUnd
   return { spillUnder: staging };
 }
 
+/**
+ * The unfinished files of a process that only reads a lake: in the work folder, or in the folder of the system's temporary
+ * files where that is absent or read-only.
+ */
+export function readersWork(work: WorkFolder): Pick<WorkFolder, "newFile" | "discard"> {
+  return {
+    async newFile(extension) {
+      const { spillUnder } = spillOptions(work);
+      if (spillUnder === undefined) return workFolder(tmpdir()).newFile(extension);
+      return join(spillUnder, `${randomUUID()}.${extension}`);
+    },
+    discard: (file) => work.discard(file),
+  };
+}
+
+/**
+ * The current time by the clock of a folder of unfinished files, in epoch milliseconds; undefined where the folder that it
+ * is in does not exist.
+ */
+export async function timeOf(staging: string): Promise<number | undefined> {
+  return makeFolder(staging) ? unlessMissing(() => timeIn(staging)) : undefined;
+}
+
 /** Makes the work folder at a path. Nothing is created before the first file. */
 export function workFolder(folder: string): WorkFolder {
   const path = resolve(folder);
@@ -84,6 +108,6 @@ export function workFolder(folder: string): WorkFolder {
     discard: (file) => rm(file, { force: true }),
     unfinished: () => filesUnder(staging),
     deleteUnfinished: (file) => rm(join(staging, file), { force: true }),
-    time: async () => (existsSync(path) ? timeIn(staging) : undefined),
+    time: () => timeOf(staging),
   };
 }

@@ -1,6 +1,6 @@
-import { readFile, rename, rm, stat } from "node:fs/promises";
+import { readFile, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { folderLeases, timeIn } from "../../lease/folder-leases.js";
+import { folderLeases } from "../../lease/folder-leases.js";
 import {
   linkNew,
   makeFolders,
@@ -10,7 +10,7 @@ import {
   writing,
 } from "../local/durable-file.js";
 import { factsOfFile, filesUnder, readPieces, readRangeOf, unlessMissing } from "../local/local-files.js";
-import { STAGING } from "../local/work-folder.js";
+import { STAGING, timeOf } from "../local/work-folder.js";
 import { folderLists } from "./folder-lists.js";
 import type { Storage } from "./storage.js";
 
@@ -49,7 +49,7 @@ export function folderStorage(folder: string): Storage {
         return linkNew(root, localFile, full(path));
       }),
     delete: (path) => rm(full(path), { force: true }),
-    time: async () => ((await unlessMissing(() => stat(root))) === undefined ? undefined : timeIn(staging)),
+    time: () => timeOf(staging),
     leases: (path) => {
       const leases = folderLeases(full(path), { timeFolder: staging });
       return { ...leases, create: (...record) => writing(full(path), () => leases.create(...record)) };

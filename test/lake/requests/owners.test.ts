@@ -40,6 +40,7 @@ test.each([true, false])(
     const lake = temporaryLake();
     const lease = join(lake.location, "leases", "other.json");
     const owner = join(lake.location, "spool", "other", "owner.json");
+    mkdirSync(lake.work.staging, { recursive: true });
     const silent = (await timeIn(lake.work.staging)) / 1000 - 120;
     for (const path of [lease, owner]) {
       mkdirSync(join(path, ".."), { recursive: true });
