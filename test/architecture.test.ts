@@ -16,7 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   wire: BASE,
   arrow: [...BASE, "wire"],
   plan: [...BASE, "wire"],
-  db: [...BASE, "wire", "arrow", "plan"],
+  db: [...BASE, "wire", "arrow", "plan", "lease"],
   client: EDGES,
   lake: [...EDGES, "client"],
   trino: EDGES,
@@ -64,6 +64,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^object-store\/put-file\.ts$/, for: "finished files that become objects" },
   { name: /^lease\/folder-leases\.ts$/, for: "leases in a folder" },
   { name: /^lease\/owner\.ts$/, for: "the ids of the machine's boot" },
+  { name: /^lease\/process-folder\.ts$/, for: "temporary folders of processes that have ended" },
   {
     name: /^jobs\/pipeline\/(load-pipeline|import-definition|built-pipelines|build-pipelines)\.ts$/,
     for: "the pipelines: the user's, and those that come with it",

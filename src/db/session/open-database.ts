@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { DuckDBInstance } from "../../arrow/duckdb-api.js";
 import { BarlakeError } from "../../core/errors.js";
+import { deleteEndedFolders, processFolderPrefix } from "../../lease/process-folder.js";
 import { explained } from "../file-fault.js";
 import { makeFolder } from "./make-folder.js";
 import type { SessionOptions } from "./session-options.js";
@@ -30,8 +31,10 @@ export interface Database {
  */
 export async function openDatabase(options: SessionOptions): Promise<Database> {
   const { spillUnder } = options;
-  const place = spillUnder !== undefined && makeFolder(spillUnder) ? spillUnder : tmpdir();
-  const spillFolder = join(place, `spill-${randomUUID()}`);
+  const spillFolder =
+    spillUnder !== undefined && makeFolder(spillUnder)
+      ? join(spillUnder, `spill-${randomUUID()}`)
+      : temporarySpillFolder();
   const instance = await createInstance(options.path ?? ":memory:", {
     threads: String(options.threads ?? availableParallelism()),
     memory_limit: options.memoryLimit ?? "4GB",
@@ -50,6 +53,20 @@ export async function openDatabase(options: SessionOptions): Promise<Database> {
     closeDatabase(database);
     throw error;
   }
+}
+
+/** The folders in which this process has looked for spilled data of killed processes. */
+const SEARCHED = new Set<string>();
+
+/**
+ * A folder of the system's temporary files, for a session without a lake's folder. What killed processes spilled there is
+ * deleted first; in a lake's folder, a vacuum does that.
+ */
+function temporarySpillFolder(): string {
+  const place = tmpdir();
+  if (!SEARCHED.has(place)) deleteEndedFolders(place, "spill");
+  SEARCHED.add(place);
+  return join(place, `${processFolderPrefix("spill")}${randomUUID().replaceAll("-", "")}`);
 }
 
 /** Closes a database, and deletes what it has spilled. */

@@ -2,11 +2,12 @@
  * The program of a process that runs the statements of users, and reads their results. The workspace starts it, sends
  * it one job at a time, and kills it where a job must end.
  */
+
+import { deleteFolder } from "../../lease/process-folder.js";
 import { errorData } from "./error-data.js";
 import { JobRunner } from "./job-runner.js";
 import type { FromProcess, ProcessSetting, ToProcess } from "./jobs.js";
 import { watchMemory } from "./memory-watch.js";
-import { deleteFolder } from "./workspace-folder.js";
 
 let setting: ProcessSetting | undefined;
 let runner: JobRunner | undefined;

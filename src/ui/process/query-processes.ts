@@ -6,10 +6,11 @@ import type { Clock } from "../../core/time.js";
 import { addVerified, type VerifiedFiles, verifiedFiles } from "../../lake/files/verify/verify-content.js";
 import type { Lake } from "../../lake/lake.js";
 import { spillOptions } from "../../lake/local/work-folder.js";
+import { deleteFolder } from "../../lease/process-folder.js";
 import { type SessionLimits, sessionLimits, timeLimit } from "../session/session-limits.js";
 import type { Job, JobNote, JobStart, ShownLake } from "./jobs.js";
 import { StartedProcess } from "./started-process.js";
-import { deleteFolder, makeWorkspaceFolder } from "./workspace-folder.js";
+import { makeWorkspaceFolder } from "./workspace-folder.js";
 
 /** A use of a process. */
 export interface JobUse {

@@ -3,10 +3,10 @@ import { existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { BarlakeError } from "../../core/errors.js";
+import { deleteFolder } from "../../lease/process-folder.js";
 import { memoryError } from "../session/session-limits.js";
 import { errorOf } from "./error-data.js";
 import type { FromProcess, Job, JobNote, JobStart, ProcessSetting, ToProcess } from "./jobs.js";
-import { deleteFolder } from "./workspace-folder.js";
 
 /** Takes the output of a job. */
 export interface JobReceiver {

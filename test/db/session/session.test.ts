@@ -1,9 +1,11 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { QueryError } from "../../../src/core/errors.js";
 import { Session } from "../../../src/db/session/session.js";
+import { thisProcess } from "../../../src/lease/owner.js";
 
 let folder: string;
 beforeEach(() => {
@@ -109,5 +111,29 @@ describe("connections", () => {
     const [row] = await session.rows<{ place: string }>("SELECT current_setting('temp_directory') AS place");
     expect(dirname(row?.place ?? "")).toBe(tmpdir());
     expect(existsSync(join(folder, "moved"))).toBe(false);
+  });
+
+  test("delete what killed processes have spilled to the system's temp folder", async () => {
+    const place = join(folder, "temp");
+    const { machine, pid } = thisProcess();
+    const ended = spawnSync(process.execPath, ["--version"]).pid;
+    const container = "0123456789ab-0123456789ab-000000000000";
+    const others = [
+      `barlake-spill-${container}-${ended}-0a`,
+      `barlake-spill-${machine}-${pid}-0a`,
+      "barlake-spill-notes",
+    ];
+    for (const name of [`barlake-spill-${machine}-${ended}-0a`, ...others])
+      mkdirSync(join(place, name, "data"), { recursive: true });
+    vi.stubEnv("TMPDIR", place);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    using session = await Session.open({ threads: 1, memoryLimit: "60MB" });
+    expect(readdirSync(place).sort()).toEqual([...others].sort());
+    await session.run("CREATE TEMP TABLE t AS SELECT i, hash(i) AS h FROM range(8_000_000) r(i)");
+    const [own, ...more] = readdirSync(place).filter((name) => !others.includes(name));
+    expect(own).toMatch(new RegExp(`^barlake-spill-${machine}-${pid}-[0-9a-f]{32}$`));
+    expect(more).toEqual([]);
+    session.close();
+    expect(readdirSync(place).sort()).toEqual([...others].sort());
   });
 });
