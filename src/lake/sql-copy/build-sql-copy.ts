@@ -16,7 +16,7 @@ import { COPIED_VIEWS, COPIES, type CopyKind, type SqlCopyFile, sqlCopyFiles } f
 import { olderMinutes, writeMinutes } from "./write-minutes.js";
 
 /** Bytes of a block of a copy. Columns of a few bits a row waste a third of DuckDB's blocks, which have four times as many. */
-const BLOCK_BYTES = 65_536;
+export const BLOCK_BYTES = 65_536;
 /** What DuckDB may use before it spills to disk. Minutes are read month by month: more would only be a cache of what is written. */
 const MEMORY: Readonly<Record<CopyKind, string>> = { days: "1GB", minutes: "512MB" };
 

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { openLake } from "../../../src/api/lake/open-lake.js";
 import { literal } from "../../../src/db/quote.js";
 import type { Session } from "../../../src/db/session/session.js";
+import { BLOCK_BYTES } from "../../../src/lake/sql-copy/build-sql-copy.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { addFile } from "../../lake/bar-files.js";
 import { openSession, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
@@ -42,7 +43,7 @@ test("barlake sql reads the copy for SQL, and the data files where the copy is d
   writeFileSync(file, whole);
   const bytes = readFileSync(copy);
   // The blocks of the rows; the three headers and the first block have what is read when a database is attached.
-  bytes.fill(0, 3 * 4096 + 262_144);
+  bytes.fill(0, 3 * 4096 + BLOCK_BYTES);
   writeFileSync(copy, bytes);
   expect(await ask()).toMatchObject(answer);
   expect(existsSync(copy)).toBe(false);
@@ -51,7 +52,7 @@ test("barlake sql reads the copy for SQL, and the data files where the copy is d
   await build();
   const block = await blockOfLastRows(session, copy);
   const later = readFileSync(copy);
-  later.fill(0, 3 * 4096 + block * 262_144, 3 * 4096 + (block + 1) * 262_144);
+  later.fill(0, 3 * 4096 + block * BLOCK_BYTES, 3 * 4096 + (block + 1) * BLOCK_BYTES);
   writeFileSync(copy, later);
   const printed = await ask("SELECT * FROM bars_1d", "markdown");
   expect(printed.code).toBe(1);
