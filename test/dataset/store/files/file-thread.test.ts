@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { FileThread } from "../../../../src/dataset/store/files/file-thread.js";
+import { EARLIER_FAULT, FileThread } from "../../../../src/dataset/store/files/file-thread.js";
 import { temporaryFolder } from "../../../lake/temporary-lake.js";
 
 function open(): { readonly folder: string; readonly thread: FileThread } {
@@ -43,6 +43,37 @@ test("a thread writes texts, and numbers as 32-bit floats, and gives the size an
   expect(files.map(({ path }) => readFileSync(join(folder, path)))).toEqual(expected);
   expect(bytes).toEqual(expected.map((file) => file.length));
   expect(sha256).toEqual(expected.map((file) => createHash("sha256").update(file).digest("hex")));
+});
+
+test("an earlier file is continued, or gets a second name, where it has its digest", async () => {
+  const { folder, thread } = open();
+  const source = join(temporaryFolder(), "earlier.bin");
+  const before = Buffer.from(Float32Array.of(3, 1.5, 2.5).buffer);
+  writeFileSync(source, before);
+  const sha256 = createHash("sha256").update(before).digest("hex");
+  const head = { source, sha256 };
+  const cells = shared(Float32Array.of(9, 8, 7));
+  const written = await thread.write([
+    { path: "same/one.bin", content: head },
+    { path: "same/two.bin", content: { head, cells, start: 2, end: 2 } },
+    { path: "more.bin", content: { head, cells, start: 1, end: 3 } },
+  ]);
+  const more = Buffer.concat([before, Buffer.from(Float32Array.of(8, 7).buffer)]);
+  expect(written).toEqual({
+    bytes: [12, 12, 20],
+    sha256: [sha256, sha256, createHash("sha256").update(more).digest("hex")],
+  });
+  expect(readFileSync(join(folder, "more.bin"))).toEqual(more);
+  for (const path of ["same/one.bin", "same/two.bin"])
+    expect(statSync(join(folder, path)).ino).toBe(statSync(source).ino);
+  for (const content of [
+    { source, sha256: "0".repeat(64) },
+    { source: `${source}.gone`, sha256 },
+  ])
+    for (const one of [content, { head: content, cells, start: 0, end: 3 }])
+      await expect(thread.write([{ path: "other.bin", content: one }])).rejects.toMatchObject({
+        code: EARLIER_FAULT,
+      });
 });
 
 test("what the system reports of a file that cannot be written keeps its code, and the thread goes on", async () => {
