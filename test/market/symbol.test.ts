@@ -52,7 +52,7 @@ describe("symbols", () => {
     expect(isSymbol(`A${longest}`)).toBe(false);
   });
 
-  test("the region is that of the text after the last dot, whatever the text is", () => {
+  test("the region is that of the text after the last dot, for any text", () => {
     const suffix = fc.constantFrom(
       ...Object.keys(EXCHANGE_REGION),
       "H",

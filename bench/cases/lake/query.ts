@@ -4,12 +4,16 @@ import { literal } from "../../../src/db/quote.js";
 import { Session } from "../../../src/db/session/session.js";
 import { byteCount, Lake, rowCount } from "../../../src/lake/lake.js";
 import { openReader } from "../../../src/lake/open-reader.js";
+import { buildSqlCopy } from "../../../src/lake/sql-copy/build-sql-copy.js";
 import { BARS_1M } from "../../../src/schema/bars.js";
 import { askSql } from "../../ask-sql.js";
 import { makeNativeTable } from "../../baselines/native-table.js";
 import { writeYear } from "../../lakes/year-of-minutes.js";
 import type { Benchmark, Case } from "../../measure/benchmark.js";
 import { temporaryFolder } from "../../measure/temporary-folder.js";
+
+/** Space for the copy for SQL of all minutes. */
+const COPY_SPACE = 16 * 2 ** 30;
 
 /** The view, behind the macro that it needs. */
 const VIEW_FILES = ["rules/shares_of", "bars/bars_1m"].map(
@@ -45,12 +49,12 @@ const QUESTIONS: readonly Question[] = [
 ];
 
 /**
- * Typical queries over the views of a compacted lake, over a DuckDB database with the same rows in the same order, and
+ * Typical queries over the views of a compacted lake without and with the copy for SQL, over a DuckDB database with the same rows in the same order, and
  * over these in one Parquet file with DuckDB's default settings, which shows the cost of Parquet itself.
  */
 export const query: Benchmark = {
   name: "query",
-  doc: "questions to the views of a compacted lake, and to a Parquet file; each against a native DuckDB table",
+  doc: "questions to the views of a compacted lake, without and with the copy for SQL, and to a Parquet file; each against a native DuckDB table",
   shared: true,
   async prepare(size) {
     const folder = temporaryFolder();
@@ -68,12 +72,17 @@ export const query: Benchmark = {
     const native = await Session.open({ path: nativeFile, readOnly: true });
     const plain = await openPlain(plainFile);
     const { session: views } = await openReader(lake);
+    const cache = join(folder.path, "cache");
+    const copies = { root: cache, folder: join(cache, "lake"), copyFrom: 1, maxBytes: COPY_SPACE };
+    await buildSqlCopy(lake, copies, "minutes", new AbortController().signal);
+    const copied = await openReader(lake, { copies });
     const cases = QUESTIONS.flatMap((one) => {
       const baseline = `native: ${one.name}`;
       return [
         askSql(native, { ...one, name: baseline, baseline }),
         askSql(plain, { ...one, name: `one Parquet file: ${one.name}`, baseline }),
         askSql(views, { ...one, name: `barlake: ${one.name}`, baseline }),
+        askSql(copied.session, { ...one, name: `barlake, with the copy: ${one.name}`, baseline }),
       ];
     });
     return {
@@ -84,6 +93,7 @@ export const query: Benchmark = {
         native.close();
         plain.close();
         views.close();
+        copied[Symbol.dispose]();
         folder[Symbol.dispose]();
       },
     };

@@ -14,7 +14,7 @@ const BARS_BYTES = 9;
 /** The same where many symbols trade in few minutes, so that a bar is made of fewer. */
 const SPARSE_BARS_BYTES = 18;
 /** The part of the space of all segments and copies that the minutes of one lake may take. */
-const SHARE = 1 / 8;
+export const MINUTES_SHARE = 1 / 4;
 /** Most of that space that is kept free of bars for the minutes of the newest month. */
 const NEWEST_SHARE = 1 / 4;
 /**
@@ -40,7 +40,7 @@ export interface Month {
 
 /** Most bytes of the minutes of one lake at a place. */
 export function maxMinuteBytes(place: SegmentPlace): number {
-  return maxBytesOf(place) * SHARE;
+  return maxBytesOf(place) * MINUTES_SHARE;
 }
 
 /** What the copy for SQL has of minutes. */

@@ -7,6 +7,7 @@ import type { Lake } from "../../../src/lake/lake.js";
 import { openReader } from "../../../src/lake/open-reader.js";
 import type { SegmentPlace } from "../../../src/lake/segments/segment-folder.js";
 import { buildSqlCopy } from "../../../src/lake/sql-copy/build-sql-copy.js";
+import { MINUTES_SHARE } from "../../../src/lake/sql-copy/copied-months.js";
 import { ADJUSTMENTS } from "../../../src/market/period.js";
 import { REGIONS, type Region } from "../../../src/market/regions.js";
 import { instantOf } from "../../../src/market/zone.js";
@@ -63,7 +64,7 @@ export async function lakeOfMinutes(
 /** @param maxBytes of the copies of minutes. @default far more than a test needs */
 export function placeIn(lake: Lake, folder: string, maxBytes?: number): SegmentPlace {
   const place = { root: folder, folder: join(folder, basename(lake.location)), copyFrom: 1 };
-  return maxBytes === undefined ? place : { ...place, maxBytes: 8 * maxBytes };
+  return maxBytes === undefined ? place : { ...place, maxBytes: maxBytes / MINUTES_SHARE };
 }
 
 export function buildMinutes(lake: Lake, place: SegmentPlace): Promise<void> {

@@ -26,6 +26,7 @@ import { openReader } from "../../../src/lake/open-reader.js";
 import type { SegmentPlace } from "../../../src/lake/segments/segment-folder.js";
 import { asksFor } from "../../../src/lake/sql-copy/asks-for.js";
 import { buildSqlCopy } from "../../../src/lake/sql-copy/build-sql-copy.js";
+import { MINUTES_SHARE } from "../../../src/lake/sql-copy/copied-months.js";
 import { type SqlCopyFile, sqlCopyFiles } from "../../../src/lake/sql-copy/sql-copy.js";
 import { SqlCopyBuilder } from "../../../src/lake/sql-copy/sql-copy-builder.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
@@ -337,7 +338,7 @@ once(
     const { snapshots } = await readableTables(lake, {});
     const place: SegmentPlace = { root: "root", folder: "lake", copyFrom: 1 };
     const rowsWith = (rows: number | undefined, now = lake.clock.now()): number | undefined => {
-      const maxBytes = rows === undefined ? undefined : rows * 9 * 8;
+      const maxBytes = rows === undefined ? undefined : (rows * 9) / MINUTES_SHARE;
       const found = sqlCopyFiles(snapshots, { ...place, maxBytes }, "views", now);
       return found.find(({ kind }) => kind === "minutes")?.rows;
     };
