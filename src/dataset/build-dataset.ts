@@ -101,16 +101,16 @@ export async function buildOfBlocks(
   const storage = lake.storageAt(folder);
   const isLocal = storage.access === undefined;
   const isThere = await expectPlace(storage, { name: spec.name, existing });
+  const { session, snapshots } = await openReader(lake, { memoryLimit, verify: false }, pointInTime);
+  using reader = session;
+  using _ = interruptOn(reader, signal);
   const earlier =
     isThere && existing === "append"
-      ? await refuseChangedPast(lake, spec, folder, { pointInTime, memoryLimit, signal })
+      ? await refuseChangedPast(lake, spec, folder, { pointInTime, snapshots, memoryLimit, signal })
       : undefined;
   const mayContinue =
     earlier !== undefined && isLocal && isContinuedFormat(spec) && earlier.views === viewsDigest(lake);
   const isNew = mayContinue ? await barsSince(lake, earlier) : undefined;
-  const { session, snapshots } = await openReader(lake, { memoryLimit, verify: false }, pointInTime);
-  using reader = session;
-  using _ = interruptOn(reader, signal);
   const verify = async (bars?: (file: DataFile) => boolean): Promise<void> => {
     if (options.verify !== false) await verifySources(lake, snapshots, spec, { signal, bars });
   };

@@ -33,6 +33,8 @@ export interface TableChange {
 export interface ComparisonOptions {
   /** The state of the lake. @default the newest */
   readonly pointInTime?: PointInTime | undefined;
+  /** That state, where it was read before: the lake may have got newer versions since. @default it is read */
+  readonly snapshots?: readonly Snapshot[] | undefined;
   /** Most memory that DuckDB may use. @default "1GB" */
   readonly memoryLimit?: string | undefined;
   /** Ends the comparison, which throws the signal's reason. */
@@ -47,7 +49,7 @@ export interface ComparisonOptions {
 export async function changesSince(
   lake: Lake,
   manifest: Manifest,
-  { pointInTime = {}, memoryLimit = "1GB", signal }: ComparisonOptions = {},
+  { pointInTime = {}, snapshots = [], memoryLimit = "1GB", signal }: ComparisonOptions = {},
 ): Promise<TableChange[]> {
   const { session } = await openReader(lake, { memoryLimit }, pointInTime);
   using reader = session;
@@ -59,7 +61,8 @@ export async function changesSince(
     const part = partOf(table, manifest, symbols.name);
     const from = manifest.tables[table.name];
     if (part === undefined || from === undefined) continue;
-    const now = await lake.snapshotAt(table, pointInTime);
+    const read = snapshots.find((one) => one.table === table);
+    const now = read ?? (await lake.snapshotAt(table, pointInTime));
     const change = {
       table: table.name,
       from,

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { type BuildReport, buildDataset } from "../../../../src/dataset/build-dataset.js";
 import { type DatasetDefinition, defineDataset, MASKS } from "../../../../src/dataset/spec.js";
 import { isSound, verifyDataset } from "../../../../src/dataset/store/verify/verify-dataset.js";
@@ -265,6 +265,37 @@ describe("days that are appended one after the other", () => {
       expect(readFileSync(join(out, "files.sha256"), "utf8")).toBe(list);
       expect((await buildDataset(copy, spec, { existing: "replace" })).content).not.toBe(first.content);
     }
+  });
+
+  once("a correction that another process lands during an append is not appended", async () => {
+    const folder = temporaryFolder();
+    const copy = new Lake(join(folder, "lake"), { hasDatabase: false });
+    cpSync(lake.location, copy.location, { recursive: true });
+    using session = await Session.open({ threads: 1 });
+    const corrected = { ...(BARS[10] as TestBar), close: 12.34 };
+    const out = join(folder, "out");
+    const first = await build(out, 2, {});
+    const whole = await build(join(folder, "whole"), APPENDED.length, {});
+    const snapshotAt = copy.snapshotAt.bind(copy);
+    let reads = 0;
+    // It comes when the newest version was read twice: for the rows, and for the comparison with the earlier ones.
+    vi.spyOn(copy, "snapshotAt").mockImplementation(async (table, pointInTime) => {
+      const found = await snapshotAt(table, pointInTime);
+      if (table !== BARS_1D || pointInTime.versions !== undefined) return found;
+      const other = new Lake(copy.location, { hasDatabase: false });
+      const now = Date.parse("2025-06-01T00:00:00Z");
+      if (++reads === 2) await land(session, other, BARS_1D, [corrected], { lot: 100, now });
+      return found;
+    });
+    const appended = await buildDataset(copy, defineDataset(definition(out, {})), { existing: "append" });
+    expect(reads).toBeGreaterThan(1);
+    expect(appended.tables).toMatchObject({
+      bars_1d: (first.tables.bars_1d as number) + APPENDED.length - 2,
+    });
+    expect(appended.content).toBe(whole.content);
+    await expect(
+      buildDataset(copy, defineDataset(definition(out, {})), { existing: "append" }),
+    ).rejects.toThrow("the lake has changed its days since: bars_1d");
   });
 
   once("a damaged file of the lake matters where bars of it are read, or of a new symbol", async () => {
