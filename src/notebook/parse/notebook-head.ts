@@ -1,3 +1,5 @@
+import { directiveOn } from "./directive-line.js";
+
 /** What a list says about a notebook. */
 export interface NotebookHead {
   /** Its first heading. */
@@ -7,7 +9,7 @@ export interface NotebookHead {
 }
 
 const HEADING = /^--\s*#+\s*(.+)$/;
-const PROSE = /^--\s+(?!%%)(.*\S)\s*$/;
+const PROSE = /^--\s+(\S.*)$/;
 
 /** Reads the first heading of a notebook, and the paragraph below it. Nothing else is parsed, so that no text is wrong. */
 export function notebookHead(text: string): NotebookHead {
@@ -18,7 +20,8 @@ export function notebookHead(text: string): NotebookHead {
   const first = below.findIndex((line) => !/^(?:--)?\s*$/.test(line));
   const paragraph: string[] = [];
   for (const line of at < 0 || first < 0 ? [] : below.slice(first)) {
-    const prose = HEADING.test(line) ? undefined : PROSE.exec(line)?.[1];
+    const isOther = HEADING.test(line) || directiveOn(line) !== undefined;
+    const prose = isOther ? undefined : PROSE.exec(line.trimEnd())?.[1];
     if (prose === undefined) break;
     paragraph.push(prose);
   }

@@ -19,6 +19,8 @@ test("the description is the paragraph below the first heading, without marks", 
 
 test.each([
   [["-- # Title", "-- Prose.", "-- %% param days = 5"], "Prose."],
+  [["-- # Title", "-- Prose.", "--  %% param days = 5"], "Prose."],
+  [["-- # Title", "--  %% chart line"], undefined],
   [["-- # Title", "-- Prose.", "SELECT 1"], "Prose."],
   [["-- # Title", "-- Prose.", "-- ## Next"], "Prose."],
   [["-- # Title\r", "-- Prose.\r", "-- More.\r", "SELECT 1\r"], "Prose. More."],
@@ -30,6 +32,13 @@ test.each([
   [["-- # Title"], undefined],
 ])("%j: %s", (lines, description) => {
   expect(headOf(...lines)).toEqual({ title: "Title", description });
+});
+
+test("a long line of blanks ends the paragraph, and does not take long", () => {
+  expect(headOf("-- # Title", "-- Prose.  ", `--${" ".repeat(200_000)}`, "-- More.")).toEqual({
+    title: "Title",
+    description: "Prose.",
+  });
 });
 
 test("a file without a heading has neither", () => {
