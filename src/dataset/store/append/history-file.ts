@@ -114,7 +114,8 @@ export async function readHistory(
   new Uint8Array(parts.bytes).set(file);
   const { first, last, ripe, bars, lastDay, lastClose, factor, ends } = parts;
   const symbol: number[] = [];
-  for (let s = 0; s < symbols; s++) while (symbol.length < (ends[s] as number)) symbol.push(s);
+  for (let s = 0; s < symbols; s++) while (symbol.length < Math.min(count, ends[s] as number)) symbol.push(s);
+  if (symbol.length !== count) return undefined;
   const changes = {
     symbol,
     day: [...parts.day],

@@ -191,6 +191,14 @@ describe("days that are appended one after the other", () => {
             change(join(out, STATE), (bytes) => void bytes.writeInt32LE(2, 4));
             sign(out);
           },
+          "of other numbers of changes than it says": () => {
+            change(join(out, STATE), (bytes) => {
+              const [symbols, changes] = [bytes.readInt32LE(8), bytes.readInt32LE(12)];
+              const ends = 16 + 16 * symbols + 8 * changes + 5 * 4 * symbols;
+              for (let at = 0; at < symbols; at++) bytes.writeInt32LE(1, ends + 4 * at);
+            });
+            sign(out);
+          },
           "of an earlier release": () => {
             rmSync(join(out, STATE));
             const list = readFileSync(join(out, "files.sha256"), "utf8");
