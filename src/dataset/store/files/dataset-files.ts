@@ -24,6 +24,8 @@ export class DatasetFiles {
   readonly folder: string;
   readonly #signal: AbortSignal | undefined;
   readonly #files = new Map<string, DatasetFile>();
+  /** Aborted by {@link close}: the signal of a long command outlives the files. */
+  readonly #closed = new AbortController();
   #thread: FileThread | undefined;
   #writing: Writing | undefined;
 
@@ -51,7 +53,7 @@ export class DatasetFiles {
   #openThread(): FileThread {
     const thread = new FileThread(this.folder);
     const stop = (): void => void thread.close();
-    this.#signal?.addEventListener("abort", stop, { once: true });
+    this.#signal?.addEventListener("abort", stop, { once: true, signal: this.#closed.signal });
     if (this.#signal?.aborted) stop();
     return thread;
   }
@@ -68,6 +70,7 @@ export class DatasetFiles {
 
   /** Ends the thread. Files that it has not written yet are not written. */
   async close(): Promise<void> {
+    this.#closed.abort();
     await this.#thread?.close();
   }
 

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -27,4 +28,14 @@ test("a large file is not read to its end for its digest once the signal has abo
     yield* [new Uint8Array(1), new Uint8Array(1), new Uint8Array(1)];
   };
   await expect(sha256Of(pieces(), abortedLater(reason))).rejects.toBe(reason);
+});
+
+test("nothing of the files remains at a signal that outlives them", async () => {
+  const { signal } = new AbortController();
+  const files = new DatasetFiles(temporaryFolder(), signal);
+  await files.putAll([{ path: "a", content: "text" }]);
+  expect(getEventListeners(signal, "abort")).toHaveLength(1);
+  await files.settle();
+  await files.close();
+  expect(getEventListeners(signal, "abort")).toEqual([]);
 });
