@@ -9,7 +9,8 @@ import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
 
 /**
  * Lands a snapshot in a table of dated versions: new content begins a version at `now` and ends the version that it
- * replaces; versions with the same content do not change.
+ * replaces; versions with the same content do not change, and neither do those that began after `now`, of another process
+ * or under another clock.
  *
  * @param staged a temporary table with the table's columns except `valid_from` and `valid_to`, one row for each
  *   subject.
@@ -38,7 +39,7 @@ export async function landVersions(
     if (options.complete) ended.push(`(s.${ident(subject[0] as string)} IS NULL AND (${options.complete}))`);
     await versions.fill(`WITH c AS (SELECT * FROM (${live}) WHERE valid_to IS NULL), s AS (SELECT ${list} FROM ${ident(staged)})
       SELECT ${content.map((name) => `s.${ident(name)}`).join(", ")}, ${now} AS valid_from, CAST(NULL AS TIMESTAMPTZ) AS valid_to
-      FROM s LEFT JOIN c ON ${same} WHERE c.valid_from IS NULL OR ${differs}
+      FROM s LEFT JOIN c ON ${same} WHERE c.valid_from IS NULL OR (c.valid_from <= ${now} AND (${differs}))
       UNION ALL
       SELECT ${content.map((name) => `c.${ident(name)}`).join(", ")}, c.valid_from, ${now} AS valid_to
       FROM c LEFT JOIN s ON ${same} WHERE c.valid_from < ${now} AND (${ended.join(" OR ")})`);

@@ -79,6 +79,28 @@ once("two snapshots at the same time leave one current row a subject", async () 
   ]);
 });
 
+once("a snapshot that is older than another one leaves one current row a subject", async () => {
+  const [{ location: folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
+  await landUniverses(a, new Lake(folder), ["first", "stays"], T0);
+  const newer = (): Promise<unknown> => landUniverses(b, new Lake(folder), ["newer", "stays"], T0 + 2000);
+  const report = await landUniverses(a, interrupted(folder, 1, newer), ["older", "stays"], T0 + 1000);
+  expect(report).toMatchObject({ inserted: 0, updated: 0 });
+  await landUniverses(a, new Lake(folder), ["newest", "stays"], T0 + 3000);
+  const rows = await liveRows(
+    a,
+    new Lake(folder),
+    UNIVERSES,
+    `SELECT name, CAST(epoch_ms(valid_from) - ${T0} AS INTEGER) AS start, CAST(epoch_ms(valid_to) - ${T0} AS INTEGER) AS "end"
+     FROM live ORDER BY name`,
+  );
+  expect(rows).toEqual([
+    { name: "first", start: 0, end: 2000 },
+    { name: "newer", start: 2000, end: 3000 },
+    { name: "newest", start: 3000, end: null },
+    { name: "stays", start: 0, end: null },
+  ]);
+});
+
 once("a statement that two processes bring at the same time is one version", async () => {
   const [{ location: folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
   await landStatement(a, new Lake(folder), 1, T0);
