@@ -49,8 +49,9 @@ const QUESTIONS: readonly Question[] = [
 ];
 
 /**
- * Typical queries over the views of a compacted lake without and with the copy for SQL, over a DuckDB database with the same rows in the same order, and
- * over these in one Parquet file with DuckDB's default settings, which shows the cost of Parquet itself.
+ * Typical queries over the views of a compacted lake without and with the copy for SQL, over a DuckDB database with the
+ * same rows in the same order, and over these in one Parquet file with DuckDB's default settings, which shows the cost of
+ * Parquet itself.
  */
 export const query: Benchmark = {
   name: "query",
