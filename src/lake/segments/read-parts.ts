@@ -20,8 +20,6 @@ export interface Part {
 export const LOOK_BYTES = 2 ** 13;
 /** Bytes that are read before the event loop can run other work; reading them takes half a millisecond. */
 const TURN_BYTES = 2 ** 20;
-/** The same where a thread reads them: the event loop has a tenth of the work with each, and some with each turn. */
-const THREAD_TURN_BYTES = 2 ** 22;
 
 /** The least number of bytes that a thread reads: a message to it and back takes some 50 microseconds. */
 const THREAD_BYTES = 2 ** 19;
@@ -99,10 +97,10 @@ async function visitBlocks(
   thread: BlockThread | undefined,
   visit: VisitBlock,
 ): Promise<void> {
+  const turns = turnsOf(parts);
   const bytes = parts.reduce((sum, { segment, entry }) => sum + (segment.index.lengths[entry] as number), 0);
-  if (thread?.hasEnded === false && bytes >= THREAD_BYTES)
-    return visitOfThread(turnsOf(parts, THREAD_TURN_BYTES), thread, visit);
-  for (const [index, turn] of turnsOf(parts, TURN_BYTES).entries()) {
+  if (thread?.hasEnded === false && bytes >= THREAD_BYTES) return visitOfThread(turns, thread, visit);
+  for (const [index, turn] of turns.entries()) {
     if (index > 0) await setImmediate();
     for (const part of turn) visit(part, blockOf(part));
   }
@@ -146,13 +144,13 @@ async function visitOfThread(
   }
 }
 
-/** Parts in groups of at most a number of bytes, or of one part. */
-function turnsOf(parts: readonly Part[], most: number): Part[][] {
+/** Parts in groups of at most {@link TURN_BYTES}, or of one part. */
+function turnsOf(parts: readonly Part[]): Part[][] {
   const turns: Part[][] = [];
-  let bytes = most;
+  let bytes = TURN_BYTES;
   for (const part of parts) {
     const own = (part.segment.index.lengths[part.entry] as number) + LOOK_BYTES;
-    if (bytes + own > most) {
+    if (bytes + own > TURN_BYTES) {
       turns.push([]);
       bytes = 0;
     }
