@@ -12,16 +12,9 @@ import { Lake } from "../../../../src/lake/lake.js";
 import { BARS_1D } from "../../../../src/schema/bars.js";
 import { land, type TestBar, temporaryFolder } from "../../../lake/temporary-lake.js";
 import { once } from "../../../once.js";
+import { weekdays } from "../../weekdays.js";
 
 const STATE = "append-state.bin";
-
-/** Weekdays from one date to another, both inclusive. */
-function weekdays(from: string, to: string): string[] {
-  const days: string[] = [];
-  for (let at = Date.parse(from); at <= Date.parse(to); at += 86_400_000)
-    if (![0, 6].includes(new Date(at).getUTCDay())) days.push(new Date(at).toISOString().slice(0, 10));
-  return days;
-}
 
 const DAYS = weekdays("2024-11-01", "2025-01-06");
 /** The last day of the dataset that is appended to; the turn of the year follows. */

@@ -20,16 +20,9 @@ import { BARS_1D } from "../../../../src/schema/bars.js";
 import { land, type TestBar, temporaryFolder } from "../../../lake/temporary-lake.js";
 import { once } from "../../../once.js";
 import { pickCases } from "../../../sweep.js";
+import { weekdays } from "../../weekdays.js";
 
 const PROGRAM = fileURLToPath(new URL("mortal-build.mjs", import.meta.url));
-
-/** Weekdays from one date to another, both inclusive. */
-function weekdays(from: string, to: string): string[] {
-  const days: string[] = [];
-  for (let at = Date.parse(from); at <= Date.parse(to); at += 86_400_000)
-    if (![0, 6].includes(new Date(at).getUTCDay())) days.push(new Date(at).toISOString().slice(0, 10));
-  return days;
-}
 
 const DAYS = weekdays("2024-11-01", "2025-03-14");
 /** The last day of the dataset that is appended to. */
