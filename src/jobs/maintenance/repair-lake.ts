@@ -6,6 +6,7 @@ import { writerSpillOptions } from "../../lake/local/work-folder.js";
 import { commitWithRetries } from "../../lake/log/commit.js";
 import { commitInfoAction, removeAction } from "../../lake/log/commit-actions.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
+import { hasVersions, overlappingVersions } from "../../lake/maintenance/overlapping-versions.js";
 import {
   type CopiedRows,
   copyLostRows,
@@ -13,6 +14,7 @@ import {
   lacksWithdrawal,
 } from "../../lake/maintenance/repair/copy-lost-rows.js";
 import { type LostFile, lostFiles } from "../../lake/maintenance/repair/lost-files.js";
+import { repairVersions } from "../../lake/maintenance/repair/repair-versions.js";
 import { restoreFile } from "../../lake/maintenance/repair/restore-file.js";
 import type { TableSchema } from "../../schema/column.js";
 import { REQUESTS } from "../../schema/requests.js";
@@ -56,6 +58,8 @@ export interface RepairReport {
   /** Number of live files that were checked. */
   readonly checked: number;
   readonly files: readonly RepairedFile[];
+  /** Number of subjects that had two versions at the same time, in a table of dated versions. */
+  readonly overlapping: number;
   /** The table's version afterwards. */
   readonly version: number;
 }
@@ -65,7 +69,8 @@ export interface RepairReport {
  * taken from a copy of the lake that has it; otherwise a commit removes it from the log, and the ledger records that
  * its contents are requested again. If the copy has the rows in other files, these land at once, and are still
  * requested again, because the copy may be older than the lost file. If the copy may have rows that were withdrawn
- * since, nothing is taken from it. The damaged file remains until a vacuum. A table that cannot be repaired, because
+ * since, nothing is taken from it. The damaged file remains until a vacuum. Subjects that have two versions at the same
+ * time are mended, see {@link repairVersions}. A table that cannot be repaired, because
  * its log cannot be read for example, is an error of the result; the others are repaired.
  */
 export async function repairLake(
@@ -85,14 +90,18 @@ export async function repairLake(
     });
     return await repairTable(session, lake, snapshot, options, clock);
   });
-  return publishAfter(lake, repaired, ({ files }) => options.dryRun !== true && files.length > 0);
+  return publishAfter(
+    lake,
+    repaired,
+    ({ files, overlapping }) => options.dryRun !== true && files.length + overlapping > 0,
+  );
 }
 
 async function repairTable(
   session: Session,
   lake: Lake,
   snapshot: Snapshot,
-  { runId, from, dryRun = false, onProgress }: RepairOptions,
+  { runId, from, dryRun = false, signal, onProgress }: RepairOptions,
   clock: Pick<Clock, "now">,
 ): Promise<RepairReport> {
   const { table } = snapshot;
@@ -124,8 +133,13 @@ async function repairTable(
     const symbolsAskedAgain = asked.get(one) ?? 0;
     return { ...one, outcome: dryRun ? "found" : taken, copiedRows, notCopied, symbolsAskedAgain };
   });
+  const overlapping = !hasVersions(table)
+    ? 0
+    : dryRun
+      ? (await overlappingVersions(session, lake, snapshot, sound)).subjects
+      : await repairVersions(session, lake, table, { runId, now, signal });
   const { version } = await lake.snapshot(table);
-  return { table: table.name, checked: snapshot.files.size, files, version };
+  return { table: table.name, checked: snapshot.files.size, files, overlapping, version };
 }
 
 /** How many rows of a file's partition were lost and have not been copied yet; undefined where this is not known. */

@@ -39,6 +39,8 @@ Reads every file of the tables in full. A file that is missing or damaged (its n
 restored from the copy. If there is no copy, or the copy lacks the file, a commit removes the file from the table, and
 the next run with --repair requests its content again; rows that the copy has in other files land at once.
 Older versions that had the file remain unreadable.
+Where reference data has two versions at the same time, as earlier releases could leave them, each one ends where the
+next one begins.
 Exit code 1: something is lost that was not restored from the copy.
 
 Examples:
@@ -73,7 +75,10 @@ Examples:
         else process.stdout.write(`${text(reports, options.dryRun === true, errors.length > 0)}\n`);
         if (cli.signal.aborted) return EXIT.interrupted;
         throwErrors(errors);
-        const isWhole = reports.every(({ files }) => files.every(isRestored));
+        const isWhole = reports.every(
+          ({ files, overlapping }) =>
+            files.every(isRestored) && (overlapping === 0 || options.dryRun !== true),
+        );
         return isWhole ? EXIT.done : EXIT.partial;
       }),
     );
@@ -89,8 +94,17 @@ function isRestored({ outcome, rows, copiedRows, symbolsAskedAgain }: RepairedFi
 function text(reports: readonly RepairReport[], dryRun: boolean, isPart: boolean): string {
   const lost = reports.flatMap((report) => report.files.map((file) => ({ table: report.table, file })));
   const checked = reports.reduce((sum, report) => sum + report.checked, 0);
+  const mended = reports
+    .filter(({ overlapping }) => overlapping > 0)
+    .map(
+      ({ table: name, overlapping }) =>
+        `${name}: ${plural(overlapping, "subject")} with two versions at the same time${dryRun ? "" : ", which now follow one another"}`,
+    );
   if (lost.length === 0)
-    return `nothing is lost${isPart ? " in the tables that can be read" : ""}: ${plural(checked, "file")} read`;
+    return [
+      `nothing is lost${isPart ? " in the tables that can be read" : ""}: ${plural(checked, "file")} read`,
+      ...mended,
+    ].join("\n");
   const rows = lost.map(({ table: name, file }) => [
     name,
     file.file.path,
@@ -102,7 +116,7 @@ function text(reports: readonly RepairReport[], dryRun: boolean, isPart: boolean
     count(file.symbolsAskedAgain),
   ]);
   const head = ["table", "file", "is", "rows", "symbols", "dates", "now", "symbols to ask"];
-  const lines = [table(head, rows)];
+  const lines = [table(head, rows), ...mended.flatMap((line) => ["", line])];
   const refusals = new Set(lost.flatMap(({ file }) => file.notCopied ?? []));
   for (const reason of refusals) lines.push("", `not copied: ${reason}`);
   const toAsk = [...new Set(lost.filter(({ file }) => file.symbolsAskedAgain > 0).map((one) => one.table))];
@@ -129,11 +143,12 @@ function dates({ file, range }: RepairedFile): string {
   return `${localDate(range.start, zone)} to ${localDate(range.end - 1, zone)}`;
 }
 
-function forMachines({ table: name, version, checked, files }: RepairReport): object {
+function forMachines({ table: name, version, checked, overlapping, files }: RepairReport): object {
   return {
     table: name,
     version,
     checked,
+    overlapping,
     files: files.map(({ file, ...rest }) => ({ path: file.path, partition: file.partitionValues, ...rest })),
   };
 }

@@ -8,11 +8,13 @@ import type { Lake } from "../../lake.js";
 import { forgetSymbols } from "../../local/symbols-file.js";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";
 import { isStoreFault } from "../../storage/store-fault.js";
+import { hasVersions } from "../overlapping-versions.js";
 import { checkFiles, finder, unknownFiles } from "./check-files.js";
 import { checkKeys, type ReadFile } from "./check-keys.js";
 import { checkLog } from "./check-log.js";
 import { checkRows } from "./check-rows.js";
 import { CheckSession } from "./check-session.js";
+import { checkVersions } from "./check-versions.js";
 import { type Finding, RESTORE } from "./finding.js";
 
 export interface CheckOptions {
@@ -264,4 +266,6 @@ async function checkPartitions(
   }
   for (const files of partitions.values())
     findings.push(...(await checkKeys(await session.open(), lake, snapshot, files)));
+  if (hasVersions(snapshot.table))
+    findings.push(...(await checkVersions(await session.open(), lake, snapshot, read)));
 }

@@ -29,6 +29,7 @@ export type FindingRule =
   | "null_in_required"
   | "not_sorted"
   | "duplicate_key"
+  | "versions_overlap"
   | "verification_unrecorded"
   | "staged_leftover";
 

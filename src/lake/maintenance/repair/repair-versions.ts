@@ -1,0 +1,123 @@
+import { ident, literal } from "../../../db/quote.js";
+import type { Session } from "../../../db/session/session.js";
+import { TempTable } from "../../../db/session/temp-table.js";
+import { parquetRelation } from "../../../db/views/parquet-relation.js";
+import type { TableSchema } from "../../../schema/column.js";
+import { writeDataFile } from "../../files/data-file.js";
+import { verifyContent } from "../../files/verify/verify-content.js";
+import type { Lake } from "../../lake.js";
+import { deleteUncommitted } from "../../land/upsert.js";
+import { commitWithRetries, tooManyWriters } from "../../log/commit.js";
+import { commitInfoAction, removeAction } from "../../log/commit-actions.js";
+import type { AddFile } from "../../log/delta-actions.js";
+import type { DataFile, Snapshot } from "../../log/snapshot.js";
+import { findOverlappingVersions, subjectOf } from "../overlapping-versions.js";
+
+/** Most attempts, if other writers change the table. */
+const MAX_TRIES = 10;
+
+/** How a repair of versions is done. */
+export interface RepairVersionsOptions {
+  readonly runId: string;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Mends subjects that have two versions at the same time: a version that is stored more than once is kept once, and each
+ * version ends where the next one begins, so that the one that began last is the current one. No version is lost, and
+ * older versions of the table keep the rows as they were.
+ *
+ * @returns the number of subjects.
+ * @throws {LakeError} for a live file that is damaged.
+ * @throws {CommitConflict} when other writers were first at every attempt.
+ */
+export async function repairVersions(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  options: RepairVersionsOptions,
+): Promise<number> {
+  for (let attempt = 1; ; attempt++) {
+    const base = await lake.snapshot(table);
+    const repaired = await repairOnce(session, lake, base, options);
+    if (repaired !== undefined) return repaired;
+    if (attempt === MAX_TRIES) throw tooManyWriters(base, MAX_TRIES);
+  }
+}
+
+/** Makes one attempt. @returns undefined where another writer has changed the table: then nothing was committed. */
+async function repairOnce(
+  session: Session,
+  lake: Lake,
+  base: Snapshot,
+  { runId, now, signal }: RepairVersionsOptions,
+): Promise<number | undefined> {
+  const { table } = base;
+  const live = [...base.files.values()];
+  await using subjects = new TempTable(session, "overlapping_subjects");
+  const found = await findOverlappingVersions(session, lake, base, live, subjects);
+  if (found.subjects === 0) return 0;
+  const using = `USING (${subjectOf(table).map(ident).join(", ")})`;
+  const rows = await parquetRelation(session, lake.filesOf(base, live), { withFile: true });
+  const touched = await session.json<{ live_file: string }>(
+    `SELECT DISTINCT live_file FROM (${rows}) SEMI JOIN ${subjects.name} ${using}`,
+  );
+  const byUrl = new Map(live.map((file) => [lake.urlOf(base, file), file]));
+  const files = touched.map(({ live_file }) => byUrl.get(live_file) as DataFile);
+  await verifyContent(lake, base, files, signal);
+  await using versions = new TempTable(session, "mended_versions");
+  await versions.fill(mendedSql(table, await parquetRelation(session, lake.filesOf(base, files)), subjects));
+  const adds: AddFile[] = [];
+  for (const own of byPartition(files)) {
+    const { partitionValues } = own[0] as DataFile;
+    const values = Object.fromEntries(
+      Object.entries(partitionValues).map(([name, value]) => [name, value ?? ""]),
+    );
+    const ofPartition = Object.entries(values).map(
+      ([name, value]) => `CAST(${ident(name)} AS VARCHAR) = ${literal(value)}`,
+    );
+    const others = await parquetRelation(session, lake.filesOf(base, own));
+    const content = `SELECT * FROM (${others}) ANTI JOIN ${subjects.name} ${using}
+      UNION ALL BY NAME SELECT * FROM ${versions.name} WHERE ${["true", ...ofPartition].join(" AND ")}`;
+    adds.push(await writeDataFile(session, lake, base, content, values, { as: "landed", now }));
+  }
+  const after = await commitWithRetries(lake, base, {
+    actions: [
+      commitInfoAction({ operation: "REPAIR", runId, now }, { numRepairedSubjects: found.subjects }),
+      ...files.map((file) => removeAction(file, { now, dataChange: true })),
+      ...adds.map((add) => ({ add })),
+    ],
+    // A snapshot that lands at the same time may add a version of one of the subjects.
+    stillHolds: (newest) =>
+      newest.metaData === base.metaData &&
+      newest.files.size === live.length &&
+      live.every(({ path }) => newest.files.has(path)),
+    now,
+  });
+  if (after !== undefined) return found.subjects;
+  await deleteUncommitted(lake, table, adds);
+  return undefined;
+}
+
+/** The versions of subjects: each once, until the next one begins. Of one that is stored twice, an end that was seen counts. */
+function mendedSql(table: TableSchema, rows: string, { name: subjects }: TempTable): string {
+  const subject = subjectOf(table).map(ident).join(", ");
+  const next = `lead(valid_from) OVER (PARTITION BY ${subject} ORDER BY valid_from)`;
+  const order = ["valid_to", ...table.columns.map(({ name }) => ident(name))];
+  return `SELECT * REPLACE (least(valid_to, ${next}) AS valid_to)
+    FROM (
+      SELECT * FROM (${rows}) SEMI JOIN ${subjects} USING (${subject})
+      QUALIFY row_number() OVER (PARTITION BY ${subject}, valid_from ORDER BY ${order.join(", ")}) = 1
+    )`;
+}
+
+function byPartition(files: readonly DataFile[]): DataFile[][] {
+  const groups = new Map<string, DataFile[]>();
+  for (const file of files) {
+    const id = JSON.stringify(file.partitionValues);
+    groups.set(id, [...(groups.get(id) ?? []), file]);
+  }
+  return [...groups.values()];
+}

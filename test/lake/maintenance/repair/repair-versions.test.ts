@@ -1,0 +1,110 @@
+import { expect, test } from "vitest";
+import { repairLake } from "../../../../src/jobs/maintenance/repair-lake.js";
+import { Lake } from "../../../../src/lake/lake.js";
+import { upsert } from "../../../../src/lake/land/upsert.js";
+import { checkTable } from "../../../../src/lake/maintenance/check/check-table.js";
+import { UNIVERSES } from "../../../../src/schema/reference.js";
+import { virtualClock } from "../../../faults/clock/virtual-clock.js";
+import { liveRows, openSession, T0, temporaryLake } from "../../temporary-lake.js";
+
+/** A version: id, name, and the seconds after T0 in which it is valid. */
+type Version = readonly [id: string, name: string, from: number, to: number | null];
+
+/** As earlier releases left them: an older snapshot landed after a newer one, then a newest one. */
+const OVERLAPPING: readonly Version[] = [
+  ["U0", "first", 0, 2],
+  ["U0", "older", 1, 3],
+  ["U0", "newer", 2, 3],
+  ["U0", "newest", 3, null],
+  ["U0", "newest", 3, null],
+  ["U1", "older", 1, null],
+  ["U1", "newer", 2, null],
+  ["U2", "gone", 1, null],
+  ["U2", "gone", 1, 3],
+  ["U3", "sound", 0, 2],
+  ["U3", "sound, too", 2, null],
+];
+const MENDED: readonly Version[] = [
+  ["U0", "first", 0, 1],
+  ["U0", "older", 1, 2],
+  ["U0", "newer", 2, 3],
+  ["U0", "newest", 3, null],
+  ["U1", "older", 1, 2],
+  ["U1", "newer", 2, null],
+  ["U2", "gone", 1, 3],
+  ["U3", "sound", 0, 2],
+  ["U3", "sound, too", 2, null],
+];
+
+async function landed(batches: readonly (readonly Version[])[]) {
+  const [session, { location }] = [await openSession(), temporaryLake()];
+  const lake = new Lake(location, { hasDatabase: false });
+  for (const [n, versions] of batches.entries()) {
+    const at = (seconds: number | null): string =>
+      seconds === null ? "NULL" : `make_timestamptz(${(T0 + seconds * 1000) * 1000}::BIGINT)`;
+    const rows = versions.map(([id, name, from, to]) => `('${id}', '${name}', ${at(from)}, ${at(to)})`);
+    await session.run(`CREATE OR REPLACE TEMP TABLE staged AS SELECT *, 'c' AS category, 1::BIGINT AS symbol_count,
+      CASE id WHEN 'U2' THEN 'US' ELSE 'CN' END AS region
+      FROM (VALUES ${rows.join(", ")}) AS t (id, name, valid_from, valid_to)`);
+    const report = await upsert(session, lake, UNIVERSES, "staged", {
+      operation: "TEST",
+      runId: "test",
+      now: T0 + n,
+    });
+    expect(report.inserted).toBe(versions.length);
+  }
+  const versions = async (): Promise<unknown[]> => {
+    const rows = await liveRows(
+      session,
+      lake,
+      UNIVERSES,
+      `SELECT id, name, (epoch_ms(valid_from) - ${T0}) / 1000 AS start, (epoch_ms(valid_to) - ${T0}) / 1000 AS "end"
+       FROM live ORDER BY id, valid_from, valid_to`,
+    );
+    return rows.map((row) => Object.values(row as object));
+  };
+  const check = async (): Promise<string[]> =>
+    (await checkTable(lake, UNIVERSES, { deep: true })).findings
+      .filter(({ severity }) => severity === "error")
+      .map(({ rule, message }) => `${rule}: ${message.replace(/^.*parquet: /, "")}`);
+  const repair = async (dryRun = false) => {
+    const options = { runId: "repair-1", dryRun };
+    const { reports, errors } = await repairLake(lake, [UNIVERSES], options, virtualClock(T0 + 9000));
+    expect(errors).toEqual([]);
+    return reports[0];
+  };
+  return { versions, check, repair };
+}
+
+test("of versions that are valid at the same time each ends where the next one begins, and none is lost", async () => {
+  // The second landing is another file, in which a version of the first one's subject is.
+  const { versions, check, repair } = await landed([
+    OVERLAPPING.filter(([, name]) => name !== "newer"),
+    OVERLAPPING.filter(([, name]) => name === "newer"),
+  ]);
+  expect(await versions()).toEqual(OVERLAPPING.map((row) => [...row]).sort(byText));
+  expect(await check()).toEqual([
+    "duplicate_key: a key (id, valid_from) more than once: U0 2026-11-21 00:00:03+00",
+    "duplicate_key: a key (id, valid_from) more than once: U2 2026-11-21 00:00:01+00",
+    "versions_overlap: universes: 3 subjects (id) with two versions at the same time, or a version twice: U0",
+  ]);
+  expect(await repair(true)).toMatchObject({ overlapping: 3, version: 1 });
+  expect(await repair()).toMatchObject({ overlapping: 3, version: 2, files: [] });
+  expect(await versions()).toEqual(MENDED);
+  expect(await check()).toEqual([]);
+  expect(await repair()).toMatchObject({ overlapping: 0, version: 2 });
+});
+
+test("a repair leaves sound versions alone", async () => {
+  const { versions, check, repair } = await landed([MENDED]);
+  expect(await check()).toEqual([]);
+  expect(await repair()).toMatchObject({ overlapping: 0, version: 0 });
+  expect(await versions()).toEqual(MENDED);
+});
+
+/** By id, beginning and end, a current one last. */
+function byText([a, , aFrom, aTo]: readonly unknown[], [b, , bFrom, bTo]: readonly unknown[]): number {
+  return (
+    String(a).localeCompare(String(b)) || Number(aFrom) - Number(bFrom) || Number(aTo ?? 9) - Number(bTo ?? 9)
+  );
+}
