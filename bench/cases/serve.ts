@@ -10,7 +10,8 @@ import type { Benchmark, Case } from "../measure/benchmark.js";
 import { temporaryFolder } from "../measure/temporary-folder.js";
 import { afterCommit } from "../serving/after-commit.js";
 import { firstResponses } from "../serving/first-responses.js";
-import { type LoadRequest, load, percentile } from "../serving/http-load.js";
+import { load, percentile } from "../serving/http-load.js";
+import type { LoadRequest } from "../serving/load-connection.js";
 import { QUESTIONS, type Question } from "../serving/service-questions.js";
 import { type Serving, startServing } from "../serving/serving.js";
 

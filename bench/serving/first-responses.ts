@@ -1,6 +1,6 @@
 import { UNIVERSE } from "../lakes/market-lake.js";
 import type { Case } from "../measure/benchmark.js";
-import type { LoadRequest } from "./http-load.js";
+import type { LoadRequest } from "./load-connection.js";
 import type { Serving } from "./serving.js";
 
 /** What a universe is asked for first: when a service has started, and after a commit. */

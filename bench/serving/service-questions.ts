@@ -1,5 +1,5 @@
 import { UNIVERSE } from "../lakes/market-lake.js";
-import type { LoadRequest } from "./http-load.js";
+import type { LoadRequest } from "./load-connection.js";
 
 /** Requests of one kind, and how many clients send them. */
 export interface Question {
