@@ -16,6 +16,7 @@ import { type BlockOptions, rowsOf } from "./panel/block.js";
 import { type LakePanel, openPanel } from "./panel/lake-panel.js";
 import { warningsOf } from "./panel/panel-warnings.js";
 import type { DatasetSpec } from "./spec.js";
+import { barsFrom, barsSince } from "./store/append/bars-since.js";
 import { HISTORY, historyBytes } from "./store/append/history-file.js";
 import {
   hasHistory,
@@ -24,7 +25,6 @@ import {
   keptFiles,
   pastDigest,
 } from "./store/append/kept-files.js";
-import { barsFrom, barsSince } from "./store/append/read-bars.js";
 import { refuseChangedPast } from "./store/append/refuse-changed-past.js";
 import { DatasetFiles } from "./store/files/dataset-files.js";
 import { EARLIER_FAULT } from "./store/files/file-thread.js";
@@ -108,11 +108,17 @@ export async function buildOfBlocks(
     isThere && existing === "append"
       ? await refuseChangedPast(lake, spec, folder, { pointInTime, snapshots, memoryLimit, signal })
       : undefined;
+  const verifies = options.verify !== false;
+  // What was made of files that nobody verified is made again by a build that verifies them.
   const mayContinue =
-    earlier !== undefined && isLocal && isContinuedFormat(spec) && earlier.views === viewsDigest(lake);
-  const isNew = mayContinue ? await barsSince(lake, earlier) : undefined;
+    earlier !== undefined &&
+    isLocal &&
+    isContinuedFormat(spec) &&
+    earlier.views === viewsDigest(lake) &&
+    (earlier.verified === true || !verifies);
+  const isNew = mayContinue ? await barsSince(lake, earlier, snapshots) : undefined;
   const verify = async (bars?: (file: DataFile) => boolean): Promise<void> => {
-    if (options.verify !== false) await verifySources(lake, snapshots, spec, { signal, bars });
+    if (verifies) await verifySources(lake, snapshots, spec, { signal, bars });
   };
   try {
     const opening = openPanel(reader, spec, blocks);
@@ -142,7 +148,7 @@ export async function buildOfBlocks(
         await mkdir(draft);
         return writeFiles(panel, draft, { ...of, kept: undefined });
       });
-      return await writeManifest(panel, draft, { ...writing, lake, snapshots });
+      return await writeManifest(panel, draft, { ...writing, lake, snapshots, verified: verifies });
     };
     const replace = existing !== "refuse";
     const manifest = isLocal
@@ -229,6 +235,7 @@ async function writeManifest(
     readonly warnings: readonly string[];
     readonly lake: Lake;
     readonly snapshots: readonly Snapshot[];
+    readonly verified: boolean;
   },
 ): Promise<Manifest> {
   const { spec, labels, symbols } = panel;
@@ -253,6 +260,7 @@ async function writeManifest(
     content: createHash("sha256").update(digests).digest("hex"),
     past: pastDigest(panel, labels.count),
     sources: sourcesOf(facts.snapshots),
+    verified: facts.verified,
     warnings: facts.warnings,
   });
   const file = await open(join(draft, MANIFEST), "w");

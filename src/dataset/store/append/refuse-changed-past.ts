@@ -4,7 +4,13 @@ import type { Lake } from "../../../lake/lake.js";
 import { ENGINE } from "../../../lake/log/commit-actions.js";
 import type { DatasetSpec } from "../../spec.js";
 import { type Manifest, readManifest } from "../files/manifest.js";
-import { type ComparisonOptions, changesSince, changesText, isOfPast } from "../verify/lake-changes.js";
+import {
+  type ComparisonOptions,
+  changesSince,
+  changesText,
+  isOfPast,
+  isUnknown,
+} from "../verify/lake-changes.js";
 
 const REPLACE_HINT = '`existing: "replace"` builds it again';
 
@@ -35,9 +41,8 @@ export async function refuseChangedPast(
     });
   const past = (await changesSince(lake, manifest, options)).filter(isOfPast);
   if (past.length > 0) {
-    throw new UsageError(`${subject}: the lake has changed its days since: ${changesText(past)}`, {
-      hint: REPLACE_HINT,
-    });
+    const what = past.every(isUnknown) ? "" : "the lake has changed its days since: ";
+    throw new UsageError(`${subject}: ${what}${changesText(past)}`, { hint: REPLACE_HINT });
   }
   return manifest;
 }

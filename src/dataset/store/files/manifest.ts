@@ -42,6 +42,11 @@ export interface Manifest {
    * Tables without a commit have none; absent from datasets of earlier releases.
    */
   readonly sources?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Whether all files of the lake that it was built from were compared with the hashes in their names, by this build or the
+   * one that it continues; absent from datasets of earlier releases.
+   */
+  readonly verified?: boolean | undefined;
   readonly warnings: readonly string[];
 }
 
@@ -75,6 +80,7 @@ const shape = z.object({
   content: z.string(),
   past: z.string().optional(),
   sources: z.record(z.string(), z.string()).optional(),
+  verified: z.boolean().optional(),
   warnings: z.array(z.string()),
 });
 

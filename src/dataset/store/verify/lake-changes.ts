@@ -211,7 +211,8 @@ export function changesText(changes: readonly TableChange[]): string {
   ].join("; ");
 }
 
-function isUnknown({ was, isNow }: TableChange): boolean {
+/** Whether it cannot be determined what changed. */
+export function isUnknown({ was, isNow }: TableChange): boolean {
   return was === undefined || isNow === undefined;
 }
 

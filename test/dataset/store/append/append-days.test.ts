@@ -9,6 +9,7 @@ import { isSound, verifyDataset } from "../../../../src/dataset/store/verify/ver
 import { literal } from "../../../../src/db/quote.js";
 import { Session } from "../../../../src/db/session/session.js";
 import { Lake } from "../../../../src/lake/lake.js";
+import { optimize } from "../../../../src/lake/maintenance/optimize.js";
 import { BARS_1D } from "../../../../src/schema/bars.js";
 import { land, type TestBar, temporaryFolder } from "../../../lake/temporary-lake.js";
 import { once } from "../../../once.js";
@@ -297,6 +298,60 @@ describe("days that are appended one after the other", () => {
     await expect(
       buildDataset(copy, defineDataset(definition(out, {})), { existing: "append" }),
     ).rejects.toThrow("the lake has changed its days since: bars_1d");
+  });
+
+  once(
+    "an append says of a missing file whether the lake lacks it, or an earlier version of it only",
+    async () => {
+      const copy = new Lake(join(place, "lacking"), { hasDatabase: false });
+      cpSync(lake.location, copy.location, { recursive: true });
+      const out = join(temporaryFolder(), "out");
+      const append = (): Promise<BuildReport> =>
+        buildDataset(new Lake(copy.location, { hasDatabase: false }), defineDataset(definition(out, {})), {
+          existing: "append",
+        });
+      const { files } = await copy.snapshot(BARS_1D);
+      const [file = ""] = files.keys();
+      const path = join(copy.location, "bars_1d", file);
+      const bytes = readFileSync(path);
+      await build(out, APPENDED.length, {});
+      rmSync(path);
+      await expect(append()).rejects.toMatchObject({
+        message: `table bars_1d: ${file} is missing`,
+        hint: expect.stringMatching(/^restore the file from a backup/),
+      });
+      writeFileSync(path, bytes);
+      using session = await Session.open({ threads: 1 });
+      await optimize(session, copy, BARS_1D, { runId: "test" });
+      rmSync(path);
+      await expect(append()).rejects.toMatchObject({
+        message: `dataset days: cannot be appended to: bars_1d went from version ${APPENDED.length} to ${APPENDED.length + 2}; what changed in it cannot be determined: table bars_1d: version ${APPENDED.length} can no longer be read: ${file} is gone`,
+        hint: '`existing: "replace"` builds it again',
+      });
+    },
+  );
+
+  once("files that an earlier build did not verify are verified by the append that does", async () => {
+    const copy = new Lake(join(place, "unverified"), { hasDatabase: false });
+    cpSync(lake.location, copy.location, { recursive: true });
+    const { files } = await copy.snapshotAt(BARS_1D, { versions: new Map([["bars_1d", 4]]) });
+    // Damage that no reader sees: in the magic bytes at the beginning of a file of the dataset's days.
+    const damaged = [...files.values()].find(({ path }) => path.includes("year=2024"))?.path ?? "";
+    change(join(copy.location, "bars_1d", damaged), (bytes) => void bytes.fill(0x55, 0, 4));
+    for (const more of FORMATS) {
+      const out = join(temporaryFolder(), "out");
+      const grown = (version: number, verify: boolean): Promise<BuildReport> =>
+        buildDataset(new Lake(copy.location, { hasDatabase: false }), defineDataset(definition(out, more)), {
+          existing: version === 4 ? "refuse" : "append",
+          pointInTime: { versions: new Map([["bars_1d", version]]) },
+          verify,
+        });
+      expect(await grown(4, false)).toMatchObject({ verified: false });
+      expect(await grown(5, false)).toMatchObject({ verified: false });
+      await expect(grown(6, true), more.format).rejects.toThrow(
+        `table bars_1d: ${damaged} is not what was written`,
+      );
+    }
   });
 
   once("a damaged file of the lake matters where bars of it are read, or of a new symbol", async () => {

@@ -1,16 +1,28 @@
 import { DAY_MS } from "../../../core/time.js";
 import { statedTimes } from "../../../lake/files/prune.js";
 import type { Lake } from "../../../lake/lake.js";
-import type { DataFile } from "../../../lake/log/snapshot.js";
+import type { DataFile, Snapshot } from "../../../lake/log/snapshot.js";
 import { BARS_1D } from "../../../schema/bars.js";
 import type { Manifest } from "../files/manifest.js";
 
-/** Selects the files of daily bars that a dataset was not built from. */
-export async function barsSince(lake: Lake, { tables }: Manifest): Promise<(file: DataFile) => boolean> {
+/**
+ * Selects the files of daily bars that a dataset was not built from; all where these are not known any more.
+ *
+ * @param snapshots the tables that are read now. If the bars have the dataset's version still, none of their files is new.
+ */
+export async function barsSince(
+  lake: Lake,
+  { tables }: Manifest,
+  snapshots: readonly Snapshot[],
+): Promise<(file: DataFile) => boolean> {
   const version = tables[BARS_1D.name] ?? -1;
+  const now = snapshots.find(({ table }) => table === BARS_1D);
+  if (now?.version === version) return () => false;
   if (version < 0) return () => true;
-  const { files } = await lake.snapshotAt(BARS_1D, { versions: new Map([[BARS_1D.name, version]]) });
-  return ({ path }) => !files.has(path);
+  const before = await lake
+    .snapshotAt(BARS_1D, { versions: new Map([[BARS_1D.name, version]]) })
+    .catch(() => undefined);
+  return ({ path }) => before?.files.has(path) !== true;
 }
 
 /**
