@@ -33,8 +33,6 @@ export interface CopiedFiles {
 export interface Month {
   /** The first trading date of the month. */
   readonly first: string;
-  /** The first one of the next month. */
-  readonly next: string;
   readonly files: readonly DataFile[];
 }
 
@@ -104,18 +102,18 @@ function filesOf(months: readonly Month[]): DataFile[] {
   return months.flatMap(({ files }) => files);
 }
 
-/** How many of the first months fit into a space. */
+/** How many of the first months fit into a space; none from the first one on whose rows are not known. */
 function fitting(
   months: readonly Month[],
   bytesOf: (files: readonly DataFile[]) => number,
   space: number,
 ): number {
-  let left = space;
-  const at = months.findIndex(({ files }) => {
-    left -= bytesOf(files);
-    return !(left >= 0);
-  });
-  return at < 0 ? months.length : at;
+  let bytes = 0;
+  for (const [before, { files }] of months.entries()) {
+    bytes += bytesOf(files);
+    if (!Number.isFinite(bytes) || bytes > space) return before;
+  }
+  return months.length;
 }
 
 /**
@@ -153,7 +151,7 @@ export function monthsOf({ span }: TableSchema, files: Iterable<DataFile>): Mont
   for (const file of files) {
     const dates = partitionDates(span, file);
     if (dates === undefined || hashInName(file.path) === undefined) return undefined;
-    const month = byFirst.get(dates.first) ?? { ...dates, files: [] };
+    const month = byFirst.get(dates.first) ?? { first: dates.first, files: [] };
     month.files.push(file);
     byFirst.set(dates.first, month);
   }

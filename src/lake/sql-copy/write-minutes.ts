@@ -157,6 +157,12 @@ async function createTables(session: Session): Promise<void> {
   await session.run(`CREATE TABLE ${database}.${MONTHS} (first DATE, key VARCHAR, has_minutes BOOLEAN)`);
 }
 
+/** The SQL condition that a row is of the month with this first date. */
+function isInMonth(first: string): string {
+  const start = `DATE ${literal(first)}`;
+  return `trade_date >= ${start} AND trade_date < CAST(${start} + INTERVAL 1 MONTH AS DATE)`;
+}
+
 /** Deletes what a copy shall not have: months with other files, and minutes. */
 async function removeOthers(
   session: Session,
@@ -169,9 +175,7 @@ async function removeOthers(
     const isSame = month !== undefined && storedOf(month, known) !== undefined;
     const isWithout = hasMinutes && !(isSame && month.hasMinutes);
     for (const name of [...(isWithout ? [MINUTES_TABLE] : []), ...(isSame ? [] : bars)])
-      await session.run(
-        `DELETE FROM ${database}.${ident(name)} WHERE date_trunc('month', trade_date) = DATE ${literal(first)}`,
-      );
+      await session.run(`DELETE FROM ${database}.${ident(name)} WHERE ${isInMonth(first)}`);
   }
 }
 
@@ -193,7 +197,7 @@ async function readMonth(
   const ofFiles = await parquetRelation(session, lake.filesOf(snapshot, month.files));
   if (isLacking) await insert(session, MINUTES_TABLE, ofFiles);
   if (stored !== undefined) return;
-  const copied = `FROM ${database}.${MINUTES_TABLE} WHERE trade_date >= DATE ${literal(month.first)} AND trade_date < DATE ${literal(month.next)}`;
+  const copied = `FROM ${database}.${MINUTES_TABLE} WHERE ${isInMonth(month.first)}`;
   await insertBars(session, month.hasMinutes ? copied : ofFiles);
 }
 
