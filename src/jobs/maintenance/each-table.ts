@@ -12,7 +12,7 @@ export interface TableReports<Report> {
 
 /**
  * Works on tables one after another. An error ends the work on its table and does not affect the others. Tables that
- * were not reached when the signal aborted, and tables for which the work returns no report, are left out.
+ * were not reached, or not finished, when the signal aborted, and tables for which the work returns no report, are left out.
  */
 export async function eachTable<Report>(
   tables: Iterable<TableSchema>,
@@ -27,6 +27,7 @@ export async function eachTable<Report>(
       const report = await work(table);
       if (report !== undefined) reports.push(report);
     } catch (error) {
+      if (signal?.aborted && error === signal.reason) break;
       errors.push(error);
     }
   }

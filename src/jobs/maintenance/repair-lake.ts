@@ -31,7 +31,7 @@ export interface RepairOptions {
   readonly from?: Lake;
   /** Whether losses are only reported, without any change. @default false */
   readonly dryRun?: boolean;
-  /** Ends the work after the table that is being repaired. */
+  /** Ends the work, also within a file that is compared; a table whose log is changed already is repaired to its end. */
   readonly signal?: AbortSignal;
   /** Called before each file is read. */
   readonly onProgress?: (progress: { table: string; file: string; done: number; total: number }) => void;
@@ -105,7 +105,7 @@ async function repairTable(
   clock: Pick<Clock, "now">,
 ): Promise<RepairReport> {
   const { table } = snapshot;
-  const lost = await lostFiles(lake, snapshot, onProgress);
+  const lost = await lostFiles(lake, snapshot, { signal, onProgress });
   const lostOnes = new Set(lost.map(({ file }) => file));
   const sound = [...snapshot.files.values()].filter((file) => !lostOnes.has(file));
   if (!dryRun) await recordVerified(lake.storage, snapshot, sound, clock.now());

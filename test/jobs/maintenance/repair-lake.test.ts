@@ -26,7 +26,15 @@ import { vacuum } from "../../../src/lake/maintenance/vacuum.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { TABLES } from "../../../src/schema/tables.js";
 import { json, type Script, type Seen } from "../../faults/service/scripted-service.js";
-import { land, openSession, queryLake, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
+import { endlessFiles } from "../../lake/endless-files.js";
+import {
+  land,
+  openSession,
+  queryLake,
+  T0,
+  temporaryFolder,
+  temporaryLake,
+} from "../../lake/temporary-lake.js";
 import { barsOn, filledMarket, scriptedMarket } from "../scripted-market.js";
 
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2023-12-27" };
@@ -271,6 +279,16 @@ test("a lost part of the ledger is taken out, and what it said is requested agai
     landed: [{ inserted: 0, unchanged: 8 }],
   });
   expect(service.seen.length).toBeGreaterThan(sent);
+});
+
+test("an interrupt ends the comparison of a long file, and changes nothing", async () => {
+  const [lake, session, stop] = [temporaryLake(), await openSession(), new AbortController()];
+  await land(session, lake, BARS_1D, [{ at: "2024-01-08T16:00:00Z" }, { at: "2023-01-08T16:00:00Z" }]);
+  const pieces = endlessFiles(lake, stop);
+  const options = { runId: "repair-1", signal: stop.signal };
+  const { reports, errors } = await repairLake(lake, [BARS_1D], options, { now: () => T0 });
+  expect([reports, errors, pieces()]).toEqual([[], [], 2]);
+  expect((await lake.snapshot(BARS_1D)).version).toBe(0);
 });
 
 test("bars that no service was asked for are reported as such", async () => {

@@ -27,12 +27,15 @@ const PARALLEL = 4;
 export class LandingPlace {
   readonly #lake: Lake;
   readonly #tables: readonly TableSchema[];
+  readonly #signal: AbortSignal;
   #opened: Promise<ReadonlyMap<string, Snapshot>> | undefined;
   readonly #checked = new Map<string, Promise<void>>();
 
-  constructor(lake: Lake, tables: readonly TableSchema[]) {
+  /** @param signal ends the comparison of files, also within a file; its reason is thrown. */
+  constructor(lake: Lake, tables: readonly TableSchema[], signal: AbortSignal) {
     this.#lake = lake;
     this.#tables = tables;
+    this.#signal = signal;
   }
 
   /**
@@ -76,8 +79,9 @@ export class LandingPlace {
     const { table } = snapshot;
     const verifyOne = async (file: DataFile): Promise<void> => {
       try {
-        await verifyContent(this.#lake, snapshot, [file]);
+        await verifyContent(this.#lake, snapshot, [file], this.#signal);
       } catch (error) {
+        this.#signal.throwIfAborted();
         // Since the log was read, another process may have replaced the file, and deleted it.
         if ((await this.#lake.snapshot(table)).files.has(file.path)) throw error;
       }

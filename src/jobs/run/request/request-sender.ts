@@ -40,7 +40,7 @@ export class RequestSender {
     this.#progress = progress;
     this.#unsent = AbortSignal.any([context.signal, this.#failed.signal]);
     this.#breaker = new CircuitBreaker(context.clock);
-    this.#place = new LandingPlace(context.lake, context.tables);
+    this.#place = new LandingPlace(context.lake, context.tables, context.signal);
   }
 
   /** Whether no more of a dataset may be requested, because of an interrupt, a refusal, or repeated failures. */

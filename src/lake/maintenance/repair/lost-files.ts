@@ -17,17 +17,31 @@ export interface LostFile extends Pick<FileDamage, "kind" | "what"> {
   readonly range: TimeRange | undefined;
 }
 
-/** Reads every live file of a table, and returns those that are missing or damaged. */
+/**
+ * Reads every live file of a table, and returns those that are missing or damaged.
+ *
+ * @param options.signal ends it, also within a file; its reason is thrown.
+ * @param options.onProgress is called before each file is read.
+ */
 export async function lostFiles(
   lake: Lake,
   snapshot: Snapshot,
-  onProgress?: (progress: { table: string; file: string; done: number; total: number }) => void,
+  {
+    signal,
+    onProgress,
+  }: {
+    readonly signal?: AbortSignal | undefined;
+    readonly onProgress?:
+      | ((progress: { table: string; file: string; done: number; total: number }) => void)
+      | undefined;
+  } = {},
 ): Promise<LostFile[]> {
   const lost: LostFile[] = [];
   const table = snapshot.table.name;
   for (const [done, file] of [...snapshot.files.values()].entries()) {
     onProgress?.({ table, file: file.path, done, total: snapshot.files.size });
-    const damage = await damageOf(lake, snapshot, file);
+    signal?.throwIfAborted();
+    const damage = await damageOf(lake, snapshot, file, signal);
     // The file may be sound: permissions or a missing mount may prevent this process from reading it.
     if (damage?.kind === "unreadable")
       throw new LakeError(`table ${table}: ${file.path} ${damage.what}; the table was not changed`, {
