@@ -4,10 +4,10 @@ import { request } from "undici";
 import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
 import { API_KEY_HEADER } from "../../src/wire/endpoints.js";
 import { ARROW_STREAM } from "../../src/wire/media-type.js";
-import { startPlainBytes } from "../baselines/plain-bytes.js";
 import { type Command, pandasCommand, startWaiting } from "../baselines/waiting-program.js";
 import type { Benchmark, Case } from "../measure/benchmark.js";
 import { API_KEY, type MinuteService, startMinuteService } from "../serving/minute-service.js";
+import { startReadyResponses } from "../serving/ready-responses.js";
 
 /** Requests of a run: the first one fills the cache, and the others are timed. */
 const TIMED_REQUESTS = 4;
@@ -23,7 +23,7 @@ export const columns: Benchmark = {
     const path = `/v1/klines/batch?symbols=${service.symbols.join(",")}&period=1m&count=${count}&adjust=none`;
     const json = served("barlake: JSON", service.url, "application/json", path);
     const headers = { [API_KEY_HEADER]: API_KEY, accept: ARROW_STREAM };
-    const plain = await startPlainBytes({ url: service.url + path, headers });
+    const plain = await startReadyResponses({ url: service.url, paths: [path], headers });
     return {
       summary: `${symbols} symbols x ${count} minutes, one client; the client shares the cores`,
       work: { "bars/s": symbols * count * TIMED_REQUESTS },

@@ -6,9 +6,10 @@ import { definePipeline } from "../../src/jobs/pipeline/definition.js";
 import { planPipeline, type RunEnvironment } from "../../src/jobs/run/run-pipeline.js";
 import { Lake } from "../../src/lake/lake.js";
 import type { RequestUnit } from "../../src/plan/request-units.js";
-import { LIMITS } from "../../src/wire/endpoints.js";
+import { API_KEY_HEADER, LIMITS } from "../../src/wire/endpoints.js";
 import type { YearSpec } from "../lakes/year-of-minutes.js";
 import { temporaryFolder } from "../measure/temporary-folder.js";
+import { startReadyResponses } from "./ready-responses.js";
 
 /** The order for the service's process. */
 export interface ServiceOrder extends YearSpec {
@@ -61,9 +62,26 @@ export async function startMinuteService(spec: YearSpec): Promise<MinuteService>
     rows,
     symbols: Array.from({ length: spec.symbols }, (_, s) => `${600_000 + s}.SH`),
     since: (months) => new Date(Date.UTC(2025, spec.months - months)).toISOString().slice(0, 10),
-    client: () => new ServiceClient({ baseUrl: url, apiKey: API_KEY, clock: CLOCK }),
+    client: () => clientOf(url),
     close: () => child.disconnect(),
   };
+}
+
+function clientOf(url: string): ServiceClient {
+  return new ServiceClient({ baseUrl: url, apiKey: API_KEY, clock: CLOCK });
+}
+
+/**
+ * Ends a service, after another process has requested some responses, which sends them from its memory: a service on
+ * another machine takes nothing from the cores of this one either.
+ *
+ * @param paths path and query of each request.
+ */
+export async function madeReady(service: MinuteService, paths: readonly string[]): Promise<MinuteService> {
+  const headers = { [API_KEY_HEADER]: API_KEY };
+  const { url, close } = await startReadyResponses({ url: service.url, paths, headers });
+  service.close();
+  return { ...service, url, client: () => clientOf(url), close };
 }
 
 /** Where a benchmark runs the pipeline. */

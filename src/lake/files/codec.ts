@@ -30,7 +30,7 @@ export const CODEC_SQL: Readonly<Record<Codec, string>> = {
  * dictionary does, so its prices have no dictionary. Compacted files remain and are read often: they have dictionaries,
  * and the codec of their table.
  */
-export const LANDED_SQL = "COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 4096";
+export const LANDED_SQL = "COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 1024";
 
 /** Approximate size of a compacted file, relative to landed files with the same rows. */
 export const COMPACTED_GROWTH: Readonly<Record<Codec, number>> = { lz4: 1.2, snappy: 1.25, zstd: 1.05 };
