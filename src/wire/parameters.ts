@@ -125,7 +125,7 @@ const date = (doc: string) =>
 
 const nameList = (doc: string) =>
   z
-    .array(z.string("has an entry that is not a string"), "is not an array of strings")
+    .array(z.string("is not a string"), "is not an array of strings")
     .transform((items) => [...new Set(items)])
     .meta({ description: `${doc}.` });
 

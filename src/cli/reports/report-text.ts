@@ -108,9 +108,12 @@ export function runSummary(report: RunReport, lake: string): string {
     lines.push(`${paint("yellow", "note:")} the service does not offer ${dataset} to this key: ${reason}`);
   if (report.failures.length > 0) {
     const rows = report.failures.slice(0, SHOWN).map((f) => [f.request, f.symbols, f.reason]);
+    const { refused, failed } = report.requests;
+    // A list that came with rows that cannot be landed is requested again, too.
+    const what = report.failures.length > refused + failed ? "incomplete request" : "failed request";
     lines.push(
       "",
-      paint("red", plural(report.failures.length, "failed request")),
+      paint("red", plural(report.failures.length, what)),
       table(["request", "symbols", "reason"], rows),
     );
   }

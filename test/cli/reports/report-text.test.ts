@@ -32,3 +32,22 @@ test("a table that has no version is not listed among what landed", () => {
   expect(text).toContain("bars_1d");
   expect(text).not.toMatch(/trading_days|-1/);
 });
+
+test("a response that lacks rows is not reported as a request that failed", () => {
+  const report = {
+    pipeline: "reference",
+    status: "partial",
+    requests: { sent: 2, answered: 1, empty: 0, refused: 0, failed: 0, planned: 2 },
+    failures: [{ request: "universes 000007", symbols: 0, reason: "the list may lack rows" }],
+    ...Object.fromEntries(
+      ["landed", "changes", "lists", "rejected", "symbols", "completeness", "notOffered"].map((n) => [n, []]),
+    ),
+  } as unknown as RunReport;
+  const summary = (failed: number): string =>
+    runSummary(
+      { ...report, requests: { ...report.requests, failed }, rows: 1, bytes: 1, durationMs: 1 },
+      "data",
+    );
+  expect(summary(0)).toContain("1 incomplete request\n");
+  expect(summary(1)).toContain("1 failed request\n");
+});

@@ -120,7 +120,7 @@ describe("bodies", () => {
     for (const [body, message] of [
       ["{}", "symbols is not an array of strings"],
       ['{"symbols":"A.SH"}', "symbols is not an array of strings"],
-      ['{"symbols":[1]}', "symbols.0 has an entry that is not a string"],
+      ['{"symbols":[1]}', "symbols.0 is not a string"],
     ] as const) {
       expect((await send(body, "application/json")).body).toEqual({ code: "INVALID_PARAMETER", message });
     }
