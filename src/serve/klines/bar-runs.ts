@@ -25,6 +25,33 @@ interface Stretch {
   readonly end: number;
 }
 
+/** All rows of one symbol. */
+export interface OrderedStretch extends Stretch {
+  /** Whether each timestamp is later than the one before it. */
+  readonly ascends: boolean;
+}
+
+/** Bars in which the rows of each symbol are contiguous. */
+export interface LandedBars {
+  readonly values: KlineValues;
+  /** By symbol, without symbols that have no row. */
+  readonly stretches: ReadonlyMap<string, OrderedStretch>;
+}
+
+/** Finds each symbol's newest `count` bars. */
+export function runsOfLanded({ values, stretches }: LandedBars, count: number): Map<string, BarRun> {
+  const words = int64Words(values.timestamp);
+  const runs = new Map<string, BarRun>();
+  for (const [symbol, stretch] of stretches)
+    runs.set(
+      symbol,
+      stretch.ascends
+        ? newestOf(symbol, values, stretch, count)
+        : runOf(symbol, values, words, [stretch], count),
+    );
+  return runs;
+}
+
 /**
  * Finds each symbol's newest `count` bars in a query's rows, which may be in any order. Rows of a symbol that are
  * contiguous and ascending are not copied; usually all are, unless they come from several files.
@@ -37,33 +64,41 @@ export function runsOf(rows: KlineRows, symbols: readonly string[], count: numbe
   const runs = new Map<string, BarRun>();
   for (const [position, stretches] of stretchesOf(rows)) {
     const symbol = symbols[position] as string;
-    const found = stretches.reduce((sum, { start, end }) => sum + end - start, 0);
     const [only] = stretches as [Stretch];
-    if (stretches.length === 1 && ascends(words, only)) {
-      runs.set(symbol, {
-        symbol,
-        values: all,
-        start: Math.max(only.start, only.end - count),
-        end: only.end,
-        found,
-      });
-      continue;
-    }
-    const parts = [...stretches].sort((a, b) => int64At(words, a.start) - int64At(words, b.start));
-    if (parts.every((part, k) => follows(words, part, parts[k - 1]))) {
-      runs.set(symbol, {
-        symbol,
-        values: joined(all, parts, found),
-        start: Math.max(0, found - count),
-        end: found,
-        found,
-      });
-      continue;
-    }
-    const newest = inOrder(words, parts).slice(-count);
-    runs.set(symbol, { symbol, values: taken(all, newest), start: 0, end: newest.length, found });
+    const isInOrder = stretches.length === 1 && ascends(words, only);
+    runs.set(
+      symbol,
+      isInOrder ? newestOf(symbol, all, only, count) : runOf(symbol, all, words, stretches, count),
+    );
   }
   return runs;
+}
+
+/** The newest bars of a symbol whose rows are contiguous and ascending. */
+function newestOf(symbol: string, values: KlineValues, { start, end }: Stretch, count: number): BarRun {
+  return { symbol, values, start: Math.max(start, end - count), end, found: end - start };
+}
+
+/** The newest bars of a symbol whose rows are in any order. */
+function runOf(
+  symbol: string,
+  all: KlineValues,
+  words: Uint32Array,
+  stretches: readonly Stretch[],
+  count: number,
+): BarRun {
+  const found = stretches.reduce((sum, { start, end }) => sum + end - start, 0);
+  const parts = [...stretches].sort((a, b) => int64At(words, a.start) - int64At(words, b.start));
+  if (parts.every((part, k) => follows(words, part, parts[k - 1])))
+    return {
+      symbol,
+      values: joined(all, parts, found),
+      start: Math.max(0, found - count),
+      end: found,
+      found,
+    };
+  const newest = inOrder(words, parts).slice(-count);
+  return { symbol, values: taken(all, newest), start: 0, end: newest.length, found };
 }
 
 /** Which rows of a run have a value in a column; `empty`: there are no rows. */

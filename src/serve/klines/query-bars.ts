@@ -8,7 +8,7 @@ import type { Adjustment } from "../../market/period.js";
 import { inBatches } from "../../plan/request-units.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { LakeView } from "../read/lake-reader.js";
-import { type BarRun, runsOf } from "./bar-runs.js";
+import { type BarRun, runsOf, runsOfLanded } from "./bar-runs.js";
 import { daysOfMinutes } from "./cached/extended-run.js";
 import type { KlinesRequest } from "./klines-request.js";
 import { KLINE_SHAPE, klinesSql } from "./klines-sql.js";
@@ -79,8 +79,8 @@ async function segmentRuns(
   const { segments, visibleUntil } = view.version;
   if (segments === undefined || visibleUntil !== undefined) return {};
   if (series.bucket.kind === "landed") {
-    const { rows, ...rest } = await segmentBars(segments, snapshot, demand);
-    return rows === undefined ? rest : { runs: runsOf(rows, demand.symbols, count) };
+    const { landed, ...rest } = await segmentBars(segments, snapshot, demand);
+    return landed === undefined ? rest : { runs: runsOfLanded(landed, count) };
   }
   // Rounded volumes of minutes cannot be added, and adjusted prices of several days cannot be compared.
   if (series !== MINUTES_OF_A_DAY || !isInShares(unitOf) || demand.adjustment !== "none") return {};
@@ -88,9 +88,9 @@ async function segmentRuns(
   for (const symbols of inBatches(demand.symbols, SYMBOLS_OF_MINUTES)) {
     view.signal.throwIfAborted();
     const share = symbols.length / demand.symbols.length;
-    const { rows, ...rest } = await segmentBars(segments, snapshot, { ...demand, symbols, share });
-    if (rows === undefined) return rest;
-    const minutes = runsOf(rows, symbols, Number.MAX_SAFE_INTEGER);
+    const { landed, ...rest } = await segmentBars(segments, snapshot, { ...demand, symbols, share });
+    if (landed === undefined) return rest;
+    const minutes = runsOfLanded(landed, Number.MAX_SAFE_INTEGER);
     for (const [symbol, days] of daysOfMinutes(minutes))
       runs.set(symbol, { ...days, start: Math.max(days.start, days.end - count) });
   }

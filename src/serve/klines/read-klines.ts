@@ -10,6 +10,7 @@ import type { KlineRun } from "../../wire/kline-columns.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { landedSymbols } from "../read/landed-symbols.js";
 import type { BarRun } from "./bar-runs.js";
+import type { CachedRun } from "./cached/bar-cache.js";
 import { bringForward } from "./cached/bring-forward.js";
 import { copyOf } from "./cached/run-memory.js";
 import { EX_EVENT_TABLES } from "./ex-events.js";
@@ -53,7 +54,7 @@ export async function readKlines(view: LakeView, request: KlinesRequest): Promis
   const range = (region: Region): string => `${rangeOf(region).start} ${rangeOf(region).end}`;
   const waiting = { signal: view.signal, memory: request.memory };
   const bars = `${version} ${key} ${count} ${REGION_NAMES.map(range).join(" ")}`;
-  if (missing.some((symbol) => view.barCache.get(key, symbol) !== undefined)) {
+  if (missing.some((symbol) => isOfEarlier(view.barCache.get(key, symbol), version))) {
     const load = `forward ${bars} ${missing.join()}`;
     const found = await view.loads.share(load, waiting, () => bringCachedForward(read, missing));
     for (const [symbol, run] of found) if (run.start < run.end) runs.set(symbol, run);
@@ -66,6 +67,10 @@ export async function readKlines(view: LakeView, request: KlinesRequest): Promis
   }
   const known = await knownSymbols(view, snapshot, request, runs);
   return known.map((symbol) => runs.get(symbol) ?? { symbol, values: NO_BARS, start: 0, end: 0 });
+}
+
+function isOfEarlier(cached: CachedRun | undefined, version: string): boolean {
+  return cached !== undefined && cached.version !== version;
 }
 
 /** A request for bars in one version of the lake, with the keys of its bars in the cache. */

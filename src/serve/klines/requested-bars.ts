@@ -71,17 +71,21 @@ export function demandsOf(
   { rangeOf = ALWAYS, labelsOf = ALWAYS, unitOf = lotOf }: RequestedParts = {},
 ): Demands {
   const groups = new Map<string, Group>();
+  let group: Group | undefined;
   for (const [position, symbol] of symbols.entries()) {
     const region = regionOf(symbol);
     if (region === undefined) continue;
     const range = rangeOf(symbol);
-    const key = `${region} ${range.start} ${range.end}`;
-    let group = groups.get(key);
-    if (group === undefined) {
-      const { start: label_start, end: label_end } = labelsOf(region);
-      const shared = { unit: unitOf(region), ...range, label_start, label_end };
-      group = { region, range, requested: { symbols: [], positions: [], ...shared } };
-      groups.set(key, group);
+    // Most symbols have the range of the one before them.
+    if (group?.region !== region || group.range.start !== range.start || group.range.end !== range.end) {
+      const key = `${region} ${range.start} ${range.end}`;
+      group = groups.get(key);
+      if (group === undefined) {
+        const { start: label_start, end: label_end } = labelsOf(region);
+        const shared = { unit: unitOf(region), ...range, label_start, label_end };
+        group = { region, range, requested: { symbols: [], positions: [], ...shared } };
+        groups.set(key, group);
+      }
     }
     group.requested.symbols.push(symbol);
     group.requested.positions.push(position);

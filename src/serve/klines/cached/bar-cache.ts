@@ -59,6 +59,8 @@ export class BarCache {
   readonly #mostBytes: number;
   /** The entries by series and symbol: a text made of both would have to be hashed for each look-up. */
   readonly #series = new Map<string, Map<string, Entry>>();
+  /** The entries that were found last. */
+  #last: { readonly key: string; readonly entries: Map<string, Entry> } | undefined;
   /** The columns in the order of their last use. */
   readonly #blocks = new Map<KlineValues, Block>();
   /** The columns that were used last. */
@@ -88,7 +90,7 @@ export class BarCache {
    * @param key everything that the bars depend on except the symbol and the version: series, adjustment.
    */
   find(key: string, version: string, symbol: string, range: TimeRange, count: number): BarRun | undefined {
-    const cached = this.#series.get(key)?.get(symbol);
+    const cached = this.#entriesOf(key)?.get(symbol);
     if (cached?.version !== version) return undefined;
     const found = newestIn(cached, range, count);
     if (found === undefined) return undefined;
@@ -100,7 +102,18 @@ export class BarCache {
 
   /** The cached bars of a symbol, in any version. */
   get(key: string, symbol: string): CachedRun | undefined {
-    return this.#series.get(key)?.get(symbol);
+    return this.#entriesOf(key)?.get(symbol);
+  }
+
+  /**
+   * The entries of a series. A request looks up many symbols with one text: to find it in the map, which has an equal
+   * text, takes as long as to find the symbol.
+   */
+  #entriesOf(key: string): Map<string, Entry> | undefined {
+    if (key === this.#last?.key) return this.#last.entries;
+    const entries = this.#series.get(key);
+    this.#last = entries && { key, entries };
+    return entries;
   }
 
   /**
@@ -196,7 +209,10 @@ export class BarCache {
   #remove(entry: Entry): void {
     const series = this.#series.get(entry.key);
     series?.delete(entry.run.symbol);
-    if (series?.size === 0) this.#series.delete(entry.key);
+    if (series?.size === 0) {
+      this.#series.delete(entry.key);
+      this.#last = undefined;
+    }
     this.#leave(entry);
   }
 
@@ -215,6 +231,8 @@ export class BarCache {
 
 /** The newest `count` bars with labels in a range; undefined where the run may lack some of them. */
 export function newestIn({ run, since }: NewestRun, range: TimeRange, count: number): BarRun | undefined {
+  // A window of the past: nothing of it is in the run.
+  if (count > 0 && range.end <= since && range.start < since) return undefined;
   const end = firstNotBefore(run, range.end);
   const first = firstNotBefore(run, range.start);
   const start = Math.max(first, end - count);
