@@ -115,7 +115,9 @@ export class Lake implements LakePlaces {
 
   /** The newest version of a table. Commits that were read before are not read again. @throws {LakeError} */
   async snapshot(table: TableSchema): Promise<Snapshot> {
-    const snapshot = await readLog(this.storage, this.#known.get(table.name) ?? emptySnapshot(table));
+    const known = this.#known.get(table.name);
+    const wasEmpty = known?.version === -1;
+    const snapshot = await readLog(this.storage, known ?? emptySnapshot(table), { wasEmpty });
     this.remember(snapshot);
     return snapshot;
   }

@@ -62,6 +62,11 @@ export async function listLog(storage: Storage, table: string, since = 0): Promi
   return log;
 }
 
+/** Whether a table's log has no file at all. */
+export async function isLogEmpty(storage: Storage, table: string): Promise<boolean> {
+  return (await storage.list(folderOf(table))).length === 0;
+}
+
 /** Whether every commit after `version`, up to the newest version, exists. */
 export function hasAllBehind({ commits, newest }: LogFiles, version: number): boolean {
   if (version >= newest) return version === newest;

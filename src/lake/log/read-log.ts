@@ -4,6 +4,7 @@ import { readCheckpoint } from "./checkpoint.js";
 import {
   commitFile,
   hasAllBehind,
+  isLogEmpty,
   type LogFiles,
   lastCheckpointVersion,
   listLog,
@@ -24,6 +25,11 @@ export interface LogRange {
    * @default false
    */
   readonly whole?: boolean;
+  /**
+   * Whether the log had no entry when it was read before: it is then listed first, and nothing else is read where it is
+   * still empty. @default false
+   */
+  readonly wasEmpty?: boolean;
 }
 
 /** Most attempts to list and read a log that another program cleans up at the same time. */
@@ -50,6 +56,7 @@ export async function readLog(storage: Storage, known: Snapshot, range: LogRange
 
 async function readListed(storage: Storage, known: Snapshot, range: LogRange): Promise<Snapshot> {
   const { name } = known.table;
+  if (range.wasEmpty === true && (await isLogEmpty(storage, name))) return known;
   // The file is read before the log is listed: the version that it names existed already, so the list must contain it.
   const named = known.version < 0 ? await lastCheckpointVersion(storage, name) : -1;
   const since = Math.max(known.version, named);

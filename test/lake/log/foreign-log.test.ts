@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LakeError } from "../../../src/core/errors.js";
@@ -154,6 +154,36 @@ describe("a log whose end is lost is refused, and not read as an older state", (
       /is gone, which had version 0$/,
     );
   });
+});
+
+test("a log that was empty is listed, and nothing else is read until it has a file", async () => {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  const calls: string[] = [];
+  const stored = { ...lake.storage };
+  Object.assign(lake.storage, {
+    list: (path: string, after?: string) => {
+      calls.push("list");
+      return stored.list(path, after);
+    },
+    readText: (path: string) => {
+      calls.push("read");
+      return stored.readText(path);
+    },
+  });
+  const callsOf = async (): Promise<string[]> => {
+    calls.length = 0;
+    await lake.snapshot(BARS_1D);
+    return [...calls];
+  };
+  expect(await callsOf()).toEqual(["read", "list"]);
+  expect(await callsOf()).toEqual(["list"]);
+  mkdirSync(logOf(lake), { recursive: true });
+  writeFileSync(join(logOf(lake), "_last_checkpoint"), JSON.stringify({ version: 7, size: 3 }));
+  await expect(lake.snapshot(BARS_1D)).rejects.toThrow("its log ends with version -1, and had version 7");
+  rmSync(logOf(lake), { recursive: true });
+  expect(await callsOf()).toEqual(["list"]);
+  await land(session, new Lake(lake.location), BARS_1D, [{ at: day(1) }]);
+  expect((await lake.snapshot(BARS_1D)).version).toBe(0);
 });
 
 test("a log that was put back to an older state is read as it is now", async () => {
