@@ -9,14 +9,17 @@ import { type LandedBar, landRows, newLake, serve } from "../served-lake.js";
 const DAY_MS = 86_400_000;
 const PRICES = { open: 10, high: 11.5, low: 9.25, close: 10.5, amount: 1234.5 };
 
-/** Daily bars from 2025-12-22 on, in two years, with volumes in three units and columns that are null in parts. */
+/**
+ * Daily bars from 2025-12-22 on, in two years, with volumes in three units and columns that are null in parts. Two
+ * symbols pause for a day, so that they have as many bars as the others, at other times.
+ */
 function dailyBars(): LandedBar[] {
   const first = Date.parse("2025-12-21T16:00:00Z");
-  return ["600519.SH", "000001.SZ", "00700.HK"].flatMap((symbol, at) =>
+  return ["600519.SH", "000001.SZ", "00700.HK", "600000.SH", "600036.SH"].flatMap((symbol, at) =>
     Array.from({ length: 20 }, (_, day) => ({
       ...PRICES,
       symbol,
-      timestamp: first + day * DAY_MS,
+      timestamp: first + (at > 2 && day > 6 ? day + 1 : day) * DAY_MS,
       volume: 1000 * at + day * 7,
       lot: [1, 100, 10][(at + day) % 3] as number,
       settlement_price: day % 4 === 0 ? 10.25 : null,
@@ -54,6 +57,8 @@ const at = (text: string): number => Date.parse(text);
 /** Windows of the past, and the newest bars: of one table or the other. */
 const PATHS = [
   `/v1/klines/batch?symbols=600519.SH,00700.HK,000001.SZ&period=1d&start_time=${at("2025-12-25")}&end_time=${at("2026-01-05")}`,
+  `/v1/klines/batch?symbols=600519.SH,000001.SZ,600000.SH,600036.SH,00700.HK&period=1d&end_time=${at("2026-01-20")}`,
+  `/v1/klines/batch?symbols=000001.SZ,600036.SH&period=1d&start_time=${at("2026-01-02")}&end_time=${at("2026-01-20")}`,
   "/v1/klines/batch?symbols=00700.HK&period=1d&count=7",
   "/v1/klines?symbol=000001.SZ&period=1d&count=1000",
   `/v1/klines?symbol=600519.SH&period=1m&start_time=${at("2026-01-12T01:40:00Z")}&end_time=${at("2026-01-12T02:05:00Z")}`,
