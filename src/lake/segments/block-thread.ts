@@ -20,6 +20,11 @@ export interface ReadBlocks {
 }
 
 const PLACE_NUMBERS = 4;
+/**
+ * Most reads that the thread has at the same time; others wait. That is enough to keep it busy, and their memory stays
+ * below the 64 MB with which V8 looks for garbage in the whole heap.
+ */
+const MOST_READS = 4;
 
 /**
  * The program of the thread. It is a text, because a thread of a file would load the compiler of TypeScript in tests.
@@ -51,8 +56,9 @@ function startThread(program: string): Worker {
   return new Worker(program, { eval: true, execArgv: [] });
 }
 
-/** A read in flight. */
+/** A read in flight, or one that waits for others. */
 interface Waiting {
+  readonly places: readonly BlockPlace[];
   readonly resolve: (blocks: ReadBlocks) => void;
   readonly reject: (error: ThreadEnded) => void;
 }
@@ -72,6 +78,8 @@ export class BlockThread implements AsyncDisposable {
   #worker: Worker | undefined;
   #hasEnded = false;
   /** Reads in flight, in the order in which the thread replies. */
+  readonly #reading: Waiting[] = [];
+  /** Reads that the thread does not have yet. */
   readonly #waiting: Waiting[] = [];
   readonly #pool = new MemoryPool();
 
@@ -88,23 +96,10 @@ export class BlockThread implements AsyncDisposable {
   /** @throws {ThreadEnded} */
   read(places: readonly BlockPlace[]): Promise<ReadBlocks> {
     if (this.#hasEnded) return Promise.reject(new ThreadEnded());
-    const numbers = new Float64Array(places.length * PLACE_NUMBERS);
-    let bytes = 0;
-    for (const [index, { descriptor, offset, length, checksum }] of places.entries()) {
-      numbers.set([descriptor, offset, length, checksum], index * PLACE_NUMBERS);
-      bytes += length;
-    }
-    const memory = this.#pool.take(bytes);
-    try {
-      this.#worker ??= this.#begin();
-      if (this.#waiting.length === 0) this.#worker.ref();
-      this.#worker.postMessage({ memory, places: numbers }, [memory, numbers.buffer]);
-    } catch (error) {
-      // For example where the system permits no more threads.
-      this.#end(error as Error);
-      return Promise.reject(new ThreadEnded(messageOf(error), { cause: error }));
-    }
-    return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ places, resolve, reject });
+      this.#handOver();
+    });
   }
 
   /** Takes back the memory of blocks that nothing reads any more. */
@@ -118,12 +113,41 @@ export class BlockThread implements AsyncDisposable {
     await this.#worker?.terminate();
   }
 
+  /** Hands over reads that wait, as many as the thread may have. */
+  #handOver(): void {
+    while (this.#reading.length < MOST_READS) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      this.#reading.push(next);
+      try {
+        this.#send(next);
+      } catch (error) {
+        // For example where the system permits no more threads.
+        this.#end(error as Error);
+      }
+    }
+  }
+
+  #send({ places }: Waiting): void {
+    const numbers = new Float64Array(places.length * PLACE_NUMBERS);
+    let bytes = 0;
+    for (const [index, { descriptor, offset, length, checksum }] of places.entries()) {
+      numbers.set([descriptor, offset, length, checksum], index * PLACE_NUMBERS);
+      bytes += length;
+    }
+    const memory = this.#pool.take(bytes);
+    this.#worker ??= this.#begin();
+    this.#worker.ref();
+    this.#worker.postMessage({ memory, places: numbers }, [memory, numbers.buffer]);
+  }
+
   #begin(): Worker {
     const worker = this.#start(PROGRAM);
     worker.unref();
     worker.on("message", (blocks: ReadBlocks) => {
-      this.#waiting.shift()?.resolve(blocks);
-      if (this.#waiting.length === 0) worker.unref();
+      this.#reading.shift()?.resolve(blocks);
+      this.#handOver();
+      if (this.#reading.length === 0) worker.unref();
     });
     // For example of too little memory.
     worker.on("error", (error) => this.#end(error));
@@ -133,6 +157,7 @@ export class BlockThread implements AsyncDisposable {
 
   #end(cause?: Error): void {
     this.#hasEnded = true;
-    for (const { reject } of this.#waiting.splice(0)) reject(new ThreadEnded(cause?.message, { cause }));
+    for (const { reject } of [...this.#reading.splice(0), ...this.#waiting.splice(0)])
+      reject(new ThreadEnded(cause === undefined ? undefined : messageOf(cause), { cause }));
   }
 }

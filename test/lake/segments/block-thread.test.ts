@@ -1,6 +1,8 @@
+import { EventEmitter } from "node:events";
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Worker } from "node:worker_threads";
 import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
@@ -75,6 +77,33 @@ test("after its end, and when it ends during a read, the error says so", async (
     expect(outcome).toMatchObject({ status: "rejected", reason: expect.any(ThreadEnded) });
   await expect(thread.read(places)).rejects.toThrow(ThreadEnded);
   expect(thread.hasEnded).toBe(true);
+});
+
+test("the thread has few reads at the same time: the others wait, in their order", async () => {
+  const sent: number[] = [];
+  const worker = Object.assign(new EventEmitter(), {
+    ref: () => {},
+    unref: () => {},
+    terminate: () => Promise.resolve(0),
+    postMessage: ({ places }: { places: Float64Array }) => void sent.push(places[1] as number),
+  });
+  await using thread = new BlockThread(() => worker as unknown as Worker);
+  const outcomes: string[] = [];
+  const reads = Array.from({ length: 10 }, (_, offset) =>
+    thread.read([{ descriptor: 0, offset, length: 1, checksum: 0 }]).then(
+      ({ failed }) => outcomes.push(`${offset} ${failed}`),
+      (error: unknown) => outcomes.push(`${offset} ${(error as Error).message}`),
+    ),
+  );
+  const reply = (failed: number): unknown => worker.emit("message", { memory: new ArrayBuffer(1), failed });
+  expect(sent).toEqual([0, 1, 2, 3]);
+  for (let read = 0; read < 5; read++) reply(read);
+  expect(sent).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+  worker.emit("error", new Error("too little memory"));
+  await Promise.all(reads);
+  const ended = [5, 6, 7, 8, 9].map((read) => `${read} too little memory`);
+  expect(outcomes).toEqual([...[0, 1, 2, 3, 4].map((read) => `${read} ${read}`), ...ended]);
+  expect(sent).toHaveLength(9);
 });
 
 /** A thread where the system permits no more of them. */
