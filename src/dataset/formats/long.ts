@@ -43,7 +43,7 @@ export function longParquetWriter(place: WriterPlace): DatasetWriter {
       });
       writing.catch(() => {});
       // While the files of a block are written, those of the next one may begin, as long as the cells of both are valid.
-      if (!block.hasNext) await settle();
+      if (!block.isValidWithNext) await settle();
     },
     finish: settle,
     async close() {

@@ -1,4 +1,4 @@
-import { BOOLEAN, DATE, DOUBLE, TIMESTAMPTZ, VARCHAR } from "../../arrow/duckdb-api.js";
+import { BOOLEAN, DATE, DOUBLE, ENUM, TIMESTAMPTZ, VARCHAR } from "../../arrow/duckdb-api.js";
 import type { Fill, ScanColumn, ScanSource } from "../../arrow/scan/table-scan.js";
 import { TextVector } from "../../arrow/scan/text-vector.js";
 import { copyValidity, copyValues, VECTOR_ROWS } from "../../arrow/scan/vector-copy.js";
@@ -7,6 +7,11 @@ import type { Region } from "../../market/regions.js";
 import type { Block, FieldCells, PanelShape } from "./block.js";
 import { labelTimes } from "./panel-batches.js";
 import type { Slice } from "./panel-spool.js";
+
+/** Rows of a row group of a file that DuckDB writes. */
+const ROW_GROUP_ROWS = 122_880;
+/** Most values of an `ENUM` that DuckDB stores as bytes; it stores those of a larger one as 16-bit numbers. */
+const MOST_OF_A_BYTE = 255;
 
 /** Handles the labels of a symbol from `label` on, exclusive of `end`; they belong at row `at` of the vector. */
 type Visit = (symbol: number, label: number, end: number, at: number) => void;
@@ -20,10 +25,14 @@ export type BlockScans = (block: Block, slice: Slice) => ScanSource | undefined;
  * A block's rows over some labels as a scan's source, by symbol, then label: each symbol from its first label with trades
  * to its last. Columns: `symbol, trade_date, timestamp`, fields, masks; NaN becomes null. Cells are copied only when
  * DuckDB reads them, to memory that all scans use: a copy of a column in new memory would be V8's to collect.
+ *
+ * Symbols are an `ENUM` of those that have rows, which is a file's dictionary already, where they fit into one row group.
+ * Otherwise they are texts, of which each row group gets a dictionary and statistics of its own.
  */
 export function blockScans(shape: PanelShape): BlockScans {
   const { labels } = shape;
-  const symbolTexts = new TextVector();
+  const texts = new TextVector();
+  const numbers = { few: new Uint8Array(VECTOR_ROWS), many: new Uint16Array(VECTOR_ROWS) };
   const days = new Int32Array(VECTOR_ROWS);
   const times = new BigInt64Array(VECTOR_ROWS);
   const values = new Float64Array(VECTOR_ROWS);
@@ -34,7 +43,7 @@ export function blockScans(shape: PanelShape): BlockScans {
   );
 
   return (block, slice) => {
-    const { walk, rows } = walkOver(block, slice);
+    const { walk, rows, own } = walkOver(block, slice);
     if (rows === 0) return undefined;
     const { symbols, width } = block;
     const fillDoubles =
@@ -42,18 +51,13 @@ export function blockScans(shape: PanelShape): BlockScans {
       (target, from, count) => {
         let hasNulls = false;
         walk(from, count, (s, label, end, at) => {
-          const before = at - label;
-          for (let l = label, cell = s * width + label; l < end; l++, cell++) {
-            const value = cells[cell] as number;
-            values[before + l] = value;
-            if (!Number.isNaN(value)) continue;
-            if (!hasNulls) present.fill(0xff);
-            hasNulls = true;
-            present[(before + l) >> 3] = (present[(before + l) >> 3] as number) & ~(1 << ((before + l) & 7));
-          }
+          const start = s * width + label;
+          if (!copyCells(cells, start, start + end - label, values, at)) hasNulls = true;
         });
         copyValues(target, values, 0, count);
-        if (hasNulls) copyValidity(target, present, 0, count);
+        if (!hasNulls) return;
+        markPresent(values, count, present);
+        copyValidity(target, present, 0, count);
       };
     const fillMarks =
       (cells: Uint8Array): Fill =>
@@ -63,17 +67,30 @@ export function blockScans(shape: PanelShape): BlockScans {
         );
         copyValues(target, marks, 0, count);
       };
-    const columns: ScanColumn[] = [
-      {
+    const symbolTexts = (): ScanColumn => ({
+      name: "symbol",
+      type: VARCHAR,
+      fill(target, from, count) {
+        walk(from, count, (s, label, end, at) => texts.fill(symbols[s]?.symbol ?? "", at, at + end - label));
+        texts.copyTo(target, count);
+      },
+    });
+    const symbolNumbers = (): ScanColumn => {
+      const numberOf = new Map(own.map((s, number) => [s, number]));
+      const rowNumbers = own.length <= MOST_OF_A_BYTE ? numbers.few : numbers.many;
+      return {
         name: "symbol",
-        type: VARCHAR,
+        type: ENUM(own.map((s) => symbols[s]?.symbol ?? "")),
         fill(target, from, count) {
           walk(from, count, (s, label, end, at) =>
-            symbolTexts.fill(symbols[s]?.symbol ?? "", at, at + end - label),
+            rowNumbers.fill(numberOf.get(s) as number, at, at + end - label),
           );
-          symbolTexts.copyTo(target, count);
+          copyValues(target, rowNumbers, 0, count);
         },
-      },
+      };
+    };
+    const columns: ScanColumn[] = [
+      rows <= ROW_GROUP_ROWS ? symbolNumbers() : symbolTexts(),
       {
         name: "trade_date",
         type: DATE,
@@ -108,8 +125,31 @@ export function blockScans(shape: PanelShape): BlockScans {
   };
 }
 
+/** Copies cells to some rows. @returns whether none is NaN. */
+function copyCells(cells: FieldCells, start: number, end: number, values: Float64Array, at: number): boolean {
+  let gaps = 0;
+  for (let cell = start, row = at; cell < end; cell++, row++) {
+    const value = cells[cell] as number;
+    values[row] = value;
+    // NaN is equal to nothing.
+    gaps += Number(value !== value);
+  }
+  return gaps === 0;
+}
+
+/** Sets the bits of the rows with a value, and no others. */
+function markPresent(values: Float64Array, rows: number, present: Uint8Array): void {
+  present.fill(0);
+  for (let row = 0; row < rows; row++) {
+    if (!Number.isNaN(values[row])) present[row >> 3] = (present[row >> 3] as number) | (1 << (row & 7));
+  }
+}
+
 /** The rows of a block over some labels, and a function that finds where they are. */
-function walkOver({ symbols, first, last }: Block, { start, width }: Slice): { walk: Walk; rows: number } {
+function walkOver(
+  { symbols, first, last }: Block,
+  { start, width }: Slice,
+): { walk: Walk; rows: number; own: readonly number[] } {
   /** Of each symbol with rows: its index, its first label, and the row after its last one. */
   const own: number[] = [];
   const begins: number[] = [];
@@ -134,5 +174,5 @@ function walkOver({ symbols, first, last }: Block, { start, width }: Slice): { w
       at += length;
     }
   };
-  return { walk, rows };
+  return { walk, rows, own };
 }

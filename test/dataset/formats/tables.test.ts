@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { tableFromIPC } from "@uwdata/flechette";
-import { asyncBufferFromFile, parquetReadObjects } from "hyparquet";
+import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { epochDay, type TradingDate } from "../../../src/core/time.js";
@@ -132,6 +132,17 @@ describe("files of a dataset, read by others", () => {
       .filter((file) => file.endsWith(".parquet"))
       .sort();
     expect(files.every((file) => /year=\d{4}\/part-0000\.parquet$/.test(file))).toBe(true);
+    for (const file of files) {
+      const { row_groups } = await parquetMetadataAsync(await asyncBufferFromFile(join(output, file)));
+      const [group] = row_groups;
+      const metaOf = (name: string) =>
+        group?.columns.find(({ meta_data }) => meta_data?.path_in_schema[0] === name)?.meta_data;
+      expect(metaOf("close")?.encodings).toContain("BYTE_STREAM_SPLIT");
+      // The statistics of a row group are those of its own symbols.
+      const symbols = (await readParquet(join(output, file))).map(({ symbol }) => symbol as string).sort();
+      const { min_value, max_value } = metaOf("symbol")?.statistics ?? {};
+      expect([min_value, max_value]).toEqual([symbols[0], symbols.at(-1)]);
+    }
     const rows = (await Promise.all(files.map((file) => readParquet(join(output, file))))).flat();
     const expected = expectedRows();
     const byYear = [...new Set(columns.dates.map((date) => date.slice(0, 4)))].flatMap((year) =>
