@@ -41,7 +41,7 @@ the next run with --repair requests its content again; rows that the copy has in
 Older versions that had the file remain unreadable.
 Where reference data has two versions at the same time, as earlier releases could leave them, each one ends where the
 next one begins.
-Exit code 1: something is lost that was not restored from the copy.
+Exit code 1: something is lost that was not restored from the copy; with --dry-run, there is something to repair.
 
 Examples:
   barlake repair --dry-run
