@@ -79,9 +79,9 @@ function clientOf(url: string): ServiceClient {
  */
 export async function madeReady(service: MinuteService, paths: readonly string[]): Promise<MinuteService> {
   const headers = { [API_KEY_HEADER]: API_KEY };
-  const { url, close } = await startReadyResponses({ url: service.url, paths, headers });
+  const ready = await startReadyResponses({ url: service.url, paths, headers });
   service.close();
-  return { ...service, url, client: () => clientOf(url), close };
+  return { ...service, url: ready.url, client: () => clientOf(ready.url), close: () => ready.close() };
 }
 
 /** Where a benchmark runs the pipeline. */

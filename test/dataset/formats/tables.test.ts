@@ -137,7 +137,11 @@ describe("files of a dataset, read by others", () => {
       const [group] = row_groups;
       const metaOf = (name: string) =>
         group?.columns.find(({ meta_data }) => meta_data?.path_in_schema[0] === name)?.meta_data;
-      expect(metaOf("close")?.encodings).toContain("BYTE_STREAM_SPLIT");
+      // Not every reader knows the encodings of the second version.
+      for (const { meta_data } of group?.columns ?? [])
+        expect(["PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY"]).toEqual(
+          expect.arrayContaining(meta_data?.encodings ?? ["none"]),
+        );
       // The statistics of a row group are those of its own symbols.
       const symbols = (await readParquet(join(output, file))).map(({ symbol }) => symbol as string).sort();
       const { min_value, max_value } = metaOf("symbol")?.statistics ?? {};
