@@ -120,17 +120,6 @@ export interface ResultRows {
 }
 
 /**
- * Arrays that are created, and are garbage, with each vector, and the values of each: together 128 kB. V8 counts the
- * views of DuckDB's memory, some 100 kB a vector, until their objects are collected, and marks its whole heap with every
- * 24 MB of them. A collection of young objects frees them in a fraction of that time, but begins only when some
- * megabytes of V8's own memory are allocated.
- */
-const YOUNG_ARRAYS = 2;
-const YOUNG_VALUES = Array.from({ length: 8000 }, () => 0);
-/** The last one: an object of the module, so that the compiler does not leave the arrays out. */
-const young: { values: readonly number[] } = { values: [] };
-
-/**
  * Passes a query's streaming result to a visitor, one vector of rows at a time, without a copy. The memory that it
  * takes does not depend on the number of rows: of a complete result DuckDB has all rows, and frees them only when V8,
  * which does not know their size, collects the JavaScript object that owns them.
@@ -160,10 +149,8 @@ export async function visitRows(
       next = fetch();
       const visited = visit(rowsOf(fetched));
       if (visited !== undefined) await visited;
-      for (let n = 0; n < YOUNG_ARRAYS; n++) young.values = YOUNG_VALUES.slice();
     }
   } finally {
-    young.values = [];
     await next.catch(() => {});
   }
 }

@@ -12,6 +12,9 @@ import { parquetSessions } from "../store/files/parquet-sessions.js";
 import type { DatasetWriter, WriterPlace } from "./dataset-writer.js";
 import { sideBySide } from "./side-by-side.js";
 
+/** Files that are written concurrently: one of them often waits for rows, which the main thread hands over. */
+const CONCURRENCY = 3;
+
 /**
  * Writes `rows/year=2026/part-0000.parquet`, or for minutes `rows/month=2026-11-01/...`, a folder that contains only
  * Parquet, as readers of folders expect. There is one row per symbol and label from the symbol's first bar to its last,
@@ -32,7 +35,7 @@ export function longParquetWriter(place: WriterPlace): DatasetWriter {
   return {
     async write(block) {
       await settle();
-      writing = sideBySide(partitions, async ({ folder, slice }) => {
+      writing = sideBySide(partitions, CONCURRENCY, async ({ folder, slice }) => {
         const path = partFile(folder, block.index);
         if (files.has(path) || slice.start + slice.width <= block.since) return;
         const rows = scanOf(block, slice);
@@ -43,7 +46,7 @@ export function longParquetWriter(place: WriterPlace): DatasetWriter {
       });
       writing.catch(() => {});
       // While the files of a block are written, those of the next one may begin, as long as the cells of both are valid.
-      if (!block.isValidWithNext) await settle();
+      if (!block.hasNext) await settle();
     },
     finish: settle,
     async close() {

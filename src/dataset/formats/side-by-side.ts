@@ -1,13 +1,14 @@
 import pMap from "p-map";
 
-/** Files that are written concurrently. */
-const CONCURRENCY = 2;
-
 /**
- * Writes files, two at a time. After an error no other file is begun; it is thrown when the files that were begun are
+ * Writes files, some at a time. After an error no other file is begun; it is thrown when the files that were begun are
  * done, so that nothing appears in a folder that is being deleted.
  */
-export async function sideBySide<T>(files: Iterable<T>, write: (file: T) => Promise<void>): Promise<void> {
+export async function sideBySide<T>(
+  files: Iterable<T>,
+  concurrency: number,
+  write: (file: T) => Promise<void>,
+): Promise<void> {
   let failed: { readonly error: unknown } | undefined;
   await pMap(
     files,
@@ -17,7 +18,7 @@ export async function sideBySide<T>(files: Iterable<T>, write: (file: T) => Prom
         failed ??= { error };
       });
     },
-    { concurrency: CONCURRENCY },
+    { concurrency },
   );
   if (failed !== undefined) throw failed.error;
 }

@@ -10,6 +10,9 @@ import { sideBySide } from "./side-by-side.js";
 /** Files that are written by the thread while the texts of the next ones are made. */
 const FILES_AT_A_TIME = 8;
 
+/** Files of Parquet that are written concurrently. */
+const CONCURRENCY = 2;
+
 /**
  * Writes one CSV file per symbol in the layout of the spec's format, with a row for every label from its first bar to
  * its last: see {@link csvProfile}. Numbers are the shortest texts that read back to the same doubles.
@@ -44,7 +47,7 @@ export function symbolParquetWriter(place: WriterPlace): DatasetWriter {
   const scanOf = blockScans(shape);
   return {
     async write(block) {
-      await sideBySide(block.symbols.keys(), async (s) => {
+      await sideBySide(block.symbols.keys(), CONCURRENCY, async (s) => {
         const rows = scanOf(partOf(block, s, 1), all);
         if (rows === undefined) return;
         const path = `${block.symbols[s]?.symbol}.parquet`;

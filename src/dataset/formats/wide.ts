@@ -68,6 +68,9 @@ export function wideArrowWriter(place: WriterPlace): DatasetWriter {
   });
 }
 
+/** Matrices that are written concurrently. Each takes memory for all of its columns. */
+const CONCURRENCY = 2;
+
 function wideWriter(
   { scratch, shape, files }: WriterPlace,
   ending: string,
@@ -91,7 +94,7 @@ function wideWriter(
       spool.write(block);
     },
     async finish() {
-      await sideBySide(matrices, async (matrix) => {
+      await sideBySide(matrices, CONCURRENCY, async (matrix) => {
         await writeMatrix(matrix);
         await files.adopt(matrix.path);
       });

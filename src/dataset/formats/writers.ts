@@ -29,7 +29,6 @@ const MB = 2 ** 20;
  */
 export function blocksFor({ format }: DatasetSpec): BlockOptions {
   if (format === "qlib") return { ...BLOCKS, bytes: 80 * MB, bits: 32, valid: 2 };
-  if (format === "long-parquet")
-    return { ...BLOCKS, parts: "stable", bytes: 96 * MB, readBytes: 100 * MB, valid: 2 };
+  if (format === "long-parquet") return { ...BLOCKS, parts: "stable", bytes: 96 * MB, readBytes: 160 * MB };
   return BLOCKS;
 }

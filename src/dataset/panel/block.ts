@@ -68,8 +68,8 @@ export type FieldCells = Float64Array | Float32Array;
 export interface Block extends Spans, Experience {
   /** Number of the block. */
   readonly index: number;
-  /** Whether this one is valid while the next block is: they were read together, or two blocks are valid at a time. */
-  readonly isValidWithNext: boolean;
+  /** Whether the next block was read together with this one: then this one is valid as long as that one. */
+  readonly hasNext: boolean;
   /** First label whose cells were read. */
   readonly since: number;
   /** Index of its first symbol in the dataset. */

@@ -124,7 +124,7 @@ export async function openPanel(
       let n = 0;
       for await (const block of read) {
         const group = groups[n++] as readonly SymbolRange[];
-        for (const range of group) yield blockOf(block, range, options.valid === 2 || range !== group.at(-1));
+        for (const range of group) yield blockOf(block, range, range !== group.at(-1));
       }
     },
   };
@@ -153,8 +153,8 @@ function togetherIn(ranges: readonly SymbolRange[], most: number): (readonly Sym
 }
 
 /** The block of one of the ranges that were read together. */
-function blockOf(read: Block, { index, start, symbols }: SymbolRange, isValidWithNext: boolean): Block {
-  return { ...partOf(read, start - read.start, symbols.length), index, isValidWithNext };
+function blockOf(read: Block, { index, start, symbols }: SymbolRange, hasNext: boolean): Block {
+  return { ...partOf(read, start - read.start, symbols.length), index, hasNext };
 }
 
 /** One range with the symbols of several consecutive ones. */
@@ -199,7 +199,7 @@ async function askBlock(
         : { ...spansOf(traded, symbols.length, shape.labels.count), ...experienceOf(least, before, traded) };
     const block: Block = {
       index: range.index,
-      isValidWithNext: false,
+      hasNext: false,
       since: range.since,
       start: range.start,
       symbols: range.symbols,

@@ -4,7 +4,7 @@ import { sideBySide } from "../../../src/dataset/formats/side-by-side.js";
 test("an error is thrown when the files that were begun are done, and no other is begun", async () => {
   const begun: number[] = [];
   const done: number[] = [];
-  const writing = sideBySide([1, 2, 3], async (file) => {
+  const writing = sideBySide([1, 2, 3], 2, async (file) => {
     begun.push(file);
     await new Promise((resolve) => setImmediate(resolve));
     if (file === 1) throw new Error("the disk is full");

@@ -29,7 +29,7 @@ function blockOf(symbols: number, width: number): { shape: PanelShape; block: Bl
   const block: Block = {
     ...spans,
     index: 0,
-    isValidWithNext: false,
+    hasNext: false,
     since: 0,
     start: 0,
     symbols: all,

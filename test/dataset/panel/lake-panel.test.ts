@@ -1,11 +1,9 @@
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { longParquetWriter } from "../../../src/dataset/formats/long.js";
 import type { Block, BlockOptions } from "../../../src/dataset/panel/block.js";
 import { BLOCKS, openPanel } from "../../../src/dataset/panel/lake-panel.js";
 import { defineDataset } from "../../../src/dataset/spec.js";
 import { DatasetFiles } from "../../../src/dataset/store/files/dataset-files.js";
-import { literalList } from "../../../src/db/quote.js";
 import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { land, openSession, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
@@ -44,7 +42,7 @@ test("blocks that are read together have separate cells, and are written before 
     for (const one of seen.filter((other) => other.read === read))
       expect([...(one.block.fields[0] ?? [])]).toEqual(one.closes);
     await output.write(block);
-    if (block.isValidWithNext) continue;
+    if (block.hasNext) continue;
     // Its cells are about to be overwritten.
     expect(files.list()).toHaveLength(seen.length);
     read += 1;
@@ -53,44 +51,6 @@ test("blocks that are read together have separate cells, and are written before 
   expect(seen.map(({ block }) => block.index)).toEqual([0, 1, 2, 3]);
   expect(seen.map((one) => one.read)).toEqual([0, 0, 1, 1]);
   expect(seen.flatMap(({ closes }) => closes)).toEqual(bars.map(({ close }) => close));
-});
-
-test("of two valid blocks, the files of one are written while the cells of the next are read", async () => {
-  const lake = temporaryLake();
-  const writer = await openSession({ threads: 1 });
-  const bars = SYMBOLS.flatMap((symbol, n) =>
-    [2, 3].map((day) => ({ symbol, at: `2026-03-0${day}T00:00:00+08:00`, close: 10 + n / 10 })),
-  );
-  await land(writer, lake, BARS_1D, bars);
-  const spec = defineDataset({
-    name: "apart",
-    universe: { region: "CN" },
-    from: "2026-03-01",
-    fields: ["close", "factor"],
-    masks: [],
-  });
-  const options: BlockOptions = { ...BLOCKS, bytes: 2 * SYMBOL_BYTES, valid: 2 };
-  const { session } = await openReader(lake, { threads: 1, verify: false }, {});
-  using reader = session;
-  const panel = await openPanel(reader, spec, options);
-  const folder = temporaryFolder();
-  const files = new DatasetFiles(folder);
-  const place = { spec, shape: panel, files, lake, session: reader, scratch: folder, memoryLimit: "100MB" };
-  const output = longParquetWriter({ ...place, zone: "UTC", signal: undefined, warn: () => {} });
-  const written: number[] = [];
-  for await (const block of panel.blocks()) {
-    await output.write(block);
-    // Those of the blocks before it: its own have begun.
-    written.push(files.list().length);
-  }
-  await output.finish();
-  await output.close?.();
-  expect(written).toEqual([0, 1, 2, 3]);
-  const paths = literalList(files.list().map(({ path }) => join(folder, path)));
-  const rows = await writer.json<{ close: number }>(
-    `SELECT close FROM read_parquet(${paths}) ORDER BY symbol, trade_date`,
-  );
-  expect(rows.map(({ close }) => close)).toEqual(bars.map(({ close }) => close));
 });
 
 test("rows that are in no order, or of other lots, are read again by the connection of their block", async () => {
