@@ -31,7 +31,10 @@ export interface RepairOptions {
   readonly from?: Lake;
   /** Whether losses are only reported, without any change. @default false */
   readonly dryRun?: boolean;
-  /** Ends the work, also within a file that is compared; a table whose log is changed already is repaired to its end. */
+  /**
+   * Ends the work, also within a file that is compared. Once the lost files of a table are repaired, the table is
+   * repaired to its end.
+   */
   readonly signal?: AbortSignal;
   /** Called before each file is read. */
   readonly onProgress?: (progress: { table: string; file: string; done: number; total: number }) => void;
@@ -106,6 +109,7 @@ async function repairTable(
 ): Promise<RepairReport> {
   const { table } = snapshot;
   const lost = await lostFiles(lake, snapshot, { signal, onProgress });
+  signal?.throwIfAborted();
   const lostOnes = new Set(lost.map(({ file }) => file));
   const sound = [...snapshot.files.values()].filter((file) => !lostOnes.has(file));
   if (!dryRun) await recordVerified(lake.storage, snapshot, sound, clock.now());
@@ -133,11 +137,13 @@ async function repairTable(
     const symbolsAskedAgain = asked.get(one) ?? 0;
     return { ...one, outcome: dryRun ? "found" : taken, copiedRows, notCopied, symbolsAskedAgain };
   });
+  // An interrupt must not hide from the report what was changed.
+  const isChanged = lost.length > 0;
   const overlapping = !hasVersions(table)
     ? 0
     : dryRun
       ? (await overlappingVersions(session, lake, snapshot, sound)).subjects
-      : await repairVersions(session, lake, table, { runId, now, signal });
+      : await repairVersions(session, lake, table, { runId, now, signal: isChanged ? undefined : signal });
   const { version } = await lake.snapshot(table);
   return { table: table.name, checked: snapshot.files.size, files, overlapping, version };
 }

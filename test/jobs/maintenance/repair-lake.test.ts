@@ -291,6 +291,20 @@ test("an interrupt ends the comparison of a long file, and changes nothing", asy
   expect((await lake.snapshot(BARS_1D)).version).toBe(0);
 });
 
+test("an interrupt as the last file is compared leaves the table as it is", async () => {
+  const [lake, session, stop] = [temporaryLake(), await openSession(), new AbortController()];
+  await land(session, lake, BARS_1D, [{ at: "2024-01-08T16:00:00Z" }]);
+  rmSync(fileOf(lake, 2024));
+  const options = {
+    runId: "repair-1",
+    signal: stop.signal,
+    onProgress: () => queueMicrotask(() => stop.abort()),
+  };
+  const { reports, errors } = await repairLake(lake, [BARS_1D], options, { now: () => T0 });
+  expect([reports, errors, stop.signal.aborted]).toEqual([[], [], true]);
+  expect((await lake.snapshot(BARS_1D)).version).toBe(0);
+});
+
 test("bars that no service was asked for are reported as such", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
   await land(session, lake, BARS_1D, [{ at: "2024-01-08T16:00:00Z" }]);

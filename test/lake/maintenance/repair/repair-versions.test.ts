@@ -1,4 +1,6 @@
-import { expect, test } from "vitest";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test, vi } from "vitest";
 import { repairLake } from "../../../../src/jobs/maintenance/repair-lake.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import { upsert } from "../../../../src/lake/land/upsert.js";
@@ -67,13 +69,13 @@ async function landed(batches: readonly (readonly Version[])[]) {
     (await checkTable(lake, UNIVERSES, { deep: true })).findings
       .filter(({ severity }) => severity === "error")
       .map(({ rule, message }) => `${rule}: ${message.replace(/^.*parquet: /, "")}`);
-  const repair = async (dryRun = false) => {
-    const options = { runId: "repair-1", dryRun };
+  const repair = async (dryRun = false, signal?: AbortSignal) => {
+    const options = { runId: "repair-1", dryRun, ...(signal && { signal }) };
     const { reports, errors } = await repairLake(lake, [UNIVERSES], options, virtualClock(T0 + 9000));
     expect(errors).toEqual([]);
     return reports[0];
   };
-  return { versions, check, repair };
+  return { lake, versions, check, repair };
 }
 
 test("of versions that are valid at the same time each ends where the next one begins, and none is lost", async () => {
@@ -100,6 +102,43 @@ test("a repair leaves sound versions alone", async () => {
   expect(await check()).toEqual([]);
   expect(await repair()).toMatchObject({ overlapping: 0, version: 0 });
   expect(await versions()).toEqual(MENDED);
+});
+
+/** Aborts a signal as the file that has CN's versions is read for the second time: as the versions are mended. */
+function abortedWhileMended(lake: Lake): AbortSignal {
+  const stop = new AbortController();
+  const read = lake.read.bind(lake);
+  let count = 0;
+  vi.spyOn(lake, "read").mockImplementation((snapshot, file) => {
+    if (file.path.includes("region=CN") && ++count === 2) stop.abort();
+    return read(snapshot, file);
+  });
+  return stop.signal;
+}
+
+test("an interrupt while versions are mended does not hide that a lost file was removed", async () => {
+  const { lake, versions, check, repair } = await landed([OVERLAPPING]);
+  const { files } = await lake.snapshot(UNIVERSES);
+  const lost = [...files.keys()].find((path) => path.includes("region=US")) as string;
+  rmSync(join(lake.location, "universes", lost));
+  const signal = abortedWhileMended(lake);
+  expect(await repair(false, signal)).toMatchObject({
+    checked: 2,
+    files: [{ outcome: "removed", file: { path: lost } }],
+    overlapping: 2,
+    version: 2,
+  });
+  expect(signal.aborted).toBe(true);
+  expect(await versions()).toEqual(MENDED.filter(([id]) => id !== "U2"));
+  expect(await check()).toEqual([]);
+});
+
+test("an interrupt while versions are mended changes nothing where no file was lost", async () => {
+  const { lake, versions, repair } = await landed([OVERLAPPING]);
+  const before = await versions();
+  expect(await repair(false, abortedWhileMended(lake))).toBeUndefined();
+  expect((await lake.snapshot(UNIVERSES)).version).toBe(0);
+  expect(await versions()).toEqual(before);
 });
 
 /** By id, beginning and end, a current one last. */
