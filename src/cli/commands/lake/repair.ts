@@ -72,7 +72,11 @@ Examples:
             tables: reports.map((report) => forMachines(report)),
             ...failuresOf(errors),
           });
-        else process.stdout.write(`${text(reports, options.dryRun === true, errors.length > 0)}\n`);
+        else {
+          const dryRun = options.dryRun === true;
+          const isPart = errors.length > 0;
+          process.stdout.write(`${text(reports, { dryRun, isPart, isInterrupted: cli.signal.aborted })}\n`);
+        }
         if (cli.signal.aborted) return EXIT.interrupted;
         throwErrors(errors);
         const isWhole = reports.every(
@@ -91,7 +95,16 @@ function isRestored({ outcome, rows, copiedRows, symbolsAskedAgain }: RepairedFi
   return outcome === "restored" || (outcome === "copied" && copiedRows === rows && symbolsAskedAgain === 0);
 }
 
-function text(reports: readonly RepairReport[], dryRun: boolean, isPart: boolean): string {
+/** How a repair was done. */
+interface Way {
+  readonly dryRun: boolean;
+  /** Whether some tables could not be read. */
+  readonly isPart: boolean;
+  /** Whether some tables may not have been reached. */
+  readonly isInterrupted: boolean;
+}
+
+function text(reports: readonly RepairReport[], { dryRun, isPart, isInterrupted }: Way): string {
   const lost = reports.flatMap((report) => report.files.map((file) => ({ table: report.table, file })));
   const checked = reports.reduce((sum, report) => sum + report.checked, 0);
   const mended = reports
@@ -100,11 +113,11 @@ function text(reports: readonly RepairReport[], dryRun: boolean, isPart: boolean
       ({ table: name, overlapping }) =>
         `${name}: ${plural(overlapping, "subject")} with two versions at the same time${dryRun ? "" : ", which now follow one another"}`,
     );
-  if (lost.length === 0)
-    return [
-      `nothing is lost${isPart ? " in the tables that can be read" : ""}: ${plural(checked, "file")} read`,
-      ...mended,
-    ].join("\n");
+  const interrupted = `interrupted: ${plural(checked, "file")} of ${plural(reports.length, "table")} read`;
+  if (lost.length === 0) {
+    const whole = `nothing is lost${isPart ? " in the tables that can be read" : ""}: ${plural(checked, "file")} read`;
+    return [isInterrupted ? interrupted : whole, ...mended].join("\n");
+  }
   const rows = lost.map(({ table: name, file }) => [
     name,
     file.file.path,
@@ -126,6 +139,7 @@ function text(reports: readonly RepairReport[], dryRun: boolean, isPart: boolean
     ({ table: name, file }) => name in NEXT && !isRestored(file) && file.symbolsAskedAgain === 0,
   );
   if (imported) lines.push("", "no service was asked for some of these bars: import their files again");
+  if (isInterrupted) lines.push("", interrupted);
   return lines.join("\n");
 }
 

@@ -1,0 +1,67 @@
+import { rmSync } from "node:fs";
+import { Command } from "commander";
+import { expect, test, vi } from "vitest";
+import { addRepair } from "../../../../src/cli/commands/lake/repair.js";
+import { EXIT } from "../../../../src/cli/exit-codes.js";
+import { Lake } from "../../../../src/lake/lake.js";
+import { BARS_1D, BARS_1M } from "../../../../src/schema/bars.js";
+import { land, openSession, temporaryLake } from "../../../lake/temporary-lake.js";
+
+/** A lake with a file of daily bars and a file of minutes. */
+async function filledLake(): Promise<Lake> {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  for (const table of [BARS_1D, BARS_1M]) await land(session, lake, table, [{ at: "2026-11-02T16:00:00Z" }]);
+  return lake;
+}
+
+/**
+ * Runs the command in this process, so that it is interrupted at a defined point.
+ *
+ * @param interruptIn the table whose first file is being read when the signal aborts; "" before the first table.
+ */
+async function repair({ location }: Lake, interruptIn: string, ...options: string[]) {
+  const stop = new AbortController();
+  if (interruptIn === "") stop.abort();
+  using _ = vi.spyOn(Lake.prototype, "read").mockImplementation(function (this: Lake, snapshot, file) {
+    if (snapshot.table.name === interruptIn) stop.abort();
+    return this.storage.read(`${snapshot.table.name}/${file.path}`);
+  });
+  using written = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+  const program = new Command();
+  let code: number | undefined;
+  addRepair({
+    program,
+    settings: [],
+    signal: stop.signal,
+    load: async () => undefined,
+    async action(work) {
+      code = await work();
+    },
+  });
+  await program.parseAsync(["repair", "--lake", location, ...options], { from: "user" });
+  return { code, stdout: written.mock.calls.map(([text]) => text).join("") };
+}
+
+test("an interrupted repair says how much it has read, and not that nothing is lost", async () => {
+  const lake = await filledLake();
+  expect(await repair(lake, "")).toEqual({
+    code: EXIT.interrupted,
+    stdout: "interrupted: 0 files of 0 tables read\n",
+  });
+  expect(await repair(lake, BARS_1M.name)).toEqual({
+    code: EXIT.interrupted,
+    stdout: "interrupted: 1 file of 1 table read\n",
+  });
+  expect(await repair(lake, "none")).toEqual({ code: EXIT.done, stdout: "nothing is lost: 2 files read\n" });
+});
+
+test("an interrupted repair shows what it removed before", async () => {
+  const lake = await filledLake();
+  const snapshot = await lake.snapshot(BARS_1D);
+  for (const file of snapshot.files.values()) rmSync(lake.urlOf(snapshot, file));
+  const { code, stdout } = await repair(lake, BARS_1M.name);
+  expect(code).toBe(EXIT.interrupted);
+  expect(stdout).toMatch(/^bars_1d +region=CN\S+ +missing +1 .* removed /m);
+  expect(stdout).toMatch(/\n\ninterrupted: 1 file of 1 table read\n$/);
+  expect((await new Lake(lake.location).snapshot(BARS_1D)).files.size).toBe(0);
+});
