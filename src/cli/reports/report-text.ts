@@ -108,13 +108,11 @@ export function runSummary(report: RunReport, lake: string): string {
     lines.push(`${paint("yellow", "note:")} the service does not offer ${dataset} to this key: ${reason}`);
   if (report.failures.length > 0) {
     const rows = report.failures.slice(0, SHOWN).map((f) => [f.request, f.symbols, f.reason]);
-    const { refused, failed } = report.requests;
-    // A list that came with rows that cannot be landed is requested again, too.
-    const what = report.failures.length > refused + failed ? "incomplete request" : "failed request";
+    // Not all of them are requests that failed: a list may lack rows, and some symbols cannot be requested at all.
     lines.push(
       "",
-      paint("red", plural(report.failures.length, what)),
-      table(["request", "symbols", "reason"], rows),
+      paint("red", plural(report.failures.length, "problem")),
+      table(["subject", "symbols", "reason"], rows),
     );
   }
   if (report.stopped !== undefined)

@@ -33,21 +33,29 @@ test("a table that has no version is not listed among what landed", () => {
   expect(text).not.toMatch(/trading_days|-1/);
 });
 
-test("a response that lacks rows is not reported as a request that failed", () => {
+test("the head of what went wrong is true of requests that failed, lists that lack rows, and of other things", () => {
   const report = {
     pipeline: "reference",
     status: "partial",
-    requests: { sent: 2, answered: 1, empty: 0, refused: 0, failed: 0, planned: 2 },
-    failures: [{ request: "universes 000007", symbols: 0, reason: "the list may lack rows" }],
     ...Object.fromEntries(
       ["landed", "changes", "lists", "rejected", "symbols", "completeness", "notOffered"].map((n) => [n, []]),
     ),
   } as unknown as RunReport;
-  const summary = (failed: number): string =>
-    runSummary(
-      { ...report, requests: { ...report.requests, failed }, rows: 1, bytes: 1, durationMs: 1 },
-      "data",
-    );
-  expect(summary(0)).toContain("1 incomplete request\n");
-  expect(summary(1)).toContain("1 failed request\n");
+  const failed = { request: "instruments 000001", symbols: 0, reason: "status 500" };
+  const refused = { request: "exchanges 000002", symbols: 0, reason: "status 400" };
+  const incomplete = { request: "universes 000003", symbols: 0, reason: "the list may lack rows" };
+  const unknown = { request: "members of universes", symbols: 2, reason: "their exchanges are not known" };
+  const summary = (counts: { refused: number; failed: number }, failures: readonly object[]): string => {
+    const requests = { sent: 5, answered: 3, empty: 0, planned: 5, ...counts };
+    const facts = { requests, failures, rows: 1, bytes: 1, durationMs: 1 };
+    return runSummary({ ...report, ...facts } as RunReport, "data");
+  };
+  const mixed = summary({ refused: 1, failed: 1 }, [failed, refused, incomplete, unknown]);
+  expect(mixed).toMatch(/\n\n4 problems\nsubject +symbols +reason\n/);
+  for (const { request, reason } of [failed, refused, incomplete, unknown])
+    expect(mixed).toMatch(new RegExp(`^${request} .* ${reason}$`, "m"));
+  // A refused request that was sent again in another way is not among the failures.
+  const healed = summary({ refused: 1, failed: 0 }, [incomplete]);
+  expect(healed).toMatch(/\n\n1 problem\nsubject /);
+  for (const text of [mixed, healed]) expect(text).not.toMatch(/(failed|incomplete) request/);
 });
