@@ -29,7 +29,7 @@ export function addRepair(cli: Cli): void {
       "--from <lake>",
       "a copy of the lake: lost files, or their rows, are taken from it where it has them",
     )
-    .option("--dry-run", "say what is lost, and change nothing")
+    .option("--dry-run", "say what is lost and what would be repaired, and change nothing")
     .addOption(lakeOption())
     .addOption(jsonOption())
     .addHelpText(

@@ -1,11 +1,12 @@
-import { rmSync } from "node:fs";
+import { cpSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { Command } from "commander";
 import { expect, test, vi } from "vitest";
 import { addRepair } from "../../../../src/cli/commands/lake/repair.js";
 import { EXIT } from "../../../../src/cli/exit-codes.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import { BARS_1D, BARS_1M } from "../../../../src/schema/bars.js";
-import { land, openSession, temporaryLake } from "../../../lake/temporary-lake.js";
+import { land, openSession, temporaryFolder, temporaryLake } from "../../../lake/temporary-lake.js";
 
 /** A lake with a file of daily bars and a file of minutes. */
 async function filledLake(): Promise<Lake> {
@@ -17,9 +18,10 @@ async function filledLake(): Promise<Lake> {
 /**
  * Runs the command in this process, so that it is interrupted at a defined point.
  *
- * @param interruptIn the table whose first file is being read when the signal aborts; "" before the first table.
+ * @param interruptIn the table whose first file is being read when the signal aborts; "" before the first table,
+ *   undefined for none.
  */
-async function repair({ location }: Lake, interruptIn: string, ...options: string[]) {
+async function repair({ location }: Lake, interruptIn: string | undefined, ...options: string[]) {
   const stop = new AbortController();
   if (interruptIn === "") stop.abort();
   using _ = vi.spyOn(Lake.prototype, "read").mockImplementation(function (this: Lake, snapshot, file) {
@@ -52,7 +54,10 @@ test("an interrupted repair says how much it has read, and not that nothing is l
     code: EXIT.interrupted,
     stdout: "interrupted: 1 file of 1 table read\n",
   });
-  expect(await repair(lake, "none")).toEqual({ code: EXIT.done, stdout: "nothing is lost: 2 files read\n" });
+  expect(await repair(lake, undefined)).toEqual({
+    code: EXIT.done,
+    stdout: "nothing is lost: 2 files read\n",
+  });
 });
 
 test("an interrupted repair shows what it removed before", async () => {
@@ -64,4 +69,16 @@ test("an interrupted repair shows what it removed before", async () => {
   expect(stdout).toMatch(/^bars_1d +region=CN\S+ +missing +1 .* removed /m);
   expect(stdout).toMatch(/\n\ninterrupted: 1 file of 1 table read\n$/);
   expect((await new Lake(lake.location).snapshot(BARS_1D)).files.size).toBe(0);
+});
+
+test("a dry run with a copy has exit code 1 for a lost file, and the repair, which restores it, 0", async () => {
+  const lake = await filledLake();
+  const copy = join(temporaryFolder(), "copy");
+  cpSync(lake.location, copy, { recursive: true });
+  const snapshot = await lake.snapshot(BARS_1D);
+  for (const file of snapshot.files.values()) rmSync(lake.urlOf(snapshot, file));
+  const outcomes: unknown[] = [];
+  for (const options of [["--dry-run"], [], ["--dry-run"]])
+    outcomes.push((await repair(lake, undefined, "--from", copy, ...options)).code);
+  expect(outcomes).toEqual([EXIT.partial, EXIT.done, EXIT.done]);
 });
