@@ -9,8 +9,8 @@ import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
 
 /**
  * Lands a snapshot in a table of dated versions: new content begins a version at `now` and ends the version that it
- * replaces; versions with the same content do not change, and neither do those that began after `now`, of another process
- * or under another clock.
+ * replaces; versions with the same content do not change. Of a subject of which a newer snapshot is known, because a
+ * version began or ended after `now` (by another process, or under another clock), nothing changes.
  *
  * @param staged a temporary table with the table's columns except `valid_from` and `valid_to`, one row for each
  *   subject.
@@ -27,6 +27,7 @@ export async function landVersions(
   const subject = table.key.filter((name) => name !== "valid_from");
   const now = `make_timestamptz(${options.now * 1000}::BIGINT)`;
   const same = subject.map((name) => `s.${ident(name)} = c.${ident(name)}`).join(" AND ");
+  const isOf = subject.map((name) => `l.${ident(name)} = s.${ident(name)}`).join(" AND ");
   await using versions = new TempTable(session, "versions");
   const make = async (base: Snapshot): Promise<string> => {
     const live = await parquetRelation(session, lake.filesOf(base));
@@ -37,9 +38,11 @@ export async function landVersions(
     const differs = content.map((name) => `s.${ident(name)} IS DISTINCT FROM c.${ident(name)}`).join(" OR ");
     const ended = [`(s.${ident(subject[0] as string)} IS NOT NULL AND (${differs}))`];
     if (options.complete) ended.push(`(s.${ident(subject[0] as string)} IS NULL AND (${options.complete}))`);
-    await versions.fill(`WITH c AS (SELECT * FROM (${live}) WHERE valid_to IS NULL), s AS (SELECT ${list} FROM ${ident(staged)})
+    await versions.fill(`WITH l AS (FROM (${live})), c AS (SELECT * FROM l WHERE valid_to IS NULL),
+        s AS (SELECT ${list} FROM ${ident(staged)})
       SELECT ${content.map((name) => `s.${ident(name)}`).join(", ")}, ${now} AS valid_from, CAST(NULL AS TIMESTAMPTZ) AS valid_to
-      FROM s LEFT JOIN c ON ${same} WHERE c.valid_from IS NULL OR (c.valid_from <= ${now} AND (${differs}))
+      FROM s LEFT JOIN c ON ${same} WHERE (c.valid_from IS NULL AND NOT EXISTS (FROM l WHERE l.valid_to > ${now} AND ${isOf}))
+        OR (c.valid_from <= ${now} AND (${differs}))
       UNION ALL
       SELECT ${content.map((name) => `c.${ident(name)}`).join(", ")}, c.valid_from, ${now} AS valid_to
       FROM c LEFT JOIN s ON ${same} WHERE c.valid_from < ${now} AND (${ended.join(" OR ")})`);

@@ -101,6 +101,31 @@ once("a snapshot that is older than another one leaves one current row a subject
   ]);
 });
 
+once(
+  "a snapshot that is older than another one does not bring back a subject that this one lacks",
+  async () => {
+    const [{ location: folder }, session] = [temporaryLake(), await openSession()];
+    const lake = new Lake(folder);
+    await landUniverses(session, lake, ["stays", "leaves"], T0);
+    await landUniverses(session, lake, ["stays"], T0 + 2000);
+    const report = await landUniverses(session, lake, ["stays", "leaves"], T0 + 1000);
+    expect(report).toMatchObject({ inserted: 0, updated: 0 });
+    const ends = async (): Promise<unknown[]> =>
+      await liveRows(
+        session,
+        lake,
+        UNIVERSES,
+        `SELECT name, CAST(epoch_ms(valid_from) - ${T0} AS INTEGER) AS start, CAST(epoch_ms(valid_to) - ${T0} AS INTEGER) AS "end"
+       FROM live ORDER BY name, start`,
+      );
+    const left = { name: "leaves", start: 0, end: 2000 };
+    const stays = { name: "stays", start: 0, end: null };
+    expect(await ends()).toEqual([left, stays]);
+    await landUniverses(session, lake, ["stays", "leaves"], T0 + 3000);
+    expect(await ends()).toEqual([left, { name: "leaves", start: 3000, end: null }, stays]);
+  },
+);
+
 once("a statement that two processes bring at the same time is one version", async () => {
   const [{ location: folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
   await landStatement(a, new Lake(folder), 1, T0);

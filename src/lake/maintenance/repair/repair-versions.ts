@@ -3,7 +3,7 @@ import type { Session } from "../../../db/session/session.js";
 import { TempTable } from "../../../db/session/temp-table.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import type { TableSchema } from "../../../schema/column.js";
-import { writeDataFile } from "../../files/data-file.js";
+import { isCompacted, writeDataFile } from "../../files/data-file.js";
 import { verifyContent } from "../../files/verify/verify-content.js";
 import type { Lake } from "../../lake.js";
 import { deleteUncommitted } from "../../land/upsert.js";
@@ -25,9 +25,9 @@ export interface RepairVersionsOptions {
 }
 
 /**
- * Mends subjects that have two versions at the same time: a version that is stored more than once is kept once, and each
- * version ends where the next one begins, so that the one that began last is the current one. No version is lost, and
- * older versions of the table keep the rows as they were.
+ * Mends subjects that have two versions at the same time: of rows with the same beginning one is kept, and each version
+ * ends where the next one begins, so that the one that began last is the current one ({@link mendedSql}). Older versions
+ * of the table keep the rows as they were.
  *
  * @returns the number of subjects.
  * @throws {LakeError} for a live file that is damaged.
@@ -75,13 +75,16 @@ async function repairOnce(
     const values = Object.fromEntries(
       Object.entries(partitionValues).map(([name, value]) => [name, value ?? ""]),
     );
-    const ofPartition = Object.entries(values).map(
-      ([name, value]) => `CAST(${ident(name)} AS VARCHAR) = ${literal(value)}`,
+    const ofPartition = Object.entries(partitionValues).map(([name, value]) =>
+      value === null ? `${ident(name)} IS NULL` : `CAST(${ident(name)} AS VARCHAR) = ${literal(value)}`,
     );
     const others = await parquetRelation(session, lake.filesOf(base, own));
     const content = `SELECT * FROM (${others}) ANTI JOIN ${subjects.name} ${using}
       UNION ALL BY NAME SELECT * FROM ${versions.name} WHERE ${["true", ...ofPartition].join(" AND ")}`;
-    adds.push(await writeDataFile(session, lake, base, content, values, { as: "landed", now }));
+    const [counted] = await session.json<{ n: bigint }>(`SELECT count(*) AS n FROM (${content})`);
+    if (counted?.n === 0n) continue;
+    const as = own.every(({ path }) => isCompacted(path)) ? "compacted" : "landed";
+    adds.push(await writeDataFile(session, lake, base, content, values, { as, now }));
   }
   const after = await commitWithRetries(lake, base, {
     actions: [
@@ -101,16 +104,45 @@ async function repairOnce(
   return undefined;
 }
 
-/** The versions of subjects: each once, until the next one begins. Of one that is stored twice, an end that was seen counts. */
+/**
+ * The mended versions of subjects: of those with the same beginning one, with the end that was seen. Each ends where the
+ * next one begins, and one that has ended where an earlier version of its subject ended, because a newer snapshot no
+ * longer had the subject then. A version that has not ended was in all later snapshots. Versions with the same content
+ * that follow one another are one.
+ */
 function mendedSql(table: TableSchema, rows: string, { name: subjects }: TempTable): string {
-  const subject = subjectOf(table).map(ident).join(", ");
-  const next = `lead(valid_from) OVER (PARTITION BY ${subject} ORDER BY valid_from)`;
-  const order = ["valid_to", ...table.columns.map(({ name }) => ident(name))];
-  return `SELECT * REPLACE (least(valid_to, ${next}) AS valid_to)
-    FROM (
+  const names = subjectOf(table);
+  const subject = names.map(ident).join(", ");
+  const columns = table.columns.map(({ name }) => name).filter((name) => !name.startsWith("valid_"));
+  const same = names.map((name) => `e.${ident(name)} = s.${ident(name)}`).join(" AND ");
+  const order = ["valid_to", ...table.columns.map(({ name }) => ident(name))].join(", ");
+  const content = `struct_pack(${columns.map((name) => `${ident(name)} := ${ident(name)}`).join(", ")})`;
+  return `WITH once AS (
       SELECT * FROM (${rows}) SEMI JOIN ${subjects} USING (${subject})
-      QUALIFY row_number() OVER (PARTITION BY ${subject}, valid_from ORDER BY ${order.join(", ")}) = 1
-    )`;
+      QUALIFY row_number() OVER (PARTITION BY ${subject}, valid_from ORDER BY ${order}) = 1
+    ), ended AS (
+      SELECT s.* REPLACE (least(
+          s.valid_to,
+          lead(s.valid_from) OVER (PARTITION BY ${subject} ORDER BY s.valid_from),
+          CASE WHEN s.valid_to IS NOT NULL THEN (
+            SELECT min(e.valid_to) FROM once e
+            WHERE ${same} AND e.valid_from < s.valid_from AND e.valid_to > s.valid_from
+          ) END
+        ) AS valid_to)
+      FROM once s
+    ), stretches AS (
+      SELECT *, count(*) FILTER (begins) OVER (PARTITION BY ${subject} ORDER BY valid_from) AS stretch
+      FROM (
+        SELECT *, (lag(valid_to) OVER own IS DISTINCT FROM valid_from
+            OR lag(${content}) OVER own IS DISTINCT FROM ${content}) AS begins
+        FROM ended WINDOW own AS (PARTITION BY ${subject} ORDER BY valid_from)
+      )
+    )
+    SELECT * EXCLUDE (begins, stretch) REPLACE (last_value(valid_to) OVER whole AS valid_to)
+    FROM stretches
+    WINDOW whole AS (PARTITION BY ${subject}, stretch ORDER BY valid_from
+      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+    QUALIFY row_number() OVER whole = 1`;
 }
 
 function byPartition(files: readonly DataFile[]): DataFile[][] {

@@ -25,6 +25,10 @@ const OVERLAPPING: readonly Version[] = [
   ["U2", "gone", 1, 3],
   ["U3", "sound", 0, 2],
   ["U3", "sound, too", 2, null],
+  ["U4", "left", 0, 2],
+  ["U4", "left", 1, 3],
+  ["U5", "stays", 0, 2],
+  ["U5", "stays", 1, null],
 ];
 const MENDED: readonly Version[] = [
   ["U0", "first", 0, 1],
@@ -36,6 +40,8 @@ const MENDED: readonly Version[] = [
   ["U2", "gone", 1, 3],
   ["U3", "sound", 0, 2],
   ["U3", "sound, too", 2, null],
+  ["U4", "left", 0, 2],
+  ["U5", "stays", 0, null],
 ];
 
 async function landed(batches: readonly (readonly Version[])[]) {
@@ -88,10 +94,10 @@ test("of versions that are valid at the same time each ends where the next one b
   expect(await check()).toEqual([
     "duplicate_key: a key (id, valid_from) more than once: U0 2026-11-21 00:00:03+00",
     "duplicate_key: a key (id, valid_from) more than once: U2 2026-11-21 00:00:01+00",
-    "versions_overlap: universes: 3 subjects (id) with two versions at the same time, or a version twice: U0",
+    "versions_overlap: universes: 5 subjects (id) with two versions at the same time, or a version twice: U0",
   ]);
-  expect(await repair(true)).toMatchObject({ overlapping: 3, version: 1 });
-  expect(await repair()).toMatchObject({ overlapping: 3, version: 2, files: [] });
+  expect(await repair(true)).toMatchObject({ overlapping: 5, version: 1 });
+  expect(await repair()).toMatchObject({ overlapping: 5, version: 2, files: [] });
   expect(await versions()).toEqual(MENDED);
   expect(await check()).toEqual([]);
   expect(await repair()).toMatchObject({ overlapping: 0, version: 2 });
