@@ -3,15 +3,14 @@ import type { Fill, ScanColumn, ScanSource } from "../../arrow/scan/table-scan.j
 import { TextVector } from "../../arrow/scan/text-vector.js";
 import { copyValidity, copyValues, VECTOR_ROWS } from "../../arrow/scan/vector-copy.js";
 import { lowerBound } from "../../core/lower-bound.js";
+import { ROW_GROUP_ROWS } from "../../lake/files/data-file.js";
 import type { Region } from "../../market/regions.js";
 import type { Block, FieldCells, PanelShape } from "./block.js";
 import { labelTimes } from "./panel-batches.js";
 import type { Slice } from "./panel-spool.js";
 
-/** Rows of a row group of a file that DuckDB writes. */
-const ROW_GROUP_ROWS = 122_880;
-/** Most values of an `ENUM` that DuckDB stores as bytes; it stores those of a larger one as 16-bit numbers. */
-const MOST_OF_A_BYTE = 255;
+/** Most values of an `ENUM` that DuckDB stores as bytes, and as 16-bit numbers. */
+const [MOST_OF_8_BITS, MOST_OF_16_BITS] = [255, 65_535];
 
 /** Handles the labels of a symbol from `label` on, exclusive of `end`; they belong at row `at` of the vector. */
 type Visit = (symbol: number, label: number, end: number, at: number) => void;
@@ -26,7 +25,7 @@ export type BlockScans = (block: Block, slice: Slice) => ScanSource | undefined;
  * to its last. Columns: `symbol, trade_date, timestamp`, fields, masks; NaN becomes null. Cells are copied only when
  * DuckDB reads them, to memory that all scans use: a copy of a column in new memory would be V8's to collect.
  *
- * Symbols are an `ENUM` of those that have rows, which is a file's dictionary already, where they fit into one row group.
+ * Symbols are an `ENUM` of those that have rows, which is a file's dictionary already, where the rows fit into one row group.
  * Otherwise they are texts, of which each row group gets a dictionary and statistics of its own.
  */
 export function blockScans(shape: PanelShape): BlockScans {
@@ -77,7 +76,7 @@ export function blockScans(shape: PanelShape): BlockScans {
     });
     const symbolNumbers = (): ScanColumn => {
       const numberOf = new Map(own.map((s, number) => [s, number]));
-      const rowNumbers = own.length <= MOST_OF_A_BYTE ? numbers.few : numbers.many;
+      const rowNumbers = own.length <= MOST_OF_8_BITS ? numbers.few : numbers.many;
       return {
         name: "symbol",
         type: ENUM(own.map((s) => symbols[s]?.symbol ?? "")),
@@ -90,7 +89,7 @@ export function blockScans(shape: PanelShape): BlockScans {
       };
     };
     const columns: ScanColumn[] = [
-      rows <= ROW_GROUP_ROWS ? symbolNumbers() : symbolTexts(),
+      rows <= ROW_GROUP_ROWS && own.length <= MOST_OF_16_BITS ? symbolNumbers() : symbolTexts(),
       {
         name: "trade_date",
         type: DATE,

@@ -80,3 +80,11 @@ test("rows of several row groups have their symbols as texts: each group has sta
   expect(await strangeRows(1, 122_880)).toMatchObject({ type: "ENUM", strange: 0 });
   expect(await strangeRows(1, 122_881)).toEqual({ type: "VARC", rows: 122_881, symbols: 1, strange: 0 });
 });
+
+test("more symbols than numbers of 16 bits have are texts", async () => {
+  // With one label, two of three symbols have no rows.
+  const most = 65_535;
+  expect(await strangeRows(3 * most, 1)).toEqual({ type: "ENUM", rows: most, symbols: most, strange: 0 });
+  const more = { rows: most + 1, symbols: most + 1, strange: 0 };
+  expect(await strangeRows(3 * most + 1, 1)).toEqual({ type: "VARC", ...more });
+});

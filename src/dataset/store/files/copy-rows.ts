@@ -1,6 +1,7 @@
 import type { ScanSource } from "../../../arrow/scan/table-scan.js";
 import { literal } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
+import { ROW_GROUP_ROWS } from "../../../lake/files/data-file.js";
 
 /**
  * DuckDB's options for the Parquet files of a dataset. Most values of a field differ, so that a dictionary of them is
@@ -10,7 +11,7 @@ import type { Session } from "../../../db/session/session.js";
  * @param dictionary most distinct values of a column that has a dictionary.
  */
 export function parquetOptions(dictionary: number): string {
-  return `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT ${dictionary}`;
+  return `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT ${dictionary}, ROW_GROUP_SIZE ${ROW_GROUP_ROWS}`;
 }
 
 /** Enough for the symbols of a part, and the dates of a year. */
