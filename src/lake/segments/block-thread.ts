@@ -60,7 +60,7 @@ function startThread(program: string): Worker {
 interface Waiting {
   readonly places: readonly BlockPlace[];
   readonly resolve: (blocks: ReadBlocks) => void;
-  readonly reject: (error: ThreadEnded) => void;
+  readonly reject: (error: Error) => void;
 }
 
 /** The error of a read whose thread has ended. The blocks can be read without it. */
@@ -118,9 +118,17 @@ export class BlockThread implements AsyncDisposable {
     while (this.#reading.length < MOST_READS) {
       const next = this.#waiting.shift();
       if (next === undefined) return;
+      let memory: ArrayBuffer;
+      try {
+        memory = this.#pool.take(bytesOf(next));
+      } catch (error) {
+        // There is no memory for this one. Others may be smaller.
+        next.reject(error as Error);
+        continue;
+      }
       this.#reading.push(next);
       try {
-        this.#send(next);
+        this.#send(next, memory);
       } catch (error) {
         // For example where the system permits no more threads.
         this.#end(error as Error);
@@ -128,14 +136,10 @@ export class BlockThread implements AsyncDisposable {
     }
   }
 
-  #send({ places }: Waiting): void {
+  #send({ places }: Waiting, memory: ArrayBuffer): void {
     const numbers = new Float64Array(places.length * PLACE_NUMBERS);
-    let bytes = 0;
-    for (const [index, { descriptor, offset, length, checksum }] of places.entries()) {
+    for (const [index, { descriptor, offset, length, checksum }] of places.entries())
       numbers.set([descriptor, offset, length, checksum], index * PLACE_NUMBERS);
-      bytes += length;
-    }
-    const memory = this.#pool.take(bytes);
     this.#worker ??= this.#begin();
     this.#worker.ref();
     this.#worker.postMessage({ memory, places: numbers }, [memory, numbers.buffer]);
@@ -160,4 +164,8 @@ export class BlockThread implements AsyncDisposable {
     for (const { reject } of [...this.#reading.splice(0), ...this.#waiting.splice(0)])
       reject(new ThreadEnded(cause === undefined ? undefined : messageOf(cause), { cause }));
   }
+}
+
+function bytesOf({ places }: Waiting): number {
+  return places.reduce((bytes, { length }) => bytes + length, 0);
 }

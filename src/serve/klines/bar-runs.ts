@@ -26,7 +26,7 @@ interface Stretch {
 }
 
 /** All rows of one symbol. */
-export interface OrderedStretch extends Stretch {
+export interface SymbolStretch extends Stretch {
   /** Whether each timestamp is later than the one before it. */
   readonly ascends: boolean;
 }
@@ -35,7 +35,7 @@ export interface OrderedStretch extends Stretch {
 export interface LandedBars {
   readonly values: KlineValues;
   /** By symbol, without symbols that have no row. */
-  readonly stretches: ReadonlyMap<string, OrderedStretch>;
+  readonly stretches: ReadonlyMap<string, SymbolStretch>;
 }
 
 /** Finds each symbol's newest `count` bars. */

@@ -10,7 +10,7 @@ import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { unitsOf } from "../../market/volume-units.js";
 import { DOUBLE_COLUMNS, type KlineValues } from "../../wire/kline-columns.js";
-import type { LandedBars, OrderedStretch } from "./bar-runs.js";
+import type { LandedBars, SymbolStretch } from "./bar-runs.js";
 
 const COLUMNS: ReadonlySet<string> = new Set(["timestamp", "volume", "lot", ...DOUBLE_COLUMNS]);
 
@@ -77,7 +77,7 @@ function landedBars(
   const lots = new Int32Array(memory("lot"));
   const volumes = int64Words(volume);
   const times = new LandedTimes(timestamp);
-  const stretches = new Map<string, OrderedStretch>();
+  const stretches = new Map<string, SymbolStretch>();
   for (let start = 0, at = 0; at < runs.length; ) {
     const { symbol } = runs[at] as BarsRun;
     let end = start;
@@ -103,7 +103,7 @@ function landedBars(
 function hasUnits(
   volumes: Uint32Array,
   lots: Int32Array,
-  { start, end }: Pick<OrderedStretch, "start" | "end">,
+  { start, end }: Pick<SymbolStretch, "start" | "end">,
   unit: number,
 ): boolean {
   for (let row = start; row < end; row++) {

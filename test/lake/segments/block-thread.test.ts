@@ -66,6 +66,15 @@ test("the first block that is not what was written, or cannot be read, is named"
   }
 });
 
+test("a read for which there is no memory fails alone", async () => {
+  const descriptor = openFile();
+  await using thread = new BlockThread();
+  const good = placeIn(descriptor, 10, 1000);
+  const before = thread.read([good]);
+  await expect(thread.read([{ ...good, length: 2 ** 52 }])).rejects.toThrow(RangeError);
+  expect([(await before).failed, (await thread.read([good])).failed]).toEqual([-1, -1]);
+});
+
 test("after its end, and when it ends during a read, the error says so", async () => {
   const descriptor = openFile();
   const thread = new BlockThread();
