@@ -102,7 +102,7 @@ function filesOf(months: readonly Month[]): DataFile[] {
   return months.flatMap(({ files }) => files);
 }
 
-/** How many of the first months fit into a space; none from the first one on whose rows are not known. */
+/** How many of the first months fit into a space. It stops before the first month whose rows are not known. */
 function fitting(
   months: readonly Month[],
   bytesOf: (files: readonly DataFile[]) => number,

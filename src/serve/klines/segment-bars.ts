@@ -154,7 +154,7 @@ class LandedTimes {
   }
 }
 
-/** Whether words from a place on are the first ones of others. */
+/** Whether `count` words from `from` on equal the first `count` words of `others`. */
 function isEqual(words: Uint32Array, from: number, others: Uint32Array, count: number): boolean {
   for (let at = 0; at < count; at++) if (words[from + at] !== others[at]) return false;
   return true;
