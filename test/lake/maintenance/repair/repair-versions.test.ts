@@ -131,7 +131,7 @@ test("an interrupt while versions are mended does not hide that a lost file was 
   expect(await repair(false, signal)).toMatchObject({
     checked: 2,
     files: [{ outcome: "removed", file: { path: lost } }],
-    overlapping: 2,
+    overlapping: 4,
     version: 2,
   });
   expect(signal.aborted).toBe(true);
