@@ -10,6 +10,17 @@ const VALIDITY: readonly Column[] = [
     doc: "When other content, or none, was first seen instead; null while it is current.",
   },
 ];
+
+/** Whether the rows of a table are dated versions, each of which ends where the next one of its subject begins. */
+export function hasVersions({ columns }: TableSchema): boolean {
+  return columns.some(({ name }) => name === "valid_to");
+}
+
+/** The columns that name the subject of a dated version. */
+export function subjectOf({ key }: TableSchema): string[] {
+  return key.filter((name) => name !== "valid_from");
+}
+
 const REGION: Column = { name: "region", type: "string", doc: "Region: CN, HK or US." };
 
 /** Members of an instrument's `ext` that have their own column; all other members are in `ext_other`. */

@@ -9,7 +9,7 @@ import { isSymbol } from "../../market/symbol.js";
 import { type ListFacts, listFault } from "../../plan/absence/list-fault.js";
 import { inBatches } from "../../plan/request-units.js";
 import type { Column, TableSchema } from "../../schema/column.js";
-import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
+import { EXCHANGES, INSTRUMENTS, subjectOf, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
 import { decodeRecords } from "../../wire/decode/decode-records.js";
 import { ENDPOINTS, type Endpoint, LIMITS } from "../../wire/endpoints.js";
 import { instrumentRow } from "../../wire/instrument-row.js";
@@ -154,7 +154,7 @@ async function currentRows<T>(run: Run, table: TableSchema, where = "true"): Pro
   );
   const columns = numbers.length === 0 ? "*" : `* REPLACE (${numbers.join(", ")})`;
   return session.json<T>(
-    `SELECT ${columns} FROM (${files}) WHERE valid_to IS NULL AND ${where} ORDER BY ${subjectOf(table)}`,
+    `SELECT ${columns} FROM (${files}) WHERE valid_to IS NULL AND ${where} ORDER BY ${subjectOf(table).join(", ")}`,
   );
 }
 
@@ -232,13 +232,9 @@ async function land(
   const { session, lake } = run.context;
   await using staged = new TempTable(session, "staged_versions");
   await stageObjects(session, staged.name, columns, rows);
-  await staged.fill(`SELECT DISTINCT ON (${subjectOf(table)}) * FROM ${staged.name}`);
+  await staged.fill(`SELECT DISTINCT ON (${subjectOf(table).join(", ")}) * FROM ${staged.name}`);
   const options = { ...landOptions(run.context), complete };
   run.log.landed(await landVersions(session, lake, table, staged.name, options));
   run.ledger.enter(withFailed(entry, reasons));
   await run.ledger.land();
-}
-
-function subjectOf(table: TableSchema): string {
-  return table.key.filter((name) => name !== "valid_from").join(", ");
 }

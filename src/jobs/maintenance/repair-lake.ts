@@ -5,8 +5,9 @@ import type { Lake } from "../../lake/lake.js";
 import { writerSpillOptions } from "../../lake/local/work-folder.js";
 import { commitWithRetries } from "../../lake/log/commit.js";
 import { commitInfoAction, removeAction } from "../../lake/log/commit-actions.js";
+import { retryOnConflict } from "../../lake/log/retry-on-conflict.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
-import { hasVersions, overlappingVersions } from "../../lake/maintenance/overlapping-versions.js";
+import { overlappingVersions } from "../../lake/maintenance/overlapping-versions.js";
 import {
   type CopiedRows,
   copyLostRows,
@@ -17,6 +18,7 @@ import { type LostFile, lostFiles } from "../../lake/maintenance/repair/lost-fil
 import { repairVersions } from "../../lake/maintenance/repair/repair-versions.js";
 import { restoreFile } from "../../lake/maintenance/repair/restore-file.js";
 import type { TableSchema } from "../../schema/column.js";
+import { hasVersions } from "../../schema/reference.js";
 import { REQUESTS } from "../../schema/requests.js";
 import { askAgain } from "../ledger/ask-again.js";
 import { eachTable, publishAfter, type TableReports } from "./each-table.js";
@@ -121,7 +123,7 @@ async function repairTable(
   // The ledger is changed first. If the process ends here, contents that are not lost are requested again. In the other
   // order, lost contents would count as landed.
   const asked = await askAgain(session, lake, table, removed, { runId, now, dryRun });
-  if (!dryRun && removed.length > 0) await takeOut(lake, snapshot, removed, runId, now);
+  if (!dryRun && removed.length > 0) await takeOut(lake, table, removed, runId, now);
   const copied = new Map<LostFile, CopiedRows>();
   if (!dryRun && from !== undefined && removed.length > 0) {
     const isOutdated = await lacksWithdrawal(lake, from, table);
@@ -162,17 +164,17 @@ function lostRows(
 /** Commits the removal of files from a table. Files that another writer has replaced are left out. */
 async function takeOut(
   lake: Lake,
-  base: Snapshot,
+  table: TableSchema,
   lost: readonly LostFile[],
   runId: string,
   now: number,
-): Promise<Snapshot> {
-  for (let newest = base; ; newest = await lake.snapshot(base.table)) {
+): Promise<void> {
+  await retryOnConflict(lake, table, async (newest) => {
     const left = lost.filter(({ file }) => newest.files.has(file.path));
     if (left.length === 0) return newest;
     const rows = left.reduce((sum, { rows: own }) => sum + (own ?? 0), 0);
     const info = { numRemovedFiles: left.length, numLostRows: rows };
-    const after = await commitWithRetries(lake, newest, {
+    return await commitWithRetries(lake, newest, {
       actions: [
         commitInfoAction({ operation: "REPAIR", runId, now }, info),
         ...left.map(({ file }) => removeAction(file, { now, dataChange: true })),
@@ -180,6 +182,5 @@ async function takeOut(
       stillHolds: ({ files }) => left.every(({ file }) => files.has(file.path)),
       now,
     });
-    if (after !== undefined) return after;
-  }
+  });
 }

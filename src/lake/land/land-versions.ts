@@ -3,6 +3,7 @@ import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { TableSchema } from "../../schema/column.js";
+import { subjectOf } from "../../schema/reference.js";
 import type { Lake } from "../lake.js";
 import type { Snapshot } from "../log/snapshot.js";
 import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
@@ -24,7 +25,7 @@ export async function landVersions(
   staged: string,
   options: LandOptions & { readonly complete?: string },
 ): Promise<LandReport> {
-  const subject = table.key.filter((name) => name !== "valid_from");
+  const subject = subjectOf(table);
   const now = `make_timestamptz(${options.now * 1000}::BIGINT)`;
   const same = subject.map((name) => `s.${ident(name)} = c.${ident(name)}`).join(" AND ");
   const isOf = subject.map((name) => `l.${ident(name)} = s.${ident(name)}`).join(" AND ");

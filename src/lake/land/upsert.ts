@@ -1,4 +1,3 @@
-import { randomInt } from "node:crypto";
 import { CommitConflict } from "../../core/errors.js";
 import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
@@ -7,10 +6,11 @@ import { deleteDataFiles } from "../files/data-file.js";
 import { filesToCompare } from "../files/overlapping-ranges.js";
 import { overlappingFiles } from "../files/prune.js";
 import type { Lake } from "../lake.js";
-import { commitWithRetries, tooManyWriters } from "../log/commit.js";
+import { commitWithRetries } from "../log/commit.js";
 import { commitInfoAction, removeAction, txnAction } from "../log/commit-actions.js";
 import type { Action, AddFile, Txn } from "../log/delta-actions.js";
 import type { Fence } from "../log/fence.js";
+import { retryOnConflict } from "../log/retry-on-conflict.js";
 import { schemaActions } from "../log/schema-actions.js";
 import { type DataFile, decodePath, type Snapshot } from "../log/snapshot.js";
 import { findChanges, type RowChange } from "./changes.js";
@@ -52,14 +52,6 @@ export interface LandOptions {
   readonly fence?: Fence | undefined;
 }
 
-/** Most attempts at a landing, if other writers change the rows that it was compared with. */
-const MAX_TRIES = 40;
-/**
- * Longest wait, in milliseconds, before a landing is compared again. Waits are random, so that two writers do not
- * collide repeatedly.
- */
-const MAX_WAIT_MS = 250;
-
 /**
  * Lands staged rows, or the rows of a temporary table, in a lake table, in one commit: a row with a new key is
  * inserted, a row with a known key replaces the older row if the content differs, and an unchanged row is not written.
@@ -81,7 +73,7 @@ export async function upsert(
 ): Promise<LandReport> {
   const staged =
     typeof rowsOrTable === "string" ? await stagedRows(session, table, rowsOrTable) : rowsOrTable;
-  return retried(lake, table, (base) => landOn(session, lake, base, staged, options, overlapsKeys));
+  return retryOnConflict(lake, table, (base) => landOn(session, lake, base, staged, options, overlapsKeys));
 }
 
 /**
@@ -97,7 +89,7 @@ export async function upsertDerived(
   make: (base: Snapshot) => Promise<string>,
   options: LandOptions,
 ): Promise<LandReport> {
-  return retried(lake, table, async (base) => {
+  return retryOnConflict(lake, table, async (base) => {
     const staged = await stagedRows(session, table, await make(base));
     return landOn(session, lake, base, staged, options, () => true);
   });
@@ -111,21 +103,6 @@ export function unlanded(snapshot: Snapshot, responses: readonly string[]): stri
 /** The rows of a temporary table as staged rows. */
 async function stagedRows(session: Session, table: TableSchema, name: string): Promise<StagedRows> {
   return stagedTable(session, table, name, await stagedColumns(session, name));
-}
-
-/** Lands on the newest version, and tries again as long as other writers change what the rows were compared with. */
-async function retried(
-  lake: Lake,
-  table: TableSchema,
-  land: (base: Snapshot) => Promise<LandReport | undefined>,
-): Promise<LandReport> {
-  for (let attempt = 1; ; attempt++) {
-    const base = await lake.snapshot(table);
-    const report = await land(base);
-    if (report !== undefined) return report;
-    if (attempt === MAX_TRIES) throw tooManyWriters(base, MAX_TRIES);
-    await lake.clock.sleep(randomInt(1, Math.min(MAX_WAIT_MS, 4 * 2 ** attempt)));
-  }
 }
 
 /** Rows that were compared with the live files of one version. */

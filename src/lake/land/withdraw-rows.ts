@@ -5,9 +5,10 @@ import type { TableSchema } from "../../schema/column.js";
 import { isCompacted, writeDataFile } from "../files/data-file.js";
 import { verifyContent } from "../files/verify/verify-content.js";
 import type { Lake } from "../lake.js";
-import { commitWithRetries, tooManyWriters } from "../log/commit.js";
+import { commitWithRetries } from "../log/commit.js";
 import { commitInfoAction, removeAction } from "../log/commit-actions.js";
 import type { AddFile } from "../log/delta-actions.js";
+import { retryOnConflict } from "../log/retry-on-conflict.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { deleteUncommitted } from "./upsert.js";
 
@@ -17,9 +18,6 @@ export interface WithdrawReport {
   /** The table's version afterwards; the same as before where there was nothing to do. */
   readonly version: number;
 }
-
-/** Most attempts at a withdrawal, if other writers replace the files. */
-const MAX_TRIES = 10;
 
 /**
  * Removes rows from a table's current version, in one commit. Older versions still have the rows, because their files
@@ -36,12 +34,7 @@ export async function withdrawRows(
   keys: string,
   options: { readonly runId: string; readonly now: number },
 ): Promise<WithdrawReport> {
-  for (let attempt = 1; ; attempt++) {
-    const base = await lake.snapshot(table);
-    const report = await withdrawFrom(session, lake, base, keys, options);
-    if (report !== undefined) return report;
-    if (attempt === MAX_TRIES) throw tooManyWriters(base, MAX_TRIES);
-  }
+  return retryOnConflict(lake, table, (base) => withdrawFrom(session, lake, base, keys, options));
 }
 
 /**

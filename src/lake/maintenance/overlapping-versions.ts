@@ -2,19 +2,9 @@ import { ident } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
-import type { TableSchema } from "../../schema/column.js";
+import { subjectOf } from "../../schema/reference.js";
 import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
-
-/** Whether the rows of a table are dated versions, each of which ends where the next one of its subject begins. */
-export function hasVersions({ columns }: TableSchema): boolean {
-  return columns.some(({ name }) => name === "valid_to");
-}
-
-/** The columns that name the subject of a version. */
-export function subjectOf({ key }: TableSchema): string[] {
-  return key.filter((name) => name !== "valid_from");
-}
 
 /** Subjects with two versions at the same time. */
 export interface OverlappingVersions {

@@ -2,11 +2,9 @@ import type { Clock } from "../../core/time.js";
 import type { TableSchema } from "../../schema/column.js";
 import { CODEC_KEY, type Codec } from "../files/codec.js";
 import type { Lake } from "../lake.js";
-import { commitWithRetries, tooManyWriters } from "../log/commit.js";
+import { commitWithRetries } from "../log/commit.js";
 import { commitInfoAction } from "../log/commit-actions.js";
-
-/** Most attempts, if other writers change the table's columns or configuration. */
-const MAX_TRIES = 40;
+import { retryOnConflict } from "../log/retry-on-conflict.js";
 
 /**
  * Stores the codec of a table's compacted files in the table's configuration. Commits nothing where the configuration
@@ -21,13 +19,12 @@ export async function setCodec(
   runId: string,
   clock: Clock,
 ): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    const base = await lake.snapshot(table);
+  await retryOnConflict(lake, table, async (base) => {
     const { metaData } = base;
-    if (metaData === undefined || metaData.configuration[CODEC_KEY] === codec) return;
+    if (metaData === undefined || metaData.configuration[CODEC_KEY] === codec) return base;
     const configuration = { ...metaData.configuration, [CODEC_KEY]: codec };
     const now = clock.now();
-    const after = await commitWithRetries(lake, base, {
+    return await commitWithRetries(lake, base, {
       actions: [
         commitInfoAction({ operation: "SET TBLPROPERTIES", runId, now }, {}),
         { metaData: { ...metaData, configuration } },
@@ -35,7 +32,5 @@ export async function setCodec(
       stillHolds: (newest) => newest.metaData === metaData,
       now,
     });
-    if (after !== undefined) return;
-    if (attempt === MAX_TRIES) throw tooManyWriters(base, MAX_TRIES);
-  }
+  });
 }

@@ -1,6 +1,7 @@
 import { BarlakeError, messageOf } from "../../../core/errors.js";
 import type { Session } from "../../../db/session/session.js";
 import type { TableSchema } from "../../../schema/column.js";
+import { hasVersions } from "../../../schema/reference.js";
 import { contentHash } from "../../files/content-hash.js";
 import { hashInName } from "../../files/data-file.js";
 import { recordVerified } from "../../files/verify/verified-files.js";
@@ -8,7 +9,6 @@ import type { Lake } from "../../lake.js";
 import { forgetSymbols } from "../../local/symbols-file.js";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";
 import { isStoreFault } from "../../storage/store-fault.js";
-import { hasVersions } from "../overlapping-versions.js";
 import { checkFiles, finder, unknownFiles } from "./check-files.js";
 import { checkKeys, type ReadFile } from "./check-keys.js";
 import { checkLog } from "./check-log.js";

@@ -1,7 +1,8 @@
 import type { Session } from "../../../db/session/session.js";
+import { subjectOf } from "../../../schema/reference.js";
 import type { Lake } from "../../lake.js";
 import type { Snapshot } from "../../log/snapshot.js";
-import { overlappingVersions, subjectOf } from "../overlapping-versions.js";
+import { overlappingVersions } from "../overlapping-versions.js";
 import type { ReadFile } from "./check-keys.js";
 import type { Finding } from "./finding.js";
 

@@ -3,18 +3,17 @@ import type { Session } from "../../../db/session/session.js";
 import { TempTable } from "../../../db/session/temp-table.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import type { TableSchema } from "../../../schema/column.js";
+import { subjectOf } from "../../../schema/reference.js";
 import { isCompacted, writeDataFile } from "../../files/data-file.js";
 import { verifyContent } from "../../files/verify/verify-content.js";
 import type { Lake } from "../../lake.js";
 import { deleteUncommitted } from "../../land/upsert.js";
-import { commitWithRetries, tooManyWriters } from "../../log/commit.js";
+import { commitWithRetries } from "../../log/commit.js";
 import { commitInfoAction, removeAction } from "../../log/commit-actions.js";
 import type { AddFile } from "../../log/delta-actions.js";
+import { retryOnConflict } from "../../log/retry-on-conflict.js";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";
-import { findOverlappingVersions, subjectOf } from "../overlapping-versions.js";
-
-/** Most attempts, if other writers change the table. */
-const MAX_TRIES = 10;
+import { findOverlappingVersions } from "../overlapping-versions.js";
 
 /** How a repair of versions is done. */
 export interface RepairVersionsOptions {
@@ -39,12 +38,7 @@ export async function repairVersions(
   table: TableSchema,
   options: RepairVersionsOptions,
 ): Promise<number> {
-  for (let attempt = 1; ; attempt++) {
-    const base = await lake.snapshot(table);
-    const repaired = await repairOnce(session, lake, base, options);
-    if (repaired !== undefined) return repaired;
-    if (attempt === MAX_TRIES) throw tooManyWriters(base, MAX_TRIES);
-  }
+  return retryOnConflict(lake, table, (base) => repairOnce(session, lake, base, options));
 }
 
 /** Makes one attempt. @returns undefined where another writer has changed the table: then nothing was committed. */
