@@ -6,29 +6,14 @@ import { landVersions } from "../../../src/lake/land/land-versions.js";
 import { Rejects } from "../../../src/lake/land/rejects.js";
 import { stageObjects } from "../../../src/lake/land/stage-objects.js";
 import type { LandReport } from "../../../src/lake/land/upsert.js";
-import { folderStorage } from "../../../src/lake/storage/folder-storage.js";
 import type { Storage } from "../../../src/lake/storage/storage.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { UNIVERSES } from "../../../src/schema/reference.js";
 import { BALANCE_SHEET } from "../../../src/schema/statements.js";
-import { virtualClock } from "../../faults/clock/virtual-clock.js";
 import { once } from "../../once.js";
 import { SWEEP } from "../../sweep.js";
+import { interruptedLake } from "../interrupted-lake.js";
 import { land, liveRows, openSession, T0, temporaryLake } from "../temporary-lake.js";
-
-/** The lake of a process; another process intervenes just before its n-th commit. */
-function interrupted(folder: string, commits: number, between: () => Promise<unknown>): Lake {
-  const own = folderStorage(folder);
-  let left = commits;
-  const storage: Storage = {
-    ...own,
-    putIfAbsent: async (path, text) => {
-      if (left-- > 0) await between();
-      return own.putIfAbsent(path, text);
-    },
-  };
-  return new Lake(folder, { storage, clock: virtualClock(T0) });
-}
 
 async function landUniverses(
   session: Session,
@@ -62,7 +47,7 @@ once("two snapshots at the same time leave one current row a subject", async () 
   const [{ location: folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
   await landUniverses(a, new Lake(folder), ["first", "stays"], T0);
   const other = new Lake(folder);
-  const lake = interrupted(folder, 1, () => landUniverses(b, other, ["second", "stays"], T0 + 1000));
+  const lake = interruptedLake(folder, 1, () => landUniverses(b, other, ["second", "stays"], T0 + 1000));
   const report = await landUniverses(a, lake, ["third", "stays"], T0 + 2000);
   expect(report).toMatchObject({ inserted: 1, updated: 1, version: 2 });
   const rows = await liveRows(
@@ -83,7 +68,7 @@ once("a snapshot that is older than another one leaves one current row a subject
   const [{ location: folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
   await landUniverses(a, new Lake(folder), ["first", "stays"], T0);
   const newer = (): Promise<unknown> => landUniverses(b, new Lake(folder), ["newer", "stays"], T0 + 2000);
-  const report = await landUniverses(a, interrupted(folder, 1, newer), ["older", "stays"], T0 + 1000);
+  const report = await landUniverses(a, interruptedLake(folder, 1, newer), ["older", "stays"], T0 + 1000);
   expect(report).toMatchObject({ inserted: 0, updated: 0 });
   await landUniverses(a, new Lake(folder), ["newest", "stays"], T0 + 3000);
   const rows = await liveRows(
@@ -130,7 +115,7 @@ once("a statement that two processes bring at the same time is one version", asy
   const [{ location: folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
   await landStatement(a, new Lake(folder), 1, T0);
   const other = new Lake(folder);
-  const lake = interrupted(folder, 1, () => landStatement(b, other, 2, T0 + 1000));
+  const lake = interruptedLake(folder, 1, () => landStatement(b, other, 2, T0 + 1000));
   expect(await landStatement(a, lake, 2, T0 + 2000)).toMatchObject({ inserted: 0, unchanged: 1, version: 1 });
   const rows = await liveRows(
     a,
@@ -153,7 +138,7 @@ once(
     const landings = [[{ at: day(20), symbol: "000001.SZ" }], [{ at: day(5), close: 10.7 }, { at: day(6) }]];
     for (const [index, bars] of landings.entries()) {
       const written: string[] = [];
-      const { storage } = interrupted(folder, 1, () => land(b, other, BARS_1D, bars));
+      const { storage } = interruptedLake(folder, 1, () => land(b, other, BARS_1D, bars));
       const noting: Storage = {
         ...storage,
         putFileIfAbsent: (localFile, path) => {
@@ -188,7 +173,7 @@ test.skipIf(SWEEP === "few")(
     const [{ location: folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
     const other = new Lake(folder);
     let n = 0;
-    const lake = interrupted(folder, 1e9, () =>
+    const lake = interruptedLake(folder, 1e9, () =>
       land(b, other, BARS_1D, [{ at: day(0), close: 10 + (n++ % 7) / 10 }]),
     );
     await expect(land(a, lake, BARS_1D, [{ at: day(0), close: 10.95 }])).rejects.toMatchObject({

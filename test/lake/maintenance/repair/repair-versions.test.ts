@@ -5,8 +5,10 @@ import { repairLake } from "../../../../src/jobs/maintenance/repair-lake.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import { upsert } from "../../../../src/lake/land/upsert.js";
 import { checkTable } from "../../../../src/lake/maintenance/check/check-table.js";
+import { isDataFile } from "../../../../src/lake/maintenance/vacuum.js";
 import { UNIVERSES } from "../../../../src/schema/reference.js";
 import { virtualClock } from "../../../faults/clock/virtual-clock.js";
+import { interruptedLake } from "../../interrupted-lake.js";
 import { liveRows, openSession, T0, temporaryLake } from "../../temporary-lake.js";
 
 /** A version: id, name, and the seconds after T0 in which it is valid. */
@@ -44,23 +46,22 @@ const MENDED: readonly Version[] = [
   ["U5", "stays", 0, null],
 ];
 
+async function landVersions(lake: Lake, versions: readonly Version[], now: number): Promise<void> {
+  const session = await openSession();
+  const at = (seconds: number | null): string =>
+    seconds === null ? "NULL::TIMESTAMPTZ" : `make_timestamptz(${(T0 + seconds * 1000) * 1000}::BIGINT)`;
+  const rows = versions.map(([id, name, from, to]) => `('${id}', '${name}', ${at(from)}, ${at(to)})`);
+  await session.run(`CREATE OR REPLACE TEMP TABLE staged AS SELECT *, 'c' AS category, 1::BIGINT AS symbol_count,
+    CASE id WHEN 'U2' THEN 'US' ELSE 'CN' END AS region
+    FROM (VALUES ${rows.join(", ")}) AS t (id, name, valid_from, valid_to)`);
+  const report = await upsert(session, lake, UNIVERSES, "staged", { operation: "TEST", runId: "test", now });
+  expect(report.inserted).toBe(versions.length);
+}
+
 async function landed(batches: readonly (readonly Version[])[]) {
   const [session, { location }] = [await openSession(), temporaryLake()];
   const lake = new Lake(location, { hasDatabase: false });
-  for (const [n, versions] of batches.entries()) {
-    const at = (seconds: number | null): string =>
-      seconds === null ? "NULL" : `make_timestamptz(${(T0 + seconds * 1000) * 1000}::BIGINT)`;
-    const rows = versions.map(([id, name, from, to]) => `('${id}', '${name}', ${at(from)}, ${at(to)})`);
-    await session.run(`CREATE OR REPLACE TEMP TABLE staged AS SELECT *, 'c' AS category, 1::BIGINT AS symbol_count,
-      CASE id WHEN 'U2' THEN 'US' ELSE 'CN' END AS region
-      FROM (VALUES ${rows.join(", ")}) AS t (id, name, valid_from, valid_to)`);
-    const report = await upsert(session, lake, UNIVERSES, "staged", {
-      operation: "TEST",
-      runId: "test",
-      now: T0 + n,
-    });
-    expect(report.inserted).toBe(versions.length);
-  }
+  for (const [n, versions] of batches.entries()) await landVersions(lake, versions, T0 + n);
   const versions = async (): Promise<unknown[]> => {
     const rows = await liveRows(
       session,
@@ -75,9 +76,9 @@ async function landed(batches: readonly (readonly Version[])[]) {
     (await checkTable(lake, UNIVERSES, { deep: true })).findings
       .filter(({ severity }) => severity === "error")
       .map(({ rule, message }) => `${rule}: ${message.replace(/^.*parquet: /, "")}`);
-  const repair = async (dryRun = false, signal?: AbortSignal) => {
+  const repair = async (dryRun = false, signal?: AbortSignal, by = lake) => {
     const options = { runId: "repair-1", dryRun, ...(signal && { signal }) };
-    const { reports, errors } = await repairLake(lake, [UNIVERSES], options, virtualClock(T0 + 9000));
+    const { reports, errors } = await repairLake(by, [UNIVERSES], options, virtualClock(T0 + 9000));
     expect(errors).toEqual([]);
     return reports[0];
   };
@@ -145,6 +146,42 @@ test("an interrupt while versions are mended changes nothing where no file was l
   expect(await repair(false, abortedWhileMended(lake))).toBeUndefined();
   expect((await lake.snapshot(UNIVERSES)).version).toBe(0);
   expect(await versions()).toEqual(before);
+});
+
+test("a version that another writer adds during a repair is mended with the others", async () => {
+  const { lake, versions, check, repair } = await landed([OVERLAPPING]);
+  const other = new Lake(lake.location, { hasDatabase: false });
+  const added: readonly Version[] = [
+    ["U1", "between", 1.5, null],
+    ["U3", "late", 1, null],
+    ["U9", "new", 1, null],
+  ];
+  const meeting = interruptedLake(lake.location, 1, () => landVersions(other, added, T0 + 5000));
+  expect(await repair(false, undefined, meeting)).toMatchObject({ overlapping: 6, version: 2 });
+  const cut: Readonly<Record<string, number>> = { older: 1.5, sound: 1 };
+  const ofOthers = MENDED.map((row) => {
+    const [id, name, from, to] = row;
+    return id === "U1" || id === "U3" ? [id, name, from, cut[name] ?? to] : [...row];
+  });
+  const ofAdded = [
+    ["U1", "between", 1.5, 2],
+    ["U3", "late", 1, 2],
+    ["U9", "new", 1, null],
+  ];
+  expect(await versions()).toEqual([...ofOthers, ...ofAdded].sort(byText));
+  expect(await check()).toEqual([]);
+  // The files of the first attempt are deleted.
+  const { files, removed } = await other.wholeSnapshot(UNIVERSES);
+  const stored = (await other.storage.walk(UNIVERSES.name)).map(({ path }) => path).filter(isDataFile);
+  expect(stored.sort()).toEqual([...files.keys(), ...removed.keys()].sort());
+});
+
+test("two repairs at the same time mend each subject once", async () => {
+  const { lake, versions, check, repair } = await landed([OVERLAPPING]);
+  const meeting = interruptedLake(lake.location, 1, () => repair(false, undefined, new Lake(lake.location)));
+  expect(await repair(false, undefined, meeting)).toMatchObject({ overlapping: 0, version: 1 });
+  expect(await versions()).toEqual(MENDED);
+  expect(await check()).toEqual([]);
 });
 
 /** By id, beginning and end, a current one last. */
