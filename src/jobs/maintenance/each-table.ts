@@ -4,7 +4,7 @@ import type { TableSchema } from "../../schema/column.js";
 
 /** The result of maintenance work on tables. */
 export interface TableReports<Report> {
-  /** The results of the tables whose work succeeded, in the order of the tables. */
+  /** The results of the tables whose work succeeded, or changed something before it failed; in the order of the tables. */
   readonly reports: readonly Report[];
   /** Errors that ended the work on a table, in the order of the tables. */
   readonly errors: readonly unknown[];
@@ -13,18 +13,20 @@ export interface TableReports<Report> {
 /**
  * Works on tables one after another. An error ends the work on its table and does not affect the others. Tables that
  * were not reached, or not finished, when the signal aborted, and tables for which the work returns no report, are left out.
+ *
+ * @param work works on a table. It calls `fail` with the error that ended the work where it returns a report all the same.
  */
 export async function eachTable<Report>(
   tables: Iterable<TableSchema>,
   signal: AbortSignal | undefined,
-  work: (table: TableSchema) => Promise<Report | undefined>,
+  work: (table: TableSchema, fail: (error: unknown) => void) => Promise<Report | undefined>,
 ): Promise<TableReports<Report>> {
   const reports: Report[] = [];
   const errors: unknown[] = [];
   for (const table of tables) {
     if (signal?.aborted) break;
     try {
-      const report = await work(table);
+      const report = await work(table, (error) => errors.push(error));
       if (report !== undefined) reports.push(report);
     } catch (error) {
       if (signal?.aborted && error === signal.reason) break;

@@ -6,7 +6,7 @@ import { writerSpillOptions } from "../../lake/local/work-folder.js";
 import { commitWithRetries } from "../../lake/log/commit.js";
 import { commitInfoAction, removeAction } from "../../lake/log/commit-actions.js";
 import { retryOnConflict } from "../../lake/log/retry-on-conflict.js";
-import type { Snapshot } from "../../lake/log/snapshot.js";
+import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 import { overlappingVersions } from "../../lake/maintenance/overlapping-versions.js";
 import {
   type CopiedRows,
@@ -46,7 +46,8 @@ export interface RepairOptions {
 export interface RepairedFile extends LostFile {
   /**
    * `restored`: the copy had the same file, which was copied. `copied`: the file was removed from the log, and rows of
-   * the copy landed instead. `removed`: the file was removed from the log. `found`: nothing was done.
+   * the copy landed instead. `removed`: the file was removed from the log. `found`: the file is still in the log, in a dry
+   * run, or because an error ended the repair of its table before.
    */
   readonly outcome: "restored" | "copied" | "removed" | "found";
   /** Number of rows of the copy that landed instead. */
@@ -63,7 +64,10 @@ export interface RepairReport {
   /** Number of live files that were checked. */
   readonly checked: number;
   readonly files: readonly RepairedFile[];
-  /** Number of subjects that had two versions at the same time, in a table of dated versions. */
+  /**
+   * Number of subjects that had two versions at the same time, in a table of dated versions; 0 where an error ended the
+   * repair before they were mended.
+   */
   readonly overlapping: number;
   /** The table's version afterwards. */
   readonly version: number;
@@ -76,7 +80,8 @@ export interface RepairReport {
  * requested again, because the copy may be older than the lost file. If the copy may have rows that were withdrawn
  * since, nothing is taken from it. The damaged file remains until a vacuum. Subjects that have two versions at the same
  * time are mended, see {@link repairVersions}. A table that cannot be repaired, because
- * its log cannot be read for example, is an error of the result; the others are repaired.
+ * its log cannot be read for example, is an error of the result; the others are repaired. Where files of the table were
+ * lost, its report says what was done before the error.
  */
 export async function repairLake(
   lake: Lake,
@@ -86,14 +91,14 @@ export async function repairLake(
 ): Promise<TableReports<RepairReport>> {
   // The ledger is repaired first, because the repair of the other tables reads it.
   const ordered = [...tables.filter((one) => one === REQUESTS), ...tables.filter((one) => one !== REQUESTS)];
-  const repaired = await eachTable(ordered, options.signal, async (table) => {
+  const repaired = await eachTable(ordered, options.signal, async (table, fail) => {
     const snapshot = await lake.snapshot(table);
     if (snapshot.version < 0) return undefined;
     using session = await Session.open({
       ...writerSpillOptions(lake.work),
       stores: [...(lake.access.stores ?? []), ...(options.from?.access.stores ?? [])],
     });
-    return await repairTable(session, lake, snapshot, options, clock);
+    return await repairTable({ session, lake, snapshot, options, clock }, fail);
   });
   return publishAfter(
     lake,
@@ -102,52 +107,104 @@ export async function repairLake(
   );
 }
 
-async function repairTable(
-  session: Session,
-  lake: Lake,
-  snapshot: Snapshot,
-  { runId, from, dryRun = false, signal, onProgress }: RepairOptions,
-  clock: Pick<Clock, "now">,
-): Promise<RepairReport> {
+/** The repair of a table. */
+interface TableRepair {
+  readonly session: Session;
+  readonly lake: Lake;
+  readonly snapshot: Snapshot;
+  readonly options: RepairOptions;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** What was done so far about the lost files of a table. */
+interface Progress {
+  readonly restored: Set<LostFile>;
+  /** Numbers of symbols that are requested again. */
+  asked: ReadonlyMap<LostFile, number>;
+  /** Whether all others were taken out of the table, which one commit does. */
+  takenOut: boolean;
+  readonly copied: Map<LostFile, CopiedRows>;
+}
+
+async function repairTable(repair: TableRepair, fail: (error: unknown) => void): Promise<RepairReport> {
+  const { lake, snapshot, clock } = repair;
+  const { dryRun = false, signal, onProgress } = repair.options;
   const { table } = snapshot;
   const lost = await lostFiles(lake, snapshot, { signal, onProgress });
   signal?.throwIfAborted();
   const lostOnes = new Set(lost.map(({ file }) => file));
   const sound = [...snapshot.files.values()].filter((file) => !lostOnes.has(file));
   if (!dryRun) await recordVerified(lake.storage, snapshot, sound, clock.now());
-  const restored = new Set<LostFile>();
+  const progress: Progress = { restored: new Set(), asked: new Map(), takenOut: false, copied: new Map() };
+  let overlapping = 0;
+  let newest = snapshot;
+  try {
+    await repairFiles(repair, lost, progress);
+    // An interrupt must not hide from the report what was changed.
+    overlapping = await mendVersions(repair, sound, lost.length > 0 ? undefined : signal);
+    newest = await lake.snapshot(table);
+  } catch (error) {
+    // Nor must an error.
+    if (lost.length + overlapping === 0) throw error;
+    fail(error);
+    // A commit that seemed to fail may have been made.
+    newest = await lake.snapshot(table).catch(() => snapshot);
+    progress.takenOut ||= !dryRun && lost.some(({ file }) => !newest.files.has(file.path));
+  }
+  const files = lost.map((one): RepairedFile => {
+    const { rows: copiedRows, refused: notCopied } = progress.copied.get(one) ?? { rows: 0 };
+    const symbolsAskedAgain = progress.asked.get(one) ?? 0;
+    return { ...one, outcome: outcomeOf(one, progress), copiedRows, notCopied, symbolsAskedAgain };
+  });
+  return { table: table.name, checked: snapshot.files.size, files, overlapping, version: newest.version };
+}
+
+function outcomeOf(lost: LostFile, { restored, takenOut, copied }: Progress): RepairedFile["outcome"] {
+  if (restored.has(lost)) return "restored";
+  if (!takenOut) return "found";
+  return (copied.get(lost)?.rows ?? 0) > 0 ? "copied" : "removed";
+}
+
+/** Restores lost files, or takes them out of the table, and records each step as soon as it is done. */
+async function repairFiles(
+  { session, lake, snapshot, options, clock }: TableRepair,
+  lost: readonly LostFile[],
+  progress: Progress,
+): Promise<void> {
+  const { table } = snapshot;
+  const { runId, from, dryRun = false } = options;
+  const { restored, copied } = progress;
   for (const one of dryRun || from === undefined ? [] : lost)
     if (await restoreFile(lake, from as Lake, snapshot, one.file)) restored.add(one);
   const removed = lost.filter((one) => !restored.has(one));
   const now = clock.now();
   // The ledger is changed first. If the process ends here, contents that are not lost are requested again. In the other
   // order, lost contents would count as landed.
-  const asked = await askAgain(session, lake, table, removed, { runId, now, dryRun });
-  if (!dryRun && removed.length > 0) await takeOut(lake, table, removed, runId, now);
-  const copied = new Map<LostFile, CopiedRows>();
-  if (!dryRun && from !== undefined && removed.length > 0) {
-    const isOutdated = await lacksWithdrawal(lake, from, table);
-    for (const one of removed) {
-      const options = { runId, now, most: lostRows(removed, one, copied) };
-      const rows = isOutdated ? OUTDATED : await copyLostRows(session, lake, from, table, one, options);
-      copied.set(one, rows);
-    }
+  progress.asked = await askAgain(session, lake, table, removed, { runId, now, dryRun });
+  if (dryRun || removed.length === 0) return;
+  await takeOut(lake, table, removed, runId, now);
+  progress.takenOut = true;
+  if (from === undefined) return;
+  const isOutdated = await lacksWithdrawal(lake, from, table);
+  for (const one of removed) {
+    const most = lostRows(removed, one, copied);
+    const rows = isOutdated
+      ? OUTDATED
+      : await copyLostRows(session, lake, from, table, one, { runId, now, most });
+    copied.set(one, rows);
   }
-  const files = lost.map((one): RepairedFile => {
-    const { rows: copiedRows, refused: notCopied } = copied.get(one) ?? { rows: 0 };
-    const taken = restored.has(one) ? "restored" : copiedRows > 0 ? "copied" : "removed";
-    const symbolsAskedAgain = asked.get(one) ?? 0;
-    return { ...one, outcome: dryRun ? "found" : taken, copiedRows, notCopied, symbolsAskedAgain };
-  });
-  // An interrupt must not hide from the report what was changed.
-  const isChanged = lost.length > 0;
-  const overlapping = !hasVersions(table)
-    ? 0
-    : dryRun
-      ? (await overlappingVersions(session, lake, snapshot, sound)).subjects
-      : await repairVersions(session, lake, table, { runId, now, signal: isChanged ? undefined : signal });
-  const { version } = await lake.snapshot(table);
-  return { table: table.name, checked: snapshot.files.size, files, overlapping, version };
+}
+
+/** Mends versions that overlap, or counts them in a dry run. @returns the number of their subjects. */
+async function mendVersions(
+  { session, lake, snapshot, options, clock }: TableRepair,
+  sound: readonly DataFile[],
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  const { table } = snapshot;
+  if (!hasVersions(table)) return 0;
+  if (options.dryRun) return (await overlappingVersions(session, lake, snapshot, sound)).subjects;
+  return await repairVersions(session, lake, table, { runId: options.runId, now: clock.now(), signal });
 }
 
 /** How many rows of a file's partition were lost and have not been copied yet; undefined where this is not known. */

@@ -23,8 +23,11 @@ import { withdrawRows } from "../../../src/lake/land/withdraw-rows.js";
 import { checkTable } from "../../../src/lake/maintenance/check/check-table.js";
 import { optimize } from "../../../src/lake/maintenance/optimize.js";
 import { vacuum } from "../../../src/lake/maintenance/vacuum.js";
+import { folderStorage } from "../../../src/lake/storage/folder-storage.js";
+import type { Storage } from "../../../src/lake/storage/storage.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { TABLES } from "../../../src/schema/tables.js";
+import { virtualClock } from "../../faults/clock/virtual-clock.js";
 import { json, type Script, type Seen } from "../../faults/service/scripted-service.js";
 import { endlessFiles } from "../../lake/endless-files.js";
 import {
@@ -319,4 +322,84 @@ test("bars that no service was asked for are reported as such", async () => {
     { checked: 1, files: [{ outcome: "removed", symbolsAskedAgain: 0, rows: 1 }] },
   ]);
   expect(await bars(lake)).toEqual([]);
+});
+
+/** A lake whose files of both years are lost, and the repair of it over a storage that fails at some calls. */
+async function twiceLost() {
+  const [{ location }, session] = [temporaryLake(), await openSession()];
+  const days = [{ at: "2023-01-08T16:00:00Z" }, { at: "2024-01-08T16:00:00Z" }];
+  await land(session, new Lake(location), BARS_1D, days);
+  const whole = join(temporaryFolder(), "whole");
+  cpSync(location, whole, { recursive: true });
+  for (const year of [2023, 2024]) rmSync(fileOf(new Lake(location), year));
+  const repairOver = async (faults: Partial<Storage>, from?: Lake) => {
+    const storage = { ...folderStorage(location), ...faults };
+    const lake = new Lake(location, { storage, clock: virtualClock(T0), hasDatabase: false });
+    const options = { runId: "repair-1", ...(from && { from }) };
+    const { reports, errors } = await repairLake(lake, [BARS_1D], options, { now: () => T0 });
+    return { report: reports[0], errors: errors.map((error) => (error as Error).message) };
+  };
+  return { own: folderStorage(location), session, whole, repairOver };
+}
+
+const broken = new Error("the storage is broken");
+
+test("an error before lost files are taken out is reported with the files, which remain in the log", async () => {
+  const { repairOver } = await twiceLost();
+  const { report, errors } = await repairOver({ putIfAbsent: async () => Promise.reject(broken) });
+  expect(errors).toEqual([broken.message]);
+  expect(report).toMatchObject({ version: 0, files: [{ outcome: "found" }, { outcome: "found" }] });
+});
+
+test("an error of a commit that was made all the same does not hide that files were taken out", async () => {
+  const { own, repairOver } = await twiceLost();
+  const { report, errors } = await repairOver({
+    async putIfAbsent(path, text) {
+      const done = await own.putIfAbsent(path, text);
+      if (path.startsWith("bars_1d/")) throw broken;
+      return done;
+    },
+  });
+  expect(errors).toEqual([broken.message]);
+  expect(report).toMatchObject({ version: 1, files: [{ outcome: "removed" }, { outcome: "removed" }] });
+});
+
+test("an error while rows are copied does not hide that files were taken out", async () => {
+  const { own, session, repairOver } = await twiceLost();
+  const copy = temporaryLake();
+  await land(session, copy, BARS_1D, [
+    { at: "2023-01-08T16:00:00Z", close: 11 },
+    { at: "2024-01-08T16:00:00Z", close: 11 },
+  ]);
+  let files = 0;
+  const { report, errors } = await repairOver(
+    {
+      putFileIfAbsent: async (localFile, path) => {
+        if (path.startsWith("bars_1d/") && ++files === 2) throw broken;
+        return own.putFileIfAbsent(localFile, path);
+      },
+    },
+    copy,
+  );
+  expect(errors).toEqual([broken.message]);
+  expect(report).toMatchObject({
+    version: 2,
+    files: [{ outcome: "copied", copiedRows: 1 }, { outcome: "removed" }],
+  });
+});
+
+test("an error while files are put back does not hide which ones were", async () => {
+  const { own, whole, repairOver } = await twiceLost();
+  let files = 0;
+  const { report, errors } = await repairOver(
+    {
+      putFileIfAbsent: async (localFile, path) => {
+        if (path.startsWith("bars_1d/") && ++files === 2) throw broken;
+        return own.putFileIfAbsent(localFile, path);
+      },
+    },
+    new Lake(whole),
+  );
+  expect(errors).toEqual([broken.message]);
+  expect(report).toMatchObject({ version: 0, files: [{ outcome: "restored" }, { outcome: "found" }] });
 });

@@ -69,6 +69,7 @@ Examples:
         if (options.json)
           printJson({
             dryRun: options.dryRun === true,
+            interrupted: cli.signal.aborted,
             tables: reports.map((report) => forMachines(report)),
             ...failuresOf(errors),
           });
@@ -136,7 +137,11 @@ function text(reports: readonly RepairReport[], { dryRun, isPart, isInterrupted 
   const commands = toAsk.flatMap((name) => NEXT[name] ?? []);
   if (commands.length > 0 && !dryRun) lines.push("", `to request it again: ${commands.join(", ")}`);
   const imported = lost.some(
-    ({ table: name, file }) => name in NEXT && !isRestored(file) && file.symbolsAskedAgain === 0,
+    ({ table: name, file }) =>
+      name in NEXT &&
+      !isRestored(file) &&
+      file.symbolsAskedAgain === 0 &&
+      (dryRun || file.outcome !== "found"),
   );
   if (imported) lines.push("", "no service was asked for some of these bars: import their files again");
   if (isInterrupted) lines.push("", interrupted);

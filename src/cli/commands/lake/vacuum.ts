@@ -12,7 +12,7 @@ import { failuresOf, throwErrors } from "../../errors/throw-errors.js";
 import { EXIT } from "../../exit-codes.js";
 import { openExistingLake } from "../../options/existing-lake.js";
 import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
-import { count, size, table } from "../../text/text.js";
+import { count, plural, size, table } from "../../text/text.js";
 
 interface Options extends CommonOptions {
   readonly retention: string;
@@ -42,25 +42,31 @@ Examples:
       cli.action(async () => {
         const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
         const retentionMs = parseRetention(options.retention);
+        const dryRun = options.dryRun === true;
         const lake = await openExistingLake(options);
         const { reports: vacuumed, errors } = await eachTable(tables, cli.signal, async (one) => {
           const now = await vacuumTime(lake, systemClock);
-          const when = { now, retentionMs, dryRun: options.dryRun === true };
-          return vacuum(lake, one, when);
+          return vacuum(lake, one, { now, retentionMs, dryRun });
         });
         const reports = [...vacuumed];
         if (names.length === 0 && !cli.signal.aborted) {
           const now = await vacuumTime(lake, systemClock);
-          const when = { now, dryRun: options.dryRun === true };
-          reports.push({ table: STAGING, deleted: await vacuumStaging(lake, when), kept: 0 });
+          reports.push({ table: STAGING, deleted: await vacuumStaging(lake, { now, dryRun }), kept: 0 });
         }
         if (options.json)
           printJson({
-            dryRun: options.dryRun === true,
+            dryRun,
+            interrupted: cli.signal.aborted,
             tables: reports.map(forMachines),
             ...failuresOf(errors),
           });
-        else process.stdout.write(`${text(reports, options.dryRun === true)}\n`);
+        else {
+          const isPart = errors.length > 0;
+          const interrupted = cli.signal.aborted
+            ? `interrupted: ${vacuumed.length} of ${plural(tables.length, "table")} done`
+            : undefined;
+          process.stdout.write(`${text(reports, { dryRun, isPart, interrupted })}\n`);
+        }
         if (cli.signal.aborted) return EXIT.interrupted;
         throwErrors(errors);
         return EXIT.done;
@@ -82,16 +88,29 @@ function bytesOf({ deleted }: VacuumReport): number {
   return deleted.reduce((sum, file) => sum + file.size, 0);
 }
 
-function text(reports: readonly VacuumReport[], dryRun: boolean): string {
+/** How a vacuum was done. */
+interface Way {
+  readonly dryRun: boolean;
+  /** Whether some tables could not be read. */
+  readonly isPart: boolean;
+  /** How many tables were done before an interrupt, in words; undefined where there was none. */
+  readonly interrupted: string | undefined;
+}
+
+function text(reports: readonly VacuumReport[], { dryRun, isPart, interrupted }: Way): string {
   const touched = reports.filter(({ deleted, kept }) => deleted.length + kept > 0);
-  if (touched.length === 0) return "nothing to delete: every file belongs to a newest version";
+  if (touched.length === 0) {
+    const where = isPart ? " in the tables that can be read" : "";
+    return interrupted ?? `nothing to delete${where}: every file belongs to a newest version`;
+  }
   const rows = touched.map((one) => [
     one.table,
     count(one.deleted.length),
     size(bytesOf(one)),
     count(one.kept),
   ]);
-  return table(["table", dryRun ? "would go" : "deleted", "size", "kept for old versions"], rows);
+  const list = table(["table", dryRun ? "would go" : "deleted", "size", "kept for old versions"], rows);
+  return interrupted === undefined ? list : `${list}\n\n${interrupted}`;
 }
 
 function forMachines(report: VacuumReport): object {

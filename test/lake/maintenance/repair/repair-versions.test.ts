@@ -111,15 +111,19 @@ test("a repair leaves sound versions alone", async () => {
   expect(await versions()).toEqual(MENDED);
 });
 
-/** Aborts a signal as the file that has CN's versions is read for the second time: as the versions are mended. */
-function abortedWhileMended(lake: Lake): AbortSignal {
-  const stop = new AbortController();
+/** Calls a function as the file that has CN's versions is read for the second time: as the versions are mended. */
+function whileMended(lake: Lake, happens: () => void): void {
   const read = lake.read.bind(lake);
   let count = 0;
-  vi.spyOn(lake, "read").mockImplementation((snapshot, file) => {
-    if (file.path.includes("region=CN") && ++count === 2) stop.abort();
+  vi.spyOn(lake, "read").mockImplementation(async (snapshot, file) => {
+    if (file.path.includes("region=CN") && ++count === 2) happens();
     return read(snapshot, file);
   });
+}
+
+function abortedWhileMended(lake: Lake): AbortSignal {
+  const stop = new AbortController();
+  whileMended(lake, () => stop.abort());
   return stop.signal;
 }
 
@@ -138,6 +142,26 @@ test("an interrupt while versions are mended does not hide that a lost file was 
   expect(signal.aborted).toBe(true);
   expect(await versions()).toEqual(MENDED.filter(([id]) => id !== "U2"));
   expect(await check()).toEqual([]);
+});
+
+test("an error while versions are mended does not hide that a lost file was removed", async () => {
+  const { lake } = await landed([OVERLAPPING]);
+  const { files } = await lake.snapshot(UNIVERSES);
+  const lost = [...files.keys()].find((path) => path.includes("region=US")) as string;
+  rmSync(join(lake.location, "universes", lost));
+  whileMended(lake, () => {
+    throw new Error("the disk is broken");
+  });
+  const { reports, errors } = await repairLake(
+    lake,
+    [UNIVERSES],
+    { runId: "repair-1" },
+    virtualClock(T0 + 9000),
+  );
+  expect(errors).toEqual([expect.objectContaining({ message: expect.stringMatching("the disk is broken") })]);
+  expect(reports).toMatchObject([
+    { checked: 2, files: [{ outcome: "removed", file: { path: lost } }], overlapping: 0, version: 1 },
+  ]);
 });
 
 test("an interrupt while versions are mended changes nothing where no file was lost", async () => {
