@@ -1,7 +1,6 @@
 import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../client/system-clock.js";
-import { LakeError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
 import type { SessionOptions } from "../db/session/session-options.js";
 import type { StorePatience } from "../db/session/store-access.js";
@@ -16,6 +15,7 @@ import type { LakePlaces, WorkFolder } from "./local/work-folder.js";
 import { readLog } from "./log/read-log.js";
 import { hasMixedFiles } from "./log/schema-actions.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "./log/snapshot.js";
+import { VersionGone } from "./log/version-gone.js";
 import { environmentFor, placesOf, type SegmentOptions, segmentPlaceOf } from "./places.js";
 import type { SegmentPlace } from "./segments/segment-folder.js";
 import type { ByteRange, FileFacts, Storage } from "./storage/storage.js";
@@ -125,7 +125,7 @@ export class Lake implements LakePlaces {
   /**
    * The table at a point in time; a snapshot without a commit (version -1) where the table did not exist yet.
    *
-   * @throws {LakeError} for a version that does not exist, or whose files a vacuum has deleted.
+   * @throws {VersionGone} for a version that does not exist, or whose files a vacuum has deleted. @throws {LakeError}
    */
   async snapshotAt(table: TableSchema, { asOf, versions }: PointInTime): Promise<Snapshot> {
     const version = versions?.get(table.name);
@@ -136,7 +136,7 @@ export class Lake implements LakePlaces {
       await this.#checkFiles(snapshot);
       return snapshot;
     }
-    throw new LakeError(`table ${table.name}: version ${version} does not exist`, {
+    throw new VersionGone(`table ${table.name}: version ${version} does not exist`, {
       hint: snapshot.version < 0 ? "the table has none yet" : `its newest is ${snapshot.version}`,
     });
   }
@@ -145,7 +145,7 @@ export class Lake implements LakePlaces {
     const stored = new Set((await this.storage.walk(table.name)).map(({ path }) => path));
     const gone = [...files.keys()].find((path) => !isOutside(path) && !stored.has(path));
     if (gone === undefined) return;
-    throw new LakeError(`table ${table.name}: version ${version} can no longer be read: ${gone} is gone`, {
+    throw new VersionGone(`table ${table.name}: version ${version} can no longer be read: ${gone} is gone`, {
       hint: "a vacuum deletes what only old versions have",
     });
   }

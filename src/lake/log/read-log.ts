@@ -13,6 +13,7 @@ import {
 } from "./log-files.js";
 import { parseActions } from "./parse-actions.js";
 import { type Commit, commitTime, Draft, emptySnapshot, type Snapshot } from "./snapshot.js";
+import { VersionGone } from "./version-gone.js";
 
 /** Which part of a log is read. */
 export interface LogRange {
@@ -156,7 +157,7 @@ async function startOf(
   if (isWhole) return undefined;
   throw (
     unreadable ??
-    new LakeError(
+    new VersionGone(
       `table ${table}: its log begins neither at version 0 nor with a checkpoint that is old enough`,
       {
         hint: `restore ${commitFile(table, 0)} and what follows from a backup`,

@@ -2,13 +2,15 @@ import { DAY_MS } from "../../../core/time.js";
 import { statedTimes } from "../../../lake/files/prune.js";
 import type { Lake } from "../../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../../lake/log/snapshot.js";
+import { VersionGone } from "../../../lake/log/version-gone.js";
 import { BARS_1D } from "../../../schema/bars.js";
 import type { Manifest } from "../files/manifest.js";
 
 /**
- * Selects the files of daily bars that a dataset was not built from; all where these are not known any more.
+ * Selects the files of daily bars that a dataset was not built from; all where its version of them is gone.
  *
  * @param snapshots the tables that are read now. If the bars have the dataset's version still, none of their files is new.
+ * @throws {Error} where the dataset's version may exist, and is not readable.
  */
 export async function barsSince(
   lake: Lake,
@@ -21,7 +23,10 @@ export async function barsSince(
   if (version < 0) return () => true;
   const before = await lake
     .snapshotAt(BARS_1D, { versions: new Map([[BARS_1D.name, version]]) })
-    .catch(() => undefined);
+    .catch((error: unknown) => {
+      if (error instanceof VersionGone) return undefined;
+      throw error;
+    });
   return ({ path }) => before?.files.has(path) !== true;
 }
 
