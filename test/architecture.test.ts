@@ -119,6 +119,7 @@ const TIME: readonly { name: RegExp; for: string }[] = [
   { name: /^lake\/segments\/segment-cache\.ts$/, for: "pauses that do not keep the process alive" },
   { name: /^lake\/storage\/folder-lists\.ts$/, for: "times of files" },
   { name: /^lease\/own-leases\.ts$/, for: "renewals of the leases of this process" },
+  { name: /^serve\/http\/disconnect-stalled\.ts$/, for: "how long a client has read nothing" },
   { name: /^serve\/http\/request-lifetime\.ts$/, for: "the timeout of a connection" },
   { name: /^ui\/process\/memory-watch\.ts$/, for: "looks at the memory of the process" },
   { name: /^ui\/browser\//, for: "what a person at the page waits for" },

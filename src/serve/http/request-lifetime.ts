@@ -6,6 +6,7 @@ import { LentMemory } from "../../core/memory-pool.js";
 import type { ArrowResponse } from "../endpoints/arrow-response.js";
 import { KlineResponse, StreamedResponse } from "../endpoints/response.js";
 import type { Reading } from "../read/lake-reader.js";
+import { disconnectStalled } from "./disconnect-stalled.js";
 import { RequestError } from "./errors/request-error.js";
 import type { MemoryBudgets } from "./memory-budget.js";
 
@@ -17,9 +18,6 @@ const ROWS_AT_ONCE = 16_384;
  * call.
  */
 export const PENDING_BYTES = 512 * 1024;
-
-/** Milliseconds after which a client that reads nothing of its response is disconnected. */
-const STALLED_MS = 30_000;
 
 /**
  * Milliseconds after a response for which work that goes on keeps its memory permit. DuckDB tries a request to a store
@@ -142,7 +140,7 @@ export async function bodyOf(
   { pieces, reading, memory }: RequestLifetime,
   onFault: (error: Error) => void,
 ): Promise<Buffer | Readable> {
-  reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy());
+  disconnectStalled(reply.raw);
   if (!(response instanceof StreamedResponse) && (response.rows ?? ROWS_AT_ONCE + 1) <= ROWS_AT_ONCE) {
     if (!(response instanceof KlineResponse)) {
       const copied = await response.bytes();
