@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import pMap from "p-map";
 import type { ServiceClient } from "../../src/client/service-client.js";
+import { freedAfterUse } from "../../src/core/free-memory.js";
 import { literal } from "../../src/db/quote.js";
 import { Session } from "../../src/db/session/session.js";
 import { parquetRelation } from "../../src/db/views/parquet-relation.js";
@@ -60,7 +61,7 @@ export const ingest: Benchmark = {
         requests("of that: the requests, decoded", service, units, () => {
           const pool = new KlineBufferPool();
           return async (body) => {
-            const response = await decodeKlines(body, { shape: "map" }, pool);
+            const response = await decodeKlines(freedAfterUse(body), { shape: "map" }, pool);
             response[Symbol.dispose]();
           };
         }),

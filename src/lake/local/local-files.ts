@@ -1,6 +1,7 @@
 import { type FileHandle, open, readdir, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
 import pMap from "p-map";
+import { freeMemory } from "../../core/free-memory.js";
 import type { ByteRange, FileFacts, StoredFile } from "../storage/storage.js";
 
 /** Bytes that are read in one step. */
@@ -16,12 +17,13 @@ export async function readPieces(path: string): Promise<AsyncIterable<Uint8Array
 }
 
 async function* piecesOf(file: FileHandle): AsyncGenerator<Uint8Array> {
+  const buffer = Buffer.allocUnsafe(PIECE_BYTES);
   try {
-    const buffer = Buffer.allocUnsafe(PIECE_BYTES);
     for (let read = await file.read(buffer); read.bytesRead > 0; read = await file.read(buffer)) {
       yield buffer.subarray(0, read.bytesRead);
     }
   } finally {
+    freeMemory(buffer);
     await file.close();
   }
 }

@@ -1,4 +1,5 @@
 import { isSet, putBit } from "../../core/bits.js";
+import { freeMemory } from "../../core/free-memory.js";
 import { int64At, setInt64 } from "../../core/int64-words.js";
 import type { NumberColumn } from "../kline-columns.js";
 
@@ -210,7 +211,9 @@ export class GrowingInt64 {
   }
 }
 
+/** Moves values to larger memory, and frees that in which they were. */
 function resized<T extends Float64Array | BigInt64Array | Uint8Array>(from: T, to: T): T {
   (to as Float64Array).set(from as Float64Array);
+  freeMemory(from);
   return to;
 }

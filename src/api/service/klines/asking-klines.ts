@@ -1,4 +1,5 @@
 import { isTooManySymbols } from "../../../client/response-error.js";
+import { freedAfterUse } from "../../../core/free-memory.js";
 import type { Issue } from "../../../core/issue.js";
 import { compareText } from "../../../core/text-order.js";
 import { DAY_MS, subtractRanges, type TimeRange } from "../../../core/time.js";
@@ -164,7 +165,7 @@ export class AskingKlines {
     try {
       const { value } = await client.ask(
         { endpoint: ENDPOINTS.klinesBatch, query },
-        (body) => decodeKlines(body, expectationOf(page)),
+        (body) => decodeKlines(freedAfterUse(body), expectationOf(page)),
         this.#signal,
       );
       return value;

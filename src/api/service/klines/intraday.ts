@@ -1,5 +1,6 @@
 import type { Ask } from "../../../client/service-client.js";
 import { UsageError } from "../../../core/errors.js";
+import { freedAfterUse } from "../../../core/free-memory.js";
 import { basePeriod, PERIODS, type Period } from "../../../market/period.js";
 import { REGIONS, type Region } from "../../../market/regions.js";
 import { regionOf } from "../../../market/symbol.js";
@@ -95,7 +96,7 @@ async function received(
   const runs: KlineRun[] = [];
   for (const ask of asks) {
     report.requests += 1;
-    const { value } = await client.ask(ask, (body) => decodeKlines(body, expectation), signal);
+    const { value } = await client.ask(ask, (body) => decodeKlines(freedAfterUse(body), expectation), signal);
     const { columns, issues, unusable } = value;
     report.log.addAll(issues);
     for (const symbol of unusable)
