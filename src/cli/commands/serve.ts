@@ -38,6 +38,7 @@ interface Options extends CommonOptions, PointInTimeOptions {
   readonly maxSymbols?: number;
   readonly cors?: string[];
   readonly verify: boolean;
+  readonly warmUp: boolean;
   readonly replay?: string;
   readonly speed?: number;
   readonly assumeReference?: boolean;
@@ -62,6 +63,7 @@ export function addServe(cli: Cli): void {
     )
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--no-verify", "do not compare files with the hashes in their names before they are first read")
+    .option("--no-warm-up", "do not read at the start what the first requests for minutes and quotes need")
     .addOption(keysOption())
     .addOption(
       new Option("--rpm <n>", "requests a minute of each key for which the file has no number").argParser(
@@ -141,6 +143,7 @@ Examples:
           pointInTime: pointInTimeOf(options),
           logger,
           verify: options.verify,
+          warmUp: options.warmUp,
           ...(replay === undefined ? {} : { replay }),
           ...(shared && { quota: new PermitQuota(shared, systemClock, onFault) }),
           ...(options.rpm === undefined ? {} : { maxRequestsPerMinute: options.rpm }),

@@ -128,7 +128,10 @@ async function makeQuotes(
     const made: MadeQuote[] = [];
     for (let index = start; index < Math.min(symbols.length, start + QUOTES_AT_ONCE); index++) {
       const symbol = symbols[index] as string;
-      const dates = datesOf(regionOf(symbol) as Region);
+      const region = regionOf(symbol) as Region;
+      // Another request may have made it at the same time.
+      if (cached(region)?.has(symbol) === true) continue;
+      const dates = datesOf(region);
       const one = quoteOf(symbol, barsAt(index), instruments.get(symbol), dates);
       if (one !== undefined) made.push(one);
     }

@@ -1,18 +1,15 @@
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Readable } from "node:stream";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { cannotListen } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import { spillOptions } from "../../lake/local/work-folder.js";
 import { API_KEY_HEADER, ENDPOINTS, type Endpoint, type EndpointName } from "../../wire/endpoints.js";
-import { ARROW_LINK, ARROW_STREAM, acceptedFormat } from "../../wire/media-type.js";
-import { ArrowResponse } from "../endpoints/arrow-response.js";
-import { KlineResponse, StreamedResponse, TextResponse } from "../endpoints/response.js";
+import { acceptedFormat } from "../../wire/media-type.js";
 import type { Caller, KeyRing } from "../keys/key-ring.js";
-import { LakeReader, type ReaderOptions, type Reading } from "../read/lake-reader.js";
+import { LakeReader, type ReaderOptions } from "../read/lake-reader.js";
 import { SessionPool } from "../read/session-pool.js";
 import { addReplay, REPLAY_TIME_HEADER, type Replay } from "../replay/add-replay.js";
 import type { AsOfTime } from "../replay/as-of-time.js";
@@ -20,7 +17,8 @@ import { instantText } from "../replay/replay-clock.js";
 import { addStream } from "../stream/add-stream.js";
 import { replayedQuoteBars } from "../stream/requested-quotes.js";
 import { streamOptions } from "../stream/stream-options.js";
-import { addCompression, varyBy } from "./compression.js";
+import { addEndpoint } from "./add-endpoint.js";
+import { addCompression } from "./compression.js";
 import { addConnectionDraining } from "./connection-draining.js";
 import { addCors } from "./cors.js";
 import { addDepth } from "./depth.js";
@@ -29,12 +27,14 @@ import { refusePath } from "./errors/refuse-path.js";
 import { RequestError, responseOf } from "./errors/request-error.js";
 import { MemoryBudgets } from "./memory-budget.js";
 import { addPublicPages, PUBLIC_PATHS } from "./public-pages.js";
-import { bodyOf, PENDING_BYTES, requestLifetime } from "./request-lifetime.js";
+import { PENDING_BYTES } from "./request-lifetime.js";
 import { countRequest, type RequestQuota, requestQuota } from "./request-quota.js";
+import { addRequestsInFlight, type RequestsInFlight } from "./requests-in-flight.js";
 import { namesTag, responseTag } from "./response-tag.js";
 import { endpointHandlers } from "./routes.js";
 import type { ServiceLogger } from "./service-logger.js";
 import { serviceMetrics } from "./service-metrics.js";
+import { startWarmUp } from "./warm-up.js";
 
 /** How a lake is served: address, keys, limits, replay. */
 export interface ServiceOptions extends Pick<ReaderOptions, "segments"> {
@@ -71,6 +71,11 @@ export interface ServiceOptions extends Pick<ReaderOptions, "segments"> {
   readonly verify?: boolean;
   /** Milliseconds after which a request is aborted, with 503 if nothing was sent yet. @default 120000 */
   readonly requestTimeoutMs?: number;
+  /**
+   * Reads what the first requests for minutes and quotes of the universes need as soon as the service listens. It is
+   * not done in a replay. @default false
+   */
+  readonly warmUp?: boolean;
 }
 
 /** A running service. */
@@ -111,9 +116,11 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
     onDamage: options.verify === false ? undefined : (err) => options.logger?.error({ err }, damaged),
     assumesReference: options.replay?.assumesReference,
   });
+  const budgets = new MemoryBudgets();
   let app: FastifyInstance;
+  let requests: RequestsInFlight;
   try {
-    app = await makeApp(reader, options);
+    ({ app, requests } = await makeApp(reader, budgets, options));
     for (const err of await reader.check())
       options.logger?.error({ err }, "a table cannot be read: requests that need it fail, the others do not");
     const at = { host: options.host ?? "127.0.0.1", port: options.port };
@@ -124,12 +131,16 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
     await pool.close();
     throw error;
   }
+  const warmUp =
+    options.warmUp === true && options.replay === undefined
+      ? startWarmUp({ reader, budgets, requests, handlers: endpointHandlers(), logger: options.logger })
+      : undefined;
   const { address, port, family } = app.server.address() as AddressInfo;
   return {
     url: `http://${family === "IPv6" ? `[${address}]` : address}:${port}`,
     port,
     async close() {
-      await app.close();
+      await Promise.all([app.close(), warmUp?.[Symbol.asyncDispose]()]);
       await options.quota?.close?.();
       await reader.close();
       await pool.close();
@@ -137,7 +148,11 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
   };
 }
 
-async function makeApp(reader: LakeReader, options: ServiceOptions): Promise<FastifyInstance> {
+async function makeApp(
+  reader: LakeReader,
+  budgets: MemoryBudgets,
+  options: ServiceOptions,
+): Promise<{ readonly app: FastifyInstance; readonly requests: RequestsInFlight }> {
   const timeoutMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
@@ -164,8 +179,8 @@ async function makeApp(reader: LakeReader, options: ServiceOptions): Promise<Fas
     const body = '{"code":"INVALID_PARAMETER","message":"header expect is not 100-continue"}';
     response.writeHead(417, { "content-type": "application/json", connection: "close" }).end(body);
   });
+  const requests = addRequestsInFlight(app);
   const callers: Callers = new WeakMap();
-  const budgets = new MemoryBudgets();
   // CORS comes before the checks: a preflight has no key, and a page can read an error only with these headers.
   await addCors(app, options.corsOrigins ?? []);
   const quota = options.quota ?? requestQuota();
@@ -212,57 +227,11 @@ async function makeApp(reader: LakeReader, options: ServiceOptions): Promise<Fas
       { budgets, timeoutMs, logger: options.logger },
     );
   addDepth(app);
-  return app;
+  return { app, requests };
 }
 
 /** The caller of each request. */
 type Callers = WeakMap<FastifyRequest, Caller>;
-
-/** A response with its validator. @see responseTag */
-interface TaggedResponse {
-  readonly tag: string | undefined;
-  /** Undefined where the client already has the response. */
-  readonly response: ArrowResponse | KlineResponse | StreamedResponse | TextResponse | object | undefined;
-}
-
-function addEndpoint(
-  app: FastifyInstance,
-  name: EndpointName,
-  give: (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    reading: Omit<Reading, "caller">,
-  ) => Promise<TaggedResponse>,
-  {
-    budgets,
-    timeoutMs,
-    logger,
-  }: { budgets: MemoryBudgets; timeoutMs: number; logger: ServiceLogger | undefined },
-): void {
-  const { method, path } = ENDPOINTS[name];
-  app.route({
-    method,
-    url: path,
-    async handler(request, reply) {
-      const lifetime = requestLifetime(reply.raw, budgets, timeoutMs);
-      const { tag, response } = await lifetime.waitFor(give(request, reply, lifetime.reading));
-      varyBy(reply, "accept");
-      if (tag !== undefined) void reply.header("etag", tag).header("cache-control", "private, no-cache");
-      if (response === undefined) return reply.code(304).send();
-      const isArrow = response instanceof ArrowResponse;
-      const isStreamed = isArrow || response instanceof KlineResponse || response instanceof StreamedResponse;
-      if (!(isStreamed || response instanceof TextResponse)) return response;
-      if (response instanceof KlineResponse) void reply.header("link", ARROW_LINK);
-      void reply.type(isArrow ? ARROW_STREAM : "application/json; charset=utf-8");
-      if (response instanceof TextResponse) return response.text;
-      // The framework would read the whole body of a HEAD response and then drop it.
-      if (request.method === "HEAD") return Readable.from([]);
-      return bodyOf(reply, response, lifetime, (err) =>
-        logger?.error({ requestId: request.id, path, err }, "response broken off"),
-      );
-    },
-  });
-}
 
 /** Adds the checks that every request must pass before its endpoint handles it. */
 function addChecks(

@@ -64,7 +64,7 @@ export async function queryBars(
     );
     return readColumns(result, KLINE_SHAPE, take);
   });
-  buildMissing?.();
+  if (view.buildsSegments) buildMissing?.();
   return runsOf(rows, symbols, count);
 }
 

@@ -39,12 +39,14 @@ export class FileVerifier {
   /**
    * Verifies files that a request is about to read, one after another.
    *
+   * @param signal ends this before the next file that is not verified yet.
    * @throws {LakeError} for a file that is damaged and was not restored, or that cannot be read now. The next request
    *   verifies such a file again.
    */
-  async verify(snapshot: Snapshot, files: readonly DataFile[]): Promise<void> {
+  async verify(snapshot: Snapshot, files: readonly DataFile[], signal?: AbortSignal): Promise<void> {
     for (const file of files) {
       if (this.#seen.has(file)) continue;
+      signal?.throwIfAborted();
       const path = pathOf(snapshot, file);
       let verifying = this.#known.get(path);
       if (verifying === undefined) {

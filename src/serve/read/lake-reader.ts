@@ -54,6 +54,8 @@ export interface LakeView {
   readonly acquireMemory: (rows: number) => Promise<void>;
   /** See {@link Reading}. */
   readonly memory: LentMemory | undefined;
+  /** See {@link Reading}. */
+  readonly buildsSegments: boolean;
   /** What the caller may request. */
   scope(): Promise<Scope>;
   /** Instruments, universes and exchanges. */
@@ -83,6 +85,8 @@ export interface Reading {
   readonly acquireMemory: (rows: number) => Promise<void>;
   /** Memory for the bars of a response, which is given back when the response has been sent. @default new memory */
   readonly memory?: LentMemory;
+  /** Whether segments that a read lacks are built in the background. @default true */
+  readonly buildsSegments?: boolean;
 }
 
 /** A value derived from some tables, with the versions of these tables. */
@@ -197,7 +201,8 @@ export class LakeReader {
    * The lake from the view of a request at a time of the replay. A request of an earlier time never gets what was read
    * for a later one.
    */
-  at({ now, visibleUntil }: AsOfTime, { caller, signal, acquireMemory, memory }: Reading): LakeView {
+  at({ now, visibleUntil }: AsOfTime, reading: Reading): LakeView {
+    const { caller, signal, acquireMemory, memory, buildsSegments = true } = reading;
     const assumesReference = this.#assumesReference;
     const visibility = visibleUntil === undefined ? undefined : { until: visibleUntil, assumesReference };
     const version = new LakeVersion(
@@ -224,6 +229,7 @@ export class LakeReader {
       signal,
       acquireMemory,
       memory,
+      buildsSegments,
       reference: () => this.#referenceOf(version),
       exEvents: (symbols) => this.#exEventsOf(version, symbols),
       calendars: () => this.#calendarsOf(version),

@@ -99,7 +99,7 @@ export class LakeVersion {
   async #allRows(session: Session, snapshot: Snapshot, files: Iterable<DataFile>): Promise<string> {
     const read = [...files];
     const { lake, verifier, nullColumns } = this.#source;
-    await verifier?.verify(snapshot, read);
+    await verifier?.verify(snapshot, read, this.#signal);
     const relation = await parquetRelation(session, lake.filesOf(snapshot, read));
     return nullColumns.without(relation, session, snapshot, read);
   }
