@@ -11,21 +11,21 @@ export interface RequestsInFlight {
 /** Counts the requests in flight. */
 export function addRequestsInFlight(app: FastifyInstance): RequestsInFlight {
   const changes = new EventEmitter();
-  let count = 0;
+  const requests = new Set<object>();
   app.addHook("onRequest", async (_, reply) => {
-    count += 1;
+    requests.add(reply);
     reply.raw.once("close", () => {
-      count -= 1;
-      if (count === 0) changes.emit("none");
+      requests.delete(reply);
+      if (requests.size === 0) changes.emit("none");
     });
   });
   return {
     get count() {
-      return count;
+      return requests.size;
     },
     async none(signal) {
       signal.throwIfAborted();
-      while (count > 0) await once(changes, "none", { signal });
+      while (requests.size > 0) await once(changes, "none", { signal });
     },
   };
 }

@@ -83,7 +83,7 @@ interface Line {
 /** A log, and a promise of the line with which a warm-up ends. */
 function newLog() {
   const lines: Line[] = [];
-  let end = (_: Line): void => {};
+  let end: (line: Line) => void = () => {};
   const ended = new Promise<Line>((resolve) => {
     end = resolve;
   });
@@ -94,7 +94,13 @@ function newLog() {
   return { lines, ended, logger: { info: write, error: write } };
 }
 
-const REQUESTS: readonly [path: string, init?: RequestInit][] = [
+interface Init {
+  readonly method?: string;
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const REQUESTS: readonly [path: string, init?: Init][] = [
   ["/v1/klines/intraday/universe?universes=all"],
   ["/v1/klines/intraday/universe?universes=others,all"],
   ["/v1/klines/intraday/universe?universes=none"],
@@ -350,6 +356,22 @@ test("the service of a commit during its warm-up answers with it", async () => {
   expect(await responses(warm.service.url)).toEqual(expected);
 });
 
+test("a warm-up builds no segments", async () => {
+  const { parts, handlers } = await newReader(await newMarket());
+  const builds: boolean[] = [];
+  const noted =
+    (handler: EndpointHandler): EndpointHandler =>
+    (view, asked) => {
+      builds.push(view.buildsSegments);
+      return handler(view, asked);
+    };
+  const { ended, logger } = newLog();
+  const { intradayBatch, quotes } = handlers;
+  startWarmUp({ ...parts, logger, handlers: { intradayBatch: noted(intradayBatch), quotes: noted(quotes) } });
+  await ended;
+  expect([...new Set(builds)]).toEqual([false]);
+});
+
 test("a read waits until no request is in flight, and an end does not wait for that", async () => {
   const lake = await newMarket();
   const { parts, used } = await newReader(lake);
@@ -360,8 +382,7 @@ test("a read waits until no request is in flight, and an end does not wait for t
     return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
   };
   const warming = startWarmUp({ ...parts, logger, requests: { count: 1, none } });
-  while (waits.length === 0) await setImmediate();
-  for (let turn = 0; turn < 20; turn++) await setImmediate();
+  for (let turn = 0; turn < 50; turn++) await setImmediate();
   expect(used.count).toBe(0);
   await warming[Symbol.asyncDispose]();
   expect([waits.length, lines]).toEqual([1, []]);
