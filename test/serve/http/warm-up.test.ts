@@ -182,7 +182,7 @@ test("after a warm-up the first minutes and quotes of the universes read no file
 });
 
 test("a service that is not asked to does not warm up", async () => {
-  const now = vi.fn(() => NOW);
+  const now = vi.fn<() => number>(() => NOW);
   const { service } = await serve(await newMarket(), { segments: false, clock: { now } });
   onTestFinished(() => service.close());
   for (let turn = 0; turn < 50; turn++) await setImmediate();
