@@ -98,42 +98,55 @@ async function repairOnce(
   return undefined;
 }
 
-/**
- * The mended versions of subjects: of those with the same beginning one, with the end that was seen. Each ends where the
- * next one begins, and one that has ended where an earlier version of its subject ended, because a newer snapshot no
- * longer had the subject then. A version that has not ended was in all later snapshots. Versions with the same content
- * that follow one another are one.
- */
+/** The versions of some subjects as they should be: the three rules below, one after the other. */
 function mendedSql(table: TableSchema, rows: string, { name: subjects }: TempTable): string {
-  const names = subjectOf(table);
-  const subject = names.map(ident).join(", ");
-  const columns = table.columns.map(({ name }) => name).filter((name) => !name.startsWith("valid_"));
-  const same = names.map((name) => `e.${ident(name)} = s.${ident(name)}`).join(" AND ");
+  const key = subjectOf(table);
+  const subject = key.map(ident).join(", ");
+  return `WITH
+    versions AS (SELECT * FROM (${rows}) SEMI JOIN ${subjects} USING (${subject})),
+    single AS (${singleSql(table, "versions", subject)}),
+    ended AS (${endedSql(key, "single", subject)})
+    ${joinedSql(table, "ended", subject)}`;
+}
+
+/** Of the versions of a subject with the same beginning one, with the earliest end that was seen. */
+function singleSql(table: TableSchema, versions: string, subject: string): string {
   const order = ["valid_to", ...table.columns.map(({ name }) => ident(name))].join(", ");
+  return `SELECT * FROM ${versions}
+    QUALIFY row_number() OVER (PARTITION BY ${subject}, valid_from ORDER BY ${order}) = 1`;
+}
+
+/**
+ * Each version ends where the next one begins. One that has ended also ends where an earlier version of its subject
+ * ended, because a newer snapshot no longer had the subject then. A version that has not ended was in all later
+ * snapshots.
+ */
+function endedSql(key: readonly string[], versions: string, subject: string): string {
+  const same = key.map((name) => `e.${ident(name)} = v.${ident(name)}`).join(" AND ");
+  return `SELECT v.* REPLACE (least(
+        v.valid_to,
+        lead(v.valid_from) OVER (PARTITION BY ${subject} ORDER BY v.valid_from),
+        CASE WHEN v.valid_to IS NOT NULL THEN (
+          SELECT min(e.valid_to) FROM ${versions} e
+          WHERE ${same} AND e.valid_from < v.valid_from AND e.valid_to > v.valid_from
+        ) END
+      ) AS valid_to)
+    FROM ${versions} v`;
+}
+
+/** Versions with the same content that follow one another without a gap are one. */
+function joinedSql(table: TableSchema, versions: string, subject: string): string {
+  const columns = table.columns.map(({ name }) => name).filter((name) => !name.startsWith("valid_"));
   const content = `struct_pack(${columns.map((name) => `${ident(name)} := ${ident(name)}`).join(", ")})`;
-  return `WITH once AS (
-      SELECT * FROM (${rows}) SEMI JOIN ${subjects} USING (${subject})
-      QUALIFY row_number() OVER (PARTITION BY ${subject}, valid_from ORDER BY ${order}) = 1
-    ), ended AS (
-      SELECT s.* REPLACE (least(
-          s.valid_to,
-          lead(s.valid_from) OVER (PARTITION BY ${subject} ORDER BY s.valid_from),
-          CASE WHEN s.valid_to IS NOT NULL THEN (
-            SELECT min(e.valid_to) FROM once e
-            WHERE ${same} AND e.valid_from < s.valid_from AND e.valid_to > s.valid_from
-          ) END
-        ) AS valid_to)
-      FROM once s
-    ), stretches AS (
+  return `SELECT * EXCLUDE (begins, stretch) REPLACE (last_value(valid_to) OVER whole AS valid_to)
+    FROM (
       SELECT *, count(*) FILTER (begins) OVER (PARTITION BY ${subject} ORDER BY valid_from) AS stretch
       FROM (
         SELECT *, (lag(valid_to) OVER own IS DISTINCT FROM valid_from
             OR lag(${content}) OVER own IS DISTINCT FROM ${content}) AS begins
-        FROM ended WINDOW own AS (PARTITION BY ${subject} ORDER BY valid_from)
+        FROM ${versions} WINDOW own AS (PARTITION BY ${subject} ORDER BY valid_from)
       )
     )
-    SELECT * EXCLUDE (begins, stretch) REPLACE (last_value(valid_to) OVER whole AS valid_to)
-    FROM stretches
     WINDOW whole AS (PARTITION BY ${subject}, stretch ORDER BY valid_from
       ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
     QUALIFY row_number() OVER whole = 1`;
