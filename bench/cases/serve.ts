@@ -36,7 +36,7 @@ export const serve: Benchmark = {
     const [days, minutes] = [await lake.snapshot(BARS_1D), await lake.snapshot(BARS_1M)];
     const segments = join(folder.path, "segments");
     await buildSegments(lake, segments);
-    const start = (kind: "barlake" | "plain", place?: string): Promise<Serving> =>
+    const start = (kind: "barlake" | "warm" | "plain", place?: string): Promise<Serving> =>
       startServing(kind, lake.location, API_KEY, NOW, place);
     const [plain, barlake] = [await start("plain"), await start("barlake", segments)];
     const [second, unbuilt] = [await start("barlake", segments), await start("barlake")];
@@ -61,8 +61,9 @@ export const serve: Benchmark = {
               : []),
           ];
         }),
-        ...(["plain", "barlake"] as const).map((kind) => {
-          const name = (one: string): string => `${one}: the first intraday and quotes of a universe`;
+        ...(["plain", "barlake", "warm"] as const).map((kind) => {
+          const name = (one: string): string =>
+            `${one === "warm" ? "barlake, warmed up" : one}: the first intraday and quotes of a universe`;
           const place = kind === "plain" ? undefined : segments;
           return firstResponses(() => start(kind, place), HEADERS, name(kind), name("plain"));
         }),

@@ -1,6 +1,6 @@
 import { systemClock } from "../../src/client/system-clock.js";
 import { Lake } from "../../src/lake/lake.js";
-import { startService } from "../../src/serve/http/service.js";
+import { type ServiceOptions, startService } from "../../src/serve/http/service.js";
 import { plainKeys } from "../../src/serve/keys/key-ring.js";
 import { ReplayClock } from "../../src/serve/replay/replay-clock.js";
 import { replayRange } from "../../src/serve/replay/replay-range.js";
@@ -32,14 +32,31 @@ async function startBarlake(): Promise<string> {
   const lake = new Lake(folder);
   const keys = plainKeys([apiKey]);
   if (kind !== "replay") {
-    const { url } = await startService(lake, { port: 0, keys, clock: { now: () => Number(now) } });
-    return url;
+    const options = { port: 0, keys, clock: { now: () => Number(now) } };
+    return kind === "warm" ? startWarm(lake, options) : (await startService(lake, options)).url;
   }
   const { range, regions } = await replayRange(lake, {});
   const clock = new ReplayClock(systemClock, range, { time: Number(now), speed: 0 });
   const replay = { clock, regions, assumesReference: true };
   const { url } = await startService(lake, { port: 0, keys, clock: systemClock, replay });
   return url;
+}
+
+/** Starts a service, and waits until it is warmed up. @throws {Error} where that fails. */
+function startWarm(lake: Lake, options: ServiceOptions): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const service = startService(lake, {
+      ...options,
+      warmUp: true,
+      logger: {
+        info: (_, message) => {
+          if (message === "warmed up") service.then(({ url }) => resolve(url), reject);
+        },
+        error: (_, message) => reject(new Error(message)),
+      },
+    });
+    service.catch(reject);
+  });
 }
 
 function send(message: ServingMessage): void {

@@ -17,12 +17,13 @@ export interface Serving {
 }
 
 /**
- * Starts a service over a lake: barlake's at a time, barlake's as a replay from that time on, or the plain one.
+ * Starts a service over a lake: barlake's at a time, the same and warmed up when it is ready, barlake's as a replay from
+ * that time on, or the plain one.
  *
  * @param segments the folder of its segments. @default none are used
  */
 export async function startServing(
-  kind: "barlake" | "replay" | "plain",
+  kind: "barlake" | "warm" | "replay" | "plain",
   folder: string,
   apiKey: string,
   now: number,
