@@ -13,7 +13,7 @@ import { daysOfMinutes } from "./cached/extended-run.js";
 import type { KlinesRequest } from "./klines-request.js";
 import { KLINE_SHAPE, klinesSql } from "./klines-sql.js";
 import { demandsOf, isInShares, lotOf } from "./requested-bars.js";
-import { type LandedDemand, type LandedRows, segmentBars } from "./segment-bars.js";
+import { type LandedDemand, type SegmentResult, segmentBars } from "./segment-bars.js";
 import { MINUTES_OF_A_DAY } from "./series.js";
 
 /**
@@ -75,7 +75,7 @@ async function segmentRuns(
   { series, unitOf = lotOf }: KlinesRequest,
   demand: LandedDemand,
   count: number,
-): Promise<{ readonly runs?: ReadonlyMap<string, BarRun> } & Pick<LandedRows, "buildMissing">> {
+): Promise<{ readonly runs?: ReadonlyMap<string, BarRun> } & Pick<SegmentResult, "buildMissing">> {
   const { segments, visibleUntil } = view.version;
   if (segments === undefined || visibleUntil !== undefined) return {};
   if (series.bucket.kind === "landed") {

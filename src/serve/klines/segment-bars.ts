@@ -34,7 +34,7 @@ export interface LandedDemand {
 }
 
 /** The result of reading from segments. */
-export interface LandedRows {
+export interface SegmentResult {
   /** Undefined where the bars must be queried. */
   readonly landed?: LandedBars;
   /** Builds the missing segments in the background. */
@@ -46,7 +46,7 @@ export async function segmentBars(
   segments: SegmentReader,
   snapshot: Snapshot,
   { symbols, rangeOf, unitOf, adjustment, events, take, share = 1 }: LandedDemand,
-): Promise<LandedRows> {
+): Promise<SegmentResult> {
   if (new Set(symbols).size < symbols.length) return {};
   const { bars, ...rest } = await segments.read(snapshot, {
     symbols,

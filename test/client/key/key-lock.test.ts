@@ -34,7 +34,8 @@ const NOW = Date.parse("2026-11-20T10:00:00Z");
 async function startWorker(): Promise<ChildProcess> {
   const child = fork(WORKER, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
   onTestFinished(() => void child.kill("SIGKILL"));
-  await once(child, "message");
+  const began = await Promise.race([once(child, "message"), once(child, "exit").then(() => undefined)]);
+  if (began === undefined) throw new Error(`${WORKER} ended before it was ready`);
   return child;
 }
 

@@ -61,7 +61,7 @@ const ENGLISH = {
   result: "Requests by result",
   endpoint: "endpoint",
   attempts: "sent in all",
-  failures: "Refused and failed",
+  failures: "Failed requests",
   reason: "reason",
   changed: "What it changed",
   table: "table",
