@@ -178,7 +178,7 @@ async function writeFiles(
   },
 ): Promise<{ files: DatasetFiles; rows: number; warnings: string[] }> {
   const { spec, axes } = panel;
-  const files = new DatasetFiles(draft, options.signal);
+  const files = new DatasetFiles(draft, options.signal, kept?.continued?.files);
   const warnings = await warningsOf(reader, panel);
   const scratch = join(draft, ".scratch");
   await mkdir(scratch);
@@ -189,7 +189,7 @@ async function writeFiles(
     shape: panel,
     zone,
     files,
-    continued: kept?.continued,
+    continued: kept?.continued?.last,
     session,
     scratch,
     warn: (text) => warnings.push(text),
@@ -240,8 +240,7 @@ async function writeManifest(
 ): Promise<Manifest> {
   const { spec, labels, symbols } = panel;
   const list = facts.files.list();
-  const digests = list.map(({ sha256, path }) => `${sha256}  ${path}\n`).join("");
-  await writeFile(join(draft, DIGESTS), digests);
+  await writeFile(join(draft, DIGESTS), list.text);
   const manifest = manifestOf({
     name: spec.name,
     spec,
@@ -255,9 +254,9 @@ async function writeManifest(
     labels: labels.count,
     symbols: symbols.map(({ symbol }) => symbol),
     rows: facts.rows,
-    files: list.length,
-    bytes: list.reduce((sum, { bytes }) => sum + bytes, 0),
-    content: createHash("sha256").update(digests).digest("hex"),
+    files: list.files,
+    bytes: list.bytes,
+    content: createHash("sha256").update(list.text).digest("hex"),
     past: pastDigest(panel, labels.count),
     sources: sourcesOf(facts.snapshots),
     verified: facts.verified,

@@ -93,25 +93,44 @@ export function backwardFactors(
   { isUnknownBetween, lastDay, lastClose, factor, changes }: FactorState,
   factors: Float64Array,
 ): boolean {
+  // The state of the symbol of the rows before, as rows of one symbol follow each other.
+  let own = -1;
+  let [before, last, product] = [0, 0, 1];
   for (let row = 0; row < rows; row++) {
     const s = symbol[row] as number;
     if (s < 0) continue;
+    if (s !== own) {
+      if (own >= 0) {
+        lastDay[own] = before;
+        lastClose[own] = last;
+        factor[own] = product;
+      }
+      own = s;
+      before = lastDay[s] as number;
+      last = lastClose[s] as number;
+      product = factor[s] as number;
+    }
     const today = day[row] as number;
-    const before = lastDay[s] as number;
     if (today <= before) return false;
     const isHole = today - before >= UNKNOWN_DAYS && isUnknownBetween[s]?.(before, today) === true;
-    const change = isHole ? 1 : exFactor(lastClose[s] as number, prevClose[row] as number);
+    const stated = prevClose[row] as number;
+    // Equal closes, as nearly all are, make no ex-event: there is nothing to divide.
+    const change = isHole || stated === last ? 1 : exFactor(last, stated);
     if (change !== 1) {
-      const changed = (factor[s] as number) * change;
-      factor[s] = changed;
+      product *= change;
       changes.symbol.push(s);
       changes.day.push(today);
       changes.dayBefore.push(before);
-      changes.factor.push(changed);
+      changes.factor.push(product);
     }
-    lastDay[s] = today;
-    lastClose[s] = close[row] as number;
-    factors[row] = factor[s] as number;
+    before = today;
+    last = close[row] as number;
+    factors[row] = product;
+  }
+  if (own >= 0) {
+    lastDay[own] = before;
+    lastClose[own] = last;
+    factor[own] = product;
   }
   return true;
 }

@@ -1,5 +1,4 @@
-import { type FixedType, type ResultRows, visitRows } from "../../arrow/scan/result-columns.js";
-import { isPresent } from "../../core/bits.js";
+import { type FixedType, visitRows } from "../../arrow/scan/result-columns.js";
 import { LakeError } from "../../core/errors.js";
 import { literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
@@ -11,6 +10,7 @@ import type { CalendarOf } from "../panel/known-days.js";
 import type { DatasetSpec } from "../spec.js";
 import { firstFactors } from "./adjust-days.js";
 import { BAR_COLUMNS, type BarColumnName } from "./bar-columns.js";
+import { findRuns, newCellRuns } from "./cell-runs.js";
 import {
   blankUntraded,
   type CellBuffers,
@@ -21,7 +21,6 @@ import {
 } from "./cells.js";
 import {
   CLOSE,
-  DAY,
   factorHistory,
   KEY_SHAPE,
   KEYS_SQL,
@@ -73,6 +72,8 @@ export function dailyCells(
   const labelOfDay = new Int32Array(lastDay - firstDay + 1).fill(-1);
   for (let label = 0; label < labels.count; label++)
     labelOfDay[(labels.days[label] as number) - firstDay] = label;
+  const places = { labelOfDay, firstDay, labels: labels.count };
+  const runs = newCellRuns();
   const isAdjusted = adjustment === "backward";
   const factors = new Float64Array(VECTOR_ROWS).fill(1);
   /** The index of each row's symbol in the range. */
@@ -156,7 +157,6 @@ export function dailyCells(
   ): Promise<Cells | "not in order" | "other volumes"> {
     if (state === undefined) return "not in order";
     const indexesOf = symbolIndexes(range);
-    const target = new Int32Array(VECTOR_ROWS);
     const cells = buffers(range);
     const lots = Int32Array.from(range.symbols, ({ region }) => REGIONS[region].lot);
     let fault: "not in order" | "other volumes" | undefined;
@@ -165,16 +165,15 @@ export function dailyCells(
       indexesOf(rows.texts(SYMBOL), symbols);
       if (isAdjusted && !takeFactors(rows, symbols, state, factors)) fault = "not in order";
       if (fault !== undefined) return;
-      findTargets(rows, target, cells.traded);
-      if (volume !== undefined && !plainVolumes(rows, volume, { target, symbols, lots }, computed))
-        fault = "other volumes";
+      findRuns(rows, TRADED, { symbols, factors }, places, runs, cells.traded);
+      if (volume !== undefined && !plainVolumes(rows, volume, runs, lots, computed)) fault = "other volumes";
       if (fault !== undefined) return;
       const place = (source: Source, name: BarColumnName, into: FieldCells): void => {
         const isColumn = typeof source === "number";
         const values = isColumn ? rows.values(source, "double") : computed[source];
         const validity = isColumn ? rows.validity(source) : undefined;
         const kind = isAdjusted ? BAR_COLUMNS[name].factor : "none";
-        scatterAdjusted({ rows: rows.rows, values, validity }, { kind, factors }, target, into);
+        scatterAdjusted({ values, validity }, kind, runs, into);
       };
       for (const [i, source] of sources.entries())
         place(source, names[i] as BarColumnName, cells.fields[i] as FieldCells);
@@ -183,21 +182,6 @@ export function dailyCells(
     if (fault !== undefined) return fault;
     blankUntraded(cells, range);
     return { ...cells, factors: isAdjusted ? state : undefined };
-  }
-
-  /** Finds the cell of each row; -1 where nothing traded, or the date is no session. */
-  function findTargets(rows: ResultRows, target: Int32Array, traded: Uint8Array): void {
-    const day = rows.values(DAY, "date");
-    const isTraded = rows.values(TRADED, "boolean");
-    const isKnown = rows.validity(TRADED);
-    for (let row = 0; row < rows.rows; row++) {
-      const label = labelOfDay[(day[row] as number) - firstDay] as number;
-      const hasTrades = isTraded[row] === 1 && isPresent(isKnown, row);
-      const isUsed = label >= 0 && hasTrades && (symbols[row] as number) >= 0;
-      const cell = isUsed ? (symbols[row] as number) * labels.count + label : -1;
-      target[row] = cell;
-      if (cell >= 0) traded[cell] = 1;
-    }
   }
 }
 

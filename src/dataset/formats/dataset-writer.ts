@@ -3,7 +3,6 @@ import type { Lake } from "../../lake/lake.js";
 import type { Block, PanelShape } from "../panel/block.js";
 import type { DatasetSpec } from "../spec.js";
 import type { DatasetFiles } from "../store/files/dataset-files.js";
-import type { EarlierFile } from "../store/files/file-thread.js";
 
 /** Writes a dataset in one format. */
 export interface DatasetWriter {
@@ -15,13 +14,6 @@ export interface DatasetWriter {
   close?(): Promise<void>;
 }
 
-/** Files of an earlier dataset that have the cells of one symbol each. */
-export interface ContinuedFiles {
-  /** The last label that the earlier dataset has of each symbol; -1 where it does not have the symbol. */
-  readonly last: Int32Array;
-  of(path: string): EarlierFile;
-}
-
 /** The environment of a writer. */
 export interface WriterPlace {
   readonly spec: DatasetSpec;
@@ -29,8 +21,11 @@ export interface WriterPlace {
   /** Time zone of the times, where a format does not define one. */
   readonly zone: string;
   readonly files: DatasetFiles;
-  /** Files of an earlier dataset that get more cells; undefined where all cells are written. */
-  readonly continued?: ContinuedFiles | undefined;
+  /**
+   * The last label of each symbol in an earlier dataset whose files get more cells; -1 where it does not have the symbol.
+   * Undefined where all cells are written.
+   */
+  readonly continued?: Int32Array | undefined;
   /** A session with the lake's views, on another connection than the blocks. */
   readonly session: Session;
   readonly lake: Lake;

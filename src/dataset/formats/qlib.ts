@@ -1,8 +1,9 @@
 import { UsageError } from "../../core/errors.js";
+import { lowerBound } from "../../core/lower-bound.js";
 import { MINUTE_MS } from "../../core/time.js";
 import { labelTexts } from "../cells/label-texts.js";
-import type { Block, Labels, PanelShape } from "../panel/block.js";
-import type { NewFile } from "../store/files/file-thread.js";
+import type { Block, FieldCells, Labels, PanelShape, PanelSymbol } from "../panel/block.js";
+import type { FloatFiles } from "../store/files/file-thread.js";
 import type { DatasetWriter, WriterPlace } from "./dataset-writer.js";
 import { qlibFolder, qlibInstrument } from "./qlib-names.js";
 import { statementWriter } from "./qlib-statements.js";
@@ -28,31 +29,39 @@ export function qlibWriter(place: WriterPlace): DatasetWriter {
   const texts = labelTexts(startsOf(shape.labels), place.zone);
   const columns = [...shape.fields.map(({ name }) => name), ...shape.masks];
   const endings = columns.map((name) => `${name.toLowerCase()}.${frequency}.bin`);
+  /** The fields, then the masks, in the order of the list of files. */
+  const order = [...endings.keys()].sort((a, b) =>
+    (endings[a] as string) < (endings[b] as string) ? -1 : 1,
+  );
   const statements = spec.statements && statementWriter(place, spec.statements);
   const all: string[] = [];
   const members: string[] = [];
   const line = (symbol: string, { first, last }: Run): string =>
     `${qlibInstrument(symbol)}\t${texts(first)}\t${texts(last)}\n`;
+  const featuresOf = (block: Block): FloatFiles => {
+    const own = [...block.symbols.keys()].filter((s) => (block.first[s] as number) >= 0);
+    const of = (value: (s: number) => number): Float64Array => Float64Array.from(own, value);
+    const before = (s: number): number => continued?.[block.start + s] ?? -1;
+    const first = (s: number): number => block.first[s] as number;
+    const cells = [...block.fields, ...block.masks];
+    return {
+      folders: own.map((s) => `features/${qlibFolder((block.symbols[s] as PanelSymbol).symbol)}`),
+      heads: of((s) => (before(s) < 0 ? first(s) : Number.NaN)),
+      starts: of((s) => s * block.width + (before(s) < 0 ? first(s) : before(s) + 1)),
+      ends: of((s) => s * block.width + (block.last[s] as number) + 1),
+      columns: order.map((c) => ({ name: endings[c] as string, cells: cells[c] as FieldCells | Uint8Array })),
+    };
+  };
   return {
     async write(block) {
       await statements?.write(block);
-      const features: NewFile[] = [];
       for (const [s, { symbol }] of block.symbols.entries()) {
         const run = { first: block.first[s] as number, last: block.last[s] as number };
         if (run.first < 0) continue;
         all.push(line(symbol, run));
         for (const member of memberRuns(block, s, shape, run)) members.push(line(symbol, member));
-        const folder = `features/${qlibFolder(symbol)}`;
-        const base = s * block.width;
-        const before = continued?.last[block.start + s] ?? -1;
-        for (const [c, cells] of [...block.fields, ...block.masks].entries()) {
-          const path = `${folder}/${endings[c]}`;
-          const head = before < 0 ? run.first : (continued?.of(path) ?? run.first);
-          const start = base + (before < 0 ? run.first : before + 1);
-          features.push({ path, content: { head, cells, start, end: base + run.last + 1 } });
-        }
       }
-      await files.putAll(features);
+      await files.putAll(featuresOf(block));
     },
     async finish() {
       const labels = Array.from({ length: shape.labels.count }, (_, label) => `${texts(label)}\n`);
@@ -115,19 +124,17 @@ function fileName(universe: string): string {
 /** The ranges of labels at which a symbol is in the universe, between its first bar and its last. */
 function memberRuns({ symbols, ripe }: Block, s: number, shape: PanelShape, { first, last }: Run): Run[] {
   const { days } = shape.labels;
-  const spells = symbols[s]?.spells ?? [];
-  const isMember = (label: number): boolean => {
-    const day = days[label] as number;
-    return label >= (ripe[s] as number) && spells.some(({ start, end }) => day >= start && day < end);
-  };
+  const start = Math.max(first, ripe[s] as number);
+  const labelAt = (day: number): number =>
+    lowerBound(start, last + 1, (label) => (days[label] as number) >= day);
   const runs: Run[] = [];
-  let begun: number | undefined;
-  for (let label = first; label <= last + 1; label++) {
-    const isIn = label <= last && isMember(label);
-    if (isIn) begun ??= label;
-    if (isIn || begun === undefined) continue;
-    runs.push({ first: begun, last: label - 1 });
-    begun = undefined;
+  for (const spell of symbols[s]?.spells ?? []) {
+    const run = { first: labelAt(spell.start), last: labelAt(spell.end) - 1 };
+    if (run.first > run.last) continue;
+    const before = runs.at(-1);
+    // Spells begin in ascending order, and may overlap.
+    if (before === undefined || run.first > before.last + 1) runs.push(run);
+    else runs[runs.length - 1] = { first: before.first, last: Math.max(before.last, run.last) };
   }
   return runs;
 }

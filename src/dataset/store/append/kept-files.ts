@@ -4,13 +4,12 @@ import { join } from "node:path";
 import type { Session } from "../../../db/session/session.js";
 import type { SymbolRange } from "../../cells/cells.js";
 import type { SymbolHistory } from "../../cells/symbol-history.js";
-import type { ContinuedFiles } from "../../formats/dataset-writer.js";
 import { partFile, partitionsOf } from "../../formats/long.js";
 import { type PanelShape, type PanelSymbol, rowsOf, type Spans } from "../../panel/block.js";
 import type { LakePanel } from "../../panel/lake-panel.js";
 import type { DatasetSpec } from "../../spec.js";
-import type { EarlierFile, NewFile } from "../files/file-thread.js";
-import { DIGESTS, digestsIn, type Manifest } from "../files/manifest.js";
+import type { EarlierFiles, NewFile } from "../files/file-thread.js";
+import { DIGESTS, digestIn, digestsIn, type Manifest } from "../files/manifest.js";
 import { type GrownHistory, growHistory } from "./grow-history.js";
 import { HISTORY, readHistory } from "./history-file.js";
 
@@ -19,7 +18,7 @@ export interface Kept {
   /** Files of the earlier dataset that are part of the new one. */
   readonly files: readonly NewFile[];
   /** Files of the earlier dataset that get more cells at their end; undefined where there are none. */
-  readonly continued: ContinuedFiles | undefined;
+  readonly continued: Continued | undefined;
   /** The blocks that have files to write, each from the first label that these need. */
   readonly ranges: readonly SymbolRange[];
   /** Rows of all other blocks. */
@@ -28,6 +27,13 @@ export interface Kept {
   readonly history: SymbolHistory;
   /** The first day whose bars are read, as days since 1970-01-01; undefined where those of any day may be. */
   readonly since: number | undefined;
+}
+
+/** Files that get more cells. */
+interface Continued {
+  readonly files: EarlierFiles;
+  /** The last label that the earlier dataset has of each symbol; -1 where it does not have the symbol. */
+  readonly last: Int32Array;
 }
 
 /** Whether an append continues the history of a dataset's symbols: others are built again. */
@@ -60,9 +66,9 @@ export async function keptFiles(
   const known = new Map(symbols.map((one) => [one.symbol, one]));
   const were = manifest.symbols.flatMap((symbol) => known.get(symbol) ?? []);
   if (pastDigest({ labels, symbols: were }, manifest.labels) !== manifest.past) return undefined;
-  const digests = await readDigests(folder, manifest);
-  if (digests === undefined) return undefined;
-  const before = await readHistory(folder, digests.get(HISTORY), were.map(calendarOf));
+  const list = await readList(folder, manifest);
+  if (list === undefined) return undefined;
+  const before = await readHistory(folder, digestIn(list, HISTORY), were.map(calendarOf));
   // To read all bars takes nearly as long as to write qlib's files of them.
   if (before === undefined && spec.format === "qlib") return undefined;
   const grown = await growHistory(session, panel, {
@@ -72,8 +78,8 @@ export async function keptFiles(
   if (grown === undefined) return undefined;
   const kept =
     spec.format === "qlib"
-      ? continuedFiles(panel, grown, { ...earlier, digests })
-      : keptParts(panel, grown, { ...earlier, digests }, were);
+      ? continuedFiles(panel, grown, { ...earlier, list })
+      : keptParts(panel, grown, { ...earlier, list }, were);
   const isKnown = before !== undefined && were.length === symbols.length && isOfSameBars(panel);
   const first = kept.ranges.reduce((least, { since }) => Math.min(least, since), manifest.labels);
   return { ...kept, since: isKnown ? labels.days[first] : undefined };
@@ -88,11 +94,11 @@ function isOfSameBars({ spec: { universe }, axes }: LakePanel): boolean {
   return Array.isArray(universe) || ("region" in universe && universe.types === undefined);
 }
 
-/** An earlier dataset, and the digests of its files. */
+/** An earlier dataset, and the text of its list of digests. */
 interface Earlier {
   readonly folder: string;
   readonly manifest: Manifest;
-  readonly digests: ReadonlyMap<string, string>;
+  readonly list: string;
 }
 
 /** Labels before the first one that is written whose cells are needed to fill gaps. */
@@ -103,33 +109,29 @@ function lookBackOf({ fill }: DatasetSpec): number {
 function continuedFiles(
   panel: LakePanel,
   grown: GrownHistory,
-  { folder, manifest, digests }: Earlier,
+  { folder, manifest, list }: Earlier,
 ): Omit<Kept, "since"> {
   const { labels, symbols, spec } = panel;
   const { history, lastBefore } = grown;
   const had = new Set(manifest.symbols);
   const last = lastBefore.map((label, s) => (had.has((symbols[s] as PanelSymbol).symbol) ? label : -1));
-  // A file that the list does not have is found to be damaged.
-  const of = (path: string): EarlierFile => ({
-    source: join(folder, path),
-    sha256: digests.get(path) ?? "",
-  });
   const ranges = panel.ranges.map((range): SymbolRange => {
     const from = firstChange(range, { history, lastBefore: last });
     const since = Math.max(0, Math.min(from, labels.count - 1) - lookBackOf(spec));
     return { ...range, since, known: history };
   });
-  return { files: [], continued: { last, of }, ranges, rows: 0, history };
+  return { files: [], continued: { files: { folder, list }, last }, ranges, rows: 0, history };
 }
 
 /** @param were the symbols of the earlier dataset. */
 function keptParts(
   panel: LakePanel,
   grown: GrownHistory,
-  { folder, manifest, digests }: Earlier,
+  { folder, manifest, list }: Earlier,
   were: readonly PanelSymbol[],
 ): Omit<Kept, "since"> {
   const { history } = grown;
+  const digests = digestsIn(list);
   const partitions = partitionsOf(panel.labels);
   const earlierIndex = new Map(
     panel.rangesOf(were, manifest.labels).map((range) => [namesOf(range), range.index]),
@@ -182,11 +184,11 @@ export function pastDigest(
     .digest("hex");
 }
 
-/** The digests of the files of a dataset, by path; undefined where the list of them is damaged. */
-async function readDigests(folder: string, { content }: Manifest): Promise<Map<string, string> | undefined> {
+/** The text of a dataset's list of digests; undefined where it is damaged. */
+async function readList(folder: string, { content }: Manifest): Promise<string | undefined> {
   const text = await readFile(join(folder, DIGESTS), "utf8").catch(() => "");
   if (createHash("sha256").update(text).digest("hex") !== content) return undefined;
-  return digestsIn(text);
+  return text;
 }
 
 /**

@@ -2,56 +2,79 @@ import { createHash, hash } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { mkdir, open, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { FileThread, type NewFile, PIECE_BYTES, type WrittenFiles } from "./file-thread.js";
+import {
+  type EarlierFiles,
+  FileThread,
+  type FloatFiles,
+  type NewFile,
+  PIECE_BYTES,
+  type WrittenFiles,
+} from "./file-thread.js";
 
-/** A finished file of a dataset. */
-export interface DatasetFile {
-  /** Path relative to the dataset, with `/`. */
-  readonly path: string;
+/** All files of a dataset. */
+export interface FileList {
+  readonly files: number;
+  /** Size of all files. */
   readonly bytes: number;
-  /** As hexadecimal digits. */
+  /** A line for each file, sorted by path: its SHA-256 as hexadecimal digits, two spaces, its path. */
+  readonly text: string;
+}
+
+/** A finished file that no thread has written. */
+interface OwnFile {
+  readonly bytes: number;
   readonly sha256: string;
 }
 
-/** Files that a thread writes. */
-interface Writing {
-  readonly files: readonly NewFile[];
-  readonly written: Promise<WrittenFiles>;
-}
+/** Digits of a digest, and the two spaces before the path, in a line of the list. */
+const PATH_AT = 66;
 
-/** The files of a dataset that is being written. A class because it records the written files, and owns a thread. */
+/** The files of a dataset that is being written. A class because it records the written files, and owns threads. */
 export class DatasetFiles {
   readonly folder: string;
   readonly #signal: AbortSignal | undefined;
-  readonly #files = new Map<string, DatasetFile>();
+  readonly #earlier: EarlierFiles | undefined;
+  readonly #own = new Map<string, OwnFile>();
+  /** What the threads have written. */
+  readonly #written: WrittenFiles[] = [];
+  /** The paths of the files that were given one by one to the threads. */
+  readonly #given = new Set<string>();
   /** Aborted by {@link close}: the signal of a long command outlives the files. */
   readonly #closed = new AbortController();
-  #thread: FileThread | undefined;
-  #writing: Writing | undefined;
+  readonly #threads: FileThread[] = [];
+  #writing: Promise<readonly WrittenFiles[]> | undefined;
 
-  /** @param signal ends the reading of files for their digests. */
-  constructor(folder: string, signal?: AbortSignal) {
+  /**
+   * @param signal ends the reading of files for their digests.
+   * @param earlier the dataset whose files are continued.
+   */
+  constructor(folder: string, signal?: AbortSignal, earlier?: EarlierFiles) {
     this.folder = folder;
     this.#signal = signal;
+    this.#earlier = earlier;
   }
 
   /**
-   * Starts to write whole files, in a thread. Returns when the files of the previous call are written: the memory of
-   * their cells may be used again.
+   * Starts to write whole files, in a thread; in two where floats may continue earlier files, as nothing else then takes as
+   * long. Returns when the files of the previous call are written: the memory of their cells may be used again.
    *
    * @throws what the system has thrown for one of these files, with its code.
    */
-  async putAll(files: readonly NewFile[]): Promise<void> {
+  async putAll(files: readonly NewFile[] | FloatFiles): Promise<void> {
     await this.settle();
-    this.#thread ??= this.#openThread();
-    const written = this.#thread.write(files);
+    if (!("columns" in files)) for (const { path } of files) this.#given.add(path);
+    const parts = "columns" in files && this.#earlier ? halves(files) : [files];
+    const written = Promise.all(parts.map((part, n) => this.#thread(n).write(part)));
     written.catch(() => {});
-    this.#writing = { files, written };
+    this.#writing = written;
   }
 
   /** Once the signal aborts, the thread writes no further file, and waiting for it fails. */
-  #openThread(): FileThread {
-    const thread = new FileThread(this.folder);
+  #thread(n: number): FileThread {
+    const opened = this.#threads[n];
+    if (opened !== undefined) return opened;
+    const thread = new FileThread(this.folder, this.#earlier);
+    this.#threads[n] = thread;
     const stop = (): void => void thread.close();
     this.#signal?.addEventListener("abort", stop, { once: true, signal: this.#closed.signal });
     if (this.#signal?.aborted) stop();
@@ -60,18 +83,15 @@ export class DatasetFiles {
 
   /** Waits until the files of all calls are written, and records them. @throws as {@link putAll} */
   async settle(): Promise<void> {
-    if (this.#writing === undefined) return;
-    const { files, written } = this.#writing;
+    const writing = this.#writing;
     this.#writing = undefined;
-    const { bytes, sha256 } = await written;
-    for (const [i, { path }] of files.entries())
-      this.#files.set(path, { path, bytes: bytes[i] as number, sha256: sha256[i] as string });
+    if (writing !== undefined) this.#written.push(...(await writing));
   }
 
-  /** Ends the thread. Files that it has not written yet are not written. */
+  /** Ends the threads. Files that they have not written yet are not written. */
   async close(): Promise<void> {
     this.#closed.abort();
-    await this.#thread?.close();
+    await Promise.all(this.#threads.map((thread) => thread.close()));
   }
 
   /** Writes a whole file. */
@@ -79,12 +99,12 @@ export class DatasetFiles {
     const file = join(this.folder, path);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, bytes);
-    this.#files.set(path, { path, bytes: Buffer.byteLength(bytes), sha256: hash("sha256", bytes, "hex") });
+    this.#own.set(path, { bytes: Buffer.byteLength(bytes), sha256: hash("sha256", bytes, "hex") });
   }
 
-  /** Whether a file is written, or is among those that the thread writes. */
+  /** Whether a file is written, or is among those that a thread writes, other than files of floats. */
   has(path: string): boolean {
-    return this.#files.has(path) || this.#writing?.files.some((file) => file.path === path) === true;
+    return this.#own.has(path) || this.#given.has(path);
   }
 
   /** The path of a file for another writer; creates its folder. */
@@ -98,17 +118,35 @@ export class DatasetFiles {
   async adopt(path: string): Promise<void> {
     const file = join(this.folder, path);
     const { size } = await stat(file);
-    this.#files.set(path, {
-      path,
+    this.#own.set(path, {
       bytes: size,
       sha256: await sha256OfFile(file, new Uint8Array(Math.min(size, PIECE_BYTES)), this.#signal),
     });
   }
 
-  /** All files, sorted by path. */
-  list(): DatasetFile[] {
-    return [...this.#files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+  /** All files that are written. */
+  list(): FileList {
+    const own = Array.from(this.#own, ([path, { sha256 }]) => `${sha256}  ${path}\n`).join("");
+    const text = [...this.#written.map(({ lines }) => lines), own].join("");
+    const lines = text.split("\n").slice(0, -1);
+    const paths = lines.map((line) => line.slice(PATH_AT));
+    const order = Uint32Array.from(lines.keys());
+    order.sort((a, b) => ((paths[a] as string) < (paths[b] as string) ? -1 : 1));
+    const sizes = [...this.#written, ...this.#own.values()];
+    return {
+      files: lines.length,
+      bytes: sizes.reduce((sum, { bytes }) => sum + bytes, 0),
+      text: Array.from(order, (n) => `${lines[n]}\n`).join(""),
+    };
   }
+}
+
+/** Half of the columns each: files of different columns have no cell in common. */
+function halves(files: FloatFiles): FloatFiles[] {
+  const { columns } = files;
+  const middle = columns.length >> 1;
+  const parts = [columns.slice(0, middle), columns.slice(middle)];
+  return parts.filter((part) => part.length > 0).map((part) => ({ ...files, columns: part }));
 }
 
 /**

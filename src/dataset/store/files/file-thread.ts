@@ -9,32 +9,49 @@ export interface EarlierFile {
   readonly sha256: string;
 }
 
-/**
- * Numbers that a file has as 32-bit floats: the first one, or those of an earlier file, then cells from `start` to `end`,
- * exclusive. The cells are in memory that threads share. An array that many files have cells of is sent to the thread once.
- */
-export interface FloatRun {
-  readonly head: number | EarlierFile;
-  readonly cells: FieldCells | Uint8Array;
-  readonly start: number;
-  readonly end: number;
-}
-
 /** A file to write. */
 export interface NewFile {
   /** Path relative to the folder, with `/`. */
   readonly path: string;
   /** An earlier file gets a second name, or is copied where there are no such names. */
-  readonly content: string | FloatRun | EarlierFile;
+  readonly content: string | EarlierFile;
+}
+
+/**
+ * Files of 32-bit floats to write, one for each symbol and column: the symbol's head, or what the file of the same path has
+ * in the earlier dataset, then cells of the column. Cells are in memory that threads share; the thread writes to the cell
+ * before the first one of a file, and restores it.
+ */
+export interface FloatFiles {
+  /** Folder of each symbol, relative to that of all files, with `/`. */
+  readonly folders: readonly string[];
+  /** The first number of each symbol's files; NaN where they continue those of the earlier dataset. */
+  readonly heads: Float64Array;
+  /** The first cell of each symbol, and the end of its cells, exclusive: in every column. */
+  readonly starts: Float64Array;
+  readonly ends: Float64Array;
+  readonly columns: readonly {
+    /** Name of its files. */
+    readonly name: string;
+    readonly cells: FieldCells | Uint8Array;
+  }[];
+}
+
+/** A dataset whose files are continued: its folder, and the text of its list of digests. */
+export interface EarlierFiles {
+  readonly folder: string;
+  readonly list: string;
 }
 
 /** Code of the error for an earlier file that is missing, cannot be read, or is not what was written. */
 export const EARLIER_FAULT = "EARLIER_FAULT";
 
-/** What was written: the size of each file in bytes, and its SHA-256 as hexadecimal digits. */
+/** What was written. */
 export interface WrittenFiles {
-  readonly bytes: readonly number[];
-  readonly sha256: readonly string[];
+  /** Size of all files. */
+  readonly bytes: number;
+  /** A line for each file, as in a dataset's list of digests: its SHA-256 as hexadecimal digits, two spaces, its path. */
+  readonly lines: string;
 }
 
 /** A response of the thread. */
@@ -48,13 +65,23 @@ export const PIECE_BYTES = 2 ** 20;
  */
 const PROGRAM = `
 const { createHash, hash } = require("node:crypto");
-const { closeSync, copyFileSync, fstatSync, linkSync, mkdirSync, openSync, readSync, writeFileSync } = require("node:fs");
-const { parentPort, workerData: folder } = require("node:worker_threads");
+const { closeSync, copyFileSync, linkSync, mkdirSync, openSync, readSync, writeFileSync } = require("node:fs");
+const { parentPort, workerData } = require("node:worker_threads");
+const { folder, earlier } = workerData;
 const folders = new Set();
 const piece = new Uint8Array(${PIECE_BYTES});
-let floats = new Float32Array(0);
+let floats = new Float32Array(2 ** 15);
 function reserve(length) {
-  if (floats.length < length) floats = new Float32Array(length * 2);
+  if (floats.length >= length) return;
+  const before = floats;
+  floats = new Float32Array(length * 2);
+  floats.set(before);
+}
+let digests;
+// The digest of a file of the earlier dataset. One that the list does not have is found to be damaged.
+function earlierFile(path) {
+  digests ??= new Map(earlier.list.split("\\n").map((line) => [line.slice(66), line.slice(0, 64)]));
+  return { source: earlier.folder + "/" + path, sha256: digests.get(path) ?? "" };
 }
 // Reads an earlier file: use(file) with its descriptor returns a hash of all its bytes.
 function readEarlier({ source, sha256 }, use) {
@@ -88,58 +115,81 @@ function take(earlier, file) {
   return { bytes, sha256: earlier.sha256 };
 }
 // The digest of an earlier file's bytes is the state from which that of the whole is computed.
-function putAfter({ head, cells, start, end }, file) {
+function putAfter(earlier, cells, file) {
   let before = 0;
-  const digest = readEarlier(head, (source) => {
-    const { size } = fstatSync(source);
-    reserve(Math.ceil(size / 4) + end - start);
-    while (before < size) {
-      const read = readSync(source, new Uint8Array(floats.buffer, before, size - before));
-      if (read === 0) break;
+  const digest = readEarlier(earlier, (source) => {
+    for (;;) {
+      const free = floats.byteLength - before;
+      const read = readSync(source, new Uint8Array(floats.buffer, before, free));
       before += read;
+      // A file ends where fewer bytes are read: otherwise it has another digest.
+      if (read < free) break;
+      reserve(floats.length + 1);
     }
     return createHash("sha256").update(new Uint8Array(floats.buffer, 0, before));
   });
-  const length = before / 4 + end - start;
-  floats.set(cells.subarray(start, end), before / 4);
+  const length = before / 4 + cells.length;
+  reserve(length);
+  floats.set(cells, before / 4);
   const bytes = new Uint8Array(floats.buffer, 0, length * 4);
   writeFileSync(file, bytes);
   return { bytes: bytes.length, sha256: digest.update(bytes.subarray(before)).digest("hex") };
 }
-function put(content, file) {
-  let bytes;
-  if (typeof content === "string") bytes = Buffer.from(content);
-  else {
-    const { head, cells, start, end } = content;
+function put(bytes, file) {
+  writeFileSync(file, bytes);
+  return { bytes: bytes.length, sha256: hash("sha256", bytes, "hex") };
+}
+function putRun(head, cells, start, end, file) {
+  if (!(cells instanceof Float32Array) || start === 0) {
     const length = end - start + 1;
     reserve(length);
     floats[0] = head;
     floats.set(cells.subarray(start, end), 1);
-    bytes = new Uint8Array(floats.buffer, 0, length * 4);
+    return put(new Uint8Array(floats.buffer, 0, length * 4), file);
   }
-  writeFileSync(file, bytes);
-  return { bytes: bytes.length, sha256: hash("sha256", bytes, "hex") };
+  // Nothing is copied: a copy of shared memory takes half as long as its hash.
+  const before = cells[start - 1];
+  cells[start - 1] = head;
+  try {
+    return put(new Uint8Array(cells.buffer, cells.byteOffset + (start - 1) * 4, (end - start + 1) * 4), file);
+  } finally {
+    cells[start - 1] = before;
+  }
 }
-function write({ path, content }, written) {
+function makeFolder(path) {
+  if (!folders.has(path)) mkdirSync(folder + "/" + path, { recursive: true });
+  folders.add(path);
+}
+function write({ path, content }) {
+  makeFolder(path.slice(0, Math.max(0, path.lastIndexOf("/"))));
   const file = folder + "/" + path;
-  const parent = file.slice(0, file.lastIndexOf("/"));
-  if (!folders.has(parent)) mkdirSync(parent, { recursive: true });
-  folders.add(parent);
-  const isRun = content.cells !== undefined;
-  const isAfter = isRun && typeof content.head === "object";
-  const { bytes, sha256 } =
-    content.source !== undefined ? take(content, file)
-    : !isAfter ? put(content, file)
-    : content.start === content.end ? take(content.head, file)
-    : putAfter(content, file);
-  written.bytes.push(bytes);
-  written.sha256.push(sha256);
+  return content.source === undefined ? put(Buffer.from(content), file) : take(content, file);
+}
+function writeFloats({ folders, heads, starts, ends, columns }, record) {
+  for (let s = 0; s < folders.length; s++) {
+    makeFolder(folders[s]);
+    const [head, start, end] = [heads[s], starts[s], ends[s]];
+    for (const { name, cells } of columns) {
+      const path = folders[s] + "/" + name;
+      const file = folder + "/" + path;
+      record(path,
+        !Number.isNaN(head) ? putRun(head, cells, start, end, file)
+        : start === end ? take(earlierFile(path), file)
+        : putAfter(earlierFile(path), cells.subarray(start, end), file));
+    }
+  }
 }
 parentPort.on("message", (files) => {
   try {
-    const written = { bytes: [], sha256: [] };
-    for (const file of files) write(file, written);
-    parentPort.postMessage(written);
+    const lines = [];
+    let size = 0;
+    const record = (path, { bytes, sha256 }) => {
+      size += bytes;
+      lines.push(sha256 + "  " + path + "\\n");
+    };
+    if (Array.isArray(files)) for (const file of files) record(file.path, write(file));
+    else writeFloats(files, record);
+    parentPort.postMessage({ bytes: size, lines: lines.join("") });
   } catch ({ message, code }) {
     parentPort.postMessage({ fault: { message, code } });
   }
@@ -153,9 +203,9 @@ export class FileThread {
   readonly #worker: Worker;
   readonly #closed = new AbortController();
 
-  /** @param folder exists. */
-  constructor(folder: string) {
-    this.#worker = new Worker(PROGRAM, { eval: true, workerData: folder, execArgv: [] });
+  /** @param folder exists. @param earlier where files are continued. */
+  constructor(folder: string, earlier?: EarlierFiles) {
+    this.#worker = new Worker(PROGRAM, { eval: true, workerData: { folder, earlier }, execArgv: [] });
     this.#worker.on("error", (error) => this.#closed.abort(error));
   }
 
@@ -164,7 +214,7 @@ export class FileThread {
    *
    * @throws what the system throws, with its code; what has ended the thread.
    */
-  async write(files: readonly NewFile[]): Promise<WrittenFiles> {
+  async write(files: readonly NewFile[] | FloatFiles): Promise<WrittenFiles> {
     const { signal } = this.#closed;
     signal.throwIfAborted();
     this.#worker.postMessage(files, []);

@@ -1,7 +1,8 @@
+import { hash } from "node:crypto";
 import { getEventListeners } from "node:events";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { DatasetFiles, sha256Of, sha256OfFile } from "../../../../src/dataset/store/files/dataset-files.js";
 import { PIECE_BYTES } from "../../../../src/dataset/store/files/file-thread.js";
 import { temporaryFolder } from "../../../lake/temporary-lake.js";
@@ -38,4 +39,56 @@ test("nothing of the files remains at a signal that outlives them", async () => 
   await files.settle();
   await files.close();
   expect(getEventListeners(signal, "abort")).toEqual([]);
+});
+
+test("the list has the files of all calls, sorted by path, each with its digest", async () => {
+  const folder = temporaryFolder();
+  const files = new DatasetFiles(folder);
+  onTestFinished(() => files.close());
+  files.put("b.txt", "own");
+  const cells = new Float32Array(new SharedArrayBuffer(8)).fill(1);
+  const [folders, heads] = [["f/b", "f/a"], Float64Array.of(0, 1)];
+  const columns = [
+    { name: "y.bin", cells },
+    { name: "x.bin", cells },
+  ];
+  await files.putAll({ folders, heads, starts: Float64Array.of(0, 1), ends: Float64Array.of(1, 2), columns });
+  await files.putAll([{ path: "f/a.b", content: "text" }]);
+  files.put("b.txt", "again");
+  await files.settle();
+  const paths = ["b.txt", "f/a.b", "f/a/x.bin", "f/a/y.bin", "f/b/x.bin", "f/b/y.bin"];
+  const bytes = paths.map((path) => readFileSync(join(folder, path)));
+  const lines = paths.map((path, n) => `${hash("sha256", bytes[n] as Buffer, "hex")}  ${path}\n`);
+  expect(files.list()).toEqual({
+    files: 6,
+    bytes: bytes.reduce((sum, { length }) => sum + length, 0),
+    text: lines.join(""),
+  });
+  expect(["b.txt", "f/a.b", "other"].map((path) => files.has(path))).toEqual([true, true, false]);
+});
+
+test.each([1, 2, 3])("files of %d columns that continue earlier ones are all written", async (count) => {
+  const earlier = temporaryFolder();
+  const names = Array.from({ length: count }, (_, n) => `${n}.bin`);
+  const before = Buffer.from(Float32Array.of(7, 8).buffer);
+  const list = names.map((name) => `${hash("sha256", before, "hex")}  s/${name}\n`).join("");
+  mkdirSync(join(earlier, "s"));
+  for (const name of names) writeFileSync(join(earlier, "s", name), before);
+  const folder = temporaryFolder();
+  const files = new DatasetFiles(folder, undefined, { folder: earlier, list });
+  onTestFinished(() => files.close());
+  const cells = new Float32Array(new SharedArrayBuffer(8)).fill(1);
+  const columns = names.map((name) => ({ name, cells }));
+  const heads = Float64Array.of(Number.NaN);
+  await files.putAll({
+    folders: ["s"],
+    heads,
+    starts: Float64Array.of(1),
+    ends: Float64Array.of(2),
+    columns,
+  });
+  await files.settle();
+  expect(files.list()).toMatchObject({ files: count, bytes: count * 12 });
+  const expected = Buffer.concat([before, Buffer.from(Float32Array.of(1).buffer)]);
+  for (const name of names) expect(readFileSync(join(folder, "s", name))).toEqual(expected);
 });

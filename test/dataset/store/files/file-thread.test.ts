@@ -13,67 +13,134 @@ function open(): { readonly folder: string; readonly thread: FileThread } {
 }
 
 /** Cells in memory that threads share. */
-function shared<T extends Float32Array | Uint8Array>(cells: T): T {
+function shared<T extends Float32Array | Float64Array | Uint8Array>(cells: T): T {
   const copy = cells.constructor as new (bytes: SharedArrayBuffer) => T;
   const made = new copy(new SharedArrayBuffer(cells.byteLength));
   made.set(cells);
   return made;
 }
 
-test("a thread writes texts, and numbers as 32-bit floats, and gives the size and the digest of each file", async () => {
+const digestOf = (bytes: Uint8Array | string): string => createHash("sha256").update(bytes).digest("hex");
+const floats = (...numbers: number[]): Buffer => Buffer.from(Float32Array.from(numbers).buffer);
+/** What a thread reports of files, in the order in which they are written. */
+const reportOf = (files: readonly (readonly [path: string, bytes: Buffer])[]) => ({
+  bytes: files.reduce((sum, [, bytes]) => sum + bytes.length, 0),
+  lines: files.map(([path, bytes]) => `${digestOf(bytes)}  ${path}\n`).join(""),
+});
+
+test("a thread writes texts, and gives the size and the digest of each file", async () => {
   const { folder, thread } = open();
-  const values = shared(Float32Array.of(1.5, Number.NaN, -3, 1e30, 7));
-  const marks = shared(Uint8Array.of(0, 1, 1));
   const files = [
     { path: "a/b/text.csv", content: "Ä,1\n" },
-    { path: "a/long.bin", content: { head: 17, cells: values, start: 0, end: 5 } },
-    { path: "a/part.bin", content: { head: 2, cells: values, start: 1, end: 3 } },
-    { path: "marks.bin", content: { head: 0, cells: marks, start: 0, end: 3 } },
-    { path: "none.bin", content: { head: 4, cells: values, start: 2, end: 2 } },
+    { path: "none.csv", content: "" },
   ];
-  const { bytes, sha256 } = await thread.write(files);
-  const floats = (...numbers: number[]) => Buffer.from(Float32Array.from(numbers).buffer);
-  const expected = [
-    Buffer.from("Ä,1\n"),
-    floats(17, 1.5, Number.NaN, -3, 1e30, 7),
-    floats(2, Number.NaN, -3),
-    floats(0, 0, 1, 1),
-    floats(4),
+  const written = await thread.write(files);
+  expect(written).toEqual(reportOf(files.map(({ path, content }) => [path, Buffer.from(content)])));
+  for (const { path, content } of files) expect(readFileSync(join(folder, path), "utf8")).toBe(content);
+});
+
+test("a thread writes a number and cells as 32-bit floats, and leaves the cells as they are", async () => {
+  const { folder, thread } = open();
+  const singles = [1.5, Number.NaN, -3, 1e30, 7, 0.1].map(Math.fround);
+  const values = shared(Float32Array.from(singles));
+  const doubles = shared(Float64Array.from(singles));
+  const marks = shared(Uint8Array.of(0, 1, 1, 0, 1, 0));
+  const before = values.slice();
+  const written = await thread.write({
+    folders: ["a/first", "a/inner", "none", "last"],
+    heads: Float64Array.of(17, 2, 4, 5),
+    starts: Float64Array.of(0, 1, 2, 5),
+    ends: Float64Array.of(3, 4, 2, 6),
+    columns: [
+      { name: "value.bin", cells: values },
+      { name: "double.bin", cells: doubles },
+      { name: "mark.bin", cells: marks },
+    ],
+  });
+  const of = (name: string, numbers: readonly number[]): [string, Buffer][] => [
+    [`a/first/${name}`, floats(17, ...numbers.slice(0, 3))],
+    [`a/inner/${name}`, floats(2, ...numbers.slice(1, 4))],
+    [`none/${name}`, floats(4)],
+    [`last/${name}`, floats(5, ...numbers.slice(5))],
   ];
-  expect(files.map(({ path }) => readFileSync(join(folder, path)))).toEqual(expected);
-  expect(bytes).toEqual(expected.map((file) => file.length));
-  expect(sha256).toEqual(expected.map((file) => createHash("sha256").update(file).digest("hex")));
+  const columns = [of("value.bin", singles), of("double.bin", singles), of("mark.bin", [...marks])];
+  const expected = [0, 1, 2, 3].flatMap((s) => columns.map((files) => files[s] as [string, Buffer]));
+  expect(written).toEqual(reportOf(expected));
+  for (const [path, bytes] of expected) expect(readFileSync(join(folder, path)), path).toEqual(bytes);
+  expect(values).toEqual(before);
 });
 
 test("an earlier file is continued, or gets a second name, where it has its digest", async () => {
+  const earlier = temporaryFolder();
+  const before = floats(3, 1.5, 2.5);
+  const large = floats(...Array.from({ length: 40_000 }, (_, n) => n));
+  for (const path of ["same", "more", "other", "changed", "unknown"]) {
+    mkdirSync(join(earlier, path));
+    writeFileSync(join(earlier, path, "x.bin"), before);
+  }
+  writeFileSync(join(earlier, "more", "y.bin"), large);
+  writeFileSync(join(earlier, "same", "y.bin"), large);
+  const list = [
+    ...["same", "more", "gone"].map((path) => `${digestOf(before)}  ${path}/x.bin\n`),
+    ...["same", "more"].map((path) => `${digestOf(large)}  ${path}/y.bin\n`),
+    `${digestOf("else")}  changed/x.bin\n`,
+  ].join("");
+  const folder = temporaryFolder();
+  const thread = new FileThread(folder, { folder: earlier, list });
+  onTestFinished(() => thread.close());
+  const cells = shared(Float32Array.of(9, 8, 7));
+  const columns = [
+    { name: "x.bin", cells },
+    { name: "y.bin", cells },
+  ];
+  const written = await thread.write({
+    folders: ["same", "more", "new"],
+    heads: Float64Array.of(Number.NaN, Number.NaN, 4),
+    starts: Float64Array.of(2, 1, 0),
+    ends: Float64Array.of(2, 3, 1),
+    columns,
+  });
+  const files: [string, Buffer][] = [
+    ["same/x.bin", before],
+    ["same/y.bin", large],
+    ["more/x.bin", Buffer.concat([before, floats(8, 7)])],
+    ["more/y.bin", Buffer.concat([large, floats(8, 7)])],
+    ["new/x.bin", floats(4, 9)],
+    ["new/y.bin", floats(4, 9)],
+  ];
+  expect(written).toEqual(reportOf(files));
+  for (const [path, bytes] of files) expect(readFileSync(join(folder, path)), path).toEqual(bytes);
+  const inode = (path: string): number => statSync(path).ino;
+  expect(inode(join(folder, "same/x.bin"))).toBe(inode(join(earlier, "same/x.bin")));
+  expect(inode(join(folder, "more/x.bin"))).not.toBe(inode(join(earlier, "more/x.bin")));
+  for (const path of ["changed", "unknown", "gone"])
+    for (const end of [0, 3])
+      await expect(
+        thread.write({
+          folders: [path],
+          heads: Float64Array.of(Number.NaN),
+          starts: Float64Array.of(0),
+          ends: Float64Array.of(end),
+          columns: columns.slice(0, 1),
+        }),
+      ).rejects.toMatchObject({ code: EARLIER_FAULT });
+});
+
+test("a file of an earlier dataset gets a second name where it has its digest", async () => {
   const { folder, thread } = open();
   const source = join(temporaryFolder(), "earlier.bin");
-  const before = Buffer.from(Float32Array.of(3, 1.5, 2.5).buffer);
-  writeFileSync(source, before);
-  const sha256 = createHash("sha256").update(before).digest("hex");
-  const head = { source, sha256 };
-  const cells = shared(Float32Array.of(9, 8, 7));
-  const written = await thread.write([
-    { path: "same/one.bin", content: head },
-    { path: "same/two.bin", content: { head, cells, start: 2, end: 2 } },
-    { path: "more.bin", content: { head, cells, start: 1, end: 3 } },
-  ]);
-  const more = Buffer.concat([before, Buffer.from(Float32Array.of(8, 7).buffer)]);
-  expect(written).toEqual({
-    bytes: [12, 12, 20],
-    sha256: [sha256, sha256, createHash("sha256").update(more).digest("hex")],
-  });
-  expect(readFileSync(join(folder, "more.bin"))).toEqual(more);
-  for (const path of ["same/one.bin", "same/two.bin"])
-    expect(statSync(join(folder, path)).ino).toBe(statSync(source).ino);
+  writeFileSync(source, "bytes");
+  const sha256 = digestOf("bytes");
+  const written = await thread.write([{ path: "kept/one.bin", content: { source, sha256 } }]);
+  expect(written).toEqual(reportOf([["kept/one.bin", Buffer.from("bytes")]]));
+  expect(statSync(join(folder, "kept/one.bin")).ino).toBe(statSync(source).ino);
   for (const content of [
     { source, sha256: "0".repeat(64) },
     { source: `${source}.gone`, sha256 },
   ])
-    for (const one of [content, { head: content, cells, start: 0, end: 3 }])
-      await expect(thread.write([{ path: "other.bin", content: one }])).rejects.toMatchObject({
-        code: EARLIER_FAULT,
-      });
+    await expect(thread.write([{ path: "other.bin", content }])).rejects.toMatchObject({
+      code: EARLIER_FAULT,
+    });
 });
 
 test("what the system reports of a file that cannot be written keeps its code, and the thread goes on", async () => {
@@ -84,7 +151,7 @@ test("what the system reports of a file that cannot be written keeps its code, a
   await expect(thread.write([{ path: "file/below", content: "x" }])).rejects.toMatchObject({
     code: "EEXIST",
   });
-  expect((await thread.write([{ path: "next", content: "xyz" }])).bytes).toEqual([3]);
+  expect((await thread.write([{ path: "next", content: "xyz" }])).bytes).toBe(3);
 });
 
 test("files that are waited for when the thread ends are not reported as written", async () => {
