@@ -28,7 +28,7 @@ export function newCellRuns(): CellRuns {
 
 /** The cells of a range: each symbol has as many as there are labels. */
 export interface CellPlaces {
-  /** The label of each day from `firstDay` on; negative where it is no session. */
+  /** The label of each day from `firstDay` to the last label's; negative where it is no session. */
   readonly labelOfDay: Int32Array;
   readonly firstDay: number;
   readonly labels: number;
@@ -36,11 +36,11 @@ export interface CellPlaces {
 
 /**
  * Finds the cells of rows, and marks them as traded: rows of no symbol of the range, without trades, or of a date that
- * is no session have none.
+ * is no session of the labels have none.
  *
  * @param traded number of the column that says whether something traded.
- * @param symbols the index of each row's symbol in the range, negative where it is not in it. @param factors of rows.
- * @param runs are written. @param marks gets 1 for each cell.
+ * @param of the index of each row's symbol in the range, negative where it is not in it; and the factor of each row.
+ * @param runs receives the runs. @param marks receives 1 for each cell that has a row.
  */
 export function findRuns(
   rows: ResultRows,
@@ -60,8 +60,8 @@ export function findRuns(
   for (let row = 0; row < rows.rows; row++) {
     const s = symbols[row] as number;
     if (s < 0 || isTraded[row] !== 1 || !isPresent(isKnown, row)) continue;
-    const label = labelOfDay[(day[row] as number) - firstDay] as number;
-    if (label < 0) continue;
+    const label = labelOfDay[(day[row] as number) - firstDay];
+    if (label === undefined || label < 0) continue;
     const at = s * labels + label;
     const by = factors[row] as number;
     marks[at] = 1;

@@ -29,7 +29,7 @@ export function qlibWriter(place: WriterPlace): DatasetWriter {
   const texts = labelTexts(startsOf(shape.labels), place.zone);
   const columns = [...shape.fields.map(({ name }) => name), ...shape.masks];
   const endings = columns.map((name) => `${name.toLowerCase()}.${frequency}.bin`);
-  /** The fields, then the masks, in the order of the list of files. */
+  /** The indexes of the columns, by the names of their files: the list of files is nearly sorted then. */
   const order = [...endings.keys()].sort((a, b) =>
     (endings[a] as string) < (endings[b] as string) ? -1 : 1,
   );

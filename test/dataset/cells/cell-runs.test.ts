@@ -10,10 +10,10 @@ const FIRST_DAY = 100;
 const LABEL_OF_DAY = Int32Array.of(0, 1, 2, -1, 3, 4, 5);
 const TRADED = 4;
 
-/** A row: its symbol, day, whether something traded or is null, factor, and value or null. */
+/** A row: its symbol, day, which may be before the first label or after the last one, whether something traded or is null, factor, and value or null. */
 const row = fc.record({
   symbol: fc.integer({ min: -1, max: 3 }),
-  day: fc.integer({ min: 0, max: LABEL_OF_DAY.length - 1 }),
+  day: fc.integer({ min: -1, max: LABEL_OF_DAY.length }),
   traded: fc.constantFrom(true, true, true, false, undefined),
   factor: fc.constantFrom(1, 1, 1, 1.25),
   value: fc.option(fc.double({ noNaN: true }), { freq: 8 }),
@@ -54,7 +54,7 @@ test.each(["none", "times", "over"] as const)("runs place what each row alone wo
 
       const [expectedMarks, expected] = [new Uint8Array(4 * LABELS), new Float64Array(4 * LABELS).fill(-1)];
       for (const [at, { symbol, day, traded, factor, value }] of rows.entries()) {
-        const label = LABEL_OF_DAY[day] as number;
+        const label = LABEL_OF_DAY[day] ?? -1;
         if (symbol < 0 || label < 0 || traded !== true) continue;
         const plain = hasNulls && value === null ? Number.NaN : (values[at] as number);
         const adjusted = { none: plain, times: plain * factor, over: plain / factor }[kind];
@@ -63,6 +63,7 @@ test.each(["none", "times", "over"] as const)("runs place what each row alone wo
       }
       expect(marks).toEqual(expectedMarks);
       expect(cells).toEqual(expected);
+      // Volumes are computed with the lot of a run's symbol.
       for (let run = 0; run < runs.count; run++)
         expect(of.symbols.subarray(runs.start[run], runs.end[run]).every((s) => s === runs.symbol[run])).toBe(
           true,
@@ -71,7 +72,7 @@ test.each(["none", "times", "over"] as const)("runs place what each row alone wo
   );
 });
 
-test("rows of one symbol on consecutive sessions are one run", () => {
+test("rows of one symbol and factor on consecutive sessions are one run", () => {
   const day = Int32Array.of(0, 1, 2, 4, 5, 6, 0).map((n) => n + FIRST_DAY);
   const rows = {
     rows: day.length,
@@ -79,12 +80,18 @@ test("rows of one symbol on consecutive sessions are one run", () => {
     validity: () => undefined,
   } as unknown as ResultRows;
   const runs = newCellRuns();
-  const of = { symbols: Int32Array.of(0, 0, 0, 0, 0, 0, 1), factors: new Float64Array(7).fill(1) };
+  const of = { symbols: Int32Array.of(0, 0, 0, 0, 0, 0, 1), factors: Float64Array.of(1, 1, 1, 1, 2, 2, 2) };
   const places = { labelOfDay: LABEL_OF_DAY, firstDay: FIRST_DAY, labels: LABELS };
   findRuns(rows, TRADED, of, places, runs, new Uint8Array(2 * LABELS));
-  const found = Array.from({ length: runs.count }, (_, n) => [runs.start[n], runs.end[n], runs.cell[n]]);
+  const found = Array.from({ length: runs.count }, (_, n) => [
+    runs.start[n],
+    runs.end[n],
+    runs.cell[n],
+    runs.factor[n],
+  ]);
   expect(found).toEqual([
-    [0, 6, 0],
-    [6, 7, 6],
+    [0, 4, 0, 1],
+    [4, 6, 4, 2],
+    [6, 7, 6, 2],
   ]);
 });

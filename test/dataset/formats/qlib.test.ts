@@ -3,8 +3,12 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { TradingDate } from "../../../src/core/time.js";
 import { buildDataset } from "../../../src/dataset/build-dataset.js";
+import type { WriterPlace } from "../../../src/dataset/formats/dataset-writer.js";
+import { qlibWriter } from "../../../src/dataset/formats/qlib.js";
+import type { Block } from "../../../src/dataset/panel/block.js";
 import type { DatasetDefinition } from "../../../src/dataset/spec.js";
 import { defineDataset } from "../../../src/dataset/spec.js";
+import type { FloatFiles } from "../../../src/dataset/store/files/file-thread.js";
 import { type Bar, barsOf, date, dateOf } from "../../sim/sample-market.js";
 import { MARKET, marketLake } from "../market-lake.js";
 
@@ -72,10 +76,15 @@ describe("days", () => {
 
   test("a dated universe has a line for each stretch, within the dates of trades", async () => {
     const sql = `FROM (VALUES ('600725.SH', DATE '2025-07-01', DATE '2025-08-01'), ('600725.SH', DATE '2025-09-01', NULL),
-      ('300740.SZ', NULL, DATE '2026-04-01')) AS t(symbol, from_date, to_date)`;
+      ('300740.SZ', NULL, DATE '2026-04-01'),
+      -- One after the other, with a weekend between, one within another, and one without a session.
+      ('600339.SH', DATE '2025-07-01', DATE '2025-08-01'), ('600339.SH', DATE '2025-08-01', DATE '2025-08-09'),
+      ('600339.SH', DATE '2025-08-11', DATE '2025-09-20'), ('600339.SH', DATE '2025-08-20', DATE '2025-08-22'),
+      ('600339.SH', DATE '2025-11-08', DATE '2025-11-10')) AS t(symbol, from_date, to_date)`;
     const folder = await its.build({ ...DAILY, name: "spells", universe: { sql }, masks: [] });
     expect(linesOf(folder, "instruments/spells.txt")).toEqual([
       "SZ300740\t2026-03-18\t2026-03-31",
+      "SH600339\t2025-07-01\t2025-09-19",
       "SH600725\t2025-07-01\t2025-07-31",
       "SH600725\t2025-09-01\t2025-12-18",
     ]);
@@ -196,4 +205,52 @@ test("names that are one in lower case are refused", async () => {
   ).rejects.toThrow(
     "dataset cases: fields: close and Close are one to qlib, which reads names in lower case",
   );
+});
+
+test("symbols of a block continue their own files, begin new ones, or have none without trades", async () => {
+  const symbols = ["600000.SH", "600001.SH", "600002.SH", "600003.SH"].map((symbol) => ({
+    symbol,
+    region: "CN" as const,
+    spells: [],
+  }));
+  const given: FloatFiles[] = [];
+  const writer = qlibWriter({
+    spec: defineDataset({ ...DAILY, name: "block" }),
+    shape: {
+      labels: { count: 4, days: Int32Array.of(20_000, 20_001, 20_002, 20_003), times: undefined },
+      symbols,
+      fields: [
+        { name: "open", fill: "none" },
+        { name: "Close", fill: "none" },
+      ],
+      masks: ["in_universe"],
+    },
+    zone: "Asia/Shanghai",
+    files: { putAll: async (files: FloatFiles) => void given.push(files) },
+    continued: Int32Array.of(3, 1, -1, -1),
+  } as unknown as WriterPlace);
+  const block = {
+    start: 1,
+    symbols: symbols.slice(1),
+    width: 4,
+    fields: [new Float32Array(12).fill(1), new Float32Array(12).fill(2)],
+    masks: [new Uint8Array(12).fill(3)],
+    first: Int32Array.of(0, -1, 2),
+    last: Int32Array.of(3, -1, 3),
+    ripe: new Int32Array(3),
+  } as unknown as Block;
+  await writer.write(block);
+  expect(given).toEqual([
+    {
+      folders: ["features/sh600001", "features/sh600003"],
+      heads: Float64Array.of(Number.NaN, 2),
+      starts: Float64Array.of(2, 10),
+      ends: Float64Array.of(4, 12),
+      columns: [
+        { name: "close.day.bin", cells: block.fields[1] },
+        { name: "in_universe.day.bin", cells: block.masks[0] },
+        { name: "open.day.bin", cells: block.fields[0] },
+      ],
+    },
+  ]);
 });

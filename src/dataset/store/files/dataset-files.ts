@@ -64,7 +64,7 @@ export class DatasetFiles {
     await this.settle();
     if (!("columns" in files)) for (const { path } of files) this.#given.add(path);
     const parts = "columns" in files && this.#earlier ? halves(files) : [files];
-    const written = Promise.all(parts.map((part, n) => this.#thread(n).write(part)));
+    const written = allOf(parts.map((part, n) => this.#thread(n).write(part)));
     written.catch(() => {});
     this.#writing = written;
   }
@@ -139,6 +139,12 @@ export class DatasetFiles {
       text: Array.from(order, (n) => `${lines[n]}\n`).join(""),
     };
   }
+}
+
+/** The results of all, once all have ended: until then threads use the memory of cells. @throws the first error. */
+async function allOf<T>(promises: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(promises);
+  return Promise.all(promises);
 }
 
 /** Half of the columns each: files of different columns have no cell in common. */

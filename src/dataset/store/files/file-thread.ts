@@ -19,8 +19,8 @@ export interface NewFile {
 
 /**
  * Files of 32-bit floats to write, one for each symbol and column: the symbol's head, or what the file of the same path has
- * in the earlier dataset, then cells of the column. Cells are in memory that threads share; the thread writes to the cell
- * before the first one of a file, and restores it.
+ * in the earlier dataset, then cells of the column. Cells are in memory that threads share, and columns have none in common;
+ * the thread writes to the cell before the first one of a file, and restores it.
  */
 export interface FloatFiles {
   /** Folder of each symbol, relative to that of all files, with `/`. */
@@ -139,8 +139,9 @@ function put(bytes, file) {
   writeFileSync(file, bytes);
   return { bytes: bytes.length, sha256: hash("sha256", bytes, "hex") };
 }
-function putRun(head, cells, start, end, file) {
-  if (!(cells instanceof Float32Array) || start === 0) {
+// words: the bits of the cells, where these are 32-bit floats.
+function putRun(head, { cells, words }, start, end, file) {
+  if (words === undefined || start === 0) {
     const length = end - start + 1;
     reserve(length);
     floats[0] = head;
@@ -148,12 +149,13 @@ function putRun(head, cells, start, end, file) {
     return put(new Uint8Array(floats.buffer, 0, length * 4), file);
   }
   // Nothing is copied: a copy of shared memory takes half as long as its hash.
-  const before = cells[start - 1];
+  // The cell before is restored as bits: as a number, a NaN could come back with other ones.
+  const before = words[start - 1];
   cells[start - 1] = head;
   try {
     return put(new Uint8Array(cells.buffer, cells.byteOffset + (start - 1) * 4, (end - start + 1) * 4), file);
   } finally {
-    cells[start - 1] = before;
+    words[start - 1] = before;
   }
 }
 function makeFolder(path) {
@@ -165,17 +167,21 @@ function write({ path, content }) {
   const file = folder + "/" + path;
   return content.source === undefined ? put(Buffer.from(content), file) : take(content, file);
 }
-function writeFloats({ folders, heads, starts, ends, columns }, record) {
+function wordsOf(cells) {
+  return cells instanceof Float32Array ? new Uint32Array(cells.buffer, cells.byteOffset, cells.length) : undefined;
+}
+function writeFloats({ folders, heads, starts, ends, columns: given }, record) {
+  const columns = given.map(({ name, cells }) => ({ name, cells, words: wordsOf(cells) }));
   for (let s = 0; s < folders.length; s++) {
     makeFolder(folders[s]);
     const [head, start, end] = [heads[s], starts[s], ends[s]];
-    for (const { name, cells } of columns) {
-      const path = folders[s] + "/" + name;
+    for (const column of columns) {
+      const path = folders[s] + "/" + column.name;
       const file = folder + "/" + path;
       record(path,
-        !Number.isNaN(head) ? putRun(head, cells, start, end, file)
+        !Number.isNaN(head) ? putRun(head, column, start, end, file)
         : start === end ? take(earlierFile(path), file)
-        : putAfter(earlierFile(path), cells.subarray(start, end), file));
+        : putAfter(earlierFile(path), column.cells.subarray(start, end), file));
     }
   }
 }
@@ -210,7 +216,8 @@ export class FileThread {
   }
 
   /**
-   * Writes whole files. The memory of their cells must not change until the promise is settled. One call at a time.
+   * Writes whole files. The memory of their cells must not be read or changed until the promise is settled. One call at a
+   * time.
    *
    * @throws what the system throws, with its code; what has ended the thread.
    */
@@ -224,7 +231,7 @@ export class FileThread {
     throw Object.assign(new Error(message), { code });
   }
 
-  /** Ends the thread, after the file that it is writing. */
+  /** Ends the thread, after the call of the system that it is in: a file may be incomplete, and a cell not restored. */
   async close(): Promise<void> {
     this.#closed.abort();
     await this.#worker.terminate();

@@ -60,7 +60,7 @@ export function digestsIn(text: string): Map<string, string> {
   return new Map(lines.map((line) => [line.slice(66), line.slice(0, 64)]));
 }
 
-/** The digest of one file in the text of {@link DIGESTS}, of which no other path ends with that of the file. */
+/** The digest of one file in the text of {@link DIGESTS}, as {@link digestsIn} has it, without reading the other lines. */
 export function digestIn(text: string, path: string): string | undefined {
   const at = text.indexOf(`  ${path}\n`);
   return at < 64 ? undefined : text.slice(at - 64, at);

@@ -92,3 +92,22 @@ test.each([1, 2, 3])("files of %d columns that continue earlier ones are all wri
   const expected = Buffer.concat([before, Buffer.from(Float32Array.of(1).buffer)]);
   for (const name of names) expect(readFileSync(join(folder, "s", name))).toEqual(expected);
 });
+
+test("an error of one thread is thrown once the other one uses the cells no longer", async () => {
+  const [earlier, folder] = [temporaryFolder(), temporaryFolder()];
+  const files = new DatasetFiles(folder, undefined, { folder: earlier, list: "" });
+  onTestFinished(() => files.close());
+  // One thread fails with its first file, the other one writes one file again and again.
+  mkdirSync(join(folder, "s", "x.bin"), { recursive: true });
+  const heads = Float64Array.from({ length: 10_000 }, (_, n) => n);
+  const column = (name: string) => ({ name, cells: new Float32Array(new SharedArrayBuffer(4)) });
+  await files.putAll({
+    folders: Array.from(heads, () => "s"),
+    heads,
+    starts: new Float64Array(heads.length),
+    ends: new Float64Array(heads.length),
+    columns: [column("x.bin"), column("y.bin")],
+  });
+  await expect(files.settle()).rejects.toMatchObject({ code: "EISDIR" });
+  expect(readFileSync(join(folder, "s", "y.bin"))).toEqual(Buffer.from(Float32Array.of(9999).buffer));
+});

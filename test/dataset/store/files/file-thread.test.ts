@@ -42,10 +42,14 @@ test("a thread writes texts, and gives the size and the digest of each file", as
 test("a thread writes a number and cells as 32-bit floats, and leaves the cells as they are", async () => {
   const { folder, thread } = open();
   const singles = [1.5, Number.NaN, -3, 1e30, 7, 0.1].map(Math.fround);
-  const values = shared(Float32Array.from(singles));
+  // A part of the memory of cells, as that of blocks which are read together.
+  const values = shared(Float32Array.from([0, ...singles])).subarray(1);
   const doubles = shared(Float64Array.from(singles));
   const marks = shared(Uint8Array.of(0, 1, 1, 0, 1, 0));
-  const before = values.slice();
+  // A NaN of other bits, before the first cell of a file.
+  const words = new Uint32Array(values.buffer, values.byteOffset);
+  words[4] = 0x7f800001;
+  const before = words.slice();
   const written = await thread.write({
     folders: ["a/first", "a/inner", "none", "last"],
     heads: Float64Array.of(17, 2, 4, 5),
@@ -67,22 +71,37 @@ test("a thread writes a number and cells as 32-bit floats, and leaves the cells 
   const expected = [0, 1, 2, 3].flatMap((s) => columns.map((files) => files[s] as [string, Buffer]));
   expect(written).toEqual(reportOf(expected));
   for (const [path, bytes] of expected) expect(readFileSync(join(folder, path)), path).toEqual(bytes);
-  expect(values).toEqual(before);
+  expect(words).toEqual(before);
+});
+
+test("cells are as they were where a file of them cannot be written", async () => {
+  const { folder, thread } = open();
+  mkdirSync(join(folder, "a", "x.bin"), { recursive: true });
+  const cells = shared(Float32Array.of(1, 2, 3));
+  const [heads, starts, ends] = [Float64Array.of(9), Float64Array.of(1), Float64Array.of(3)];
+  const files = { folders: ["a"], heads, starts, ends, columns: [{ name: "x.bin", cells }] };
+  await expect(thread.write(files)).rejects.toMatchObject({ code: "EISDIR" });
+  expect([...cells]).toEqual([1, 2, 3]);
 });
 
 test("an earlier file is continued, or gets a second name, where it has its digest", async () => {
   const earlier = temporaryFolder();
   const before = floats(3, 1.5, 2.5);
-  const large = floats(...Array.from({ length: 40_000 }, (_, n) => n));
-  for (const path of ["same", "more", "other", "changed", "unknown"]) {
+  // As large as the thread's memory for a file at first, but for one number; and larger than what follows it.
+  const filling = floats(...Array.from({ length: 2 ** 15 - 1 }, (_, n) => n));
+  const large = Buffer.concat(Array.from({ length: 5 }, () => filling));
+  for (const path of ["same", "more", "changed", "unknown"]) {
     mkdirSync(join(earlier, path));
     writeFileSync(join(earlier, path, "x.bin"), before);
   }
   writeFileSync(join(earlier, "more", "y.bin"), large);
   writeFileSync(join(earlier, "same", "y.bin"), large);
+  mkdirSync(join(earlier, "filling"));
+  writeFileSync(join(earlier, "filling", "x.bin"), filling);
   const list = [
     ...["same", "more", "gone"].map((path) => `${digestOf(before)}  ${path}/x.bin\n`),
     ...["same", "more"].map((path) => `${digestOf(large)}  ${path}/y.bin\n`),
+    `${digestOf(filling)}  filling/x.bin\n`,
     `${digestOf("else")}  changed/x.bin\n`,
   ].join("");
   const folder = temporaryFolder();
@@ -93,6 +112,16 @@ test("an earlier file is continued, or gets a second name, where it has its dige
     { name: "x.bin", cells },
     { name: "y.bin", cells },
   ];
+  const filled = await thread.write({
+    folders: ["filling"],
+    heads: Float64Array.of(Number.NaN),
+    starts: Float64Array.of(0),
+    ends: Float64Array.of(3),
+    columns: columns.slice(0, 1),
+  });
+  const afterFilling = Buffer.concat([filling, floats(9, 8, 7)]);
+  expect(filled).toEqual(reportOf([["filling/x.bin", afterFilling]]));
+  expect(readFileSync(join(folder, "filling", "x.bin"))).toEqual(afterFilling);
   const written = await thread.write({
     folders: ["same", "more", "new"],
     heads: Float64Array.of(Number.NaN, Number.NaN, 4),
