@@ -5,7 +5,7 @@ import type { TradingDate } from "../../../src/core/time.js";
 import { buildDataset } from "../../../src/dataset/build-dataset.js";
 import type { WriterPlace } from "../../../src/dataset/formats/dataset-writer.js";
 import { qlibWriter } from "../../../src/dataset/formats/qlib.js";
-import type { Block } from "../../../src/dataset/panel/block.js";
+import { type Block, NEVER } from "../../../src/dataset/panel/block.js";
 import type { DatasetDefinition } from "../../../src/dataset/spec.js";
 import { defineDataset } from "../../../src/dataset/spec.js";
 import type { FloatFiles } from "../../../src/dataset/store/files/file-thread.js";
@@ -211,9 +211,10 @@ test("symbols of a block continue their own files, begin new ones, or have none 
   const symbols = ["600000.SH", "600001.SH", "600002.SH", "600003.SH"].map((symbol) => ({
     symbol,
     region: "CN" as const,
-    spells: [],
+    spells: [{ start: 20_000, end: 20_100 }],
   }));
   const given: FloatFiles[] = [];
+  const texts = new Map<string, string>();
   const writer = qlibWriter({
     spec: defineDataset({ ...DAILY, name: "block" }),
     shape: {
@@ -226,8 +227,11 @@ test("symbols of a block continue their own files, begin new ones, or have none 
       masks: ["in_universe"],
     },
     zone: "Asia/Shanghai",
-    files: { putAll: async (files: FloatFiles) => void given.push(files) },
-    continued: Int32Array.of(3, 1, -1, -1),
+    files: {
+      putAll: async (files: FloatFiles) => void given.push(files),
+      put: (path: string, text: string) => void texts.set(path, text),
+    },
+    continued: Int32Array.of(3, 0, -1, -1),
   } as unknown as WriterPlace);
   const block = {
     start: 1,
@@ -237,14 +241,14 @@ test("symbols of a block continue their own files, begin new ones, or have none 
     masks: [new Uint8Array(12).fill(3)],
     first: Int32Array.of(0, -1, 2),
     last: Int32Array.of(3, -1, 3),
-    ripe: new Int32Array(3),
+    ripe: Int32Array.of(2, 0, NEVER),
   } as unknown as Block;
   await writer.write(block);
   expect(given).toEqual([
     {
       folders: ["features/sh600001", "features/sh600003"],
       heads: Float64Array.of(Number.NaN, 2),
-      starts: Float64Array.of(2, 10),
+      starts: Float64Array.of(1, 10),
       ends: Float64Array.of(4, 12),
       columns: [
         { name: "close.day.bin", cells: block.fields[1] },
@@ -253,4 +257,7 @@ test("symbols of a block continue their own files, begin new ones, or have none 
       ],
     },
   ]);
+  await writer.finish();
+  // Members from the label on at which they have the history that the dataset demands.
+  expect(texts.get("instruments/sim_cn_50.txt")).toBe("SH600001\t2024-10-06\t2024-10-07\n");
 });
