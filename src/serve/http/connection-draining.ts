@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyInstance } from "fastify";
+import { onResponseEnd } from "./response-end.js";
 
 /**
  * Ends keep-alive connections after their last response; otherwise closing the service would wait for the clients to
@@ -16,7 +17,7 @@ export function addConnectionDraining(app: FastifyInstance): void {
   };
   server.on("request", (_request, response: ServerResponse) => {
     responses.add(response);
-    response.once("close", () => {
+    onResponseEnd(response, () => {
       responses.delete(response);
       if (isClosing) setImmediate(() => server.closeIdleConnections());
     });

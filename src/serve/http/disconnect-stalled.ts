@@ -1,14 +1,16 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { onResponseEnd } from "./response-end.js";
 
 /** Milliseconds after which a client that reads nothing of its response is disconnected. */
-const STALLED_MS = 30_000;
+const STALLED_MS = 60_000;
 /** How often a client is looked at within that time: so much of it more may pass. */
 const CHECKS = 6;
 
 /**
  * Disconnects a client that takes no byte of its response for some time although there are bytes for it; at the latest
- * a sixth of that time later.
+ * a sixth of that time later. What a client has taken is seen only when the system takes over more bytes, on Linux when a
+ * third of its send buffer is free (at most 1.4 MB): the time must suffice a slow client for so much.
  *
  * The timeout of a socket does not do that: Node restarts it once if any part of the last write has left, also where
  * that was at the beginning of the time, and it also runs while the service has nothing to send.
@@ -25,7 +27,7 @@ export function disconnectStalled(response: ServerResponse, stalledMs = STALLED_
     before = taken;
     if (checks >= CHECKS) response.destroy();
   }, stalledMs / CHECKS).unref();
-  response.once("close", () => clearInterval(check));
+  onResponseEnd(response, () => clearInterval(check));
 }
 
 /**

@@ -1,7 +1,8 @@
 import { EventEmitter, once } from "node:events";
 import type { FastifyInstance } from "fastify";
+import { onResponseEnd } from "./response-end.js";
 
-/** The requests of a service that have no complete response yet. */
+/** The requests of a service that have no complete response yet, and whose connection is open. */
 export interface RequestsInFlight {
   readonly count: number;
   /** Waits until there are none. @throws an error once the signal has aborted. */
@@ -14,7 +15,7 @@ export function addRequestsInFlight(app: FastifyInstance): RequestsInFlight {
   const requests = new Set<object>();
   app.addHook("onRequest", async (_, reply) => {
     requests.add(reply);
-    reply.raw.once("close", () => {
+    onResponseEnd(reply.raw, () => {
       requests.delete(reply);
       if (requests.size === 0) changes.emit("none");
     });
