@@ -46,8 +46,8 @@ export interface RepairOptions {
 export interface RepairedFile extends LostFile {
   /**
    * `restored`: the copy had the same file, which was copied. `copied`: the file was removed from the log, and rows of
-   * the copy landed instead. `removed`: the file was removed from the log. `found`: the file is still in the log, in a dry
-   * run, or because an error ended the repair of its table before.
+   * the copy landed instead. `removed`: the file was removed from the log, by the repair or by another writer during it.
+   * `found`: the file is still in the log, in a dry run, or because an error ended the repair of its table before.
    */
   readonly outcome: "restored" | "copied" | "removed" | "found";
   /** Number of rows of the copy that landed instead. */
@@ -121,8 +121,8 @@ interface Progress {
   readonly restored: Set<LostFile>;
   /** Numbers of symbols that are requested again. */
   asked: ReadonlyMap<LostFile, number>;
-  /** Whether all others were taken out of the table, which one commit does. */
-  takenOut: boolean;
+  /** Lost files that are no longer in the log, also where another writer has removed them. */
+  readonly removed: Set<LostFile>;
   readonly copied: Map<LostFile, CopiedRows>;
 }
 
@@ -135,7 +135,7 @@ async function repairTable(repair: TableRepair, fail: (error: unknown) => void):
   const lostOnes = new Set(lost.map(({ file }) => file));
   const sound = [...snapshot.files.values()].filter((file) => !lostOnes.has(file));
   if (!dryRun) await recordVerified(lake.storage, snapshot, sound, clock.now());
-  const progress: Progress = { restored: new Set(), asked: new Map(), takenOut: false, copied: new Map() };
+  const progress: Progress = { restored: new Set(), asked: new Map(), removed: new Set(), copied: new Map() };
   let overlapping = 0;
   let newest = snapshot;
   try {
@@ -149,7 +149,7 @@ async function repairTable(repair: TableRepair, fail: (error: unknown) => void):
     fail(error);
     // A commit that seemed to fail may have been made.
     newest = await lake.snapshot(table).catch(() => snapshot);
-    progress.takenOut ||= !dryRun && lost.some(({ file }) => !newest.files.has(file.path));
+    for (const one of dryRun ? [] : lost) if (!newest.files.has(one.file.path)) progress.removed.add(one);
   }
   const files = lost.map((one): RepairedFile => {
     const { rows: copiedRows, refused: notCopied } = progress.copied.get(one) ?? { rows: 0 };
@@ -159,9 +159,9 @@ async function repairTable(repair: TableRepair, fail: (error: unknown) => void):
   return { table: table.name, checked: snapshot.files.size, files, overlapping, version: newest.version };
 }
 
-function outcomeOf(lost: LostFile, { restored, takenOut, copied }: Progress): RepairedFile["outcome"] {
+function outcomeOf(lost: LostFile, { restored, removed, copied }: Progress): RepairedFile["outcome"] {
   if (restored.has(lost)) return "restored";
-  if (!takenOut) return "found";
+  if (!removed.has(lost)) return "found";
   return (copied.get(lost)?.rows ?? 0) > 0 ? "copied" : "removed";
 }
 
@@ -183,7 +183,7 @@ async function repairFiles(
   progress.asked = await askAgain(session, lake, table, removed, { runId, now, dryRun });
   if (dryRun || removed.length === 0) return;
   await takeOut(lake, table, removed, runId, now);
-  progress.takenOut = true;
+  for (const one of removed) progress.removed.add(one);
   if (from === undefined) return;
   const isOutdated = await lacksWithdrawal(lake, from, table);
   for (const one of removed) {

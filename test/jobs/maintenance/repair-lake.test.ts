@@ -339,7 +339,7 @@ async function twiceLost() {
     const { reports, errors } = await repairLake(lake, [BARS_1D], options, { now: () => T0 });
     return { report: reports[0], errors: errors.map((error) => (error as Error).message) };
   };
-  return { own: folderStorage(location), session, whole, repairOver };
+  return { own: folderStorage(location), lake: new Lake(location), session, whole, repairOver };
 }
 
 const broken = new Error("the storage is broken");
@@ -349,6 +349,30 @@ test("an error before lost files are taken out is reported with the files, which
   const { report, errors } = await repairOver({ putIfAbsent: async () => Promise.reject(broken) });
   expect(errors).toEqual([broken.message]);
   expect(report).toMatchObject({ version: 0, files: [{ outcome: "found" }, { outcome: "found" }] });
+});
+
+test("after an error, a file that another program has removed is reported as removed, and the others as found", async () => {
+  const { own, lake, repairOver } = await twiceLost();
+  const { files } = await lake.snapshot(BARS_1D);
+  const file = [...files.values()].find(({ partitionValues }) => partitionValues["year"] === "2023");
+  const { report, errors } = await repairOver({
+    async putIfAbsent(path) {
+      // Another program commits this version first, and then the storage fails.
+      const remove = { path: file?.path, deletionTimestamp: T0, dataChange: true };
+      await own.putIfAbsent(path, `${JSON.stringify({ remove })}\n`);
+      throw broken;
+    },
+  });
+  expect(errors).toEqual([broken.message]);
+  expect(report).toMatchObject({ version: 1 });
+  const outcomes = report?.files.map(({ file: { partitionValues }, outcome }) => [
+    partitionValues["year"],
+    outcome,
+  ]);
+  expect(outcomes?.sort()).toEqual([
+    ["2023", "removed"],
+    ["2024", "found"],
+  ]);
 });
 
 test("an error of a commit that was made all the same does not hide that files were taken out", async () => {
