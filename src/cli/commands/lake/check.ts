@@ -110,7 +110,7 @@ Examples:
           }).finally(() => view?.stop());
         const report = await part(
           () => collected(check()),
-          (found) => text(found, options),
+          (found) => text(found, options, signal.aborted),
         );
         const scrub =
           options.scrub && (await part(() => scrubLake(lake, { signal }, systemClock), scrubText));
@@ -121,6 +121,7 @@ Examples:
         if (options.json)
           printJson({
             deep: options.deep === true,
+            interrupted: signal.aborted,
             ...report,
             ...(scrub && { scrub: forMachines(scrub) }),
             ...(audits && { audits }),
@@ -176,12 +177,13 @@ function sampleOf(given: string): SampleSize {
   throw new InvalidArgumentError("must be a part such as 1%, or a number of requests");
 }
 
-function text(report: Omit<CheckReport, "errors">, options: Options): string {
+function text(report: Omit<CheckReport, "errors">, options: Options, isInterrupted: boolean): string {
   const findings = SEVERITIES.flatMap((severity) =>
     report.findings.filter((one) => one.severity === severity),
   );
-  if (report.tables.length === 0 && findings.length === 0) return `${options.lake} has no such table yet`;
-  const lines = [summary(report, options)];
+  if (report.tables.length === 0 && findings.length === 0)
+    return isInterrupted ? "interrupted: 0 tables checked" : `${options.lake} has no such table yet`;
+  const lines = [summary(report, options, isInterrupted)];
   if (findings.length === 0) return lines.join("\n");
   const shown = findings.slice(0, MOST_SHOWN);
   lines.push("", table(["severity", "table", "version", "rule", "what"], shown.map(cells)));
@@ -195,7 +197,11 @@ function cells({ severity, table: name, version, rule, message }: Finding): (str
   return [paint(COLOUR[severity], severity), name, version, rule, message];
 }
 
-function summary({ tables, findings }: Omit<CheckReport, "errors">, { deep }: Options): string {
+function summary(
+  { tables, findings }: Omit<CheckReport, "errors">,
+  { deep }: Options,
+  isInterrupted: boolean,
+): string {
   const total = (part: "files" | "bytes" | "rows"): number => tables.reduce((sum, one) => sum + one[part], 0);
   const read = deep ? `, ${plural(total("rows"), "row")} read` : ", contents not read (--deep reads them)";
   const found = SEVERITIES.flatMap((severity) => {
@@ -203,9 +209,12 @@ function summary({ tables, findings }: Omit<CheckReport, "errors">, { deep }: Op
     return n === 0 ? [] : [paint(COLOUR[severity], severity === "info" ? `${n} info` : plural(n, severity))];
   });
   const cut = tables.filter(({ complete }) => !complete).map(({ table: name }) => name);
-  const nothing = cut.length === 0 ? paint("green", "nothing found") : "nothing found until then";
-  const ended = cut.length === 0 ? "" : paint("yellow", `; the check of ${cut.join(", ")} ended early`);
-  const result = (found.length === 0 ? nothing : found.join(", ")) + ended;
+  const ended = [
+    ...(cut.length === 0 ? [] : [`; the check of ${cut.join(", ")} ended early`]),
+    ...(isInterrupted ? ["; interrupted"] : []),
+  ].map((reason) => paint("yellow", reason));
+  const nothing = ended.length === 0 ? paint("green", "nothing found") : "nothing found until then";
+  const result = [found.length === 0 ? nothing : found.join(", "), ...ended].join("");
   return `${plural(tables.length, "table")}, ${plural(total("files"), "file")} (${size(total("bytes"))})${read}: ${result}`;
 }
 

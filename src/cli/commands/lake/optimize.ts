@@ -76,9 +76,13 @@ Examples:
           },
           systemClock,
         ).finally(() => view?.stop());
-        if (options.json) printJson({ tables: reports, ...failuresOf(errors) });
-        else if (reports.length > 0 || errors.length === 0) print(reports, options);
-        if (cli.signal.aborted) return EXIT.interrupted;
+        const interrupted = cli.signal.aborted;
+        if (options.json) printJson({ interrupted, tables: reports, ...failuresOf(errors) });
+        else {
+          if (reports.length > 0 || (errors.length === 0 && !interrupted)) print(reports, options);
+          if (interrupted) process.stdout.write("interrupted: the next run compacts the rest\n");
+        }
+        if (interrupted) return EXIT.interrupted;
         throwErrors(errors);
         return reports.some(({ skipped }) => skipped.length > 0) ? EXIT.partial : EXIT.done;
       }),

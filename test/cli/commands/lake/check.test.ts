@@ -1,8 +1,14 @@
 import { copyFileSync, mkdirSync, readdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { addCheck } from "../../../../src/cli/commands/lake/check.js";
+import { EXIT } from "../../../../src/cli/exit-codes.js";
+import { Lake } from "../../../../src/lake/lake.js";
+import { readLog } from "../../../../src/lake/log/read-log.js";
+import { emptySnapshot } from "../../../../src/lake/log/snapshot.js";
 import { temporaryFolder } from "../../../lake/temporary-lake.js";
 import { runCli } from "../../run-cli.js";
+import { runCommand } from "./run-command.js";
 
 /** A lake with one imported bar. @returns its folder and its data file. */
 async function smallLake(): Promise<{ lake: string; file: string }> {
@@ -25,6 +31,7 @@ test("a sound lake: exit code 0, and what was looked at", async () => {
   expect(deep.code).toBe(0);
   expect(JSON.parse(deep.stdout)).toMatchObject({
     deep: true,
+    interrupted: false,
     tables: [{ table: "bars_1d", version: 0, files: 1, rows: 1 }],
     findings: [],
   });
@@ -95,4 +102,29 @@ test("audits over a damaged file fail; the findings of the others are shown, and
   expect(code).toBe(1);
   expect(stdout).toMatch(/no_session: 1 row/);
   expect(stderr).toMatch(/^error: audits .*minute_labels.*: .*bars_1m/);
+});
+
+test("an interrupted check says so, and not that nothing was found", async () => {
+  const { lake } = await smallLake();
+  const interrupted = async (at: "before" | "bars_1d", ...more: string[]) => {
+    const stop = new AbortController();
+    if (at === "before") stop.abort();
+    using _ = vi.spyOn(Lake.prototype, "snapshot").mockImplementation(function (this: Lake, table) {
+      if (table.name === at) stop.abort();
+      return readLog(this.storage, emptySnapshot(table));
+    });
+    return await runCommand(addCheck, ["check", "--lake", lake, ...more], stop.signal);
+  };
+  expect(await interrupted("before")).toEqual({
+    code: EXIT.interrupted,
+    stdout: "interrupted: 0 tables checked\n",
+  });
+  const { code, stdout } = await interrupted("bars_1d");
+  expect(code).toBe(EXIT.interrupted);
+  expect(stdout).toMatch(/^1 table, 1 file \(.*\): nothing found until then; interrupted\n$/);
+  expect(JSON.parse((await interrupted("bars_1d", "--json")).stdout)).toMatchObject({
+    interrupted: true,
+    tables: [{ table: "bars_1d" }],
+    findings: [],
+  });
 });

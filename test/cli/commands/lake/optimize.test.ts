@@ -1,9 +1,15 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
-import { growthText } from "../../../../src/cli/commands/lake/optimize.js";
-import { temporaryFolder } from "../../../lake/temporary-lake.js";
+import { expect, test, vi } from "vitest";
+import { addOptimize, growthText } from "../../../../src/cli/commands/lake/optimize.js";
+import { EXIT } from "../../../../src/cli/exit-codes.js";
+import { Lake } from "../../../../src/lake/lake.js";
+import { readLog } from "../../../../src/lake/log/read-log.js";
+import { emptySnapshot } from "../../../../src/lake/log/snapshot.js";
+import { BARS_1D, BARS_1M } from "../../../../src/schema/bars.js";
+import { land, openSession, temporaryFolder, temporaryLake } from "../../../lake/temporary-lake.js";
 import { runCli } from "../../run-cli.js";
+import { type CommandResult, runCommand } from "./run-command.js";
 
 const QUERY = "SELECT symbol, trade_date::VARCHAR AS date, close FROM bars_1d ORDER BY ALL";
 
@@ -52,10 +58,47 @@ test("without tables all are looked at; JSON for machines; the second time nothi
   const first = await runCli(["optimize", "--lake", lake, "--json"]);
   expect(first.code).toBe(0);
   expect(JSON.parse(first.stdout)).toMatchObject({
+    interrupted: false,
     tables: [{ table: "bars_1d", partitions: 1, skipped: [], filesBefore: 3, filesAfter: 1, version: 3 }],
   });
   const second = await runCli(["optimize", "--lake", lake, "--json"]);
   expect(JSON.parse(second.stdout)).toMatchObject({
     tables: [{ table: "bars_1d", partitions: 0, filesBefore: 1, filesAfter: 1, version: 3 }],
+  });
+});
+
+/** Runs the command on two tables. The signal aborts as the log of the table `interruptIn` is read; with "" before. */
+async function interrupted(
+  { location }: Lake,
+  interruptIn: string,
+  ...more: string[]
+): Promise<CommandResult> {
+  const stop = new AbortController();
+  if (interruptIn === "") stop.abort();
+  using _ = vi.spyOn(Lake.prototype, "snapshot").mockImplementation(function (this: Lake, table) {
+    if (table.name === interruptIn) stop.abort();
+    return readLog(this.storage, emptySnapshot(table));
+  });
+  const args = ["optimize", BARS_1D.name, BARS_1M.name, "--lake", location, ...more];
+  return await runCommand(addOptimize, args, stop.signal);
+}
+
+test("an interrupted optimize says so, and shows what it did before", async () => {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  for (const at of ["2026-11-02T16:00:00Z", "2026-11-03T16:00:00Z"])
+    await land(session, lake, BARS_1D, [{ at }]);
+  const rest = "interrupted: the next run compacts the rest\n";
+  expect(await interrupted(lake, "")).toEqual({ code: EXIT.interrupted, stdout: rest });
+  const { code, stdout } = await interrupted(lake, BARS_1D.name);
+  expect(code).toBe(EXIT.interrupted);
+  expect(stdout).toMatch(/\nbars_1d +0 +2 +2 [^]*\n/);
+  expect(stdout.endsWith(rest)).toBe(true);
+  expect(JSON.parse((await interrupted(lake, "", "--json")).stdout)).toEqual({
+    interrupted: true,
+    tables: [],
+  });
+  expect(JSON.parse((await interrupted(lake, BARS_1D.name, "--json")).stdout)).toMatchObject({
+    interrupted: true,
+    tables: [{ table: "bars_1d", partitions: 0 }],
   });
 });
