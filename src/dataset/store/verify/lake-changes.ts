@@ -7,6 +7,7 @@ import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import type { Lake, PointInTime } from "../../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../../lake/log/snapshot.js";
 import { openReader } from "../../../lake/open-reader.js";
+import { isStoreFault } from "../../../lake/storage/store-fault.js";
 import { basePeriod } from "../../../market/period.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { isStatementName } from "../../../schema/statements.js";
@@ -44,7 +45,9 @@ export interface ComparisonOptions {
 /**
  * Compares the rows that a dataset was built from with the lake's current rows. Rows of later days, and rows that only
  * moved to other files, are not changes. Of bars and statements, only changed files are read. Where a version is not
- * that of the dataset's lake, what changed is unknown.
+ * that of the dataset's lake, or cannot be read, what changed is unknown.
+ *
+ * @throws the error of a store that is not well: the same comparison may succeed later.
  */
 export async function changesSince(
   lake: Lake,
@@ -80,6 +83,8 @@ export async function changesSince(
       changes.push({ ...change, ...(await compare(reader, lake, table, part, before, now)) });
     } catch (error) {
       signal?.throwIfAborted();
+      // A store that is not well says nothing about the version.
+      if (isStoreFault(error)) throw error;
       changes.push({ ...change, was: undefined, isNow: undefined, fault: messageOf(error) });
     }
   }

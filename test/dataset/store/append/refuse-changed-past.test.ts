@@ -1,0 +1,84 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { TransportError } from "../../../../src/core/errors.js";
+import { type BuildReport, buildDataset } from "../../../../src/dataset/build-dataset.js";
+import { defineDataset } from "../../../../src/dataset/spec.js";
+import { verifyDataset } from "../../../../src/dataset/store/verify/verify-dataset.js";
+import { Lake } from "../../../../src/lake/lake.js";
+import { writeCheckpoint } from "../../../../src/lake/log/checkpoint.js";
+import { checkpointFile, commitFile } from "../../../../src/lake/log/log-files.js";
+import { folderStorage } from "../../../../src/lake/storage/folder-storage.js";
+import type { Storage } from "../../../../src/lake/storage/storage.js";
+import { BARS_1D } from "../../../../src/schema/bars.js";
+import { land, openSession, T0, temporaryFolder, temporaryLake } from "../../../lake/temporary-lake.js";
+
+const FIRST_COMMIT = commitFile(BARS_1D.name, 0);
+const CHECKPOINT = checkpointFile(BARS_1D.name, 1);
+
+/** A dataset of the second version of the daily bars, and a third version. Each version has a checkpoint. */
+async function grownLake() {
+  const [{ location }, session, out] = [temporaryLake(), await openSession(), join(temporaryFolder(), "out")];
+  const lake = new Lake(location, { hasDatabase: false });
+  const spec = defineDataset({
+    name: "days",
+    universe: { region: "CN" },
+    from: "2024-11-01",
+    format: "long-parquet",
+    fields: ["close"],
+    masks: [],
+    output: out,
+  });
+  const add = async (day: string): Promise<void> => {
+    await land(session, lake, BARS_1D, [{ at: `${day}T00:00:00+08:00` }]);
+    await writeCheckpoint(lake, await lake.snapshot(BARS_1D), T0);
+  };
+  await add("2024-11-01");
+  await add("2024-11-04");
+  await buildDataset(lake, spec);
+  await add("2024-11-05");
+  /** The lake as another process opens it. */
+  const opened = (faults: Partial<Storage> = {}): Lake =>
+    new Lake(location, { storage: { ...folderStorage(location), ...faults }, hasDatabase: false });
+  const build = (existing: "append" | "replace", faults: Partial<Storage> = {}): Promise<BuildReport> =>
+    buildDataset(opened(faults), spec, { existing });
+  return { location, out, opened, build };
+}
+
+/** Removes files of the log, as another program's cleanup does, and damages another one. */
+function damage(location: string, file: string, without: readonly string[]): void {
+  for (const path of without) rmSync(join(location, path));
+  writeFileSync(join(location, file), "damaged");
+}
+
+test.each([
+  [CHECKPOINT, [FIRST_COMMIT, commitFile(BARS_1D.name, 1), checkpointFile(BARS_1D.name, 0)]],
+  [FIRST_COMMIT, [checkpointFile(BARS_1D.name, 0), CHECKPOINT]],
+])(
+  "where %s of an earlier version is damaged, an append says how to go on, and that helps",
+  async (file, without) => {
+    const { location, build } = await grownLake();
+    damage(location, file, without);
+    await expect(build("append")).rejects.toMatchObject({
+      message: expect.stringMatching(
+        `^dataset days: cannot be appended to: bars_1d went from version 1 to 2; .*: table bars_1d: ${file} is not readable`,
+      ),
+      hint: '`existing: "replace"` builds it again',
+    });
+    expect(await build("replace")).toMatchObject({ rows: 3 });
+    expect(await build("append")).toMatchObject({ rows: 3, newRows: 0 });
+  },
+);
+
+test("a store that is not well while an earlier version is read is an error, and not a reason to build again", async () => {
+  const { location, out, opened, build } = await grownLake();
+  damage(location, CHECKPOINT, [checkpointFile(BARS_1D.name, 0)]);
+  const broken = new TransportError("the connection to the store broke");
+  const own = folderStorage(location);
+  const faults: Partial<Storage> = {
+    readText: (path) => (path === FIRST_COMMIT ? Promise.reject(broken) : own.readText(path)),
+  };
+  await expect(build("append", faults)).rejects.toBe(broken);
+  await expect(verifyDataset(opened(faults), out)).rejects.toBe(broken);
+  expect(await build("append")).toMatchObject({ rows: 3, newRows: 1 });
+});
