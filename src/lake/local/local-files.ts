@@ -8,7 +8,8 @@ import type { ByteRange, FileFacts, StoredFile } from "../storage/storage.js";
 const PIECE_BYTES = 2 ** 20;
 
 /**
- * Opens a file and reads it piece by piece; each piece is valid until the next one is requested.
+ * Opens a file and reads it piece by piece. All pieces share memory, which is freed at the end: a piece is valid until the
+ * next one is requested, or the iteration ends.
  *
  * @throws the system's error where the file cannot be opened, or, while the pieces are read, where it cannot be read.
  */

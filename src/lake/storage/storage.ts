@@ -56,8 +56,9 @@ export interface Storage {
   /** @returns the file's text, or undefined where there is none. */
   readText(path: string): Promise<string | undefined>;
   /**
-   * Opens a file to read it from its beginning. The caller iterates the pieces, to the end or until it leaves the loop;
-   * a piece is valid until the next one is requested.
+   * Opens a file to read it from its beginning. The caller iterates the pieces, to the end or until it leaves the loop.
+   * A piece is valid until the next one is requested, or the iteration ends: pieces may share memory, which is freed at the
+   * end. A caller that needs the bytes for longer copies them.
    *
    * @returns undefined where there is no such file.
    */
