@@ -27,8 +27,9 @@ import {
 } from "./store/append/kept-files.js";
 import { refuseChangedPast } from "./store/append/refuse-changed-past.js";
 import { DatasetFiles } from "./store/files/dataset-files.js";
+import { DIGESTS } from "./store/files/digest-list.js";
 import { EARLIER_FAULT } from "./store/files/file-thread.js";
-import { DIGESTS, MANIFEST, type Manifest, manifestOf } from "./store/files/manifest.js";
+import { MANIFEST, type Manifest, manifestOf } from "./store/files/manifest.js";
 import { folderOf, makeFolder } from "./store/place/dataset-folder.js";
 import { putDataset } from "./store/place/dataset-prefix.js";
 import { expectPlace } from "./store/place/expect-place.js";

@@ -8,8 +8,9 @@ import { partFile, partitionsOf } from "../../formats/long.js";
 import { type PanelShape, type PanelSymbol, rowsOf, type Spans } from "../../panel/block.js";
 import type { LakePanel } from "../../panel/lake-panel.js";
 import type { DatasetSpec } from "../../spec.js";
+import { DIGESTS, digestIn, digestsIn } from "../files/digest-list.js";
 import type { EarlierFiles, NewFile } from "../files/file-thread.js";
-import { DIGESTS, digestIn, digestsIn, type Manifest } from "../files/manifest.js";
+import type { Manifest } from "../files/manifest.js";
 import { type GrownHistory, growHistory } from "./grow-history.js";
 import { HISTORY, readHistory } from "./history-file.js";
 

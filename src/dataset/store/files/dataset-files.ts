@@ -2,6 +2,7 @@ import { createHash, hash } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { mkdir, open, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { digestLine, PATH_AT } from "./digest-list.js";
 import {
   type EarlierFiles,
   FileThread,
@@ -25,9 +26,6 @@ interface OwnFile {
   readonly bytes: number;
   readonly sha256: string;
 }
-
-/** Digits of a digest, and the two spaces before the path, in a line of the list. */
-const PATH_AT = 66;
 
 /** The files of a dataset that is being written. A class because it records the written files, and owns threads. */
 export class DatasetFiles {
@@ -126,7 +124,7 @@ export class DatasetFiles {
 
   /** All files that are written. */
   list(): FileList {
-    const own = Array.from(this.#own, ([path, { sha256 }]) => `${sha256}  ${path}\n`).join("");
+    const own = Array.from(this.#own, ([path, { sha256 }]) => digestLine(path, sha256)).join("");
     const text = [...this.#written.map(({ lines }) => lines), own].join("");
     const lines = text.split("\n").slice(0, -1);
     const paths = lines.map((line) => line.slice(PATH_AT));

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { FieldCells } from "../../panel/block.js";
+import { DIGEST_DIGITS, PATH_AT } from "./digest-list.js";
 
 /** A file of an earlier dataset, with its digest there. */
 export interface EarlierFile {
@@ -80,7 +81,9 @@ function reserve(length) {
 let digests;
 // The digest of a file of the earlier dataset. One that the list does not have is found to be damaged.
 function earlierFile(path) {
-  digests ??= new Map(earlier.list.split("\\n").map((line) => [line.slice(66), line.slice(0, 64)]));
+  digests ??= new Map(
+    earlier.list.split("\\n").map((line) => [line.slice(${PATH_AT}), line.slice(0, ${DIGEST_DIGITS})]),
+  );
   return { source: earlier.folder + "/" + path, sha256: digests.get(path) ?? "" };
 }
 // Reads an earlier file: use(file) with its descriptor returns a hash of all its bytes.

@@ -5,8 +5,6 @@ import { type DatasetDefinition, type DatasetSpec, defineDataset } from "../../s
 
 /** Name of the file that describes what a dataset was built from. */
 export const MANIFEST = "manifest.json";
-/** Name of the file with the digests of all other files, in the format of `sha256sum -c`. */
-export const DIGESTS = "files.sha256";
 /** Version of {@link Manifest}; it changes whenever older readers would fail. */
 const LAYOUT = 1;
 
@@ -33,7 +31,7 @@ export interface Manifest {
   readonly rows: number;
   readonly files: number;
   readonly bytes: number;
-  /** Digest of {@link DIGESTS}: equal content has an equal digest. */
+  /** Digest of the list of digests: equal content has an equal digest. */
   readonly content: string;
   /** Digest of its labels and of the dates of its members; absent from datasets of earlier releases. */
   readonly past?: string | undefined;
@@ -52,18 +50,6 @@ export interface Manifest {
 
 export function manifestOf(facts: Omit<Manifest, "layout">): Manifest {
   return { layout: LAYOUT, ...facts };
-}
-
-/** Reads the text of {@link DIGESTS}: the digest of each file, by its path. */
-export function digestsIn(text: string): Map<string, string> {
-  const lines = text.split("\n").filter((line) => line !== "");
-  return new Map(lines.map((line) => [line.slice(66), line.slice(0, 64)]));
-}
-
-/** The digest of one file in the text of {@link DIGESTS}, as {@link digestsIn} has it, without reading the other lines. */
-export function digestIn(text: string, path: string): string | undefined {
-  const at = text.indexOf(`  ${path}\n`);
-  return at < 64 ? undefined : text.slice(at - 64, at);
 }
 
 const count = z.number().int().min(0);

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { UsageError } from "../../../core/errors.js";
 import type { Storage } from "../../../lake/storage/storage.js";
-import { DIGESTS, MANIFEST } from "../files/manifest.js";
+import { DIGESTS } from "../files/digest-list.js";
+import { MANIFEST } from "../files/manifest.js";
 import { isAbandoned } from "./build-mark.js";
 import { alreadyThere, movedAway, recoverFolder } from "./dataset-folder.js";
 import { filesOfDataset, foreignFiles, namesOf, refuseForeignFiles } from "./foreign-files.js";

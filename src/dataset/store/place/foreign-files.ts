@@ -1,7 +1,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { UsageError } from "../../../core/errors.js";
 import type { Storage } from "../../../lake/storage/storage.js";
-import { DIGESTS, digestsIn, MANIFEST } from "../files/manifest.js";
+import { DIGESTS, digestsIn } from "../files/digest-list.js";
+import { MANIFEST } from "../files/manifest.js";
 import { isBuildMark } from "./build-mark.js";
 
 /** What the probe of a store leaves at a prefix: see the store's write ability. */
