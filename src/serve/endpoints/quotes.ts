@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
@@ -16,7 +17,10 @@ import { type EndpointHandler, TextResponse } from "./response.js";
 export const QUOTE_TABLES = [BARS_1D, BARS_1M, TRADING_DAYS, ...REFERENCE_TABLES];
 /** Number of rows that take as much memory as one quote with its temporary objects. */
 const ROWS_OF_A_QUOTE = 100;
-/** Number of quotes that are encoded at the same time. It limits their temporary objects. */
+/**
+ * Number of quotes that are made and encoded at the same time. It limits their temporary objects, and how long other
+ * requests wait for their turn.
+ */
 const QUOTES_AT_ONCE = 500;
 
 /**
@@ -125,6 +129,8 @@ async function makeQuotes(
   const { instruments } = await view.reference();
   const barsAt = await read(view, symbols);
   for (let start = 0; start < symbols.length; start += QUOTES_AT_ONCE) {
+    // In a replay, another request could advance the bars to a later minute: all quotes are made in one turn.
+    if (start > 0 && view.version.visibleUntil === undefined) await setImmediate();
     const made: MadeQuote[] = [];
     for (let index = start; index < Math.min(symbols.length, start + QUOTES_AT_ONCE); index++) {
       const symbol = symbols[index] as string;

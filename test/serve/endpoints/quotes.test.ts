@@ -1,10 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Session } from "../../../src/db/session/session.js";
 import { stageObjects } from "../../../src/lake/land/stage-objects.js";
 import { upsert } from "../../../src/lake/land/upsert.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
 import { TRADING_DAYS } from "../../../src/schema/trading-days.js";
+import { quoteTexts } from "../../../src/serve/endpoints/quotes.js";
+import { MemoryBudgets } from "../../../src/serve/http/memory-budget.js";
+import { readQuoteBars } from "../../../src/serve/klines/quote-bars.js";
+import { LakeReader } from "../../../src/serve/read/lake-reader.js";
+import { SessionPool } from "../../../src/serve/read/session-pool.js";
+import { lakeReads } from "../../../src/serve/stream/read-lake.js";
 import {
   KEY,
   type LandedBar,
@@ -219,4 +225,51 @@ test("while the day still runs, its minutes go before its daily bar", async () =
     { session: "closed", last_price: 10, prev_close: 8 },
     { timestamp: cn("2024-03-15T15:00") },
   ]);
+});
+
+test("other requests get their turn while many quotes are made; in a replay all are made in one turn", async () => {
+  const symbols = Array.from({ length: 1200 }, (_, n) => `${600_000 + n}.SH`);
+  const [many, day] = [newLake(), cn("2024-03-15T00:00")];
+  onTestFinished(many.remove);
+  await landRows(
+    many.lake,
+    BARS_1D,
+    symbols.map((symbol) => bar(symbol, day, 10)),
+  );
+  const pool = await SessionPool.open(1, { threads: 1 });
+  onTestFinished(() => pool.close());
+  const options = { asOfNow: () => ({ now: NOW, visibleUntil: undefined }), pointInTime: {} };
+  const readLake = lakeReads(
+    new LakeReader(many.lake, pool, options),
+    new MemoryBudgets(),
+    new AbortController().signal,
+  );
+  let [turn, isEnded] = [0, false];
+  const count = (): void => {
+    turn += 1;
+    if (!isEnded) setImmediate(count);
+  };
+  setImmediate(count);
+  onTestFinished(() => {
+    isEnded = true;
+  });
+  /** The turns of the event loop in which quotes were made. */
+  const turnsOf = async (visibleUntil: number | undefined): Promise<number[]> => {
+    const turns = new Map<number, number>();
+    const made = await readLake(
+      (view) =>
+        quoteTexts(view, symbols, async (...args) => {
+          const barsAt = await readQuoteBars(...args);
+          return (index) => {
+            turns.set(turn, (turns.get(turn) ?? 0) + 1);
+            return barsAt(index);
+          };
+        }),
+      { asOf: { now: NOW, visibleUntil } },
+    );
+    expect([...made.keys()]).toEqual(symbols);
+    return [...turns.values()];
+  };
+  expect(await turnsOf(NOW)).toEqual([1200]);
+  expect(await turnsOf(undefined)).toEqual([500, 500, 200]);
 });
