@@ -19,8 +19,8 @@ type Walk = (from: number, rows: number, visit: Visit) => void;
 /**
  * The segments of bars, one after the other, as a scan's source; values are copied only when DuckDB reads them.
  *
- * Columns: those of a bars table except the partition's, in the table's own types, and `source`. `trade_date` is null
- * and `lot` is 1 where the region is unknown.
+ * Columns: those of a bars table except the partition's, in the table's own types; `source`; and `row_group`, the number
+ * of the rows that a thread takes together, from 0 on. `trade_date` is null and `lot` is 1 where the region is unknown.
  *
  * @param rowsAtATime consecutive rows that one thread takes.
  */
@@ -54,6 +54,7 @@ export function barScan(segments: readonly BarSegment[], rowsAtATime: number): S
         VARCHAR,
         fillTexts(walk, (segment) => segment.source),
       ),
+      column("row_group", INTEGER, fillGroups(rowsAtATime)),
     ],
   };
 }
@@ -158,6 +159,11 @@ function fillConstants(
     walk(from, rows, (segment, start, end, at) => void values.fill(valueOf(segment), at, at + end - start));
     copyValues(target, values, 0, rows);
   };
+}
+
+function fillGroups(rowsAtATime: number): Fill {
+  const values = new Int32Array(VECTOR_ROWS);
+  return (target, from, rows) => copyValues(target, values.fill(Math.floor(from / rowsAtATime)), 0, rows);
 }
 
 function fillTexts(walk: Walk, textOf: (segment: BarSegment) => string): Fill {

@@ -3,7 +3,7 @@ import type { Fill, ScanColumn, ScanSource } from "../../arrow/scan/table-scan.j
 import { TextVector } from "../../arrow/scan/text-vector.js";
 import { copyValidity, copyValues, VECTOR_ROWS } from "../../arrow/scan/vector-copy.js";
 import { lowerBound } from "../../core/lower-bound.js";
-import { ROW_GROUP_ROWS } from "../../lake/files/data-file.js";
+import { ROW_GROUP_ROWS } from "../../lake/files/parquet/write-rows.js";
 import type { Region } from "../../market/regions.js";
 import type { Block, FieldCells, PanelShape } from "./block.js";
 import { labelTimes } from "./panel-batches.js";

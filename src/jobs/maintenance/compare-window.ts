@@ -3,7 +3,7 @@ import { ident, literal } from "../../db/quote.js";
 import { jsonParameter } from "../../db/session/json-parameter.js";
 import type { Session } from "../../db/session/session.js";
 import type { TempTable } from "../../db/session/temp-table.js";
-import { ROW_GROUP_ROWS } from "../../lake/files/data-file.js";
+import { ROW_GROUP_ROWS } from "../../lake/files/parquet/write-rows.js";
 import { isLoss } from "../../lake/land/rejects.js";
 import { finalEnd } from "../../market/sessions.js";
 import { partitionBars } from "../../plan/bar-partitions.js";

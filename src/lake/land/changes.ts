@@ -88,13 +88,19 @@ export async function findChanges(
  * A SELECT of the given columns from a table expression, cast to their types; a missing column is null.
  *
  * @param present the columns of the table expression.
+ * @param also names of other columns that the SELECT passes on.
  */
-export function selectAs(columns: readonly Column[], present: StagedColumns, from: string): string {
+export function selectAs(
+  columns: readonly Column[],
+  present: StagedColumns,
+  from: string,
+  also: readonly string[] = [],
+): string {
   const list = columns.map(
     ({ name, type }) =>
       `CAST(${present.has(name) ? ident(name) : "NULL"} AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`,
   );
-  return `SELECT ${list.join(", ")} FROM ${from}`;
+  return `SELECT ${[...list, ...also.map(ident)].join(", ")} FROM ${from}`;
 }
 
 /** The SQL condition that a row of `a` and a row of `b` have the same key. */

@@ -8,10 +8,12 @@ import { REGIONS } from "../../market/regions.js";
 import { type BarPartition, partitionBars } from "../../plan/bar-partitions.js";
 import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import type { BarSegment, DeliveredBars } from "../../wire/bar-segment.js";
-import { DOUBLE_COLUMNS } from "../../wire/kline-columns.js";
-import { ROW_GROUP_ROWS } from "../files/data-file.js";
+import { DOUBLE_COLUMNS, type DoubleColumn } from "../../wire/kline-columns.js";
+import { ROW_GROUP } from "../files/parquet/add-run-columns.js";
+import { ROW_GROUP_ROWS } from "../files/parquet/write-rows.js";
 import type { Lake } from "../lake.js";
 import { BROKEN_RULE, rejectBroken, rejectRepeats } from "./bar-rejects.js";
+import { runsOfBars } from "./bar-runs.js";
 import type { LandBarsOptions } from "./land-bars.js";
 import type { StagedPartition } from "./staged-rows.js";
 import { type LandReport, upsert } from "./upsert.js";
@@ -115,9 +117,10 @@ function stagedPartition(table: TableSchema, partition: BarPartition, scan: stri
     year: String(Number(period.first.slice(0, 4))),
   };
   const values = Object.fromEntries(table.partition.map((name) => [name, texts[name] as string]));
+  const absent = absentColumns(segments);
   const constants = new Map([
     ...Object.entries(values).map(([name, value]) => [name, literal(value)] as const),
-    ...constantsOf(partition),
+    ...constantsOf(partition, absent),
   ]);
   const columns = table.columns.map(({ name, type }) => {
     const constant = constants.get(name);
@@ -131,25 +134,32 @@ function stagedPartition(table: TableSchema, partition: BarPartition, scan: stri
     rows,
     min: { symbol: segments[0]?.symbol ?? "", timestamp: textOf(first) },
     max: { symbol: segments.at(-1)?.symbol ?? "", timestamp: textOf(last) },
-    from: `(SELECT ${columns.join(", ")} FROM ${scan})`,
-    inOrder: true,
+    from: `(SELECT ${[...columns, ident(ROW_GROUP)].join(", ")} FROM ${scan})`,
+    runs: runsOfBars(partition, absent),
   };
 }
 
 /**
  * SQL of the columns that have the same value in a whole partition, by name: DuckDB need not read them for each bar.
  */
-function constantsOf({ region, segments }: BarPartition): Map<string, string> {
+function constantsOf(
+  { region, segments }: BarPartition,
+  absent: readonly DoubleColumn[],
+): Map<string, string> {
   const constants = new Map([["lot", String(REGIONS[region].lot)]]);
   const [isFinal, isOther] = new Set(segments.map((segment) => segment.isFinal));
   if (isOther === undefined) constants.set("is_final", String(isFinal));
+  for (const name of absent) constants.set(name, "NULL");
+  return constants;
+}
+
+/** The columns that are null in all bars of the deliveries. */
+function absentColumns(segments: readonly BarSegment[]): DoubleColumn[] {
   const delivered = [...new Set(segments.map(({ columns }) => columns))];
-  for (const name of DOUBLE_COLUMNS) {
-    const isAbsent = delivered.every(({ rows, doubles }) => {
+  return DOUBLE_COLUMNS.filter((name) =>
+    delivered.every(({ rows, doubles }) => {
       const { validity } = doubles[name];
       return validity !== undefined && isAllNull(validity, rows);
-    });
-    if (isAbsent) constants.set(name, "NULL");
-  }
-  return constants;
+    }),
+  );
 }

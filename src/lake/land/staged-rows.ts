@@ -1,6 +1,7 @@
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { columnOf, type TableSchema } from "../../schema/column.js";
+import type { Runs } from "../files/parquet/runs.js";
 
 /** Staged rows of one partition. */
 export interface StagedPartition {
@@ -13,8 +14,11 @@ export interface StagedPartition {
   readonly max: Readonly<Record<string, string>>;
   /** The rows as a table expression, including the partition columns. */
   readonly from: string;
-  /** Whether `from` is a scan of the rows in the order of the table's files, one row group at a time. */
-  readonly inOrder: boolean;
+  /**
+   * The columns that consist of runs, where `from` is a scan of the rows in the order of the table's files, one row group
+   * at a time, which also has the column {@link ROW_GROUP}. @default the rows are in any order
+   */
+  readonly runs?: ReadonlyMap<string, Runs>;
 }
 
 /** DuckDB's types of the columns of staged rows, by name. */
@@ -78,7 +82,6 @@ export async function stagedTable(
       min: pick(keys, "min_"),
       max: pick(keys, "max_"),
       from: `(SELECT * FROM ${ident(name)} WHERE ${tests.join(" AND ")})`,
-      inOrder: false,
     };
   });
   return { columns, from: ident(name), bounds: ident(name), partitions };

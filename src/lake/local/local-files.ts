@@ -3,6 +3,8 @@ import { join, sep } from "node:path";
 import pMap from "p-map";
 import { freeMemory } from "../../core/free-memory.js";
 import type { ByteRange, FileFacts, StoredFile } from "../storage/storage.js";
+import { writing } from "./durable-file.js";
+import { writeAll } from "./write-all.js";
 
 /** Bytes that are read in one step. */
 const PIECE_BYTES = 2 ** 20;
@@ -47,14 +49,16 @@ export async function readRangeOf(path: string, range: ByteRange): Promise<Buffe
   }
 }
 
-/** Overwrites the bytes at a position of a file. */
-export async function overwrite(path: string, bytes: Uint8Array, position: number): Promise<void> {
-  const file = await open(path, "r+");
-  try {
-    await file.write(bytes, 0, bytes.length, position);
-  } finally {
-    await file.close();
-  }
+/** Writes a new file; the parts that come together are written in one step. The content is not durable yet. */
+export async function writeParts(path: string, parts: AsyncIterable<readonly Uint8Array[]>): Promise<void> {
+  await writing(path, async () => {
+    const file = await open(path, "wx");
+    try {
+      for await (const some of parts) await writeAll(file, some);
+    } finally {
+      await file.close();
+    }
+  });
 }
 
 /** All files under a folder, by path; none where there is no such folder. */

@@ -1,7 +1,7 @@
 import type { ScanSource } from "../../../arrow/scan/table-scan.js";
 import { literal } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
-import { ROW_GROUP_ROWS } from "../../../lake/files/data-file.js";
+import { ROW_GROUP_ROWS } from "../../../lake/files/parquet/write-rows.js";
 
 /**
  * DuckDB's options for the Parquet files of a dataset. Most values of a field differ, so that a dictionary of them is

@@ -1,0 +1,217 @@
+import { createHash } from "node:crypto";
+import { freeMemory } from "../../../core/free-memory.js";
+import { readRangeOf, writeParts } from "../../local/local-files.js";
+import type { ContentHash } from "../content-hash.js";
+import { readFooter, TRAILER_BYTES } from "../footer-digest.js";
+import { type RunType, runChunk, schemaElement } from "./run-chunk.js";
+import { type Runs, runsBetween } from "./runs.js";
+import {
+  bytesAt,
+  decodeStruct,
+  encodeStruct,
+  i32,
+  i64,
+  integerAt,
+  list,
+  struct,
+  structAt,
+  structOf,
+  structsAt,
+  type ThriftStruct,
+  type ThriftValue,
+  withFields,
+} from "./thrift.js";
+
+/** The column of integers, the last one, by which a file of values numbers its row groups from 0 on. It is not copied. */
+export const ROW_GROUP = "row_group";
+
+/** A column of the finished file. */
+export interface FileColumn {
+  readonly name: string;
+  /** The column's rows as runs; undefined where the file of values has the column. */
+  readonly runs: { readonly type: RunType; readonly of: Runs } | undefined;
+}
+
+/** Fields of structs of https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift */
+const FILE = { schema: 2, rowGroups: 4, columnOrders: 7 } as const;
+const ELEMENT = { children: 5 } as const;
+const GROUP = { columns: 1, bytes: 2, rows: 3, fileOffset: 5, compressedBytes: 6 } as const;
+const CHUNK = { fileOffset: 2, metaData: 3 } as const;
+const META = { bytes: 6, compressedBytes: 7, dataPage: 9, dictionaryPage: 11, statistics: 12 } as const;
+const STATISTICS = { max: 5, min: 6 } as const;
+
+/** Statistics are ordered as the column's type is. */
+const TYPE_ORDER = struct({ 1: struct({}) });
+
+const MAGIC = Buffer.from("PAR1");
+
+/** A row group of the file of values: its number, its column chunks, and where their bytes are. */
+interface ValuesGroup {
+  readonly number: number;
+  readonly group: ThriftStruct;
+  readonly chunks: readonly ValuesChunk[];
+  readonly start: number;
+  readonly end: number;
+}
+
+interface ValuesChunk {
+  readonly chunk: ThriftStruct;
+  readonly meta: ThriftStruct;
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Writes a Parquet file from a file of values, whose bytes are copied, and from columns of runs. DuckDB encodes each value
+ * of a column by itself, and hashes each text; the runs of a symbol, a date or a constant are a few bytes. The row groups
+ * become those of the rows' order: where several threads write a file, they are in the order in which they were done.
+ *
+ * @param values a finished file: in it the columns without runs, in the order of `columns`, and {@link ROW_GROUP}.
+ * @returns the hash of the new file; undefined, and nothing is written, where the row groups are not those that
+ *   {@link ROW_GROUP} numbers.
+ */
+export async function addRunColumns(
+  values: string,
+  target: string,
+  columns: readonly FileColumn[],
+): Promise<ContentHash | undefined> {
+  const footer = decodeStruct(
+    (await readFooter((range) => readRangeOf(values, range))).subarray(0, -TRAILER_BYTES),
+  );
+  const groups = groupsInOrder(footer);
+  if (groups === undefined) return undefined;
+  const hash = createHash("sha256");
+  let bytes = 0;
+  await writeParts(target, hashed());
+  const sha256 = hash.digest("hex");
+  return { hash: sha256.slice(0, 16), sha256, bytes };
+
+  async function* hashed(): AsyncGenerator<readonly Uint8Array[]> {
+    for await (const parts of partsOf(values, footer, groups as readonly ValuesGroup[], columns)) {
+      for (const part of parts) {
+        hash.update(part);
+        bytes += part.length;
+      }
+      yield parts;
+    }
+  }
+}
+
+/** The row groups by their numbers; undefined where a number is missing, or a row group has rows of several. */
+function groupsInOrder(footer: ThriftStruct): readonly ValuesGroup[] | undefined {
+  const groups = structsAt(footer, FILE.rowGroups)
+    .map(valuesGroup)
+    .sort((a, b) => a.number - b.number);
+  return groups.every(({ number }, index) => number === index) ? groups : undefined;
+}
+
+function valuesGroup(group: ThriftStruct): ValuesGroup {
+  // DuckDB writes the columns of a file in the order of its schema.
+  const chunks = structsAt(group, GROUP.columns).map(valuesChunk);
+  const number = chunks.pop();
+  const [start, end] = [chunks[0]?.start ?? 0, chunks.at(-1)?.end ?? 0];
+  return { number: number === undefined ? Number.NaN : onlyInteger(number.meta), group, chunks, start, end };
+}
+
+function valuesChunk(chunk: ThriftStruct): ValuesChunk {
+  const meta = structAt(chunk, CHUNK.metaData);
+  const start = integerAt(meta, meta.has(META.dictionaryPage) ? META.dictionaryPage : META.dataPage);
+  return { chunk, meta, start, end: start + integerAt(meta, META.compressedBytes) };
+}
+
+/** The value of a column of integers that has only one; NaN otherwise. */
+function onlyInteger(meta: ThriftStruct): number {
+  const statistics = structAt(meta, META.statistics);
+  const [min, max] = [STATISTICS.min, STATISTICS.max].map((id) => bytesAt(statistics, id));
+  if (min === undefined || max === undefined || Buffer.compare(min, max) !== 0) return Number.NaN;
+  return Buffer.from(min).readInt32LE(0);
+}
+
+/** The bytes of the finished file: those of each row group together. */
+async function* partsOf(
+  values: string,
+  footer: ThriftStruct,
+  groups: readonly ValuesGroup[],
+  columns: readonly FileColumn[],
+): AsyncGenerator<readonly Uint8Array[]> {
+  yield [MAGIC];
+  let [at, row] = [MAGIC.length, 0];
+  const written: ThriftValue[] = [];
+  for (const group of groups) {
+    const rows = integerAt(group.group, GROUP.rows);
+    const content = await readRangeOf(values, group);
+    const placed = placeColumns(group, content, columns, { at, row, rows });
+    written.push(groupOf(group.group, placed.chunks, at));
+    yield placed.parts;
+    freeMemory(content);
+    at = placed.end;
+    row += rows;
+  }
+  const meta = encodeStruct(
+    withFields(footer, {
+      [FILE.schema]: list(schemaOf(footer, columns)),
+      [FILE.rowGroups]: list(written),
+      [FILE.columnOrders]: list(columns.map(() => TYPE_ORDER)),
+    }),
+  );
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(meta.length);
+  yield [meta, length, MAGIC];
+}
+
+/** The columns of a row group, one after the other from a position of the file on. */
+function placeColumns(
+  group: ValuesGroup,
+  content: Buffer,
+  columns: readonly FileColumn[],
+  { at, row, rows }: { readonly at: number; readonly row: number; readonly rows: number },
+): { readonly parts: readonly Uint8Array[]; readonly chunks: readonly ThriftStruct[]; readonly end: number } {
+  const [parts, chunks]: [Uint8Array[], ThriftStruct[]] = [[], []];
+  let end = at;
+  let next = 0;
+  for (const { name, runs } of columns) {
+    if (runs === undefined) {
+      const one = group.chunks[next++] as ValuesChunk;
+      parts.push(content.subarray(one.start - group.start, one.end - group.start));
+      chunks.push(withFields(one.chunk, { [CHUNK.metaData]: struct(moved(one.meta, end - one.start)) }));
+    } else {
+      const one = runChunk(name, runs.type, runsBetween(runs.of, row, row + rows));
+      parts.push(one.pages);
+      chunks.push(structOf({ [CHUNK.fileOffset]: i64(0), [CHUNK.metaData]: one.metaData(end) }));
+    }
+    end += parts.at(-1)?.length ?? 0;
+  }
+  return { parts, chunks, end };
+}
+
+/** The metadata of a column chunk whose bytes have moved. */
+function moved(meta: ThriftStruct, by: number): ThriftStruct {
+  const position = (id: number) => (meta.has(id) ? i64(integerAt(meta, id) + by) : undefined);
+  return withFields(meta, {
+    [META.dataPage]: position(META.dataPage),
+    [META.dictionaryPage]: position(META.dictionaryPage),
+  });
+}
+
+function groupOf(group: ThriftStruct, chunks: readonly ThriftStruct[], at: number): ThriftValue {
+  const sum = (id: number) =>
+    i64(chunks.reduce((total, chunk) => total + integerAt(structAt(chunk, CHUNK.metaData), id), 0));
+  return struct(
+    withFields(group, {
+      [GROUP.columns]: list(chunks.map((chunk) => struct(chunk))),
+      [GROUP.bytes]: sum(META.bytes),
+      [GROUP.fileOffset]: i64(at),
+      [GROUP.compressedBytes]: sum(META.compressedBytes),
+    }),
+  );
+}
+
+/** The root of the schema and its columns. */
+function schemaOf(footer: ThriftStruct, columns: readonly FileColumn[]): ThriftValue[] {
+  const [root, ...elements] = structsAt(footer, FILE.schema) as [ThriftStruct, ...ThriftStruct[]];
+  const ofColumns = columns.map(({ name, runs }) => {
+    if (runs !== undefined) return schemaElement(name, runs.type);
+    return struct(elements.shift() as ThriftStruct);
+  });
+  return [struct(withFields(root, { [ELEMENT.children]: i32(columns.length) })), ...ofColumns];
+}

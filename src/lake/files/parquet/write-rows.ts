@@ -1,0 +1,139 @@
+import { ident, literal } from "../../../db/quote.js";
+import type { Session } from "../../../db/session/session.js";
+import type { Column, ColumnType } from "../../../schema/column.js";
+import { readPieces } from "../../local/local-files.js";
+import type { WorkFolder } from "../../local/work-folder.js";
+import type { FileStats } from "../../log/delta-actions.js";
+import { type ContentHash, contentHash } from "../content-hash.js";
+import { addRunColumns, ROW_GROUP } from "./add-run-columns.js";
+import type { RunType } from "./run-chunk.js";
+import { inByteOrder, type Runs } from "./runs.js";
+
+/** Rows of a row group, a multiple of DuckDB's vector size. A symbol's month of minute bars is in one or two groups. */
+export const ROW_GROUP_ROWS = 122_880;
+
+/** Rows that become a file. */
+export interface RowsToWrite {
+  /** A SELECT of at least the columns. */
+  readonly sql: string;
+  readonly columns: readonly Column[];
+  readonly sort: readonly string[];
+  /** The columns whose least and greatest values are reported. */
+  readonly stats: readonly string[];
+  /** DuckDB's options for the codec and the encodings. */
+  readonly encoding: string;
+}
+
+/** A written file. */
+export interface WrittenRows {
+  readonly content: ContentHash;
+  readonly stats: FileStats;
+}
+
+/** What DuckDB reports of a file: for each column facts such as `min` and `null_count`. */
+interface CopyReport {
+  readonly count: bigint;
+  readonly column_statistics: readonly { key: string; value: readonly { key: string; value: string }[] }[];
+}
+
+/** Sorts rows, and writes them to a new file. */
+export async function writeSortedRows(
+  session: Session,
+  rows: RowsToWrite,
+  file: string,
+): Promise<WrittenRows> {
+  const { columns, sql, sort } = rows;
+  const select = `SELECT ${namesOf(columns)} FROM (${sql}) ORDER BY ${sort.map(ident).join(", ")}`;
+  const report = await copy(session, select, file, rows.encoding);
+  return { content: await contentHash(await readPieces(file)), stats: statsOf(report, rows) };
+}
+
+/**
+ * Writes the rows of a scan that is sorted, {@link ROW_GROUP_ROWS} at a time and numbered so in the column
+ * {@link ROW_GROUP}, to a new file. DuckDB writes the values: each thread encodes the rows of a row group. The columns of
+ * runs are added afterwards.
+ *
+ * @returns undefined, and there is no file, where a row group has rows of several of the scan's.
+ */
+export async function writeRowsWithRuns(
+  session: Session,
+  work: Pick<WorkFolder, "newFile" | "discard">,
+  rows: RowsToWrite,
+  runs: ReadonlyMap<string, Runs>,
+  file: string,
+): Promise<WrittenRows | undefined> {
+  const values = await work.newFile("parquet");
+  try {
+    const ofValues = rows.columns.filter(({ name }) => !runs.has(name));
+    const select = `SELECT ${namesOf(ofValues)}, ${ident(ROW_GROUP)} FROM (${rows.sql})`;
+    const report = await copy(session, select, values, rows.encoding);
+    const columns = rows.columns.map(({ name, type }) => {
+      const of = runs.get(name);
+      return { name, runs: of && { type: type as RunType, of } };
+    });
+    const content = await addRunColumns(values, file, columns);
+    return content && { content, stats: withRuns(statsOf(report, rows), rows, runs) };
+  } finally {
+    await work.discard(values);
+  }
+}
+
+/** Copies rows to a file. The rows are sorted, so the bounds of row groups are more useful than Bloom filters. */
+async function copy(session: Session, select: string, file: string, encoding: string): Promise<CopyReport> {
+  const [report] = await session.json<CopyReport>(
+    `COPY (${select}) TO ${literal(file)} (FORMAT parquet, ${encoding}, ROW_GROUP_SIZE ${ROW_GROUP_ROWS}, WRITE_BLOOM_FILTER false, RETURN_STATS)`,
+  );
+  return report as CopyReport;
+}
+
+function namesOf(columns: readonly Column[]): string {
+  return columns.map(({ name }) => ident(name)).join(", ");
+}
+
+function statsOf(report: CopyReport, { columns, stats }: RowsToWrite): FileStats {
+  const minValues: Record<string, string> = {};
+  const maxValues: Record<string, string> = {};
+  const nullCount: Record<string, number> = {};
+  for (const { key, value } of report.column_statistics) {
+    const column = columns.find((c) => ident(c.name) === key);
+    if (column === undefined || !stats.includes(column.name)) continue;
+    const facts = new Map(value.map((fact) => [fact.key, fact.value]));
+    const [min, max] = [facts.get("min"), facts.get("max")];
+    if (min !== undefined && max !== undefined) {
+      minValues[column.name] = statText(column.type, min);
+      maxValues[column.name] = statText(column.type, max);
+    }
+    nullCount[column.name] = Number(facts.get("null_count") ?? 0);
+  }
+  return { numRecords: Number(report.count), minValues, maxValues, nullCount };
+}
+
+/** Adds the statistics of texts that are runs; no number has any in the log. */
+function withRuns(
+  written: FileStats,
+  { columns, stats }: RowsToWrite,
+  runs: ReadonlyMap<string, Runs>,
+): FileStats {
+  const [minValues, maxValues, nullCount] = [
+    { ...written.minValues },
+    { ...written.maxValues },
+    { ...written.nullCount },
+  ];
+  for (const { name, type } of columns) {
+    const texts = runs.get(name)?.values;
+    if (texts === undefined || type !== "string" || !stats.includes(name)) continue;
+    const sorted = inByteOrder(texts as readonly string[]);
+    minValues[name] = sorted[0] as string;
+    maxValues[name] = sorted.at(-1) as string;
+    nullCount[name] = 0;
+  }
+  return { ...written, minValues, maxValues, nullCount };
+}
+
+/**
+ * A statistic in the protocol's form: timestamps have milliseconds and a zone. All timestamps of the lake are whole
+ * milliseconds.
+ */
+function statText(type: ColumnType, text: string): string {
+  return type === "timestamp" ? new Date(text.replace(" ", "T").replace(/\+00$/, "Z")).toISOString() : text;
+}

@@ -1,0 +1,163 @@
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { asyncBufferFromFile, parquetReadObjects } from "hyparquet";
+import { compressors } from "hyparquet-compressors";
+import { expect, test } from "vitest";
+import { literal } from "../../../../src/db/quote.js";
+import type { Session } from "../../../../src/db/session/session.js";
+import { contentHash } from "../../../../src/lake/files/content-hash.js";
+import { addRunColumns, type FileColumn } from "../../../../src/lake/files/parquet/add-run-columns.js";
+import { RunBuilder } from "../../../../src/lake/files/parquet/runs.js";
+import { readPieces } from "../../../../src/lake/local/local-files.js";
+import { openSession, temporaryFolder } from "../../temporary-lake.js";
+
+/** Rows of a row group; DuckDB writes no smaller ones. */
+const GROUP = 2048;
+const OPTIONS = `FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${GROUP}`;
+
+/** Columns with runs of many lengths, over 5 row groups; the last one is not full. `i` is the number of the row. */
+const ROWS = 4 * GROUP + 100;
+const RUNS = {
+  // 700 texts, so that their numbers take two bytes; in the order of UTF-8 the one outside of the basic plane is last.
+  symbol: { type: "string", sql: "if(i >= 8000, '𝄞', if(i % 8192 < 4000, 'Ω' || i // 900, 's' || i // 6))" },
+  day: { type: "date", sql: "DATE '1969-12-20' + (i // 500)::INT" },
+  lot: { type: "int32", sql: "100::INT" },
+  negative: { type: "int32", sql: "(i // 3000 - 2)::INT" },
+  factor: { type: "double", sql: "if(i < 3000, 0.1, -2.5)::DOUBLE" },
+  nothing: { type: "double", sql: "NULL::DOUBLE" },
+  no_text: { type: "string", sql: "NULL::VARCHAR" },
+} as const;
+const VALUES = { first: "(i * 7 % 1000)::DOUBLE", second: "if(i % 3 = 0, NULL, i)::BIGINT" };
+const NAMES = [
+  "symbol",
+  "first",
+  "day",
+  "lot",
+  "second",
+  "negative",
+  "factor",
+  "nothing",
+  "no_text",
+] as const;
+
+const SQL: Readonly<Record<string, string>> = {
+  ...VALUES,
+  ...Object.fromEntries(Object.entries(RUNS).map(([name, { sql }]) => [name, sql])),
+};
+
+async function columnsOf(session: Session): Promise<FileColumn[]> {
+  const columns: FileColumn[] = [];
+  for (const name of NAMES) {
+    if (!(name in RUNS)) {
+      columns.push({ name, runs: undefined });
+      continue;
+    }
+    const { type, sql } = RUNS[name as keyof typeof RUNS];
+    const value = type === "date" ? `(${sql}) - DATE '1970-01-01'` : sql;
+    const of = new RunBuilder();
+    const rows = await session.json<{ v: string | number | bigint | null }>(
+      `SELECT ${value} AS v FROM range(${ROWS}) r(i) ORDER BY i`,
+    );
+    for (const { v } of rows) of.add(typeof v === "bigint" ? Number(v) : v, 1);
+    columns.push({ name, runs: { type, of } });
+  }
+  return columns;
+}
+
+/** Writes the values, with the row groups in the given order. @returns the path. */
+async function valuesFile(session: Session, order: readonly number[], number = "i // 2048"): Promise<string> {
+  const file = join(temporaryFolder(), "values.parquet");
+  const select = `SELECT first, second, row_group FROM (
+    SELECT ${VALUES.first} AS first, ${VALUES.second} AS second, (${number})::INT AS row_group, i // ${GROUP} AS g, i
+    FROM range(${ROWS}) r(i)) ORDER BY list_position([${order.join(", ")}], g::INT), i`;
+  await session.run("SET preserve_insertion_order = true");
+  await session.run(`COPY (${select}) TO ${literal(file)} (${OPTIONS})`);
+  return file;
+}
+
+async function expectedFile(session: Session): Promise<string> {
+  const file = join(temporaryFolder(), "expected.parquet");
+  const list = NAMES.map((name) => `${SQL[name]} AS ${name}`);
+  await session.run(
+    `COPY (SELECT ${list.join(", ")} FROM range(${ROWS}) r(i) ORDER BY i) TO ${literal(file)} (${OPTIONS})`,
+  );
+  return file;
+}
+
+const read = (session: Session, sql: string, file: string) =>
+  session.json(sql.replace("$file", literal(file)));
+
+test.each([[[0, 1, 2, 3, 4]], [[3, 2, 1, 0, 4]], [[2, 0, 1, 3, 4]]])(
+  "a file of values whose row groups stand as %j, and runs: the file that DuckDB writes of all columns",
+  async (order) => {
+    const session = await openSession();
+    const expected = await expectedFile(session);
+    const file = join(temporaryFolder(), "file.parquet");
+    const hash = await addRunColumns(await valuesFile(session, order), file, await columnsOf(session));
+    expect(hash).toEqual(await contentHash(await readPieces(file)));
+
+    const rows = "SELECT * FROM read_parquet($file, file_row_number = true) ORDER BY file_row_number";
+    expect(await read(session, rows, file)).toEqual(await read(session, rows, expected));
+    const schema = "SELECT * EXCLUDE (file_name) FROM parquet_schema($file)";
+    expect(await read(session, schema, file)).toEqual(await read(session, schema, expected));
+    const facts = `SELECT row_group_id, row_group_num_rows, path_in_schema, type, num_values, encodings,
+        stats_min_value, stats_max_value, stats_min, stats_max, stats_null_count, min_is_exact, max_is_exact
+      FROM parquet_metadata($file) ORDER BY ALL`;
+    expect(await read(session, facts, file)).toEqual(await read(session, facts, expected));
+
+    const other = async (path: string) =>
+      parquetReadObjects({ file: await asyncBufferFromFile(path), compressors });
+    expect(await other(file)).toEqual(await other(expected));
+  },
+);
+
+test("row groups say where their bytes are: one after the other, without gaps", async () => {
+  const session = await openSession();
+  const file = join(temporaryFolder(), "file.parquet");
+  await addRunColumns(await valuesFile(session, [1, 0, 2, 3, 4]), file, await columnsOf(session));
+  const chunks = await session.json<{ start: number; bytes: number; total: number }>(
+    `SELECT least(data_page_offset, coalesce(dictionary_page_offset, data_page_offset))::DOUBLE AS start,
+       total_compressed_size::DOUBLE AS bytes, row_group_compressed_bytes::DOUBLE AS total
+     FROM parquet_metadata(${literal(file)}) ORDER BY start`,
+  );
+  let at = 4;
+  for (const chunk of chunks) {
+    expect(chunk.start).toBe(at);
+    at += chunk.bytes;
+  }
+  expect(chunks).toHaveLength(NAMES.length * 5);
+  expect(at).toBeLessThan(statSync(file).size);
+  const totals = new Set(chunks.map(({ total }) => total));
+  expect([...totals].reduce((sum, total) => sum + total, 0)).toBe(at - 4);
+});
+
+test("a filter on a column of runs finds its rows by the statistics and the dictionary", async () => {
+  const session = await openSession();
+  const file = join(temporaryFolder(), "file.parquet");
+  await addRunColumns(await valuesFile(session, [0, 1, 2, 3, 4]), file, await columnsOf(session));
+  const expected = await expectedFile(session);
+  for (const filter of [
+    "symbol = '𝄞'",
+    "symbol > 't'",
+    "day < DATE '1970-01-01'",
+    "negative = 0",
+    "nothing IS NULL",
+  ]) {
+    const sql = `SELECT count(*)::INT AS rows, sum(second)::DOUBLE AS sum FROM read_parquet($file) WHERE ${filter}`;
+    const [found] = await read(session, sql, file);
+    expect(found).toEqual((await read(session, sql, expected))[0]);
+    expect(found?.rows).not.toBe(0);
+  }
+});
+
+test.each([
+  ["has rows of two", "(i + 1) // 2048"],
+  ["is missing", "if(i < 2048, 0, i // 2048 + 1)"],
+  ["has no number", "NULL"],
+])("where a row group %s, no file is written", async (_, number) => {
+  const session = await openSession();
+  const file = join(temporaryFolder(), "file.parquet");
+  const values = await valuesFile(session, [0, 1, 2, 3, 4], number);
+  expect(await addRunColumns(values, file, await columnsOf(session))).toBeUndefined();
+  expect(existsSync(file)).toBe(false);
+});
