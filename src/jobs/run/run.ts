@@ -1,3 +1,4 @@
+import { oneAfterAnother } from "../../core/one-after-another.js";
 import { releaseAll } from "../../core/release-after.js";
 import { RequestLeases } from "../../lake/requests/request-leases.js";
 import { ResponseSpool } from "../../lake/requests/response-spool.js";
@@ -53,14 +54,4 @@ export function closeRun({ responses, leases }: Run): Promise<void> {
     () => responses.close(),
     () => leases.close(),
   );
-}
-
-/** Makes a queue: each work starts when the previous work has ended, even if it failed. */
-function oneAfterAnother(): Run["exclusive"] {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const result = last.then(work);
-    last = result.catch(() => undefined);
-    return result;
-  };
 }

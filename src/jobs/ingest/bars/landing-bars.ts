@@ -33,6 +33,7 @@ interface CachedResponse extends PendingResponse<{ readonly response: DecodedKli
 
 /**
  * Lands responses of bars in the background, in groups, while other responses arrive: first the bars, then the ledger.
+ * The ledger gets the entries of one group while the bars of the next one land.
  */
 export class LandingBars {
   readonly #run: Run;
@@ -40,7 +41,9 @@ export class LandingBars {
   #cached: CachedResponse[] = [];
   #bars = 0;
   #landing: Promise<void> = Promise.resolve();
-  /** Resolves when at most one collected group has not landed yet. */
+  /** Resolves when the ledger has all groups whose bars have landed. */
+  #recorded: Promise<void> = Promise.resolve();
+  /** Resolves when at most one collected group has bars that have not landed yet. */
   #before: Promise<void> = Promise.resolve();
   #failure: unknown;
 
@@ -81,6 +84,7 @@ export class LandingBars {
   async finish(): Promise<void> {
     this.#startLanding();
     await this.#landing;
+    await this.#recorded;
     if (this.#failure !== undefined) throw this.#failure;
   }
 
@@ -93,33 +97,62 @@ export class LandingBars {
     this.#landing = this.#before.then(() => this.#land(group));
   }
 
+  /**
+   * Lands a group, and begins to record it. The promise resolves when its bars are in the lake: the next group need not
+   * wait for the ledger.
+   */
   async #land(group: readonly CachedResponse[]): Promise<void> {
     const releases = group.map(
       ({ lease }) =>
         () =>
           lease?.release(),
     );
-    try {
-      await releaseAfter(() => this.#landGroup(group), ...releases);
-    } catch (error) {
-      this.#failure = error;
-    }
+    const earlier = this.#recorded;
+    const landed = this.#landGroup(group);
+    const noteFailure = (error: unknown): void => {
+      this.#failure ??= error;
+    };
+    this.#recorded = releaseAfter(
+      async () => {
+        const record = await landed;
+        await earlier;
+        await this.#record(group, record);
+      },
+      ...releases,
+    ).catch(noteFailure);
+    await landed.catch(noteFailure);
   }
 
-  /** Lands a group. @throws its error, or the error of an earlier group; in that case this group does not land. */
-  async #landGroup(group: readonly CachedResponse[]): Promise<void> {
+  /**
+   * Lands the bars of a group. @returns the landing of its ledger entries. @throws its error, or the error of an earlier
+   * group; in that case this group does not land.
+   */
+  async #landGroup(group: readonly CachedResponse[]): Promise<() => Promise<void>> {
     const run = this.#run;
     try {
       if (this.#failure !== undefined) throw this.#failure;
-      if (group.length === 0) return;
+      if (group.length === 0) return async () => undefined;
       run.progress.doing(`landing ${this.#table.name}`);
-      await run.exclusive(() => landResponses(run, this.#table, group.map(delivered), run.context.finalEnds));
-      await run.responses.forget(group.map(({ requestId }) => requestId));
+      return await run.exclusive(() =>
+        landBarsOf(run, this.#table, group.map(delivered), run.context.finalEnds),
+      );
     } catch (error) {
       run.log.stopIfUnwritable(error);
       throw error;
     } finally {
       for (const { value } of group) value.response[Symbol.dispose]();
+    }
+  }
+
+  /** Lands the ledger entries of a group whose bars have landed, and deletes its responses. */
+  async #record(group: readonly CachedResponse[], landEntries: () => Promise<void>): Promise<void> {
+    const { log, responses } = this.#run;
+    try {
+      await landEntries();
+      await responses.forget(group.map(({ requestId }) => requestId));
+    } catch (error) {
+      log.stopIfUnwritable(error);
+      throw error;
     }
   }
 }
@@ -139,12 +172,18 @@ export interface DeliveredResponse {
 }
 
 /** Lands responses in one commit, and then their ledger entries. */
-export async function landResponses(
+export async function landResponses(...delivered: Parameters<typeof landBarsOf>): Promise<void> {
+  const landEntries = await landBarsOf(...delivered);
+  await landEntries();
+}
+
+/** Lands the bars of responses in one commit. @returns the landing of their ledger entries. */
+async function landBarsOf(
   run: Run,
   table: TableSchema,
   group: readonly DeliveredResponse[],
   finalEnds: Readonly<Record<Region, number>>,
-): Promise<void> {
+): Promise<() => Promise<void>> {
   const barsOf = (hasLanded: boolean): DeliveredBars[] =>
     group.flatMap(({ columns, source, hasLanded: has = false }) =>
       has === hasLanded && columns !== undefined && columns.rows > 0 ? [{ columns, source }] : [],
@@ -171,7 +210,7 @@ export async function landResponses(
       run.log.completeness.setAside(table.name, { symbol, window, bars: n });
     run.ledger.enter(holes.length > 0 ? withHoles(entry, holes) : entry);
   }
-  await run.ledger.land();
+  return run.ledger.prepare();
 }
 
 /** The days on which bars of a symbol were set aside at the landing, and the number of these bars. */

@@ -1,6 +1,8 @@
+import { oneAfterAnother } from "../../../core/one-after-another.js";
+import type { Session } from "../../../db/session/session.js";
 import type { AbsenceReason } from "../../../plan/absence/absence.js";
 import type { Endpoint } from "../../../wire/endpoints.js";
-import { landRequests } from "../../ledger/ledger.js";
+import { landRequests, type RequestRecord } from "../../ledger/ledger.js";
 import { leavesHole } from "../../ledger/ledger-windows.js";
 import { landOptions, type RunContext } from "../run-context.js";
 import { type Asked, type LedgerEntry, type Purpose, settledRecord } from "./request-records.js";
@@ -12,6 +14,9 @@ export class PendingLedger {
   readonly #ownVersions = new Map<number, boolean>();
   #entries: LedgerEntry[] = [];
   #lastRequest = 0;
+  /** A connection of its own to the database of the run's session. */
+  #session: Session | undefined;
+  readonly #oneAfterAnother = oneAfterAnother();
 
   constructor(context: RunContext) {
     this.#context = context;
@@ -44,17 +49,34 @@ export class PendingLedger {
 
   /** Lands the entries. Call it after the data that they describe has landed. */
   async land(): Promise<void> {
-    const { session, lake, rejects } = this.#context;
+    const landRecords = await this.prepare();
+    await landRecords();
+  }
+
+  /**
+   * Adds the issues of the entries to the rejects, and takes their records, after the data that they describe has landed.
+   *
+   * @returns the landing of the records. It does not use the run's session, which is free for the next data; of several
+   *   landings, each waits for the one before.
+   */
+  async prepare(): Promise<() => Promise<void>> {
     const entries = this.#entries;
     this.#entries = [];
     for (const { records, issues } of entries) {
       const [first] = records;
       if (first === undefined || issues.length === 0) continue;
       const source = `${first.endpoint} ${first.runId}/${first.requestId}`;
-      await rejects.addIssues({ runId: first.runId, dataset: first.dataset, source }, issues);
+      await this.#context.rejects.addIssues({ runId: first.runId, dataset: first.dataset, source }, issues);
     }
     const records = entries.flatMap((entry) => entry.records);
-    const version = await landRequests(session, lake, records, landOptions(this.#context));
+    return () => this.#oneAfterAnother(() => this.#landRecords(records));
+  }
+
+  async #landRecords(records: readonly RequestRecord[]): Promise<void> {
+    if (records.length === 0) return;
+    const { session, lake } = this.#context;
+    this.#session ??= await session.sibling();
+    const version = await landRequests(this.#session, lake, records, landOptions(this.#context));
     if (version !== undefined) this.#ownVersions.set(version, records.some(leavesHole));
   }
 
