@@ -18,13 +18,28 @@ export async function contentHash(
   pieces: AsyncIterable<Uint8Array>,
   signal?: AbortSignal,
 ): Promise<ContentHash> {
-  const hash = createHash("sha256");
-  let bytes = 0;
+  const hasher = new ContentHasher();
   for await (const piece of pieces) {
     signal?.throwIfAborted();
-    hash.update(piece);
-    bytes += piece.length;
+    hasher.update(piece);
   }
-  const sha256 = hash.digest("hex");
-  return { hash: sha256.slice(0, 16), sha256, bytes };
+  return hasher.digest();
+}
+
+/** Computes the hash of a content from its pieces. */
+export class ContentHasher {
+  readonly #hash = createHash("sha256");
+  #bytes = 0;
+
+  /** Adds the next piece. */
+  update(piece: Uint8Array): void {
+    this.#hash.update(piece);
+    this.#bytes += piece.length;
+  }
+
+  /** The hash of all pieces; no piece can be added afterwards. */
+  digest(): ContentHash {
+    const sha256 = this.#hash.digest("hex");
+    return { hash: sha256.slice(0, 16), sha256, bytes: this.#bytes };
+  }
 }

@@ -81,6 +81,32 @@ const anyResponse = fc
     ),
   );
 
+/** Many bars of a symbol, a step apart: so many that the symbol, and of minutes the date, are written as runs. */
+const anySeries = fc
+  .record({
+    symbol: fc.constantFrom(...SYMBOLS),
+    start: fc.constantFrom(...CHANGES).map((at) => at - (at % MINUTE_MS)),
+    bars: fc.integer({ min: 1, max: 400 }),
+    step: fc.constantFrom(MINUTE_MS, 30 * MINUTE_MS, DAY_MS),
+    last: fc.constantFrom<Partial<PlainBar>>({}, { prev_close: 9 }, { high: 1 }),
+  })
+  .map(({ symbol, start, bars, step, last }): [string, PlainBar[]] => [
+    symbol,
+    Array.from({ length: bars }, (_, i) => ({
+      timestamp: start + i * step,
+      volume: BigInt(i),
+      open: 10 + i,
+      high: 11 + i,
+      low: 10,
+      close: 10,
+      amount: i / 7,
+      ...(i === bars - 1 ? last : {}),
+    })),
+  ]);
+const anyLongResponse = fc
+  .uniqueArray(anySeries, { selector: ([symbol]) => symbol, minLength: 1, maxLength: 5 })
+  .map((entries): PlainBars => Object.fromEntries(entries));
+
 /** A response with a bar whose high is below its low: few random ones may have none that is set aside. */
 const CROSSED: PlainBars = {
   "600519.SH": [
@@ -168,7 +194,10 @@ describe("bars straight from their columns", () => {
     let rejected = 0;
     await fc.assert(
       fc.asyncProperty(
-        fc.array(fc.array(anyResponse, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 2 }),
+        fc.array(fc.array(fc.oneof(anyResponse, anyLongResponse), { minLength: 1, maxLength: 3 }), {
+          minLength: 1,
+          maxLength: 2,
+        }),
         fc.constantFrom(BARS_1D, BARS_1M),
         fc.record({
           CN: fc.constantFrom(...CHANGES),
@@ -263,6 +292,33 @@ describe("bars straight from their columns", () => {
        WHERE path_in_schema = 'symbol' ORDER BY row_group_id`,
     );
     expect(groups.map(({ rows }) => Number(rows))).toEqual([122_880, 122_880, 122_880, 63_360]);
+  });
+
+  test("a symbol and a date of many bars are runs, and not compressed; those of few are values", async () => {
+    const session = await openSession({ threads: 1 });
+    const day = (minutes: number): PlainBar[] =>
+      Array.from({ length: minutes }, (_, i) => ({
+        timestamp: T0 - DAY_MS + i * MINUTE_MS,
+        volume: 1n,
+        prev_close: 1,
+      }));
+    const runsOf = async (bars: PlainBars): Promise<string[]> => {
+      const lake = temporaryLake();
+      const deliveries = [{ columns: columnsOf(bars), source: "test" }];
+      await landKlines(session, lake, BARS_1M, deliveries, landOptions(new Rejects(session, "test")));
+      const [file] = lake.filesOf(await lake.snapshot(BARS_1M)).urls;
+      const found = await session.json<{ name: string }>(
+        `SELECT path_in_schema AS name FROM parquet_metadata(${literal(file ?? "")}) WHERE compression = 'UNCOMPRESSED'`,
+      );
+      return found.map(({ name }) => name);
+    };
+    const always = ["open_interest", "settlement_price", "lot"];
+    expect(await runsOf({ "600519.SH": day(32), "000001.SZ": day(32) })).toEqual([
+      "symbol",
+      "trade_date",
+      ...always,
+    ]);
+    expect(await runsOf({ "600519.SH": day(3), "000001.SZ": day(3) })).toEqual(always);
   });
 
   once(

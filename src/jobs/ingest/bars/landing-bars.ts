@@ -172,8 +172,8 @@ export interface DeliveredResponse {
 }
 
 /** Lands responses in one commit, and then their ledger entries. */
-export async function landResponses(...delivered: Parameters<typeof landBarsOf>): Promise<void> {
-  const landEntries = await landBarsOf(...delivered);
+export async function landResponses(...group: Parameters<typeof landBarsOf>): Promise<void> {
+  const landEntries = await landBarsOf(...group);
   await landEntries();
 }
 

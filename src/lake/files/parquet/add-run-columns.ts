@@ -1,7 +1,6 @@
-import { createHash } from "node:crypto";
 import { freeMemory } from "../../../core/free-memory.js";
 import { readRangeOf, writeParts } from "../../local/local-files.js";
-import type { ContentHash } from "../content-hash.js";
+import { type ContentHash, ContentHasher } from "../content-hash.js";
 import { readFooter, TRAILER_BYTES } from "../footer-digest.js";
 import { type RunType, runChunk, schemaElement } from "./run-chunk.js";
 import { type Runs, runsBetween } from "./runs.js";
@@ -33,7 +32,7 @@ export interface FileColumn {
 }
 
 /** Fields of structs of https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift */
-const FILE = { schema: 2, rowGroups: 4, columnOrders: 7 } as const;
+const FILE = { schema: 2, rows: 3, rowGroups: 4, columnOrders: 7 } as const;
 const ELEMENT = { children: 5 } as const;
 const GROUP = { columns: 1, bytes: 2, rows: 3, fileOffset: 5, compressedBytes: 6 } as const;
 const CHUNK = { fileOffset: 2, metaData: 3 } as const;
@@ -69,6 +68,7 @@ interface ValuesChunk {
  * @param values a finished file: in it the columns without runs, in the order of `columns`, and {@link ROW_GROUP}.
  * @returns the hash of the new file; undefined, and nothing is written, where the row groups are not those that
  *   {@link ROW_GROUP} numbers.
+ * @throws {RangeError} where a column's runs are of more or fewer rows than the file of values has.
  */
 export async function addRunColumns(
   values: string,
@@ -80,20 +80,22 @@ export async function addRunColumns(
   );
   const groups = groupsInOrder(footer);
   if (groups === undefined) return undefined;
-  const hash = createHash("sha256");
-  let bytes = 0;
-  await writeParts(target, hashed());
-  const sha256 = hash.digest("hex");
-  return { hash: sha256.slice(0, 16), sha256, bytes };
+  for (const { name, runs } of columns) {
+    if (runs !== undefined && runs.of.ends.at(-1) !== integerAt(footer, FILE.rows))
+      throw new RangeError(`column ${name}: has runs of ${runs.of.ends.at(-1)} rows`);
+  }
+  const hasher = new ContentHasher();
+  await writeParts(target, hashed(partsOf(values, footer, groups, columns), hasher));
+  return hasher.digest();
+}
 
-  async function* hashed(): AsyncGenerator<readonly Uint8Array[]> {
-    for await (const parts of partsOf(values, footer, groups as readonly ValuesGroup[], columns)) {
-      for (const part of parts) {
-        hash.update(part);
-        bytes += part.length;
-      }
-      yield parts;
-    }
+async function* hashed(
+  parts: AsyncIterable<readonly Uint8Array[]>,
+  hasher: ContentHasher,
+): AsyncGenerator<readonly Uint8Array[]> {
+  for await (const some of parts) {
+    for (const part of some) hasher.update(part);
+    yield some;
   }
 }
 

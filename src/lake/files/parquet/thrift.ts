@@ -245,7 +245,8 @@ function putValue(out: number[], field: ThriftValue): void {
     case STRUCT:
       putStruct(out, field.fields);
       return;
-    default: {
+    case LIST:
+    case SET: {
       const { items, of } = field;
       if (items.length < 15) out.push((items.length << 4) | of);
       else {

@@ -5,11 +5,14 @@ import { ServiceClient } from "../../../../src/client/service-client.js";
 import { laterErrors } from "../../../../src/core/release-after.js";
 import { MINUTE_MS } from "../../../../src/core/time.js";
 import { LandingBars, landResponses } from "../../../../src/jobs/ingest/bars/landing-bars.js";
+import type { RequestRecord } from "../../../../src/jobs/ledger/ledger.js";
+import { ledgerSql } from "../../../../src/jobs/ledger/ledger-sql.js";
 import { RequestSizeLimits } from "../../../../src/jobs/run/request/request-size-limits.js";
 import { closeRun, openRun } from "../../../../src/jobs/run/run.js";
 import { Rejects } from "../../../../src/lake/land/rejects.js";
 import type { Lease } from "../../../../src/lake/requests/request-leases.js";
 import { BARS_1M } from "../../../../src/schema/bars.js";
+import { REQUESTS } from "../../../../src/schema/requests.js";
 import { decodeKlines } from "../../../../src/wire/decode/decode-klines.js";
 import { virtualClock } from "../../../faults/clock/virtual-clock.js";
 import { FINAL, openSession, temporaryLake } from "../../../lake/temporary-lake.js";
@@ -39,6 +42,27 @@ async function bareRun() {
 const START = Date.parse("2026-01-05T01:31:00Z");
 const BAR = { timestamp: START, volume: 1n, open: 10, high: 10, low: 10, close: 10, amount: 10 };
 const ENTRY = { records: [], issues: [] };
+
+/** The ledger's record of that response. */
+const RECORD: RequestRecord = {
+  runId: "run",
+  pipeline: "minute",
+  requestId: "000001",
+  dataset: BARS_1M.name,
+  endpoint: "GET /klines",
+  symbols: ["600519.SH"],
+  window: { start: START, end: START + MINUTE_MS },
+  finalEnd: START,
+  askedAt: START,
+  status: "answered",
+  httpStatus: 200,
+  attempts: 1,
+  rows: 1,
+  rejected: 0,
+  bytes: 100,
+  durationMs: 1,
+  absent: [],
+};
 
 /** A response with one bar. */
 async function oneBar() {
@@ -108,6 +132,37 @@ test("a group that cannot be landed, and whose leases cannot be released: both e
   expect(laterErrors(ended)).toEqual([error]);
   // What is taken later is not landed, and its error is the same.
   await expect(landing.finish()).rejects.toBe(ended);
+  await closeRun(run);
+});
+
+test("when all groups have landed, the ledger has them, and their responses are gone", async () => {
+  const { lake, run } = await bareRun();
+  const landing = new LandingBars(run, BARS_1M);
+  const entry = { ...ENTRY, records: [RECORD] };
+  await landing.take({ ...(await oneBar()), entry });
+  await landing.finish();
+  const { session } = run.context;
+  expect(await session.json(`SELECT request_id FROM (${await ledgerSql(session, lake)})`)).toEqual([
+    { request_id: "000001" },
+  ]);
+  expect(await run.responses.ids()).toEqual([]);
+  await closeRun(run);
+});
+
+test("a group that the ledger cannot get: its bars have landed, and its response remains for the next run", async () => {
+  const { lake, run } = await bareRun();
+  const landing = new LandingBars(run, BARS_1M);
+  mkdirSync(lake.location, { recursive: true });
+  writeFileSync(join(lake.location, REQUESTS.name), "a file where a table should be");
+  await landing.take({ ...(await oneBar()), entry: { ...ENTRY, records: [RECORD] } });
+  await expect(landing.finish()).rejects.toThrow(REQUESTS.name);
+  expect((await lake.snapshot(BARS_1M)).version).toBe(0);
+  expect(await run.responses.ids()).toEqual(["000001"]);
+  // What comes later is stored, and not landed.
+  const next = landing.take({ ...(await oneBar()), requestId: "000002" });
+  await expect(next).rejects.toThrow(REQUESTS.name);
+  await expect(landing.finish()).rejects.toThrow(REQUESTS.name);
+  expect(await run.responses.ids()).toEqual(["000001", "000002"]);
   await closeRun(run);
 });
 

@@ -7,7 +7,7 @@ import { literal } from "../../../../src/db/quote.js";
 import type { Session } from "../../../../src/db/session/session.js";
 import { contentHash } from "../../../../src/lake/files/content-hash.js";
 import { addRunColumns, type FileColumn } from "../../../../src/lake/files/parquet/add-run-columns.js";
-import { RunBuilder } from "../../../../src/lake/files/parquet/runs.js";
+import { oneRun, RunBuilder } from "../../../../src/lake/files/parquet/runs.js";
 import { readPieces } from "../../../../src/lake/local/local-files.js";
 import { openSession, temporaryFolder } from "../../temporary-lake.js";
 
@@ -159,5 +159,16 @@ test.each([
   const file = join(temporaryFolder(), "file.parquet");
   const values = await valuesFile(session, [0, 1, 2, 3, 4], number);
   expect(await addRunColumns(values, file, await columnsOf(session))).toBeUndefined();
+  expect(existsSync(file)).toBe(false);
+});
+
+test("runs of fewer rows than the values have: RangeError, and no file is written", async () => {
+  const session = await openSession();
+  const file = join(temporaryFolder(), "file.parquet");
+  const columns = await columnsOf(session);
+  const short = { name: "lot", runs: { type: "int32", of: oneRun(100, ROWS - 1) } } as const;
+  const values = await valuesFile(session, [0, 1, 2, 3, 4]);
+  const added = addRunColumns(values, file, [...columns.filter(({ name }) => name !== "lot"), short]);
+  await expect(added).rejects.toThrow(`column lot: has runs of ${ROWS - 1} rows`);
   expect(existsSync(file)).toBe(false);
 });
