@@ -46,11 +46,12 @@ export function openRun(parts: RunParts, onProgress: (progress: Progress) => voi
 }
 
 /**
- * Closes the spool and the leases. Otherwise, in a process that continues, such as a schedule, the run would count as
+ * Closes the connection of the ledger, the spool and the leases. Otherwise, in a process that continues, such as a schedule, the run would count as
  * alive.
  */
-export function closeRun({ responses, leases }: Run): Promise<void> {
+export function closeRun({ ledger, responses, leases }: Run): Promise<void> {
   return releaseAll(
+    async () => ledger.close(),
     () => responses.close(),
     () => leases.close(),
   );

@@ -41,7 +41,7 @@ export async function readRangeOf(path: string, range: ByteRange): Promise<Buffe
     const { size } = await file.stat();
     const [start, end] =
       "last" in range ? [Math.max(0, size - range.last), size] : [range.start, Math.min(range.end, size)];
-    const buffer = Buffer.alloc(Math.max(0, end - start));
+    const buffer = Buffer.allocUnsafeSlow(Math.max(0, end - start));
     const { bytesRead } = await file.read(buffer, 0, buffer.length, start);
     return buffer.subarray(0, bytesRead);
   } finally {

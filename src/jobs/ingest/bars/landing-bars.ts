@@ -98,8 +98,8 @@ export class LandingBars {
   }
 
   /**
-   * Lands a group, and begins to record it. The promise resolves when its bars are in the lake: the next group need not
-   * wait for the ledger.
+   * Lands a group, and begins to record it. The promise resolves when its bars are in the lake, and the ledger has the
+   * groups before it: the next group need not wait until the ledger has this one.
    */
   async #land(group: readonly CachedResponse[]): Promise<void> {
     const releases = group.map(
@@ -114,13 +114,14 @@ export class LandingBars {
     };
     this.#recorded = releaseAfter(
       async () => {
-        const record = await landed;
         await earlier;
+        const record = await landed;
         await this.#record(group, record);
       },
       ...releases,
     ).catch(noteFailure);
     await landed.catch(noteFailure);
+    await earlier;
   }
 
   /**

@@ -80,6 +80,12 @@ export class PendingLedger {
     if (version !== undefined) this.#ownVersions.set(version, records.some(leavesHole));
   }
 
+  /** Closes the connection. */
+  close(): void {
+    this.#session?.close();
+    this.#session = undefined;
+  }
+
   /** Whether this run made a version of the ledger. */
   isOwn(version: number): boolean {
     return this.#ownVersions.has(version);

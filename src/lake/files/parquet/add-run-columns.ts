@@ -2,19 +2,20 @@ import { freeMemory } from "../../../core/free-memory.js";
 import { readRangeOf, writeParts } from "../../local/local-files.js";
 import { type ContentHash, ContentHasher } from "../content-hash.js";
 import { readFooter, TRAILER_BYTES } from "../footer-digest.js";
+import { CHUNK, ELEMENT, FILE, GROUP, META, STATISTICS } from "./parquet-fields.js";
 import { type RunType, runChunk, schemaElement } from "./run-chunk.js";
 import { type Runs, runsBetween } from "./runs.js";
 import {
   bytesAt,
   decodeStruct,
   encodeStruct,
+  fieldsOf,
   i32,
   i64,
   integerAt,
   list,
   struct,
   structAt,
-  structOf,
   structsAt,
   type ThriftStruct,
   type ThriftValue,
@@ -24,20 +25,11 @@ import {
 /** The column of integers, the last one, by which a file of values numbers its row groups from 0 on. It is not copied. */
 export const ROW_GROUP = "row_group";
 
-/** A column of the finished file. */
-export interface FileColumn {
-  readonly name: string;
-  /** The column's rows as runs; undefined where the file of values has the column. */
-  readonly runs: { readonly type: RunType; readonly of: Runs } | undefined;
-}
-
-/** Fields of structs of https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift */
-const FILE = { schema: 2, rows: 3, rowGroups: 4, columnOrders: 7 } as const;
-const ELEMENT = { children: 5 } as const;
-const GROUP = { columns: 1, bytes: 2, rows: 3, fileOffset: 5, compressedBytes: 6 } as const;
-const CHUNK = { fileOffset: 2, metaData: 3 } as const;
-const META = { bytes: 6, compressedBytes: 7, dataPage: 9, dictionaryPage: 11, statistics: 12 } as const;
-const STATISTICS = { max: 5, min: 6 } as const;
+/** A column of the finished file: its runs, or nothing where the file of values has it. */
+export type FileColumn = { readonly name: string } & (
+  | { readonly runs?: undefined }
+  | { readonly runs: Runs; readonly type: RunType }
+);
 
 /** Statistics are ordered as the column's type is. */
 const TYPE_ORDER = struct({ 1: struct({}) });
@@ -81,8 +73,8 @@ export async function addRunColumns(
   const groups = groupsInOrder(footer);
   if (groups === undefined) return undefined;
   for (const { name, runs } of columns) {
-    if (runs !== undefined && runs.of.ends.at(-1) !== integerAt(footer, FILE.rows))
-      throw new RangeError(`column ${name}: has runs of ${runs.of.ends.at(-1)} rows`);
+    if (runs !== undefined && runs.ends.at(-1) !== integerAt(footer, FILE.rows))
+      throw new RangeError(`column ${name}: has runs of ${runs.ends.at(-1)} rows`);
   }
   const hasher = new ContentHasher();
   await writeParts(target, hashed(partsOf(values, footer, groups, columns), hasher));
@@ -110,9 +102,9 @@ function groupsInOrder(footer: ThriftStruct): readonly ValuesGroup[] | undefined
 function valuesGroup(group: ThriftStruct): ValuesGroup {
   // DuckDB writes the columns of a file in the order of its schema.
   const chunks = structsAt(group, GROUP.columns).map(valuesChunk);
-  const number = chunks.pop();
-  const [start, end] = [chunks[0]?.start ?? 0, chunks.at(-1)?.end ?? 0];
-  return { number: number === undefined ? Number.NaN : onlyInteger(number.meta), group, chunks, start, end };
+  const ofNumbers = chunks.pop();
+  const number = ofNumbers === undefined ? Number.NaN : onlyInteger(ofNumbers.meta);
+  return { number, group, chunks, start: chunks[0]?.start ?? 0, end: chunks.at(-1)?.end ?? 0 };
 }
 
 function valuesChunk(chunk: ThriftStruct): ValuesChunk {
@@ -123,6 +115,7 @@ function valuesChunk(chunk: ThriftStruct): ValuesChunk {
 
 /** The value of a column of integers that has only one; NaN otherwise. */
 function onlyInteger(meta: ThriftStruct): number {
+  if (!meta.has(META.statistics)) return Number.NaN;
   const statistics = structAt(meta, META.statistics);
   const [min, max] = [STATISTICS.min, STATISTICS.max].map((id) => bytesAt(statistics, id));
   if (min === undefined || max === undefined || Buffer.compare(min, max) !== 0) return Number.NaN;
@@ -142,6 +135,8 @@ async function* partsOf(
   for (const group of groups) {
     const rows = integerAt(group.group, GROUP.rows);
     const content = await readRangeOf(values, group);
+    if (content.length !== group.end - group.start)
+      throw new RangeError(`${values}: ends in row group ${group.number}`);
     const placed = placeColumns(group, content, columns, { at, row, rows });
     written.push(groupOf(group.group, placed.chunks, at));
     yield placed.parts;
@@ -171,28 +166,30 @@ function placeColumns(
   const [parts, chunks]: [Uint8Array[], ThriftStruct[]] = [[], []];
   let end = at;
   let next = 0;
-  for (const { name, runs } of columns) {
-    if (runs === undefined) {
+  for (const column of columns) {
+    if (column.runs === undefined) {
       const one = group.chunks[next++] as ValuesChunk;
       parts.push(content.subarray(one.start - group.start, one.end - group.start));
-      chunks.push(withFields(one.chunk, { [CHUNK.metaData]: struct(moved(one.meta, end - one.start)) }));
+      chunks.push(moved(one, end - one.start));
     } else {
-      const one = runChunk(name, runs.type, runsBetween(runs.of, row, row + rows));
+      const one = runChunk(column.name, column.type, runsBetween(column.runs, row, row + rows));
       parts.push(one.pages);
-      chunks.push(structOf({ [CHUNK.fileOffset]: i64(0), [CHUNK.metaData]: one.metaData(end) }));
+      chunks.push(fieldsOf({ [CHUNK.fileOffset]: i64(0), [CHUNK.metaData]: one.metaData(end) }));
     }
     end += parts.at(-1)?.length ?? 0;
   }
   return { parts, chunks, end };
 }
 
-/** The metadata of a column chunk whose bytes have moved. */
-function moved(meta: ThriftStruct, by: number): ThriftStruct {
+/** What the footer says of a column chunk whose bytes have moved; DuckDB writes no indexes of pages. */
+function moved({ chunk, meta }: ValuesChunk, by: number): ThriftStruct {
   const position = (id: number) => (meta.has(id) ? i64(integerAt(meta, id) + by) : undefined);
-  return withFields(meta, {
+  const movedMeta = withFields(meta, {
     [META.dataPage]: position(META.dataPage),
     [META.dictionaryPage]: position(META.dictionaryPage),
   });
+  const noIndexes = Object.fromEntries(CHUNK.indexes.map((id) => [id, undefined]));
+  return withFields(chunk, { [CHUNK.metaData]: struct(movedMeta), ...noIndexes });
 }
 
 function groupOf(group: ThriftStruct, chunks: readonly ThriftStruct[], at: number): ThriftValue {
@@ -204,6 +201,7 @@ function groupOf(group: ThriftStruct, chunks: readonly ThriftStruct[], at: numbe
       [GROUP.bytes]: sum(META.bytes),
       [GROUP.fileOffset]: i64(at),
       [GROUP.compressedBytes]: sum(META.compressedBytes),
+      [GROUP.ordinal]: undefined,
     }),
   );
 }
@@ -211,9 +209,10 @@ function groupOf(group: ThriftStruct, chunks: readonly ThriftStruct[], at: numbe
 /** The root of the schema and its columns. */
 function schemaOf(footer: ThriftStruct, columns: readonly FileColumn[]): ThriftValue[] {
   const [root, ...elements] = structsAt(footer, FILE.schema) as [ThriftStruct, ...ThriftStruct[]];
-  const ofColumns = columns.map(({ name, runs }) => {
-    if (runs !== undefined) return schemaElement(name, runs.type);
-    return struct(elements.shift() as ThriftStruct);
-  });
+  const ofColumns = columns.map((column) =>
+    column.runs === undefined
+      ? struct(elements.shift() as ThriftStruct)
+      : schemaElement(column.name, column.type),
+  );
   return [struct(withFields(root, { [ELEMENT.children]: i32(columns.length) })), ...ofColumns];
 }

@@ -1,22 +1,34 @@
+import {
+  DATA_PAGE,
+  DICTIONARY_PAGE,
+  ELEMENT,
+  ENCODING,
+  META,
+  OPTIONAL,
+  PAGE,
+  PAGE_TYPE,
+  STATISTICS,
+  UNCOMPRESSED,
+} from "./parquet-fields.js";
 import { inByteOrder, type Runs } from "./runs.js";
 import {
   bool,
   bytes,
   encodeStruct,
+  fieldsOf,
   i32,
   i64,
   list,
   putVarint,
   struct,
-  structOf,
   type ThriftValue,
   text,
 } from "./thrift.js";
 
-/** The types of columns that can be written as runs; `date` is in days since 1970-01-01. */
+/** The types of columns that can be written as runs; `date` is in days since 1970-01-01, and a `double` only null. */
 export type RunType = "string" | "int32" | "date" | "double";
 
-/** Numbers of the enumerations of https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift */
+/** The physical types of Parquet, and the converted types, which say what the bytes mean. */
 const PHYSICAL: Readonly<Record<RunType, number>> = { int32: 1, date: 1, double: 5, string: 6 };
 const CONVERTED: Readonly<Record<RunType, number | undefined>> = {
   string: 0,
@@ -24,22 +36,15 @@ const CONVERTED: Readonly<Record<RunType, number | undefined>> = {
   int32: 17,
   double: undefined,
 };
-const OPTIONAL = 1;
-const UNCOMPRESSED = 0;
-const DATA_PAGE = 0;
-const DICTIONARY_PAGE = 2;
-const PLAIN = 0;
-const PLAIN_DICTIONARY = 2;
-const RLE = 3;
 
 /** A column in the schema of a Parquet file, as DuckDB declares it: an optional leaf. */
 export function schemaElement(name: string, type: RunType): ThriftValue {
   const converted = CONVERTED[type];
   return struct({
-    1: i32(PHYSICAL[type]),
-    3: i32(OPTIONAL),
-    4: text(name),
-    6: converted === undefined ? undefined : i32(converted),
+    [ELEMENT.type]: i32(PHYSICAL[type]),
+    [ELEMENT.repetition]: i32(OPTIONAL),
+    [ELEMENT.name]: text(name),
+    [ELEMENT.converted]: converted === undefined ? undefined : i32(converted),
   });
 }
 
@@ -68,16 +73,16 @@ export function runChunk(name: string, type: RunType, { values, ends }: Runs): C
     pages,
     metaData: (at) =>
       struct({
-        1: i32(PHYSICAL[type]),
-        2: list([i32(isNull ? PLAIN : PLAIN_DICTIONARY)]),
-        3: list([text(name)]),
-        4: i32(UNCOMPRESSED),
-        5: i64(rows),
-        6: i64(pages.length),
-        7: i64(pages.length),
-        9: i64(at + (dictionary?.length ?? 0)),
-        11: dictionary === undefined ? undefined : i64(at),
-        12: statistics,
+        [META.type]: i32(PHYSICAL[type]),
+        [META.encodings]: list([i32(encodingOf(isNull))]),
+        [META.path]: list([text(name)]),
+        [META.codec]: i32(UNCOMPRESSED),
+        [META.values]: i64(rows),
+        [META.bytes]: i64(pages.length),
+        [META.compressedBytes]: i64(pages.length),
+        [META.dataPage]: i64(at + (dictionary?.length ?? 0)),
+        [META.dictionaryPage]: dictionary === undefined ? undefined : i64(at),
+        [META.statistics]: statistics,
       }),
   };
 }
@@ -89,7 +94,11 @@ function dictionaryPage(type: RunType, distinct: readonly (string | number)[]): 
       return type === "string" ? Buffer.concat([uint32(plain.length), plain]) : plain;
     }),
   );
-  return page(DICTIONARY_PAGE, content, { 7: struct({ 1: i32(distinct.length), 2: i32(PLAIN) }) });
+  const header = {
+    [DICTIONARY_PAGE.values]: i32(distinct.length),
+    [DICTIONARY_PAGE.encoding]: i32(ENCODING.plain),
+  };
+  return page(PAGE_TYPE.dictionary, content, { [PAGE.dictionary]: struct(header) });
 }
 
 /** A data page: the rows' definition levels, which say whether each one is null, and the runs. */
@@ -101,15 +110,23 @@ function dataPage(rows: number, isNull: boolean, runs: Buffer | undefined): Buff
     Buffer.from(levels),
     ...(runs === undefined ? [] : [runs]),
   ]);
-  const encoding = i32(isNull ? PLAIN : PLAIN_DICTIONARY);
-  return page(DATA_PAGE, content, {
-    5: struct({ 1: i32(rows), 2: encoding, 3: i32(RLE), 4: i32(RLE) }),
-  });
+  const header = {
+    [DATA_PAGE.values]: i32(rows),
+    [DATA_PAGE.encoding]: i32(encodingOf(isNull)),
+    [DATA_PAGE.definitionLevels]: i32(ENCODING.rle),
+    [DATA_PAGE.repetitionLevels]: i32(ENCODING.rle),
+  };
+  return page(PAGE_TYPE.data, content, { [PAGE.data]: struct(header) });
+}
+
+function encodingOf(isNull: boolean): number {
+  return isNull ? ENCODING.plain : ENCODING.plainDictionary;
 }
 
 function page(type: number, content: Buffer, header: Readonly<Record<number, ThriftValue>>): Buffer {
   const size = i32(content.length);
-  return Buffer.concat([encodeStruct(structOf({ 1: i32(type), 2: size, 3: size, ...header })), content]);
+  const common = { [PAGE.type]: i32(type), [PAGE.bytes]: size, [PAGE.compressedBytes]: size };
+  return Buffer.concat([encodeStruct(fieldsOf({ ...common, ...header })), content]);
 }
 
 /** The runs as numbers in the dictionary, after the number of bits of each. */
@@ -132,32 +149,31 @@ function putRun(out: number[], length: number, value: number, valueBytes: number
   for (let i = 0; i < valueBytes; i++) out.push((value >> (8 * i)) & 255);
 }
 
-/** The number of nulls and, where there are values, the least and the greatest, twice: under old and new names. */
+/** The number of nulls and, where there are values, the least and the greatest, under old and new names. */
 function statisticsOf(type: RunType, rows: number, distinct: readonly (string | number)[]): ThriftValue {
-  if (distinct.length === 0) return struct({ 3: i64(rows) });
+  if (distinct.length === 0) return struct({ [STATISTICS.nulls]: i64(rows) });
   const sorted =
     type === "string"
       ? inByteOrder(distinct as readonly string[])
       : (distinct as readonly number[]).toSorted((a, b) => a - b);
   const [min, max] = [plainBytes(type, sorted[0]), plainBytes(type, sorted.at(-1))].map(bytes);
   return struct({
-    1: max,
-    2: min,
-    3: i64(0),
-    4: i64(distinct.length),
-    5: max,
-    6: min,
-    7: bool(true),
-    8: bool(true),
+    [STATISTICS.oldMax]: max,
+    [STATISTICS.oldMin]: min,
+    [STATISTICS.nulls]: i64(0),
+    [STATISTICS.distinct]: i64(distinct.length),
+    [STATISTICS.max]: max,
+    [STATISTICS.min]: min,
+    [STATISTICS.maxIsExact]: bool(true),
+    [STATISTICS.minIsExact]: bool(true),
   });
 }
 
 /** A value in Parquet's PLAIN encoding; a text without its length. */
 function plainBytes(type: RunType, value: string | number | undefined): Buffer {
   if (type === "string") return Buffer.from(value as string);
-  const plain = Buffer.alloc(type === "double" ? 8 : 4);
-  if (type === "double") plain.writeDoubleLE(value as number);
-  else plain.writeInt32LE(value as number);
+  const plain = Buffer.alloc(4);
+  plain.writeInt32LE(value as number);
   return plain;
 }
 

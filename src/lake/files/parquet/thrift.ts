@@ -52,10 +52,11 @@ type Fields = Readonly<Record<number, ThriftValue | undefined>>;
 
 /** A struct of fields. */
 export function struct(fields: ThriftStruct | Fields): ThriftValue {
-  return { type: STRUCT, fields: fields instanceof Map ? fields : structOf(fields as Fields) };
+  return { type: STRUCT, fields: fields instanceof Map ? fields : fieldsOf(fields as Fields) };
 }
 
-export function structOf(fields: Fields): ThriftStruct {
+/** Fields as a map. */
+export function fieldsOf(fields: Fields): ThriftStruct {
   const present = new Map<number, ThriftValue>();
   for (const [id, value] of Object.entries(fields)) if (value !== undefined) present.set(Number(id), value);
   return present;
@@ -63,7 +64,7 @@ export function structOf(fields: Fields): ThriftStruct {
 
 /** The struct with some fields replaced, or removed where they are undefined. */
 export function withFields(fields: ThriftStruct, changed: Fields): ThriftStruct {
-  return structOf({ ...Object.fromEntries(fields), ...changed });
+  return fieldsOf({ ...Object.fromEntries(fields), ...changed });
 }
 
 /** The integer in a field. @throws {RangeError} where there is none. */

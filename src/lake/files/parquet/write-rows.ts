@@ -5,8 +5,7 @@ import { readPieces } from "../../local/local-files.js";
 import type { WorkFolder } from "../../local/work-folder.js";
 import type { FileStats } from "../../log/delta-actions.js";
 import { type ContentHash, contentHash } from "../content-hash.js";
-import { addRunColumns, ROW_GROUP } from "./add-run-columns.js";
-import type { RunType } from "./run-chunk.js";
+import { addRunColumns, type FileColumn, ROW_GROUP } from "./add-run-columns.js";
 import { inByteOrder, type Runs } from "./runs.js";
 
 /** Rows of a row group, a multiple of DuckDB's vector size. A symbol's month of minute bars is in one or two groups. */
@@ -67,15 +66,21 @@ export async function writeRowsWithRuns(
     const ofValues = rows.columns.filter(({ name }) => !runs.has(name));
     const select = `SELECT ${namesOf(ofValues)}, ${ident(ROW_GROUP)} FROM (${rows.sql})`;
     const report = await copy(session, select, values, rows.encoding);
-    const columns = rows.columns.map(({ name, type }) => {
-      const of = runs.get(name);
-      return { name, runs: of && { type: type as RunType, of } };
-    });
+    const columns = rows.columns.map((column) => fileColumn(column, runs.get(column.name)));
     const content = await addRunColumns(values, file, columns);
     return content && { content, stats: withRuns(statsOf(report, rows), rows, runs) };
   } finally {
     await work.discard(values);
   }
+}
+
+/** @throws {TypeError} for runs of a type that has none. */
+function fileColumn({ name, type }: Column, runs: Runs | undefined): FileColumn {
+  if (runs === undefined) return { name };
+  const isNull = runs.values.every((value) => value === null);
+  if (type === "string" || type === "int32" || type === "date" || (type === "double" && isNull))
+    return { name, runs, type };
+  throw new TypeError(`column ${name}: values of type ${type} cannot be written as runs`);
 }
 
 /** Copies rows to a file. The rows are sorted, so the bounds of row groups are more useful than Bloom filters. */

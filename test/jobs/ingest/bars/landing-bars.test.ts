@@ -1,10 +1,12 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { setImmediate } from "node:timers/promises";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { ServiceClient } from "../../../../src/client/service-client.js";
 import { laterErrors } from "../../../../src/core/release-after.js";
 import { MINUTE_MS } from "../../../../src/core/time.js";
 import { LandingBars, landResponses } from "../../../../src/jobs/ingest/bars/landing-bars.js";
+import { SHARED_GROUP_RESPONSES } from "../../../../src/jobs/ingest/group-responses.js";
 import type { RequestRecord } from "../../../../src/jobs/ledger/ledger.js";
 import { ledgerSql } from "../../../../src/jobs/ledger/ledger-sql.js";
 import { RequestSizeLimits } from "../../../../src/jobs/run/request/request-size-limits.js";
@@ -13,7 +15,9 @@ import { Rejects } from "../../../../src/lake/land/rejects.js";
 import type { Lease } from "../../../../src/lake/requests/request-leases.js";
 import { BARS_1M } from "../../../../src/schema/bars.js";
 import { REQUESTS } from "../../../../src/schema/requests.js";
+import type { DecodedKlines } from "../../../../src/wire/decode/decode-klines.js";
 import { decodeKlines } from "../../../../src/wire/decode/decode-klines.js";
+import type { KlineColumns } from "../../../../src/wire/kline-columns.js";
 import { virtualClock } from "../../../faults/clock/virtual-clock.js";
 import { FINAL, openSession, temporaryLake } from "../../../lake/temporary-lake.js";
 import { makeUnremovable } from "../../../lease/unremovable-records.js";
@@ -163,6 +167,87 @@ test("a group that the ledger cannot get: its bars have landed, and its response
   await expect(next).rejects.toThrow(REQUESTS.name);
   await expect(landing.finish()).rejects.toThrow(REQUESTS.name);
   expect(await run.responses.ids()).toEqual(["000001", "000002"]);
+  await closeRun(run);
+});
+
+/** A run whose ledger gets nothing before the gate opens; it lands 16 responses at a time. */
+async function gatedRun() {
+  const { lake, run } = await bareRun();
+  Object.defineProperty(lake, "isShared", { value: true });
+  let open = (): void => {};
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const prepare = run.ledger.prepare.bind(run.ledger);
+  run.ledger.prepare = async () => {
+    const landEntries = await prepare();
+    return async () => {
+      await gate;
+      await landEntries();
+    };
+  };
+  const landing = new LandingBars(run, BARS_1M);
+  let taken = 0;
+  /** Takes responses with a bar each, all at the same time. */
+  const take = (count: number, columns?: KlineColumns): Promise<void>[] =>
+    Array.from({ length: count }, () => {
+      const requestId = String(++taken).padStart(6, "0");
+      const own = columns ?? columnsOf({ "600519.SH": [{ ...BAR, timestamp: START + taken * MINUTE_MS }] });
+      const value = {
+        response: { columns: own, issues: [], [Symbol.dispose]() {} } as unknown as DecodedKlines,
+      };
+      const entry = { records: [{ ...RECORD, requestId }], issues: [] };
+      return landing.take({ value, requestId, source: `run/${requestId}`, entry });
+    });
+  const recorded = async (): Promise<number> => {
+    const { session } = run.context;
+    return (await session.json(`SELECT request_id FROM (${await ledgerSql(session, lake)})`)).length;
+  };
+  const landed = (version: number): Promise<void> =>
+    vi.waitFor(async () => expect((await lake.snapshot(BARS_1M)).version).toBe(version), { timeout: 30_000 });
+  return { run, landing, take, recorded, landed, open };
+}
+
+test("where the bars of a group fail, the groups before it get into the ledger before the landing ends", async () => {
+  const { run, landing, take, recorded, landed, open } = await gatedRun();
+  await Promise.all(take(SHARED_GROUP_RESPONSES));
+  await landed(0);
+  const backwards = columnsOf({ "600519.SH": [BAR, { ...BAR, timestamp: START - MINUTE_MS }] });
+  await Promise.all(take(SHARED_GROUP_RESPONSES, backwards));
+  let hasEnded = false;
+  const end = landing.finish().finally(() => {
+    hasEnded = true;
+  });
+  end.catch(() => {});
+  for (let turn = 0; turn < 100; turn++) await setImmediate();
+  expect(hasEnded).toBe(false);
+  open();
+  await expect(end).rejects.toThrow(TypeError);
+  expect(await recorded()).toBe(SHARED_GROUP_RESPONSES);
+  // Those of the group that failed remain for the next run.
+  expect(await run.responses.ids()).toHaveLength(SHARED_GROUP_RESPONSES);
+  await closeRun(run);
+});
+
+test("no more than three groups wait for the ledger", async () => {
+  const { run, landing, take, recorded, landed, open } = await gatedRun();
+  await Promise.all(take(2 * SHARED_GROUP_RESPONSES));
+  await landed(1);
+  await Promise.all(take(SHARED_GROUP_RESPONSES - 1));
+  let isTaken = false;
+  const [last] = take(1).map((one) =>
+    one.finally(() => {
+      isTaken = true;
+    }),
+  );
+  for (let turn = 0; turn < 100; turn++) await setImmediate();
+  expect(isTaken).toBe(false);
+  expect(await run.responses.ids()).toHaveLength(3 * SHARED_GROUP_RESPONSES);
+  open();
+  await last;
+  await landing.finish();
+  expect(await recorded()).toBe(3 * SHARED_GROUP_RESPONSES);
+  expect(await run.responses.ids()).toEqual([]);
   await closeRun(run);
 });
 
