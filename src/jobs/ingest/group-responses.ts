@@ -2,8 +2,8 @@ import type { Lake } from "../../lake/lake.js";
 
 /**
  * Most responses that land together, in a lake that does not contain the responses that this machine has received. If
- * the machine dies, another one requests again what the ledger does not have: for each run at most the group that the
- * ledger is getting, the group whose bars are landing, the group that is being collected, and the requests in flight.
+ * the machine dies, another one requests again what the ledger does not have: for each run at most two groups, of which
+ * one may be landing, and the requests in flight.
  */
 export const SHARED_GROUP_RESPONSES = 16;
 

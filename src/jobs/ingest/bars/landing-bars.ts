@@ -40,10 +40,11 @@ export class LandingBars {
   readonly #table: TableSchema;
   #cached: CachedResponse[] = [];
   #bars = 0;
-  #landing: Promise<void> = Promise.resolve();
-  /** Resolves when the ledger has all groups whose bars have landed. */
+  /** Resolves when the bars of all collected groups have landed, or have failed to. */
+  #landed: Promise<void> = Promise.resolve();
+  /** Resolves when the ledger has these groups, too. */
   #recorded: Promise<void> = Promise.resolve();
-  /** Resolves when at most one collected group has bars that have not landed yet. */
+  /** Resolves when at most one collected group has not landed yet, or is not in the ledger. */
   #before: Promise<void> = Promise.resolve();
   #failure: unknown;
 
@@ -83,45 +84,35 @@ export class LandingBars {
   /** Lands the remaining responses. @throws the error of a group's landing. */
   async finish(): Promise<void> {
     this.#startLanding();
-    await this.#landing;
     await this.#recorded;
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Lands the collected group once the previous group has landed. */
+  /**
+   * Lands the collected group once the bars of the previous group have landed. The ledger gets it after the previous
+   * group, for which the next group does not wait.
+   */
   #startLanding(): void {
     const group = this.#cached;
     this.#cached = [];
     this.#bars = 0;
-    this.#before = this.#landing;
-    this.#landing = this.#before.then(() => this.#land(group));
-  }
-
-  /**
-   * Lands a group, and begins to record it. The promise resolves when its bars are in the lake, and the ledger has the
-   * groups before it: the next group need not wait until the ledger has this one.
-   */
-  async #land(group: readonly CachedResponse[]): Promise<void> {
+    const earlier = this.#recorded;
+    const landed = this.#landed.then(() => this.#landGroup(group));
+    const noteFailure = (error: unknown): void => {
+      this.#failure ??= error;
+    };
+    this.#landed = landed.then(() => undefined, noteFailure);
     const releases = group.map(
       ({ lease }) =>
         () =>
           lease?.release(),
     );
-    const earlier = this.#recorded;
-    const landed = this.#landGroup(group);
-    const noteFailure = (error: unknown): void => {
-      this.#failure ??= error;
+    const record = async (): Promise<void> => {
+      await earlier;
+      await this.#record(group, await landed);
     };
-    this.#recorded = releaseAfter(
-      async () => {
-        await earlier;
-        const record = await landed;
-        await this.#record(group, record);
-      },
-      ...releases,
-    ).catch(noteFailure);
-    await landed.catch(noteFailure);
-    await earlier;
+    this.#recorded = releaseAfter(record, ...releases).catch(noteFailure);
+    this.#before = earlier;
   }
 
   /**
