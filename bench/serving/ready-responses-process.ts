@@ -24,6 +24,8 @@ async function serve({ url, paths, headers }: ReadyOrder): Promise<void> {
       reply.writeHead(200, { "content-type": type, "content-length": body.length }).end(body);
     }
   });
+  // The plain program computes for seconds between two requests, and then sends the next one on the same connection.
+  server.keepAliveTimeout = 0;
   server.listen(0, "127.0.0.1", () => {
     process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   });
