@@ -1,3 +1,4 @@
+import { inByteOrder } from "../core/byte-order.js";
 import { type CalendarSpan, type CalendarUnit, calendarSpans } from "../market/calendar-spans.js";
 import { REGIONS, type Region } from "../market/regions.js";
 import { type BarSegment, type DeliveredBars, firstTime, lastTime } from "../wire/bar-segment.js";
@@ -55,7 +56,8 @@ export function partitionBars(
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([, bySymbol]) => {
       const merged: MergedSegments<PlacedSegment> = { used: [], repeats, equal: 0 };
-      for (const { segments } of inByteOrder(bySymbol)) mergeRepeats(segments, merged);
+      for (const symbol of inByteOrder(bySymbol.keys()))
+        mergeRepeats(bySymbol.get(symbol) as PlacedSegment[], merged);
       equal += merged.equal;
       return partitionOf(merged.used);
     });
@@ -85,13 +87,4 @@ function partitionOf(segments: readonly PlacedSegment[]): BarPartition {
     last = Math.max(last, lastTime(segment));
   }
   return { region, period, segments, rows, first, last };
-}
-
-/** The order in which DuckDB and Parquet compare texts. */
-function inByteOrder<S>(
-  bySymbol: ReadonlyMap<string, readonly S[]>,
-): { bytes: Buffer; segments: readonly S[] }[] {
-  return [...bySymbol]
-    .map(([symbol, segments]) => ({ bytes: Buffer.from(symbol), segments }))
-    .sort((a, b) => Buffer.compare(a.bytes, b.bytes));
 }

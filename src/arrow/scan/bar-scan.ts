@@ -16,11 +16,14 @@ type Visit = (segment: BarSegment, start: number, end: number, at: number) => vo
 /** Visits the parts of segments that contain the rows from `from` to `from + rows`. */
 type Walk = (from: number, rows: number, visit: Visit) => void;
 
+/** The column of the numbers, from 0 on, of the rows that a thread takes together: a row group of a file. */
+export const ROW_GROUP = "row_group";
+
 /**
  * The segments of bars, one after the other, as a scan's source; values are copied only when DuckDB reads them.
  *
- * Columns: those of a bars table except the partition's, in the table's own types; `source`; and `row_group`, the number
- * of the rows that a thread takes together, from 0 on. `trade_date` is null and `lot` is 1 where the region is unknown.
+ * Columns: those of a bars table except the partition's, in the table's own types; `source`; and {@link ROW_GROUP}.
+ * `trade_date` is null and `lot` is 1 where the region is unknown.
  *
  * @param rowsAtATime consecutive rows that one thread takes.
  */
@@ -54,7 +57,7 @@ export function barScan(segments: readonly BarSegment[], rowsAtATime: number): S
         VARCHAR,
         fillTexts(walk, (segment) => segment.source),
       ),
-      column("row_group", INTEGER, fillGroups(rowsAtATime)),
+      column(ROW_GROUP, INTEGER, fillGroups(rowsAtATime)),
     ],
   };
 }

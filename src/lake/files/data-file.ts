@@ -27,7 +27,7 @@ export interface DataFileOptions {
   readonly now: number;
   /**
    * For rows that come from a scan in the table's order, {@link ROW_GROUP_ROWS} at a time and numbered so in the column
-   * {@link ROW_GROUP}: the columns that consist of runs, by name. Such rows are not sorted again, and several threads read
+   * `row_group`: the columns that consist of runs, by name. Such rows are not sorted again, and several threads read
    * them within {@link Session.inAnyOrder}. @default the rows are sorted
    */
   readonly runs?: ReadonlyMap<string, Runs> | undefined;

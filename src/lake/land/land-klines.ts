@@ -1,4 +1,4 @@
-import { barScan } from "../../arrow/scan/bar-scan.js";
+import { barScan, ROW_GROUP } from "../../arrow/scan/bar-scan.js";
 import type { Scan } from "../../arrow/scan/table-scan.js";
 import { isAllNull } from "../../core/bits.js";
 import { regionSql } from "../../db/market/region-sql.js";
@@ -9,7 +9,6 @@ import { type BarPartition, partitionBars } from "../../plan/bar-partitions.js";
 import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import type { BarSegment, DeliveredBars } from "../../wire/bar-segment.js";
 import { DOUBLE_COLUMNS, type DoubleColumn } from "../../wire/kline-columns.js";
-import { ROW_GROUP } from "../files/parquet/add-run-columns.js";
 import { ROW_GROUP_ROWS } from "../files/parquet/write-rows.js";
 import type { Lake } from "../lake.js";
 import { BROKEN_RULE, rejectBroken, rejectRepeats } from "./bar-rejects.js";

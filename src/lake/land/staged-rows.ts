@@ -16,7 +16,7 @@ export interface StagedPartition {
   readonly from: string;
   /**
    * The columns that consist of runs, where `from` is a scan of the rows in the order of the table's files, one row group
-   * at a time, which also has the column {@link ROW_GROUP}. @default the rows are in any order
+   * at a time, which also has the column `row_group`. @default the rows are in any order
    */
   readonly runs?: ReadonlyMap<string, Runs>;
 }

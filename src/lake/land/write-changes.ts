@@ -1,7 +1,7 @@
+import { ROW_GROUP } from "../../arrow/scan/bar-scan.js";
 import type { Session } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { deleteDataFiles, writeDataFile } from "../files/data-file.js";
-import { ROW_GROUP } from "../files/parquet/add-run-columns.js";
 import type { Lake } from "../lake.js";
 import type { AddFile } from "../log/delta-actions.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";

@@ -22,9 +22,6 @@ import {
   withFields,
 } from "./thrift.js";
 
-/** The column of integers, the last one, by which a file of values numbers its row groups from 0 on. It is not copied. */
-export const ROW_GROUP = "row_group";
-
 /** A column of the finished file: its runs, or nothing where the file of values has it. */
 export type FileColumn = { readonly name: string } & (
   | { readonly runs?: undefined }
@@ -57,9 +54,10 @@ interface ValuesChunk {
  * of a column by itself, and hashes each text; the runs of a symbol, a date or a constant are a few bytes. The row groups
  * become those of the rows' order: where several threads write a file, they are in the order in which they were done.
  *
- * @param values a finished file: in it the columns without runs, in the order of `columns`, and {@link ROW_GROUP}.
+ * @param values a finished file: in it the columns without runs, in the order of `columns`, and as the last one
+ *   `row_group`, which is not copied.
  * @returns the hash of the new file; undefined, and nothing is written, where the row groups are not those that
- *   {@link ROW_GROUP} numbers.
+ *   `row_group` numbers.
  * @throws {RangeError} where a column's runs are of more or fewer rows than the file of values has.
  */
 export async function addRunColumns(

@@ -1,3 +1,4 @@
+import { inByteOrder } from "../../../core/byte-order.js";
 import {
   DATA_PAGE,
   DICTIONARY_PAGE,
@@ -10,7 +11,7 @@ import {
   STATISTICS,
   UNCOMPRESSED,
 } from "./parquet-fields.js";
-import { inByteOrder, type Runs } from "./runs.js";
+import type { Runs } from "./runs.js";
 import {
   bool,
   bytes,

@@ -32,14 +32,6 @@ export function oneRun(value: string | number | null, rows: number): Runs {
   return { values: [value], ends: [rows] };
 }
 
-/** Texts in the order in which DuckDB and Parquet compare them: that of their bytes in UTF-8. */
-export function inByteOrder(texts: readonly string[]): string[] {
-  return texts
-    .map((text) => ({ text, bytes: Buffer.from(text) }))
-    .sort((a, b) => Buffer.compare(a.bytes, b.bytes))
-    .map(({ text }) => text);
-}
-
 /** The runs of the rows from `start` to `end`, exclusive; row `start` becomes row 0. */
 export function runsBetween({ values, ends }: Runs, start: number, end: number): Runs {
   const first = lowerBound(0, ends.length, (k) => (ends[k] as number) > start);

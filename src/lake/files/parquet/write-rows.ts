@@ -1,3 +1,5 @@
+import { ROW_GROUP } from "../../../arrow/scan/bar-scan.js";
+import { inByteOrder } from "../../../core/byte-order.js";
 import { ident, literal } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
 import type { Column, ColumnType } from "../../../schema/column.js";
@@ -5,8 +7,8 @@ import { readPieces } from "../../local/local-files.js";
 import type { WorkFolder } from "../../local/work-folder.js";
 import type { FileStats } from "../../log/delta-actions.js";
 import { type ContentHash, contentHash } from "../content-hash.js";
-import { addRunColumns, type FileColumn, ROW_GROUP } from "./add-run-columns.js";
-import { inByteOrder, type Runs } from "./runs.js";
+import { addRunColumns, type FileColumn } from "./add-run-columns.js";
+import type { Runs } from "./runs.js";
 
 /** Rows of a row group, a multiple of DuckDB's vector size. A symbol's month of minute bars is in one or two groups. */
 export const ROW_GROUP_ROWS = 122_880;
