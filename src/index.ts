@@ -195,7 +195,8 @@ export type { Manifest } from "./dataset/store/files/manifest.js";
 // K-lines of the service's interface: bytes to columns, columns to Arrow, and back.
 
 export { klineBatch } from "./arrow/kline-batch.js";
-export { klinesFromIpc, klinesToIpc } from "./arrow/kline-ipc.js";
+export { klinesFromIpc } from "./arrow/kline-ipc.js";
+export { klinesToIpc } from "./arrow/klines-to-ipc.js";
 export type { Issue, IssueCount, IssueLog, IssueRule } from "./core/issue.js";
 export { type DecodedKlines, decodeKlines } from "./wire/decode/decode-klines.js";
 export type { DecodedBars } from "./wire/decode/decoded-bars.js";

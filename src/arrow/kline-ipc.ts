@@ -2,12 +2,10 @@ import {
   type Data,
   DataType,
   Precision,
-  RecordBatchFileWriter,
   Table,
   type Timestamp,
   TimeUnit,
   tableFromIPC,
-  tableToIPC,
   Vector,
 } from "apache-arrow";
 import { copyBits } from "../core/bits.js";
@@ -15,36 +13,15 @@ import { messageOf } from "../core/errors.js";
 import { BARS_1D } from "../schema/bars.js";
 import { columnOf } from "../schema/column.js";
 import { DOUBLE_COLUMNS, type KlineColumns, type NumberColumn } from "../wire/kline-columns.js";
-import { klineBatch } from "./kline-batch.js";
-
-/** Writes bars as an Arrow IPC file of one record batch, with the columns that {@link klineBatch} declares. */
-export function klinesToIpc(columns: KlineColumns): Uint8Array {
-  return tableToIPC(tableOf(columns), "file");
-}
 
 /**
- * Writes bars like {@link klinesToIpc}, except columns without a value, and in pieces that are views of the columns'
- * buffers where possible.
- */
-export function klinesToIpcPieces(columns: KlineColumns): AsyncIterable<Uint8Array> {
-  const table = tableOf(columns);
-  const { rows } = columns;
-  const present = table.schema.names.filter((name) => rows === 0 || table.getChild(name)?.nullCount !== rows);
-  return RecordBatchFileWriter.writeAll(table.select(present));
-}
-
-function tableOf(columns: KlineColumns): Table {
-  return new Table([klineBatch({ ...columns, doubles: withoutOverlap(columns.doubles) })]);
-}
-
-/**
- * Reads bars from an uncompressed Arrow IPC file or stream of any writer: the inverse of {@link klinesToIpc}.
+ * Reads bars from an uncompressed Arrow IPC file or stream of any writer: the inverse of `klinesToIpc`.
  *
  * Columns are found by name; others are ignored, and a missing nullable column is null in all rows. `symbol` is text or
  * a dictionary of text. `timestamp` has any unit and any zone: with a zone, Arrow stores UTC; without one, there is no
  * instant. Symbols are in the order of their rows; symbols of a dictionary without rows remain.
  *
- * With one record batch, a column of {@link klineBatch}'s type is not copied: it is a view of `bytes`.
+ * With one record batch, a column of `klineBatch`'s type is not copied: it is a view of `bytes`.
  *
  * @throws {TypeError} for bytes that are no such file. Also, naming the column and the row (from 0, over all batches),
  * for a column that is missing, duplicate, cut short or of another type, a null where none is allowed, a timestamp that
@@ -279,20 +256,4 @@ function readValidity(chunks: readonly Data[], rows: number): Uint8Array | undef
     at += length;
   }
   return validity;
-}
-
-/** Copies overlapping columns: Arrow's writer merges neighbours that overlap in memory, and drops the shared bytes. */
-function withoutOverlap(doubles: KlineColumns["doubles"]): KlineColumns["doubles"] {
-  const taken: Float64Array[] = [];
-  const apart = Object.entries(doubles).map(([name, { values, validity }]) => {
-    const shared = taken.some((other) => overlap(other, values));
-    taken.push(values);
-    return [name, { values: shared ? values.slice() : values, validity }];
-  });
-  return Object.fromEntries(apart) as KlineColumns["doubles"];
-}
-
-function overlap(a: Float64Array, b: Float64Array): boolean {
-  if (a.buffer !== b.buffer) return false;
-  return a.byteOffset < b.byteOffset + b.byteLength && b.byteOffset < a.byteOffset + a.byteLength;
 }

@@ -28,7 +28,8 @@ import {
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { klineBatch } from "../../src/arrow/kline-batch.js";
-import { klinesFromIpc, klinesToIpc, klinesToIpcPieces } from "../../src/arrow/kline-ipc.js";
+import { klinesFromIpc } from "../../src/arrow/kline-ipc.js";
+import { klinesToIpc, klinesToIpcPieces } from "../../src/arrow/klines-to-ipc.js";
 import { DOUBLE_COLUMNS, type KlineColumns } from "../../src/wire/kline-columns.js";
 import { anyBars, barsOf, columnsOf, type PlainBars } from "../wire/any-kline-columns.js";
 
@@ -150,9 +151,12 @@ describe("bars whose columns lie in the same memory", () => {
   test.each([
     ["wholly", { high: open, low: open, close: open }],
     ["in part", { open: at(0), high: at(1), low: at(2), close: at(1) }],
-  ] as const)("%s come back equal", (_, shared) => {
+  ] as const)("%s come back equal", async (_, shared) => {
     const overlapping = { ...columns, doubles: { ...columns.doubles, ...shared } };
     expect(klinesFromIpc(klinesToIpc(overlapping))).toEqual(overlapping);
+    const pieces: Uint8Array[] = [];
+    for await (const piece of klinesToIpcPieces(overlapping)) pieces.push(piece);
+    expect(klinesFromIpc(Buffer.concat(pieces))).toEqual(overlapping);
   });
 
   test("of a file come back equal", () => {

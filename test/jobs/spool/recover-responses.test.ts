@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { klinesToIpcPieces } from "../../../src/arrow/kline-ipc.js";
+import { klinesToIpcPieces } from "../../../src/arrow/klines-to-ipc.js";
 import type { BarsNote } from "../../../src/jobs/ingest/bars/landing-bars.js";
 import type { StatementsNote } from "../../../src/jobs/ingest/statements/landing-statements.js";
 import type { RequestRecord } from "../../../src/jobs/ledger/ledger.js";

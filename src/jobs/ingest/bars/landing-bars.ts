@@ -61,7 +61,7 @@ export class LandingBars {
    */
   async take(response: PendingResponse<{ readonly response: DecodedKlines }>, lease?: Lease): Promise<void> {
     // Arrow is loaded with the first response that has bars.
-    const { klinesToIpcPieces } = await import("../../../arrow/kline-ipc.js");
+    const { klinesToIpcPieces } = await import("../../../arrow/klines-to-ipc.js");
     const cached: CachedResponse = { ...response, lease: lease?.retain() };
     const { columns } = cached.value.response;
     const { dataset, finalEnds } = { dataset: this.#table.name, finalEnds: this.#run.context.finalEnds };
