@@ -20,9 +20,18 @@ type Walk = (from: number, rows: number, visit: Visit) => void;
 export const ROW_GROUP = "row_group";
 
 /**
+ * The name of the column of integers that have the same 64 bits as a column's doubles. No column of a table has such a name,
+ * as it has blanks.
+ */
+export function bitsOf(name: DoubleColumn): string {
+  return `bits of ${name}`;
+}
+
+/**
  * The segments of bars, one after the other, as a scan's source; values are copied only when DuckDB reads them.
  *
- * Columns: those of a bars table except the partition's, in the table's own types; `source`; and {@link ROW_GROUP}.
+ * Columns: those of a bars table except the partition's, in the table's own types; `source`; {@link ROW_GROUP}; and the
+ * columns that {@link bitsOf} names.
  * `trade_date` is null and `lot` is 1 where the region is unknown.
  *
  * @param rowsAtATime consecutive rows that one thread takes.
@@ -33,6 +42,7 @@ export function barScan(segments: readonly BarSegment[], rowsAtATime: number): S
   for (const [i, { start, end }] of segments.entries()) ends[i] = rows += end - start;
   const walk = walkOver(segments, ends);
   const column = (name: string, type: DuckDBType, fill: Fill): ScanColumn => ({ name, type, fill });
+  const doubles = DOUBLE_COLUMNS.map((name) => ({ name, fill: fillDoubles(walk, name, segments) }));
   return {
     rows,
     rowsAtATime,
@@ -44,7 +54,7 @@ export function barScan(segments: readonly BarSegment[], rowsAtATime: number): S
       ),
       column("timestamp", TIMESTAMPTZ, fillTimes(walk)),
       column("trade_date", DATE, fillDates(walk)),
-      ...DOUBLE_COLUMNS.map((name) => column(name, DOUBLE, fillDoubles(walk, name, segments))),
+      ...doubles.map(({ name, fill }) => column(name, DOUBLE, fill)),
       column("volume", BIGINT, fillVolumes(walk)),
       column("lot", INTEGER, fillConstants(walk, new Int32Array(VECTOR_ROWS), lotOf)),
       column(
@@ -58,6 +68,7 @@ export function barScan(segments: readonly BarSegment[], rowsAtATime: number): S
         fillTexts(walk, (segment) => segment.source),
       ),
       column(ROW_GROUP, INTEGER, fillGroups(rowsAtATime)),
+      ...doubles.map(({ name, fill }) => column(bitsOf(name), BIGINT, fill)),
     ],
   };
 }

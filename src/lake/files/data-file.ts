@@ -9,8 +9,7 @@ import { encodePath, type Snapshot } from "../log/snapshot.js";
 import type { Storage } from "../storage/storage.js";
 import { CODEC_KEY, CODEC_SQL, codecOfTable, LANDED_SQL } from "./codec.js";
 import { FOOTER_TAG, footerDigest } from "./footer-digest.js";
-import type { Runs } from "./parquet/runs.js";
-import { writeRowsWithRuns, writeSortedRows } from "./parquet/write-rows.js";
+import { type ScanLayout, writeScannedRows, writeSortedRows } from "./parquet/write-rows.js";
 
 /** The first letter of a file's name, by the purpose of the file. */
 const LETTERS = { landed: "p", compacted: "c" } as const;
@@ -26,11 +25,10 @@ export interface DataFileOptions {
   /** Epoch milliseconds. */
   readonly now: number;
   /**
-   * For rows that come from a scan in the table's order, {@link ROW_GROUP_ROWS} at a time and numbered so in the column
-   * `row_group`: the columns that consist of runs, by name. Such rows are not sorted again, and several threads read
-   * them within {@link Session.inAnyOrder}. @default the rows are sorted
+   * For rows that come from a scan in the table's order: they are not sorted again, and several threads read them within
+   * {@link Session.inAnyOrder}. @default the rows are sorted
    */
-  readonly runs?: ReadonlyMap<string, Runs> | undefined;
+  readonly layout?: ScanLayout | undefined;
 }
 
 /**
@@ -46,7 +44,7 @@ export async function writeDataFile(
   snapshot: Pick<Snapshot, "table" | "columns" | "metaData">,
   rowsSql: string,
   partitionValues: PartitionValues,
-  { as, now, runs }: DataFileOptions,
+  { as, now, layout }: DataFileOptions,
 ): Promise<AddFile> {
   const { table } = snapshot;
   const columns = snapshot.columns.filter((column) => !table.partition.includes(column.name));
@@ -56,7 +54,7 @@ export async function writeDataFile(
   try {
     const rows = { sql: rowsSql, columns, sort: table.sort, stats: table.stats, encoding };
     const { content, stats } =
-      (runs && (await writeRowsWithRuns(session, work, rows, runs, staged))) ??
+      (layout && (await writeScannedRows(session, work, rows, layout, staged))) ??
       (await writeSortedRows(session, rows, staged));
     const { hash, sha256, bytes: size } = content;
     const tags = {

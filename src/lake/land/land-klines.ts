@@ -1,4 +1,4 @@
-import { barScan, ROW_GROUP } from "../../arrow/scan/bar-scan.js";
+import { barScan, bitsOf } from "../../arrow/scan/bar-scan.js";
 import type { Scan } from "../../arrow/scan/table-scan.js";
 import { isAllNull } from "../../core/bits.js";
 import { regionSql } from "../../db/market/region-sql.js";
@@ -9,7 +9,7 @@ import { type BarPartition, partitionBars } from "../../plan/bar-partitions.js";
 import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import type { BarSegment, DeliveredBars } from "../../wire/bar-segment.js";
 import { DOUBLE_COLUMNS, type DoubleColumn } from "../../wire/kline-columns.js";
-import { ROW_GROUP_ROWS } from "../files/parquet/write-rows.js";
+import { columnsOfScan, ROW_GROUP_ROWS, type ScanLayout } from "../files/parquet/write-rows.js";
 import type { Lake } from "../lake.js";
 import { BROKEN_RULE, rejectBroken, rejectRepeats } from "./bar-rejects.js";
 import { runsOfBars } from "./bar-runs.js";
@@ -127,14 +127,19 @@ function stagedPartition(table: TableSchema, partition: BarPartition, scan: stri
       ? ident(name)
       : `CAST(${constant} AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`;
   });
+  const layout: ScanLayout = {
+    runs: runsOfBars(partition, absent),
+    // All columns, because the partitions of a landing are read together and must have the same.
+    bits: new Map(DOUBLE_COLUMNS.map((name) => [name, bitsOf(name)])),
+  };
   const textOf = (ms: number): string => new Date(ms).toISOString();
   return {
     values,
     rows,
     min: { symbol: segments[0]?.symbol ?? "", timestamp: textOf(first) },
     max: { symbol: segments.at(-1)?.symbol ?? "", timestamp: textOf(last) },
-    from: `(SELECT ${[...columns, ident(ROW_GROUP)].join(", ")} FROM ${scan})`,
-    runs: runsOfBars(partition, absent),
+    from: `(SELECT ${[...columns, ...columnsOfScan(layout).map(ident)].join(", ")} FROM ${scan})`,
+    layout,
   };
 }
 

@@ -1,7 +1,7 @@
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { columnOf, type TableSchema } from "../../schema/column.js";
-import type { Runs } from "../files/parquet/runs.js";
+import type { ScanLayout } from "../files/parquet/write-rows.js";
 
 /** Staged rows of one partition. */
 export interface StagedPartition {
@@ -14,11 +14,8 @@ export interface StagedPartition {
   readonly max: Readonly<Record<string, string>>;
   /** The rows as a table expression, including the partition columns. */
   readonly from: string;
-  /**
-   * The columns that consist of runs, where `from` is a scan of the rows in the order of the table's files, one row group
-   * at a time, which also has the column `row_group`. @default the rows are in any order
-   */
-  readonly runs?: ReadonlyMap<string, Runs>;
+  /** Where `from` is a scan of the rows in the order of the table's files: how it is written. @default the rows are in any order */
+  readonly layout?: ScanLayout;
 }
 
 /** DuckDB's types of the columns of staged rows, by name. */

@@ -1,7 +1,7 @@
-import { ROW_GROUP } from "../../arrow/scan/bar-scan.js";
 import type { Session } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { deleteDataFiles, writeDataFile } from "../files/data-file.js";
+import { columnsOfScan } from "../files/parquet/write-rows.js";
 import type { Lake } from "../lake.js";
 import type { AddFile } from "../log/delta-actions.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
@@ -36,8 +36,8 @@ export async function writeChanges(
   const added = new Map<StagedPartition, AddFile>();
   const removed: DataFile[] = [];
   const write = async (own: Session, partition: StagedPartition): Promise<void> => {
-    const { from, values, runs } = partition;
-    const changed = selectAs(next.columns, changes.columns, from, runs && [ROW_GROUP]);
+    const { from, values, layout } = partition;
+    const changed = selectAs(next.columns, changes.columns, from, layout && columnsOfScan(layout));
     const touched =
       byUrl !== undefined
         ? await own.json<{ live_file: string }>(
@@ -48,10 +48,10 @@ export async function writeChanges(
     removed.push(...files);
     const rows =
       files.length === 0 ? changed : await rewritten(own, lake, next, files, { changed, keys: changes.from });
-    added.set(partition, await writeDataFile(own, lake, next, rows, values, { as: "landed", now, runs }));
+    added.set(partition, await writeDataFile(own, lake, next, rows, values, { as: "landed", now, layout }));
   };
   try {
-    if (partitions.every(({ runs }) => runs !== undefined)) await twoAtATime(session, partitions, write);
+    if (partitions.every(({ layout }) => layout !== undefined)) await twoAtATime(session, partitions, write);
     else for (const partition of partitions) await write(session, partition);
   } catch (error) {
     await deleteDataFiles(lake.storage, next.table, [...added.values()]);

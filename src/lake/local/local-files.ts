@@ -61,6 +61,20 @@ export async function writeParts(path: string, parts: AsyncIterable<readonly Uin
   });
 }
 
+/** Replaces the last bytes of a file. The content is not durable yet. */
+export async function replaceEnd(path: string, bytes: number, end: readonly Uint8Array[]): Promise<void> {
+  await writing(path, async () => {
+    const file = await open(path, "a");
+    try {
+      const { size } = await file.stat();
+      await file.truncate(size - bytes);
+      await writeAll(file, end);
+    } finally {
+      await file.close();
+    }
+  });
+}
+
 /** All files under a folder, by path; none where there is no such folder. */
 export async function filesUnder(folder: string): Promise<StoredFile[]> {
   const names = await unlessMissing(() => readdir(folder, { recursive: true }));

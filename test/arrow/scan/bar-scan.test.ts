@@ -54,6 +54,20 @@ test("milliseconds become microseconds exactly, before 1970 and far from it", as
   );
 });
 
+test("the bits of doubles are integers, null where the doubles are", async () => {
+  const numbers = [0, -0, 1453.61, -3.5, 1e308, Number.MIN_VALUE, Number.POSITIVE_INFINITY, 7];
+  const columns = columnsOf(numbers.map((_, row) => BigInt(row)));
+  const close = { values: Float64Array.from(numbers), validity: Uint8Array.of(0b0111_1111) };
+  const given = { ...columns, doubles: { ...columns.doubles, close } };
+  const rows = await read<{ bits: bigint | null; c: number | null }>(
+    [segment(given, 2, 8), segment(given, 0, 2)],
+    `"bits of close" AS bits, "close" AS c`,
+  );
+  const bits = [...new BigInt64Array(close.values.buffer)].map((word, row) => (row === 7 ? null : word));
+  expect(rows.map((row) => row.bits)).toEqual([...bits.slice(2), ...bits.slice(0, 2)]);
+  expect(rows.map((row) => row.c)).toEqual([...numbers.slice(2, 7), null, 0, -0]);
+});
+
 test("segments of any length follow one another, over the vectors' ends", async () => {
   const times = Array.from({ length: 5000 }, (_, row) => BigInt(row) * 60_000n);
   const columns = columnsOf(times);

@@ -28,10 +28,10 @@ test.each([
 ])("rows with runs %s", async (_, number, codecs) => {
   const session = await openSession({ threads: 2 });
   const lake = temporaryLake();
-  const runs = new Map([["lot", oneRun(100, ROWS)]]);
+  const layout = { runs: new Map([["lot", oneRun(100, ROWS)]]), bits: new Map<string, string>() };
   const values = { region: "CN", year: "1970" };
   const base = await lake.snapshot(BARS_1D);
-  const options = { as: "landed", now: T0, runs } as const;
+  const options = { as: "landed", now: T0, layout } as const;
   const add = await writeDataFile(session, lake, base, barsSql(number), values, options);
   expect(JSON.parse(add.stats ?? "")).toMatchObject({
     numRecords: ROWS,

@@ -1,11 +1,11 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { klineBatch } from "../../../src/arrow/kline-batch.js";
 import { DAY_MS, MINUTE_MS } from "../../../src/core/time.js";
 import { ident, literal } from "../../../src/db/quote.js";
-import type { Session } from "../../../src/db/session/session.js";
+import { Session } from "../../../src/db/session/session.js";
 import type { Lake } from "../../../src/lake/lake.js";
 import { type LandBarsOptions, landBars, stageBars } from "../../../src/lake/land/land-bars.js";
 import { landKlines } from "../../../src/lake/land/land-klines.js";
@@ -47,7 +47,14 @@ const anyPrice = fc.oneof(
   { weight: 20, arbitrary: fc.integer({ min: 1, max: 9 }).map((n) => 10 + n / 10) },
   {
     weight: 1,
-    arbitrary: fc.constantFrom(Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, undefined, 1e308),
+    arbitrary: fc.constantFrom(
+      Number.POSITIVE_INFINITY,
+      Number.NEGATIVE_INFINITY,
+      undefined,
+      1e308,
+      -3.5,
+      -0,
+    ),
   },
 );
 const anyPlainBar: fc.Arbitrary<PlainBar> = fc
@@ -230,6 +237,88 @@ describe("bars straight from their columns", () => {
     );
     expect(rejected).toBeGreaterThan(0);
   });
+
+  test("a landing whose partitions have other columns without values replaces older bars", async () => {
+    const session = await openSession({ threads: 2 });
+    const lake = temporaryLake();
+    const options = landOptions(new Rejects(session, "test"));
+    const delivered = (symbol: string, close: number, more: Partial<PlainBar> = {}): DeliveredBars => {
+      const bar = {
+        timestamp: T0 - DAY_MS,
+        volume: 1n,
+        open: 10,
+        high: 12,
+        low: 9,
+        close,
+        amount: 1,
+        ...more,
+      };
+      return { columns: columnsOf({ [symbol]: [bar] }), source: `run/${symbol} ${close}` };
+    };
+    for (const [close, expected] of [
+      [10, { inserted: 2, updated: 0 }],
+      [11, { inserted: 0, updated: 2 }],
+    ] as const) {
+      const group = [delivered("600519.SH", close, { prev_close: 9 }), delivered("AAPL.US", close)];
+      expect(await landKlines(session, lake, BARS_1D, group, options)).toMatchObject(expected);
+    }
+    const rows = await liveRows(
+      session,
+      lake,
+      BARS_1D,
+      "SELECT symbol, close, prev_close FROM live ORDER BY symbol",
+    );
+    expect(rows).toEqual([
+      { symbol: "600519.SH", close: 11, prev_close: 9 },
+      { symbol: "AAPL.US", close: 11, prev_close: null },
+    ]);
+  });
+
+  test.each([
+    [0.5, 1],
+    [-0.5, 2],
+  ])(
+    "a filter on prices finds the bars by the bounds of its files, the least being %d, and they are written in %d steps",
+    async (least, steps) => {
+      const session = await openSession({ threads: 2 });
+      const lake = temporaryLake();
+      const bars = Array.from({ length: 5000 }, (_, minute): PlainBar => {
+        const close = least + minute / 10;
+        return {
+          timestamp: T0 - minute * MINUTE_MS,
+          volume: 1n,
+          open: close,
+          high: close,
+          low: close,
+          close,
+          amount: 1,
+        };
+      });
+      const columns = columnsOf({ "600519.SH": bars.toReversed() });
+      const options = landOptions(new Rejects(session, "test"));
+      const statements = vi.spyOn(Session.prototype, "json");
+      await landKlines(session, lake, BARS_1M, [{ columns, source: "run/1" }], options);
+      const copies = statements.mock.calls.filter(([sql]) => sql.startsWith("COPY"));
+      statements.mockRestore();
+      expect(copies).toHaveLength(steps);
+      expect(copies[0]?.[0]).toContain('"bits of close" AS "close"');
+      const { urls } = lake.filesOf(await lake.snapshot(BARS_1M));
+      const list = `[${urls.map(literal).join(", ")}]`;
+      const count = async (filter: string) =>
+        (
+          await session.json<{ bars: number }>(
+            `SELECT count(*)::INT AS bars FROM read_parquet(${list}) WHERE ${filter}`,
+          )
+        )[0]?.bars;
+      expect(await count(`close < ${least + 0.25}`)).toBe(3);
+      expect(await count(`close >= ${least}`)).toBe(5000);
+      expect(await count(`close > ${least + 499.85}`)).toBe(1);
+      const types = await session.json(
+        `SELECT DISTINCT type FROM parquet_metadata(${list}) WHERE path_in_schema = 'close'`,
+      );
+      expect(types).toEqual([{ type: "DOUBLE" }]);
+    },
+  );
 
   once(
     "bars that two requests have brought count as unchanged; those with other values are set aside",

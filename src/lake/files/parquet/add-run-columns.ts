@@ -2,7 +2,8 @@ import { freeMemory } from "../../../core/free-memory.js";
 import { readRangeOf, writeParts } from "../../local/local-files.js";
 import { type ContentHash, ContentHasher } from "../content-hash.js";
 import { readFooter, TRAILER_BYTES } from "../footer-digest.js";
-import { CHUNK, ELEMENT, FILE, GROUP, META, STATISTICS } from "./parquet-fields.js";
+import { areBoundsOfDoubles, metaOfDoubles } from "./double-bits.js";
+import { CHUNK, ELEMENT, FILE, GROUP, MAGIC, META, STATISTICS, trailerOf } from "./parquet-fields.js";
 import { type RunType, runChunk, schemaElement } from "./run-chunk.js";
 import { type Runs, runsBetween } from "./runs.js";
 import {
@@ -24,14 +25,16 @@ import {
 
 /** A column of the finished file: its runs, or nothing where the file of values has it. */
 export type FileColumn = { readonly name: string } & (
-  | { readonly runs?: undefined }
+  | {
+      readonly runs?: undefined;
+      /** Whether the file of values has integers with the bits of the column's doubles. @default false */
+      readonly hasBits?: boolean;
+    }
   | { readonly runs: Runs; readonly type: RunType }
 );
 
 /** Statistics are ordered as the column's type is. */
 const TYPE_ORDER = struct({ 1: struct({}) });
-
-const MAGIC = Buffer.from("PAR1");
 
 /** A row group of the file of values: its number, its column chunks, and where their bytes are. */
 interface ValuesGroup {
@@ -52,12 +55,13 @@ interface ValuesChunk {
 /**
  * Writes a Parquet file from a file of values, whose bytes are copied, and from columns of runs. DuckDB encodes each value
  * of a column by itself, and hashes each text; the runs of a symbol, a date or a constant are a few bytes. The row groups
- * become those of the rows' order: where several threads write a file, they are in the order in which they were done.
+ * become those of the rows' order: where several threads write a file, they are in the order in which they were done. Integers
+ * with the bits of doubles become doubles.
  *
  * @param values a finished file: in it the columns without runs, in the order of `columns`, and as the last one
  *   `row_group`, which is not copied.
  * @returns the hash of the new file; undefined, and nothing is written, where the row groups are not those that
- *   `row_group` numbers.
+ *   `row_group` numbers, or a double that is there as an integer has a sign or is not finite.
  * @throws {RangeError} where a column's runs are of more or fewer rows than the file of values has.
  */
 export async function addRunColumns(
@@ -69,7 +73,7 @@ export async function addRunColumns(
     (await readFooter((range) => readRangeOf(values, range))).subarray(0, -TRAILER_BYTES),
   );
   const groups = groupsInOrder(footer);
-  if (groups === undefined) return undefined;
+  if (groups === undefined || !groups.every((group) => areBitsInOrder(group, columns))) return undefined;
   for (const { name, runs } of columns) {
     if (runs !== undefined && runs.ends.at(-1) !== integerAt(footer, FILE.rows))
       throw new RangeError(`column ${name}: has runs of ${runs.ends.at(-1)} rows`);
@@ -120,6 +124,14 @@ function onlyInteger(meta: ThriftStruct): number {
   return Buffer.from(min).readInt32LE(0);
 }
 
+/** Whether what the file of values says of its integers with the bits of doubles is true of the doubles. */
+function areBitsInOrder({ chunks }: ValuesGroup, columns: readonly FileColumn[]): boolean {
+  const ofValues = columns.filter((column) => column.runs === undefined);
+  return ofValues.every(
+    ({ hasBits }, index) => hasBits !== true || areBoundsOfDoubles((chunks[index] as ValuesChunk).meta),
+  );
+}
+
 /** The bytes of the finished file: those of each row group together. */
 async function* partsOf(
   values: string,
@@ -149,9 +161,7 @@ async function* partsOf(
       [FILE.columnOrders]: list(columns.map(() => TYPE_ORDER)),
     }),
   );
-  const length = Buffer.alloc(4);
-  length.writeUInt32LE(meta.length);
-  yield [meta, length, MAGIC];
+  yield [meta, ...trailerOf(meta)];
 }
 
 /** The columns of a row group, one after the other from a position of the file on. */
@@ -168,7 +178,7 @@ function placeColumns(
     if (column.runs === undefined) {
       const one = group.chunks[next++] as ValuesChunk;
       parts.push(content.subarray(one.start - group.start, one.end - group.start));
-      chunks.push(moved(one, end - one.start));
+      chunks.push(moved(one, end - one.start, column.hasBits));
     } else {
       const one = runChunk(column.name, column.type, runsBetween(column.runs, row, row + rows));
       parts.push(one.pages);
@@ -179,15 +189,16 @@ function placeColumns(
   return { parts, chunks, end };
 }
 
-/** What the footer says of a column chunk whose bytes have moved; DuckDB writes no indexes of pages. */
-function moved({ chunk, meta }: ValuesChunk, by: number): ThriftStruct {
+/** What the footer says of a column chunk whose bytes have moved, without indexes of pages and Bloom filters, which are not copied. */
+function moved({ chunk, meta }: ValuesChunk, by: number, hasBits = false): ThriftStruct {
   const position = (id: number) => (meta.has(id) ? i64(integerAt(meta, id) + by) : undefined);
-  const movedMeta = withFields(meta, {
+  const nothing = (ids: readonly number[]) => Object.fromEntries(ids.map((id) => [id, undefined]));
+  const movedMeta = withFields(hasBits ? metaOfDoubles(meta) : meta, {
     [META.dataPage]: position(META.dataPage),
     [META.dictionaryPage]: position(META.dictionaryPage),
+    ...nothing(META.bloomFilter),
   });
-  const noIndexes = Object.fromEntries(CHUNK.indexes.map((id) => [id, undefined]));
-  return withFields(chunk, { [CHUNK.metaData]: struct(movedMeta), ...noIndexes });
+  return withFields(chunk, { [CHUNK.metaData]: struct(movedMeta), ...nothing(CHUNK.indexes) });
 }
 
 function groupOf(group: ThriftStruct, chunks: readonly ThriftStruct[], at: number): ThriftValue {
@@ -207,10 +218,10 @@ function groupOf(group: ThriftStruct, chunks: readonly ThriftStruct[], at: numbe
 /** The root of the schema and its columns. */
 function schemaOf(footer: ThriftStruct, columns: readonly FileColumn[]): ThriftValue[] {
   const [root, ...elements] = structsAt(footer, FILE.schema) as [ThriftStruct, ...ThriftStruct[]];
-  const ofColumns = columns.map((column) =>
-    column.runs === undefined
-      ? struct(elements.shift() as ThriftStruct)
-      : schemaElement(column.name, column.type),
-  );
+  const ofColumns = columns.map((column) => {
+    if (column.runs !== undefined) return schemaElement(column.name, column.type);
+    const element = elements.shift() as ThriftStruct;
+    return column.hasBits ? schemaElement(column.name, "double") : struct(element);
+  });
   return [struct(withFields(root, { [ELEMENT.children]: i32(columns.length) })), ...ofColumns];
 }

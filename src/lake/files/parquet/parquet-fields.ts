@@ -26,6 +26,8 @@ export const META = {
   dataPage: 9,
   dictionaryPage: 11,
   statistics: 12,
+  /** The position and the length of the Bloom filter. */
+  bloomFilter: [14, 15],
 } as const;
 /** `oldMax` and `oldMin` are of readers that know no order of the column's type. */
 export const STATISTICS = {
@@ -46,3 +48,13 @@ export const PAGE_TYPE = { data: 0, dictionary: 2 } as const;
 export const ENCODING = { plain: 0, plainDictionary: 2, rle: 3 } as const;
 export const OPTIONAL = 1;
 export const UNCOMPRESSED = 0;
+
+/** The first and the last bytes of a file. */
+export const MAGIC = Buffer.from("PAR1");
+
+/** What follows a footer, until the end of the file. */
+export function trailerOf(footer: Uint8Array): readonly Uint8Array[] {
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(footer.length);
+  return [length, MAGIC];
+}

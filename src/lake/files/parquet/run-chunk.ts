@@ -30,7 +30,7 @@ import {
 export type RunType = "string" | "int32" | "date" | "double";
 
 /** The physical types of Parquet, and the converted types, which say what the bytes mean. */
-const PHYSICAL: Readonly<Record<RunType, number>> = { int32: 1, date: 1, double: 5, string: 6 };
+export const PHYSICAL: Readonly<Record<RunType, number>> = { int32: 1, date: 1, double: 5, string: 6 };
 const CONVERTED: Readonly<Record<RunType, number | undefined>> = {
   string: 0,
   date: 6,

@@ -25,6 +25,19 @@ export interface RowsToWrite {
   readonly encoding: string;
 }
 
+/** How to write the rows of a sorted scan. */
+export interface ScanLayout {
+  /** The columns that consist of runs, by name: the scan need not have them. */
+  readonly runs: ReadonlyMap<string, Runs>;
+  /** Some columns of doubles by name: the scan's column of integers that have the same 64 bits. Where the log has a column's bounds, it is written as doubles. */
+  readonly bits: ReadonlyMap<string, string>;
+}
+
+/** The columns that a scan must have in addition to those of the file. */
+export function columnsOfScan({ bits }: ScanLayout): string[] {
+  return [ROW_GROUP, ...bits.values()];
+}
+
 /** A written file. */
 export interface WrittenRows {
   readonly content: ContentHash;
@@ -54,21 +67,39 @@ export async function writeSortedRows(
  * {@link ROW_GROUP}, to a new file. DuckDB writes the values: each thread encodes the rows of a row group. The columns of
  * runs are added afterwards.
  *
+ * Doubles are written as the integers that have their bits, as `double-bits.ts` explains, unless one of them has a sign
+ * or is not finite.
+ *
  * @returns undefined, and there is no file, where a row group has rows of several of the scan's.
  */
-export async function writeRowsWithRuns(
+export async function writeScannedRows(
   session: Session,
   work: Pick<WorkFolder, "newFile" | "discard">,
   rows: RowsToWrite,
-  runs: ReadonlyMap<string, Runs>,
+  layout: ScanLayout,
+  file: string,
+): Promise<WrittenRows | undefined> {
+  const written = await writeWith(session, work, rows, layout, file);
+  if (written !== undefined || layout.bits.size === 0) return written;
+  return writeWith(session, work, rows, { ...layout, bits: new Map() }, file);
+}
+
+/** @returns undefined, too, where a double of which the integer is written has a sign or is not finite. */
+async function writeWith(
+  session: Session,
+  work: Pick<WorkFolder, "newFile" | "discard">,
+  rows: RowsToWrite,
+  { runs, bits }: ScanLayout,
   file: string,
 ): Promise<WrittenRows | undefined> {
   const values = await work.newFile("parquet");
   try {
     const ofValues = rows.columns.filter(({ name }) => !runs.has(name));
-    const select = `SELECT ${namesOf(ofValues)}, ${ident(ROW_GROUP)} FROM (${rows.sql})`;
+    const bitsOf = (name: string) => (rows.stats.includes(name) ? undefined : bits.get(name));
+    const names = ofValues.map(({ name }) => `${ident(bitsOf(name) ?? name)} AS ${ident(name)}`);
+    const select = `SELECT ${[...names, ident(ROW_GROUP)].join(", ")} FROM (${rows.sql})`;
     const report = await copy(session, select, values, rows.encoding);
-    const columns = rows.columns.map((column) => fileColumn(column, runs.get(column.name)));
+    const columns = rows.columns.map((column) => fileColumn(column, runs, bitsOf(column.name) !== undefined));
     const content = await addRunColumns(values, file, columns);
     return content && { content, stats: withRuns(statsOf(report, rows), rows, runs) };
   } finally {
@@ -77,18 +108,22 @@ export async function writeRowsWithRuns(
 }
 
 /** @throws {TypeError} for runs of a type that has none. */
-function fileColumn({ name, type }: Column, runs: Runs | undefined): FileColumn {
-  if (runs === undefined) return { name };
+function fileColumn({ name, type }: Column, runsOf: ReadonlyMap<string, Runs>, hasBits: boolean): FileColumn {
+  const runs = runsOf.get(name);
+  if (runs === undefined) return { name, hasBits };
   const isNull = runs.values.every((value) => value === null);
   if (type === "string" || type === "int32" || type === "date" || (type === "double" && isNull))
     return { name, runs, type };
   throw new TypeError(`column ${name}: values of type ${type} cannot be written as runs`);
 }
 
-/** Copies rows to a file. The rows are sorted, so the bounds of row groups are more useful than Bloom filters. */
+/**
+ * Copies rows to a file. The rows are sorted, so the bounds of row groups are more useful than Bloom filters. The second
+ * version of the format would write integers otherwise than doubles.
+ */
 async function copy(session: Session, select: string, file: string, encoding: string): Promise<CopyReport> {
   const [report] = await session.json<CopyReport>(
-    `COPY (${select}) TO ${literal(file)} (FORMAT parquet, ${encoding}, ROW_GROUP_SIZE ${ROW_GROUP_ROWS}, WRITE_BLOOM_FILTER false, RETURN_STATS)`,
+    `COPY (${select}) TO ${literal(file)} (FORMAT parquet, PARQUET_VERSION v1, ${encoding}, ROW_GROUP_SIZE ${ROW_GROUP_ROWS}, WRITE_BLOOM_FILTER false, RETURN_STATS)`,
   );
   return report as CopyReport;
 }

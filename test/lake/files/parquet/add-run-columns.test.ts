@@ -100,6 +100,36 @@ test.each([[[0, 1, 2, 3, 4]], [[3, 2, 1, 0, 4]], [[2, 0, 1, 3, 4]]])(
   },
 );
 
+test.each([
+  ["a negative number", "-2"],
+  ["zero with a sign", "'-0'"],
+  ["an infinity", "'inf'"],
+  ["NaN", "'nan'"],
+])(
+  "integers with the bits of doubles, %s among them in the last row group: no file is written",
+  async (_, value) => {
+    const session = await openSession();
+    const folder = temporaryFolder();
+    const [values, file] = [join(folder, "values.parquet"), join(folder, "file.parquet")];
+    const bits = async (number: string): Promise<bigint> => {
+      const [row] = await session.json<{ number: number }>(`SELECT ${number}::DOUBLE AS number`);
+      return new BigInt64Array(Float64Array.of(row?.number as number).buffer)[0] as bigint;
+    };
+    const write = async (last: string): Promise<unknown> => {
+      await session.run(
+        `COPY (SELECT if(i = ${ROWS - 1}, ${await bits(last)}, ${await bits("10.5")}) AS price, (i // ${GROUP})::INT AS row_group
+         FROM range(${ROWS}) r(i) ORDER BY i) TO ${literal(values)} (${OPTIONS})`,
+      );
+      return addRunColumns(values, file, [{ name: "price", hasBits: true }]);
+    };
+    expect(await write(value)).toBeUndefined();
+    expect(existsSync(file)).toBe(false);
+    expect(await write("7")).toBeDefined();
+    const sums = `SELECT typeof(price) AS type, sum(price) AS sum FROM read_parquet($file) GROUP BY ALL`;
+    expect(await read(session, sums, file)).toEqual([{ type: "DOUBLE", sum: 10.5 * (ROWS - 1) + 7 }]);
+  },
+);
+
 test("row groups say where their bytes are: one after the other, without gaps", async () => {
   const session = await openSession();
   const file = join(temporaryFolder(), "file.parquet");
