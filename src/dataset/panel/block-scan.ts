@@ -58,6 +58,13 @@ export function blockScans(shape: PanelShape): BlockScans {
         markPresent(values, count, present);
         copyValidity(target, present, 0, count);
       };
+    const isUnsigned = (cells: FieldCells): boolean => {
+      let isSigned = false;
+      walk(0, rows, (s, label, end) => {
+        isSigned ||= hasSigned(cells, s * width + label, s * width + end);
+      });
+      return !isSigned;
+    };
     const fillMarks =
       (cells: Uint8Array): Fill =>
       (target, from, count) => {
@@ -114,6 +121,7 @@ export function blockScans(shape: PanelShape): BlockScans {
           name,
           type: DOUBLE,
           fill: fillDoubles(block.fields[f] as FieldCells),
+          isUnsigned: () => isUnsigned(block.fields[f] as FieldCells),
         }),
       ),
       ...shape.masks.map(
@@ -134,6 +142,16 @@ function copyCells(cells: FieldCells, start: number, end: number, values: Float6
     gaps += Number(value !== value);
   }
   return gaps === 0;
+}
+
+/** Whether some cell is negative, infinite, or zero with a sign. */
+function hasSigned(cells: FieldCells, start: number, end: number): boolean {
+  for (let cell = start; cell < end; cell++) {
+    const value = cells[cell] as number;
+    if (value > 0 && value < Number.POSITIVE_INFINITY) continue;
+    if (!Number.isNaN(value) && !Object.is(value, 0)) return true;
+  }
+  return false;
 }
 
 /** Sets the bits of the rows with a value, and no others. */

@@ -1,7 +1,11 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Block, PanelShape } from "../../../src/dataset/panel/block.js";
 import { blockScans } from "../../../src/dataset/panel/block-scan.js";
+import { copyRows } from "../../../src/dataset/store/files/copy-rows.js";
 import { Session } from "../../../src/db/session/session.js";
+import { temporaryFolder } from "../../lake/temporary-lake.js";
 
 const FIRST_DAY = 18_000;
 
@@ -88,3 +92,31 @@ test("more symbols than numbers of 16 bits have are texts", async () => {
   const more = { rows: most + 1, symbols: most + 1, strange: 0 };
   expect(await strangeRows(3 * most + 1, 1)).toEqual({ type: "VARC", ...more });
 });
+
+test.each([
+  ["positive", undefined, true],
+  ["zero", 0, true],
+  ["negative", -0.5, false],
+  ["zero with a sign", -0, false],
+  ["infinite", Number.POSITIVE_INFINITY, false],
+])(
+  "a file with a cell that is %s is to the byte the file that DuckDB writes of doubles",
+  async (_, cell, isUnsigned) => {
+    const { shape, block } = blockOf(5, 1000);
+    const cells = block.fields[0] as Float64Array;
+    // The second symbol has no row of its first label.
+    cells[1000] = -1;
+    if (cell !== undefined) cells[4444] = cell;
+    const source = blockScans(shape)(block, { start: 0, width: 1000 });
+    if (source === undefined) throw new Error("a block without rows");
+    const close = source.columns.find(({ name }) => name === "close");
+    expect(close?.isUnsigned?.()).toBe(isUnsigned);
+    using session = await Session.open({ threads: 1 });
+    const folder = temporaryFolder();
+    const [file, expected] = [join(folder, "file.parquet"), join(folder, "expected.parquet")];
+    await copyRows(session, source, file);
+    const asDoubles = source.columns.map(({ name, type, fill }) => ({ name, type, fill }));
+    await copyRows(session, { ...source, columns: asDoubles }, expected);
+    expect(readFileSync(file).equals(readFileSync(expected))).toBe(true);
+  },
+);
