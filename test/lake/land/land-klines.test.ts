@@ -121,6 +121,11 @@ const CROSSED: PlainBars = {
   ],
 };
 
+/** A bar between 9 and 12. */
+function barAt(timestamp: number, close: number): PlainBar {
+  return { timestamp, volume: 1n, open: 10, high: 12, low: 9, close, amount: 1 };
+}
+
 /** How a test lands: with a clock that is always at T0, before which everything is final unless the test says otherwise. */
 function landOptions(rejects: Rejects, finalEnd = { CN: T0, HK: T0, US: T0 }): LandBarsOptions {
   return { operation: "TEST", runId: "test", now: T0, finalEnd, rejects };
@@ -243,16 +248,7 @@ describe("bars straight from their columns", () => {
     const lake = temporaryLake();
     const options = landOptions(new Rejects(session, "test"));
     const delivered = (symbol: string, close: number, more: Partial<PlainBar> = {}): DeliveredBars => {
-      const bar = {
-        timestamp: T0 - DAY_MS,
-        volume: 1n,
-        open: 10,
-        high: 12,
-        low: 9,
-        close,
-        amount: 1,
-        ...more,
-      };
+      const bar = { ...barAt(T0 - DAY_MS, close), ...more };
       return { columns: columnsOf({ [symbol]: [bar] }), source: `run/${symbol} ${close}` };
     };
     for (const [close, expected] of [
@@ -324,15 +320,7 @@ describe("bars straight from their columns", () => {
     "bars that two requests have brought count as unchanged; those with other values are set aside",
     async () => {
       const session = await openSession({ threads: 1 });
-      const bar = (minute: number, close: number): PlainBar => ({
-        timestamp: T0 + minute * MINUTE_MS,
-        volume: 1n,
-        open: 10,
-        high: 12,
-        low: 9,
-        close,
-        amount: 1,
-      });
+      const bar = (minute: number, close: number) => barAt(T0 + minute * MINUTE_MS, close);
       const delivered = (source: string, closes: readonly number[]): DeliveredBars => ({
         columns: columnsOf({ "600519.SH": closes.map((close, minute) => bar(minute, close)) }),
         source,
