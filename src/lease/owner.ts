@@ -109,14 +109,33 @@ function isOtherBoot(machine = "", here = ""): boolean {
   return one[1] !== other[1] && one[3] === other[3];
 }
 
-/** Whether a process runs on this machine, under any user; false for a number that is not a process id. */
+/**
+ * Whether a process runs on this machine, under any user; false for a number that is not a process id, and for a process
+ * that has ended and is still in the table of processes.
+ */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
   } catch (error) {
     // EPERM: the process runs, and belongs to another user.
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+    if ((error as NodeJS.ErrnoException).code !== "EPERM") return false;
+  }
+  return !isZombie(pid);
+}
+
+/**
+ * Whether all threads of a process have ended, and its parent has not asked for its exit code. Where the parent never
+ * asks, as the first process of many containers, the process stays in this state. False where the system does not say.
+ */
+function isZombie(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    // `12 (the program's name) Z 1 …`: the name may have any character. See proc_pid_stat(5).
+    const [state = "", ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const threads = Number(rest[16]);
+    return "ZXx".includes(state) && threads <= 1;
+  } catch {
+    return false;
   }
 }
 

@@ -1,5 +1,7 @@
-import { spawnSync } from "node:child_process";
-import { expect, test } from "vitest";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { isRunning, stateOf, thisProcess } from "../../src/lease/owner.js";
 
 test("a process runs until it has ended, and what is no process id runs never", () => {
@@ -8,6 +10,25 @@ test("a process runs until it has ended, and what is no process id runs never", 
   expect(isRunning(spawnSync(process.execPath, ["-e", ""]).pid)).toBe(false);
   for (const none of [Number.NaN, 1.5, 2 ** 40]) expect(isRunning(none)).toBe(false);
 });
+
+test.runIf(process.platform === "linux")(
+  "a process whose parent does not ask for its exit code has ended",
+  async () => {
+    // The shell starts a child, says its number, and becomes a program that asks for no exit code.
+    const parent = spawn("sh", ["-c", "sleep 600 & echo $!; exec sleep 600"], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    onTestFinished(() => void parent.kill("SIGKILL"));
+    const [line] = (await once(parent.stdout, "data")) as [Buffer];
+    const pid = Number(line.toString());
+    await vi.waitFor(() => expect(readFileSync(`/proc/${parent.pid}/comm`, "utf8")).toBe("sleep\n"), 10_000);
+    expect(isRunning(pid)).toBe(true);
+    process.kill(pid, "SIGKILL");
+    await vi.waitFor(() => expect(isRunning(pid)).toBe(false), 10_000);
+    // It is still in the table of processes.
+    expect(() => process.kill(pid, 0)).not.toThrow();
+  },
+);
 
 test.runIf(process.platform === "linux" && process.getuid?.() !== 0)("another user's process runs", () => {
   expect(isRunning(1)).toBe(true);

@@ -3,7 +3,7 @@ import { LentMemory } from "../../core/memory-pool.js";
 import { LIMITS } from "../../wire/endpoints.js";
 import { type EndpointHandler, KlineResponse } from "../endpoints/response.js";
 import type { LakeReader, LakeView } from "../read/lake-reader.js";
-import { RequestError } from "./errors/request-error.js";
+import { isOfRequest } from "./errors/request-error.js";
 import type { MemoryBudgets } from "./memory-budget.js";
 import type { RequestsInFlight } from "./requests-in-flight.js";
 import type { ServiceLogger } from "./service-logger.js";
@@ -103,8 +103,8 @@ async function ask(
         if (signal.aborted || parts.requests.count > 0) break;
       }
     } catch (error) {
-      // For example, the lake has no minutes.
-      if (!(error instanceof RequestError)) throw error;
+      // For example, the lake has no minutes, or a symbol of the universe is not valid.
+      if (!isOfRequest(error)) throw error;
     }
   });
 }

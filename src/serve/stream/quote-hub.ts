@@ -1,9 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import { isSymbol, regionOf } from "../../market/symbol.js";
 import { inBatches } from "../../plan/request-units.js";
-import { ParameterError } from "../../wire/parameters.js";
 import { QUOTE_TABLES, quoteTexts } from "../endpoints/quotes.js";
-import { RequestError } from "../http/errors/request-error.js";
+import { isOfRequest } from "../http/errors/request-error.js";
 import type { MemoryBudgets } from "../http/memory-budget.js";
 import type { Caller } from "../keys/key-ring.js";
 import { readQuoteBars } from "../klines/quote-bars.js";
@@ -272,8 +271,7 @@ async function refusing(check: () => Promise<void>): Promise<void> {
   try {
     await check();
   } catch (error) {
-    if (error instanceof RequestError || error instanceof ParameterError)
-      throw new StreamError(error.message);
+    if (isOfRequest(error)) throw new StreamError(error.message);
     throw error;
   }
 }

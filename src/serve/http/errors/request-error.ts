@@ -16,6 +16,11 @@ export class RequestError extends Error {
   }
 }
 
+/** Whether an error says which rule a request breaks, or that what it asks for is not there: the service is well. */
+export function isOfRequest(error: unknown): error is RequestError | ParameterError {
+  return error instanceof RequestError || error instanceof ParameterError;
+}
+
 /** An error as the client receives it. It reveals no files, SQL or code. */
 export interface ErrorResponse {
   readonly status: number;
@@ -42,7 +47,7 @@ const STORE_RETRY_MS = 5000;
 /** Turns any error of a request into the interface's error body. */
 export function responseOf(error: unknown, requestId: string): ErrorResponse {
   if (error instanceof RequestError) return plain(error.code, error.message, error.retryAfterMs);
-  if (error instanceof ParameterError) return plain(error.code, error.message);
+  if (isOfRequest(error)) return plain(error.code, error.message);
   const { code, statusCode } = error as { code?: string; statusCode?: number };
   const known = code === undefined ? undefined : FRAMEWORK_CODES[code];
   if (known !== undefined) return plain(...known);
