@@ -103,7 +103,7 @@ async function ask(
         if (signal.aborted || parts.requests.count > 0) break;
       }
     } catch (error) {
-      // For example, the lake has no minutes, or a symbol of the universe is not valid.
+      // For example, the lake has no minutes, or a symbol is blank.
       if (!isOfRequest(error)) throw error;
     }
   });
