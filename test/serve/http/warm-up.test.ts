@@ -226,7 +226,7 @@ test("a warm-up that fails is logged in one line without a key, and the service 
   expect((await ask("/v1/klines/intraday/universe?universes=all", { headers })).status).toBe(500);
 });
 
-test("a universe with a symbol that is not valid does not end a warm-up", async () => {
+test("a universe with a blank symbol does not end a warm-up", async () => {
   const { parts, used, universe } = await newReader(await newMarket());
   const current = parts.reader.current.bind(parts.reader);
   parts.reader.current = (reading) => {
