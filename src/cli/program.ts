@@ -27,7 +27,7 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/project/init.js")).addInit,
   },
   import: {
-    does: "land files of your own (CSV, Parquet, JSON; text also .gz) in a table",
+    does: "land files of your own (CSV, Parquet, JSON; text also .gz or .zst) in a table",
     load: async () => (await import("./commands/import.js")).addImport,
   },
   run: {

@@ -40,8 +40,8 @@ export const INDEX_SYMBOLS = /^(000\d{3}\.SH|399\d{3}\.SZ)$/;
 /** Names of shares under special treatment. */
 export const SPECIAL_TREATMENT_NAMES = /^S?\*?ST/;
 
-/** Number of days after a listing during which the board's limit does not apply yet. */
-export const DAYS_WITHOUT_LIMIT = 10;
+/** Calendar days after a listing before the board's limit applies: five trading days have none, and closed days lie between them. */
+export const CALENDAR_DAYS_WITHOUT_LIMIT = 10;
 
 /** Symbols of exchange-traded funds; used where the type of the instrument is unknown. */
 export const ETF_SYMBOLS = /^(5\d{5}\.SH|1[56]\d{4}\.SZ)$/;

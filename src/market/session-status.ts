@@ -3,8 +3,9 @@ import { REGIONS, type Region } from "./regions.js";
 import { isWeekday, SESSION_HOURS } from "./sessions.js";
 import { instantOf, localDate } from "./zone.js";
 
+export const SESSION_STATUSES = ["pre_market", "regular", "lunch_break", "after_hours", "closed"] as const;
 /** The state of a market at an instant. */
-export type SessionStatus = "pre_market" | "regular" | "lunch_break" | "after_hours" | "closed";
+export type SessionStatus = (typeof SESSION_STATUSES)[number];
 
 /**
  * When trading or auctions begin before the regular session, and when they end after it, in minutes after local

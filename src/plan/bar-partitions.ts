@@ -1,4 +1,5 @@
 import { inByteOrder } from "../core/byte-order.js";
+import { compareText } from "../core/text-order.js";
 import { type CalendarSpan, type CalendarUnit, calendarSpans } from "../market/calendar-spans.js";
 import { REGIONS, type Region } from "../market/regions.js";
 import { type BarSegment, type DeliveredBars, firstTime, lastTime } from "../wire/bar-segment.js";
@@ -53,7 +54,7 @@ export function partitionBars(
   const repeats: PlacedSegment[] = [];
   let equal = 0;
   const partitions = [...groupsOf(cut.placed)]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .sort(([a], [b]) => compareText(a, b))
     .map(([, bySymbol]) => {
       const merged: MergedSegments<PlacedSegment> = { used: [], repeats, equal: 0 };
       for (const symbol of inByteOrder(bySymbol.keys()))

@@ -1,3 +1,4 @@
+import { compareText } from "../core/text-order.js";
 import { dateOfEpochDay, subtractRanges, type TimeRange, type TradingDate } from "../core/time.js";
 import { dateAt, daysOverlapped, type TradingDays } from "../market/trading-days.js";
 import { type CoverageFacts, symbolSpans } from "./coverage.js";
@@ -84,7 +85,7 @@ export function missingIn(facts: MonthFacts, month: string): MissingDays[] {
       isOpen: gaps.length === 0,
     });
   }
-  return found.sort((a, b) => b.days - a.days || (a.symbol < b.symbol ? -1 : 1));
+  return found.sort((a, b) => b.days - a.days || compareText(a.symbol, b.symbol));
 }
 
 /**

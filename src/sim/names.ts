@@ -31,11 +31,14 @@ const US_TRADES =
     " ",
   );
 
+/** A prime: names of consecutive numbers differ in every part. */
+const STRIDE = 7919;
+
 /** Stock name number `index`. There are 64,000 different names of four characters; after that they repeat. */
 export function chineseName(index: number): InventedName {
-  const [first, firstEn] = pick(FIRST, index * 7919);
-  const [second, secondEn] = pick(SECOND, (index * 7919) / FIRST.length);
-  const [trade, tradeEn] = pick(TRADE, (index * 7919) / (FIRST.length * SECOND.length));
+  const [first, firstEn] = pick(FIRST, index * STRIDE);
+  const [second, secondEn] = pick(SECOND, (index * STRIDE) / FIRST.length);
+  const [trade, tradeEn] = pick(TRADE, (index * STRIDE) / (FIRST.length * SECOND.length));
   return { name: first + second + trade, nameEn: `${firstEn}${secondEn} ${tradeEn}` };
 }
 
@@ -53,7 +56,7 @@ export function fundName(index: number): InventedName {
 
 /** American company name number `index`. There are 9,000 different names. */
 export function americanName(index: number): InventedName {
-  const step = index * 7919;
+  const step = index * STRIDE;
   const stem = US_STEMS[step % US_STEMS.length] as string;
   const end = US_ENDS[Math.floor(step / US_STEMS.length) % US_ENDS.length] as string;
   const trade = US_TRADES[Math.floor(step / (US_STEMS.length * US_ENDS.length)) % US_TRADES.length] as string;

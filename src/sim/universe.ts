@@ -1,3 +1,4 @@
+import { compareText } from "../core/text-order.js";
 import { dateOfEpochDay, epochDay, type TradingDate } from "../core/time.js";
 import type { UniverseDetail } from "../wire/resources.js";
 import type { SimInstrument } from "./instrument.js";
@@ -81,7 +82,7 @@ function index(id: string, size: number, part: number): UniverseRule {
       );
       const ranked = stocks
         .map((stock) => ({ stock, size: sizeAt(stock, review) }))
-        .sort((a, b) => b.size - a.size || (a.stock.symbol < b.stock.symbol ? -1 : 1));
+        .sort((a, b) => b.size - a.size || compareText(a.stock.symbol, b.stock.symbol));
       const count = Math.min(size, Math.ceil(stocks.length * part));
       return ranked.slice(0, count).flatMap(({ stock }) => (isListed(stock, date) ? stock : []));
     },

@@ -19,7 +19,7 @@ import {
 import { lotSql, perRegion } from "../db/market/region-sql.js";
 import { isSessionMinuteSql, sessionMinutesSql } from "../db/market/session-sql.js";
 import { literal } from "../db/quote.js";
-import { DAYS_WITHOUT_LIMIT } from "../market/price-limits.js";
+import { CALENDAR_DAYS_WITHOUT_LIMIT } from "../market/price-limits.js";
 import { REGIONS } from "../market/regions.js";
 
 /**
@@ -121,7 +121,10 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
     parameters: 4,
     sql: (...values) => limitPercentSql(...(values as [string, string, string, string])),
   },
-  limits_from: { parameters: 1, sql: (listed) => `date_add('day', ${DAYS_WITHOUT_LIMIT}, ${listed})` },
+  limits_from: {
+    parameters: 1,
+    sql: (listed) => `date_add('day', ${CALENDAR_DAYS_WITHOUT_LIMIT}, ${listed})`,
+  },
   local_date: { parameters: 2, sql: (instant, region) => localDateSql(instant, region) },
   local_midnight: {
     parameters: 2,

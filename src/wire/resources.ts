@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { SESSION_STATUSES } from "../market/session-status.js";
 import type { TableSchema } from "../schema/column.js";
 import {
   BALANCE_SHEET,
@@ -91,7 +92,7 @@ export const compactKlines = z.strictObject({
 });
 
 /** The state of the market of a quote, by the clock of its exchange. */
-const QUOTE_SESSIONS = ["pre_market", "regular", "lunch_break", "after_hours", "closed", "halted"] as const;
+const QUOTE_SESSIONS = [...SESSION_STATUSES, "halted"] as const;
 
 export const quote = z.object({
   symbol: z.string(),

@@ -25,7 +25,7 @@ import { localMidnightSql, lotSql, tradeDateSql } from "../../src/db/market/regi
 import { isSessionMinuteSql, sessionMinutesSql } from "../../src/db/market/session-sql.js";
 import { BUCKETS } from "../../src/market/bucket.js";
 import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";
-import { DAYS_WITHOUT_LIMIT, LIMIT_TOLERANCE } from "../../src/market/price-limits.js";
+import { CALENDAR_DAYS_WITHOUT_LIMIT, LIMIT_TOLERANCE } from "../../src/market/price-limits.js";
 import { SESSION_HOURS } from "../../src/market/sessions.js";
 
 /** The files of `sql/views/rules`: the parameters of each macro, and the expression that the rule gives for these. */
@@ -60,7 +60,7 @@ const MACROS: Readonly<Record<string, readonly [parameters: string, sql: (...nam
     (volume, low, high, limitUp, limitDown) => isTradableSql({ volume, low, high, limitUp, limitDown }),
   ],
   "limits/limit_percent": ["symbol, trade_date, type, name", limitPercentSql],
-  "limits/limits_from": ["listing_date", (date) => `${date} + ${DAYS_WITHOUT_LIMIT}`],
+  "limits/limits_from": ["listing_date", (date) => `${date} + ${CALENDAR_DAYS_WITHOUT_LIMIT}`],
   "limits/price_decimals": ["symbol, type", priceDecimalsSql],
 };
 

@@ -49,10 +49,8 @@ const READ = { symbols: true, from: true, to: true, columns: true, adjust: true,
   true
 >;
 const STATEMENT_FIRST = 'write the statement first: lake.query("from bars_1d limit 5")';
-const [QUERY_OPTIONS, READ_OPTIONS] = [QUERY, READ].map((options) => Object.keys(options)) as [
-  string[],
-  string[],
-];
+const QUERY_OPTIONS = Object.keys(QUERY);
+const READ_OPTIONS = Object.keys(READ);
 
 /** What a run requests in addition to its pipeline, and from which service. */
 export interface LakeRunOptions extends RunOptions, Pick<RunEnvironment, "onProgress"> {
@@ -63,6 +61,7 @@ export interface LakeRunOptions extends RunOptions, Pick<RunEnvironment, "onProg
   readonly waits?: boolean | undefined;
   /** Ends the run, or its wait; what has arrived is landed. */
   readonly signal?: AbortSignal | undefined;
+  /** The service that is requested; its key is claimed for the run. */
   readonly service: MarketService;
 }
 

@@ -11,7 +11,7 @@ export interface LakeState {
   readonly versions?: Readonly<Record<string, number>> | ReadonlyMap<string, number> | undefined;
 }
 
-/** @throws {UsageError} for a time that is none, a table that does not exist, or a version that is no whole number. */
+/** The options as a state of the lake. @throws {UsageError} for an invalid time, an unknown table, or a version that is not an integer. */
 export function pointInTimeOf({ asOf, versions = {} }: LakeState): PointInTime {
   const entries = [...(versions instanceof Map ? versions : Object.entries(versions))] as [string, number][];
   const names = TABLES.map(({ name }) => name);

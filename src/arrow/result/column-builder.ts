@@ -5,7 +5,7 @@ import { copyBits } from "../../core/bits.js";
 /** Appends the rows from `from` to `from + count` of the opened vector. */
 export type Append = (from: number, count: number) => void;
 
-/** Collects a column's values from DuckDB's vectors in Arrow's layout. A class because it owns the buffers. */
+/** Collects a column's values from DuckDB's vectors in Arrow's layout, in buffers of its own. */
 export interface ColumnBuilder {
   readonly type: DataType;
   /** Starts reading a vector of so many rows. @throws {UsageError} for a value that Arrow does not support. */

@@ -21,7 +21,7 @@ export interface FixedLayout {
   /**
    * Converts values to Arrow's wider form; both arrays begin with the first value. @default a copy
    *
-   * The source of a null is undefined bytes; its result is set to 0 afterwards.
+   * The bytes of a null are arbitrary; its result is set to 0 afterwards.
    */
   readonly convert?: (source: Uint8Array, target: Uint8Array, count: number) => void;
   /** Changes values in place, and throws for a value that Arrow does not support. A null is 0. */

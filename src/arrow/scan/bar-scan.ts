@@ -16,7 +16,10 @@ type Visit = (segment: BarSegment, start: number, end: number, at: number) => vo
 /** Visits the parts of segments that contain the rows from `from` to `from + rows`. */
 type Walk = (from: number, rows: number, visit: Visit) => void;
 
-/** The column of the numbers, from 0 on, of the rows that a thread takes together: a row group of a file. */
+/**
+ * The name of the column with the number of the group, from 0 on, that each row belongs to: the rows that one thread takes,
+ * which become a row group of the file.
+ */
 export const ROW_GROUP = "row_group";
 
 /**

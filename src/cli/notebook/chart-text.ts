@@ -1,3 +1,4 @@
+import { compareText } from "../../core/text-order.js";
 import type { ChartColumn, ChartData } from "../../notebook/chart-data.js";
 import { formatValues } from "../../notebook/page/format-values.js";
 import { type Candle, candleChart } from "../charts/candles.js";
@@ -44,7 +45,7 @@ function candles({ chart, channels }: ChartData, width: number): string {
   const whole = all.filter((candle) =>
     [candle.open, candle.high, candle.low, candle.close].every(Number.isFinite),
   );
-  whole.sort((a, b) => (a.label < b.label ? -1 : 1));
+  whole.sort((a, b) => compareText(a.label, b.label));
   return candleChart(whole.slice(-Math.max(20, width - 12)), { rising: chart.rising });
 }
 

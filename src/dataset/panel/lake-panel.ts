@@ -118,7 +118,7 @@ export async function openPanel(
       const groups = daily === undefined ? some.map((range) => [range]) : togetherIn(some, most);
       const isAhead = daily !== undefined && groups.length > 1;
       using connections = isAhead ? await TwoConnections.open(session, signal) : undefined;
-      const read = oneAhead(groups, { isWhileMade: isAhead }, (group, n) =>
+      const read = oneAhead(groups, { overlapsReading: isAhead }, (group, n) =>
         askBlock(session, connections?.of(n) ?? session, spec, parts, mergedOf(group, n)),
       );
       let n = 0;

@@ -48,12 +48,14 @@ export class TwoConnections implements Disposable {
 }
 
 /**
- * Queries each item, and makes its result, in order. The next item is queried while the result of the previous one is
- * used, or, where each has a connection, already while that is made.
+ * Yields the result of each item, in order.
+ *
+ * @param overlapsReading whether the next item is queried while the result of the previous one is read, for which each
+ *   needs a connection; else while that result is used.
  */
 export async function* oneAhead<T, R>(
   items: Iterable<T>,
-  { isWhileMade }: { readonly isWhileMade: boolean },
+  { overlapsReading }: { readonly overlapsReading: boolean },
   ask: (item: T, index: number) => Promise<() => Promise<R>>,
 ): AsyncGenerator<R, void, undefined> {
   const next = items[Symbol.iterator]();
@@ -69,9 +71,9 @@ export async function* oneAhead<T, R>(
   try {
     while (asked !== undefined) {
       const make = await asked;
-      if (isWhileMade) asked = askNext();
+      if (overlapsReading) asked = askNext();
       const made = await make();
-      if (!isWhileMade) asked = askNext();
+      if (!overlapsReading) asked = askNext();
       yield made;
     }
   } finally {

@@ -1,3 +1,4 @@
+import { compareText } from "../../core/text-order.js";
 import type { TimeRange } from "../../core/time.js";
 import { ident } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
@@ -45,7 +46,7 @@ export async function landedBars(session: Session, lake: Lake, snapshot: Snapsho
     byRegion.set(region, { region, bars: bars + (known?.bars ?? 0), times: { start, end } });
   }
   return [...byRegion.values()]
-    .sort((a, b) => (a.region < b.region ? -1 : 1))
+    .sort((a, b) => compareText(a.region, b.region))
     .map(({ region, bars, times }) => ({
       dataset: snapshot.table.name,
       region,

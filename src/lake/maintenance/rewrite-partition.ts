@@ -122,7 +122,7 @@ function candidateOf(snapshot: Snapshot, file: DataFile, rewrite: boolean): Cand
   return { file, partition, bytes: file.size * growth, isCompact, range };
 }
 
-/** Queries of the rows of each output file. The boundaries between outputs are values of the first sort column. */
+/** A query for each output file, which selects its rows. Outputs are divided at values of the first sort column. */
 async function outputsOf(
   session: Session,
   lake: Lake,

@@ -1,3 +1,5 @@
+import { compareText } from "../../core/text-order.js";
+
 /** A user of a key, and the largest fraction of the quota that it requests, above 0 and at most 1. */
 export interface Asker {
   readonly holder: string;
@@ -22,5 +24,5 @@ export function divideQuota(askers: readonly Asker[]): ReadonlyMap<string, numbe
 }
 
 function byAsk(a: Asker, b: Asker): number {
-  return a.ask - b.ask || (a.holder < b.holder ? -1 : 1);
+  return a.ask - b.ask || compareText(a.holder, b.holder);
 }

@@ -3,13 +3,17 @@ import type { KlineRun, KlineValues } from "../../wire/kline-columns.js";
 
 /** One bar as an object, for the few bars that a quote needs. */
 export interface LastBar {
+  /** Epoch milliseconds. */
   readonly timestamp: number;
   readonly open: number;
   readonly high: number;
   readonly low: number;
   readonly close: number;
+  /** In the unit of the run. */
   readonly volume: number;
+  /** In the currency of the symbol. */
   readonly amount: number;
+  /** Null where it is not known. */
   readonly prevClose: number | null;
 }
 

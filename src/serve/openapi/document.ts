@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { compareText } from "../../core/text-order.js";
 import { API_KEY_HEADER, ENDPOINTS, type Endpoint, type EndpointName } from "../../wire/endpoints.js";
 import { ERROR_STATUS, type ErrorCode, errorBody } from "../../wire/error-body.js";
 import {
@@ -134,7 +135,7 @@ function modelSchemas(): Readonly<Record<string, JsonSchema>> {
       registry.add(parameters, { id: requestName(name) });
   }
   const { schemas } = z.toJSONSchema(registry, { ...CONVERSION, uri: (id) => `${SCHEMAS}${id}` });
-  const sorted = Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1));
+  const sorted = Object.entries(schemas).sort(([a], [b]) => compareText(a, b));
   return Object.fromEntries(
     sorted.map(([id, { $schema: _schema, $id: _id, ...schema }]) => [id, schema as JsonSchema]),
   );

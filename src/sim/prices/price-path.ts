@@ -22,8 +22,8 @@ export const DAY_KIND = {
   suspendedFlat: 8,
 } as const;
 
-/** Number of days after a listing in China without a price limit. */
-export const DAYS_WITHOUT_LIMIT = 5;
+/** Trading days after a listing in China without a price limit. */
+export const TRADING_DAYS_WITHOUT_LIMIT = 5;
 
 /** A dividend or split, on the first trading day without it. */
 export interface ExEvent {
@@ -68,7 +68,7 @@ export function walkPrices(instrument: SimInstrument, calendar: RegionCalendar):
   const close = new Int32Array(end - start);
   const kind = new Uint8Array(end - start);
   const events: ExEvent[] = [];
-  const freeDays = board.region === "CN" && start > 0 ? DAYS_WITHOUT_LIMIT : 0;
+  const freeDays = board.region === "CN" && start > 0 ? TRADING_DAYS_WITHOUT_LIMIT : 0;
   const beta = 0.6 + 0.8 * uniform(key, 20);
   const sigma = (board.type === "etf" ? 0.006 : 0.012) + 0.014 * uniform(key, 21);
   let last = instrument.basePriceMilli;

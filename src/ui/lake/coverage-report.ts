@@ -1,4 +1,5 @@
 import { shellWord } from "../../core/shell-word.js";
+import { compareText } from "../../core/text-order.js";
 import type { Clock, TimeRange } from "../../core/time.js";
 import { coverageFacts } from "../../jobs/ledger/lake-coverage.js";
 import type { Lake } from "../../lake/lake.js";
@@ -56,7 +57,7 @@ export async function coverageReport(
         one.sessions ??= begun;
         one.asked = asked;
       }
-  const sorted = [...months.values()].sort((a, b) => (a.month < b.month ? -1 : 1));
+  const sorted = [...months.values()].sort((a, b) => compareText(a.month, b.month));
   return { months: sorted, note: isPast ? "past" : hasAsked ? null : "imported" };
 }
 

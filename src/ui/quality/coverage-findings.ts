@@ -1,4 +1,5 @@
 import { shellWord } from "../../core/shell-word.js";
+import { compareText } from "../../core/text-order.js";
 import type { Clock } from "../../core/time.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Reader } from "../../lake/open-reader.js";
@@ -76,7 +77,7 @@ function subjectsOf(
     }
     subjects.push({ subject: one.symbol, region: one.region, findings, first, last });
   }
-  return subjects.sort((a, b) => b.findings - a.findings || (a.subject < b.subject ? -1 : 1));
+  return subjects.sort((a, b) => b.findings - a.findings || compareText(a.subject, b.subject));
 }
 
 /** Counts the days of symbols that a rule of the ledger finds, by region. */
@@ -122,7 +123,7 @@ export function gapsOf(
 ): FindingsReport {
   const own = gaps.get(subject);
   const stretches = own === undefined ? [] : [...stretchesOf(own, rule, filter)];
-  stretches.sort((a, b) => (a.last === b.last ? (a.dataset < b.dataset ? -1 : 1) : a.last < b.last ? 1 : -1));
+  stretches.sort((a, b) => compareText(b.last, a.last) || compareText(a.dataset, b.dataset));
   const from = offsetOf(page);
   const lake = shellWord(location);
   const rows = stretches.slice(from, from + PAGE_ROWS).map(

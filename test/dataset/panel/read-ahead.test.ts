@@ -45,9 +45,9 @@ test("where the second connection cannot be opened, the first is closed", async 
 });
 
 /** What happens, in order, when three items are queried, made and used. */
-async function order(isWhileMade: boolean, faulty?: string): Promise<string[]> {
+async function order(overlapsReading: boolean, faulty?: string): Promise<string[]> {
   const events: string[] = [];
-  const made = oneAhead(["a", "b", "c"], { isWhileMade }, async (item) => {
+  const made = oneAhead(["a", "b", "c"], { overlapsReading }, async (item) => {
     events.push(`ask ${item}`);
     return async () => {
       await Promise.resolve();

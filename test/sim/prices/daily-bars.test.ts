@@ -3,7 +3,7 @@ import { REGIONS } from "../../../src/market/regions.js";
 import { instantOf } from "../../../src/market/zone.js";
 import type { SimInstrument } from "../../../src/sim/instrument.js";
 import { dayTick, highestTicks, hkTick, lowestTicks } from "../../../src/sim/prices/price-grid.js";
-import { DAYS_WITHOUT_LIMIT } from "../../../src/sim/prices/price-path.js";
+import { TRADING_DAYS_WITHOUT_LIMIT } from "../../../src/sim/prices/price-path.js";
 import { barsOf, bySymbol, dateOf, END, MARKET, START, SYMBOLS } from "../sample-market.js";
 
 const bars = bySymbol(barsOf(MARKET.dailyBars(SYMBOLS, START, END)));
@@ -21,7 +21,7 @@ function limits({ board }: SimInstrument, prev: number): [number, number] {
 /** Chinese days on which a limit holds. */
 const ruled = trading.filter(
   ({ instrument, index }) =>
-    instrument.region === "CN" && !(instrument.listed > START && index < DAYS_WITHOUT_LIMIT),
+    instrument.region === "CN" && !(instrument.listed > START && index < TRADING_DAYS_WITHOUT_LIMIT),
 );
 
 describe("daily bars", () => {
@@ -117,7 +117,8 @@ describe("price limits", () => {
   test("are off in a new listing's first days", () => {
     const beyond = trading.filter(({ instrument, bar, index }) => {
       const [down, up] = limits(instrument, bar.prevClose as number);
-      const free = instrument.region === "CN" && instrument.listed > START && index < DAYS_WITHOUT_LIMIT;
+      const free =
+        instrument.region === "CN" && instrument.listed > START && index < TRADING_DAYS_WITHOUT_LIMIT;
       return free && (bar.high > up || bar.low < down);
     });
     expect(beyond.length).toBeGreaterThan(0);

@@ -8,19 +8,19 @@ export class UnitBars {
   readonly #runs = new Map<string, KlineRun[]>();
 
   /**
-   * Adds the sound bars of a response that count: a request for older bars gives also the bar that was known; symbols that are
-   * requested a second time, and bars of another period, are left out.
+   * Adds the valid bars of a response. Left out are the bar that a request for older bars repeats, symbols that will be requested
+   * a second time, and bars of another period.
    */
   add(
     { gaps, window, again }: Page,
     sound: readonly KlineRun[],
     { absence, mislabelled }: ResponseVerdict,
   ): void {
-    const left = new Set([...(again === undefined ? absence.unconfirmed : []), ...mislabelled]);
+    const excluded = new Set([...(again === undefined ? absence.unconfirmed : []), ...mislabelled]);
     for (const { symbol, values, start, end: last } of sound) {
-      if (left.has(symbol)) continue;
-      const before = gaps?.get(symbol)?.window.end ?? window.end;
-      const end = lowerBound(start, last, (row) => Number(values.timestamp[row]) >= before);
+      if (excluded.has(symbol)) continue;
+      const endMs = gaps?.get(symbol)?.window.end ?? window.end;
+      const end = lowerBound(start, last, (row) => Number(values.timestamp[row]) >= endMs);
       if (end === start) continue;
       const run = { symbol, values, start, end };
       this.#runs.set(symbol, [...(this.#runs.get(symbol) ?? []), run]);

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { recordBatch } from "../../../arrow/record-batch.js";
+import { compareText } from "../../../core/text-order.js";
 import { StatementFields } from "../../../jobs/ingest/statements/statement-fields.js";
 import { addDays } from "../../../market/sessions.js";
 import type { Column, TableSchema } from "../../../schema/column.js";
@@ -89,7 +90,7 @@ async function askStatements(
   const statements: Statement[] = [];
   for (const symbol of some) {
     const list = bySymbol.get(symbol) ?? [];
-    for (const record of list.toSorted((a, b) => (a.period_end < b.period_end ? -1 : 1))) {
+    for (const record of list.toSorted((a, b) => compareText(a.period_end, b.period_end))) {
       const taken = fields.rowOf(symbol, record);
       if ("issue" in taken) {
         issues.add(taken.issue);

@@ -22,8 +22,8 @@ export interface EmptyUniverse {
   readonly got: PendingResponse<unknown>;
 }
 
-/** So many sessions without a bar of a universe show that the service has none; fewer may be a fault that passes. */
-const NEVER = 3;
+/** After so many sessions without a bar of a universe the service has none of it; fewer may be a fault that passes. */
+const SESSIONS_OF_NONE = 3;
 
 /** A response with bars of a universe. */
 export interface ReceivedUniverse {
@@ -54,7 +54,7 @@ type Landed = () => Promise<ReadonlySet<string>>;
 
 /**
  * Counts the members of a universe, and those of which the response has no bar. Where the lake has no minute of a
- * member of a region but China, and the response has none of that region, the service may have none.
+ * member of a region other than China, and the response has none of that region, the service may have none.
  */
 async function recordReceived(
   { log: { completeness }, context: { marketClock } }: Run,
@@ -83,11 +83,11 @@ async function recordEmpty(run: Run, empty: readonly EmptyUniverse[], landed: La
   const known = once(() => readTradingDays(session, lake));
   const hasNoMinutes = async ({ members, times }: EmptyUniverse): Promise<boolean> => {
     const chinese = members.filter(isChinese);
-    if (chinese.length > 0 && times.length < NEVER) return false;
+    if (chinese.length > 0 && times.length < SESSIONS_OF_NONE) return false;
     const expected = chinese.length > 0 ? chinese : members;
     const have = await landed();
     if (expected.some((symbol) => have.has(symbol))) return false;
-    return chinese.length === 0 || fewestSessions(chinese, times, await known()) >= NEVER;
+    return chinese.length === 0 || fewestSessions(chinese, times, await known()) >= SESSIONS_OF_NONE;
   };
   for (const one of empty) {
     if (await hasNoMinutes(one)) recordNoMinutes(run, one);
