@@ -8,6 +8,7 @@ import { decodedBody, encodingsFor } from "./content-encoding.js";
 import { type Http, loadHttp } from "./http-library.js";
 import { type GroupOptions, KeyQuota, type Permit } from "./key/key-quota.js";
 import type { QuotaState } from "./key/quota-gate.js";
+import { redactKey } from "./key/redact-key.js";
 import { isOverQuota, refusalError, withRequest } from "./response-error.js";
 import { bounded, interimLimit, RESPONSE_LIMITS, type ResponseLimits, timely } from "./response-limits.js";
 import { withRetries } from "./retry.js";
@@ -236,7 +237,7 @@ export class ServiceClient {
       this.#offersArrow ||= encodingsFor(this.#base) === "identity" && offersArrow(header("link"));
       return await read(bounded(decodedBody(body, encoding), limits), header("content-type"));
     } catch (error) {
-      throw withRequest(what, error);
+      throw redactKey(withRequest(what, error), this.#options.apiKey);
     } finally {
       permit.passed();
       // A body that was not read to its end would otherwise hold its connection.
@@ -267,24 +268,17 @@ export function expectSendable(apiKey: string): void {
     });
 }
 
+/** No message contains the text: it may be a key that was given as the address, or contain a password. */
 function parseBase(text: string): URL {
-  let url: URL;
-  try {
-    url = new URL(text);
-  } catch (cause) {
-    throw new UsageError(`service address "${text}" is not a URL`, {
-      hint: "write it like https://host",
-      cause,
-    });
-  }
-  if (url.protocol !== "http:" && url.protocol !== "https:") {
-    throw new UsageError(`service address "${text}" is neither http nor https`);
-  }
-  if (url.username !== "" || url.password !== "") {
-    throw new UsageError("service address must not contain a user or password", {
+  if (!URL.canParse(text))
+    throw new UsageError("service address is not a URL", { hint: "write it like https://host" });
+  const url = new URL(text);
+  if (url.protocol !== "http:" && url.protocol !== "https:")
+    throw new UsageError("service address is neither http nor https", { hint: "write it like https://host" });
+  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
+    throw new UsageError("service address must not contain a user, a password, or a part after ? or #", {
       hint: "give the key in BARLAKE_API_KEY",
     });
-  }
   const [page] = /\/(?:docs|openapi\.json)\/?$/.exec(url.pathname) ?? [];
   if (page !== undefined) {
     throw new UsageError(`service address ends with ${page}, which is a page about the interface`, {

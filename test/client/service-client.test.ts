@@ -264,6 +264,18 @@ test("an error body with status 200 is an error", async () => {
   await expect(bars()).rejects.toThrow(/SYMBOL_NOT_FOUND: no such/);
 });
 
+test.each([
+  ["a refusal", 403],
+  ["an error body with status 200", 200],
+])("a key that the service repeats is in no text of the error: %s", async (_, status) => {
+  const { bars } = await setUp((_seen, response) =>
+    json(response, status, { code: "UNAUTHORIZED", message: `invalid key ${KEY}, ${KEY}` }),
+  );
+  const error: unknown = await bars().catch((thrown: unknown) => thrown);
+  expect((error as Error).message).toContain("invalid key [the key], [the key]");
+  expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(KEY);
+});
+
 test("a service that cannot be reached, or an invalid address, is a plain error", async () => {
   const clock = virtualClock(0);
   const baseUrl = `http://${await closedAddress()}`;
@@ -273,8 +285,17 @@ test("a service that cannot be reached, or an invalid address, is a plain error"
     decodeRecords(body, "list", exchangeSummary),
   );
   await expect(asked).rejects.toThrow(/GET \/v1\/exchanges: .*ECONNREFUSED/);
-  expect(() => new ServiceClient({ baseUrl: "ftp://x", apiKey: KEY, clock })).toThrow(UsageError);
-  expect(() => new ServiceClient({ baseUrl: "nowhere", apiKey: KEY, clock })).toThrow(/is not a URL/);
+  for (const [address, message] of [
+    [KEY, /is not a URL/],
+    [`ftp://user:${KEY}@x`, /neither http nor https/],
+    [`https://user:${KEY}@x`, /must not contain a user/],
+    [`https://x/?token=${KEY}`, /must not contain .* a part after \? or #/],
+  ] as const) {
+    const made = () => new ServiceClient({ baseUrl: address, apiKey: KEY, clock });
+    expect(made).toThrow(UsageError);
+    expect(made).toThrow(message);
+    expect(made).not.toThrow(KEY);
+  }
   for (const page of ["/docs", "/docs/", "/openapi.json"])
     expect(() => new ServiceClient({ baseUrl: `https://host/base${page}`, apiKey: KEY, clock })).toThrow(
       expect.objectContaining({
