@@ -11,6 +11,8 @@ import { type LandBarsOptions, landBars, stageBars } from "../../../src/lake/lan
 import { landKlines } from "../../../src/lake/land/land-klines.js";
 import { Rejects, rejectsSql } from "../../../src/lake/land/rejects.js";
 import type { LandReport } from "../../../src/lake/land/upsert.js";
+import { commit } from "../../../src/lake/log/commit.js";
+import { schemaActions } from "../../../src/lake/log/schema-actions.js";
 import { REGIONS } from "../../../src/market/regions.js";
 import { regionOf } from "../../../src/market/symbol.js";
 import { BARS_1D, BARS_1M, KLINE_COLUMNS } from "../../../src/schema/bars.js";
@@ -315,6 +317,27 @@ describe("bars straight from their columns", () => {
       expect(types).toEqual([{ type: "DOUBLE" }]);
     },
   );
+
+  test("bars land in a table to which another program has added a column of lists", async () => {
+    const session = await openSession({ threads: 1 });
+    const lake = temporaryLake();
+    const landOne = async (minute: number): Promise<void> => {
+      const columns = columnsOf({ "600519.SH": [barAt(T0 + minute * MINUTE_MS, 10)] });
+      const options = landOptions(new Rejects(session, "test"));
+      await landKlines(session, lake, BARS_1M, [{ columns, source: `run/${minute}` }], options);
+    };
+    await landOne(0);
+    const base = await lake.snapshot(BARS_1M);
+    const tags = { name: "tags", type: "string[]", nullable: true, doc: "" } as const;
+    const actions = schemaActions(base, [...BARS_1M.columns, tags], T0);
+    expect(await commit(lake, base, actions, T0)).toBeDefined();
+    await landOne(1);
+    const rows = await liveRows(session, lake, BARS_1M, "SELECT close, tags FROM live");
+    expect(rows).toEqual([
+      { close: 10, tags: null },
+      { close: 10, tags: null },
+    ]);
+  });
 
   once(
     "bars that two requests have brought count as unchanged; those with other values are set aside",

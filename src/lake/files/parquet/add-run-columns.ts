@@ -61,7 +61,8 @@ interface ValuesChunk {
  * @param values a finished file: in it the columns without runs, in the order of `columns`, and as the last one
  *   `row_group`, which is not copied.
  * @returns the hash of the new file; undefined, and nothing is written, where the row groups are not those that
- *   `row_group` numbers, or a double that is there as an integer has a sign or is not finite.
+ *   `row_group` numbers, a double that is there as an integer has a sign or is not finite, or a column is not a single
+ *   value, as a list.
  * @throws {RangeError} where a column's runs are of more or fewer rows than the file of values has.
  */
 export async function addRunColumns(
@@ -72,7 +73,7 @@ export async function addRunColumns(
   const footer = decodeStruct(
     (await readFooter((range) => readRangeOf(values, range))).subarray(0, -TRAILER_BYTES),
   );
-  const groups = groupsInOrder(footer);
+  const groups = isFlat(footer, columns) ? groupsInOrder(footer) : undefined;
   if (groups === undefined || !groups.every((group) => areBitsInOrder(group, columns))) return undefined;
   for (const { name, runs } of columns) {
     if (runs !== undefined && runs.ends.at(-1) !== integerAt(footer, FILE.rows))
@@ -93,6 +94,13 @@ async function* hashed(
   }
 }
 
+/** Whether the schema of the file of values has one element for each of its columns; that of a list has three. */
+function isFlat(footer: ThriftStruct, columns: readonly FileColumn[]): boolean {
+  const ofValues = columns.filter(({ runs }) => runs === undefined);
+  // Also the root and the numbers of the row groups.
+  return structsAt(footer, FILE.schema).length === 1 + ofValues.length + 1;
+}
+
 /** The row groups by their numbers; undefined where a number is missing, or a row group has rows of several. */
 function groupsInOrder(footer: ThriftStruct): readonly ValuesGroup[] | undefined {
   const groups = structsAt(footer, FILE.rowGroups)
@@ -102,10 +110,11 @@ function groupsInOrder(footer: ThriftStruct): readonly ValuesGroup[] | undefined
 }
 
 function valuesGroup(group: ThriftStruct): ValuesGroup {
-  // DuckDB writes the columns of a file in the order of its schema.
   const chunks = structsAt(group, GROUP.columns).map(valuesChunk);
   const ofNumbers = chunks.pop();
-  const number = ofNumbers === undefined ? Number.NaN : onlyInteger(ofNumbers.meta);
+  // Their bytes are copied in one piece: DuckDB writes the columns in the order of the schema.
+  const isInOrder = chunks.every(({ start }, index) => index === 0 || start === chunks[index - 1]?.end);
+  const number = ofNumbers === undefined || !isInOrder ? Number.NaN : onlyInteger(ofNumbers.meta);
   return { number, group, chunks, start: chunks[0]?.start ?? 0, end: chunks.at(-1)?.end ?? 0 };
 }
 
