@@ -2,6 +2,7 @@ import { UsageError } from "../../core/errors.js";
 import { labelTexts } from "../cells/label-texts.js";
 import type { Block } from "../panel/block.js";
 import type { WriterPlace } from "./dataset-writer.js";
+import { refuseEqualNames } from "./equal-names.js";
 
 /** The CSV layout of a symbol's rows. */
 export interface CsvProfile {
@@ -82,6 +83,10 @@ const UINT32 = 0xffffffff;
  */
 function ziplineProfile(place: WriterPlace): CsvProfile {
   const { shape, spec, session, warn } = place;
+  const { days } = shape.labels;
+  const nameOf = (symbol: string): string => symbol.replaceAll(".", "_");
+  const all = shape.symbols.map(({ symbol }) => symbol);
+  refuseEqualNames(`dataset ${spec.name}: universe`, all, nameOf, "zipline, whose names have no dot");
   const texts = labelTexts(shape.labels, "UTC");
   const [ohlc, volume] = [PRICES.map((name) => fieldIndex(place, name)), fieldIndex(place, "volume")];
   let splits: Promise<ReadonlyMap<string, ReadonlyMap<number, number>>> | undefined;
@@ -89,8 +94,8 @@ function ziplineProfile(place: WriterPlace): CsvProfile {
   return {
     folder: spec.period === "1m" ? "minute/" : "daily/",
     header: "date,open,high,low,close,volume,dividend,split\n",
-    nameOf: (symbol) => symbol.replaceAll(".", "_"),
-    async open({ fields, width, symbols }, s) {
+    nameOf,
+    async open({ fields, first, width, symbols }, s) {
       splits ??= spec.adjustment === "none" ? readSplits(session) : Promise.resolve(new Map());
       const { symbol = "" } = symbols[s] ?? {};
       const own = (await splits).get(symbol);
@@ -105,7 +110,9 @@ function ziplineProfile(place: WriterPlace): CsvProfile {
           );
         }
         const limited = prices.map((price) => numberText(Math.min(price, UINT32 / 1000)));
-        const split = own?.get(shape.labels.days[at] as number) ?? 1;
+        // zipline applies each ratio that it reads: only the first row of a day has one.
+        const isFirstOfDay = at === first[s] || days[at] !== days[at - 1];
+        const split = (isFirstOfDay && own?.get(days[at] as number)) || 1;
         return `${texts(at)},${limited.join(",")},${Math.min(shares, UINT32)},0,${numberText(split)}\n`;
       };
     },

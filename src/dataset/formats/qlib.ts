@@ -1,10 +1,10 @@
-import { UsageError } from "../../core/errors.js";
 import { lowerBound } from "../../core/lower-bound.js";
 import { MINUTE_MS } from "../../core/time.js";
 import { labelTexts } from "../cells/label-texts.js";
 import type { Block, FieldCells, Labels, PanelShape, PanelSymbol } from "../panel/block.js";
 import type { FloatFiles } from "../store/files/file-thread.js";
 import type { DatasetWriter, WriterPlace } from "./dataset-writer.js";
+import { refuseEqualNames } from "./equal-names.js";
 import { qlibFolder, qlibInstrument } from "./qlib-names.js";
 import { statementWriter } from "./qlib-statements.js";
 
@@ -24,7 +24,7 @@ interface Run {
  */
 export function qlibWriter(place: WriterPlace): DatasetWriter {
   const { spec, shape, files, continued } = place;
-  refuseEqualNames(place);
+  refuseNames(place);
   const frequency = spec.period === "1m" ? "1min" : "day";
   const texts = labelTexts(startsOf(shape.labels), place.zone);
   const columns = [...shape.fields.map(({ name }) => name), ...shape.masks];
@@ -97,23 +97,12 @@ function warnOfMinutes({ shape, zone, warn }: WriterPlace, labels: readonly stri
     );
 }
 
-function refuseEqualNames({ spec, shape }: WriterPlace): void {
-  const refuse = (kind: string, names: readonly string[], nameOf: (name: string) => string): void => {
-    const first = new Map<string, string>();
-    for (const name of names) {
-      const other = first.get(nameOf(name));
-      if (other !== undefined)
-        throw new UsageError(
-          `dataset ${spec.name}: ${kind}: ${other} and ${name} are one to qlib, which reads names in lower case`,
-          { hint: "leave one of them out" },
-        );
-      first.set(nameOf(name), name);
-    }
-  };
+function refuseNames({ spec, shape }: WriterPlace): void {
+  const reason = "qlib, which reads names in lower case";
   const columns = [...shape.fields.map(({ name }) => name), ...shape.masks];
-  refuse("fields", columns, (name) => name.toLowerCase());
+  refuseEqualNames(`dataset ${spec.name}: fields`, columns, (name) => name.toLowerCase(), reason);
   const symbols = shape.symbols.map(({ symbol }) => symbol);
-  refuse("universe", symbols, qlibFolder);
+  refuseEqualNames(`dataset ${spec.name}: universe`, symbols, qlibFolder, reason);
 }
 
 /** A universe's file name: qlib reads it in lower case. */
