@@ -68,6 +68,45 @@ test("each defect of a row is set aside with its line and its reason; the others
   ]);
 });
 
+test("times of digits alone are dates and times of the exchange; what is no time of a market is set aside", async () => {
+  const place = workplace();
+  const bar = (timestamp: string): string => `${timestamp},10,11,9,10.5,100,1050`;
+  const times = [
+    "20260302093100",
+    "202603020932",
+    "1772415180000",
+    "-3000000000000",
+    "99999999999999",
+    "20261302093100",
+  ];
+  const path = place.file("600519.SH.csv", HEADER + times.map(bar).join("\n"));
+  expect((await place.import("bars_1m", [path])).landed).toMatchObject([{ inserted: 3 }]);
+  const bars = await place.query("SELECT epoch_ms(timestamp)::DOUBLE AS at FROM bars_1m ORDER BY timestamp");
+  expect(bars.map(({ at }) => new Date(at as number).toISOString())).toEqual([
+    "2026-03-02T01:31:00.000Z",
+    "2026-03-02T01:32:00.000Z",
+    "2026-03-02T01:33:00.000Z",
+  ]);
+  const rejects = await place.query("SELECT line::INT AS line, rule, reason FROM rejects ORDER BY line");
+  expect(rejects).toEqual([
+    { line: 5, rule: "out_of_range", reason: 'timestamp "-3000000000000" is not of 1900 to 2200' },
+    { line: 6, rule: "out_of_range", reason: 'timestamp "99999999999999" is not of 1900 to 2200' },
+    { line: 7, rule: "out_of_range", reason: 'timestamp "20261302093100" is not of 1900 to 2200' },
+  ]);
+});
+
+test("a file with seconds is refused; milliseconds of 1970 land where later bars are there", async () => {
+  const place = workplace();
+  const bar = (timestamp: number): string => `${timestamp},10,11,9,10.5,100,1050`;
+  const seconds = place.file("AAPL.US.csv", HEADER + [1_772_415_060, 1_772_415_120].map(bar).join("\n"));
+  await expect(place.import("bars_1d", [seconds])).rejects.toThrow(
+    `file ${seconds}: timestamp 1772415120 is in seconds`,
+  );
+  const old = Date.parse("1970-02-03T05:00:00Z");
+  const milliseconds = place.file("IBM.US.csv", HEADER + [old, old + 365 * 86_400_000].map(bar).join("\n"));
+  expect((await place.import("bars_1d", [milliseconds])).landed).toMatchObject([{ inserted: 2 }]);
+});
+
 test("a line that is no CSV is set aside, and the lines after it have their own numbers", async () => {
   const place = workplace();
   const path = place.file(

@@ -7,6 +7,7 @@ import { TempTable } from "../../db/session/temp-table.js";
 import type { Rejects } from "../../lake/land/rejects.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
+import { EARLIEST_MS, LATEST_MS } from "../../wire/decode/time-issues.js";
 import type { ImportOptions } from "./import-options.js";
 import { rowSymbolSql } from "./row-symbol.js";
 import { findColumn, type Source, textSql } from "./source.js";
@@ -18,7 +19,7 @@ const MINUTE = "INTERVAL 1 MINUTE";
  * Reads one file of bars into the staged rows. Rows that are not bars go to the rejects, with their line.
  *
  * @returns remarks about the file for the user.
- * @throws {UsageError} where the file lacks a column that a bar must have.
+ * @throws {UsageError} where the file lacks a column that a bar must have, or has times in seconds.
  */
 export async function readBars(
   session: Session,
@@ -49,6 +50,7 @@ export async function readBars(
         FROM (SELECT line, ${rowSymbolSql(source, column("symbol"), options)} AS symbol, ${textSql(column("timestamp"))} AS timestamp,
           ${texts.join(", ")} FROM (${source.sql})))
     )`);
+  await expectNoSeconds(session, bars, source);
   const members = ["timestamp", ...numbers.map((c) => c.name)].map(
     (name) => `${ident(name)} := ${ident(name)}`,
   );
@@ -70,14 +72,34 @@ export async function readBars(
   return await remarks(session, bars, source, column("amount") !== undefined, options);
 }
 
+/** Epoch seconds until the year 2286; as milliseconds these are days of January to April 1970. */
+const SECONDS = "\\d{9,10}";
+
+/** @throws {UsageError} for a file whose newest time would be in 1970: its numbers are seconds. */
+async function expectNoSeconds(session: Session, bars: TempTable, source: Source): Promise<void> {
+  const [one] = await session.json<{ timestamp: string | null }>(
+    `SELECT max(timestamp) AS timestamp FROM ${bars.name}
+     HAVING bool_and(regexp_full_match(timestamp, '${SECONDS}')) FILTER (timestamp IS NOT NULL)`,
+  );
+  if (one?.timestamp == null) return;
+  throw new UsageError(`file ${source.path}: timestamp ${one.timestamp} is in seconds`, {
+    hint: "write epoch milliseconds, or dates and times in the exchange's zone",
+  });
+}
+
 /**
- * SQL of an instant: from epoch milliseconds, a date, or a date and time. Values without an offset are in the
- * exchange's zone.
+ * SQL of an instant: from epoch milliseconds, a date, or a date and time, also as digits alone. Values without an offset
+ * are in the exchange's zone.
  */
 function instantSql(text: string, region: string): string {
   const local = (value: string): string =>
     perRegion(region, ({ zone }) => `(${value}) AT TIME ZONE ${literal(zone)}`);
+  // Milliseconds with so few digits, of 1970 to 1976, hardly ever read as a date and a time.
+  const digits = (count: number, format: string): string =>
+    `CASE WHEN regexp_full_match(${text}, '(19|20|21)\\d{${count - 2}}') THEN try_strptime(${text}, '${format}') END`;
   return `CASE
+    WHEN ${digits(14, "%Y%m%d%H%M%S")} IS NOT NULL THEN ${local(digits(14, "%Y%m%d%H%M%S"))}
+    WHEN ${digits(12, "%Y%m%d%H%M")} IS NOT NULL THEN ${local(digits(12, "%Y%m%d%H%M"))}
     WHEN regexp_full_match(${text}, '-?\\d{9,15}') THEN make_timestamptz(TRY_CAST(${text} AS BIGINT) * 1000)
     WHEN regexp_full_match(${text}, '\\d{8}') THEN ${local(`try_strptime(${text}, '%Y%m%d')`)}
     WHEN regexp_matches(${text}, '\\d:\\d\\d.*([zZ]|[+-]\\d\\d(:?\\d\\d)?)$') THEN TRY_CAST(${text} AS TIMESTAMPTZ)
@@ -101,6 +123,8 @@ function ruleSql(names: readonly string[]): string {
     `WHEN region IS NULL THEN ['unknown_exchange', ${unknownExchangeReasonSql("symbol")}]`,
     `WHEN timestamp IS NULL THEN ['null_in_required', 'timestamp is empty']`,
     `WHEN instant IS NULL THEN ['unparsable', 'timestamp "' || left(timestamp, 40) || '" is no time']`,
+    `WHEN epoch_ms(instant) NOT BETWEEN ${EARLIEST_MS} AND ${LATEST_MS}
+       THEN ['out_of_range', 'timestamp "' || left(timestamp, 40) || '" is not of 1900 to 2200']`,
   ];
   const optional = new Set(KLINE_COLUMNS.filter((c) => c.nullable || c.name === "amount").map((c) => c.name));
   for (const name of names) {
