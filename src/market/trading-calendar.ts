@@ -29,6 +29,8 @@ export class TradingCalendar {
   readonly isUnknownBetween: IsUnknownBetween;
   /** Known trading days, and weekdays between them on which the region was closed, in days since 1970-01-01. */
   readonly #days: ReadonlySet<number>;
+  /** The known trading days, ascending, in days since 1970-01-01. */
+  readonly #known: Int32Array;
   readonly #closed = new Set<number>();
   /** A cached range of trading days, from one day (inclusive) to another (exclusive). */
   #table: { readonly from: number; readonly to: number; readonly days: TradingDays } | undefined;
@@ -48,6 +50,7 @@ export class TradingCalendar {
     this.isUnknownBetween = unknownBetween(known);
     const days = known.map(epochDay);
     this.#days = new Set(days);
+    this.#known = Int32Array.from(days);
     for (const [index, day] of days.entries()) {
       for (const one of weekdaysBetween(days[index - 1] ?? day, day))
         if (isKnownClosed(rangeOfDay(region, one))) this.#closed.add(one);
@@ -77,6 +80,16 @@ export class TradingCalendar {
     const { first, end } = daysOverlapped(days, { start: range.start, end: until + 1 });
     const begun = lowerBound(first, end, (i) => sessionOpen(this.region, days.epochDays[i] as number) > now);
     return daysBetween(days, first, begun);
+  }
+
+  /** Whether a range overlaps a known trading day. A weekday outside the range of known days is none. */
+  hasKnownDay(range: TimeRange): boolean {
+    if (range.end <= range.start) return false;
+    const { zone } = REGIONS[this.region];
+    const known = this.#known;
+    const first = localDay(range.start, zone);
+    const next = lowerBound(0, known.length, (i) => (known[i] as number) >= first);
+    return next < known.length && (known[next] as number) <= localDay(range.end - 1, zone);
   }
 
   #isOpen(day: number): boolean {

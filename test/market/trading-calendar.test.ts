@@ -76,6 +76,29 @@ describe("the days of a range", () => {
     );
   });
 
+  test("a known trading day is in a range where its local day overlaps it (the slow way: day by day)", () => {
+    const anyKnown = fc.uniqueArray(fc.integer({ min: 12_000, max: 12_060 }), { maxLength: 20 });
+    const anyStart = fc.integer({ min: 11_990 * DAY_MS, max: 12_070 * DAY_MS });
+    const anyRegion = fc.constantFrom<Region>("CN", "HK", "US");
+    fc.assert(
+      fc.property(
+        anyRegion,
+        anyKnown,
+        anyStart,
+        fc.integer({ min: 0, max: 9 * DAY_MS }),
+        (region, known, start, size) => {
+          const dates = known.toSorted((a, b) => a - b).map(dateOfEpochDay);
+          const range = { start, end: start + size };
+          const overlaps = dates.some((date) => {
+            const day = dayRange(region, date);
+            return size > 0 && day.start < range.end && day.end > range.start;
+          });
+          expect(new TradingCalendar(region, dates).hasKnownDay(range)).toBe(overlaps);
+        },
+      ),
+    );
+  });
+
   function openDates(calendar: TradingCalendar, range: TimeRange, now: number): TradingDate[] {
     const { region } = calendar;
     const first = Math.floor(range.start / DAY_MS) - 2;

@@ -13,8 +13,10 @@ import { LONGEST_HOLIDAY } from "../../market/trading-calendar.js";
  * - `no_minutes`: the request was for minutes in a region for which services may have only daily bars, and the lake has
  *   no minutes of it. Of a universe: the lake has no minute of the member, and either its region is not China and the
  *   response had no bar of that region, or the universe was empty in at least three sessions.
- * - `no_session`: on a few days, many symbols or the index have no bars: the days count as a holiday.
- * - `suspended`: two requests returned no bar of a symbol that has bars before the window.
+ * - `no_session`: on a few days, many symbols or the index have no bars, and none of the days is known to be a session:
+ *   the days count as a holiday.
+ * - `suspended`: two requests returned no bar of a symbol that has bars before the window, and the same is true of few
+ *   other symbols.
  * - `unexplained`: none of these.
  * - `set_aside`: bars were received, but broke a rule and were not landed.
  */
@@ -52,7 +54,7 @@ export const INCOMPLETE: ReadonlySet<string> = new Set<AbsenceReason>(["unexplai
 /** Days after which a window without bars of a symbol is requested again. */
 export const REVISIT_DAYS = 30;
 
-/** Number of symbols that is sufficient to recognise a holiday. */
+/** Number of symbols without a bar that is too large for suspensions. */
 const MANY_SYMBOLS = 10;
 /** A daily schedule may be due by up to this much earlier than on the day before. */
 const EARLY_MS = DAY_MS / 4;
@@ -87,21 +89,46 @@ export interface AbsenceFacts {
   readonly start: number;
   readonly end: number;
   readonly days: number;
-  /** Number of symbols of the region without a bar in this window, and whether the region's index is one of them. */
+  /** Whether the lake's bars show that the region traded in the window. */
+  readonly hasSession: boolean;
+  /** The symbols of the region without a bar in this window. */
+  readonly absent: SymbolCount;
+  /** Those of them that have bars before the window, are still listed, and were not absent in an earlier response. */
+  readonly silent: SymbolCount;
+}
+
+/** A number of symbols of a region, and whether the region's index is one of them. */
+export interface SymbolCount {
   readonly symbols: number;
   readonly hasIndex: boolean;
 }
 
+/** Whether symbols are too many to be suspended at the same time. An index is never suspended. */
+export function areMany({ symbols, hasIndex }: SymbolCount): boolean {
+  return symbols >= MANY_SYMBOLS || hasIndex;
+}
+
+/** Whether a symbol traded before a window, and the facts do not explain its absence in the window. */
+export function isSilent({
+  hasEnded,
+  wasAbsent,
+  firstBar,
+  start,
+}: Pick<AbsenceFacts, "hasEnded" | "wasAbsent" | "firstBar" | "start">): boolean {
+  return !hasEnded && !wasAbsent && firstBar !== undefined && firstBar < start;
+}
+
 /** The reason of an absence that follows from the facts. */
 export function explainAbsence(facts: AbsenceFacts): AbsenceReason {
-  const { firstBar, firstOfRegion, start, end } = facts;
+  const { firstBar, firstOfRegion, end } = facts;
   if (facts.hasEnded) return "ended";
   if (facts.wasAbsent) return "as_before";
   if (facts.lacksMinutes) return "no_minutes";
   const isBefore = (first: number | undefined): boolean => first !== undefined && first >= end;
   if (isBefore(firstOfRegion)) return "not_yet";
   if (isBefore(firstBar)) return isBefore(facts.listedAt ?? firstBar) ? "not_yet" : "begins_late";
-  const isMany = facts.symbols >= MANY_SYMBOLS || facts.hasIndex;
-  if (facts.days <= LONGEST_HOLIDAY && isMany) return "no_session";
-  return firstBar !== undefined && firstBar < start ? "suspended" : "unexplained";
+  const isHoliday = facts.days <= LONGEST_HOLIDAY && !facts.hasSession;
+  if (isHoliday && areMany(facts.absent)) return "no_session";
+  // Many symbols that traded before do not all stop at once while the region trades.
+  return isSilent(facts) && !areMany(facts.silent) ? "suspended" : "unexplained";
 }

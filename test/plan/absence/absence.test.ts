@@ -7,6 +7,9 @@ import {
 } from "../../../src/plan/absence/absence.js";
 
 const WINDOW = { start: 1000, end: 2000 };
+const FEW = { symbols: 9, hasIndex: false };
+const MANY = { symbols: 10, hasIndex: false };
+const INDEX = { symbols: 1, hasIndex: true };
 
 function reason(facts: Partial<AbsenceFacts>): string {
   return explainAbsence({
@@ -18,8 +21,9 @@ function reason(facts: Partial<AbsenceFacts>): string {
     listedAt: undefined,
     ...WINDOW,
     days: 100,
-    symbols: 1,
-    hasIndex: false,
+    hasSession: false,
+    absent: FEW,
+    silent: FEW,
     ...facts,
   });
 }
@@ -41,5 +45,16 @@ test("nothing else explains an absence without a bar of the symbol", () => {
   expect(reason({ firstBar: 500 })).toBe("suspended");
   expect(reason({ firstBar: 1500 })).toBe("unexplained");
   expect(reason({ hasEnded: true, firstBar: 1500 })).toBe("ended");
-  expect(reason({ days: 3, hasIndex: true })).toBe("no_session");
+  expect(reason({ days: 3, absent: INDEX })).toBe("no_session");
+});
+
+test("many symbols without a bar are a holiday on a few days, of which none is known to be a session", () => {
+  const silent = { firstBar: 500, absent: MANY, silent: MANY };
+  expect(reason({ ...silent, days: 8 })).toBe("no_session");
+  expect(reason({ ...silent, days: 8, hasSession: true })).toBe("unexplained");
+  expect(reason({ ...silent, days: 9 })).toBe("unexplained");
+  expect(reason({ ...silent, absent: INDEX, silent: INDEX, days: 1, hasSession: true })).toBe("unexplained");
+  // Symbols that left the service's lists, or never traded, are not silent.
+  expect(reason({ ...silent, silent: FEW, days: 9 })).toBe("suspended");
+  expect(reason({ firstBar: 500, days: 1, hasSession: true })).toBe("suspended");
 });

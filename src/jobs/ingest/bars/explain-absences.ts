@@ -7,11 +7,19 @@ import { CALENDAR_SYMBOLS } from "../../../lake/land/trading-days.js";
 import type { LandedPeriod } from "../../../market/period.js";
 import type { Region } from "../../../market/regions.js";
 import type { TradingCalendar } from "../../../market/trading-calendar.js";
-import { type AbsenceReason, ASKED_AGAIN_SOON, explainAbsence } from "../../../plan/absence/absence.js";
+import {
+  type AbsenceReason,
+  ASKED_AGAIN_SOON,
+  areMany,
+  explainAbsence,
+  isSilent,
+  type SymbolCount,
+} from "../../../plan/absence/absence.js";
 import type { AbsentGroup } from "../../../plan/absence/absent-symbols.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { INSTRUMENTS } from "../../../schema/reference.js";
 import { absentBefore } from "../../ledger/ledger.js";
+import { tradedDays, wasSession } from "./traded-days.js";
 
 /** Symbols that are absent in a window for the same reason. */
 export interface ExplainedGroup extends AbsentGroup {
@@ -52,9 +60,30 @@ export async function explainAbsences(
   const explained: ExplainedGroup[] = [];
   const daysIn = (region: Region, window: TimeRange): number =>
     calendars.get(region)?.daysIn(window, now).length ?? 0;
+  const count = (region: Region, some: readonly string[]): SymbolCount => ({
+    symbols: some.length,
+    hasIndex: some.some((symbol) => CALENDAR_SYMBOLS[region].includes(symbol)),
+  });
+  const many = groups.filter((group) => areMany(count(group.region, group.symbols)));
+  const traded = await tradedDays(parts, many);
   for (const { region, window, symbols: own } of groups) {
     const days = daysIn(region, window);
-    const hasIndex = own.some((symbol) => CALENDAR_SYMBOLS[region].includes(symbol));
+    const absent = count(region, own);
+    const sessions = traded.filter((day) => day.region === region && wasSession(day, absent.symbols));
+    const hasSession = (range: TimeRange): boolean =>
+      calendars.get(region)?.hasKnownDay(range) === true ||
+      sessions.some((day) => day.range.start < range.end && day.range.end > range.start);
+    const newsOf = (symbol: string): TimeRange[] => subtractRanges(window, before.get(symbol) ?? []);
+    const factsOf = (symbol: string, news: readonly TimeRange[]) => ({
+      ...window,
+      hasEnded: ended.has(symbol),
+      wasAbsent: news.length === 0,
+      firstBar: firstBars.get(symbol),
+    });
+    const silent = count(
+      region,
+      own.filter((symbol) => isSilent(factsOf(symbol, newsOf(symbol)))),
+    );
     const byReason = new Map<string, ExplainedGroup & { readonly symbols: string[] }>();
     const add = (reason: AbsenceReason, symbol: string, windows: readonly TimeRange[]): void => {
       for (const part of windows) {
@@ -66,18 +95,16 @@ export async function explainAbsences(
       }
     };
     for (const symbol of own) {
-      const news = subtractRanges(window, before.get(symbol) ?? []);
+      const news = newsOf(symbol);
       const reason = explainAbsence({
-        ...window,
-        hasEnded: ended.has(symbol),
-        wasAbsent: news.length === 0,
+        ...factsOf(symbol, news),
         lacksMinutes: period === "1m" && region !== "CN" && !firstOfRegion.has(region),
-        firstBar: firstBars.get(symbol),
         firstOfRegion: firstOfRegion.get(region),
         listedAt: listedAt.get(symbol),
         days,
-        symbols: own.length,
-        hasIndex,
+        hasSession: news.some(hasSession),
+        absent,
+        silent,
       });
       if (!ASKED_AGAIN_SOON.includes(reason)) {
         add(reason, symbol, [window]);
