@@ -65,13 +65,13 @@ export const VIEW_QUESTIONS: readonly ViewQuestion[] = [
     numbers: ["close", "amount"],
   },
   {
-    name: "a symbol's year of minutes, by five",
+    name: "a symbol's year of minutes, as 5-minute bars",
     sql: `SELECT * FROM bars('5m') WHERE symbol = '600003.SH'`,
     byHand: fiveMinutesByHand("WHERE symbol = '600003.SH'"),
     numbers: ["open", "high", "low", "close", "volume", "amount"],
   },
   {
-    name: "a day's minutes, by five",
+    name: "a day's minutes, as 5-minute bars",
     sql: `SELECT * FROM bars('5m') WHERE trade_date = ${DAY}`,
     byHand: fiveMinutesByHand(`WHERE trade_date = ${DAY}`),
     numbers: ["open", "high", "low", "close", "volume", "amount"],

@@ -27,7 +27,7 @@ import { UnitBars } from "./unit-bars.js";
 /** Most planned bars of the requests in flight together: their columns are in memory. */
 const BARS_IN_FLIGHT = 1_000_000;
 
-/** In so many milliseconds every region has a trading day, whatever its holidays. */
+/** In so many milliseconds every region has a trading day, also around holidays. */
 const FIRST_MS = 14 * DAY_MS;
 
 /** A window of some symbols that is requested at once, and most bars that it can have. */
