@@ -42,6 +42,11 @@ export const REGIONS: Readonly<Record<Region, RegionFacts>> = {
 /** All regions. */
 export const REGION_NAMES = Object.keys(REGIONS) as readonly Region[];
 
+/** A value for each region. */
+export function byRegion<T>(valueOf: (region: Region) => T): Record<Region, T> {
+  return { CN: valueOf("CN"), HK: valueOf("HK"), US: valueOf("US") };
+}
+
 /** Region by exchange suffix of a symbol. The Chinese futures exchanges are included. */
 export const EXCHANGE_REGION: Readonly<Record<string, Region>> = {
   SH: "CN",

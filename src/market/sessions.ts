@@ -1,5 +1,5 @@
 import { DAY_MS, dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
-import { REGIONS, type Region } from "./regions.js";
+import { byRegion, REGIONS, type Region } from "./regions.js";
 import { instantOf, instantOfDay, localDate } from "./zone.js";
 
 /** Regular trading hours of a region. */
@@ -74,6 +74,11 @@ export function finalEnd(region: Region, now: number): number {
   let date = localDate(now, zone);
   while (!(isWeekday(date) && isSettled(region, date, now))) date = addDays(date, -1);
   return instantOf(addDays(date, 1), zone);
+}
+
+/** {@link finalEnd} of each region. */
+export function finalEnds(now: number): Readonly<Record<Region, number>> {
+  return byRegion((region) => finalEnd(region, now));
 }
 
 /** The first instant after `now` at which {@link finalEnd} of a region changes, in epoch milliseconds. */

@@ -1,7 +1,7 @@
 import { inByteOrder } from "../core/byte-order.js";
 import { compareText } from "../core/text-order.js";
 import { type CalendarSpan, type CalendarUnit, calendarSpans } from "../market/calendar-spans.js";
-import { REGIONS, type Region } from "../market/regions.js";
+import { byRegion, REGIONS, type Region } from "../market/regions.js";
 import { type BarSegment, type DeliveredBars, firstTime, lastTime } from "../wire/bar-segment.js";
 import { type CutBars, cutBars, type PlacedSegment } from "./cut-bars.js";
 import { type MergedSegments, mergeRepeats } from "./merge-repeats.js";
@@ -49,7 +49,7 @@ export function partitionBars(
 ): BarsPlan {
   const cut: CutBars = { placed: [], broken: [] };
   const periods = (region: Region) => calendarSpans(REGIONS[region].zone, unit);
-  const periodOf = { CN: periods("CN"), HK: periods("HK"), US: periods("US") };
+  const periodOf = byRegion(periods);
   for (const delivered of deliveries) cutBars(delivered, { periodOf, finalEnd }, cut);
   const repeats: PlacedSegment[] = [];
   let equal = 0;

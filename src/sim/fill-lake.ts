@@ -11,7 +11,7 @@ import { type LandOptions, upsert } from "../lake/land/upsert.js";
 import { writerSpillOptions } from "../lake/local/work-folder.js";
 import { publish } from "../lake/publish.js";
 import { REGION_NAMES, REGIONS, type Region } from "../market/regions.js";
-import { dayRange, finalEnd } from "../market/sessions.js";
+import { dayRange, finalEnds } from "../market/sessions.js";
 import { instantOf } from "../market/zone.js";
 import { inBatches } from "../plan/request-units.js";
 import { BARS_1D, BARS_1M } from "../schema/bars.js";
@@ -134,7 +134,7 @@ async function landMarket(
     source: "simulated market",
   }));
   const after = dayRange("US", market.spec.end).end;
-  const ends = { CN: finalEnd("CN", after), HK: finalEnd("HK", after), US: finalEnd("US", after) };
+  const ends = finalEnds(after);
   await using rejects = new Rejects(session, options.runId);
   await landKlines(session, lake, table, made, { ...landOptions(options), rejects, finalEnd: ends });
   return made.reduce((rows, { columns }) => rows + columns.rows, 0);

@@ -3,7 +3,7 @@ import { copyBits, isAllNull } from "../../core/bits.js";
 import { int64At, TWO_32 } from "../../core/int64-words.js";
 import { lowerBound } from "../../core/lower-bound.js";
 import { type CalendarSpan, calendarSpans } from "../../market/calendar-spans.js";
-import { REGIONS, type Region } from "../../market/regions.js";
+import { byRegion, REGIONS, type Region } from "../../market/regions.js";
 import type { BarSegment } from "../../wire/bar-segment.js";
 import { DOUBLE_COLUMNS, type DoubleColumn, type KlineColumns } from "../../wire/kline-columns.js";
 import { BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TIMESTAMPTZ, VARCHAR } from "../duckdb-api.js";
@@ -142,7 +142,7 @@ function fillDates(walk: Walk): Fill {
   const values = new Int32Array(VECTOR_ROWS);
   const present = new Uint8Array(VECTOR_ROWS / 8);
   const days = (region: Region) => calendarSpans(REGIONS[region].zone, "day");
-  const dayOf = { CN: days("CN"), HK: days("HK"), US: days("US") };
+  const dayOf = byRegion(days);
   return (target, from, rows) => {
     let isKnown = true;
     present.fill(0xff);

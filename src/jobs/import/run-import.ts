@@ -13,7 +13,7 @@ import { landTradingDays } from "../../lake/land/trading-days.js";
 import type { LandOptions, LandReport } from "../../lake/land/upsert.js";
 import { writerSpillOptions } from "../../lake/local/work-folder.js";
 import { publish } from "../../lake/publish.js";
-import { finalEnd } from "../../market/sessions.js";
+import { finalEnds } from "../../market/sessions.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
@@ -164,7 +164,7 @@ async function* land(
 ): AsyncGenerator<LandReport, void, undefined> {
   if (isBars(table)) {
     const { now } = options;
-    const ends = { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) };
+    const ends = finalEnds(now);
     yield await landBars(session, lake, table, staged.name, { ...options, rejects, finalEnd: ends });
     if (table !== BARS_1D) return;
     const days = await landTradingDays(session, lake, options);

@@ -1,6 +1,6 @@
 import type { TimeRange } from "../../core/time.js";
 import { CALENDAR_SYMBOLS, FEWEST_SYMBOLS } from "../../lake/land/trading-days.js";
-import type { Region } from "../../market/regions.js";
+import { byRegion, type Region } from "../../market/regions.js";
 import { isExplained, type Page, type PossibleGap, type Verdict } from "../../plan/absence/older-bars.js";
 
 /**
@@ -8,7 +8,7 @@ import { isExplained, type Page, type PossibleGap, type Verdict } from "../../pl
  * learns.
  */
 export class ClosedRanges {
-  readonly #ranges: Record<Region, TimeRange[]> = { CN: [], HK: [], US: [] };
+  readonly #ranges: Record<Region, TimeRange[]> = byRegion(() => []);
 
   of(region: Region): readonly TimeRange[] {
     return this.#ranges[region];

@@ -5,7 +5,7 @@ import type { Session } from "../../db/session/session.js";
 import type { TempTable } from "../../db/session/temp-table.js";
 import { ROW_GROUP_ROWS } from "../../lake/files/parquet/write-rows.js";
 import { isLoss } from "../../lake/land/rejects.js";
-import { finalEnd } from "../../market/sessions.js";
+import { finalEnds } from "../../market/sessions.js";
 import { partitionBars } from "../../plan/bar-partitions.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -44,7 +44,7 @@ export async function compareWindow(
   now: number,
 ): Promise<void> {
   const unit = table.partition.includes("month") ? "month" : "year";
-  const ends = { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) };
+  const ends = finalEnds(now);
   const bars = responses.map(({ columns }, n) => ({ columns, source: `sample ${n}` }));
   const { partitions, broken } = partitionBars(bars, { unit, finalEnd: ends });
   const segments = partitions.flatMap((partition) => partition.segments);

@@ -7,7 +7,7 @@ import type { LandOptions } from "../../lake/land/upsert.js";
 import type { FreeBytes } from "../../lake/local/free-space.js";
 import type { Fence } from "../../lake/log/fence.js";
 import type { Region } from "../../market/regions.js";
-import { finalEnd } from "../../market/sessions.js";
+import { finalEnds } from "../../market/sessions.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { RequestSizeLimits } from "./request/request-size-limits.js";
 
@@ -59,7 +59,7 @@ export function runContext(parts: RunParts): RunContext {
     marketClock,
     startedAt,
     startedTicks: ticksOf(parts.clock),
-    finalEnds: { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) },
+    finalEnds: finalEnds(now),
   };
 }
 

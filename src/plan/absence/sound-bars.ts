@@ -2,6 +2,7 @@ import { isSet } from "../../core/bits.js";
 import type { Issue } from "../../core/issue.js";
 import { dateOfEpochDay } from "../../core/time.js";
 import type { CalendarSpan } from "../../market/calendar-spans.js";
+import { byRegion } from "../../market/regions.js";
 import type { BarSegment } from "../../wire/bar-segment.js";
 import { type KlineColumns, type KlineRun, OPTIONAL_COLUMNS } from "../../wire/kline-columns.js";
 import { type CutBars, cutBars } from "../cut-bars.js";
@@ -21,8 +22,8 @@ const ALWAYS: CalendarSpan = {
 };
 const always = (): CalendarSpan => ALWAYS;
 const RULES = {
-  periodOf: { CN: always, HK: always, US: always },
-  finalEnd: { CN: Infinity, HK: Infinity, US: Infinity },
+  periodOf: byRegion(() => always),
+  finalEnd: byRegion(() => Infinity),
 };
 
 /** Divides the bars of a response by the rules of a landing, for callers that do not land them. */

@@ -1,7 +1,7 @@
 import { DAY_MS, type TimeRange } from "../../core/time.js";
 import { fileRange } from "../../lake/files/prune.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
-import { isRegion, REGION_NAMES, type Region } from "../../market/regions.js";
+import { byRegion, isRegion, REGION_NAMES, type Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { inBatches } from "../../plan/request-units.js";
 import { BARS_1D } from "../../schema/bars.js";
@@ -207,7 +207,7 @@ function lookBacks(
       view.version.visibleUntil,
       series.table === BARS_1D,
     );
-  const available = { CN: availableIn("CN"), HK: availableIn("HK"), US: availableIn("US") };
+  const available = byRegion(availableIn);
   return new Map(
     symbols.map((symbol) => {
       const region = regionOf(symbol) as Region;
@@ -243,7 +243,7 @@ function rangeOfFiles(files: readonly DataFile[]): TimeRange {
  * The end of each region's bars in a table, exclusive, in epoch milliseconds; -Infinity where the region has no bars.
  */
 function newestOf({ files }: Snapshot): Record<Region, number> {
-  const newest = { CN: Number.NEGATIVE_INFINITY, HK: Number.NEGATIVE_INFINITY, US: Number.NEGATIVE_INFINITY };
+  const newest = byRegion(() => Number.NEGATIVE_INFINITY);
   for (const file of files.values()) {
     const { region } = file.partitionValues;
     if (region && isRegion(region)) newest[region] = Math.max(newest[region], fileRange(file).end);

@@ -1,5 +1,5 @@
 import type { TradingDate } from "../../core/time.js";
-import type { Region } from "../../market/regions.js";
+import { byRegion, type Region } from "../../market/regions.js";
 import { TradingCalendar } from "../../market/trading-calendar.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 import type { LakeVersion } from "./lake-version.js";
@@ -18,5 +18,5 @@ export async function loadCalendars(version: LakeVersion): Promise<Calendars> {
   });
   const calendarOf = (region: Region): TradingCalendar =>
     new TradingCalendar(region, known.find((one) => one.region === region)?.dates);
-  return { CN: calendarOf("CN"), HK: calendarOf("HK"), US: calendarOf("US") };
+  return byRegion(calendarOf);
 }

@@ -1,6 +1,6 @@
 import { type Clock, DAY_MS, parseTradingDate, type TimeRange, unionRanges } from "../../../core/time.js";
 import type { LandedPeriod } from "../../../market/period.js";
-import { REGIONS, type Region } from "../../../market/regions.js";
+import { byRegion, REGIONS, type Region } from "../../../market/regions.js";
 import { addDays, finalEnd } from "../../../market/sessions.js";
 import type { TradingCalendar } from "../../../market/trading-calendar.js";
 import { instantOf, localDate } from "../../../market/zone.js";
@@ -161,5 +161,5 @@ function recheckSince(
     const start = instantOf(addDays(localDate(end - 1, zone), -20 - Math.ceil(2.5 * lookbackDays)), zone);
     return calendars.get(region)?.daysIn({ start, end }, now).starts.at(-lookbackDays) ?? start;
   };
-  return { CN: sinceOf("CN"), HK: sinceOf("HK"), US: sinceOf("US") };
+  return byRegion(sinceOf);
 }
