@@ -106,7 +106,7 @@ export class AskingStatements {
    * Sends a request and takes its statements.
    *
    * @param unconfirmedIn returns the absent symbols about which a response shows nothing; the ledger records that their
-   *   request failed.
+   *   request failed, as it does for symbols of which records were set aside.
    * @returns the number of received symbols; undefined where the request failed.
    */
   async #request(
@@ -127,9 +127,10 @@ export class AskingStatements {
     const absent = new Set(got.value.absent);
     for (const symbol of batch) if (!absent.has(symbol)) this.#came.add(symbol);
     const unconfirmed = got.value.absent.length > 0 ? await unconfirmedIn(got.value) : [];
-    const reasons = new Map(
-      unconfirmed.map((symbol) => [symbol, "the response does not show that it has none"]),
-    );
+    const reasons = new Map([
+      ...unconfirmed.map((symbol) => [symbol, "the response does not show that it has none"] as const),
+      ...got.value.setAside.map((symbol) => [symbol, "records were set aside"] as const),
+    ]);
     await landing.take({ ...got, entry: withFailed(got.entry, reasons) });
     return got.value.present;
   }
@@ -155,6 +156,8 @@ function receivedStatements(
   readonly records: readonly Record<string, unknown>[];
   readonly present: number;
   readonly hasStrangers: boolean;
+  /** Requested symbols of which at least one record is not among the rows. */
+  readonly setAside: readonly string[];
 } {
   const asked = new Set(batch);
   const records: Record<string, unknown>[] = [];
@@ -171,6 +174,7 @@ function receivedStatements(
   }
   const { issues, bytes } = decoded;
   const absent = batch.filter((symbol) => !keys.has(symbol));
+  const faulty = new Set(issues.counts.map(({ symbol }) => symbol));
   const present = batch.length - absent.length;
   return {
     records,
@@ -181,5 +185,6 @@ function receivedStatements(
     issues: issues.stored,
     present,
     hasStrangers: keys.size > present,
+    setAside: batch.filter((symbol) => faulty.has(symbol)),
   };
 }
