@@ -2,7 +2,6 @@ import { subHours } from "date-fns/subHours";
 import type { z } from "zod";
 import { ident, literal, literalList } from "../../db/quote.js";
 import { TempTable } from "../../db/session/temp-table.js";
-import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { landVersions } from "../../lake/land/land-versions.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
 import { isSymbol } from "../../market/symbol.js";
@@ -24,6 +23,8 @@ import { lastResponses } from "../ledger/ledger.js";
 import { type PendingResponse, withFailed } from "../run/request/request-records.js";
 import type { Run } from "../run/run.js";
 import { landOptions } from "../run/run-context.js";
+import { countFault, mayLackRows } from "./counted-lists.js";
+import { currentRows } from "./current-rows.js";
 import {
   isInstrumentOf,
   memberRows,
@@ -70,13 +71,20 @@ async function ingestInstruments(run: Run, oldest: number): Promise<void> {
     if (got === undefined) continue;
     const { values, rejected, repeats, count: stated } = got.value;
     const rows = values.map((row) => ({ ...instrumentRow(row), region }));
-    const fault = await faultOf(run, INSTRUMENTS, `exchange = ${literal(exchange)}`, {
-      usable: new Set(values.map(({ symbol }) => symbol)).size,
-      rejected: rejected - repeats,
-      repeats,
-      count: stated,
-      isKnownEmpty: count === 0,
-    });
+    const symbols = new Set(values.map(({ symbol }) => symbol));
+    const where = `exchange = ${literal(exchange)}`;
+    const facts = { usable: symbols.size, rejected: rejected - repeats, repeats, count: stated };
+    const fault =
+      (await faultOf(run, INSTRUMENTS, where, { ...facts, isKnownEmpty: count === 0 })) ??
+      (await countFault(run, {
+        table: INSTRUMENTS,
+        name: exchange,
+        where,
+        symbols,
+        repeats,
+        counted: count,
+        countedBy: "exchanges",
+      }));
     const faults = new Map(fault === undefined ? [] : [[exchange, fault]]);
     await land(run, INSTRUMENTS, got, rows, { subject: "exchange", whole: [exchange], faults });
   }
@@ -101,8 +109,8 @@ async function ingestUniverses(run: Run, oldest: number): Promise<void> {
     const came = new Map(got.value.values.map((universe) => [universe.id, universe]));
     const faults = new Map<string, string>();
     for (const id of ids) {
-      const isKnownEmpty = listed.some((one) => one.id === id && one.symbol_count === 0);
-      const fault = await faultOfMembers(run, id, came.get(id), isKnownEmpty);
+      const counted = listed.find((one) => one.id === id)?.symbol_count ?? 0;
+      const fault = await faultOfMembers(run, id, came.get(id), counted);
       if (fault !== undefined) faults.set(id, fault);
     }
     await land(run, UNIVERSE_MEMBERS, got, got.value.values.flatMap(memberRows), {
@@ -113,23 +121,30 @@ async function ingestUniverses(run: Run, oldest: number): Promise<void> {
   }
 }
 
-/** Why a response about a universe may lack members; undefined where it seems complete. */
+/**
+ * Why a response about a universe may lack members; undefined where it seems complete. @param counted the number of
+ * members in the list of universes.
+ */
 async function faultOfMembers(
   run: Run,
   id: string,
   universe: UniverseDetail | undefined,
-  isKnownEmpty: boolean,
+  counted: number,
 ): Promise<string | undefined> {
-  if (universe === undefined) return isKnownEmpty ? undefined : "it did not come";
+  if (universe === undefined) return counted === 0 ? undefined : "it did not come";
   const members = universe.symbols.filter(isSymbol);
-  const usable = new Set(members).size;
-  return faultOf(run, UNIVERSE_MEMBERS, `id = ${literal(id)}`, {
-    usable,
-    repeats: members.length - usable,
-    rejected: new Set(universe.symbols).size - usable,
+  const symbols = new Set<string>(members);
+  const repeats = members.length - symbols.size;
+  const where = `id = ${literal(id)}`;
+  const fault = await faultOf(run, UNIVERSE_MEMBERS, where, {
+    usable: symbols.size,
+    repeats,
+    rejected: new Set(universe.symbols).size - symbols.size,
     count: universe.symbol_count,
-    isKnownEmpty: isKnownEmpty && universe.symbol_count === 0,
+    isKnownEmpty: counted === 0 && universe.symbol_count === 0,
   });
+  const list = { table: UNIVERSE_MEMBERS, name: id, where, symbols, repeats, counted };
+  return fault ?? (await countFault(run, { ...list, countedBy: "universes" }));
 }
 
 /**
@@ -144,18 +159,6 @@ async function faultOf(
 ): Promise<string | undefined> {
   const current = facts.usable > 0 ? 0 : (await currentRows(run, table, where)).length;
   return listFault({ ...facts, current });
-}
-
-async function currentRows<T>(run: Run, table: TableSchema, where = "true"): Promise<T[]> {
-  const { session, lake } = run.context;
-  const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(table)));
-  const numbers = table.columns.flatMap(({ name, type }) =>
-    type === "int64" ? [`CAST(${ident(name)} AS DOUBLE) AS ${ident(name)}`] : [],
-  );
-  const columns = numbers.length === 0 ? "*" : `* REPLACE (${numbers.join(", ")})`;
-  return session.json<T>(
-    `SELECT ${columns} FROM (${files}) WHERE valid_to IS NULL AND ${where} ORDER BY ${subjectOf(table).join(", ")}`,
-  );
 }
 
 /**
@@ -220,7 +223,7 @@ async function land(
 ): Promise<void> {
   const reasons = new Map<string, string>();
   for (const [part, fault] of faults) {
-    const reason = `the list${part && ` of ${part}`} may lack rows: ${fault}; nothing ends, and it is requested again`;
+    const reason = `${mayLackRows(part, fault)}; nothing ends, and it is requested again`;
     reasons.set(part, reason);
     run.log.failure({ dataset: table.name, request: `${table.name} ${requestId}`, reason, symbols: 0 });
   }
