@@ -87,7 +87,9 @@ export function demandOf(pipeline: Pipeline, options: RunOptions): RunOptions {
       hint: "repair fills the gaps of what was requested before: leave one of the two out",
     });
   const { symbols, universes } =
-    "symbols" in pipeline ? pipeline : { symbols: undefined, universes: undefined };
+    pipeline.kind === "bars" || pipeline.kind === "statements"
+      ? pipeline
+      : { symbols: undefined, universes: undefined };
   const which = options.symbols || options.universes ? {} : { symbols, universes };
   return { ...options, ...which, to: options.to ?? (pipeline.kind === "bars" ? pipeline.to : undefined) };
 }

@@ -60,6 +60,18 @@ describe("the members of a universe", () => {
     return json(response, 200, { data });
   };
 
+  test("are what a pipeline requests that names the universe, and nothing else of the lake", async () => {
+    const named = { universes: ["U"] };
+    for (const definition of [DAILY, STATEMENTS])
+      expect(demandOf(definePipeline({ ...definition, ...named }), {})).toMatchObject(named);
+    const { service, run } = await scriptedMarket(market, "2024-01-20T04:00:00Z");
+    await run(REFERENCE);
+    const before = service.seen.length;
+    expect((await run({ ...DAILY, ...named })).status).toBe("complete");
+    const asked = service.seen.slice(before).map(({ query }) => query.get("symbols"));
+    expect(new Set(asked)).toEqual(new Set(SYMBOLS));
+  });
+
   test("are requested for the given regions only", async () => {
     const { service, run } = await scriptedMarket(market, "2024-01-20T04:00:00Z");
     await run(REFERENCE);
