@@ -9,6 +9,12 @@ import { isSymbol, parseSymbol, regionOf } from "../../market/symbol.js";
 import { instantOf, localDate } from "../../market/zone.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../schema/reference.js";
 
+/** Called with symbols whose exchange is not known, so that they cannot be requested. @param list what they are. */
+export type OnUnknown = (
+  symbols: readonly string[],
+  list: "members of universes" | "instruments of the lake",
+) => void;
+
 /**
  * The symbols of a run by region: the named symbols, or the members of universes, or the lake's instruments.
  *
@@ -18,7 +24,7 @@ import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../schema/reference.js";
  *   time before they left may not have been requested yet.
  * @param options.extra symbols of any type that are added if the lake knows them as instruments and no others were
  *   named.
- * @param options.onUnknown called with the members of universes whose exchange is not known: they cannot be requested.
+ * @param options.onUnknown called with current members, or instruments of the regions, whose exchange is not known.
  * @throws {UsageError} where there are no such symbols, and for a symbol that cannot be requested.
  */
 export async function chooseSymbols(
@@ -39,7 +45,7 @@ export async function chooseSymbols(
     readonly regions?: readonly Region[] | undefined;
     readonly extra?: readonly string[];
     readonly withFormer?: boolean;
-    readonly onUnknown?: ((symbols: readonly string[]) => void) | undefined;
+    readonly onUnknown?: OnUnknown | undefined;
   },
 ): Promise<Map<Region, string[]>> {
   const isCurrent = "valid_to IS NULL";
@@ -62,12 +68,12 @@ export async function chooseSymbols(
     // Former members need not be asked for again and again.
     const current = rows.filter(({ ids }) => ids !== null).map(({ symbol }) => symbol);
     const unknown = current.filter((symbol) => regionOf(symbol) === undefined);
-    if (unknown.length > 0) onUnknown?.(unknown);
+    if (unknown.length > 0) onUnknown?.(unknown, "members of universes");
     return ofRegions(all, only, `universe ${universes.join(", ")}`);
   }
   const instruments = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
-  const rows = await session.json<{ symbol: string }>(
-    `SELECT symbol FROM (
+  const rows = await session.json<{ symbol: string; region: string; isCurrent: boolean }>(
+    `SELECT symbol, region, ${isCurrent} AS "isCurrent" FROM (
        FROM (${instruments}) QUALIFY row_number() OVER (PARTITION BY symbol ORDER BY valid_to DESC NULLS FIRST) = 1)
      WHERE ${isChosen}
        AND (type IN (SELECT unnest(${literalList(types)})) OR symbol IN (SELECT unnest(${literalList(extra)}))) ORDER BY symbol`,
@@ -77,6 +83,11 @@ export async function chooseSymbols(
       hint: "run the pipeline reference first, or name symbols with `symbols`",
     });
   }
+  const asked: ReadonlySet<string> = new Set(regions);
+  const unknown = rows
+    .filter((row) => row.isCurrent && asked.has(row.region) && regionOf(row.symbol) === undefined)
+    .map(({ symbol }) => symbol);
+  if (unknown.length > 0) onUnknown?.(unknown, "instruments of the lake");
   return byRegion(
     rows.map((row) => row.symbol),
     regions,

@@ -23,7 +23,8 @@ import type { RequestUnit } from "../../plan/request-units.js";
 import { type BarsDemand, planBarRequests, plannedCap, readPlanFacts } from "../ingest/bars/bars-demand.js";
 import { ingestBars } from "../ingest/bars/ingest-bars.js";
 import { ingestIntraday } from "../ingest/bars/ingest-intraday.js";
-import { chooseSymbols, leavingTimes } from "../ingest/choose-symbols.js";
+import { chooseSymbols, leavingTimes, type OnUnknown } from "../ingest/choose-symbols.js";
+import { noteEndedUniverses, noteUnknown } from "../ingest/demand-faults.js";
 import { ingestReference } from "../ingest/ingest-reference.js";
 import { ingestStatements } from "../ingest/statements/ingest-statements.js";
 import { coverageFacts } from "../ledger/lake-coverage.js";
@@ -209,13 +210,15 @@ export function newRunId(now: number): string {
 }
 
 async function execute(run: Run, pipeline: Pipeline, options: RunOptions): Promise<void> {
+  const universes =
+    pipeline.kind === "intraday" ? (options.universes ?? pipeline.universes) : options.universes;
+  if (universes !== undefined && !options.repair) await noteEndedUniverses(run, universes);
+  const onUnknown: OnUnknown = (symbols, list) => noteUnknown(run, symbols, list);
   switch (pipeline.kind) {
     case "reference":
       return ingestReference(run, pipeline.refreshHours);
     case "bars":
-      for (const demand of await barsDemands(run.context, pipeline, options, (symbols) =>
-        noteUnknown(run, symbols),
-      ))
+      for (const demand of await barsDemands(run.context, pipeline, options, onUnknown))
         await ingestBars(run, demand);
       return;
     case "intraday":
@@ -227,7 +230,7 @@ async function execute(run: Run, pipeline: Pipeline, options: RunOptions): Promi
         run.context.lake,
         options.regions ?? pipeline.regions,
         ["stock"],
-        { ...options, onUnknown: (unknown) => noteUnknown(run, unknown) },
+        { ...options, onUnknown },
       );
       return ingestStatements(run, { tables, refreshHours, symbols });
     }
@@ -239,7 +242,7 @@ async function barsDemands(
   parts: Pick<RunContext, "session" | "lake" | "clock">,
   pipeline: Pipeline & { readonly kind: "bars" },
   options: RunOptions,
-  onUnknown?: (symbols: readonly string[]) => void,
+  onUnknown?: OnUnknown,
 ): Promise<BarsDemand[]> {
   const { period, types } = pipeline;
   const regions = options.regions ?? pipeline.regions;
@@ -268,16 +271,6 @@ async function barsDemands(
       endsAtDelisting: true,
       allHoles: true,
     }));
-}
-
-/** Most symbols that a failure names. */
-const NAMED = 5;
-
-/** Reports members of universes that cannot be requested, because their exchange is not known. */
-function noteUnknown(run: Run, symbols: readonly string[]): void {
-  const named = symbols.slice(0, NAMED).join(", ") + (symbols.length > NAMED ? ", ..." : "");
-  const reason = `their exchanges are not known, so they are not requested: ${named}`;
-  run.log.failure({ dataset: undefined, request: "members of universes", reason, symbols: symbols.length });
 }
 
 /** What the run's snapshots have changed. */

@@ -92,7 +92,7 @@ export function reportOf(
 function statusOf(facts: RunFacts, failed: unknown, isInterrupted: boolean): RunStatus {
   if (isInterrupted) return "interrupted";
   if (failed !== undefined) return "failed";
-  const { answered, empty, refused } = facts.requests;
+  const { sent, answered, empty, refused } = facts.requests;
   const lacks =
     facts.rejected.some(isLoss) ||
     facts.completeness.some((one) => one.unexplained.length + one.setAside.length > 0);
@@ -100,6 +100,8 @@ function statusOf(facts: RunFacts, failed: unknown, isInterrupted: boolean): Run
   if (facts.failures.length === 0 && facts.stopped === undefined && facts.forbidden.size === 0)
     return "complete";
   if (answered + empty > 0) return "partial";
+  // It requested nothing because nothing was due: only the demand, or an earlier response, has a fault.
+  if (sent === 0 && facts.stopped === undefined && facts.forbidden.size === 0) return "partial";
   return refused > facts.healed || facts.forbidden.size > 0 ? "refused" : "failed";
 }
 
