@@ -12,7 +12,7 @@ export interface ScanColumn {
   readonly type: DuckDBType;
   readonly fill: Fill;
   /** Of a column of doubles: whether all of them are finite and none has a sign. @default it is not known */
-  readonly isUnsigned?: () => boolean;
+  readonly hasOrderedBits?: () => boolean;
 }
 
 /** Rows in JavaScript's buffers that SQL can read. */

@@ -58,12 +58,12 @@ export function blockScans(shape: PanelShape): BlockScans {
         markPresent(values, count, present);
         copyValidity(target, present, 0, count);
       };
-    const isUnsigned = (cells: FieldCells): boolean => {
-      let isSigned = false;
+    const hasOrderedBits = (cells: FieldCells): boolean => {
+      let isOrdered = true;
       walk(0, rows, (s, label, end) => {
-        isSigned ||= hasSigned(cells, s * width + label, s * width + end);
+        isOrdered &&= !hasUnorderedBits(cells, s * width + label, s * width + end);
       });
-      return !isSigned;
+      return isOrdered;
     };
     const fillMarks =
       (cells: Uint8Array): Fill =>
@@ -121,7 +121,7 @@ export function blockScans(shape: PanelShape): BlockScans {
           name,
           type: DOUBLE,
           fill: fillDoubles(block.fields[f] as FieldCells),
-          isUnsigned: () => isUnsigned(block.fields[f] as FieldCells),
+          hasOrderedBits: () => hasOrderedBits(block.fields[f] as FieldCells),
         }),
       ),
       ...shape.masks.map(
@@ -145,7 +145,7 @@ function copyCells(cells: FieldCells, start: number, end: number, values: Float6
 }
 
 /** Whether some cell is negative, infinite, or zero with a sign. */
-function hasSigned(cells: FieldCells, start: number, end: number): boolean {
+function hasUnorderedBits(cells: FieldCells, start: number, end: number): boolean {
   for (let cell = start; cell < end; cell++) {
     const value = cells[cell] as number;
     if (value > 0 && value < Number.POSITIVE_INFINITY) continue;

@@ -101,7 +101,7 @@ test.each([
   ["infinite", Number.POSITIVE_INFINITY, false],
 ])(
   "a file with a cell that is %s is to the byte the file that DuckDB writes of doubles",
-  async (_, cell, isUnsigned) => {
+  async (_, cell, isOrdered) => {
     const { shape, block } = blockOf(5, 1000);
     const cells = block.fields[0] as Float64Array;
     // The second symbol has no row of its first label.
@@ -110,7 +110,7 @@ test.each([
     const source = blockScans(shape)(block, { start: 0, width: 1000 });
     if (source === undefined) throw new Error("a block without rows");
     const close = source.columns.find(({ name }) => name === "close");
-    expect(close?.isUnsigned?.()).toBe(isUnsigned);
+    expect(close?.hasOrderedBits?.()).toBe(isOrdered);
     using session = await Session.open({ threads: 1 });
     const folder = temporaryFolder();
     const [file, expected] = [join(folder, "file.parquet"), join(folder, "expected.parquet")];

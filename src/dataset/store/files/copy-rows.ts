@@ -6,9 +6,9 @@ import { declareDoubles } from "../../../lake/files/parquet/double-bits.js";
 import { ROW_GROUP_ROWS } from "../../../lake/files/parquet/write-rows.js";
 
 /**
- * DuckDB's options for the Parquet files of a dataset. Most values of a field differ, so that a dictionary of them is
- * built and then left out, and higher levels of compression save 2 % of the bytes: each would take a third of the time
- * more. The second version of the format would write integers otherwise than doubles.
+ * DuckDB's options for the Parquet files of a dataset. Larger dictionaries take a third more time: most values of a field differ,
+ * so that a dictionary is built and then left out. So do higher levels of compression, for 2 % fewer bytes. The second version of the format
+ * would encode integers otherwise than doubles.
  *
  * @param dictionary most distinct values of a column that has a dictionary.
  */
@@ -20,17 +20,19 @@ export function parquetOptions(dictionary: number): string {
 const ROWS_DICTIONARY = 2000;
 
 /**
- * Writes rows of this process as Parquet. DuckDB gets doubles without a sign as the integers that have their bits, which it
- * compares faster.
+ * Writes rows of this process as Parquet. DuckDB gets doubles with ordered bits as the integers that have these bits, as
+ * `double-bits.ts` explains.
  */
 export async function copyRows(session: Session, rows: ScanSource, target: string): Promise<void> {
-  const unsigned = new Set(rows.columns.filter(({ isUnsigned }) => isUnsigned?.()).map(({ name }) => name));
-  const columns = rows.columns.map((one) => (unsigned.has(one.name) ? { ...one, type: BIGINT } : one));
+  const asBits = new Set(
+    rows.columns.filter(({ hasOrderedBits }) => hasOrderedBits?.()).map(({ name }) => name),
+  );
+  const columns = rows.columns.map((one) => (asBits.has(one.name) ? { ...one, type: BIGINT } : one));
   const scan = session.scan({ ...rows, columns });
   try {
     await session.run(`COPY (FROM ${scan.sql}) TO ${literal(target)} (${parquetOptions(ROWS_DICTIONARY)})`);
   } finally {
     scan.release();
   }
-  await declareDoubles(target, unsigned);
+  await declareDoubles(target, asBits);
 }

@@ -2,7 +2,7 @@ import { freeMemory } from "../../../core/free-memory.js";
 import { readRangeOf, writeParts } from "../../local/local-files.js";
 import { type ContentHash, ContentHasher } from "../content-hash.js";
 import { readFooter, TRAILER_BYTES } from "../footer-digest.js";
-import { areBoundsOfDoubles, metaOfDoubles } from "./double-bits.js";
+import { hasOrderedBits, metaOfDoubles } from "./double-bits.js";
 import { CHUNK, ELEMENT, FILE, GROUP, MAGIC, META, STATISTICS, trailerOf } from "./parquet-fields.js";
 import { type RunType, runChunk, schemaElement } from "./run-chunk.js";
 import { type Runs, runsBetween } from "./runs.js";
@@ -74,7 +74,7 @@ export async function addRunColumns(
     (await readFooter((range) => readRangeOf(values, range))).subarray(0, -TRAILER_BYTES),
   );
   const groups = isFlat(footer, columns) ? groupsInOrder(footer) : undefined;
-  if (groups === undefined || !groups.every((group) => areBitsInOrder(group, columns))) return undefined;
+  if (groups === undefined || !groups.every((group) => areBitsOrdered(group, columns))) return undefined;
   for (const { name, runs } of columns) {
     if (runs !== undefined && runs.ends.at(-1) !== integerAt(footer, FILE.rows))
       throw new RangeError(`column ${name}: has runs of ${runs.ends.at(-1)} rows`);
@@ -133,11 +133,11 @@ function onlyInteger(meta: ThriftStruct): number {
   return Buffer.from(min).readInt32LE(0);
 }
 
-/** Whether what the file of values says of its integers with the bits of doubles is true of the doubles. */
-function areBitsInOrder({ chunks }: ValuesGroup, columns: readonly FileColumn[]): boolean {
+/** Whether the bits of all doubles that are there as integers are ordered as the doubles are. */
+function areBitsOrdered({ chunks }: ValuesGroup, columns: readonly FileColumn[]): boolean {
   const ofValues = columns.filter((column) => column.runs === undefined);
   return ofValues.every(
-    ({ hasBits }, index) => hasBits !== true || areBoundsOfDoubles((chunks[index] as ValuesChunk).meta),
+    ({ hasBits }, index) => hasBits !== true || hasOrderedBits((chunks[index] as ValuesChunk).meta),
   );
 }
 

@@ -18,14 +18,15 @@ import {
 /**
  * Columns of doubles that DuckDB has written as the integers which have their 64 bits. The bytes of both are the same, but
  * DuckDB compares integers for the bounds of row groups in a third of the time that it needs to compare doubles and to test
- * each for NaN. Bounds of integers are those of the doubles where all of these are finite and none has a sign.
+ * each for NaN. The bits of doubles are ordered as the doubles are where all of these are finite and none has a sign: the bounds of
+ * the integers are then those of the doubles. Other columns are written as doubles.
  */
 
 /** The bits of the infinite double: those of finite doubles without a sign are less. */
 const INFINITY_BITS = 0x7ff0_0000_0000_0000n;
 
-/** Whether the bounds of a column chunk of such integers are also those of the doubles. A chunk without values has none. */
-export function areBoundsOfDoubles(meta: ThriftStruct): boolean {
+/** Whether the bits of all doubles of a column chunk are ordered as the doubles are, by its bounds. So they are in one without values. */
+export function hasOrderedBits(meta: ThriftStruct): boolean {
   const statistics = meta.has(META.statistics) ? structAt(meta, META.statistics) : undefined;
   const [min, max] = [STATISTICS.min, STATISTICS.max].map((id) => statistics && bytesAt(statistics, id));
   if (min === undefined || max === undefined) return true;
@@ -56,7 +57,7 @@ export async function declareDoubles(path: string, names: ReadonlySet<string>): 
     const chunks = structsAt(group, GROUP.columns).map((chunk, index) => {
       const [meta, name] = [structAt(chunk, CHUNK.metaData), nameOf(elements[index] as ThriftStruct)];
       if (!names.has(name)) return struct(chunk);
-      if (!areBoundsOfDoubles(meta))
+      if (!hasOrderedBits(meta))
         throw new RangeError(`column ${name}: has a number with a sign, or one that is not finite`);
       return struct(withFields(chunk, { [CHUNK.metaData]: struct(metaOfDoubles(meta)) }));
     });

@@ -29,7 +29,7 @@ export const META = {
   /** The position and the length of the Bloom filter. */
   bloomFilter: [14, 15],
 } as const;
-/** `oldMax` and `oldMin` are of readers that know no order of the column's type. */
+/** `oldMax` and `oldMin` are for old readers, which ignore `min` and `max`. */
 export const STATISTICS = {
   oldMax: 1,
   oldMin: 2,

@@ -29,7 +29,10 @@ export interface RowsToWrite {
 export interface ScanLayout {
   /** The columns that consist of runs, by name: the scan need not have them. */
   readonly runs: ReadonlyMap<string, Runs>;
-  /** Some columns of doubles by name: the scan's column of integers that have the same 64 bits. Where the log has a column's bounds, it is written as doubles. */
+  /**
+   * Columns of doubles by name: the name of the scan's column of integers with the same 64 bits. It is not used for a column whose bounds
+   * go into the log, as DuckDB would report those of the integers.
+   */
   readonly bits: ReadonlyMap<string, string>;
 }
 
@@ -70,7 +73,8 @@ export async function writeSortedRows(
  * Doubles are written as the integers that have their bits, as `double-bits.ts` explains, unless one of them has a sign
  * or is not finite.
  *
- * @returns undefined, and there is no file, where a row group has rows of several of the scan's.
+ * @returns undefined, and there is no file, where DuckDB put rows of several numbered groups into one row group, or a column
+ *   is not a single value, as a list.
  */
 export async function writeScannedRows(
   session: Session,
@@ -84,7 +88,7 @@ export async function writeScannedRows(
   return writeWith(session, work, rows, { ...layout, bits: new Map() }, file);
 }
 
-/** @returns undefined, too, where a double of which the integer is written has a sign or is not finite. */
+/** @returns undefined also where the bits of a double that is written as an integer are not ordered. */
 async function writeWith(
   session: Session,
   work: Pick<WorkFolder, "newFile" | "discard">,
