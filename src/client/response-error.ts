@@ -76,6 +76,15 @@ export function isEndpointRefusal(error: ServiceError): boolean {
   return error.status === 403 || (error.status === 404 && error.code !== unknownSymbol);
 }
 
+/**
+ * Whether the service itself states that it does not offer an endpoint to the key: a 403 with the code of a permission,
+ * or a 404 with the code of an unknown path. The page of a proxy, or another code, may be a fault that passes.
+ */
+export function statesNotOffered({ status, code }: ServiceError): boolean {
+  const unknownPath: ErrorCode = "NOT_FOUND";
+  return status === 403 ? Object.hasOwn(PERMISSION_CODES, code) : status === 404 && code === unknownPath;
+}
+
 /** Whether the service refused a request for the key's quota: the next one waits, and this one is sent again. */
 export function isOverQuota(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.status === 429;

@@ -107,6 +107,21 @@ export async function lastResponses(
   return new Map(rows.map((row) => [row.symbol, row.at]));
 }
 
+/** Whether an endpoint ever gave a record of a dataset, even if it was set aside. */
+export async function hasDelivered(
+  session: Session,
+  lake: Lake,
+  dataset: string,
+  endpoint: string,
+): Promise<boolean> {
+  const rows = await session.json(
+    `SELECT 1 FROM (${await ledgerSql(session, lake)})
+     WHERE dataset = $1 AND endpoint = $2 AND http_status = 200 AND (rows > 0 OR rejected > 0) LIMIT 1`,
+    [dataset, endpoint],
+  );
+  return rows.length > 0;
+}
+
 /**
  * The times of the responses of an endpoint about symbols (or universes) of which no response ever had a row, by symbol;
  * in epoch milliseconds, ascending.

@@ -1,12 +1,12 @@
 import { subHours } from "date-fns/subHours";
-import { isEndpointRefusal, isTooManySymbols } from "../../../client/response-error.js";
+import { isTooManySymbols, statesNotOffered } from "../../../client/response-error.js";
 import type { ServiceError } from "../../../core/errors.js";
 import { releaseAfter } from "../../../core/release-after.js";
 import type { Region } from "../../../market/regions.js";
 import { inBatches } from "../../../plan/request-units.js";
 import { STATEMENTS, type StatementName } from "../../../schema/statements.js";
 import { ENDPOINTS, type Endpoint } from "../../../wire/endpoints.js";
-import { lastResponses } from "../../ledger/ledger.js";
+import { hasDelivered, lastResponses } from "../../ledger/ledger.js";
 import type { Run } from "../../run/run.js";
 import { askEach, CONCURRENCY } from "../ask-each.js";
 import { leaseInTurn } from "../request-sharing.js";
@@ -53,8 +53,9 @@ async function ingestTable(
   const { session, lake, marketClock, limits } = run.context;
   const oldest = subHours(marketClock.now(), refreshHours).getTime();
   const lease = await leaseInTurn(run, { dataset: name, symbols });
-  const responses = await lastResponses(session, lake, name, `${endpoint.method} ${endpoint.path}`);
-  const isNew = responses.size === 0;
+  const path = `${endpoint.method} ${endpoint.path}`;
+  const responses = await lastResponses(session, lake, name, path);
+  const isNew = responses.size === 0 && !(await hasDelivered(session, lake, name, path));
   const remembered = isNew ? limits.refusalOf(name) : undefined;
   if (remembered !== undefined) {
     await lease.release();
@@ -67,10 +68,10 @@ async function ingestTable(
   const landing = new LandingStatements(run, table, fields);
   const asking = new AskingStatements(run, { table, endpoint, fields, landing });
   let refusal: ServiceError | undefined;
-  // The run stops at a 403 in any case. A 404 means that the table does not exist if no response was ever received for
-  // it.
+  // The run stops at a 403 in any case. A 404 of the service means that the table does not exist if no response was ever
+  // received for it.
   const isMissing = (error: ServiceError): boolean => {
-    if (!isEndpointRefusal(error)) return false;
+    if (!statesNotOffered(error)) return false;
     refusal ??= error;
     if (error.status === 403 || !isNew || asking.isAnswered) return false;
     run.log.forbid(name, error.message);

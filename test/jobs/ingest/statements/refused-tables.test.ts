@@ -3,7 +3,7 @@ import { definePipeline } from "../../../../src/jobs/pipeline/definition.js";
 import { runPipeline } from "../../../../src/jobs/run/run-pipeline.js";
 import { openLimitsStore } from "../../../../src/lake/requests/service-limits.js";
 import { STATEMENT_NAMES, type StatementName } from "../../../../src/schema/statements.js";
-import { json, type Seen } from "../../../faults/service/scripted-service.js";
+import { html, json, type Seen } from "../../../faults/service/scripted-service.js";
 import { scriptedMarket } from "../../scripted-market.js";
 
 const DAY = 86_400_000;
@@ -13,24 +13,35 @@ const ALL = definePipeline({ name: "financials", kind: "statements" });
 const TABLES: StatementName[] = ["income", "metrics", "shares"];
 const PIPELINE = definePipeline({ name: "financials", kind: "statements", tables: TABLES });
 const PERMISSION = { code: "NO_FINANCIAL_PERMISSION", message: "your plan lacks it" };
+const RECORD = { period_end: "2023-09-30", announce_date: null, revenue: 1.5, total_shares: 100 };
 const UNKNOWN = { code: "NOT_FOUND", message: "no such path" };
 
 const tableOf = ({ path }: Seen): string => path.split("/").at(-1)?.replace("-", "_") ?? "";
 
+/** A refusal: the status, and the error body, or the page of a proxy. */
+type Refusal = readonly [status: number, body: object | string];
+
 /** A service that refuses some tables; `night` runs the pipeline a day later, with what runs with the key have learned. */
-async function refusingMarket(refused: Record<string, readonly [status: number, body: object]>) {
-  const state: { refused: typeof refused; refusesLater?: string } = { refused };
+async function refusingMarket(refused: Record<string, Refusal>) {
+  const state: {
+    refused: typeof refused;
+    refusesLater?: [table: string, refusal: Refusal];
+    records: unknown[];
+  } = {
+    refused,
+    records: [RECORD],
+  };
   const parts = await scriptedMarket((seen, response) => {
     const refusal = state.refused[tableOf(seen)];
-    if (refusal !== undefined) return json(response, refusal[0], refusal[1]);
-    if (
-      state.refusesLater === tableOf(seen) &&
-      service.seen.filter((one) => tableOf(one) === tableOf(seen)).length > 1
-    )
-      return json(response, 404, UNKNOWN);
-    const record = { period_end: "2023-09-30", announce_date: null, revenue: 1.5, total_shares: 100 };
+    if (refusal !== undefined) {
+      const [status, body] = refusal;
+      return typeof body === "string" ? html(response, status) : json(response, status, body);
+    }
+    const [table, [status, body] = [0, {}]] = state.refusesLater ?? [];
+    if (table === tableOf(seen) && service.seen.filter((one) => tableOf(one) === table).length > 1)
+      return json(response, status, body);
     const symbols = (seen.query.get("symbols") ?? "").split(",");
-    json(response, 200, { data: Object.fromEntries(symbols.map((symbol) => [symbol, [record]])) });
+    json(response, 200, { data: Object.fromEntries(symbols.map((symbol) => [symbol, state.records])) });
   }, "2024-01-13T00:00:00Z");
   const { clock, lake, client, service } = parts;
   const night = async (keyId = "key", pipeline = PIPELINE, symbols = SYMBOLS) => {
@@ -85,20 +96,26 @@ test("a run of nothing but tables that are remembered as refused is refused", as
   expect(report.stopped).toContain("metrics: an earlier run was refused it with status 403");
 });
 
-test("a 404 after responses of the same table is a failure, and the next run requests the rest", async () => {
-  const { night, state } = await refusingMarket({});
-  const many = Array.from({ length: 1000 }, (_, n) => `${600_000 + n}.SH`);
-  const income = definePipeline({ name: "financials", kind: "statements", tables: ["income"] });
-  state.refusesLater = "income";
-  const first = await night("key", income, many);
-  expect(first.status).toBe("partial");
-  expect(first.report.notOffered).toEqual([]);
-  expect(first.report.failures.length).toBeGreaterThan(0);
-  delete state.refusesLater;
-  const second = await night("key", income, many);
-  expect([second.status, second.report.notOffered]).toEqual(["complete", []]);
-  expect(second.report.symbols.find(({ dataset }) => dataset === "income")?.missing).toEqual([]);
-});
+test.each<Refusal>([
+  [403, PERMISSION],
+  [404, UNKNOWN],
+])(
+  "a %i after responses of the same table is a failure, and the next run requests the rest",
+  async (...refusal) => {
+    const { night, state } = await refusingMarket({});
+    const many = Array.from({ length: 1000 }, (_, n) => `${600_000 + n}.SH`);
+    const income = definePipeline({ name: "financials", kind: "statements", tables: ["income"] });
+    state.refusesLater = ["income", refusal];
+    const first = await night("key", income, many);
+    expect(first.status).toBe("partial");
+    expect(first.report.notOffered).toEqual([]);
+    expect(first.report.failures.length).toBeGreaterThan(0);
+    delete state.refusesLater;
+    const second = await night("key", income, many);
+    expect([second.status, second.report.notOffered]).toEqual(["complete", []]);
+    expect(second.report.symbols.find(({ dataset }) => dataset === "income")?.missing).toEqual([]);
+  },
+);
 
 test("a table that was offered before is a failure when it is refused", async () => {
   const { night, state } = await refusingMarket({});
@@ -134,6 +151,34 @@ test("an unknown symbol is no refusal of the table", async () => {
     metrics: [404, { code: "SYMBOL_NOT_FOUND", message: "no such symbol" }],
   });
   expect((await night()).status).toBe("partial");
+  state.refused = {};
+  expect(await night()).toMatchObject({ status: "complete", requested: [...TABLES] });
+});
+
+test.each<[string, Refusal]>([
+  ["a 403 with the page of a proxy", [403, "page"]],
+  ["a 403 with a code that is about no permission of a plan", [403, { code: "FORBIDDEN", message: "no" }]],
+  ["a 403 with another body", [403, { detail: "no" }]],
+  ["a 404 with the page of a proxy", [404, "page"]],
+  ["a 404 with a code that the interface does not have", [404, { code: "NO_ROUTE", message: "no" }]],
+])("%s is a failure that passes: the next run requests the table again", async (_, refusal) => {
+  const { night, state } = await refusingMarket({ metrics: refusal });
+  const first = await night();
+  expect([first.status, first.requested, first.report.notOffered]).toEqual(["partial", [...TABLES], []]);
+  expect(first.report.failures).toMatchObject([{ dataset: "metrics", symbols: 2 }]);
+  state.refused = {};
+  const second = await night();
+  expect([second.status, second.requested, second.report.notOffered]).toEqual(["complete", [...TABLES], []]);
+});
+
+test("a table of which everything was set aside was offered: its refusal is a failure", async () => {
+  const { night, state } = await refusingMarket({});
+  state.records = [{ ...RECORD, period_end: 5 }];
+  expect((await night()).status).toBe("partial");
+  state.records = [RECORD];
+  state.refused = { metrics: [403, PERMISSION] };
+  const refused = await night();
+  expect([refused.status, refused.report.notOffered]).toEqual(["partial", []]);
   state.refused = {};
   expect(await night()).toMatchObject({ status: "complete", requested: [...TABLES] });
 });
