@@ -20,6 +20,8 @@ export function receivedRecords<T>(
     bytes,
     absent,
     issues: issues.stored,
+    // A list that may lack elements has a fault, which is recorded for each list.
+    setAside: [],
   };
 }
 

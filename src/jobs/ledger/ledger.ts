@@ -86,7 +86,8 @@ export async function askedSymbols(
 
 /**
  * When each symbol (or universe, or exchange) last had a response of an endpoint as a snapshot, in epoch milliseconds;
- * "" is the key for requests that name none. Responses from before a loss in the dataset do not count.
+ * "" is the key for requests that name none. Responses from before a loss in the dataset do not count, nor do responses
+ * of which rows were set aside when they landed.
  */
 export async function lastResponses(
   session: Session,
@@ -100,7 +101,10 @@ export async function lastResponses(
      FROM (SELECT unnest(CASE WHEN len(symbols) = 0 THEN [''] ELSE symbols END) AS symbol, asked_at
        FROM (${ledger})
        WHERE dataset = $1 AND endpoint = $2 AND status IN ('answered', 'empty') AND asked_at >= coalesce(
-         (SELECT max(asked_at) FROM (${ledger}) WHERE dataset = $1 AND status = 'lost'), ${instantSql(0)}))
+         (SELECT max(asked_at) FROM (${ledger}) WHERE dataset = $1 AND status = 'lost'), ${instantSql(0)})
+         AND (run_id, split_part(request_id, '.', 1)) NOT IN (
+           SELECT (run_id, split_part(request_id, '.', 1)) FROM (${ledger})
+           WHERE dataset = $1 AND endpoint = $2 AND reason = 'set_aside'))
      GROUP BY symbol`,
     [dataset, endpoint],
   );

@@ -2,6 +2,7 @@ import { isNotOffered } from "../../../client/response-error.js";
 import { ServiceError, TransportError, WireError } from "../../../core/errors.js";
 import type { Issue } from "../../../core/issue.js";
 import type { TimeRange } from "../../../core/time.js";
+import { isLoss } from "../../../lake/land/rejects.js";
 import type { AbsenceReason } from "../../../plan/absence/absence.js";
 import type { RequestRecord } from "../../ledger/ledger.js";
 
@@ -27,6 +28,11 @@ export interface Received {
   readonly parts?: readonly Pick<Purpose, "symbols" | "window">[];
   /** The requested parts that are missing or incomplete in the lake. @default none */
   readonly holes?: readonly AbsentPart[];
+  /**
+   * The requested symbols of which rows were set aside, where the caller records them itself. @default a request without
+   * a window counts as failed if its response has such rows
+   */
+  readonly setAside?: readonly string[];
 }
 
 /** Symbols that have no bar in a window, or lack some, with the reason. */
@@ -89,6 +95,10 @@ export function responseRecords(asked: Asked, received: Received, durationMs: nu
   });
   const holes = (received.holes ?? []).map((hole) => ({ ...hole, absent: hole.symbols }));
   const answered = { ...asked, httpStatus: 200, durationMs };
+  if (lacksRows(asked, received))
+    return [
+      { ...answered, status: "failed", rows, rejected, bytes, absent: received.absent, reason: SET_ASIDE },
+    ];
   const nothing = { attempts: 0, rows: 0, rejected: 0, bytes: 0, durationMs: 0 };
   const [first = { symbols: [], absent: [] }, ...others] = [...settled, ...holes];
   return [
@@ -98,6 +108,15 @@ export function responseRecords(asked: Asked, received: Received, durationMs: nu
       return { ...answered, ...nothing, status: "answered", requestId, ...part };
     }),
   ];
+}
+
+/** Why a request counts as failed although its response came. */
+export const SET_ASIDE = "rows were set aside";
+
+/** Whether requested rows of a snapshot were set aside, and the caller does not record of which symbols they are. */
+function lacksRows({ window }: Asked, { issues, setAside }: Received): boolean {
+  if (window !== undefined || setAside !== undefined) return false;
+  return issues.some(({ rule, rejected }) => isLoss({ rule, rows: rejected }));
 }
 
 /**
