@@ -6,7 +6,8 @@ export default definePipeline({
   doc: "One-minute bars of Chinese stocks and ETFs, of the last year: services have no more.",
   period: "1m",
   from: "-365d",
-  lookback: "1d",
+  // The newest session counts as one: the one before it is requested again, too.
+  lookback: "2d",
   regions: ["CN"],
   schedule: { at: "19:00", region: "CN" },
 });

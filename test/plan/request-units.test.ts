@@ -81,6 +81,13 @@ function week(first: string): string[] {
   return Array.from({ length: 5 }, (_, i) => dateOfEpochDay(start + i) as string);
 }
 
+test("two sessions of minutes of 5,500 symbols take as many requests as one, also at a cap of 500 bars", () => {
+  const end = Date.parse("2026-11-20T16:00:00Z");
+  for (const rowCap of [500, 5000, 10_000])
+    for (const days of [1, 2])
+      expect(plan(symbols(5500), { range: { start: end - days * DAY_MS, end }, rowCap })).toHaveLength(55);
+});
+
 test("the daily history of 5,500 symbols takes 55 requests", () => {
   const range = { start: Date.parse("1990-01-01T00:00:00Z"), end: END };
   expect(plan(symbols(5500), { period: "1d", range, rowCap: 10_000 })).toHaveLength(55);

@@ -28,7 +28,7 @@ export function demandOptions(command: Command): Command {
     .option("--region <list>", "regions: CN, HK, US", regionsOption)
     .option(
       "--lookback <days>",
-      "last trading days to ask for again, such as 3d: corrections are merged",
+      "last trading days to ask for again, the newest included, such as 3d: corrections are merged",
       daysOption,
     )
     .option("--repair", "fill just the gaps that status shows, of the symbols asked for before");

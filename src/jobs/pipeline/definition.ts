@@ -103,8 +103,8 @@ const pipeline = z.discriminatedUnion("kind", [
       /** The date after the last requested date. @default everything up to now */
       to: date.optional(),
       /**
-       * Recent days that each run requests again, as in `3d`, so that values which the service has changed are
-       * replaced.
+       * Last trading days that each run requests again, as in `3d`, so that values which the service has changed are
+       * replaced. The newest session counts as one.
        */
       lookback: z
         .string()

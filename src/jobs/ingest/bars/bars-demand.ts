@@ -23,7 +23,10 @@ export interface BarsDemand {
   readonly from: string;
   /** The date after the last requested date. @default everything up to now */
   readonly to?: string | undefined;
-  /** Number of last trading days that are requested again although they are covered, to find corrections. @default 0 */
+  /**
+   * Number of last trading days that are requested again although they are covered, to find corrections. The newest
+   * session counts as one. @default 0
+   */
   readonly lookbackDays?: number | undefined;
   readonly symbols: ReadonlyMap<Region, readonly string[]>;
   /** Whether symbols are requested only up to the time at which they were seen to be delisted. @default false */

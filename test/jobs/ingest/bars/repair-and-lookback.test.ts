@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
+import { loadPipeline } from "../../../../src/jobs/pipeline/load-pipeline.js";
 import { json, type Script, type Seen } from "../../../faults/service/scripted-service.js";
 import { queryLake } from "../../../lake/temporary-lake.js";
+import { minutes, newestBars, weekdays } from "../../minute-market.js";
 import { barsOn, scriptedMarket } from "../../scripted-market.js";
 
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-08" };
@@ -71,4 +73,24 @@ test("lookback leaves alone what was asked for within the last 12 hours", async 
   clock.advance(2 * HOUR);
   expect((await run(DAILY, { symbols: ["600519.SH"], lookbackDays: 3 })).requests.sent).toBe(1);
   expect(service.seen).toHaveLength(2);
+});
+
+test("minutes of a day that broke off are whole after the next night's run of the built-in pipeline", async () => {
+  const days = weekdays("2024-01-08", "2024-01-13");
+  const [thursday, friday] = days.slice(-2) as [number, number];
+  let known = thursday + 14.5 * HOUR;
+  const { run, service, clock, lake } = await scriptedMarket((seen, response) => {
+    const published = minutes(days).filter((ms) => ms <= known);
+    json(response, 200, { data: newestBars(seen, { "600519.SH": published }) });
+  }, "2024-01-11T11:00:00Z");
+  const minute = await loadPipeline("minute");
+  const demand = { from: "2024-01-08", symbols: ["600519.SH"] };
+  const counts = "SELECT count(*)::INT AS bars FROM bars_1m GROUP BY trade_date ORDER BY trade_date";
+  expect(await run(minute, demand)).toMatchObject({ status: "complete" });
+  expect(await queryLake(lake, counts)).toEqual([240, 240, 240, 210].map((bars) => ({ bars })));
+  known = friday + 15 * HOUR;
+  clock.advance(24 * HOUR);
+  expect(await run(minute, demand)).toMatchObject({ status: "complete", requests: { sent: 1 } });
+  expect(asked(service.seen.at(-1) as Seen)).toMatchObject({ from: "2024-01-10T16:00" });
+  expect(await queryLake(lake, counts)).toEqual([240, 240, 240, 240, 240].map((bars) => ({ bars })));
 });
