@@ -52,14 +52,6 @@ export async function coverageFacts(
   period: LandedPeriod,
 ): Promise<Map<Region, CoverageFacts & Pick<PlanFacts, "asked">>> {
   const asked = await askedSymbols(session, lake, barsTable(period).name);
-  const facts = await readPlanFacts(
-    { session, lake, clock },
-    {
-      period,
-      symbols: new Map(),
-      allHoles: true,
-    },
-  );
   const regions = new Map<Region, { symbols: string[]; start: number }>();
   for (const { symbol, since } of asked) {
     const region = regionOf(symbol);
@@ -69,6 +61,15 @@ export async function coverageFacts(
     known.start = Math.min(known.start, since);
     regions.set(region, known);
   }
+  const facts = await readPlanFacts(
+    { session, lake, clock },
+    {
+      period,
+      symbols: new Map([...regions].map(([region, { symbols }]) => [region, symbols])),
+      allHoles: true,
+    },
+    new Map([...regions].map(([region, { start }]) => [region, start])),
+  );
   return new Map(
     [...regions].map(([region, { symbols, start }]) => {
       const calendar = facts.calendars.get(region) as TradingCalendar;

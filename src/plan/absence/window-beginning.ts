@@ -51,8 +51,8 @@ export function symbolSpans({ rows, symbols, symbolIndex }: KlineColumns): Symbo
 
 /**
  * Where a symbol's bars begin, and whether its oldest bar is the first one that can be expected: that of the first
- * trading day of the window, or of the first day since the symbol was listed. For minutes it is the first minute of the
- * day, because a response can be cut within a day.
+ * trading day of the window, or of the first day since the symbol was listed, unless it has bars before that day. For
+ * minutes it is the first minute of the day, because a response can be cut within a day.
  */
 export function beginningOf(
   span: SymbolSpan,
@@ -63,7 +63,8 @@ export function beginningOf(
   const { symbol, start } = span;
   const oldest = Number(timestamp[start]);
   const listed = expected.listedAt.get(symbol) ?? Number.NEGATIVE_INFINITY;
-  const first = firstOpenDay(expected, listed);
+  // A listing date that is later than a bar is wrong, so it does not show where the bars begin.
+  const first = firstOpenDay(expected, oldest < listed ? Number.NEGATIVE_INFINITY : listed);
   const { labelledLaterMs = 0 } = expected;
   const limit =
     first === undefined ? oldest : first.start + firstBarMs(span, timestamp, expected) + labelledLaterMs;

@@ -1,4 +1,11 @@
-import { type Clock, DAY_MS, parseTradingDate, type TimeRange, unionRanges } from "../../../core/time.js";
+import {
+  type Clock,
+  DAY_MS,
+  parseTradingDate,
+  subtractRanges,
+  type TimeRange,
+  unionRanges,
+} from "../../../core/time.js";
 import type { LandedPeriod } from "../../../market/period.js";
 import { byRegion, REGIONS, type Region } from "../../../market/regions.js";
 import { addDays, finalEnd } from "../../../market/sessions.js";
@@ -11,7 +18,7 @@ import type { TableSchema } from "../../../schema/column.js";
 import { coveredWindows, type LedgerWindows, readLedgerWindows } from "../../ledger/ledger-windows.js";
 import type { RunContext } from "../../run/run-context.js";
 import { regionCalendars } from "./region-calendars.js";
-import { readLives } from "./symbol-lives.js";
+import { type ListedSymbol, readLives } from "./symbol-lives.js";
 
 /** A window is not checked again within this time after its request, in milliseconds. */
 const RECHECK_AFTER_MS = 12 * 3_600_000;
@@ -56,7 +63,11 @@ export function barsTable(period: LandedPeriod): TableSchema {
   return period === "1d" ? BARS_1D : BARS_1M;
 }
 
-/** Reads the facts of a plan. */
+/**
+ * Reads the facts of a plan.
+ *
+ * @param starts the start of the requested time by region, in epoch milliseconds. @default that of the demand
+ */
 export async function readPlanFacts(
   context: Pick<RunContext, "session" | "lake"> & { readonly clock: Pick<Clock, "now"> },
   demand: Pick<
@@ -64,6 +75,7 @@ export async function readPlanFacts(
     "period" | "symbols" | "lookbackDays" | "allHoles" | "endsAtDelisting" | "leavingAt"
   > &
     Partial<Pick<BarsDemand, "from">>,
+  starts: ReadonlyMap<Region, number> = rangeStarts(demand, context.clock.now()),
 ): Promise<PlanFacts> {
   const { session, lake, clock } = context;
   const now = clock.now();
@@ -78,7 +90,11 @@ export async function readPlanFacts(
     recheckSince: lookbackDays ? recheckSince(lookbackDays, calendars, now) : undefined,
     openHoles: demand.allHoles ? "all" : "due",
   });
-  const { listedAt, delistedAt } = await readLives(context, rangeStarts(demand, now));
+  const requested = new Set([...demand.symbols.values()].flat());
+  const { listedAt, delistedAt } = await readLives(
+    context,
+    (listed) => requested.has(listed.symbol) && isInDoubt(listed, starts, covered),
+  );
   for (const ends of [demand.endsAtDelisting ? delistedAt : undefined, demand.leavingAt])
     for (const [symbol, start] of ends ?? []) {
       const never = { start, end: Number.MAX_SAFE_INTEGER };
@@ -133,14 +149,27 @@ export function rangeOf(region: Region, { from, to }: BarsDemand, now: number): 
   };
 }
 
-/** The start of the requested minutes, by region. Daily bars are not restricted by earlier daily bars. */
+/** The start of the requested time, by region. */
 function rangeStarts(
   { period, symbols, from }: Pick<BarsDemand, "period" | "symbols"> & Partial<Pick<BarsDemand, "from">>,
   now: number,
 ): ReadonlyMap<Region, number> {
-  if (period === "1d" || from === undefined) return new Map();
+  if (from === undefined) return new Map();
   const demand = { period, symbols, from };
   return new Map([...symbols.keys()].map((region) => [region, rangeOf(region, demand, now).start]));
+}
+
+/**
+ * Whether a listing date keeps the plan from requesting time, if it is wrong: not all of the requested time before it has
+ * a response.
+ */
+function isInDoubt(
+  { symbol, region, listedAt }: ListedSymbol,
+  starts: ReadonlyMap<Region, number>,
+  covered: PlanFacts["covered"],
+): boolean {
+  const before = { start: starts.get(region) ?? Number.POSITIVE_INFINITY, end: listedAt };
+  return before.start < before.end && subtractRanges(before, covered.get(symbol) ?? []).length > 0;
 }
 
 /**

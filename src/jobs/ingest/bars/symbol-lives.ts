@@ -1,7 +1,9 @@
-import { parseTradingDate } from "../../../core/time.js";
-import { literalList } from "../../../db/quote.js";
+import { compareText } from "../../../core/text-order.js";
+import { parseTradingDate, type TradingDate } from "../../../core/time.js";
+import { jsonParameter } from "../../../db/session/json-parameter.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
-import { REGIONS, type Region } from "../../../market/regions.js";
+import { selectFiles } from "../../../lake/files/prune.js";
+import { REGION_NAMES, REGIONS, type Region } from "../../../market/regions.js";
 import { regionOf } from "../../../market/symbol.js";
 import { instantOf } from "../../../market/zone.js";
 import { BARS_1D } from "../../../schema/bars.js";
@@ -15,6 +17,15 @@ export interface SymbolLives {
   readonly delistedAt: ReadonlyMap<string, number>;
 }
 
+/** A symbol with the listing date that the instruments have. */
+export interface ListedSymbol {
+  readonly symbol: string;
+  readonly region: Region;
+  readonly listingDate: TradingDate;
+  /** The start of that date, in epoch milliseconds. */
+  readonly listedAt: number;
+}
+
 type LakeParts = Pick<RunContext, "session" | "lake">;
 
 /**
@@ -22,12 +33,14 @@ type LakeParts = Pick<RunContext, "session" | "lake">;
  * exchanges. Services give no delisting date, so the date is that of the first snapshot of the instruments without the
  * symbol. The symbol may still have traded on that day. A symbol that is listed again is not delisted.
  *
- * A listing date can be wrong. For a symbol that was listed after the start of its region, it is the date of the first
- * daily bar in the lake, where that is earlier.
+ * A listing date can be wrong. Where the lake has a daily bar of the symbol that is earlier, the listing date is not known.
  *
- * @param starts epoch milliseconds; listing dates of other regions remain as the instruments have them.
+ * @param isInDoubt whether a listing date keeps the plan from requesting time; no other date is compared with the lake.
  */
-export async function readLives(parts: LakeParts, starts: ReadonlyMap<Region, number>): Promise<SymbolLives> {
+export async function readLives(
+  parts: LakeParts,
+  isInDoubt: (listed: ListedSymbol) => boolean,
+): Promise<SymbolLives> {
   const { session, lake } = parts;
   const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
   const rows = await session.json<{ symbol: string; listed: string | null; left: number | null }>(
@@ -37,35 +50,45 @@ export async function readLives(parts: LakeParts, starts: ReadonlyMap<Region, nu
   );
   const listedAt = new Map<string, number>();
   const delistedAt = new Map<string, number>();
-  const late: string[] = [];
+  const doubtful: ListedSymbol[] = [];
   for (const { symbol, listed, left } of rows) {
     const region = regionOf(symbol);
     if (region === undefined) continue;
     if (listed !== null) {
-      const at = instantOf(parseTradingDate(listed), REGIONS[region].zone);
-      listedAt.set(symbol, at);
-      if (at > (starts.get(region) ?? Number.POSITIVE_INFINITY)) late.push(symbol);
+      const listingDate = parseTradingDate(listed);
+      const one = { symbol, region, listingDate, listedAt: instantOf(listingDate, REGIONS[region].zone) };
+      listedAt.set(symbol, one.listedAt);
+      if (isInDoubt(one)) doubtful.push(one);
     }
     if (left !== null) delistedAt.set(symbol, endOfDay(left, region));
   }
-  for (const [symbol, first] of await firstDays(parts, late))
-    listedAt.set(symbol, Math.min(first, listedAt.get(symbol) ?? first));
+  for (const symbol of await tradedBefore(parts, doubtful)) listedAt.delete(symbol);
   return { listedAt, delistedAt };
 }
 
-/** The first dates on which the lake has daily bars of symbols, as epoch milliseconds. */
-async function firstDays(
+/** The symbols of which the lake has a daily bar before the listing date. */
+async function tradedBefore(
   { session, lake }: LakeParts,
-  symbols: readonly string[],
-): Promise<[symbol: string, first: number][]> {
-  if (symbols.length === 0) return [];
-  const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(BARS_1D)));
-  const rows = await session.json<{ symbol: string; first: string }>(
-    `SELECT symbol, CAST(min(trade_date) AS VARCHAR) AS first
-     FROM (${files}) WHERE symbol IN (SELECT unnest(${literalList(symbols)})) GROUP BY symbol`,
-  );
-  return rows.flatMap(({ symbol, first }): [string, number][] => {
-    const region = regionOf(symbol);
-    return region === undefined ? [] : [[symbol, instantOf(parseTradingDate(first), REGIONS[region].zone)]];
+  listed: readonly ListedSymbol[],
+): Promise<readonly string[]> {
+  if (listed.length === 0) return [];
+  const snapshot = await lake.snapshot(BARS_1D);
+  const demands = REGION_NAMES.map((region) => {
+    const own = listed.filter((one) => one.region === region);
+    const end = own.reduce((latest, { listedAt }) => Math.max(latest, listedAt), Number.NEGATIVE_INFINITY);
+    const symbols = own.map(({ symbol }) => symbol).sort(compareText);
+    return { region, symbols, range: { start: Number.NEGATIVE_INFINITY, end } };
   });
+  const files = lake.filesOf(snapshot, selectFiles(snapshot.files.values(), demands));
+  const rows = await session.json<{ symbol: string }>(
+    `WITH listed AS (
+       SELECT unnest(from_json($1, '["VARCHAR"]')) AS symbol, unnest(from_json($2, '["DATE"]')) AS listing_date)
+     SELECT DISTINCT symbol FROM (${await parquetRelation(session, files)}) JOIN listed USING (symbol)
+     WHERE trade_date < listing_date`,
+    [
+      jsonParameter(listed.map(({ symbol }) => symbol)),
+      jsonParameter(listed.map(({ listingDate }) => listingDate)),
+    ],
+  );
+  return rows.map(({ symbol }) => symbol);
 }
