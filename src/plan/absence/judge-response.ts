@@ -1,14 +1,13 @@
-import { int64At, int64Words } from "../../core/int64-words.js";
-import { DAY_MS, type TimeRange } from "../../core/time.js";
+import { int64Words } from "../../core/int64-words.js";
+import type { TimeRange } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
-import { REGIONS, type Region } from "../../market/regions.js";
 import type { TradingCalendar } from "../../market/trading-calendar.js";
 import { daysOverlapped, firstDayAfter, NO_DAYS, type TradingDays } from "../../market/trading-days.js";
-import { instantOf, localDate } from "../../market/zone.js";
 import type { DecodedKlines } from "../../wire/decode/decode-klines.js";
 import { type AbsenceVerdict, judgeAbsence } from "./absent-symbols.js";
 import { judgeBeginnings, type Page, type SymbolWindow, type Verdict } from "./older-bars.js";
 import { coveredTime } from "./older-time.js";
+import { symbolsOfOtherPeriod } from "./other-period.js";
 import type { RowCap } from "./row-cap.js";
 import { setAsideWindows } from "./set-aside-windows.js";
 import { beginningOf, daysWithBars, type SymbolSpan, symbolSpans } from "./window-beginning.js";
@@ -35,7 +34,7 @@ export interface ResponseFacts {
   readonly labelledLaterMs?: number | undefined;
 }
 
-/** Bars of a symbol that were received but broke a rule. */
+/** Bars of a symbol that were received but broke a rule, or have another period in the second response, too. */
 export interface LostBars extends SymbolWindow {
   /** Number of bars; undefined where it is not known. */
   readonly bars: number | undefined;
@@ -51,7 +50,7 @@ export interface QuietSessions {
 
 /** Everything that a response shows. */
 export interface ResponseVerdict extends Verdict {
-  /** Symbols with bars that can land. */
+  /** Symbols with bars. */
   readonly present: readonly string[];
   /** Symbols whose bars have another period than the requested one: none of them may land. */
   readonly mislabelled: ReadonlySet<string>;
@@ -75,19 +74,26 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
   const hasStrangers = issues.counts.some(({ rule }) => rule === "not_requested" || rule === "bad_symbol");
   const strayed = strayedSymbols(response, new Set(present));
   const words = int64Words(columns.timestamp);
-  const mislabelled = spans.filter((span) => isOfOtherPeriod(span, words, page.region, facts.period));
-  for (const { symbol } of mislabelled) strayed.add(symbol);
+  const mislabelled = symbolsOfOtherPeriod(spans, words, {
+    region: page.region,
+    period: facts.period,
+    isAggregated: (facts.labelledLaterMs ?? 0) > 0,
+  });
+  // They are requested a second time. If they are of another period again, they count as set aside.
+  const refused = page.again === undefined ? [] : [...mislabelled];
+  for (const symbol of mislabelled) strayed.add(symbol);
+  for (const symbol of refused) strayed.delete(symbol);
   const beginnings = spans
-    .filter((span) => !mislabelled.includes(span))
+    .filter(({ symbol }) => !mislabelled.has(symbol))
     .map((span) => beginningOf(span, received.get(span.symbol) ?? 0, columns, expected));
   const judged = judgeAbsence(page.gaps === undefined ? response.absent : [], {
-    present: present.length,
+    present: beginnings.length,
     hasStrangers,
   });
   // If the response to a follow-up request is not about a symbol, the symbol's gap remains open.
   const unconfirmed = page.gaps === undefined ? [...judged.unconfirmed, ...strayed] : [];
   const absence = { ...judged, unconfirmed };
-  const open = new Set([...unusable, ...absence.unconfirmed]);
+  const open = new Set([...unusable, ...absence.unconfirmed, ...refused]);
   const covered = coveredTime({
     region: page.region,
     period: facts.period,
@@ -102,9 +108,12 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
   return {
     ...verdict,
     present,
-    mislabelled: new Set(mislabelled.map(({ symbol }) => symbol)),
+    mislabelled,
     absence,
-    lost: lostBars(response, page, days),
+    lost: [
+      ...lostBars(response, page, days).filter(({ symbol }) => !refused.includes(symbol)),
+      ...refused.map((symbol) => ({ symbol, window: page.window, bars: received.get(symbol) })),
+    ],
     quiet: quietSessions(page, spans, verdict, { days, columns, listedAt: facts.listedAt }),
     sessions: new Map(page.symbols.map((symbol) => [symbol, listed(symbol)])),
   };
@@ -122,29 +131,6 @@ function strayedSymbols(
   for (const [symbol, bars] of received) if (bars > 0 && !present.has(symbol)) strayed.add(symbol);
   for (const symbol of unusable) strayed.delete(symbol);
   return strayed;
-}
-
-/**
- * Whether a symbol's bars have another period than the requested one: several bars on one day instead of daily bars, or
- * all at midnight instead of minutes.
- */
-function isOfOtherPeriod(
-  { start, end }: SymbolSpan,
-  words: Uint32Array,
-  region: Region,
-  period: LandedPeriod,
-): boolean {
-  const at = (row: number): number => int64At(words, row);
-  for (let row = start; row < end; row++) {
-    if (period === "1d" && row > start && at(row) - at(row - 1) < DAY_MS / 2) return true;
-    // The first bar is usually sufficient to recognise minutes.
-    if (
-      period === "1m" &&
-      at(row) !== instantOf(localDate(at(row), REGIONS[region].zone), REGIONS[region].zone)
-    )
-      return false;
-  }
-  return period === "1m" && end > start;
 }
 
 /**

@@ -233,7 +233,7 @@ export class AskingKlines {
     for (const gap of verdict.abandoned)
       open.push({ symbol: gap.symbol, window: gap.window, reason: "unexplained" });
     if (again !== undefined)
-      for (const symbol of verdict.absence.unconfirmed) {
+      for (const symbol of new Set([...verdict.absence.unconfirmed, ...verdict.mislabelled])) {
         const reason = verdict.mislabelled.has(symbol) ? "other_period" : "set_aside";
         if ((response.received.get(symbol) ?? 0) > 0) open.push({ symbol, window, reason });
       }

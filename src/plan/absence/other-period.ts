@@ -1,0 +1,103 @@
+import { int64At } from "../../core/int64-words.js";
+import { DAY_MS, MINUTE_MS } from "../../core/time.js";
+import type { LandedPeriod } from "../../market/period.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { instantOfDay, localDay } from "../../market/zone.js";
+import type { SymbolSpan } from "./window-beginning.js";
+
+/** Number of pairs of neighbouring bars that is sufficient to recognise another period by their distances. */
+const MANY_PAIRS = 10;
+/** The minutes of all other periods are multiples of five, and at most an hour. */
+const FIVE_MINUTES_MS = 5 * MINUTE_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+/**
+ * Of this many pairs of weekly bars, at most one is three days apart: from a Friday to a Monday that is the only session
+ * of its week.
+ */
+const PAIRS_PER_SHORT_WEEK = 25;
+
+/**
+ * What the times of a symbol's bars show: that they have the requested period, that they have another one, or else a
+ * number of pairs of neighbouring bars, all of which are as far apart as bars of a longer period.
+ */
+type Evidence = number;
+const REQUESTED: Evidence = -1;
+const ANOTHER: Evidence = Number.POSITIVE_INFINITY;
+
+/** How the bars of a response were requested. */
+export interface RequestedPeriod {
+  readonly region: Region;
+  readonly period: LandedPeriod;
+  /** Whether a longer period was requested, whose bars are aggregated from `period`. */
+  readonly isAggregated: boolean;
+}
+
+/**
+ * The symbols of a response whose bars have another period than the requested one. Symbols with too few bars to show
+ * their period are among them if other bars of the response have another period, and none has the requested one.
+ *
+ * @param words the timestamps of the response, epoch milliseconds.
+ */
+export function symbolsOfOtherPeriod(
+  spans: readonly SymbolSpan[],
+  words: Uint32Array,
+  { region, period, isAggregated }: RequestedPeriod,
+): Set<string> {
+  const { zone } = REGIONS[region];
+  const found = new Set<string>();
+  let hasRequested = false;
+  // Few minutes of several symbols count together. Days do not: a holiday separates the bars of all symbols.
+  let pairs = 0;
+  for (const span of spans) {
+    const shown = period === "1d" ? evidenceOfDays(span, words) : evidenceOfMinutes(span, words, zone);
+    if (shown === REQUESTED) hasRequested = true;
+    else if (shown === ANOTHER) found.add(span.symbol);
+    else if (!isAggregated) {
+      if (shown >= MANY_PAIRS) found.add(span.symbol);
+      pairs = period === "1d" ? Math.max(pairs, shown) : pairs + shown;
+    }
+  }
+  if (!hasRequested && pairs >= MANY_PAIRS) for (const { symbol } of spans) found.add(symbol);
+  return found;
+}
+
+/**
+ * Two bars of one day whose distance is no multiple of five minutes are minutes; in most responses the first two are. Bars
+ * that are all at midnight are not. Distances of more than an hour show no longer period: some symbols trade only in the
+ * auctions of the opening and of the close.
+ */
+function evidenceOfMinutes({ start, end }: SymbolSpan, words: Uint32Array, zone: string): Evidence {
+  let pairs = 0;
+  for (let row = start + 1; row < end; row++) {
+    const [before, at] = [int64At(words, row - 1), int64At(words, row)];
+    const apart = at - before;
+    if (apart % FIVE_MINUTES_MS === 0) pairs += apart <= HOUR_MS ? 1 : 0;
+    else if (apart <= HOUR_MS || localDay(before, zone) === localDay(at, zone)) return REQUESTED;
+  }
+  if (pairs > 0) return pairs;
+  for (let row = start; row < end; row++) {
+    const at = int64At(words, row);
+    if (at !== instantOfDay(localDay(at, zone), zone)) return 0;
+  }
+  return ANOTHER;
+}
+
+/**
+ * Bars that are one or two whole days apart are days; in most responses two of the first three are. An hour more or less
+ * is a change of clocks. Bars of less than half a day apart are minutes, also where a night or a weekend is between the
+ * first two.
+ */
+function evidenceOfDays({ start, end }: SymbolSpan, words: Uint32Array): Evidence {
+  let [pairs, short] = [0, 0];
+  for (let row = start + 1; row < end; row++) {
+    const apart = int64At(words, row) - int64At(words, row - 1);
+    if (apart < DAY_MS / 2) return ANOTHER;
+    const days = Math.round(apart / DAY_MS);
+    const rest = apart - days * DAY_MS;
+    if (rest !== 0 && rest !== HOUR_MS && rest !== -HOUR_MS) continue;
+    if (days < 3) return REQUESTED;
+    pairs += 1;
+    if (days === 3) short += 1;
+  }
+  return short * PAIRS_PER_SHORT_WEEK > pairs ? REQUESTED : pairs;
+}

@@ -1,0 +1,156 @@
+import { expect, test } from "vitest";
+import { DAY_MS, MINUTE_MS } from "../../../../src/core/time.js";
+import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
+import { SESSION_HOURS } from "../../../../src/market/sessions.js";
+import { json, type Script } from "../../../faults/service/scripted-service.js";
+import { queryLake } from "../../../lake/temporary-lake.js";
+import { type BarTimes, minutes, newestBars, weekdays } from "../../minute-market.js";
+import { scriptedMarket } from "../../scripted-market.js";
+
+const NOW = "2024-12-14T00:00:00Z";
+const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2019-01-01" };
+const MINUTE: PipelineDefinition = { name: "minute", kind: "bars", period: "1m", from: "2024-12-02" };
+const DAYS = weekdays("2024-12-02", "2024-12-14");
+/** Sessions of years, in some of which Monday is the only one of its week. */
+const YEARS = weekdays("2019-01-01", "2024-12-14").filter((ms) => !/-10-0[1-7]$/.test(dateOf(ms)));
+const SYMBOLS = Array.from({ length: 6 }, (_, n) => `${600_000 + n}.SH`);
+
+function dateOf(ms: number): string {
+  return new Date(ms + 8 * 60 * MINUTE_MS).toISOString().slice(0, 10);
+}
+
+function marketOf(times: readonly number[], symbols: readonly string[] = SYMBOLS): BarTimes {
+  return Object.fromEntries(symbols.map((symbol) => [symbol, times]));
+}
+
+const giving =
+  (market: BarTimes): Script =>
+  (seen, response) =>
+    json(response, 200, { data: newestBars(seen, market) });
+
+/** Ends of the bars of a number of minutes. */
+function barsOf(length: number, days: readonly number[] = DAYS): number[] {
+  return days.flatMap((day) =>
+    SESSION_HOURS.CN.parts.flatMap(([open, close]) =>
+      Array.from({ length: (close - open) / length }, (_, n) => day + (open + (n + 1) * length) * MINUTE_MS),
+    ),
+  );
+}
+
+/** The last sessions of weeks or months. */
+function lastSessions(days: readonly number[], unitOf: (day: number) => string | number): number[] {
+  return days.filter((day, n) => n === days.length - 1 || unitOf(day) !== unitOf(days[n + 1] as number));
+}
+
+// Week 0 begins on Thursday, 1970-01-01.
+const weeks = lastSessions(YEARS, (day) => Math.floor((day / DAY_MS + 8 / 24 + 3) / 7));
+const months = lastSessions(YEARS, (day) => dateOf(day).slice(0, 7));
+
+const countOf = (table: string) => `SELECT count(*)::INT AS bars FROM ${table}`;
+
+test.each([
+  ["5 minutes", MINUTE, barsOf(5), minutes(DAYS)],
+  ["15 minutes", MINUTE, barsOf(15), minutes(DAYS)],
+  ["60 minutes", MINUTE, barsOf(60), minutes(DAYS)],
+  ["days as minutes", MINUTE, DAYS, minutes(DAYS)],
+  ["weeks", DAILY, weeks, YEARS],
+  ["months", DAILY, months, YEARS],
+  ["minutes as days", DAILY, minutes(YEARS.slice(-30)).slice(-3601), YEARS],
+] as const)(
+  "bars of another period, %s, never land, and the next run lands those that were requested",
+  async (_, pipeline, wrong, right) => {
+    const { run, service, clock, lake } = await scriptedMarket(giving(marketOf(wrong)), NOW);
+    const table = pipeline === DAILY ? "bars_1d" : "bars_1m";
+    const first = await run(pipeline, { symbols: SYMBOLS });
+    expect(first).toMatchObject({ status: "partial", rows: 0, requests: { sent: 2 } });
+    expect(first.completeness[0]?.setAside.map(({ symbol, bars }) => [symbol, bars])).toEqual(
+      SYMBOLS.map((symbol) => [symbol, wrong.length]),
+    );
+    expect(await queryLake(lake, countOf(table))).toEqual([{ bars: 0 }]);
+    service.script = giving(marketOf(right));
+    clock.advance(1000);
+    expect(await run(pipeline, { symbols: SYMBOLS })).toMatchObject({
+      status: "complete",
+      requests: { sent: 1 },
+    });
+    expect(await queryLake(lake, countOf(table))).toEqual([{ bars: right.length * SYMBOLS.length }]);
+  },
+);
+
+test("one night of another period after many good ones: the run is partial, although each symbol has few bars", async () => {
+  const week = DAYS.slice(0, 5);
+  const { run, service, clock, lake } = await scriptedMarket(
+    giving(marketOf(minutes(week))),
+    "2024-12-06T11:00:00Z",
+  );
+  expect(await run(MINUTE, { symbols: SYMBOLS })).toMatchObject({ status: "complete" });
+  clock.advance(3 * DAY_MS);
+  service.script = giving(marketOf(barsOf(60)));
+  const night = await run(MINUTE, { symbols: SYMBOLS });
+  expect(night).toMatchObject({ status: "partial", rows: 0 });
+  expect(night.completeness[0]?.setAside).toHaveLength(SYMBOLS.length);
+  expect(await queryLake(lake, countOf("bars_1m"))).toEqual([{ bars: 5 * 240 * SYMBOLS.length }]);
+  service.script = giving(marketOf(minutes(DAYS)));
+  clock.advance(1000);
+  expect(await run(MINUTE, { symbols: SYMBOLS })).toMatchObject({ status: "complete" });
+  expect(await queryLake(lake, countOf("bars_1m"))).toEqual([{ bars: 6 * 240 * SYMBOLS.length }]);
+});
+
+test("a response of weeks is refused for symbols with few of them, too", async () => {
+  const young = weeks.slice(-4);
+  const { run, lake } = await scriptedMarket(
+    giving({ ...marketOf(weeks, SYMBOLS.slice(1)), [SYMBOLS[0] as string]: young }),
+    NOW,
+  );
+  expect(await run(DAILY, { symbols: SYMBOLS })).toMatchObject({ status: "partial", rows: 0 });
+  expect(await queryLake(lake, countOf("bars_1d"))).toEqual([{ bars: 0 }]);
+});
+
+/** Times of which each is one of some distances after the last, in turn. */
+function apart(start: number, distances: readonly number[], length: number): number[] {
+  let at = start;
+  return Array.from({ length }, (_, n) => (at += distances[n % distances.length] as number));
+}
+
+const open = (day: number): number => day + 9.5 * 60 * MINUTE_MS;
+
+test.each([
+  [
+    "minutes with 1, 3 and 7 between them",
+    MINUTE,
+    apart(open(DAYS[3] as number), [MINUTE_MS, 3 * MINUTE_MS, 7 * MINUTE_MS], 20),
+  ],
+  [
+    "minutes with 5 between nearly all of them",
+    MINUTE,
+    [...apart(open(DAYS[3] as number), [5 * MINUTE_MS], 20), open(DAYS[3] as number) + 101 * MINUTE_MS],
+  ],
+  ["the auctions of each day alone", MINUTE, DAYS.flatMap((day) => [open(day), day + 15 * 60 * MINUTE_MS])],
+  [
+    "few days, with one gap of three days",
+    DAILY,
+    apart(
+      YEARS[0] as number,
+      [7, 7, 14, 3, 11, 7, 7, 14, 28, 7, 7, 7].map((days) => days * DAY_MS),
+      12,
+    ),
+  ],
+  [
+    "few days, with one gap of a day",
+    DAILY,
+    apart(
+      YEARS[0] as number,
+      [...Array<number>(40).fill(7), 1].map((days) => days * DAY_MS),
+      41,
+    ),
+  ],
+] as const)("a symbol that seldom trades has %s: its bars land", async (_, pipeline, times) => {
+  const { run, lake } = await scriptedMarket(giving({ "600519.SH": times }), NOW);
+  expect(await run(pipeline, { symbols: ["600519.SH"] })).toMatchObject({
+    status: "complete",
+    rows: times.length,
+    rejected: [],
+  });
+  const table = pipeline === DAILY ? "bars_1d" : "bars_1m";
+  expect(await queryLake(lake, countOf(table))).toEqual([{ bars: times.length }]);
+});

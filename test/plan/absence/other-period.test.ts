@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import { DAY_MS, MINUTE_MS } from "../../../src/core/time.js";
+import { type RequestedPeriod, symbolsOfOtherPeriod } from "../../../src/plan/absence/other-period.js";
+
+/** Midnight in Shanghai of a Monday, and in New York of the Friday before the clocks change. */
+const MONDAY = Date.parse("2024-01-08T00:00:00+08:00");
+const FRIDAY = Date.parse("2024-03-08T00:00:00-05:00");
+const DAILY = { region: "CN", period: "1d", isAggregated: false } as const;
+const MINUTE = { ...DAILY, period: "1m" } as const;
+
+/** The symbols of another period, of a response with a list of times for each symbol, and the words that were read. */
+function found(times: Readonly<Record<string, readonly number[]>>, requested: RequestedPeriod) {
+  const all = Object.values(times).flat();
+  const words = new Uint32Array(BigInt64Array.from(all, BigInt).buffer);
+  const read = new Set<string | symbol>();
+  const counted = new Proxy(words, {
+    get: (target, key) => {
+      read.add(key);
+      return Reflect.get(target, key) as unknown;
+    },
+  });
+  let start = 0;
+  const spans = Object.entries(times).map(([symbol, own]) => {
+    start += own.length;
+    return { symbol, start: start - own.length, end: start };
+  });
+  return { symbols: [...symbolsOfOtherPeriod(spans, counted, requested)], bars: read.size / 2 };
+}
+
+/** Times at one distance. */
+function every(distance: number, length: number, first = MONDAY + 9.5 * 60 * MINUTE_MS): number[] {
+  return Array.from({ length }, (_, n) => first + n * distance);
+}
+
+test("two bars show minutes, and three show days: no more are read", () => {
+  expect(found({ a: every(MINUTE_MS, 240) }, MINUTE)).toEqual({ symbols: [], bars: 2 });
+  const days = every(DAY_MS, 500, MONDAY);
+  expect(found({ a: days }, DAILY)).toEqual({ symbols: [], bars: 2 });
+  expect(found({ a: [MONDAY - 3 * DAY_MS, ...days] }, DAILY)).toEqual({ symbols: [], bars: 3 });
+});
+
+test("an hour more or less between bars is a change of clocks", () => {
+  const hour = 60 * MINUTE_MS;
+  const after = FRIDAY + 7 * DAY_MS - hour;
+  const weeks = [...every(7 * DAY_MS, 5, FRIDAY - 28 * DAY_MS), ...every(7 * DAY_MS, 6, after)];
+  expect(found({ a: weeks }, { ...DAILY, region: "US" }).symbols).toEqual(["a"]);
+  expect(found({ a: [...weeks, (weeks.at(-1) as number) + DAY_MS + hour] }, DAILY).symbols).toEqual([]);
+});
+
+test("ten pairs show another period, nine do not", () => {
+  for (const [requested, distance, first] of [
+    [MINUTE, 5 * MINUTE_MS, undefined],
+    [DAILY, 7 * DAY_MS, MONDAY],
+  ] as const) {
+    expect(found({ a: every(distance, 10, first) }, requested).symbols).toEqual([]);
+    expect(found({ a: every(distance, 11, first) }, requested).symbols).toEqual(["a"]);
+  }
+});
+
+test("pairs of several symbols count together for minutes, unless one of them has minutes; for days they do not", () => {
+  const few = { a: every(15 * MINUTE_MS, 7), b: every(15 * MINUTE_MS, 7), c: [MONDAY + MINUTE_MS] };
+  expect(found(few, MINUTE).symbols).toEqual(["a", "b", "c"]);
+  expect(found({ ...few, c: every(MINUTE_MS, 2) }, MINUTE).symbols).toEqual([]);
+  const holiday = Object.fromEntries(every(1, 30).map((n) => [`${n}`, every(11 * DAY_MS, 2, MONDAY)]));
+  expect(found(holiday, DAILY).symbols).toEqual([]);
+});
+
+test("a symbol with few bars is found with others of another period, unless one has the requested one", () => {
+  const weeks = { a: every(7 * DAY_MS, 30, MONDAY), b: every(7 * DAY_MS, 2, MONDAY) };
+  expect(found(weeks, DAILY).symbols).toEqual(["a", "b"]);
+  expect(found({ ...weeks, c: every(DAY_MS, 2, MONDAY) }, DAILY).symbols).toEqual(["a"]);
+});
+
+test("a longer period is found only where it was not requested", () => {
+  const isAggregated = true;
+  expect(found({ a: every(5 * MINUTE_MS, 40) }, { ...MINUTE, isAggregated }).symbols).toEqual([]);
+  expect(found({ a: every(7 * DAY_MS, 40, MONDAY) }, { ...DAILY, isAggregated }).symbols).toEqual([]);
+  expect(found({ a: every(7 * DAY_MS, 40, MONDAY) }, { ...MINUTE, isAggregated }).symbols).toEqual(["a"]);
+  expect(found({ a: every(5 * MINUTE_MS, 40) }, { ...DAILY, isAggregated }).symbols).toEqual(["a"]);
+});
