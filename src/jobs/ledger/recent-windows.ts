@@ -39,16 +39,26 @@ export class RecentWindows {
   add({ settled, lost }: Pick<ResponseVerdict, "settled" | "lost">, columns: KlineColumns): void {
     const spans = new Map(symbolSpans(columns).map((span) => [span.symbol, span]));
     const isLost = new Set(lost.map(({ symbol }) => symbol));
-    for (const { symbols, window: whole } of settled) {
-      const window = { start: Math.max(whole.start, this.#since), end: whole.end };
-      if (window.start >= window.end) continue;
+    for (const { symbols, window } of settled) {
       for (const symbol of symbols) {
-        if (isLost.has(symbol)) continue;
         const span = spans.get(symbol);
-        const bars = span === undefined ? 0 : rowsBetween(span, columns, window);
-        this.#windows.set(`${symbol} ${window.start} ${window.end}`, { symbol, window, bars });
+        if (!isLost.has(symbol))
+          this.#set(symbol, window, (recent) =>
+            span === undefined ? 0 : rowsBetween(span, columns, recent),
+          );
       }
     }
+  }
+
+  /** Records a window in which the service has no bar of symbols. */
+  addEmpty(symbols: readonly string[], window: TimeRange): void {
+    for (const symbol of symbols) this.#set(symbol, window, () => 0);
+  }
+
+  #set(symbol: string, whole: TimeRange, barsIn: (window: TimeRange) => number): void {
+    const window = { start: Math.max(whole.start, this.#since), end: whole.end };
+    if (window.start >= window.end) return;
+    this.#windows.set(`${symbol} ${window.start} ${window.end}`, { symbol, window, bars: barsIn(window) });
   }
 
   /** Compares the numbers with the lake, after the responses have landed. */

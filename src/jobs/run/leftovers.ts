@@ -1,9 +1,9 @@
 import type { TimeRange } from "../../core/time.js";
 import { INCOMPLETE } from "../../plan/absence/absence.js";
-import type { AbsentSymbols } from "../../plan/absence/absent-symbols.js";
 import type { TableSchema } from "../../schema/column.js";
 import { ENDPOINTS } from "../../wire/endpoints.js";
 import { type BarsDemand, type PlanFacts, rangeOf } from "../ingest/bars/bars-demand.js";
+import type { DemandAbsences } from "../ingest/bars/demand-absences.js";
 import { explainAbsences } from "../ingest/bars/explain-absences.js";
 import { holesNow } from "../ledger/ledger-windows.js";
 import type { RecentWindows } from "../ledger/recent-windows.js";
@@ -14,7 +14,7 @@ export interface Leftovers {
   readonly table: TableSchema;
   readonly facts: PlanFacts;
   /** Symbols without any bars in a response. */
-  readonly absent: AbsentSymbols;
+  readonly absent: DemandAbsences;
   readonly recent: RecentWindows;
   /** Windows that a full response has settled, by symbol. */
   readonly answered: ReadonlyMap<string, readonly TimeRange[]>;
@@ -33,20 +33,23 @@ export async function explainLeftovers(run: Run, demand: BarsDemand, leftovers: 
 /** Records absences and their reasons in the ledger, once. Other runs then see that the windows were requested. */
 export async function enterAbsences(
   run: Run,
-  { period }: BarsDemand,
-  { table, facts, absent, answered }: Leftovers,
+  { period, lookbackDays }: BarsDemand,
+  { table, facts, absent, answered, recent }: Leftovers,
 ): Promise<void> {
   const { session, lake } = run.context;
   if (run.requests.isHalted(table.name)) return;
   const { calendars, listedAt, now } = facts;
-  const parts = { session, lake, table, period, calendars, listedAt, answered, now };
-  const explained = await run.exclusive(() => explainAbsences(parts, absent.takeUnseen()));
+  const isOneOfFew = (symbol: string): boolean => absent.isOneOfFew(symbol);
+  const parts = { session, lake, table, period, calendars, listedAt, answered, isOneOfFew, now };
+  const explained = await run.exclusive(() => explainAbsences(parts, absent.symbols.takeUnseen()));
   for (const { region, window, symbols, reason, days } of explained) {
     const finalEnd = run.context.finalEnds[region];
     run.ledger.enterSettled(
       { endpoint: ENDPOINTS.klinesBatch, dataset: table.name, symbols, window, finalEnd },
       reason,
     );
+    // Bars that the service no longer has are withdrawn, as a response with others lacks them.
+    if (reason === "suspended" && lookbackDays) recent.addEmpty(symbols.filter(isOneOfFew), window);
     if (!INCOMPLETE.has(reason)) run.log.completeness.absent(table.name, reason, symbols, days);
   }
   await run.exclusive(() => run.ledger.land());

@@ -4,7 +4,8 @@ import { LONGEST_HOLIDAY } from "../../market/trading-calendar.js";
 /**
  * Why a symbol has no bar in a requested window.
  *
- * - `others_came`: the same response had bars of other symbols, and of requested symbols only.
+ * - `others_came`: the same response had bars of other symbols, and of requested symbols only, and the symbol did not
+ *   trade up to the requested time.
  * - `not_yet`: the first bar of the symbol, or of its region, is after the window.
  * - `begins_late`: the symbol's first bar is after the window, although it was listed before the window ends.
  * - `ended`: the service no longer lists the symbol.
@@ -93,7 +94,10 @@ export interface AbsenceFacts {
   readonly hasSession: boolean;
   /** The symbols of the region without a bar in this window. */
   readonly absent: SymbolCount;
-  /** Those of them that have bars before the window, are still listed, and were not absent in an earlier response. */
+  /**
+   * Those of them that have bars before the window, are still listed, and were not absent in an earlier response. A
+   * symbol that a response with others lacked, with few others, counts alone.
+   */
   readonly silent: SymbolCount;
 }
 

@@ -16,19 +16,33 @@ export interface AbsenceVerdict {
   readonly confirmed: readonly string[];
   /** Symbols about which the response shows nothing. */
   readonly unconfirmed: readonly string[];
+  /** Those of the unconfirmed symbols that the response would confirm if they had not traded up to now. */
+  readonly silent: readonly string[];
 }
 
 /**
  * Judges symbols that are not in a response. A response without any bar shows nothing about them. Neither does a
- * response with bars of a symbol that was not requested: that symbol may be in the place of a requested one.
+ * response with bars of a symbol that was not requested: that symbol may be in the place of a requested one. Nor is one
+ * response enough for a symbol that traded up to the requested time.
+ *
+ * @param traded symbols that traded up to the requested time.
  */
 export function judgeAbsence(
   absent: readonly string[],
-  { present, hasStrangers }: { readonly present: number; readonly hasStrangers: boolean },
+  {
+    present,
+    hasStrangers,
+    traded,
+  }: {
+    readonly present: number;
+    readonly hasStrangers: boolean;
+    readonly traded?: ReadonlySet<string> | undefined;
+  },
 ): AbsenceVerdict {
-  return present > 0 && !hasStrangers
-    ? { confirmed: absent, unconfirmed: [] }
-    : { confirmed: [], unconfirmed: absent };
+  if (present === 0 || hasStrangers) return { confirmed: [], unconfirmed: absent, silent: [] };
+  const silent = absent.filter((symbol) => traded?.has(symbol) === true);
+  const confirmed = absent.filter((symbol) => traded?.has(symbol) !== true);
+  return { confirmed, unconfirmed: silent, silent };
 }
 
 /**

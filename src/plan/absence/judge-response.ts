@@ -23,6 +23,8 @@ export interface ResponseFacts {
   /** Windows with a response of final bars, by symbol. */
   readonly covered: ReadonlyMap<string, readonly TimeRange[]>;
   readonly cap: RowCap;
+  /** Symbols that traded up to the requested time: one response is not enough to believe their absence. @default none */
+  readonly traded?: ReadonlySet<string> | undefined;
   /** Epoch milliseconds. */
   readonly now: number;
   /** Identifies the response. */
@@ -89,6 +91,7 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
   const judged = judgeAbsence(page.gaps === undefined ? response.absent : [], {
     present: beginnings.length,
     hasStrangers,
+    traded: facts.traded,
   });
   // If the response to a follow-up request is not about a symbol, the symbol's gap remains open.
   const unconfirmed = page.gaps === undefined ? [...judged.unconfirmed, ...strayed] : [];

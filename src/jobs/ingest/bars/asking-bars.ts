@@ -3,8 +3,6 @@ import { isTooManySymbols } from "../../../client/response-error.js";
 import { releaseAfter } from "../../../core/release-after.js";
 import type { TimeRange } from "../../../core/time.js";
 import type { Lease } from "../../../lake/requests/request-leases.js";
-import type { Region } from "../../../market/regions.js";
-import { AbsentSymbols } from "../../../plan/absence/absent-symbols.js";
 import { judgeResponse, type ResponseVerdict } from "../../../plan/absence/judge-response.js";
 import {
   nextFollowUps,
@@ -25,9 +23,10 @@ import { askEach, CONCURRENCY } from "../ask-each.js";
 import type { RequestSharing } from "../request-sharing.js";
 import { AskedSessions } from "./asked-sessions.js";
 import { type BarsDemand, barsTable, lookbackStart, type PlanFacts, planBarRequests } from "./bars-demand.js";
+import { DemandAbsences } from "./demand-absences.js";
 import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
-import { MinuteRegions } from "./minute-regions.js";
+import { tradedBefore } from "./traded-before.js";
 
 /** Most planned bars of all requests in flight, whose columns are in memory. */
 const BARS_IN_FLIGHT = 2_000_000;
@@ -51,8 +50,7 @@ export class AskingBars {
   #hasProbed = false;
   readonly #recent: RecentWindows;
   /** Symbols without any bars in a response. */
-  readonly #absent = new AbsentSymbols();
-  readonly #minutes: MinuteRegions;
+  readonly #absent: DemandAbsences;
   readonly #closed = new ClosedRanges();
   readonly #asked: AskedSessions;
   /** Names of the responses that are known to be cut, or known to be complete. */
@@ -68,7 +66,7 @@ export class AskingBars {
     this.landing = new LandingBars(run, this.table);
     this.#run = run;
     this.#demand = demand;
-    this.#minutes = new MinuteRegions(demand.period);
+    this.#absent = new DemandAbsences(demand.period);
     this.#facts = facts;
     this.#asked = new AskedSessions(run.log.completeness, { dataset: this.table.name, facts });
     this.#cap = run.context.limits.rowCap(demand.period);
@@ -143,11 +141,7 @@ export class AskingBars {
     while ((this.#gaps.length > 0 || !this.#absent.isEmpty) && !run.requests.isHalted(this.table.name)) {
       this.#settleClosed();
       const size = run.context.limits.symbolsPerRequest("klines");
-      const isProbed = (region: Region): boolean => this.#minutes.mayLack(region);
-      const followUps = [
-        ...nextFollowUps(this.#gaps, size).followUps,
-        ...this.#absent.takeFollowUps(size, isProbed),
-      ];
+      const followUps = [...nextFollowUps(this.#gaps, size).followUps, ...this.#absent.takeFollowUps(size)];
       await askEach(run.requests, followUps, (followUp) => this.#followUp(followUp), concurrency);
     }
   }
@@ -175,7 +169,8 @@ export class AskingBars {
       },
       async (body, source, type) => {
         const response = await decodeKlineResponse(body, type, expectationOf(page), run.buffers);
-        return judgedResponse(page, response, this.#judge(page, response, source), this.#answered);
+        const verdict = await this.#judge(page, response, source);
+        return judgedResponse(page, response, verdict, this.#answered);
       },
       (error) => (isTooLarge = isTooManySymbols(error) && this.#takesFewer(error, symbols.length)),
     );
@@ -193,10 +188,10 @@ export class AskingBars {
     const { region, symbols, window } = page;
     if (!isTooLarge) {
       this.#settle(symbols, window);
-      this.#absent.drop(page);
+      this.#absent.symbols.drop(page);
       this.#asked.count(page);
     } else if (page.gaps !== undefined) this.#gaps.push(...page.gaps.values());
-    else if (page.again === "all") this.#absent.add({ region, window, symbols }, true);
+    else if (page.again === "all") this.#absent.symbols.add({ region, window, symbols }, true);
   }
 
   #takeVerdict(page: Page, verdict: ResponseVerdict, columns: KlineColumns): void {
@@ -210,26 +205,12 @@ export class AskingBars {
     for (const one of verdict.lost) this.#settle([one.symbol], one.window);
     this.#gaps.push(...verdict.gaps);
     this.#learn(page, verdict);
-    this.#takeAbsence(page, verdict);
+    this.#absent.take(page, verdict);
     this.#asked.count(page, verdict.sessions);
     if (this.#asked.postpone(verdict)) this.#hasPostponed = true;
     if (this.#demand.lookbackDays) this.#recent.add(verdict, columns);
     this.#run.log.completeness.judged(this.table.name, page, verdict);
-    if (verdict.present.length > 0) this.#minutes.came(region);
-  }
-
-  /** Schedules a second request for absent symbols, and records those that are absent again. */
-  #takeAbsence(page: Page, { absence, present }: ResponseVerdict): void {
-    const { region, window, again } = page;
-    const [group, isBarren] = [{ region, window, symbols: absence.unconfirmed }, present.length === 0];
-    if (again === "some") this.#absent.seen(page, new Set(present));
-    if (again === "some" && isBarren && this.#minutes.mayLack(region)) {
-      this.#minutes.didNotCome(region);
-      this.#absent.closeRegion(region);
-    }
-    if (group.symbols.length === 0) return;
-    if (again !== undefined || (isBarren && this.#minutes.lack(region))) this.#absent.addUnseen(group);
-    else this.#absent.add(group, !isBarren);
+    if (verdict.present.length > 0) this.#absent.minutes.came(region);
   }
 
   /** The absences and windows that are explained and compared once everything has landed. */
@@ -243,8 +224,12 @@ export class AskingBars {
     for (const symbol of symbols) covered.set(symbol, [...(covered.get(symbol) ?? []), window]);
   }
 
-  #judge(page: Page, response: DecodedKlines, source: string): ResponseVerdict {
+  async #judge(page: Page, response: DecodedKlines, source: string): Promise<ResponseVerdict> {
     const { calendars, now, listedAt } = this.#facts;
+    // If no symbol came, the response shows nothing about the absent ones, whenever they traded.
+    const absent = response.columns.rows > 0 && page.gaps === undefined ? response.absent : [];
+    const known = { ...this.#facts, answered: this.#answered };
+    const traded = await tradedBefore(this.#run, this.table, page, absent, known);
     return judgeResponse(page, response, {
       covered: this.#answered,
       period: this.#demand.period,
@@ -252,6 +237,7 @@ export class AskingBars {
       closed: this.#closed.of(page.region),
       listedAt,
       cap: this.#cap,
+      traded,
       now,
       source,
     });

@@ -38,8 +38,16 @@ interface Parts {
   readonly listedAt: ReadonlyMap<string, number>;
   /** Windows that a full response has settled, by symbol. */
   readonly answered: ReadonlyMap<string, readonly TimeRange[]>;
+  /** Whether a response with other symbols lacked a symbol that traded up to now, and few such symbols. */
+  readonly isOneOfFew: (symbol: string) => boolean;
   /** Epoch milliseconds. */
   readonly now: number;
+}
+
+/** Counts symbols of a region. */
+export function countSymbols(region: Region, symbols: readonly string[]): SymbolCount {
+  const hasIndex = symbols.some((symbol) => CALENDAR_SYMBOLS[region].includes(symbol));
+  return { symbols: symbols.length, hasIndex };
 }
 
 /**
@@ -60,15 +68,11 @@ export async function explainAbsences(
   const explained: ExplainedGroup[] = [];
   const daysIn = (region: Region, window: TimeRange): number =>
     calendars.get(region)?.daysIn(window, now).length ?? 0;
-  const count = (region: Region, some: readonly string[]): SymbolCount => ({
-    symbols: some.length,
-    hasIndex: some.some((symbol) => CALENDAR_SYMBOLS[region].includes(symbol)),
-  });
-  const many = groups.filter((group) => areMany(count(group.region, group.symbols)));
+  const many = groups.filter((group) => areMany(countSymbols(group.region, group.symbols)));
   const traded = await tradedDays(parts, many);
   for (const { region, window, symbols: own } of groups) {
     const days = daysIn(region, window);
-    const absent = count(region, own);
+    const absent = countSymbols(region, own);
     const sessions = traded.filter((day) => day.region === region && wasSession(day, absent.symbols));
     const hasSession = (range: TimeRange): boolean =>
       calendars.get(region)?.hasKnownDay(range) === true ||
@@ -80,9 +84,9 @@ export async function explainAbsences(
       wasAbsent: news.length === 0,
       firstBar: firstBars.get(symbol),
     });
-    const silent = count(
+    const silent = countSymbols(
       region,
-      own.filter((symbol) => isSilent(factsOf(symbol, newsOf(symbol)))),
+      own.filter((symbol) => !parts.isOneOfFew(symbol) && isSilent(factsOf(symbol, newsOf(symbol)))),
     );
     const byReason = new Map<string, ExplainedGroup & { readonly symbols: string[] }>();
     const add = (reason: AbsenceReason, symbol: string, windows: readonly TimeRange[]): void => {
@@ -104,7 +108,7 @@ export async function explainAbsences(
         days,
         hasSession: news.some(hasSession),
         absent,
-        silent,
+        silent: parts.isOneOfFew(symbol) ? countSymbols(region, [symbol]) : silent,
       });
       if (!ASKED_AGAIN_SOON.includes(reason)) {
         add(reason, symbol, [window]);

@@ -93,3 +93,92 @@ test("a few symbols that traded before are taken for suspended, also on a sessio
   expect(report).toMatchObject({ status: "complete", requests: { sent: 2 } });
   expect(report.completeness[0]?.absent).toEqual([{ reason: "suspended", symbols: 9, sessions: 9 }]);
 });
+
+const HUNDRED = Array.from({ length: 100 }, (_, n) => `${600_000 + n}.SH`);
+const FORTY = HUNDRED.slice(30, 70);
+
+test("what a response lacks of symbols that traded up to the day before is asked for once more, in one request", async () => {
+  const { service, clock, run, count } = await marketWith(HUNDRED);
+  clock.advance(DAY);
+  const before = service.seen.length;
+  service.script = (...response) =>
+    without((symbol) => service.seen.length === before + 1 && FORTY.includes(symbol))(...response);
+  expect(await run(DAILY, { symbols: HUNDRED })).toMatchObject({ status: "complete", requests: { sent: 2 } });
+  expect(symbolsOf(service.seen.at(-1) as Seen)).toEqual(FORTY);
+  expect(await count()).toBe(100 * DAYS.length);
+});
+
+test.each([0, 3])(
+  "many symbols that a response with others lacks twice are unexplained, with a lookback of %d days",
+  async (lookbackDays) => {
+    const { service, clock, run, count } = await marketWith(HUNDRED);
+    const night = { symbols: HUNDRED, lookbackDays };
+    clock.advance(DAY);
+    service.script = without((symbol) => FORTY.includes(symbol));
+    const faulty = await run(DAILY, night);
+    expect(faulty).toMatchObject({ status: "partial", requests: { sent: 2 } });
+    expect(faulty.completeness[0]?.unexplained.map(({ symbol }) => symbol)).toEqual(FORTY);
+    expect(faulty.completeness[0]?.withdrawn).toEqual([]);
+    clock.advance(1000);
+    service.script = without();
+    expect(await run(DAILY, night)).toMatchObject({ status: "complete", requests: { sent: 1 } });
+    expect(await count()).toBe(100 * DAYS.length);
+  },
+);
+
+test("one symbol that is absent for the first time costs one more request, and is taken for suspended", async () => {
+  const { service, clock, run } = await marketWith(SYMBOLS);
+  clock.advance(DAY);
+  const gone = SYMBOLS[4] as string;
+  service.script = without((symbol) => symbol === gone);
+  const report = await run(DAILY, { symbols: SYMBOLS });
+  expect(report).toMatchObject({ status: "complete", requests: { sent: 2 } });
+  expect(report.completeness[0]?.absent).toEqual([{ reason: "suspended", symbols: 1, sessions: 1 }]);
+  expect(symbolsOf(service.seen.at(-1) as Seen)).toEqual([gone]);
+  expect((await run(DAILY, { symbols: SYMBOLS })).requests.sent).toBe(0);
+});
+
+test("a few absent symbols of each response are taken for suspended, however many responses there are", async () => {
+  const symbols = HUNDRED.slice(0, 40);
+  const { service, clock, run } = await marketWith(symbols);
+  clock.advance(DAY);
+  service.script = without(
+    (symbol) => symbol.endsWith("0.SH") || symbol.endsWith("1.SH") || symbol.endsWith("2.SH"),
+  );
+  const report = await run(DAILY, { symbols }, undefined, { symbolsPerRequest: { klines: 20 } });
+  expect(report).toMatchObject({ status: "complete", requests: { sent: 3 } });
+  expect(report.completeness[0]?.absent).toEqual([{ reason: "suspended", symbols: 12, sessions: 12 }]);
+});
+
+test("the absence of a symbol that did not trade on the days before is believed, at no request", async () => {
+  const gone = SYMBOLS[4] as string;
+  const { service, clock, run } = await scriptedMarket((seen, response) => {
+    const ended = DAYS.slice(0, -4);
+    const market = symbolsOf(seen).map((symbol) => [symbol, symbol === gone ? ended : DAYS.slice(0, -1)]);
+    json(response, 200, { data: newestBars(seen, Object.fromEntries(market)) });
+  }, BEFORE_LAST);
+  await run(DAILY, { symbols: SYMBOLS });
+  clock.advance(DAY);
+  service.script = without((symbol) => symbol === gone);
+  const report = await run(DAILY, { symbols: SYMBOLS });
+  expect(report).toMatchObject({ status: "complete", requests: { sent: 1 } });
+  expect(report.completeness[0]?.absent).toEqual([{ reason: "others_came", symbols: 1, sessions: 1 }]);
+});
+
+test("a symbol that the service no longer has in the days of the lookback is suspended, and its bars are withdrawn", async () => {
+  const { service, clock, run } = await marketWith(SYMBOLS);
+  clock.advance(DAY);
+  const gone = SYMBOLS[4] as string;
+  service.script = without((symbol) => symbol === gone);
+  const report = await run(DAILY, { symbols: SYMBOLS, lookbackDays: 3 });
+  expect(report).toMatchObject({ status: "complete", requests: { sent: 2 } });
+  expect(report.completeness[0]?.absent).toMatchObject([{ reason: "suspended", symbols: 1 }]);
+  expect(report.completeness[0]?.withdrawn).toMatchObject([{ symbol: gone }]);
+});
+
+test("while a session runs, a symbol without a bar yet is not asked for again", async () => {
+  const { service, clock, run } = await marketWith(SYMBOLS, "2024-02-02T01:00:00Z");
+  clock.advance(3_600_000);
+  service.script = without((symbol) => symbol === SYMBOLS[4]);
+  expect(await run(DAILY, { symbols: SYMBOLS })).toMatchObject({ status: "complete", requests: { sent: 1 } });
+});
