@@ -81,6 +81,8 @@ export interface AbsenceFacts {
   readonly wasAbsent: boolean;
   /** Whether services may have no minutes of the region, and the lake has none. */
   readonly lacksMinutes: boolean;
+  /** Whether the request was for minutes, and the lake has none of the region in the window. */
+  readonly isWithoutMinutes: boolean;
   /** Epoch milliseconds of the first bar of the symbol, and of the first bar of its region. */
   readonly firstBar: number | undefined;
   readonly firstOfRegion: number | undefined;
@@ -133,6 +135,8 @@ export function explainAbsence(facts: AbsenceFacts): AbsenceReason {
   if (isBefore(firstBar)) return isBefore(facts.listedAt ?? firstBar) ? "not_yet" : "begins_late";
   const isHoliday = facts.days <= LONGEST_HOLIDAY && !facts.hasSession;
   if (isHoliday && areMany(facts.absent)) return "no_session";
-  // Many symbols that traded before do not all stop at once while the region trades.
-  return isSilent(facts) && !areMany(facts.silent) ? "suspended" : "unexplained";
+  if (!isSilent(facts)) return "unexplained";
+  // Many symbols that traded before do not all stop at once while the region trades. But services have minutes of some
+  // years only, and the lake may have imported earlier ones.
+  return areMany(facts.silent) && !facts.isWithoutMinutes ? "unexplained" : "suspended";
 }

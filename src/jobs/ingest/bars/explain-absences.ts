@@ -76,7 +76,9 @@ export async function explainAbsences(
     const sessions = traded.filter((day) => day.region === region && wasSession(day, absent.symbols));
     const hasSession = (range: TimeRange): boolean =>
       calendars.get(region)?.hasKnownDay(range) === true ||
-      sessions.some((day) => day.range.start < range.end && day.range.end > range.start);
+      sessions.some((day) => overlaps(day.range, range));
+    const isWithoutMinutes =
+      period === "1m" && !traded.some((day) => day.region === region && overlaps(day.range, window));
     const newsOf = (symbol: string): TimeRange[] => subtractRanges(window, before.get(symbol) ?? []);
     const factsOf = (symbol: string, news: readonly TimeRange[]) => ({
       ...window,
@@ -103,6 +105,7 @@ export async function explainAbsences(
       const reason = explainAbsence({
         ...factsOf(symbol, news),
         lacksMinutes: period === "1m" && region !== "CN" && !firstOfRegion.has(region),
+        isWithoutMinutes,
         firstOfRegion: firstOfRegion.get(region),
         listedAt: listedAt.get(symbol),
         days,
@@ -126,6 +129,10 @@ export async function explainAbsences(
     explained.push(...byReason.values());
   }
   return explained;
+}
+
+function overlaps(a: TimeRange, b: TimeRange): boolean {
+  return a.start < b.end && a.end > b.start;
 }
 
 /** The first bar of each symbol and of each region, in epoch milliseconds. */
