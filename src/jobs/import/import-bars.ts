@@ -78,8 +78,8 @@ const SECONDS = "\\d{9,10}";
 /** @throws {UsageError} for a file whose newest time would be in 1970: its numbers are seconds. */
 async function expectNoSeconds(session: Session, bars: TempTable, source: Source): Promise<void> {
   const [one] = await session.json<{ timestamp: string | null }>(
-    `SELECT max(timestamp) AS timestamp FROM ${bars.name}
-     HAVING bool_and(regexp_full_match(timestamp, '${SECONDS}')) FILTER (timestamp IS NOT NULL)`,
+    `SELECT max(timestamp) FILTER (instant IS NOT NULL) AS timestamp FROM ${bars.name}
+     HAVING bool_and(regexp_full_match(timestamp, '${SECONDS}')) FILTER (instant IS NOT NULL)`,
   );
   if (one?.timestamp == null) return;
   throw new UsageError(`file ${source.path}: timestamp ${one.timestamp} is in seconds`, {

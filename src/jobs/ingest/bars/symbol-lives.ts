@@ -62,12 +62,12 @@ export async function readLives(
     }
     if (left !== null) delistedAt.set(symbol, endOfDay(left, region));
   }
-  for (const symbol of await tradedBefore(parts, doubtful)) listedAt.delete(symbol);
+  for (const symbol of await refutedByBars(parts, doubtful)) listedAt.delete(symbol);
   return { listedAt, delistedAt };
 }
 
-/** The symbols of which the lake has a daily bar before the listing date. */
-async function tradedBefore(
+/** The symbols whose listing date is wrong, as the lake has a daily bar before it. */
+async function refutedByBars(
   { session, lake }: LakeParts,
   listed: readonly ListedSymbol[],
 ): Promise<readonly string[]> {
