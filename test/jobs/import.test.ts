@@ -98,7 +98,10 @@ test("times of digits alone are dates and times of the exchange; what is no time
 test("a file with seconds is refused; milliseconds of 1970 land where later bars are there", async () => {
   const place = workplace();
   const bar = (timestamp: number | string): string => `${timestamp},10,11,9,10.5,100,1050`;
-  const seconds = place.file("AAPL.US.csv", HEADER + [1_772_415_060, 1_772_415_120, "yesterday"].map(bar).join("\n"));
+  const seconds = place.file(
+    "AAPL.US.csv",
+    HEADER + [1_772_415_060, 1_772_415_120, "yesterday"].map(bar).join("\n"),
+  );
   await expect(place.import("bars_1d", [seconds])).rejects.toThrow(
     `file ${seconds}: timestamp 1772415120 is in seconds`,
   );
