@@ -8,6 +8,7 @@ import type { RunLog } from "../run-log.js";
 import { CircuitBreaker } from "./circuit-breaker.js";
 import { LandingPlace } from "./landing-place.js";
 import type { PendingLedger } from "./pending-ledger.js";
+import { RefusedDatasets } from "./refused-datasets.js";
 import {
   type Asked,
   failedRecord,
@@ -31,6 +32,7 @@ export class RequestSender {
   /** Aborts requests that are waiting to be sent, no later than the run's signal. */
   readonly #unsent: AbortSignal;
   readonly #breaker: CircuitBreaker;
+  readonly #refused = new RefusedDatasets();
   readonly #place: LandingPlace;
 
   constructor(context: RunContext, log: RunLog, ledger: PendingLedger, progress: RunProgress) {
@@ -93,13 +95,15 @@ export class RequestSender {
       );
       ({ rows, bytes } = value);
       this.#breaker.succeeded();
+      this.#refused.received(purpose.dataset);
       this.#log.received(purpose, value);
       const records = responseRecords(asked, value, durationMs);
       return { value, requestId, source: `${runId}/${requestId}`, entry: { records, issues: value.issues } };
     } catch (error) {
       if (signal.aborted || !isServiceFault(error)) throw error;
       const durationMs = ticksOf(clock) - askedTicks;
-      this.#fail(asked, error, durationMs, error instanceof ServiceError && heals(error));
+      const isHealed = error instanceof ServiceError && heals(error);
+      this.#fail(asked, error, durationMs, { isHealed, isOfPart: ask.path !== undefined });
       return undefined;
     } finally {
       this.#progress.ended(purpose.dataset, rows, bytes);
@@ -118,7 +122,17 @@ export class RequestSender {
     }
   }
 
-  #fail(asked: Asked, fault: ServiceFault, durationMs: number, isHealed: boolean): void {
+  /**
+   * Records a request that was refused or failed, and what follows from it for the run.
+   *
+   * @param options.isOfPart whether the path names a part of the dataset: a 404 may be about that part alone.
+   */
+  #fail(
+    asked: Asked,
+    fault: ServiceFault,
+    durationMs: number,
+    { isHealed, isOfPart }: { readonly isHealed: boolean; readonly isOfPart: boolean },
+  ): void {
     const reason = fault.hint ? `${fault.message}; ${fault.hint}` : fault.message;
     const kind = isRefusal(fault) ? "refused" : "failed";
     this.#ledger.enter({ records: [failedRecord(asked, fault, reason, durationMs)], issues: [] });
@@ -133,6 +147,9 @@ export class RequestSender {
     const status = fault instanceof ServiceError ? fault.status : undefined;
     if (status === 401) return this.#log.stop(reason);
     if (status === 403) return this.#log.forbid(dataset, reason);
+    const refused = isOfPart ? undefined : this.#refused.refused(dataset, fault);
+    if (refused) this.#log.forbid(dataset, refused);
+    if (refused !== undefined) return;
     const why = this.#breaker.failed(fault.message);
     if (why !== undefined) this.#log.stop(why);
   }

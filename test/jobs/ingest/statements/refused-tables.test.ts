@@ -8,6 +8,8 @@ import { scriptedMarket } from "../../scripted-market.js";
 
 const DAY = 86_400_000;
 const SYMBOLS = ["600000.SH", "600001.SH"];
+/** Symbols of 24 requests for a table, which are more than the failures after which a run stops. */
+const MANY = Array.from({ length: 2400 }, (_, n) => `${600_000 + n}.SH`);
 /** All tables, in one test: each takes as long to land as the others. */
 const ALL = definePipeline({ name: "financials", kind: "statements" });
 const TABLES: StatementName[] = ["income", "metrics", "shares"];
@@ -169,6 +171,42 @@ test.each<[string, Refusal]>([
   state.refused = {};
   const second = await night();
   expect([second.status, second.requested, second.report.notOffered]).toEqual(["complete", [...TABLES], []]);
+});
+
+test.each<[string, Refusal]>([
+  ["the page of a proxy", [404, "page"]],
+  ["the body of a web framework", [404, { detail: "Not Found" }]],
+  ["a code that the interface does not have", [404, { code: "NO_ROUTE", message: "no" }]],
+])(
+  "a table that the service lacks, with %s, ends alone, after few requests and without a pause",
+  async (_, refusal) => {
+    const { night, clock } = await refusingMarket({ metrics: refusal });
+    for (let nights = 0; nights < 2; nights++) {
+      const slept = clock.slept.length;
+      const { status, requested, report } = await night("key", PIPELINE, MANY);
+      const of = (table: string): number => requested.filter((one) => one === table).length;
+      expect([status, of("income"), of("shares")]).toEqual(["partial", 24, 24]);
+      expect(of("metrics")).toBeGreaterThanOrEqual(5);
+      expect(of("metrics")).toBeLessThan(10);
+      expect(report.notOffered).toEqual([]);
+      expect(report.stopped).toMatch(
+        /^metrics: \d requests were refused and none was answered, the last with: /,
+      );
+      expect(new Set(report.failures.map(({ dataset }) => dataset))).toEqual(new Set(["metrics"]));
+      expect(clock.slept.slice(slept).filter((ms) => ms > 1000)).toEqual([]);
+    }
+  },
+);
+
+test("a table that was offered before and is refused with 404 ends alone", async () => {
+  const { night, state } = await refusingMarket({});
+  await night("key", PIPELINE, MANY);
+  state.refused = { metrics: [404, UNKNOWN] };
+  const { status, requested, report } = await night("key", PIPELINE, MANY);
+  expect([status, requested.filter((one) => one === "shares").length]).toEqual(["partial", 24]);
+  expect(report.notOffered).toEqual([]);
+  state.refused = {};
+  expect((await night("key", PIPELINE, MANY)).status).toBe("complete");
 });
 
 test("a table of which everything was set aside was offered: its refusal is a failure", async () => {
