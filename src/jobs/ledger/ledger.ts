@@ -146,26 +146,6 @@ export async function neverReceived(
   return new Map(rows.map(({ symbol, times }) => [symbol, times]));
 }
 
-/**
- * The number of runs that received a response about a symbol (or universe, or exchange) and did not accept it, with a
- * text in the reason.
- */
-export async function failedRuns(
-  session: Session,
-  lake: Lake,
-  dataset: string,
-  symbol: string,
-  text: string,
-): Promise<number> {
-  const [row] = await session.json<{ runs: number }>(
-    `SELECT count(DISTINCT run_id)::DOUBLE AS runs FROM (${await ledgerSql(session, lake)})
-     WHERE dataset = $1 AND status = 'failed' AND http_status = 200 AND list_contains(symbols, $2)
-       AND contains(reason, $3)`,
-    [dataset, symbol, text],
-  );
-  return row?.runs ?? 0;
-}
-
 /** A response about one symbol (or universe) in the ledger; times in epoch milliseconds. */
 export interface LedgerResponse {
   readonly endpoint: string;

@@ -16,11 +16,16 @@ const DAY = 86_400_000;
 const SH = "/v1/exchanges/SH/instruments";
 const MEMBERS = "/v1/universes/batch";
 
-const codes = (n: number): string[] => Array.from({ length: n }, (_, at) => String(600_000 + at));
+const codes = (n: number, first: number): string[] =>
+  Array.from({ length: n }, (_, at) => String(first + at));
 
-/** Bodies of the responses, by path: lists of `elements` that agree with their own length, and what other lists count. */
-function listsOf(elements: number, counted: number): Record<string, unknown> {
-  const data = codes(elements).map((code) => {
+/**
+ * Bodies of the responses, by path: lists of `elements` that agree with their own length, and what other lists count.
+ *
+ * @param first code of the first element; the others follow it.
+ */
+function listsOf(elements: number, counted: number, first = 600_000): Record<string, unknown> {
+  const data = codes(elements, first).map((code) => {
     return { symbol: `${code}.SH`, code, exchange: "SH", region: "CN", name: code, type: "stock" };
   });
   const universe = (symbol_count: number) => ({
@@ -63,7 +68,16 @@ async function countedMarket() {
     );
     return Object.values(counts[0] ?? {});
   };
-  return { snapshot, current };
+  /** Whether a symbol is a current instrument and a current member. */
+  const has = async (symbol: string): Promise<boolean> => {
+    const rows = await queryLake(
+      lake,
+      `FROM raw.instruments JOIN raw.universe_members m USING (symbol)
+       WHERE instruments.valid_to IS NULL AND m.valid_to IS NULL AND symbol = '${symbol}'`,
+    );
+    return rows.length > 0;
+  };
+  return { snapshot, current, has };
 }
 
 const WHOLE = listsOf(40, 40);
@@ -109,6 +123,39 @@ test("where the other list always counts more, the third run believes that it co
   expect(await current()).toEqual([38, 38]);
   expect(await snapshot(listsOf(20, 58))).toMatchObject({ status: "partial" });
   expect(await current()).toEqual([38, 38]);
+});
+
+test("a list that was accepted with another count may replace many elements at once: the old ones end", async () => {
+  const { snapshot, current, has } = await countedMarket();
+  for (const later of [2 * DAY, 1000, 1000]) await snapshot(listsOf(40, 60), later);
+  const replaced = await snapshot(listsOf(40, 60, 600_012));
+  expect(replaced).toMatchObject({ status: "complete", reasons: [] });
+  expect(await current()).toEqual([40, 40]);
+  expect([await has("600000.SH"), await has("600051.SH")]).toEqual([false, true]);
+});
+
+test("elements of a cut list do not count when a later list is compared with the accepted one", async () => {
+  const { snapshot, current } = await countedMarket();
+  for (const later of [2 * DAY, 1000, 1000]) await snapshot(listsOf(40, 60), later);
+  const cut = await snapshot(listsOf(20, 60, 600_032));
+  expect(cut.status).toBe("partial");
+  expect(await current()).toEqual([52, 52]);
+  expect(await snapshot(listsOf(40, 60, 600_012), 1000)).toMatchObject({ status: "complete", reasons: [] });
+  expect(await current()).toEqual([40, 40]);
+});
+
+test("cuts of the past do not show that the other list counts something else", async () => {
+  const { snapshot, current } = await countedMarket();
+  await snapshot(WHOLE);
+  for (const later of [2 * DAY, 1000]) await snapshot(listsOf(20, 40), later);
+  expect((await snapshot(WHOLE, 1000)).status).toBe("complete");
+  const more = listsOf(40, 60);
+  expect([(await snapshot(more)).status, (await snapshot(more, 1000)).status]).toEqual([
+    "partial",
+    "partial",
+  ]);
+  expect(await snapshot(more, 1000)).toMatchObject({ status: "complete", reasons: [] });
+  expect(await current()).toEqual([40, 40]);
 });
 
 test("lists with repeats that another list counts, too, are whole", async () => {
