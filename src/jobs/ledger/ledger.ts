@@ -1,14 +1,21 @@
 import type { TimeRange } from "../../core/time.js";
-import { literalList } from "../../db/quote.js";
+import { literal, literalList } from "../../db/quote.js";
 import { jsonParameter } from "../../db/session/json-parameter.js";
 import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
 import { type LandOptions, upsert } from "../../lake/land/upsert.js";
-import type { AbsenceReason } from "../../plan/absence/absence.js";
+import { type AbsenceReason, BARS_SET_ASIDE } from "../../plan/absence/absence.js";
 import { REQUESTS, type RequestStatus } from "../../schema/requests.js";
 import { instantSql, ledgerSql } from "./ledger-sql.js";
+
+/**
+ * The reason of a failed request without a window, of whose response rows were set aside; its text may contain other
+ * reasons, too. The record names the symbols that are requested again. A record with {@link BARS_SET_ASIDE} names a window of
+ * an answered request instead; because of it, {@link lastResponses} leaves out all symbols of that request.
+ */
+export const ROWS_SET_ASIDE = "rows were set aside";
 
 /** One row of the ledger: a request and its result. Times are in epoch milliseconds. */
 export interface RequestRecord {
@@ -104,7 +111,7 @@ export async function lastResponses(
          (SELECT max(asked_at) FROM (${ledger}) WHERE dataset = $1 AND status = 'lost'), ${instantSql(0)})
          AND (run_id, split_part(request_id, '.', 1)) NOT IN (
            SELECT (run_id, split_part(request_id, '.', 1)) FROM (${ledger})
-           WHERE dataset = $1 AND endpoint = $2 AND reason = 'set_aside'))
+           WHERE dataset = $1 AND endpoint = $2 AND reason = ${literal(BARS_SET_ASIDE)}))
      GROUP BY symbol`,
     [dataset, endpoint],
   );

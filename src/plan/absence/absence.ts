@@ -2,6 +2,12 @@ import { DAY_MS } from "../../core/time.js";
 import { LONGEST_HOLIDAY } from "../../market/trading-calendar.js";
 
 /**
+ * The reason of a window whose bars were received, but not landed. The ledger has a record for each such window, also where
+ * the other bars of the same request have landed.
+ */
+export const BARS_SET_ASIDE = "set_aside";
+
+/**
  * Why a symbol has no bar in a requested window.
  *
  * - `others_came`: the same response had bars of other symbols, and of requested symbols only, and the symbol did not
@@ -31,7 +37,7 @@ export const ABSENCE_REASONS = [
   "no_session",
   "suspended",
   "unexplained",
-  "set_aside",
+  BARS_SET_ASIDE,
 ] as const;
 /** Why requested bars are absent; {@link ABSENCE_REASONS} explains the reasons. */
 export type AbsenceReason = (typeof ABSENCE_REASONS)[number];
@@ -46,11 +52,11 @@ export const ASKED_AGAIN_SOON: readonly AbsenceReason[] = [
   "no_session",
   "suspended",
   "unexplained",
-  "set_aside",
+  BARS_SET_ASIDE,
 ];
 
 /** Reasons that make a run incomplete. */
-export const INCOMPLETE: ReadonlySet<string> = new Set<AbsenceReason>(["unexplained", "set_aside"]);
+export const INCOMPLETE: ReadonlySet<string> = new Set<AbsenceReason>(["unexplained", BARS_SET_ASIDE]);
 
 /** Days after which a window without bars of a symbol is requested again. */
 export const REVISIT_DAYS = 30;

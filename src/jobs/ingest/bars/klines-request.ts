@@ -1,5 +1,6 @@
 import { subtractRanges, type TimeRange } from "../../../core/time.js";
 import type { LandedPeriod } from "../../../market/period.js";
+import { BARS_SET_ASIDE } from "../../../plan/absence/absence.js";
 import type { ResponseVerdict } from "../../../plan/absence/judge-response.js";
 import type { Page } from "../../../plan/absence/older-bars.js";
 import { filteredBars } from "../../../plan/filtered-bars.js";
@@ -43,7 +44,7 @@ function holesOf(
   for (const { symbol, window } of lost) {
     const key = `${window.start} ${window.end}`;
     const part = setAside.get(key);
-    if (part === undefined) setAside.set(key, { symbols: [symbol], window, reason: "set_aside" });
+    if (part === undefined) setAside.set(key, { symbols: [symbol], window, reason: BARS_SET_ASIDE });
     else part.symbols.push(symbol);
   }
   const unexplained = abandoned.flatMap((gap) =>

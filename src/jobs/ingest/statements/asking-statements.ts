@@ -11,7 +11,8 @@ import { type DecodedRecords, decodeRecords } from "../../../wire/decode/decode-
 import type { Endpoint } from "../../../wire/endpoints.js";
 import { type StatementRecord, statementRecord } from "../../../wire/resources.js";
 import { readEarlierStatements } from "../../ledger/earlier-statements.js";
-import { type Received, SET_ASIDE, withFailed } from "../../run/request/request-records.js";
+import { ROWS_SET_ASIDE } from "../../ledger/ledger.js";
+import { type Received, withFailed } from "../../run/request/request-records.js";
 import type { Run } from "../../run/run.js";
 import type { LandingStatements } from "./landing-statements.js";
 import type { StatementFields } from "./statement-fields.js";
@@ -129,7 +130,7 @@ export class AskingStatements {
     const unconfirmed = got.value.absent.length > 0 ? await unconfirmedIn(got.value) : [];
     const reasons = new Map([
       ...unconfirmed.map((symbol) => [symbol, "the response does not show that it has none"] as const),
-      ...got.value.setAside.map((symbol) => [symbol, SET_ASIDE] as const),
+      ...got.value.setAside.map((symbol) => [symbol, ROWS_SET_ASIDE] as const),
     ]);
     await landing.take({ ...got, entry: withFailed(got.entry, reasons) });
     return got.value.present;

@@ -4,7 +4,7 @@ import type { Issue } from "../../../core/issue.js";
 import type { TimeRange } from "../../../core/time.js";
 import { isLoss } from "../../../lake/land/rejects.js";
 import type { AbsenceReason } from "../../../plan/absence/absence.js";
-import type { RequestRecord } from "../../ledger/ledger.js";
+import { type RequestRecord, ROWS_SET_ASIDE } from "../../ledger/ledger.js";
 
 /** What a request is for, with the facts that the ledger needs. */
 export interface Purpose {
@@ -97,7 +97,15 @@ export function responseRecords(asked: Asked, received: Received, durationMs: nu
   const answered = { ...asked, httpStatus: 200, durationMs };
   if (lacksRows(asked, received))
     return [
-      { ...answered, status: "failed", rows, rejected, bytes, absent: received.absent, reason: SET_ASIDE },
+      {
+        ...answered,
+        status: "failed",
+        rows,
+        rejected,
+        bytes,
+        absent: received.absent,
+        reason: ROWS_SET_ASIDE,
+      },
     ];
   const nothing = { attempts: 0, rows: 0, rejected: 0, bytes: 0, durationMs: 0 };
   const [first = { symbols: [], absent: [] }, ...others] = [...settled, ...holes];
@@ -109,9 +117,6 @@ export function responseRecords(asked: Asked, received: Received, durationMs: nu
     }),
   ];
 }
-
-/** Why a request counts as failed although its response came. */
-export const SET_ASIDE = "rows were set aside";
 
 /** Whether requested rows of a snapshot were set aside, and the caller does not record of which symbols they are. */
 function lacksRows({ window }: Asked, { issues, setAside }: Received): boolean {
