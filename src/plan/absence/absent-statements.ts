@@ -1,3 +1,4 @@
+import { BARS_SET_ASIDE, waitAfter } from "./absence.js";
 import { judgeAbsence } from "./absent-symbols.js";
 
 /** Number of runs whose responses had no statement of any symbol, after which a symbol counts as having none. */
@@ -13,6 +14,24 @@ export interface EarlierStatements {
   readonly absentBefore: ReadonlySet<string>;
   /** Number of earlier runs whose responses without any statement left a symbol unconfirmed. */
   readonly emptyRuns: ReadonlyMap<string, number>;
+}
+
+/** The last responses about a symbol, of each of which a statement was set aside. */
+export interface SetAsideStatements {
+  /** Number of consecutive runs that received them. */
+  readonly runs: number;
+  /** When the last one was requested, in epoch milliseconds. */
+  readonly askedAt: number;
+}
+
+/**
+ * When a symbol of which statements were set aside is requested again, in epoch milliseconds: by the next run, and then
+ * after the same waits as bars that were set aside, but no later than a symbol of which all statements landed.
+ *
+ * @param refreshMs time after which such a symbol is requested again, in milliseconds.
+ */
+export function dueAfterSetAside({ runs, askedAt }: SetAsideStatements, refreshMs: number): number {
+  return askedAt + Math.min(waitAfter(runs, BARS_SET_ASIDE), refreshMs);
 }
 
 /** What a response contains of the requested symbols. */

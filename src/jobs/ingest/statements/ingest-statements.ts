@@ -1,18 +1,20 @@
-import { subHours } from "date-fns/subHours";
+import { hoursToMilliseconds } from "date-fns/hoursToMilliseconds";
 import { isTooManySymbols, statesNotOffered } from "../../../client/response-error.js";
 import type { ServiceError } from "../../../core/errors.js";
 import { releaseAfter } from "../../../core/release-after.js";
 import type { Region } from "../../../market/regions.js";
+import { dueAfterSetAside } from "../../../plan/absence/absent-statements.js";
 import { inBatches } from "../../../plan/request-units.js";
 import { STATEMENTS, type StatementName } from "../../../schema/statements.js";
 import { ENDPOINTS, type Endpoint } from "../../../wire/endpoints.js";
+import { readSetAsideStatements } from "../../ledger/earlier-statements.js";
 import { hasDelivered, lastResponses } from "../../ledger/ledger.js";
 import type { Run } from "../../run/run.js";
 import { askEach, CONCURRENCY } from "../ask-each.js";
 import { leaseInTurn } from "../request-sharing.js";
 import { AskingStatements } from "./asking-statements.js";
 import { LandingStatements } from "./landing-statements.js";
-import { reportRefusals, type TableOutcome } from "./report-refusals.js";
+import { reportRefusals, reportSetAside, type TableOutcome } from "./report-refusals.js";
 import { StatementFields } from "./statement-fields.js";
 
 const ENDPOINT_OF: Readonly<Record<StatementName, Endpoint>> = {
@@ -51,7 +53,7 @@ async function ingestTable(
 ): Promise<TableOutcome> {
   const [table, endpoint] = [STATEMENTS[name], ENDPOINT_OF[name]];
   const { session, lake, marketClock, limits } = run.context;
-  const oldest = subHours(marketClock.now(), refreshHours).getTime();
+  const refreshMs = hoursToMilliseconds(refreshHours);
   const lease = await leaseInTurn(run, { dataset: name, symbols });
   const path = `${endpoint.method} ${endpoint.path}`;
   const responses = await lastResponses(session, lake, name, path);
@@ -61,7 +63,19 @@ async function ingestTable(
     await lease.release();
     return { name, symbols: symbols.length, isNew, isAnswered: false, refusal: undefined, remembered };
   }
-  const due = symbols.filter((symbol) => (responses.get(symbol) ?? 0) <= oldest);
+  const setAside = await readSetAsideStatements(session, lake, name);
+  const isDue = (symbol: string): boolean => {
+    const earlier = setAside.get(symbol);
+    const dueAt = earlier ? dueAfterSetAside(earlier, refreshMs) : (responses.get(symbol) ?? 0) + refreshMs;
+    return dueAt <= marketClock.now();
+  };
+  const due = symbols.filter(isDue);
+  const asked = new Set(due);
+  reportSetAside(
+    run,
+    name,
+    symbols.filter((symbol) => setAside.has(symbol) && !asked.has(symbol)),
+  );
   run.progress.doing(name);
   const { columns } = await lake.snapshot(table);
   const fields = new StatementFields(table, columns);

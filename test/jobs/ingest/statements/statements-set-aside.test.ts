@@ -8,6 +8,7 @@ import { scriptedMarket } from "../../scripted-market.js";
 const SHEETS: PipelineDefinition = { name: "sheets", kind: "statements", tables: ["balance_sheet"] };
 const [A, B] = ["600000.SH", "600001.SH"] as const;
 const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 
 const record = (total_assets: unknown = 1) => ({
   period_end: "2023-09-30",
@@ -24,10 +25,10 @@ async function sheetsMarket() {
     json(response, 200, { data });
   }, "2024-01-13T00:00:00Z");
   const { clock, run, service } = parts;
-  /** Runs the pipeline ten minutes later. */
-  const next = async (ofB: unknown[]) => {
+  /** Runs the pipeline later, by default after ten minutes. */
+  const next = async (ofB: unknown[], later = 10 * MINUTE) => {
     state.ofB = ofB;
-    clock.advance(10 * MINUTE);
+    clock.advance(later);
     const before = service.seen.length;
     const report = await run(SHEETS, { symbols: [A, B] });
     return { report, requested: service.seen.slice(before).map(requestedOf) };
@@ -46,15 +47,37 @@ function noticeAfter(previous: RunReport, report: RunReport) {
 test.each([
   ["a value of another type", [record(), { ...record("much"), period_end: "2023-06-30" }]],
   ["a record that cannot be read", [record(), { period_end: 5 }]],
-])("a symbol with %s: the next run requests it again, and is partial until it is good", async (_, ofB) => {
+])(
+  "a symbol with %s: the next run requests it again, later ones after a wait, and each is partial until it is good",
+  async (_, ofB) => {
+    const { next } = await sheetsMarket();
+    const first = await next(ofB);
+    expect([first.report.status, first.requested]).toEqual(["partial", [[A, B]]]);
+    const second = await next(ofB);
+    expect([second.report.status, second.requested]).toEqual(["partial", [[B]]]);
+    expect(noticeAfter(first.report, second.report)).toMatchObject({ status: "partial", recovered: false });
+    const good = [record(), { ...record(2), period_end: "2023-06-30" }];
+    const waiting = await next(good);
+    expect([waiting.report.status, waiting.requested]).toEqual(["partial", []]);
+    expect(waiting.report.failures).toMatchObject([
+      {
+        dataset: "balance_sheet",
+        reason: expect.stringContaining(`set aside statements of ${B}; `),
+        symbols: 1,
+      },
+    ]);
+    const healed = await next(good, 18 * HOUR);
+    expect([healed.report.status, healed.requested]).toEqual(["complete", [[B]]]);
+    expect(noticeAfter(second.report, healed.report)).toMatchObject({ status: "complete", recovered: true });
+    expect(await next(ofB)).toMatchObject({ report: { status: "complete" }, requested: [] });
+  },
+);
+
+test("the wait after statements that were set aside is never longer than the usual one", async () => {
   const { next } = await sheetsMarket();
-  const first = await next(ofB);
-  expect([first.report.status, first.requested]).toEqual(["partial", [[A, B]]]);
-  const second = await next(ofB);
-  expect([second.report.status, second.requested]).toEqual(["partial", [[B]]]);
-  expect(noticeAfter(first.report, second.report)).toMatchObject({ status: "partial", recovered: false });
-  const healed = await next([record(), { ...record(2), period_end: "2023-06-30" }]);
-  expect([healed.report.status, healed.requested]).toEqual(["complete", [[B]]]);
-  expect(noticeAfter(second.report, healed.report)).toMatchObject({ status: "complete", recovered: true });
-  expect(await next(ofB)).toMatchObject({ report: { status: "complete" }, requested: [] });
+  const bad = [record(), { period_end: 5 }];
+  for (let days = 0; days < 5; days++) {
+    const { report, requested } = await next(bad, 20 * HOUR);
+    expect([report.status, requested]).toEqual(["partial", [[A, B]]]);
+  }
 });
