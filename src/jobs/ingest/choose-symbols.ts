@@ -5,7 +5,7 @@ import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../../lake/lake.js";
 import { EXCHANGE_REGION, REGION_NAMES, REGIONS, type Region } from "../../market/regions.js";
 import { addDays } from "../../market/sessions.js";
-import { isSymbol, parseSymbol, regionOf } from "../../market/symbol.js";
+import { exchangeOf, isSymbol, parseSymbol, regionOf } from "../../market/symbol.js";
 import { instantOf, localDate } from "../../market/zone.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../schema/reference.js";
 
@@ -20,6 +20,7 @@ export type OnUnknown = (
  *
  * @param types types of the lake's instruments.
  * @param options.regions the regions of named symbols and of members of universes. @default all
+ * @param options.withoutExchanges exchange suffixes whose instruments and members are left out. @default none
  * @param options.withFormer whether to include instruments that left the lists and members that left the universes: the
  *   time before they left may not have been requested yet.
  * @param options.extra symbols of any type that are added if the lake knows them as instruments and no others were
@@ -37,6 +38,7 @@ export async function chooseSymbols(
     universes,
     regions: only,
     extra = [],
+    withoutExchanges = [],
     withFormer = false,
     onUnknown,
   }: {
@@ -44,12 +46,15 @@ export async function chooseSymbols(
     readonly universes?: readonly string[] | undefined;
     readonly regions?: readonly Region[] | undefined;
     readonly extra?: readonly string[];
+    readonly withoutExchanges?: readonly string[] | undefined;
     readonly withFormer?: boolean;
     readonly onUnknown?: OnUnknown | undefined;
   },
 ): Promise<Map<Region, string[]>> {
   const isCurrent = "valid_to IS NULL";
   const isChosen = withFormer ? "true" : isCurrent;
+  const isOfOthers = ({ symbol }: { readonly symbol: string }): boolean =>
+    !withoutExchanges.includes(exchangeOf(symbol));
   if (symbols) return ofRegions(symbols.map(knownSymbol), only, "the named symbols");
   if (universes) {
     const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(UNIVERSE_MEMBERS)));
@@ -64,20 +69,22 @@ export async function chooseSymbols(
         hint: 'run the pipeline reference first, and see: barlake sql "from universes"',
       });
     }
-    const all = rows.map((row) => row.symbol);
+    const requested = rows.filter(isOfOthers);
+    const all = requested.map((row) => row.symbol);
     // Former members need not be asked for again and again.
-    const current = rows.filter(({ ids }) => ids !== null).map(({ symbol }) => symbol);
+    const current = requested.filter(({ ids }) => ids !== null).map(({ symbol }) => symbol);
     const unknown = current.filter((symbol) => regionOf(symbol) === undefined);
     if (unknown.length > 0) onUnknown?.(unknown, "members of universes");
     return ofRegions(all, only, `universe ${universes.join(", ")}`);
   }
   const instruments = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
-  const rows = await session.json<{ symbol: string; region: string; isCurrent: boolean }>(
+  const found = await session.json<{ symbol: string; region: string; isCurrent: boolean }>(
     `SELECT symbol, region, ${isCurrent} AS "isCurrent" FROM (
        FROM (${instruments}) QUALIFY row_number() OVER (PARTITION BY symbol ORDER BY valid_to DESC NULLS FIRST) = 1)
      WHERE ${isChosen}
        AND (type IN (SELECT unnest(${literalList(types)})) OR symbol IN (SELECT unnest(${literalList(extra)}))) ORDER BY symbol`,
   );
+  const rows = found.filter(isOfOthers);
   if (rows.length === 0) {
     throw new UsageError("the lake knows no instruments to ask for", {
       hint: "run the pipeline reference first, or name symbols with `symbols`",

@@ -13,7 +13,7 @@ const NAMED = 5;
  */
 export function noteUnknown(run: Run, symbols: readonly string[], list: string): void {
   const named = symbols.slice(0, NAMED).join(", ") + (symbols.length > NAMED ? ", ..." : "");
-  const reason = `their exchanges are not known, so they are not requested: ${named}`;
+  const reason = `their exchanges are not known, so they are not requested: ${named}; to leave them out, name their exchanges in withoutExchanges of the pipeline`;
   run.log.failure({ dataset: undefined, request: list, reason, symbols: symbols.length });
 }
 

@@ -80,10 +80,22 @@ const which = {
   universes: z.array(z.string().min(1)).min(1).optional(),
   /** Regions whose instruments are requested, if neither symbols nor universes are named. @default all */
   regions: z.array(region).min(1).default(["CN", "HK", "US"]),
+  /**
+   * Exchange suffixes whose instruments, and members of universes, are not requested: those that this version does not
+   * know make runs partial otherwise. @default none
+   */
+  withoutExchanges: z.array(z.string().min(1)).min(1).optional(),
 };
 const isOneWay = (pipeline: { symbols?: unknown; universes?: unknown }): boolean =>
   pipeline.symbols === undefined || pipeline.universes === undefined;
 const ONE_WAY = { path: ["universes"], message: "cannot be combined with symbols: name one of the two" };
+
+const areChosen = (pipeline: { symbols?: unknown; withoutExchanges?: unknown }): boolean =>
+  pipeline.symbols === undefined || pipeline.withoutExchanges === undefined;
+const NAMED = {
+  path: ["withoutExchanges"],
+  message: "cannot be combined with symbols: leave them out there",
+};
 
 const date = z.string().refine(isDate, "must be a calendar date YYYY-MM-DD");
 const fromDate = z
@@ -114,6 +126,7 @@ const pipeline = z.discriminatedUnion("kind", [
       types: z.array(z.string()).min(1).default(["stock", "etf"]),
     })
     .refine(isOneWay, ONE_WAY)
+    .refine(areChosen, NAMED)
     .refine(({ from, to }) => from.startsWith("-") || to === undefined || from < to, {
       path: ["to"],
       message: "must come after from",
@@ -130,7 +143,8 @@ const pipeline = z.discriminatedUnion("kind", [
         .default([...STATEMENT_NAMES]),
       refreshHours: positive.default(20),
     })
-    .refine(isOneWay, ONE_WAY),
+    .refine(isOneWay, ONE_WAY)
+    .refine(areChosen, NAMED),
 ]);
 
 /** A scheduled job, as data. */

@@ -18,6 +18,7 @@ import { publish } from "../../lake/publish.js";
 import { type RunLease, takeRun } from "../../lake/requests/run-lease.js";
 import type { LimitsStore } from "../../lake/requests/service-limits.js";
 import { REGIONS } from "../../market/regions.js";
+import { exchangeOf } from "../../market/symbol.js";
 import { localDate } from "../../market/zone.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import { type BarsDemand, planBarRequests, plannedCap, readPlanFacts } from "../ingest/bars/bars-demand.js";
@@ -230,7 +231,7 @@ async function execute(run: Run, pipeline: Pipeline, options: RunOptions): Promi
         run.context.lake,
         options.regions ?? pipeline.regions,
         ["stock"],
-        { ...options, onUnknown },
+        { ...options, withoutExchanges: pipeline.withoutExchanges, onUnknown },
       );
       return ingestStatements(run, { tables, refreshHours, symbols });
     }
@@ -244,13 +245,13 @@ async function barsDemands(
   options: RunOptions,
   onUnknown?: OnUnknown,
 ): Promise<BarsDemand[]> {
-  const { period, types } = pipeline;
+  const { period, types, withoutExchanges } = pipeline;
   const regions = options.regions ?? pipeline.regions;
   const lookback = pipeline.lookback === undefined ? 0 : Number.parseInt(pipeline.lookback, 10);
   if (!options.repair) {
     const extra = period === "1d" ? Object.values(CALENDAR_SYMBOLS).flat() : [];
     const { universes, symbols: named } = options;
-    const choice = { ...options, extra, withFormer: true, onUnknown };
+    const choice = { ...options, extra, withoutExchanges, withFormer: true, onUnknown };
     const symbols = await chooseSymbols(parts.session, parts.lake, regions, types, choice);
     const lookbackDays = options.lookbackDays ?? lookback;
     const from = options.from ?? pipeline.from;
@@ -267,7 +268,7 @@ async function barsDemands(
       period,
       from: localDate(range.start, REGIONS[region].zone),
       to: localDate(range.end, REGIONS[region].zone),
-      symbols: new Map([[region, symbols]]),
+      symbols: new Map([[region, symbols.filter((one) => !withoutExchanges?.includes(exchangeOf(one)))]]),
       endsAtDelisting: true,
       allHoles: true,
     }));

@@ -10,15 +10,22 @@ const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", f
 const SHEETS: PipelineDefinition = { name: "sheets", kind: "statements", tables: ["balance_sheet"] };
 const DAYS = ["2024-01-10", "2024-01-11"].map((day) => Date.parse(`${day}T16:00:00Z`));
 
-/** A market of exchanges, each with one stock in a region, and of universes with one member each. */
+/** A market of exchanges, each with one stock in a region, and of universes with the same members each. */
 async function marketOf(
   exchanges: Readonly<Record<string, string>>,
   ids: () => readonly string[] = () => [],
   start = "2024-01-13T00:00:00Z",
+  members: readonly string[] = ["600519.SH"],
 ) {
   const market = await scriptedMarket((seen, response) => {
     const reply = (data: unknown): void => json(response, 200, { data });
-    const universe = (id: string) => ({ id, name: id, category: "c", region: "CN", symbol_count: 1 });
+    const universe = (id: string) => ({
+      id,
+      name: id,
+      category: "c",
+      region: "CN",
+      symbol_count: members.length,
+    });
     const exchange = /\/exchanges\/([^/]+)\/instruments$/.exec(seen.path)?.[1] ?? "";
     const region = exchanges[exchange];
     if (region !== undefined) {
@@ -30,7 +37,7 @@ async function marketOf(
     if (seen.path.endsWith("/universes")) return reply(ids().map(universe));
     if (seen.path.endsWith("/universes/batch")) {
       const { ids: asked } = JSON.parse(seen.body) as { ids: string[] };
-      return reply(Object.fromEntries(asked.map((id) => [id, { ...universe(id), symbols: ["600519.SH"] }])));
+      return reply(Object.fromEntries(asked.map((id) => [id, { ...universe(id), symbols: members }])));
     }
     if (seen.path.includes("intraday"))
       return reply({ "600519.SH": barsAt(minutes([Date.parse("2024-01-12T00:00:00+08:00")])) });
@@ -50,7 +57,8 @@ test.each([DAILY, SHEETS])(
       {
         dataset: undefined,
         request: "instruments of the lake",
-        reason: "their exchanges are not known, so they are not requested: 600519.NEW",
+        reason:
+          "their exchanges are not known, so they are not requested: 600519.NEW; to leave them out, name their exchanges in withoutExchanges of the pipeline",
         symbols: 1,
       },
     ];
@@ -59,6 +67,41 @@ test.each([DAILY, SHEETS])(
     expect((await run(pipeline, { regions: ["US", "CN"] })).failures).toEqual(failures);
   },
 );
+
+test("exchanges that the pipeline leaves out are neither requested nor reported", async () => {
+  const { run, service } = await marketOf({ SH: "CN", SZ: "CN", NEW: "CN" });
+  for (const pipeline of [DAILY, SHEETS]) {
+    const without = { ...pipeline, withoutExchanges: ["NEW", "SZ"] };
+    expect(await run(without, { regions: ["CN"] })).toMatchObject({ status: "complete", failures: [] });
+    expect(service.seen.at(-1)?.query.get("symbols")).toBe("600519.SH");
+  }
+});
+
+test("members of universes on exchanges that the pipeline leaves out are neither requested nor reported", async () => {
+  const { run, service } = await marketOf({}, () => ["U"], undefined, [
+    "600519.SH",
+    "600519.SZ",
+    "600519.NEW",
+  ]);
+  for (const pipeline of [DAILY, SHEETS]) {
+    const without = { ...pipeline, universes: ["U"], withoutExchanges: ["NEW", "SZ"] };
+    expect(await run(without)).toMatchObject({ status: "complete", failures: [] });
+    expect(service.seen.at(-1)?.query.get("symbols")).toBe("600519.SH");
+  }
+  expect(await run({ ...SHEETS, universes: ["U"] })).toMatchObject({ failures: [{ symbols: 1 }] });
+});
+
+test("gaps of exchanges that the pipeline leaves out are not filled", async () => {
+  const { run, service } = await marketOf({ SH: "CN", SZ: "CN" });
+  await run(DAILY, { symbols: ["600519.SH"] });
+  await run({ ...DAILY, from: "2024-01-11" }, { symbols: ["600519.SZ"] });
+  const sent = service.seen.length;
+  await run({ ...DAILY, withoutExchanges: ["SZ"] }, { repair: true });
+  expect(service.seen.length).toBe(sent);
+  await run(DAILY, { repair: true });
+  expect(service.seen.at(-1)?.query.get("symbols")).toBe("600519.SZ");
+  expect(service.seen.length).toBeGreaterThan(sent);
+});
 
 test("instruments of other regions are not reported", async () => {
   const { run } = await marketOf({ SH: "CN", NEW: "US", SG: "SG" });

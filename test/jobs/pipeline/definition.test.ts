@@ -52,6 +52,11 @@ test.each<[string, unknown, RegExp]>([
   ["a window that ends first", { ...BARS, to: "2023-01-01" }, /to: must come after from, is "2023-01-01"$/],
   ["symbols that are none", { ...BARS, symbols: ["x"] }, /symbols\.0: must be of the form CODE.EXCHANGE/],
   [
+    "symbols and exchanges that are left out",
+    { ...BARS, symbols: ["600519.SH"], withoutExchanges: ["SZ"] },
+    /withoutExchanges: cannot be combined with/,
+  ],
+  [
     "symbols and universes",
     { ...BARS, symbols: ["600519.SH"], universes: ["U"] },
     /universes: cannot be combined with/,
