@@ -6,6 +6,8 @@ import { TempTable } from "../../db/session/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
 import { type LandOptions, upsert } from "../../lake/land/upsert.js";
+import type { Region } from "../../market/regions.js";
+import { regionOf } from "../../market/symbol.js";
 import { type AbsenceReason, BARS_SET_ASIDE } from "../../plan/absence/absence.js";
 import { REQUESTS, type RequestStatus } from "../../schema/requests.js";
 import { instantSql, ledgerSql } from "./ledger-sql.js";
@@ -151,6 +153,26 @@ export async function neverReceived(
     [dataset, endpoint],
   );
   return new Map(rows.map(({ symbol, times }) => [symbol, times]));
+}
+
+/** The start of the first window of which a response had rows of a dataset, by region; in epoch milliseconds. */
+export async function firstReceived(
+  session: Session,
+  lake: Lake,
+  dataset: string,
+): Promise<ReadonlyMap<Region, number>> {
+  // A request is about symbols of one region.
+  const rows = await session.json<{ symbol: string; start: number }>(
+    `SELECT symbols[1] AS symbol, epoch_ms(min(window_start))::DOUBLE AS start FROM (${await ledgerSql(session, lake)})
+     WHERE dataset = $1 AND window_start IS NOT NULL AND rows > 0 AND len(symbols) > 0 GROUP BY symbols[1]`,
+    [dataset],
+  );
+  const found = new Map<Region, number>();
+  for (const { symbol, start } of rows) {
+    const region = regionOf(symbol);
+    if (region !== undefined) found.set(region, Math.min(start, found.get(region) ?? start));
+  }
+  return found;
 }
 
 /** A response about one symbol (or universe) in the ledger; times in epoch milliseconds. */

@@ -87,8 +87,8 @@ export interface AbsenceFacts {
   readonly wasAbsent: boolean;
   /** Whether services may have no minutes of the region, and the lake has none. */
   readonly lacksMinutes: boolean;
-  /** Whether the request was for minutes, and the lake has none of the region in the window. */
-  readonly isWithoutMinutes: boolean;
+  /** Whether the request was for minutes, and the service never returned any of the region up to the window's end. */
+  readonly isBeforeMinutes: boolean;
   /** Epoch milliseconds of the first bar of the symbol, and of the first bar of its region. */
   readonly firstBar: number | undefined;
   readonly firstOfRegion: number | undefined;
@@ -144,5 +144,5 @@ export function explainAbsence(facts: AbsenceFacts): AbsenceReason {
   if (!isSilent(facts)) return "unexplained";
   // Many symbols that traded before do not all stop at once while the region trades. But services have minutes of some
   // years only, and the lake may have imported earlier ones.
-  return areMany(facts.silent) && !facts.isWithoutMinutes ? "unexplained" : "suspended";
+  return areMany(facts.silent) && !facts.isBeforeMinutes ? "unexplained" : "suspended";
 }

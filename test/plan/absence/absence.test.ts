@@ -16,7 +16,7 @@ function reason(facts: Partial<AbsenceFacts>): string {
     hasEnded: false,
     wasAbsent: false,
     lacksMinutes: false,
-    isWithoutMinutes: false,
+    isBeforeMinutes: false,
     firstBar: undefined,
     firstOfRegion: 0,
     listedAt: undefined,
@@ -55,7 +55,7 @@ test("many symbols without a bar are a holiday on a few days, of which none is k
   expect(reason({ ...silent, days: 8, hasSession: true })).toBe("unexplained");
   expect(reason({ ...silent, days: 9 })).toBe("unexplained");
   expect(reason({ ...silent, absent: INDEX, silent: INDEX, days: 1, hasSession: true })).toBe("unexplained");
-  expect(reason({ ...silent, days: 9, isWithoutMinutes: true })).toBe("suspended");
+  expect(reason({ ...silent, days: 9, isBeforeMinutes: true })).toBe("suspended");
   // Symbols that left the service's lists, or never traded, are not silent.
   expect(reason({ ...silent, silent: FEW, days: 9 })).toBe("suspended");
   expect(reason({ firstBar: 500, days: 1, hasSession: true })).toBe("suspended");

@@ -18,7 +18,7 @@ import {
 import type { AbsentGroup } from "../../../plan/absence/absent-symbols.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { INSTRUMENTS } from "../../../schema/reference.js";
-import { absentBefore } from "../../ledger/ledger.js";
+import { absentBefore, firstReceived } from "../../ledger/ledger.js";
 import { tradedDays, wasSession } from "./traded-days.js";
 
 /** Symbols that are absent in a window for the same reason. */
@@ -70,6 +70,7 @@ export async function explainAbsences(
     calendars.get(region)?.daysIn(window, now).length ?? 0;
   const many = groups.filter((group) => areMany(countSymbols(group.region, group.symbols)));
   const traded = await tradedDays(parts, many);
+  const firstMinutes = period === "1m" ? await firstReceived(session, lake, table.name) : undefined;
   for (const { region, window, symbols: own } of groups) {
     const days = daysIn(region, window);
     const absent = countSymbols(region, own);
@@ -77,8 +78,7 @@ export async function explainAbsences(
     const hasSession = (range: TimeRange): boolean =>
       calendars.get(region)?.hasKnownDay(range) === true ||
       sessions.some((day) => overlaps(day.range, range));
-    const isWithoutMinutes =
-      period === "1m" && !traded.some((day) => day.region === region && overlaps(day.range, window));
+    const isBeforeMinutes = window.end <= (firstMinutes?.get(region) ?? Number.NEGATIVE_INFINITY);
     const newsOf = (symbol: string): TimeRange[] => subtractRanges(window, before.get(symbol) ?? []);
     const factsOf = (symbol: string, news: readonly TimeRange[]) => ({
       ...window,
@@ -105,7 +105,7 @@ export async function explainAbsences(
       const reason = explainAbsence({
         ...factsOf(symbol, news),
         lacksMinutes: period === "1m" && region !== "CN" && !firstOfRegion.has(region),
-        isWithoutMinutes,
+        isBeforeMinutes,
         firstOfRegion: firstOfRegion.get(region),
         listedAt: listedAt.get(symbol),
         days,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
 import { json, type Script, type Seen } from "../../../faults/service/scripted-service.js";
 import { queryLake } from "../../../lake/temporary-lake.js";
-import { newestBars, weekdays } from "../../minute-market.js";
+import { minutes, newestBars, weekdays } from "../../minute-market.js";
 import { scriptedMarket } from "../../scripted-market.js";
 
 const DAY = 86_400_000;
@@ -181,4 +181,31 @@ test("while a session runs, a symbol without a bar yet is not asked for again", 
   clock.advance(3_600_000);
   service.script = without((symbol) => symbol === SYMBOLS[4]);
   expect(await run(DAILY, { symbols: SYMBOLS })).toMatchObject({ status: "complete", requests: { sent: 1 } });
+});
+
+test("a night without the minutes of many symbols, which came before, is neither a holiday nor a suspension", async () => {
+  const [session] = DAYS.slice(-1) as [number];
+  const respond =
+    (days: readonly number[], hasMinutes: boolean): Script =>
+    (seen, response) => {
+      const times = seen.query.get("period") === "1d" ? days : hasMinutes ? minutes(days) : [];
+      const market = Object.fromEntries(symbolsOf(seen).map((symbol) => [symbol, times]));
+      json(response, 200, { data: newestBars(seen, market) });
+    };
+  const before = DAYS.slice(-8, -1);
+  const { service, clock, run } = await scriptedMarket(respond(before, true), BEFORE_LAST);
+  const from = "2024-01-24";
+  const minute: PipelineDefinition = { name: "minute", kind: "bars", period: "1m", from };
+  const daily: PipelineDefinition = { ...DAILY, from };
+  await run(daily, { symbols: SYMBOLS });
+  await run(minute, { symbols: SYMBOLS });
+  clock.advance(DAY);
+  service.script = respond([...before, session], false);
+  await run(daily, { symbols: SYMBOLS });
+  const faulty = await run(minute, { symbols: SYMBOLS });
+  expect(faulty.status).toBe("partial");
+  expect(faulty.completeness[0]?.unexplained).toHaveLength(SYMBOLS.length);
+  clock.advance(1000);
+  service.script = respond([...before, session], true);
+  expect(await run(minute, { symbols: SYMBOLS })).toMatchObject({ status: "complete" });
 });
