@@ -92,6 +92,14 @@ export class TradingCalendar {
     return next < known.length && (known[next] as number) <= localDay(range.end - 1, zone);
   }
 
+  /** The starts of the last known trading days before the day of an instant, ascending; epoch milliseconds. */
+  knownDaysBefore(instant: number, count: number): number[] {
+    const day = localDay(instant, REGIONS[this.region].zone);
+    const end = lowerBound(0, this.#known.length, (i) => (this.#known[i] as number) >= day);
+    const last = this.#known.subarray(Math.max(0, end - count), end);
+    return Array.from(last, (one) => midnightOf(this.region, one));
+  }
+
   #isOpen(day: number): boolean {
     return this.#days.has(day) || (isWeekdayOf(day) && !this.#closed.has(day));
   }

@@ -3,6 +3,7 @@ import { jsonParameter } from "../../../db/session/json-parameter.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import { fileRange } from "../../../lake/files/prune.js";
 import type { Region } from "../../../market/regions.js";
+import type { TradingCalendar } from "../../../market/trading-calendar.js";
 import { dayAt } from "../../../market/trading-days.js";
 import type { Page } from "../../../plan/absence/older-bars.js";
 import type { TableSchema } from "../../../schema/column.js";
@@ -43,13 +44,25 @@ export async function tradedBefore(
   }
   const found = new Set<string>();
   for (const [time, symbols] of byTime) {
-    const days = calendars.get(region)?.daysIn({ start: time - SPAN_MS, end: time }, now);
-    if (days === undefined || days.length < SESSIONS) continue;
-    const { start } = dayAt(days, days.length - SESSIONS);
+    const calendar = calendars.get(region);
+    const start = calendar && startOfSessions(calendar, time, now);
+    if (start === undefined) continue;
     for (const one of await run.exclusive(() => tradingOn(run, table, region, symbols, { start, end: time })))
       found.add(one);
   }
   return found;
+}
+
+/**
+ * The start of the last {@link SESSIONS} sessions before a time. Weekdays after the last known session may be a holiday, so
+ * they count only where too few sessions are known.
+ */
+function startOfSessions(calendar: TradingCalendar, time: number, now: number): number | undefined {
+  const known = calendar.knownDaysBefore(time, SESSIONS);
+  const [start] = known;
+  if (start !== undefined && known.length === SESSIONS && start >= time - SPAN_MS) return start;
+  const days = calendar.daysIn({ start: time - SPAN_MS, end: time }, now);
+  return days.length < SESSIONS ? undefined : dayAt(days, days.length - SESSIONS).start;
 }
 
 /** The symbols that have bars on {@link SESSIONS} days of a time range. */

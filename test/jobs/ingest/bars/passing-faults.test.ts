@@ -183,6 +183,26 @@ test("while a session runs, a symbol without a bar yet is not asked for again", 
   expect(await run(DAILY, { symbols: SYMBOLS })).toMatchObject({ status: "complete", requests: { sent: 1 } });
 });
 
+test("many symbols that the first response after a holiday lacks are asked for once more", async () => {
+  const { service, clock, run, count } = await marketWith(HUNDRED, "2024-01-27T00:00:00Z");
+  const past = DAYS.filter((day) => day < Date.parse("2024-01-26T00:00:00Z"));
+  const days = [...past, DAYS.at(-1) as number];
+  service.script = without(() => false, past);
+  for (let night = 1; night < 7; night++) {
+    clock.advance(DAY);
+    await run(DAILY, { symbols: HUNDRED });
+  }
+  clock.advance(DAY);
+  service.script = without((symbol) => FORTY.includes(symbol), days);
+  const faulty = await run(DAILY, { symbols: HUNDRED });
+  expect(faulty).toMatchObject({ status: "partial" });
+  expect(faulty.completeness[0]?.unexplained.map(({ symbol }) => symbol)).toEqual(FORTY);
+  clock.advance(1000);
+  service.script = without(() => false, days);
+  expect(await run(DAILY, { symbols: HUNDRED })).toMatchObject({ status: "complete" });
+  expect(await count()).toBe(100 * days.length);
+});
+
 test("a night without the minutes of many symbols, which came before, is neither a holiday nor a suspension", async () => {
   const [session] = DAYS.slice(-1) as [number];
   const respond =
