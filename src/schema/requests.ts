@@ -60,7 +60,7 @@ export const REQUESTS: TableSchema = {
       name: "reason",
       type: "string",
       nullable: true,
-      doc: "Why it was refused or failed, or why symbols are absent: others_came, not_yet, begins_late, ended, as_before, no_minutes, no_session, suspended, unexplained, set_aside.",
+      doc: "Why it was refused or failed, or why symbols are absent: others_came, not_yet, begins_late, ended, as_before, no_minutes, no_session, suspended, no_bars, unexplained, set_aside.",
     },
     { name: "month", type: "date", doc: "First day of the month (UTC) in which it was asked." },
   ],

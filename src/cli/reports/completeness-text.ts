@@ -17,6 +17,7 @@ const SAYS: Readonly<Record<string, string>> = {
   no_session: "no bar of any symbol, taken for a holiday",
   no_minutes: "no minutes at the service",
   suspended: "taken for suspended",
+  no_bars: "of symbols without any bar, as on days before",
   ended: "no longer listed",
   as_before: "absent as before",
 };

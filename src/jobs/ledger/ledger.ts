@@ -1,4 +1,4 @@
-import type { TimeRange } from "../../core/time.js";
+import { DAY_MS, type TimeRange } from "../../core/time.js";
 import { literal, literalList } from "../../db/quote.js";
 import { jsonParameter } from "../../db/session/json-parameter.js";
 import type { Session } from "../../db/session/session.js";
@@ -210,6 +210,26 @@ export async function responsesSince(
     window: s === null ? undefined : { start: s, end: e },
     askedAt: at,
   }));
+}
+
+/** Number of days (UTC) before that of an instant (epoch ms) on which requests for symbols brought nothing, unexplained; by symbol. */
+export async function daysOfNone(
+  session: Session,
+  lake: Lake,
+  dataset: string,
+  symbols: readonly string[],
+  before: number,
+): Promise<ReadonlyMap<string, number>> {
+  const reasons: readonly AbsenceReason[] = ["unexplained", "no_bars"];
+  const rows = await session.json<{ symbol: string; days: number }>(
+    `SELECT symbol, count(DISTINCT epoch_ms(asked_at) // ${DAY_MS})::DOUBLE AS days
+     FROM (SELECT unnest(absent) AS symbol, asked_at FROM (${await ledgerSql(session, lake)})
+       WHERE dataset = $1 AND reason IN (SELECT unnest(${literalList(reasons)}))
+         AND asked_at < ${instantSql(before - (before % DAY_MS))})
+     WHERE symbol IN (SELECT unnest(from_json($2, '["VARCHAR"]'))) GROUP BY symbol`,
+    [dataset, jsonParameter(symbols)],
+  );
+  return new Map(rows.map(({ symbol, days }) => [symbol, days]));
 }
 
 /** Windows in which symbols were absent for a permanent reason, from any time; by symbol. */

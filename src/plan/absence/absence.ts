@@ -24,6 +24,8 @@ export const BARS_SET_ASIDE = "set_aside";
  *   the days count as a holiday.
  * - `suspended`: two requests returned no bar of a symbol that has bars before the window, and the same is true of few
  *   other symbols.
+ * - `no_bars`: the lake has no bar of the symbol, but bars of its region in the window, and requests for the symbol
+ *   brought nothing, unexplained, on at least three earlier days.
  * - `unexplained`: none of these.
  * - `set_aside`: bars were received, but broke a rule and were not landed.
  */
@@ -36,6 +38,7 @@ export const ABSENCE_REASONS = [
   "no_minutes",
   "no_session",
   "suspended",
+  "no_bars",
   "unexplained",
   BARS_SET_ASIDE,
 ] as const;
@@ -51,6 +54,7 @@ export const ASKED_AGAIN_SOON: readonly AbsenceReason[] = [
   "no_minutes",
   "no_session",
   "suspended",
+  "no_bars",
   "unexplained",
   BARS_SET_ASIDE,
 ];
@@ -61,6 +65,8 @@ export const INCOMPLETE: ReadonlySet<string> = new Set<AbsenceReason>(["unexplai
 /** Days after which a window without bars of a symbol is requested again. */
 export const REVISIT_DAYS = 30;
 
+/** Number of days with requests that brought nothing, after which a symbol without any bar is taken to have none. */
+const DAYS_OF_NONE = 3;
 /** Number of symbols without a bar that is too large for suspensions. */
 const MANY_SYMBOLS = 10;
 /** A daily schedule may be due by up to this much earlier than on the day before. */
@@ -92,6 +98,8 @@ export interface AbsenceFacts {
   /** Epoch milliseconds of the first bar of the symbol, and of the first bar of its region. */
   readonly firstBar: number | undefined;
   readonly firstOfRegion: number | undefined;
+  /** Number of earlier days on which requests for the symbol brought nothing, and nothing explained that. */
+  readonly daysOfNone: number;
   /** When the symbol was listed, where that is known; epoch milliseconds. */
   readonly listedAt: number | undefined;
   /** The window, and the number of its trading days, as far as the calendar knows. */
@@ -100,6 +108,8 @@ export interface AbsenceFacts {
   readonly days: number;
   /** Whether the lake's bars show that the region traded in the window. */
   readonly hasSession: boolean;
+  /** Whether the lake has bars of the requested period in the window, of many other symbols of the region. */
+  readonly othersCame: boolean;
   /** The symbols of the region without a bar in this window. */
   readonly absent: SymbolCount;
   /**
@@ -141,6 +151,8 @@ export function explainAbsence(facts: AbsenceFacts): AbsenceReason {
   if (isBefore(firstBar)) return isBefore(facts.listedAt ?? firstBar) ? "not_yet" : "begins_late";
   const isHoliday = facts.days <= LONGEST_HOLIDAY && !facts.hasSession;
   if (isHoliday && areMany(facts.absent)) return "no_session";
+  // Bars of others show that the service has such bars. Without this rule, each new day would be unexplained.
+  if (firstBar === undefined && facts.othersCame && facts.daysOfNone >= DAYS_OF_NONE) return "no_bars";
   if (!isSilent(facts)) return "unexplained";
   // Many symbols that traded before do not all stop at once while the region trades. But services have minutes of some
   // years only, and the lake may have imported earlier ones.

@@ -23,6 +23,8 @@ function reason(facts: Partial<AbsenceFacts>): string {
     ...WINDOW,
     days: 100,
     hasSession: false,
+    othersCame: false,
+    daysOfNone: 0,
     absent: FEW,
     silent: FEW,
     ...facts,
@@ -47,6 +49,16 @@ test("nothing else explains an absence without a bar of the symbol", () => {
   expect(reason({ firstBar: 1500 })).toBe("unexplained");
   expect(reason({ hasEnded: true, firstBar: 1500 })).toBe("ended");
   expect(reason({ days: 3, absent: INDEX })).toBe("no_session");
+});
+
+test("a symbol without any bar was unexplained on three days before it is taken to have none, while others came", () => {
+  const never = { days: 1, hasSession: true, othersCame: true, absent: MANY, daysOfNone: 3 };
+  expect(reason(never)).toBe("no_bars");
+  expect(reason({ ...never, daysOfNone: 2 })).toBe("unexplained");
+  expect(reason({ ...never, othersCame: false })).toBe("unexplained");
+  expect(reason({ ...never, firstBar: 500, silent: MANY })).toBe("unexplained");
+  expect(ASKED_AGAIN_SOON).toContain("no_bars");
+  expect(INCOMPLETE.has("no_bars")).toBe(false);
 });
 
 test("many symbols without a bar are a holiday on a few days, of which none is known to be a session", () => {

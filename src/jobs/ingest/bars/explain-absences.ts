@@ -10,7 +10,6 @@ import type { TradingCalendar } from "../../../market/trading-calendar.js";
 import {
   type AbsenceReason,
   ASKED_AGAIN_SOON,
-  areMany,
   explainAbsence,
   isSilent,
   type SymbolCount,
@@ -18,7 +17,7 @@ import {
 import type { AbsentGroup } from "../../../plan/absence/absent-symbols.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { INSTRUMENTS } from "../../../schema/reference.js";
-import { absentBefore, firstReceived } from "../../ledger/ledger.js";
+import { absentBefore, daysOfNone, firstReceived } from "../../ledger/ledger.js";
 import { tradedDays, wasSession } from "./traded-days.js";
 
 /** Symbols that are absent in a window for the same reason. */
@@ -68,16 +67,17 @@ export async function explainAbsences(
   const explained: ExplainedGroup[] = [];
   const daysIn = (region: Region, window: TimeRange): number =>
     calendars.get(region)?.daysIn(window, now).length ?? 0;
-  const many = groups.filter((group) => areMany(countSymbols(group.region, group.symbols)));
-  const traded = await tradedDays(parts, many);
+  const traded = await tradedDays(parts, groups);
+  const without = symbols.filter((symbol) => !firstBars.has(symbol));
+  const nones = await daysOfNone(session, lake, table.name, without, now);
   const firstMinutes = period === "1m" ? await firstReceived(session, lake, table.name) : undefined;
   for (const { region, window, symbols: own } of groups) {
     const days = daysIn(region, window);
     const absent = countSymbols(region, own);
     const sessions = traded.filter((day) => day.region === region && wasSession(day, absent.symbols));
+    const othersCame = (range: TimeRange): boolean => sessions.some((day) => overlaps(day.range, range));
     const hasSession = (range: TimeRange): boolean =>
-      calendars.get(region)?.hasKnownDay(range) === true ||
-      sessions.some((day) => overlaps(day.range, range));
+      calendars.get(region)?.hasKnownDay(range) === true || othersCame(range);
     const isBeforeMinutes = window.end <= (firstMinutes?.get(region) ?? Number.NEGATIVE_INFINITY);
     const newsOf = (symbol: string): TimeRange[] => subtractRanges(window, before.get(symbol) ?? []);
     const factsOf = (symbol: string, news: readonly TimeRange[]) => ({
@@ -110,6 +110,8 @@ export async function explainAbsences(
         listedAt: listedAt.get(symbol),
         days,
         hasSession: news.some(hasSession),
+        othersCame: news.some(othersCame),
+        daysOfNone: nones.get(symbol) ?? 0,
         absent,
         silent: parts.isOneOfFew(symbol) ? countSymbols(region, [symbol]) : silent,
       });

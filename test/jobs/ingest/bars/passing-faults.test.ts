@@ -229,3 +229,23 @@ test("a night without the minutes of many symbols, which came before, is neither
   service.script = respond([...before, session], true);
   expect(await run(minute, { symbols: SYMBOLS })).toMatchObject({ status: "complete" });
 });
+
+test("listed symbols of which the service never has a bar do not make each night partial, and are still requested", async () => {
+  const symbols = Array.from({ length: 24 }, (_, n) => `${600_000 + n}.SH`);
+  const bare = symbols.slice(12);
+  const { service, clock, run, count } = await marketWith(symbols.slice(0, 12), "2024-01-16T00:00:00Z");
+  const known = { symbolsPerRequest: { klines: 12 } };
+  const night = async () => {
+    clock.advance(DAY);
+    return await run(DAILY, { symbols }, undefined, known);
+  };
+  service.script = without((symbol) => bare.includes(symbol));
+  const nights: string[] = [];
+  for (let n = 0; n < 10; n++) nights.push((await night()).status);
+  expect(nights.slice(0, 3)).toEqual(["partial", "partial", "partial"]);
+  expect(nights.slice(-3)).toEqual(["complete", "complete", "complete"]);
+  expect(await count()).toBe(12 * (DAYS.length - 5));
+  service.script = without();
+  for (let n = 0; n < 9; n++) await night();
+  expect(await count()).toBe(24 * DAYS.length);
+});
