@@ -39,17 +39,20 @@ export async function enterAbsences(
   const { session, lake } = run.context;
   if (run.requests.isHalted(table.name)) return;
   const { calendars, listedAt, now } = facts;
-  const isOneOfFew = (symbol: string): boolean => absent.isOneOfFew(symbol);
+  const isOneOfFew: DemandAbsences["isOneOfFew"] = (...one) => absent.isOneOfFew(...one);
   const parts = { session, lake, table, period, calendars, listedAt, answered, isOneOfFew, now };
   const explained = await run.exclusive(() => explainAbsences(parts, absent.symbols.takeUnseen()));
-  for (const { region, window, symbols, reason, days } of explained) {
+  for (const { region, requested, window, symbols, reason, days } of explained) {
     const finalEnd = run.context.finalEnds[region];
     run.ledger.enterSettled(
       { endpoint: ENDPOINTS.klinesBatch, dataset: table.name, symbols, window, finalEnd },
       reason,
     );
     // Bars that the service no longer has are withdrawn, as a response with others lacks them.
-    if (reason === "suspended" && lookbackDays) recent.addEmpty(symbols.filter(isOneOfFew), window);
+    if (reason === "suspended" && lookbackDays) {
+      const lacked = symbols.filter((symbol) => isOneOfFew(symbol, region, requested));
+      recent.addEmpty(lacked, window);
+    }
     if (!INCOMPLETE.has(reason)) run.log.completeness.absent(table.name, reason, symbols, days);
   }
   await run.exclusive(() => run.ledger.land());

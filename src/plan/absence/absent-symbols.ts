@@ -127,7 +127,8 @@ export class AbsentSymbols {
   }
 }
 
-function keyOf({ region, window }: Pick<AbsentGroup, "region" | "window">): string {
+/** A text that is the same for equal regions and windows. */
+export function keyOf({ region, window }: Pick<AbsentGroup, "region" | "window">): string {
   return `${region} ${window.start} ${window.end}`;
 }
 

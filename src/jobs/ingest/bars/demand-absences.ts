@@ -1,7 +1,8 @@
+import type { TimeRange } from "../../../core/time.js";
 import type { LandedPeriod } from "../../../market/period.js";
 import type { Region } from "../../../market/regions.js";
 import { areMany } from "../../../plan/absence/absence.js";
-import { AbsentSymbols } from "../../../plan/absence/absent-symbols.js";
+import { AbsentSymbols, keyOf } from "../../../plan/absence/absent-symbols.js";
 import type { ResponseVerdict } from "../../../plan/absence/judge-response.js";
 import type { Page } from "../../../plan/absence/older-bars.js";
 import { countSymbols } from "./explain-absences.js";
@@ -11,8 +12,8 @@ import { MinuteRegions } from "./minute-regions.js";
 export class DemandAbsences {
   readonly symbols = new AbsentSymbols();
   readonly minutes: MinuteRegions;
-  /** Symbols that traded up to now, and that a response with others lacked; and whether it lacked many of them. */
-  readonly #silent = new Map<string, boolean>();
+  /** How many like it the first response about a window lacked, for each symbol that had traded up to the window. */
+  readonly #silent = new Map<string, "few" | "many">();
 
   constructor(period: LandedPeriod) {
     this.minutes = new MinuteRegions(period);
@@ -22,17 +23,20 @@ export class DemandAbsences {
     return this.symbols.isEmpty;
   }
 
-  /** Whether a symbol traded up to now, and a response lacked it and few like it. */
-  isOneOfFew(symbol: string): boolean {
-    return this.#silent.get(symbol) === false;
+  /** Whether a symbol traded up to a requested window, and a response with others lacked it and few like it. */
+  isOneOfFew(symbol: string, region: Region, window: TimeRange): boolean {
+    return this.#silent.get(keyOfSymbol(symbol, { region, window })) === "few";
   }
 
   /** Schedules a second request for absent symbols, and records those that are absent again. */
-  take(page: Page, { absence, present }: ResponseVerdict): void {
+  take(page: Page, { absence, present }: Pick<ResponseVerdict, "absence" | "present">): void {
     const { region, window, again } = page;
     const [group, isBarren] = [{ region, window, symbols: absence.unconfirmed }, present.length === 0];
-    const isOneOfMany = areMany(countSymbols(region, absence.silent));
-    for (const symbol of absence.silent) if (!this.#silent.has(symbol)) this.#silent.set(symbol, isOneOfMany);
+    const like = areMany(countSymbols(region, absence.silent)) ? "many" : "few";
+    for (const symbol of absence.silent) {
+      const key = keyOfSymbol(symbol, page);
+      if (!this.#silent.has(key)) this.#silent.set(key, like);
+    }
     if (again === "some") this.symbols.seen(page, new Set(present));
     if (again === "some" && isBarren && this.minutes.mayLack(region)) {
       this.minutes.didNotCome(region);
@@ -47,4 +51,8 @@ export class DemandAbsences {
   takeFollowUps(size: number): Page[] {
     return this.symbols.takeFollowUps(size, (region: Region) => this.minutes.mayLack(region));
   }
+}
+
+function keyOfSymbol(symbol: string, page: Pick<Page, "region" | "window">): string {
+  return `${keyOf(page)} ${symbol}`;
 }

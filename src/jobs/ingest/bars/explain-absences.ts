@@ -22,6 +22,8 @@ import { tradedDays, wasSession } from "./traded-days.js";
 
 /** Symbols that are absent in a window for the same reason. */
 export interface ExplainedGroup extends AbsentGroup {
+  /** The requested window, of which `window` is all or a part. */
+  readonly requested: TimeRange;
   readonly reason: AbsenceReason;
   /** The number of trading days in the window, as far as the calendar knows them. */
   readonly days: number;
@@ -37,8 +39,8 @@ interface Parts {
   readonly listedAt: ReadonlyMap<string, number>;
   /** Windows that a full response has settled, by symbol. */
   readonly answered: ReadonlyMap<string, readonly TimeRange[]>;
-  /** Whether a response with other symbols lacked a symbol that traded up to now, and few such symbols. */
-  readonly isOneOfFew: (symbol: string) => boolean;
+  /** Whether a response with other symbols lacked a symbol that traded up to the window, and few such symbols. */
+  readonly isOneOfFew: (symbol: string, region: Region, window: TimeRange) => boolean;
   /** Epoch milliseconds. */
   readonly now: number;
 }
@@ -86,9 +88,10 @@ export async function explainAbsences(
       wasAbsent: news.length === 0,
       firstBar: firstBars.get(symbol),
     });
+    const isOneOfFew = (symbol: string): boolean => parts.isOneOfFew(symbol, region, window);
     const silent = countSymbols(
       region,
-      own.filter((symbol) => !parts.isOneOfFew(symbol) && isSilent(factsOf(symbol, newsOf(symbol)))),
+      own.filter((symbol) => !isOneOfFew(symbol) && isSilent(factsOf(symbol, newsOf(symbol)))),
     );
     const byReason = new Map<string, ExplainedGroup & { readonly symbols: string[] }>();
     const add = (reason: AbsenceReason, symbol: string, windows: readonly TimeRange[]): void => {
@@ -97,7 +100,14 @@ export async function explainAbsences(
         const known = byReason.get(key);
         if (known !== undefined) known.symbols.push(symbol);
         else
-          byReason.set(key, { region, window: part, symbols: [symbol], reason, days: daysIn(region, part) });
+          byReason.set(key, {
+            region,
+            requested: window,
+            window: part,
+            symbols: [symbol],
+            reason,
+            days: daysIn(region, part),
+          });
       }
     };
     for (const symbol of own) {
@@ -113,7 +123,7 @@ export async function explainAbsences(
         othersCame: news.some(othersCame),
         daysOfNone: nones.get(symbol) ?? 0,
         absent,
-        silent: parts.isOneOfFew(symbol) ? countSymbols(region, [symbol]) : silent,
+        silent: isOneOfFew(symbol) ? countSymbols(region, [symbol]) : silent,
       });
       if (!ASKED_AGAIN_SOON.includes(reason)) {
         add(reason, symbol, [window]);
