@@ -15,14 +15,16 @@ const HOUR_MS = 60 * MINUTE_MS;
  * of its week.
  */
 const PAIRS_PER_SHORT_WEEK = 25;
+/** Share of the pairs of a longer period that are in neighbouring weeks, months, quarters or years: holidays separate others. */
+const REGULAR_SHARE = 0.8;
+/** Months from a bar to the next one: of months, quarters and years. */
+const MONTHS_APART = [1, 3, 12];
 
 /**
  * What the times of a symbol's bars show: that they have the requested period, that they have another one, or else a
  * number of pairs of neighbouring bars, all of which are as far apart as bars of a longer period.
  */
-type Evidence = number;
-const REQUESTED: Evidence = -1;
-const ANOTHER: Evidence = Number.POSITIVE_INFINITY;
+type Evidence = "requested" | "another" | number;
 
 /** How the bars of a response were requested. */
 export interface RequestedPeriod {
@@ -49,9 +51,9 @@ export function symbolsOfOtherPeriod(
   // Few minutes of several symbols count together. Days do not: a holiday separates the bars of all symbols.
   let pairs = 0;
   for (const span of spans) {
-    const shown = period === "1d" ? evidenceOfDays(span, words) : evidenceOfMinutes(span, words, zone);
-    if (shown === REQUESTED) hasRequested = true;
-    else if (shown === ANOTHER) found.add(span.symbol);
+    const shown = period === "1d" ? evidenceOfDays(span, words, zone) : evidenceOfMinutes(span, words, zone);
+    if (shown === "requested") hasRequested = true;
+    else if (shown === "another") found.add(span.symbol);
     else if (!isAggregated) {
       if (shown >= MANY_PAIRS) found.add(span.symbol);
       pairs = period === "1d" ? Math.max(pairs, shown) : pairs + shown;
@@ -62,8 +64,8 @@ export function symbolsOfOtherPeriod(
 }
 
 /**
- * Two bars of one day whose distance is no multiple of five minutes are minutes; in most responses the first two are. Bars
- * that are all at midnight are not. Distances of more than an hour show no longer period: some symbols trade only in the
+ * Two bars of one day whose distance is no multiple of five minutes are minutes; in most responses the first two bars show
+ * it. Bars that are all at midnight are not. Distances of more than an hour show no longer period: some symbols trade only in the
  * auctions of the opening and of the close.
  */
 function evidenceOfMinutes({ start, end }: SymbolSpan, words: Uint32Array, zone: string): Evidence {
@@ -72,32 +74,56 @@ function evidenceOfMinutes({ start, end }: SymbolSpan, words: Uint32Array, zone:
     const [before, at] = [int64At(words, row - 1), int64At(words, row)];
     const apart = at - before;
     if (apart % FIVE_MINUTES_MS === 0) pairs += apart <= HOUR_MS ? 1 : 0;
-    else if (apart <= HOUR_MS || localDay(before, zone) === localDay(at, zone)) return REQUESTED;
+    else if (apart <= HOUR_MS || localDay(before, zone) === localDay(at, zone)) return "requested";
   }
   if (pairs > 0) return pairs;
   for (let row = start; row < end; row++) {
     const at = int64At(words, row);
     if (at !== instantOfDay(localDay(at, zone), zone)) return 0;
   }
-  return ANOTHER;
+  return "another";
 }
 
 /**
  * Bars that are one or two whole days apart are days; in most responses two of the first three are. An hour more or less
  * is a change of clocks. Bars of less than half a day apart are minutes, also where a night or a weekend is between the
- * first two.
+ * first two. Bars of some symbols, which trade on few days, are all further apart, but not regularly.
  */
-function evidenceOfDays({ start, end }: SymbolSpan, words: Uint32Array): Evidence {
+function evidenceOfDays(span: SymbolSpan, words: Uint32Array, zone: string): Evidence {
+  const { start, end } = span;
   let [pairs, short] = [0, 0];
   for (let row = start + 1; row < end; row++) {
     const apart = int64At(words, row) - int64At(words, row - 1);
-    if (apart < DAY_MS / 2) return ANOTHER;
+    if (apart < DAY_MS / 2) return "another";
     const days = Math.round(apart / DAY_MS);
     const rest = apart - days * DAY_MS;
     if (rest !== 0 && rest !== HOUR_MS && rest !== -HOUR_MS) continue;
-    if (days < 3) return REQUESTED;
+    if (days < 3) return "requested";
     pairs += 1;
     if (days === 3) short += 1;
   }
-  return short * PAIRS_PER_SHORT_WEEK > pairs ? REQUESTED : pairs;
+  if (short * PAIRS_PER_SHORT_WEEK > pairs) return "requested";
+  return pairs >= MANY_PAIRS && !isRegular(span, words, zone) ? "requested" : pairs;
+}
+
+/** Whether nearly all bars are followed by one in the next week, or nearly all by one in the next month, quarter or year. */
+function isRegular({ start, end }: SymbolSpan, words: Uint32Array, zone: string): boolean {
+  let weekly = 0;
+  const monthly = new Map<number, number>();
+  let before = unitsOf(localDay(int64At(words, start), zone));
+  for (let row = start + 1; row < end; row++) {
+    const at = unitsOf(localDay(int64At(words, row), zone));
+    if (at.week - before.week === 1) weekly += 1;
+    const months = at.month - before.month;
+    monthly.set(months, (monthly.get(months) ?? 0) + 1);
+    before = at;
+  }
+  const least = REGULAR_SHARE * (end - start - 1);
+  return weekly >= least || MONTHS_APART.some((months) => (monthly.get(months) ?? 0) >= least);
+}
+
+/** The numbers of a day's week, which begins on Monday, and of its month. @param day days since 1970-01-01, a Thursday. */
+function unitsOf(day: number): { readonly week: number; readonly month: number } {
+  const date = new Date(day * DAY_MS);
+  return { week: Math.floor((day + 3) / 7), month: date.getUTCFullYear() * 12 + date.getUTCMonth() };
 }
