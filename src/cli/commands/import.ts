@@ -146,7 +146,8 @@ function printDryRun({ landed, remarks, rejected }: ImportReport): void {
 }
 
 function collect(text: string, sofar: Record<string, string>): Record<string, string> {
-  const [ours, theirs] = text.split("=", 2);
+  const at = text.indexOf("=");
+  const [ours, theirs] = [text.slice(0, Math.max(at, 0)), text.slice(at + 1)];
   if (!ours || !theirs) throw new UsageError(`--map ${text}: is not of the form ours=theirs`);
   return { ...sofar, [ours]: theirs };
 }

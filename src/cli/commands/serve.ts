@@ -84,7 +84,7 @@ export function addServe(cli: Cli): void {
     )
     .option(
       "--replay <time>",
-      "serve the lake as it was seen then, with the clock running; without a zone, the time at the lake's exchanges",
+      "serve the lake as it was seen then, with the clock running; without a zone, the time at the lake's exchanges; without a date, of the newest day",
     )
     .addOption(
       new Option(
@@ -112,6 +112,7 @@ Examples:
   barlake serve
   barlake serve --as-of 2026-11-01
   barlake keys add alice --allow klines,reference --rpm 60
+  barlake serve --replay 09:25+08:00 --speed 60      the newest day in China
   barlake serve --replay 2026-11-20T09:25+08:00 --speed 60
   barlake serve --replay 2026-11-20T01:25Z --speed 0
   barlake serve --host 0.0.0.0 --port 8080
@@ -176,7 +177,7 @@ async function replayOf(lake: Lake, options: Options): Promise<Replay | undefine
   if (text === undefined) {
     if (options.speed === undefined && !assumeReference) return undefined;
     throw new UsageError("--speed and --assume-reference need --replay", {
-      hint: "add --replay 2026-11-20T09:25+08:00",
+      hint: "add --replay 09:25+08:00",
     });
   }
   const { range, regions } = await replayRange(lake, pointInTimeOf(options));
@@ -188,7 +189,7 @@ async function replayOf(lake: Lake, options: Options): Promise<Replay | undefine
 function replayText({ clock, regions }: Replay): string {
   const { time, speed } = clock.state;
   const wall = (zone: string): string => new Date(time + offsetMs(zone, time)).toISOString().slice(0, 19);
-  const local = regions.map((region) => `${wall(REGIONS[region].zone)} in ${region}`).join(", ");
+  const local = [...regions.keys()].map((region) => `${wall(REGIONS[region].zone)} in ${region}`).join(", ");
   const pace = speed === 0 ? "standing still" : `at speed ${speed}`;
   return `replaying ${instantText(time)} (${local}), ${pace}; POST ${REPLAY_PATH} sets time and speed\n`;
 }

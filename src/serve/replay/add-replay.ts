@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { UsageError } from "../../core/errors.js";
-import type { Region } from "../../market/regions.js";
 import { RequestError } from "../http/errors/request-error.js";
 import type { Caller } from "../keys/key-ring.js";
 import { instantText, type ReplayClock } from "./replay-clock.js";
+import type { ReplayRange } from "./replay-range.js";
 import { parseReplayTime } from "./replay-time.js";
 
 /** The path that shows and sets the time of a replay. */
@@ -15,8 +15,8 @@ export const REPLAY_TIME_HEADER = "x-replay-time";
 /** A service that replays a lake. */
 export interface Replay {
   readonly clock: ReplayClock;
-  /** Regions of the lake. A time without a zone is a local time of their exchanges. */
-  readonly regions: readonly Region[];
+  /** Regions of the lake and the newest day of each. A time without a zone is a local time of their exchanges. */
+  readonly regions: ReplayRange["regions"];
   /** Whether the first version of reference data counts as known before the lake first saw it. @default false */
   readonly assumesReference?: boolean;
 }
@@ -66,7 +66,7 @@ function setReplay({ clock, regions }: Replay, body: unknown): void {
   if (!parsed.success || (parsed.data.time === undefined && parsed.data.speed === undefined))
     throw new RequestError(
       "INVALID_PARAMETER",
-      'body is not {"time": epoch milliseconds or a text such as 2026-11-20T09:25, "speed": number}, with one of them or both',
+      'body is not {"time": epoch milliseconds or a text such as 09:25 or 2026-11-20T09:25, "speed": number}, with one of them or both',
     );
   const { time, speed } = parsed.data;
   try {

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { MINUTE_MS } from "../../../src/core/time.js";
+import { MINUTE_MS, type TradingDate } from "../../../src/core/time.js";
 import { BARS_1M } from "../../../src/schema/bars.js";
 import { quoteTexts } from "../../../src/serve/endpoints/quotes.js";
 import { MemoryBudgets } from "../../../src/serve/http/memory-budget.js";
@@ -107,7 +107,10 @@ once("the quotes of a minute are pushed without a query", async () => {
   const clock = handClock(at("2026-12-01T00:00"));
   const range = { start: at("2026-10-29T00:00"), end: at("2026-11-03T00:00") };
   const replay = new ReplayClock(clock, range, { time: at("2026-11-02T13:00"), speed: 60 });
-  const { service } = await serveForTest(fillDays, { clock, replay: { clock: replay, regions: ["CN"] } });
+  const { service } = await serveForTest(fillDays, {
+    clock,
+    replay: { clock: replay, regions: new Map([["CN", "2026-11-02" as TradingDate]]) },
+  });
   const client = await openStream(service.url, `/v1/ws/stream?api_key=${KEY}`);
   onTestFinished(() => client.socket.terminate());
   client.send({ op: "subscribe", channel: "quotes", symbols: ["600000.SH"] });

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { DAY_MS, MINUTE_MS } from "../../../src/core/time.js";
+import { DAY_MS, MINUTE_MS, type TradingDate } from "../../../src/core/time.js";
 import { quoteTexts } from "../../../src/serve/endpoints/quotes.js";
 import { MemoryBudgets } from "../../../src/serve/http/memory-budget.js";
 import { LakeReader } from "../../../src/serve/read/lake-reader.js";
@@ -60,7 +60,10 @@ test("requests at any time, at the same time too, get what the lake says", async
 once("quotes that are asked for again and again are made without a query", async () => {
   const clock = handClock(at("2026-12-01T00:00"));
   const replay = new ReplayClock(clock, RANGE, { time: at("2026-11-02T13:00"), speed: 60 });
-  const { post } = await serveForTest(fillDays, { clock, replay: { clock: replay, regions: ["CN"] } });
+  const { post } = await serveForTest(fillDays, {
+    clock,
+    replay: { clock: replay, regions: new Map([["CN", "2026-11-02" as TradingDate]]) },
+  });
   const ask = async () => {
     const { body } = await post<{ data: Record<string, number>[] }>("/v1/quotes", { symbols: ["600000.SH"] });
     return body.data[0];

@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import type { TradingDate } from "../../../src/core/time.js";
 import type { Lake } from "../../../src/lake/lake.js";
 import { BARS_1M } from "../../../src/schema/bars.js";
 import { quoteTexts } from "../../../src/serve/endpoints/quotes.js";
@@ -57,7 +58,11 @@ function replayed(time: number) {
   const faults: unknown[] = [];
   const sleepers: (() => void)[] = [];
   const hub = new QuoteHub({
-    ...streamOptions({ keys, clock, replay: { clock: replay, regions: ["CN"] } }),
+    ...streamOptions({
+      keys,
+      clock,
+      replay: { clock: replay, regions: new Map([["CN", "2026-11-02" as TradingDate]]) },
+    }),
     reader,
     budgets: new MemoryBudgets(),
     nextChange: (signal) =>

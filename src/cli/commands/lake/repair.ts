@@ -45,7 +45,7 @@ Exit code 1: something is lost that was not restored from the copy; with --dry-r
 
 Examples:
   barlake repair --dry-run
-  barlake repair && barlake run daily --repair
+  barlake repair; barlake run daily --repair      # the second also after exit code 1
   barlake repair bars_1m --from /backup/lake`,
     )
     .action((names: readonly string[], options: Options) =>
