@@ -67,6 +67,14 @@ test("bare codes get their exchange, one file its symbol; a dry run judges the r
   expect(found.stdout).toBe("symbol\nAAPL.US\nMSFT.US\n");
 });
 
+test("a column is mapped whose name contains an equals sign", async () => {
+  const place = temporaryFolder();
+  writeFileSync(join(place, "AAPL.US.csv"), BARE.replace("volume", "volume=lots"));
+  const parameters = ["import", "bars_1d", "AAPL.US.csv", "--lake", "lake", "--dry-run"];
+  const shown = await runCli([...parameters, "--map", "volume=volume=lots"], { cwd: place });
+  expect(shown.stdout).toMatch(/^bars_1d +1$/m);
+});
+
 test("an exchange completes only the symbols of a column that have none", async () => {
   const place = temporaryFolder();
   const row = ",2026-11-18,10,11,9,10.5,100\n";

@@ -58,18 +58,18 @@ test("ten pairs show another period, nine do not", () => {
 });
 
 /** Days since the Monday, from the distances between them. */
-function after(...gaps: readonly number[]): number[] {
+function apart(...gaps: readonly number[]): number[] {
   let day = 0;
   return [0, ...gaps.map((gap) => (day += gap))].map((n) => MONDAY + n * DAY_MS);
 }
 
 test("the days of a symbol that trades seldom are at no regular distance", () => {
-  expect(found({ a: after(4, 9, 20, 5, 13, 7, 28, 6, 11, 4, 17, 9) }, DAILY).symbols).toEqual([]);
-  expect(found({ a: after(7, 9, 20, 7, 7, 7, 28, 7, 11, 7, 17, 7) }, DAILY).symbols).toEqual([]);
+  expect(found({ a: apart(4, 9, 20, 5, 13, 7, 28, 6, 11, 4, 17, 9) }, DAILY).symbols).toEqual([]);
+  expect(found({ a: apart(7, 9, 20, 7, 7, 7, 28, 7, 11, 7, 17, 7) }, DAILY).symbols).toEqual([]);
 });
 
 test("weeks with a holiday, months, quarters and years are regular", () => {
-  expect(found({ a: after(7, 7, 14, 7, 8, 6, 7, 7, 7, 7, 7) }, DAILY).symbols).toEqual(["a"]);
+  expect(found({ a: apart(7, 7, 14, 7, 8, 6, 7, 7, 7, 7, 7) }, DAILY).symbols).toEqual(["a"]);
   const firstDays = (months: number): number[] =>
     Array.from({ length: 12 }, (_, n) => Date.UTC(2010, n * months, 1) - 8 * 60 * MINUTE_MS);
   for (const months of [1, 3, 12]) expect(found({ a: firstDays(months) }, DAILY).symbols).toEqual(["a"]);
