@@ -75,12 +75,16 @@ export const serveKlines: EndpointHandler = async (view, { query, format }) => {
   return klinesOfOne(view, request, { format, period: asked.period });
 };
 
+/** Number of bars that take as much memory as the ex-events of a symbol: those of twenty years. */
+const ROWS_OF_EX_FACTORS = 30;
+
 /** The ratio of each ex-event of the symbols in a window: `GET /v1/klines/ex-factors`. */
 export const serveExFactors: EndpointHandler = async (view, { query, format }) => {
   const asked = parseParameters(PARAMETERS.exFactors, query);
   (await view.scope()).checkSymbols(asked.symbols);
   const range = rangeOfWindow(asked.start_time, asked.end_time);
   const symbols = asked.symbols.filter((symbol) => regionOf(symbol) !== undefined);
+  await view.acquireMemory(symbols.length * ROWS_OF_EX_FACTORS);
   const events = await view.exEvents(symbols);
   const { instruments } = await view.reference();
   const data = symbols.flatMap((symbol, index) => {

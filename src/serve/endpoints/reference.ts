@@ -10,9 +10,13 @@ import { versionsText } from "../read/lake-version.js";
 import { ArrowResponse, only } from "./arrow-response.js";
 import { type EndpointHandler, TextResponse } from "./response.js";
 
+/** Number of bars that take as much memory as the text of an instrument, and the copy that is sent. */
+const ROWS_OF_AN_INSTRUMENT = 10;
+
 /** Metadata of the symbols, in their order; an unknown symbol is left out. */
 async function instrumentsOf(view: LakeView, symbols: readonly string[]): Promise<Instrument[]> {
   (await view.scope()).checkSymbols(symbols);
+  await view.acquireMemory(symbols.length * ROWS_OF_AN_INSTRUMENT);
   const { instruments } = await view.reference();
   return symbols.flatMap((symbol) => instruments.get(symbol) ?? []);
 }
@@ -79,7 +83,10 @@ export const serveUniverse: EndpointHandler = async (view, { path }) => {
   const summary = universes.get(id);
   if (summary === undefined)
     throw new RequestError("NOT_FOUND", `universe ${JSON.stringify(id.slice(0, 64))} is not known`);
-  return { data: { ...summary, symbols: members.get(id) ?? [] } };
+  const symbols = members.get(id) ?? [];
+  // The text of a symbol takes less memory than a bar.
+  await view.acquireMemory(symbols.length);
+  return { data: { ...summary, symbols } };
 };
 
 /** `POST /v1/universes/batch`: an unknown id is left out. */
@@ -91,6 +98,7 @@ export const serveUniversesBatch: EndpointHandler = async (view, { body }) => {
     const summary = universes.get(id);
     return summary === undefined ? [] : [[id, { ...summary, symbols: members.get(id) ?? [] }] as const];
   });
+  await view.acquireMemory(details.reduce((sum, [, { symbols }]) => sum + symbols.length, 0));
   return { data: Object.fromEntries(details) };
 };
 
@@ -123,5 +131,6 @@ export const serveExchangeInstruments: EndpointHandler = async (view, { path, qu
     throw new RequestError("NOT_FOUND", `exchange ${JSON.stringify(exchange.slice(0, 64))} is not known`);
   }
   const data = type === undefined ? listed : listed.filter((row) => row.type === type);
+  await view.acquireMemory(data.length * ROWS_OF_AN_INSTRUMENT);
   return instrumentsBody(view, format, data, { count: data.length, exchange });
 };

@@ -6,6 +6,7 @@ import { ArrowResponse } from "../endpoints/arrow-response.js";
 import { KlineResponse, StreamedResponse, TextResponse } from "../endpoints/response.js";
 import type { Reading } from "../read/lake-reader.js";
 import { varyBy } from "./compression.js";
+import { disconnectStalled } from "./disconnect-stalled.js";
 import type { MemoryBudgets } from "./memory-budget.js";
 import { bodyOf, requestLifetime } from "./request-lifetime.js";
 import type { ServiceLogger } from "./service-logger.js";
@@ -44,6 +45,7 @@ export function addEndpoint(
       if (response === undefined) return reply.code(304).send();
       const isArrow = response instanceof ArrowResponse;
       const isStreamed = isArrow || response instanceof KlineResponse || response instanceof StreamedResponse;
+      if (!isStreamed) disconnectStalled(reply.raw);
       if (!(isStreamed || response instanceof TextResponse)) return response;
       if (response instanceof KlineResponse) void reply.header("link", ARROW_LINK);
       void reply.type(isArrow ? ARROW_STREAM : "application/json; charset=utf-8");

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
+import { MemoryBudgets } from "../../../src/serve/http/memory-budget.js";
 import { exchangeSummary, instrument, universeDetail, universeSummary } from "../../../src/wire/resources.js";
 import { landReference, NOW, newLake, type Served, serve, serveForTest } from "../served-lake.js";
 
@@ -169,4 +170,25 @@ test("a new version of the reference data is seen by the next request", async ()
     now: NOW + DAY,
   });
   expect(await names()).toEqual(["A", "B"]);
+});
+
+test("each response with many elements has its part of the memory budget", async () => {
+  const take = vi.spyOn(MemoryBudgets.prototype, "take");
+  onTestFinished(() => take.mockRestore());
+  const rowsOf = async (request: () => Promise<{ readonly status: number }>): Promise<unknown> => {
+    take.mockClear();
+    expect((await request()).status).toBe(200);
+    return take.mock.calls.map(([rows]) => rows);
+  };
+  const { ask, post } = served;
+  const symbols = ["600000.SH", "510300.SH", "999999.SH"];
+  const names = symbols.join(",");
+  expect(await rowsOf(() => ask(`/v1/instruments?symbols=${names}`))).toEqual([30]);
+  expect(await rowsOf(() => post("/v1/instruments", { symbols }))).toEqual([30]);
+  expect(await rowsOf(() => ask(`/v1/symbols?symbols=${names}`))).toEqual([30]);
+  expect(await rowsOf(() => post("/v1/symbols", { symbols }))).toEqual([30]);
+  expect(await rowsOf(() => ask("/v1/exchanges/HK/instruments"))).toEqual([10]);
+  expect(await rowsOf(() => ask("/v1/universes/b"))).toEqual([2]);
+  expect(await rowsOf(() => post("/v1/universes/batch", { ids: ["a", "b"] }))).toEqual([3]);
+  expect(await rowsOf(() => ask(`/v1/klines/ex-factors?symbols=${names}`))).toEqual([90]);
 });
