@@ -155,22 +155,22 @@ export async function neverReceived(
   return new Map(rows.map(({ symbol, times }) => [symbol, times]));
 }
 
-/** The start of the first window of which a response had rows of a dataset, by region; in epoch milliseconds. */
-export async function firstReceived(
+/** The start of the last window of which a response had rows of a dataset, by region; in epoch milliseconds. */
+export async function lastReceived(
   session: Session,
   lake: Lake,
   dataset: string,
 ): Promise<ReadonlyMap<Region, number>> {
   // A request is about symbols of one region.
   const rows = await session.json<{ symbol: string; start: number }>(
-    `SELECT symbols[1] AS symbol, epoch_ms(min(window_start))::DOUBLE AS start FROM (${await ledgerSql(session, lake)})
+    `SELECT symbols[1] AS symbol, epoch_ms(max(window_start))::DOUBLE AS start FROM (${await ledgerSql(session, lake)})
      WHERE dataset = $1 AND window_start IS NOT NULL AND rows > 0 AND len(symbols) > 0 GROUP BY symbols[1]`,
     [dataset],
   );
   const found = new Map<Region, number>();
   for (const { symbol, start } of rows) {
     const region = regionOf(symbol);
-    if (region !== undefined) found.set(region, Math.min(start, found.get(region) ?? start));
+    if (region !== undefined) found.set(region, Math.max(start, found.get(region) ?? start));
   }
   return found;
 }

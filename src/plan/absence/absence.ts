@@ -93,7 +93,7 @@ export interface AbsenceFacts {
   readonly wasAbsent: boolean;
   /** Whether services may have no minutes of the region, and the lake has none. */
   readonly lacksMinutes: boolean;
-  /** Whether the request was for minutes, and the service never returned any of the region up to the window's end. */
+  /** Whether the request was for minutes, and the service returned minutes of the region for a later window. */
   readonly isBeforeMinutes: boolean;
   /** Epoch milliseconds of the first bar of the symbol, and of the first bar of its region. */
   readonly firstBar: number | undefined;
@@ -155,6 +155,6 @@ export function explainAbsence(facts: AbsenceFacts): AbsenceReason {
   if (firstBar === undefined && facts.othersCame && facts.daysOfNone >= DAYS_OF_NONE) return "no_bars";
   if (!isSilent(facts)) return "unexplained";
   // Many symbols that traded before do not all stop at once while the region trades. But services have minutes of some
-  // years only, and the lake may have imported earlier ones.
+  // years only. That a later window has minutes shows that this one is no outage.
   return areMany(facts.silent) && !facts.isBeforeMinutes ? "unexplained" : "suspended";
 }

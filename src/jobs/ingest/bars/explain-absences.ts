@@ -17,7 +17,7 @@ import {
 import type { AbsentGroup } from "../../../plan/absence/absent-symbols.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { INSTRUMENTS } from "../../../schema/reference.js";
-import { absentBefore, daysOfNone, firstReceived } from "../../ledger/ledger.js";
+import { absentBefore, daysOfNone, lastReceived } from "../../ledger/ledger.js";
 import { tradedDays, wasSession } from "./traded-days.js";
 
 /** Symbols that are absent in a window for the same reason. */
@@ -72,7 +72,7 @@ export async function explainAbsences(
   const traded = await tradedDays(parts, groups);
   const without = symbols.filter((symbol) => !firstBars.has(symbol));
   const nones = await daysOfNone(session, lake, table.name, without, now);
-  const firstMinutes = period === "1m" ? await firstReceived(session, lake, table.name) : undefined;
+  const lastMinutes = period === "1m" ? await lastReceived(session, lake, table.name) : undefined;
   for (const { region, window, symbols: own } of groups) {
     const days = daysIn(region, window);
     const absent = countSymbols(region, own);
@@ -80,7 +80,7 @@ export async function explainAbsences(
     const othersCame = (range: TimeRange): boolean => sessions.some((day) => overlaps(day.range, range));
     const hasSession = (range: TimeRange): boolean =>
       calendars.get(region)?.hasKnownDay(range) === true || othersCame(range);
-    const isBeforeMinutes = window.end <= (firstMinutes?.get(region) ?? Number.NEGATIVE_INFINITY);
+    const isBeforeMinutes = window.start < (lastMinutes?.get(region) ?? Number.NEGATIVE_INFINITY);
     const newsOf = (symbol: string): TimeRange[] => subtractRanges(window, before.get(symbol) ?? []);
     const factsOf = (symbol: string, news: readonly TimeRange[]) => ({
       ...window,
