@@ -169,6 +169,18 @@ export {
   copyLake,
 } from "./lake/maintenance/copy/copy-lake.js";
 
+// Restore a lake: its tables as they were.
+
+export {
+  type RestoredLake,
+  type RestoreLakeOptions,
+  restoreLake,
+} from "./jobs/maintenance/restore-lake.js";
+export type { HistoryEntry } from "./lake/log/history.js";
+export type { RestoreTarget } from "./lake/maintenance/restore/plan-restore.js";
+export type { RelatedChange, RelatedChanges } from "./lake/maintenance/restore/related-changes.js";
+export type { RestoreReport } from "./lake/maintenance/restore/restore-table.js";
+
 // Fill a lake from files.
 
 export type { ImportOptions } from "./jobs/import/import-options.js";

@@ -70,6 +70,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     does: "versions of a table: when, by which run, and what changed",
     load: async () => (await import("./commands/lake/history.js")).addHistory,
   },
+  restore: {
+    does: "undo: give a table, or the lake, the rows again that it had at a version or a time",
+    load: async () => (await import("./commands/lake/restore.js")).addRestore,
+  },
   optimize: {
     does: "compact tables: many small files become few large ones; the rows do not change",
     load: async () => (await import("./commands/lake/optimize.js")).addOptimize,

@@ -5,7 +5,10 @@ import type { Clock } from "../../src/core/time.js";
 import type { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { workFolder } from "../../src/lake/local/work-folder.js";
+import { VersionGone } from "../../src/lake/log/version-gone.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
+import type { RestoreTarget } from "../../src/lake/maintenance/restore/plan-restore.js";
+import { restoreTable } from "../../src/lake/maintenance/restore/restore-table.js";
 import { vacuum } from "../../src/lake/maintenance/vacuum.js";
 import { folderStorage } from "../../src/lake/storage/folder-storage.js";
 import { BARS_1D } from "../../src/schema/bars.js";
@@ -38,7 +41,9 @@ type Step =
       readonly targetBytes: number;
       readonly crashAfter?: number;
     }
-  | { readonly kind: "vacuum"; readonly writer: 0 | 1; readonly crashAfter?: number };
+  | { readonly kind: "vacuum"; readonly writer: 0 | 1; readonly crashAfter?: number }
+  /** `back`: how many versions before the newest one; more than there are: the table becomes empty. */
+  | { readonly kind: "restore"; readonly writer: 0 | 1; readonly back: number; readonly crashAfter?: number };
 
 const crash = { crashAfter: fc.option(fc.nat(14), { nil: undefined, freq: 3 }) };
 const writer = fc.constantFrom(0 as const, 1 as const);
@@ -57,6 +62,10 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("vacuum" as const), writer, ...crash }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant("restore" as const), writer, back: fc.nat(5), ...crash }),
+  },
 ) as fc.Arbitrary<Step>;
 
 /** The expected content of the table at each version, and until when that version was the newest. */
@@ -76,8 +85,7 @@ test("after any operations, every retained version reads as it was", async () =>
       let vacuumedAt = Number.NEGATIVE_INFINITY;
       for (const step of steps) {
         now += HOUR;
-        const before = model.at(-1)?.content ?? new Map<string, number>();
-        const outcome = await perform(session, writers, folder, step, before, now);
+        const outcome = await perform(session, writers, folder, step, model, now);
         if (step.kind === "vacuum") vacuumedAt = now;
         const { version } = await new Lake(folder).snapshot(BARS_1D);
         expect(version).toBeLessThanOrEqual(model.length + (step.kind === "optimize" ? 8 : 0));
@@ -90,18 +98,25 @@ test("after any operations, every retained version reads as it was", async () =>
   );
 });
 
+const NOTHING: Content = new Map();
+
 /** Does a step. @returns the expected content afterwards; after a crash, the content may be that of before. */
 async function perform(
   session: Session,
   writers: Lake[],
   folder: string,
   step: Step,
-  before: Content,
+  model: readonly ModelVersion[],
   now: number,
 ): Promise<Content> {
+  const before = model.at(-1)?.content ?? NOTHING;
   const lake =
     step.crashAfter === undefined ? (writers[step.writer] as Lake) : mortal(folder, step.crashAfter);
-  const after = step.kind === "land" ? landed(before, step.delivery) : { content: before };
+  const restored = model.length - 1 - (step.kind === "restore" ? step.back : 0);
+  const after =
+    step.kind === "land"
+      ? landed(before, step.delivery)
+      : { content: step.kind === "restore" ? (model[restored]?.content ?? NOTHING) : before };
   try {
     if (step.kind === "land") {
       const { inserted, updated, unchanged } = await land(session, lake, BARS_1D, testBars(step.delivery), {
@@ -110,8 +125,13 @@ async function perform(
       expect({ content: after.content, inserted, updated, unchanged }).toEqual(after);
     } else if (step.kind === "optimize") {
       await optimize(session, lake, BARS_1D, { runId: "model", targetBytes: step.targetBytes }, clockAt(now));
+    } else if (step.kind === "restore") {
+      const target: RestoreTarget = restored < 0 ? { kind: "empty" } : { kind: "version", version: restored };
+      await restoreTable(lake, BARS_1D, target, { runId: `restore-${now}`, clock: clockAt(now) });
     } else await vacuum(lake, BARS_1D, { retentionMs: RETENTION, now });
   } catch (error) {
+    // A vacuum has deleted files of the version.
+    if (step.kind === "restore" && error instanceof VersionGone) return before;
     if (!(error instanceof Crash)) throw error;
     writers[step.writer] = new Lake(folder);
   }

@@ -12,13 +12,16 @@ export interface PointInTimeOptions {
 /** `--as-of TIME` and `--version TABLE=N`: an earlier state of the lake. */
 export function pointInTimeOptions(): [asOf: Option, version: Option] {
   return [
-    new Option("--as-of <time>", "the lake at that time (ISO 8601; UTC where no zone is given)").argParser(
-      instant,
-    ),
+    asOfOption("the lake at that time"),
     new Option("--version <table=n>", "a table as its version n had it; may be given for several").argParser(
       versionOf,
     ),
   ];
+}
+
+/** `--as-of TIME`. @param does what the command does with the time. */
+export function asOfOption(does: string): Option {
+  return new Option("--as-of <time>", `${does} (ISO 8601; UTC where no zone is given)`).argParser(instant);
 }
 
 /** The point in time that the options name. */

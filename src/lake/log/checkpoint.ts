@@ -14,7 +14,7 @@ import { addActionOf, type Commit, type Snapshot } from "./snapshot.js";
 export const CHECKPOINT_INTERVAL = 50;
 
 /** How long checkpoints list removed files and landed responses. The commits of the log have them for ever. */
-const RETENTION_MS = 7 * DAY_MS;
+export const RETENTION_MS = 7 * DAY_MS;
 /** Most actions in one JSON text, to limit its length. */
 const BLOCK_ROWS = 5000;
 

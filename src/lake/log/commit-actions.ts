@@ -33,16 +33,21 @@ export function txnAction(identity: string, now: number): Action {
   return { txn: { appId: identity, version: 0, lastUpdated: now } };
 }
 
-/** The action that records what a commit did, in which run and when (epoch ms). Metrics are whole numbers, by name. */
+/**
+ * The action that records what a commit did, in which run and when (epoch ms). Metrics are whole numbers, by name.
+ *
+ * @param parameters of the operation, in addition to the run. @default none
+ */
 export function commitInfoAction(
   { operation, runId, now }: { readonly operation: string; readonly runId: string; readonly now: number },
   metrics: Readonly<Record<string, number>>,
+  parameters: Readonly<Record<string, string>> = {},
 ): Action {
   return {
     commitInfo: {
       timestamp: now,
       operation,
-      operationParameters: { runId },
+      operationParameters: { runId, ...parameters },
       operationMetrics: Object.fromEntries(Object.entries(metrics).map(([name, n]) => [name, String(n)])),
       engineInfo: ENGINE,
     },

@@ -8,7 +8,7 @@ import { checkWritable } from "./delta-protocol.js";
 import { expectUnfenced, type Fence } from "./fence.js";
 import { commitFile, hasAllBehind, listLog } from "./log-files.js";
 import { readLog } from "./read-log.js";
-import { Draft, decodePath, emptySnapshot, type Snapshot } from "./snapshot.js";
+import { Draft, decodePath, emptySnapshot, isUndone, type Snapshot } from "./snapshot.js";
 
 /** Most attempts at one commit, if other writers take the versions. Each attempt takes about a millisecond. */
 const MAX_TRIES = 1000;
@@ -112,7 +112,7 @@ async function isInLog(storage: Storage, base: Snapshot, actions: readonly Actio
   if (hasAllBehind(await listLog(storage, table.name, base.version), base.version + 1)) return true;
   const now = await readLog(storage, emptySnapshot(table));
   const isKnown = actions.every((action) => {
-    if ("txn" in action) return now.txns.has(action.txn.appId);
+    if ("txn" in action) return now.txns.has(action.txn.appId) !== isUndone(action.txn);
     if ("remove" in action) return !now.files.has(decodePath(action.remove.path));
     if (!("add" in action)) return true;
     const path = decodePath(action.add.path);

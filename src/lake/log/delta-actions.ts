@@ -51,6 +51,7 @@ export interface Protocol {
 /** The last version that an application has committed (Delta Lake's `txn`). */
 export interface Txn {
   readonly appId: string;
+  /** -1 where a restore has undone all of them: Delta's readers take that for an application without a commit. */
   readonly version: number;
   /** Epoch milliseconds. */
   readonly lastUpdated?: number | null;

@@ -24,7 +24,13 @@ export class FencedError extends LakeError {
 }
 
 /** The name of the transaction in a table's log that prevents commits of a former holder. */
-export const fenceName = (id: string): string => `fenced/${id}`;
+export const fenceName = (id: string): string => `${FENCED}${id}`;
+const FENCED = "fenced/";
+
+/** Whether the name of a transaction is that of a fence. */
+export function isFence(name: string): boolean {
+  return name.startsWith(FENCED);
+}
 
 /**
  * Makes sure that a version does not exclude a holder, and that the holder still has its lease. @throws {LakeError}

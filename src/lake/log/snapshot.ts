@@ -129,8 +129,10 @@ export class Draft {
       const path = decodePath(action.remove.path);
       this.#files.delete(path);
       this.#removed.set(path, action.remove);
-    } else if ("txn" in action) this.#txns.set(action.txn.appId, action.txn);
-    else if ("metaData" in action) {
+    } else if ("txn" in action) {
+      if (isUndone(action.txn)) this.#txns.delete(action.txn.appId);
+      else this.#txns.set(action.txn.appId, action.txn);
+    } else if ("metaData" in action) {
       checkMetaData(name, action.metaData);
       this.#metaData = action.metaData;
       this.#columns = columnsOfSchema(name, action.metaData.schemaString);
@@ -139,6 +141,11 @@ export class Draft {
       this.#protocol = action.protocol;
     }
   }
+}
+
+/** Whether a record says that what it names is no longer in the table: a restore has undone it. */
+export function isUndone({ version }: Txn): boolean {
+  return version < 0;
 }
 
 /** Whether an action changes the rows or columns of a table. */

@@ -25,7 +25,8 @@ export function addHistory(cli: Cli): void {
       `
 Examples:
   barlake history bars_1d
-  barlake sql "select count(*) from bars_1d" --version bars_1d=12    as version 12 had it`,
+  barlake sql "select count(*) from bars_1d" --version bars_1d=12    as version 12 had it
+  barlake restore bars_1d --version 12                               undo what came after version 12`,
     )
     .action((name: string, options: Options) =>
       cli.action(async () => {
@@ -46,7 +47,7 @@ function text(entries: readonly HistoryEntry[]): string {
   const rows = entries.map((one) => [
     one.version,
     one.committedAt === undefined ? undefined : new Date(one.committedAt).toISOString().slice(0, 19),
-    one.operation ?? one.engine,
+    whatOf(one),
     one.runId,
     one.inserted === undefined ? undefined : count(one.inserted),
     one.updated === undefined ? undefined : count(one.updated),
@@ -54,6 +55,11 @@ function text(entries: readonly HistoryEntry[]): string {
     size(one.bytesAdded),
   ]);
   return table(["version", "at (UTC)", "what", "run", "inserted", "updated", "files", "written"], rows);
+}
+
+function whatOf({ operation, engine, restoredTo }: HistoryEntry): string | undefined {
+  if (restoredTo === undefined) return operation ?? engine;
+  return `${operation} ${restoredTo < 0 ? "(no rows)" : `to ${restoredTo}`}`;
 }
 
 function forMachines({ committedAt, ...entry }: HistoryEntry): object {
