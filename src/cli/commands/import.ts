@@ -1,9 +1,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Argument, Option } from "commander";
+import { Argument, type Command, InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
+import type { ImportOptions } from "../../jobs/import/import-options.js";
+import { loadPlan, savePlan } from "../../jobs/import/plan/import-plan.js";
 import {
   IMPORTABLE,
   type ImportReport,
@@ -14,87 +16,84 @@ import {
 import { newRunId } from "../../jobs/run/run-pipeline.js";
 import { Lake } from "../../lake/lake.js";
 import type { Cli } from "../cli.js";
-import { inOptionWords } from "../errors/option-words.js";
 import { exitOfImport } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
-import { changesTable, landedTable, rejectedTable } from "../reports/report-text.js";
+import { importText } from "../reports/import-text.js";
 import { progressView } from "../text/progress.js";
-import { count, paint, plural, table } from "../text/text.js";
 
-interface Options extends CommonOptions {
+interface Options extends CommonOptions, Omit<ImportOptions, "announceLagDays"> {
   readonly map: Record<string, string>;
-  readonly volumeUnit: "shares" | "lots";
-  readonly barLabel: "end" | "start";
-  readonly symbol?: string;
-  readonly exchange?: string;
+  readonly announceLag?: number;
   readonly dryRun?: boolean;
+  readonly savePlan?: string;
+  readonly plan?: string;
 }
 
-/** Maximum number of remarks that are printed; the others are only counted. */
-const SHOWN_REMARKS = 5;
-
 export function addImport(cli: Cli): void {
-  cli.program
+  const command = cli.program
     .command("import")
     .addArgument(new Argument("<table>", "table to land in").choices(IMPORTABLE))
-    .argument("<files...>", "files")
+    .argument("<files...>", "files");
+  addReadingOptions(command)
     .option(
-      "--map <ours=theirs>",
-      "a column that has another name in the files; may be repeated",
-      collect,
-      {},
+      "--dry-run",
+      "read and judge every row as an import does, show the plan, and write nothing into the lake",
     )
-    .addOption(
-      new Option("--volume-unit <unit>", "unit of the files' volumes")
-        .choices(["shares", "lots"])
-        .default("shares"),
-    )
-    .addOption(
-      new Option("--bar-label <label>", "time that a minute bar is labelled with")
-        .choices(["end", "start"])
-        .default("end"),
-    )
-    .option("--symbol <symbol>", "symbol of all rows of one file of bars")
-    .option("--exchange <suffix>", "exchange of symbols without one: AAPL is AAPL.US with --exchange US")
-    .option("--dry-run", "read and judge every row as an import does, and write nothing into the lake")
+    .option("--save-plan <file>", "write how the files were read, for --plan")
+    .option("--plan <file>", "read the files by a saved plan: one that does not fit it is refused")
     .addOption(lakeOption())
     .addOption(jsonOption())
     .addHelpText(
       "after",
       `
-The symbol comes from a column of that name, or else from the file's name: 600519.SH.csv.gz is of 600519.SH.
-Times are epoch milliseconds, or dates and times in the exchange's own zone.
-Rows that break the schema are stored in rejects/ once, with file, line and reason; the others land. Of a file that cannot
-be read, or of a .gz or .zst that was cut short, nothing lands; the other files do. 700.HK is taken as 00700.HK.
-Exit codes: 0 imported, 1 a file could not be read or no row could be taken, 2 wrong usage, 130 interrupted before
-anything has landed.
+What is certain is used, and shown as a plan; a file that has two readings is refused with the option that decides.
+The symbol comes from its column, or else from the file's name: 600519.SH.csv.gz and SH#600519.txt are of 600519.SH.
+Times are dates, dates and times (in the exchange's own zone, unless they say another one), or epoch numbers.
+What a file does not say is not changed. Of rows with the same key, the later one wins: files count in their order.
+Rows that cannot be read are stored in rejects/ once, with file, line and reason; the others land. Of a file that
+is refused or cut short nothing lands; the other files do.
+Exit codes: 0 imported, 1 a file was refused among others or no row could be taken, 2 wrong usage or the only file
+was refused, 130 interrupted before anything has landed.
 
 Examples:
-  barlake import bars_1d prices/*.csv.gz
-  barlake import bars_1d all.parquet --map timestamp=date --map volume=vol --volume-unit lots
-  barlake import bars_1d AAPL.csv --exchange US --dry-run
-  barlake import instruments list.csv --map listing_date=list_date
-  barlake import universes universes.json`,
+  barlake import bars_1d prices/*.csv.gz --dry-run
+  barlake import bars_1d AAPL.csv --exchange US
+  barlake import bars_1d all.parquet --map close=last --volume-unit lots
+  barlake import bars_1m minutes.csv --zone UTC --bar-label start
+  barlake import income income.csv --values discrete --announce-lag 60d
+  barlake import bars_1d monday.csv --dry-run --save-plan daily.plan.json
+  barlake import bars_1d tuesday.csv --plan daily.plan.json`,
     )
     .action((name: ImportTable, files: string[], options: Options) =>
       cli.action(async () => {
         const view = progressView(`import ${name}`);
-        const { map, volumeUnit, barLabel, symbol, exchange } = options;
+        const {
+          dryRun,
+          savePlan: target,
+          plan: planFile,
+          lake: _lake,
+          json,
+          announceLag,
+          ...reading
+        } = options;
         const show = (report: ImportReport): void => {
-          if (options.json) printJson(options.dryRun ? { dryRun: true, ...report } : report);
-          else print(report, options);
+          if (json) printJson(dryRun ? { dryRun: true, ...report } : report);
+          else process.stdout.write(importText(report, { isDryRun: dryRun === true, lake: options.lake }));
         };
-        await using target = await targetOf(options);
+        const plan = planFile === undefined ? undefined : await loadPlan(planFile, name);
+        const reference = openLake(options);
+        await using place = dryRun
+          ? await temporaryLake()
+          : { lake: reference, [Symbol.asyncDispose]: async () => {} };
         const report = await runImport(
-          target.lake,
+          place.lake,
           name,
           files,
           {
-            map,
-            volumeUnit,
-            barLabel,
-            symbol,
-            exchange,
+            ...reading,
+            announceLagDays: announceLag,
+            plan,
+            reference,
             runId: newRunId(systemClock.now()),
             signal: cli.signal,
           },
@@ -107,42 +106,78 @@ Examples:
             throw error;
           });
         show(report);
+        if (target !== undefined) await savePlan(target, name, report.plan);
         return exitOfImport(report);
       }),
     );
 }
 
-interface Target extends AsyncDisposable {
-  readonly lake: Lake;
+/** The options that say how files are read: each decides where files have two readings. */
+function addReadingOptions(command: Command): Command {
+  const choice = (flags: string, description: string, choices: readonly string[]): Option =>
+    new Option(flags, description).choices(choices);
+  return command
+    .option(
+      "--map <ours=theirs>",
+      "a column that has another name in the files; may be repeated",
+      collect,
+      {},
+    )
+    .option("--symbol <symbol>", "symbol of all rows of one file")
+    .option("--exchange <suffix>", "exchange of symbols without one: AAPL is AAPL.US with --exchange US")
+    .option("--date-format <format>", "dmy, mdy, excel, s, ms, us, ns, or a pattern: DD.MM.YYYY, %d/%m/%y")
+    .option("--zone <zone>", "zone of times without an offset, such as UTC (default: the exchange's)")
+    .addOption(choice("--bar-label <label>", "time that a minute bar is labelled with", ["start", "end"]))
+    .addOption(
+      choice("--period <period>", "the period of the bars, where few bars look like another", ["1d", "1m"]),
+    )
+    .addOption(
+      choice("--volume-unit <unit>", "unit of volumes", ["shares", "lots", "thousands", "ten-thousands"]),
+    )
+    .addOption(
+      choice("--amount-unit <unit>", "unit of amounts of money", [
+        "ones",
+        "thousands",
+        "ten-thousands",
+        "millions",
+        "hundred-millions",
+      ]),
+    )
+    .option("--round-volumes", "round fractions of shares, as US volumes have since 2026")
+    .addOption(
+      choice("--values <kind>", "flows of statements: of the fiscal year so far, or of each quarter alone", [
+        "cumulative",
+        "discrete",
+      ]),
+    )
+    .option(
+      "--announce-lag <days>",
+      "statements without an announcement are known so many days later: 60d",
+      lagDays,
+    )
+    .option("--encoding <name>", "encoding of text files, such as gb18030 (default: found)")
+    .option("--skip <lines>", "lines before the header (default: found)", lineCount)
+    .addOption(choice("--decimal <mark>", "mark before the fraction of a number", [".", ","]));
 }
 
-/** The lake to land in; for a dry run an empty one for the time of the run, so that all its rules apply. */
-async function targetOf(options: Options): Promise<Target> {
-  if (!options.dryRun) return { lake: openLake(options), [Symbol.asyncDispose]: async () => {} };
+function lagDays(text: string): number {
+  const days = /^(\d{1,4})d?$/.exec(text)?.[1];
+  if (days === undefined) throw new InvalidArgumentError("It must be a number of days such as 60d.");
+  return Number(days);
+}
+
+function lineCount(text: string): number {
+  if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError("It must be a number of lines.");
+  return Number(text);
+}
+
+/** An empty lake for the time of a dry run, so that all rules of a landing apply. */
+async function temporaryLake(): Promise<AsyncDisposable & { readonly lake: Lake }> {
   const folder = await mkdtemp(join(tmpdir(), "barlake-dry-run-"));
   return {
     lake: new Lake(folder, { hasDatabase: false }),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   };
-}
-
-function print(report: ImportReport, options: Options): void {
-  if (options.dryRun) return printDryRun(report);
-  process.stdout.write(`${[landedTable(report.landed), ...changesTable(report.landed)].join("\n")}\n`);
-  for (const remark of report.remarks.slice(0, SHOWN_REMARKS))
-    process.stdout.write(`${paint("yellow", "note:")} ${inOptionWords(remark)}\n`);
-  const more = report.remarks.length - SHOWN_REMARKS;
-  if (more > 0)
-    process.stdout.write(`${paint("yellow", "note:")} and ${plural(more, "more remark")} of this kind\n`);
-  if (report.rejected.length > 0) process.stdout.write(`\n${rejectedTable(report.rejected, options.lake)}\n`);
-}
-
-function printDryRun({ landed, remarks, rejected }: ImportReport): void {
-  const rows = landed.map(({ table: name, inserted }) => [name, count(inserted)]);
-  process.stdout.write(`dry run: nothing was written\n${table(["table", "rows that are good"], rows)}\n`);
-  for (const remark of remarks)
-    process.stdout.write(`${paint("yellow", "note:")} ${inOptionWords(remark)}\n`);
-  if (rejected.length > 0) process.stdout.write(`\n${rejectedTable(rejected)}\n`);
 }
 
 function collect(text: string, sofar: Record<string, string>): Record<string, string> {

@@ -2,11 +2,13 @@
 const FLAGS: Readonly<Record<string, string>> = {
   'existing: "append"': "--append",
   'existing: "replace"': "--replace",
+  "roundVolumes: true": "--round-volumes",
   "waits: true": "--wait",
 };
 
 /** Options of the library that errors name, and that a command has as the flag of the same name. */
-const SAME = "catalog|exchange|location|map|metricsPort|output|port|schema|server|symbols?|volumeUnit";
+const SAME =
+  "amountUnit|barLabel|catalog|dateFormat|decimal|encoding|exchange|location|map|metricsPort|output|period|port|schema|server|skip|symbols?|values|volumeUnit|zone";
 
 /** `name`, `name: "value"`, or `name: { key: "value" }`, in backquotes. */
 const OPTION = new RegExp(

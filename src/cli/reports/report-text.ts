@@ -61,7 +61,9 @@ export function referenceTable(changes: readonly ReferenceChange[]): string[] {
 /** What was set aside, and where it is stored. @param lake undefined: it was not stored. */
 export function rejectedTable(rejected: readonly RejectCount[], lake?: string): string {
   const total = rejected.reduce((sum, r) => sum + r.rows, 0);
-  const rows = rejected.slice(0, SHOWN).map((r) => [count(r.rows), r.rule, r.source, r.line ?? "", r.reason]);
+  const rows = rejected
+    .slice(0, SHOWN)
+    .map((r) => [count(r.rows), r.rule, r.source, r.line ?? "", inOptionWords(r.reason)]);
   // A response without a readable row has no number of rows: its error is printed below.
   const what = total > 0 ? `${plural(total, "row")} set aside` : "responses were not as they should be";
   return [

@@ -1,167 +1,149 @@
-import { UsageError } from "../../core/errors.js";
-import { lotSql, perRegion, regionSql } from "../../db/market/region-sql.js";
-import { badSymbolReasonSql, isSymbolSql, unknownExchangeReasonSql } from "../../db/market/symbol-sql.js";
-import { ident, literal } from "../../db/quote.js";
-import type { Session } from "../../db/session/session.js";
+import { ident } from "../../db/quote.js";
 import { TempTable } from "../../db/session/temp-table.js";
-import type { Rejects } from "../../lake/land/rejects.js";
-import { KLINE_COLUMNS } from "../../schema/bars.js";
+import { parquetRelation } from "../../db/views/parquet-relation.js";
+import type { Lake } from "../../lake/lake.js";
+import { landBars } from "../../lake/land/land-bars.js";
+import { landTradingDays } from "../../lake/land/trading-days.js";
+import type { LandOptions, LandReport } from "../../lake/land/upsert.js";
+import { finalEnds } from "../../market/sessions.js";
+import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
-import { EARLIEST_MS, LATEST_MS } from "../../wire/decode/time-issues.js";
-import type { ImportOptions } from "./import-options.js";
-import { rowSymbolSql } from "./row-symbol.js";
-import { findColumn, type Source, textSql } from "./source.js";
+import { INSTRUMENTS } from "../../schema/reference.js";
+import { UNIT_FACTORS } from "./import-options.js";
+import {
+  judgeDays,
+  judgeMinutes,
+  judgeUnits,
+  type TimeVerdict,
+  type UnitEvidence,
+} from "./plan/judge-bars.js";
+import { BarRows, type FileRule } from "./rows/bar-rows.js";
+import type { FileGroup, OpenGroup } from "./rows/raw-rows.js";
+import type { FileVerdict, ImportWork, ReadGroup, TableImport } from "./table-import.js";
 
-/** The amount by which a start label is moved to the end of its minute. */
-const MINUTE = "INTERVAL 1 MINUTE";
+/** The import of bars. */
+export async function importBars(work: ImportWork, table: TableSchema): Promise<TableImport> {
+  const rows = new BarRows(work.session, table, work.options, work.now);
+  const staged = new TempTable(work.session, "staged_bars");
+  await rows.create();
+  return {
+    required: ["timestamp", "open", "high", "low", "close", "volume"],
+    hasFileSymbols: true,
+    add: (open: OpenGroup, { chosen, mark }: ReadGroup, symbol) => rows.add(open, chosen, symbol, mark),
+    remove: ({ places }: FileGroup) => rows.remove(places),
+    oddRows: ({ places }: FileGroup) => rows.oddRows(places),
+    judge: (reads) => judgeBars(work, table, rows, staged, reads),
+    preview: (place, limit) => rows.preview(place, limit),
+    land: (lake, options) => landAll(work, table, rows, staged, lake, options),
+    async [Symbol.asyncDispose]() {
+      await work.session.run(`DROP VIEW IF EXISTS ${ident(staged.name)}`).catch(() => {});
+      await rows[Symbol.asyncDispose]();
+    },
+  };
+}
 
-/**
- * Reads one file of bars into the staged rows. Rows that are not bars go to the rejects, with their line.
- *
- * @returns remarks about the file for the user.
- * @throws {UsageError} where the file lacks a column that a bar must have, or has times in seconds.
- */
-export async function readBars(
-  session: Session,
+async function judgeBars(
+  work: ImportWork,
   table: TableSchema,
-  source: Source,
-  staged: string,
-  { rejects, ...options }: ImportOptions & { readonly rejects: Rejects },
-): Promise<string[]> {
-  const column = (name: string): string | undefined => findColumn(source, name, options.map);
-  const missing = ["timestamp", "open", "high", "low", "close", "volume"].filter(
-    (name) => column(name) === undefined,
-  );
-  if (missing.length > 0) {
-    throw new UsageError(`file ${source.path}: has no column for ${missing.join(", ")}`, {
-      hint: `give them with \`map: { ${missing[0]}: "COLUMN" }\`; its columns are ${source.columns.join(", ")}`,
-    });
-  }
-  const numbers = KLINE_COLUMNS.filter((c) => column(c.name) !== undefined);
-  const texts = numbers.map((c) => `${textSql(column(c.name))} AS ${ident(c.name)}`);
-  const timestamp =
-    options.barLabel === "start" && table.name === "bars_1m" ? `instant + ${MINUTE}` : "instant";
-  const parsed = numbers.map((c) => `${numberSql(c.name, c.type === "int64")} AS ${ident(`n_${c.name}`)}`);
-  await using bars = new TempTable(session, "parsed_bars");
-  await bars.fill(`SELECT *, ${ruleSql(numbers.map((c) => c.name))}
-    FROM (
-      SELECT *, ${instantSql("timestamp", "region")} AS instant, ${parsed.join(", ")}
-      FROM (SELECT *, ${regionSql("symbol")} AS region
-        FROM (SELECT line, ${rowSymbolSql(source, column("symbol"), options)} AS symbol, ${textSql(column("timestamp"))} AS timestamp,
-          ${texts.join(", ")} FROM (${source.sql})))
-    )`);
-  await expectNoSeconds(session, bars, source);
-  const members = ["timestamp", ...numbers.map((c) => c.name)].map(
-    (name) => `${ident(name)} := ${ident(name)}`,
-  );
-  await rejects.add(
-    table.name,
-    `SELECT ${literal(source.path)} AS source, line, symbol, timestamp, verdict[1] AS rule, verdict[2] AS reason,
-       to_json(struct_pack(${members.join(", ")})) AS row FROM ${bars.name} WHERE verdict IS NOT NULL`,
-  );
-  const values = KLINE_COLUMNS.map((c) => {
-    if (c.name === "amount") return `coalesce(${column("amount") ? "n_amount" : "NULL"}, 0) AS amount`;
-    return `${column(c.name) ? ident(`n_${c.name}`) : "NULL"} AS ${ident(c.name)}`;
-  });
-  const lot = options.volumeUnit === "lots" ? lotSql("region") : "1";
-  await session.run(
-    `INSERT INTO ${ident(staged)} BY NAME SELECT symbol, ${timestamp} AS timestamp, ${values.join(", ")},
-       coalesce(${lot}, 1) AS lot, ${literal(source.path)} AS source, line
-     FROM ${bars.name} WHERE verdict IS NULL`,
-  );
-  return await remarks(session, bars, source, column("amount") !== undefined, options);
-}
-
-/** Epoch seconds until the year 2286; as milliseconds these are days of January to April 1970. */
-const SECONDS = "\\d{9,10}";
-
-/** @throws {UsageError} for a file whose newest time would be in 1970: its numbers are seconds. */
-async function expectNoSeconds(session: Session, bars: TempTable, source: Source): Promise<void> {
-  const [one] = await session.json<{ timestamp: string | null }>(
-    `SELECT max(timestamp) FILTER (instant IS NOT NULL) AS timestamp FROM ${bars.name}
-     HAVING bool_and(regexp_full_match(timestamp, '${SECONDS}')) FILTER (instant IS NOT NULL)`,
-  );
-  if (one?.timestamp == null) return;
-  throw new UsageError(`file ${source.path}: timestamp ${one.timestamp} is in seconds`, {
-    hint: "write epoch milliseconds, or dates and times in the exchange's zone",
-  });
-}
-
-/**
- * SQL of an instant: from epoch milliseconds, a date, or a date and time, also as digits alone. Values without an offset
- * are in the exchange's zone.
- */
-function instantSql(text: string, region: string): string {
-  const local = (value: string): string =>
-    perRegion(region, ({ zone }) => `(${value}) AT TIME ZONE ${literal(zone)}`);
-  // Milliseconds with so few digits, of 1970 to 1976, hardly ever read as a date and a time.
-  const digits = (count: number, format: string): string =>
-    `CASE WHEN regexp_full_match(${text}, '(19|20|21)\\d{${count - 2}}') THEN try_strptime(${text}, '${format}') END`;
-  return `CASE
-    WHEN ${digits(14, "%Y%m%d%H%M%S")} IS NOT NULL THEN ${local(digits(14, "%Y%m%d%H%M%S"))}
-    WHEN ${digits(12, "%Y%m%d%H%M")} IS NOT NULL THEN ${local(digits(12, "%Y%m%d%H%M"))}
-    WHEN regexp_full_match(${text}, '-?\\d{9,15}') THEN make_timestamptz(TRY_CAST(${text} AS BIGINT) * 1000)
-    WHEN regexp_full_match(${text}, '\\d{8}') THEN ${local(`try_strptime(${text}, '%Y%m%d')`)}
-    WHEN regexp_matches(${text}, '\\d:\\d\\d.*([zZ]|[+-]\\d\\d(:?\\d\\d)?)$') THEN TRY_CAST(${text} AS TIMESTAMPTZ)
-    ELSE ${local(`TRY_CAST(${text} AS TIMESTAMP)`)} END`;
-}
-
-function numberSql(name: string, integer: boolean): string {
-  const text = ident(name);
-  if (!integer) return `TRY_CAST(${text} AS DOUBLE)`;
-  const whole = `TRY_CAST(${text} AS DOUBLE) = floor(TRY_CAST(${text} AS DOUBLE))`;
-  return `CASE WHEN regexp_full_match(${text}, '-?\\d+') THEN TRY_CAST(${text} AS BIGINT)
-    WHEN ${whole} THEN TRY_CAST(TRY_CAST(${text} AS DOUBLE) AS BIGINT) END`;
-}
-
-/** SQL of the rule and the reason why a row is not a bar; null where it is one. */
-function ruleSql(names: readonly string[]): string {
-  const tests = [
-    `WHEN symbol IS NULL THEN ['bad_symbol', 'the symbol is empty']`,
-    `WHEN NOT ${isSymbolSql("symbol")}
-       THEN ['bad_symbol', ${badSymbolReasonSql("symbol")}]`,
-    `WHEN region IS NULL THEN ['unknown_exchange', ${unknownExchangeReasonSql("symbol")}]`,
-    `WHEN timestamp IS NULL THEN ['null_in_required', 'timestamp is empty']`,
-    `WHEN instant IS NULL THEN ['unparsable', 'timestamp "' || left(timestamp, 40) || '" is no time']`,
-    `WHEN epoch_ms(instant) NOT BETWEEN ${EARLIEST_MS} AND ${LATEST_MS}
-       THEN ['out_of_range', 'timestamp "' || left(timestamp, 40) || '" is not of 1900 to 2200']`,
-  ];
-  const optional = new Set(KLINE_COLUMNS.filter((c) => c.nullable || c.name === "amount").map((c) => c.name));
-  for (const name of names) {
-    const text = ident(name);
-    if (!optional.has(name)) tests.push(`WHEN ${text} IS NULL THEN ['null_in_required', '${name} is empty']`);
-    if (name === "volume") {
-      tests.push(`WHEN n_volume IS NULL AND TRY_CAST(volume AS DOUBLE) IS NOT NULL
-        THEN ['fraction_in_integer', 'volume ' || volume || ' is not a whole number']`);
+  rows: BarRows,
+  staged: TempTable,
+  reads: readonly ReadGroup[],
+): Promise<Map<number, FileVerdict>> {
+  const { options, session, rejects } = work;
+  await rows.read();
+  const evidence = await rows.evidence();
+  const withAmount = reads.filter(({ chosen }) => chosen.fields.has("amount"));
+  const units = await rows.unitEvidence(withAmount.flatMap(({ group }) => group.places));
+  const lots = await boardLots(work, rows);
+  const rules: FileRule[] = [];
+  const verdicts = new Map<number, FileVerdict>();
+  for (const { group, chosen } of reads) {
+    for (const [i, place] of group.places.entries()) {
+      const file = group.files[i] as (typeof group.files)[number];
+      const seen = evidence.get(place);
+      const times: TimeVerdict =
+        seen === undefined
+          ? { utcDates: false, shift: 0, found: [], remarks: [] }
+          : table === BARS_1D
+            ? judgeDays(seen, options)
+            : judgeMinutes(seen, options);
+      const unit = judgeUnits(units.get(place) ?? NO_UNITS, chosen.source, options);
+      const inLots = unit.volumeUnit === "lots";
+      const missing = inLots && lots.missing.length > 0 ? noLots(lots.missing) : undefined;
+      const refusal = times.refusal ?? unit.refusal ?? missing;
+      const noAmount = chosen.fields.has("amount") ? [] : ["no amount: it stays as the lake has it, or is 0"];
+      verdicts.set(place, {
+        refusal,
+        found: [...times.found, ...unit.found],
+        remarks: [...times.remarks, ...unit.remarks, ...noAmount],
+        decided: {
+          volumeUnit: unit.volumeUnit,
+          amountUnit: unit.amountUnit,
+          ...(table === BARS_1D ? {} : { barLabel: times.shift === 0 ? "end" : "start" }),
+        },
+      });
+      rules.push({
+        place,
+        path: file.path,
+        firstLine: file.csv?.dialect.firstLine ?? 1,
+        isRefused: refusal !== undefined,
+        utcDates: times.utcDates,
+        shiftMinutes: times.shift,
+        volumeFactor: unit.volumeUnit === "lots" ? undefined : UNIT_FACTORS[unit.volumeUnit],
+        amountFactor: UNIT_FACTORS[unit.amountUnit],
+      });
     }
-    tests.push(`WHEN ${text} IS NOT NULL AND ${ident(`n_${name}`)} IS NULL
-      THEN ['unparsable', '${name} "' || left(${text}, 40) || '" is not a number']`);
   }
-  return `CASE ${tests.join("\n")} END AS verdict`;
+  await rows.decide(rules, lots.known);
+  if ((await rows.bad()) > 0) await rejects.add(table.name, rows.rejectsSql());
+  await session.run(`CREATE OR REPLACE TEMP VIEW ${ident(staged.name)} AS ${rows.stagedSql()}`);
+  return verdicts;
 }
 
-async function remarks(
-  session: Session,
-  bars: TempTable,
-  source: Source,
-  hasAmount: boolean,
-  options: ImportOptions,
-): Promise<string[]> {
-  if (!hasAmount) return [`${source.path}: no amount; landed as 0`];
-  const [unit] = await session.json<{ ratio: number | null }>(
-    `SELECT median(n_amount / n_volume / n_close) AS ratio FROM ${bars.name}
-     WHERE verdict IS NULL AND n_volume > 0 AND n_close > 0 AND n_amount > 0`,
+const NO_UNITS: UnitEvidence = { rows: 0, agreeing: new Map() };
+
+/** Board lots of Hong Kong: each instrument has its own, which the lake's instruments say. */
+async function boardLots(
+  { session, reference, options }: ImportWork,
+  rows: BarRows,
+): Promise<{ known: ReadonlyMap<string, number>; missing: readonly string[] }> {
+  if (options.volumeUnit !== "lots") return { known: new Map(), missing: [] };
+  const symbols = await rows.symbolsOf("HK");
+  if (symbols.length === 0) return { known: new Map(), missing: [] };
+  const live = await parquetRelation(session, reference.filesOf(await reference.snapshot(INSTRUMENTS)));
+  const found = await session.json<{ symbol: string; lot: number }>(
+    `SELECT symbol, lot_size AS lot FROM (${live}) WHERE valid_to IS NULL AND region = 'HK' AND lot_size > 0`,
   );
-  const ratio = unit?.ratio ?? 1;
-  if (options.volumeUnit === "shares" && ratio > 20) {
-    return [
-      `${source.path}: amount is about ${Math.round(ratio)} times price x volume: are volumes in lots? (\`volumeUnit: "lots"\`)`,
-    ];
-  }
-  if (options.volumeUnit === "lots" && ratio < 5) {
-    return [
-      `${source.path}: amount is about price x volume: are volumes in shares? (\`volumeUnit: "shares"\`)`,
-    ];
-  }
-  return [];
+  const known = new Map(found.map(({ symbol, lot }) => [symbol, lot]));
+  return { known, missing: symbols.filter((symbol) => !known.has(symbol)) };
+}
+
+function noLots(symbols: readonly string[]): NonNullable<FileVerdict["refusal"]> {
+  const more = symbols.length > 3 ? ` and ${symbols.length - 3} more` : "";
+  return {
+    reason: `the board lot of ${symbols.slice(0, 3).join(", ")}${more} is not known`,
+    hint: "each instrument of Hong Kong has its own: import instruments with lot_size first",
+  };
+}
+
+async function* landAll(
+  { session, rejects }: ImportWork,
+  table: TableSchema,
+  rows: BarRows,
+  staged: TempTable,
+  lake: Lake,
+  options: LandOptions,
+): AsyncGenerator<LandReport, void, undefined> {
+  const finalEnd = finalEnds(options.now);
+  const onCopied = () => rows.drop();
+  yield await landBars(session, lake, table, staged.name, {
+    ...options,
+    rejects,
+    finalEnd,
+    merge: "keep",
+    onCopied,
+  });
+  if (table !== BARS_1D) return;
+  const days = await landTradingDays(session, lake, options);
+  if (days.inserted + days.updated > 0) yield days;
 }

@@ -1,36 +1,48 @@
 import { BarlakeError, LakeError, messageOf, QueryError, UsageError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
+import { literal } from "../../db/quote.js";
 import { interruptOn } from "../../db/session/interrupt-on.js";
 import { Session } from "../../db/session/session.js";
-import { TempTable } from "../../db/session/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
-import { landBars, stageBars } from "../../lake/land/land-bars.js";
-import { landStatements } from "../../lake/land/land-statements.js";
-import { landVersions } from "../../lake/land/land-versions.js";
 import { type RejectCount, Rejects } from "../../lake/land/rejects.js";
-import { stageObjects } from "../../lake/land/stage-objects.js";
-import { landTradingDays } from "../../lake/land/trading-days.js";
-import type { LandOptions, LandReport } from "../../lake/land/upsert.js";
+import type { LandReport } from "../../lake/land/upsert.js";
 import { writerSpillOptions } from "../../lake/local/work-folder.js";
 import { publish } from "../../lake/publish.js";
-import { finalEnds } from "../../market/sessions.js";
-import { BARS_1D } from "../../schema/bars.js";
+import { parseSymbol } from "../../market/symbol.js";
+import { readSymbol } from "../../market/symbol-notation.js";
 import type { TableSchema } from "../../schema/column.js";
-import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
+import { INSTRUMENTS, UNIVERSES } from "../../schema/reference.js";
 import { STATEMENT_NAMES } from "../../schema/statements.js";
 import { tableNamed } from "../../schema/tables.js";
-import { landExchangeCounts } from "../ingest/land-exchange-counts.js";
-import { checkMap } from "./check-map.js";
-import { readBars } from "./import-bars.js";
+import { checkOptions } from "./check-options.js";
+import { importBars } from "./import-bars.js";
+import { importInstruments, importStatements, importUniverses } from "./import-objects.js";
 import type { ImportOptions } from "./import-options.js";
-import { readInstruments, readStatements, readUniverses } from "./import-rows.js";
-import { checkSymbolOptions } from "./row-symbol.js";
-import { openSource, rejectFile, type Source } from "./source.js";
+import { chooseColumns } from "./plan/choose-columns.js";
+import { expectPlanned, type FormPlan, type SavedPlan } from "./plan/import-plan.js";
+import { planOf } from "./plan/plan-of.js";
+import { describeRejects } from "./rows/describe-rejects.js";
+import { type DecimalMark, decimalMarkOf } from "./rows/number-sql.js";
+import { type FileGroup, groupFiles, type MalformedLine, openGroup } from "./rows/raw-rows.js";
+import type { FileVerdict, ReadGroup, TableImport } from "./table-import.js";
+import { stemOf, type TextFile, TextFiles } from "./text/text-file.js";
 
 /** Tables that files can be imported into. */
 export const IMPORTABLE = ["bars_1d", "bars_1m", "instruments", "universes", ...STATEMENT_NAMES] as const;
 /** A table that files can be imported into. */
 export type ImportTable = (typeof IMPORTABLE)[number];
+
+/** How an import runs. */
+export interface ImportRun extends ImportOptions {
+  /** Identifies the run in the log, and names the file of its rejects. */
+  readonly runId: string;
+  /** Ends the import before the next file. Once all files have been read, all of them land. */
+  readonly signal?: AbortSignal | undefined;
+  /** Files that do not fit it are refused. @default what is certain is found */
+  readonly plan?: SavedPlan | undefined;
+  /** The lake whose instruments say what a lot is. @default the one that is landed in */
+  readonly reference?: Lake | undefined;
+}
 
 /** The result of an import. */
 export interface ImportReport {
@@ -38,10 +50,14 @@ export interface ImportReport {
   readonly runId: string;
   /** Number of files that were read. */
   readonly files: number;
+  /** How the files were read, by their form. */
+  readonly plan: readonly FormPlan[];
+  /** The first rows as they land, of the first file. */
+  readonly preview: readonly Readonly<Record<string, unknown>>[];
   readonly landed: readonly LandReport[];
   /** Rows that were set aside, by rule and reason. */
   readonly rejected: readonly RejectCount[];
-  /** Sentences about what may be wrong in the files, such as volumes in another unit. */
+  /** Sentences about what may be wrong in the files. */
   readonly remarks: readonly string[];
 }
 
@@ -57,126 +73,318 @@ export class UnfinishedImport extends LakeError {
   }
 }
 
-/** What an import works with. */
-interface Import {
-  readonly session: Session;
-  readonly table: TableSchema;
-  readonly rejects: Rejects;
-  /** The rows to land, from all files. */
-  readonly staged: TempTable;
-  /** The members of universes, where these are imported. */
-  readonly members: TempTable;
-}
+/** Rows that the report shows. */
+const PREVIEW_ROWS = 3;
 
 /**
- * Imports files of one kind into a table, in one commit. Rows that break the schema are stored in `rejects/` with file,
- * line and reason; a file that cannot be read is set aside as a whole; all other rows land. Rows that an earlier import
- * set aside (same file, line and reason) are counted, but not stored again.
+ * Imports files of one kind into a table, in one commit, in four steps: a file becomes columns of text; a plan says which
+ * column is which field, and in which form; each row is read or set aside with file, line and reason; the rest is
+ * merged. What a file does not say is not changed. Of one key, the later file wins. A file that has two readings is
+ * refused with the option that decides; among several files it is set aside, and the others land. Rows that an earlier
+ * import set aside (same file, line and reason) are counted, but not stored again.
  *
  * @param onFile called after each file, for a progress bar.
- * @throws {UsageError} for a map to an unknown column or an impossible symbol, and when the only file lacks a column
- *   that the table needs; {@link BarlakeError} when a compressed file is truncated; {@link UnfinishedImport} when an
- *   error followed a landing; the signal's reason if it aborts before anything has landed.
+ * @throws {UsageError} for an impossible option, and when the only file is refused; {@link BarlakeError} when it is
+ *   truncated; {@link UnfinishedImport} when an error followed a landing; the signal's reason if it aborts before
+ *   anything has landed.
  */
 export async function runImport(
   lake: Lake,
   name: ImportTable,
-  files: readonly string[],
-  options: ImportOptions,
+  paths: readonly string[],
+  run: ImportRun,
   clock: Clock,
   onFile: (done: number) => void = () => {},
 ): Promise<ImportReport> {
   const table = tableNamed(name) as TableSchema;
-  checkMap(table, options.map);
-  checkSymbolOptions(options, files);
-  if (options.symbol !== undefined && !isBars(table))
-    throw new UsageError(
-      `\`symbol: "${options.symbol}"\`: is for bars, and ${name} has a symbol in each row`,
-    );
+  const options: ImportOptions = { ...run, ...run.plan?.options };
+  checkOptions(table, options, paths);
+  const { runId, signal, plan } = run;
   using session = await Session.open({ ...writerSpillOptions(lake.work), ...lake.access });
-  const rejects = new Rejects(session, options.runId);
-  const staged = new TempTable(session, "staged_import");
-  const work: Import = { session, table, rejects, staged, members: new TempTable(session, "staged_members") };
-  await stage(work);
-  const remarks: string[] = [];
-  for (const [index, path] of files.entries()) {
-    try {
-      using _ = interruptOn(session, options.signal);
-      await using source = await openSource(session, path, name, rejects);
-      remarks.push(...(await readFile(work, source, options)));
-    } catch (error) {
-      // If the user's interrupt ended the statement, its error is not about the file.
-      options.signal?.throwIfAborted();
-      if (error instanceof BarlakeError && !(error instanceof QueryError) && files.length === 1) throw error;
-      await rejectFile(rejects, name, path, error);
-    }
-    onFile(index + 1);
-    options.signal?.throwIfAborted();
-  }
+  await using rejects = new Rejects(session, runId);
   const now = clock.now();
+  const files = new TextFiles(session, lake.work, name, { ...options, map: options.map ?? {} });
   const landed: LandReport[] = [];
-  let rejected: readonly RejectCount[] = [];
-  const report = (): ImportReport => {
-    return { runId: options.runId, files: files.length, landed, rejected, remarks };
-  };
   try {
-    for await (const one of land(work, lake, { operation: "IMPORT", runId: options.runId, now }))
-      landed.push(one);
-    rejected = await rejects.save(lake, { isNew: true });
-    await publish(lake);
+    const refuse = refuser(rejects, name, paths.length === 1);
+    await using rows = await openTable(table, {
+      session,
+      options,
+      rejects,
+      reference: run.reference ?? lake,
+      now,
+    });
+    using _ = interruptOn(session, signal);
+    const opened: (TextFile | undefined)[] = [];
+    for (const [index, path] of paths.entries()) {
+      opened.push(
+        await attempt(
+          signal,
+          () => files.open(path),
+          (error) => refuse(path, error),
+        ),
+      );
+      if (plan !== undefined && opened[index] !== undefined)
+        await attempt(
+          signal,
+          async () => expectPlanned(path, (opened[index] as TextFile).columns, plan),
+          async (error) => {
+            opened[index] = undefined;
+            await refuse(path, error);
+          },
+        );
+      onFile(index);
+    }
+    const { reads, malformed } = await readGroups(
+      session,
+      name,
+      rows,
+      groupFiles(opened),
+      options,
+      signal,
+      refuse,
+    );
+    const verdicts = await attempt(
+      signal,
+      () => rows.judge(reads),
+      async (error) => {
+        throw error;
+      },
+    );
+    for (const [place, { refusal }] of verdicts ?? [])
+      if (refusal !== undefined) {
+        const path = paths[place] as string;
+        await refuse(path, new UsageError(`file ${path}: ${refusal.reason}`, { hint: refusal.hint }));
+      }
+    onFile(paths.length);
+    signal?.throwIfAborted();
+    const forms = await planOf(session, reads, verdicts ?? new Map(), options, rows);
+    const firstPlace = reads
+      .flatMap(({ group }) => group.places)
+      .find((place) => verdicts?.get(place)?.refusal === undefined);
+    const preview = firstPlace === undefined ? [] : await rows.preview(firstPlace, PREVIEW_ROWS);
+    const remarks = remarksOf(paths, verdicts ?? new Map());
+    let rejected: readonly RejectCount[] = [];
+    const report = (): ImportReport => ({
+      runId,
+      files: paths.length,
+      plan: forms,
+      preview,
+      landed,
+      rejected,
+      remarks,
+    });
+    try {
+      for await (const one of rows.land(lake, { operation: "IMPORT", runId, now })) landed.push(one);
+      await describeRejects(session, rejects, reads, malformed);
+      await addMalformed(rejects, name, reads, malformed, remarks);
+      rejected = await rejects.save(lake, { isNew: true });
+      await publish(lake);
+    } catch (error) {
+      if (landed.length === 0) throw error;
+      throw new UnfinishedImport(report(), error);
+    }
+    return report();
+  } finally {
+    await files.close();
+  }
+}
+
+function openTable(table: TableSchema, work: Parameters<typeof importInstruments>[0]): Promise<TableImport> {
+  if (table.name.startsWith("bars_")) return importBars(work, table);
+  if (table === INSTRUMENTS) return importInstruments(work);
+  return table === UNIVERSES ? importUniverses(work) : importStatements(work, table);
+}
+
+/** Sets a file aside as a whole; the error of the only file is thrown. */
+type Refuse = (path: string, error: unknown) => Promise<void>;
+
+function refuser(rejects: Rejects, dataset: string, isOnly: boolean): Refuse {
+  return async (path, error) => {
+    if (isOnly && error instanceof BarlakeError && !(error instanceof QueryError)) throw error;
+    const hint = error instanceof BarlakeError && error.hint !== undefined ? ` (${error.hint})` : "";
+    const reason = `${messageOf(error).split("\n")[0] ?? ""}${hint}`.replace(`file ${path}: `, "");
+    await rejects.add(
+      dataset,
+      `SELECT ${literal(path)} AS source, NULL AS line, NULL AS symbol, NULL AS timestamp, 'unreadable_file' AS rule,
+         ${literal(reason)} AS reason, NULL AS row`,
+    );
+  };
+}
+
+/** Runs a step. An error of it is about files, unless the user's interrupt ended the statement. */
+async function attempt<T>(
+  signal: AbortSignal | undefined,
+  step: () => Promise<T>,
+  onError: (error: unknown) => Promise<void>,
+): Promise<T | undefined> {
+  try {
+    return await step();
   } catch (error) {
-    if (landed.length === 0) throw error;
-    throw new UnfinishedImport(report(), error);
+    signal?.throwIfAborted();
+    await onError(error);
+    return undefined;
+  } finally {
+    signal?.throwIfAborted();
   }
-  return report();
 }
 
-const isBars = (table: TableSchema): boolean => table.name.startsWith("bars_");
-const withoutValidity = (table: TableSchema) => table.columns.filter((c) => !c.name.startsWith("valid_"));
-
-async function stage({ session, table, staged, members }: Import): Promise<void> {
-  if (isBars(table)) return stageBars(session, staged.name);
-  if (table.open) {
-    return staged.define("symbol VARCHAR, period_end DATE, announce_date DATE, source VARCHAR, line BIGINT");
+/** Reads all groups of files into the rows of the table. */
+async function readGroups(
+  session: Session,
+  name: string,
+  rows: TableImport,
+  groups: readonly FileGroup[],
+  options: ImportOptions,
+  signal: AbortSignal | undefined,
+  refuse: Refuse,
+): Promise<{ reads: ReadGroup[]; malformed: MalformedLine[] }> {
+  const reads: ReadGroup[] = [];
+  const malformed: MalformedLine[] = [];
+  const readOne = async (group: FileGroup): Promise<void> => {
+    const read = await readGroup(session, name, rows, group, options);
+    reads.push(read.read);
+    malformed.push(...read.malformed);
+  };
+  for (const group of groups) {
+    await attempt(
+      signal,
+      () => readOne(group),
+      async (error) => {
+        // One file of the group is at fault: each of them alone shows which.
+        await rows.remove(group);
+        if (group.files.length === 1) return refuse((group.files[0] as TextFile).path, error);
+        for (const [i, file] of group.files.entries()) {
+          const alone = { files: [file], places: [group.places[i] as number] };
+          await attempt(
+            signal,
+            () => readOne(alone),
+            async (own) => {
+              await rows.remove(alone);
+              await refuse(file.path, own);
+            },
+          );
+        }
+      },
+    );
   }
-  await stageObjects(session, staged.name, withoutValidity(table), []);
-  if (table === UNIVERSES) await stageObjects(session, members.name, withoutValidity(UNIVERSE_MEMBERS), []);
+  return { reads, malformed };
 }
 
-async function readFile(
-  { session, table, rejects, staged, members }: Import,
-  source: Source,
-  given: ImportOptions,
-): Promise<string[]> {
-  const options = { ...given, rejects };
-  if (isBars(table)) return readBars(session, table, source, staged.name, options);
-  if (table === INSTRUMENTS) return readInstruments(session, table, source, staged.name, options);
-  if (table === UNIVERSES)
-    return readUniverses(session, source, { universes: staged.name, members: members.name }, options);
-  return readStatements(session, table, source, staged.name, options);
+async function readGroup(
+  session: Session,
+  name: string,
+  rows: TableImport,
+  group: FileGroup,
+  options: ImportOptions,
+): Promise<{ read: ReadGroup; malformed: readonly MalformedLine[] }> {
+  const first = group.files[0] as TextFile;
+  const chosen = chooseColumns(first.path, name, first.columns, options.map ?? {});
+  const symbol = symbolOf(group, chosen.fields.has("symbol"), rows.hasFileSymbols, options);
+  const missing = rows.required.filter((field) => {
+    if (field === "symbol") return symbol === undefined && !chosen.fields.has(field);
+    return !chosen.fields.has(field) && !(field === "symbols" && chosen.fields.has("symbol"));
+  });
+  if (missing.length > 0) {
+    throw new UsageError(`file ${first.path}: has no column for ${missing.join(", ")}`, {
+      hint: `give them with \`map: { ${missing[0]}: "COLUMN" }\`; its columns are ${first.columns.join(", ")}`,
+    });
+  }
+  const mark = options.decimal ?? markOf(first, chosen.fields);
+  let read: ReadGroup = { group, chosen, mark };
+  await using open = await openGroup(session, group);
+  await rows.add(open, read, symbol);
+  if (mark === "." && options.decimal === undefined && (await rows.oddRows(group)) > 0) {
+    const texts = await commaTexts(
+      session,
+      open.from,
+      open.columns.map(({ sql }) => sql),
+    );
+    if (decimalMarkOf(texts) === ",") {
+      read = { ...read, mark: "," };
+      await rows.remove(group);
+      await rows.add(open, read, symbol);
+    }
+  }
+  return { read, malformed: await open.malformed() };
 }
 
-/** Lands the staged rows. It yields after each table, so that a later error does not hide what has already landed. */
-async function* land(
-  { session, table, rejects, staged, members }: Import,
-  lake: Lake,
-  options: LandOptions,
-): AsyncGenerator<LandReport, void, undefined> {
-  if (isBars(table)) {
-    const { now } = options;
-    const ends = finalEnds(now);
-    yield await landBars(session, lake, table, staged.name, { ...options, rejects, finalEnd: ends });
-    if (table !== BARS_1D) return;
-    const days = await landTradingDays(session, lake, options);
-    if (days.inserted + days.updated > 0) yield days;
-    return;
+/** SQL of the text of the symbol of a group without a column of it. @throws {UsageError} where nothing says the symbol. */
+function symbolOf(
+  { files }: FileGroup,
+  hasColumn: boolean,
+  mayBeFileName: boolean,
+  { symbol, exchange }: ImportOptions,
+): string | undefined {
+  if (!mayBeFileName) return undefined;
+  if (symbol !== undefined) return literal(parseSymbol(symbol));
+  const [first] = files;
+  if (first?.csv?.wide !== undefined) return "ticker";
+  if (hasColumn) return undefined;
+  const bad = files.find(({ path }) => "reason" in readSymbol(stemOf(path), exchange));
+  if (bad === undefined) return "stem";
+  throw new UsageError(`file ${bad.path}: has no column "symbol", and its name is not a symbol`, {
+    hint: 'add `symbol: "AAPL.US"`, or `exchange: "US"` where the name is a code, or give the column with `map: { symbol: "COLUMN" }`',
+  });
+}
+
+/** The decimal mark that the first rows show. @throws {UsageError} where they have two readings. */
+function markOf(file: TextFile, fields: ReadonlyMap<string, { readonly index: number }>): DecimalMark {
+  const { csv } = file;
+  // Between commas, a number with a decimal comma is quoted; in JSON and Parquet, numbers have a type.
+  if (csv === undefined) return ".";
+  const texts = ["open", "high", "low", "close", "amount", "volume"].flatMap((field) => {
+    const index = fields.get(field)?.index;
+    return index === undefined ? [] : csv.rows.map((row) => row[index] ?? "");
+  });
+  const mark = decimalMarkOf(texts);
+  if (mark !== undefined) return mark;
+  if (csv.dialect.delimiter !== ";") return ".";
+  throw new UsageError(
+    `file ${file.path}: numbers such as ${texts.find((text) => text.includes(","))} have two readings`,
+    {
+      hint: 'add `decimal: ","` or `decimal: "."`',
+    },
+  );
+}
+
+async function commaTexts(session: Session, from: string, columns: readonly string[]): Promise<string[]> {
+  const list = columns.map((sql) => `CAST(${sql} AS VARCHAR)`).join(", ");
+  const rows = await session.json<{ text: string }>(
+    `SELECT DISTINCT text FROM (SELECT unnest([${list}]) AS text FROM ${from}) WHERE regexp_full_match(trim(text), '[-+]?[\\d.]+,\\d+') LIMIT 1000`,
+  );
+  return rows.map(({ text }) => text);
+}
+
+/** Lines that are no rows go to the rejects; text after the table is only a remark. */
+async function addMalformed(
+  rejects: Rejects,
+  dataset: string,
+  reads: readonly ReadGroup[],
+  malformed: readonly MalformedLine[],
+  remarks: string[],
+): Promise<void> {
+  const files = reads.flatMap(({ group }) => group.files);
+  const values: string[] = [];
+  for (const { path: readPath, line, text, reason } of malformed) {
+    const file = files.find((one) => one.readPath === readPath);
+    const path = file?.path ?? readPath;
+    const delimiter = file?.csv?.dialect.delimiter ?? ",";
+    if (!text.includes(delimiter) && !/\d{2}/.test(text))
+      remarks.push(`${path}: line ${line} is no row: "${text.trim().slice(0, 60)}"`);
+    else
+      values.push(`(${literal(path)}, ${line}, ${literal(reason.split("\n")[0] ?? "")}, ${literal(text)})`);
   }
-  if (table.open)
-    return yield await landStatements(session, lake, table, staged.name, { ...options, rejects });
-  yield await landVersions(session, lake, table, staged.name, options);
-  if (table === UNIVERSES) {
-    const complete = `c.id IN (SELECT id FROM ${staged.name})`;
-    yield await landVersions(session, lake, UNIVERSE_MEMBERS, members.name, { ...options, complete });
-  }
-  if (table === INSTRUMENTS) yield await landExchangeCounts(session, lake, EXCHANGES, options);
+  if (values.length === 0) return;
+  await rejects.add(
+    dataset,
+    `SELECT source, line, NULL AS symbol, NULL AS timestamp, 'unparsable' AS rule, reason, to_json(text) AS row
+     FROM (VALUES ${values.join(", ")}) AS t(source, line, reason, text)`,
+  );
+}
+
+function remarksOf(paths: readonly string[], verdicts: ReadonlyMap<number, FileVerdict>): string[] {
+  return [...verdicts].flatMap(([place, { remarks }]) =>
+    remarks.map((remark) => `${paths[place]}: ${remark}`),
+  );
 }

@@ -39,9 +39,14 @@ export async function rejectBroken(rejects: Rejects, table: TableSchema, from: s
  * Adds to the rejects the bars that have the same key as an earlier bar of the same delivery.
  *
  * @param from a table expression: the columns of a bar, `source`, `line`.
+ * @param reason SQL of the reason.
  */
-export async function rejectRepeats(rejects: Rejects, table: TableSchema, from: string): Promise<void> {
-  const reason = "symbol || ' at ' || timestamp || ' is repeated in this delivery; the first bar was used'";
+export async function rejectRepeats(
+  rejects: Rejects,
+  table: TableSchema,
+  from: string,
+  reason = "symbol || ' at ' || timestamp || ' is repeated in this delivery; the first bar was used'",
+): Promise<void> {
   await rejects.add(table.name, rejectSql("'duplicate_key'", reason, from));
 }
 

@@ -41,6 +41,7 @@ export interface Changes {
  * @param live the live files that could contain one of the keys, verified.
  * @param columns the table's columns once the rows have landed.
  * @param differing the temporary table for rows that differ; it is filled only if there are files in `live`.
+ * @param merge whether a null in a staged row keeps the live row's value.
  */
 export async function findChanges(
   session: Session,
@@ -50,10 +51,13 @@ export async function findChanges(
   columns: readonly Column[],
   staged: StagedRows,
   differing: TempTable,
+  merge: "keep" | "replace" = "replace",
 ): Promise<Changes> {
   const offered = rowsOf(staged);
-  if (live.length === 0)
-    return { rows: { ...staged, kind: "new" }, inserted: offered, updated: 0, unchanged: 0, sample: [] };
+  if (live.length === 0) {
+    const rows = merge === "keep" ? completed(columns, staged) : staged;
+    return { rows: { ...rows, kind: "new" }, inserted: offered, updated: 0, unchanged: 0, sample: [] };
+  }
   const { table } = base;
   const stagedRows = selectAs(columns, staged.columns, staged.from);
   const liveRows = await parquetRelation(session, lake.filesOf(base, live), { withFile: true });
@@ -63,9 +67,12 @@ export async function findChanges(
       ? `s.${ident(column.name)} IS DISTINCT FROM l.${ident(column.name)}`
       : `s.${ident(column.name)} IS NOT NULL`,
   );
-  await differing.fill(`SELECT s.*, l.live_file
-    FROM (${stagedRows}) s LEFT JOIN (${liveRows}) l ON ${sameKey(table, "s", "l")}
-    WHERE l.live_file IS NULL OR ${differs.join(" OR ")}`);
+  const compared = `FROM (${stagedRows}) s LEFT JOIN (${liveRows}) l ON ${sameKey(table, "s", "l")}`;
+  await differing.fill(
+    merge === "keep"
+      ? keptSql(base, columns, content, compared)
+      : `SELECT s.*, l.live_file ${compared} WHERE l.live_file IS NULL OR ${differs.join(" OR ")}`,
+  );
   const [counts] = await session.json<{ inserted: bigint; updated: bigint }>(
     `SELECT count(*) FILTER (live_file IS NULL) AS inserted, count(live_file) AS updated FROM ${differing.name}`,
   );
@@ -73,14 +80,59 @@ export async function findChanges(
   const updated = Number(counts?.updated);
   const sample =
     updated === 0 ? [] : await sampleOf(session, table, differing.name, liveRows, content, base.columns);
-  const compared = new Map(columns.map(({ name, type }) => [name, DUCKDB_TYPE[type]]));
-  const rows = await stagedTable(session, table, differing.name, compared);
+  const types = new Map(columns.map(({ name, type }) => [name, DUCKDB_TYPE[type]]));
+  const rows = await stagedTable(session, table, differing.name, types);
   return {
     rows: { ...rows, kind: "differing" },
     inserted,
     updated,
     unchanged: offered - inserted - updated,
     sample,
+  };
+}
+
+/**
+ * SQL of the value that a row gets which keeps what the delivery does not say.
+ *
+ * @param live SQL of the live row's value of a column; NULL where there is no live row.
+ */
+function keptValue(name: string, live: (name: string) => string): string {
+  const value = `coalesce(s.${ident(name)}, ${live(name)})`;
+  // A volume and its unit are one value: the same number of shares is no change.
+  const isSame = `s.volume * s.lot = ${live("volume")} * ${live("lot")}`;
+  if (name === "volume" || name === "lot")
+    return `CASE WHEN ${isSame} THEN ${live(name)} ELSE s.${ident(name)} END`;
+  if (name === "is_final") return `coalesce(s.is_final OR ${live(name)}, s.is_final)`;
+  return name === "amount" ? `coalesce(${value}, 0)` : value;
+}
+
+/** SQL of the staged rows that are new, or differ from their live row in what they say. */
+function keptSql(
+  base: Snapshot,
+  columns: readonly Column[],
+  content: readonly Column[],
+  compared: string,
+): string {
+  const isContent = new Set(content.map(({ name }) => name));
+  const live = (name: string): string =>
+    base.columns.some((one) => one.name === name) ? `l.${ident(name)}` : "NULL";
+  const select = columns.map(({ name, type }) => {
+    const value = isContent.has(name) ? keptValue(name, live) : `s.${ident(name)}`;
+    return `CAST(${value} AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`;
+  });
+  const differs = content.map(({ name }) => `(${keptValue(name, live)}) IS DISTINCT FROM ${live(name)}`);
+  return `SELECT ${select.join(", ")}, l.live_file ${compared} WHERE l.live_file IS NULL OR ${differs.join(" OR ")}`;
+}
+
+/** Staged rows of which none has a live row, with the values that stand for missing ones. */
+function completed(columns: readonly Column[], staged: StagedRows): StagedRows {
+  if (!columns.some(({ name }) => name === "amount")) return staged;
+  const complete = (from: string): string =>
+    `(SELECT * REPLACE (coalesce(amount, 0) AS amount) FROM ${from})`;
+  return {
+    ...staged,
+    from: complete(staged.from),
+    partitions: staged.partitions.map((partition) => ({ ...partition, from: complete(partition.from) })),
   };
 }
 

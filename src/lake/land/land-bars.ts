@@ -1,6 +1,6 @@
-import { MINUTE_MS } from "../../core/time.js";
+import { DAY_MS, MINUTE_MS } from "../../core/time.js";
 import { perRegion, regionSql, tradeDateSql } from "../../db/market/region-sql.js";
-import { ident } from "../../db/quote.js";
+import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import type { Region } from "../../market/regions.js";
@@ -20,6 +20,8 @@ export interface LandBarsOptions extends LandOptions {
   readonly rejects: Rejects;
   /** Called with the bars of decoded columns that break a rule and are set aside. */
   readonly onBroken?: (broken: readonly BarSegment[]) => void;
+  /** Called once staged bars have been copied: what they were made of is no longer needed. */
+  readonly onCopied?: () => Promise<void>;
 }
 
 /** DDL of the columns of staged bars; `source` and `line` say where each bar came from. */
@@ -42,10 +44,12 @@ const QUARTER = `CAST(floor(epoch_us(timestamp) / ${QUARTER_US}) AS BIGINT)`;
 
 /**
  * Lands staged bars: derives region, trade date and finality, adds bars that break a rule to the rejects, and merges
- * the rest.
+ * the rest. Where the merge keeps what a bar does not say, the later one of bars with the same key counts, column by
+ * column; else the first.
  *
  * @param staged a table made by {@link stageBars}; it is dropped during the landing, so that the bars are not in memory
- *   twice.
+ *   twice. Or a view with the same columns and `region`, `trade_date` (each date once a symbol, or whole minutes) and
+ *   `ordinal`, ascending from the first bar to the last.
  * @throws {LakeError} as `upsert` does.
  */
 export async function landBars(
@@ -55,6 +59,7 @@ export async function landBars(
   staged: string,
   options: LandBarsOptions,
 ): Promise<LandReport> {
+  const isKept = options.merge === "keep";
   const partition = table.partition.includes("month")
     ? "CAST(date_trunc('month', trade_date) AS DATE) AS month"
     : "CAST(year(trade_date) AS INTEGER) AS year";
@@ -63,15 +68,24 @@ export async function landBars(
     ({ region }) => `make_timestamptz(${options.finalEnd[region] * 1000}::BIGINT)`,
   );
   await using landing = new TempTable(session, "landing_bars");
-  await using dates = new TempTable(session, "local_dates");
-  await dates.fill(localDatesSql(staged));
-  await landing.fill(`SELECT * EXCLUDE (quarter), ${partition}, timestamp < ${finalEnd} AS is_final, ${BROKEN_RULE} AS rule
-    FROM (SELECT *, ${regionSql("symbol")} AS region, ${QUARTER} AS quarter FROM ${ident(staged)})
-      LEFT JOIN ${dates.name} USING (region, quarter)`);
-  await dates.drop();
-  await session.run(`DROP TABLE ${ident(staged)}`);
+  const derived = `${partition}, timestamp < ${finalEnd} AS is_final`;
+  if (isKept) {
+    const rule = BROKEN_RULE.replaceAll("amount", "coalesce(amount, 0)");
+    await landing.fill(`SELECT *, ${derived}, ${rule} AS rule FROM ${ident(staged)}`);
+    await options.onCopied?.();
+  } else {
+    await using dates = new TempTable(session, "local_dates");
+    await dates.fill(localDatesSql(staged));
+    await landing.fill(`SELECT * EXCLUDE (quarter), ${derived}, ${BROKEN_RULE} AS rule
+      FROM (SELECT *, ${regionSql("symbol")} AS region, ${QUARTER} AS quarter FROM ${ident(staged)})
+        LEFT JOIN ${dates.name} USING (region, quarter)`);
+    await dates.drop();
+    await session.run(`DROP TABLE ${ident(staged)}`);
+  }
   await setAsideBroken(session, table, landing.name, options.rejects);
-  const equal = await removeRepeats(session, table, landing.name, options.rejects);
+  const equal = isKept
+    ? await mergeRepeats(session, table, landing.name, options.rejects)
+    : await removeRepeats(session, table, landing.name, options.rejects);
   const report = await upsert(session, lake, table, landing.name, options);
   return { ...report, unchanged: report.unchanged + equal };
 }
@@ -128,4 +142,85 @@ async function removeRepeats(
     `SELECT count(*) FILTER (is_equal) AS n FROM ${repeats.name}`,
   );
   return Number(left?.n ?? 0);
+}
+
+/** Columns of a bar that a later bar of the same key replaces where it has a value. A volume comes with its unit. */
+const MERGED = [...KLINE_COLUMNS.map(({ name }) => name), "lot"];
+
+/**
+ * Makes one bar of those with the same key: of each column, the last value counts. Bars that said otherwise are listed in
+ * the rejects.
+ *
+ * @returns the number of bars that said nothing else.
+ */
+async function mergeRepeats(
+  session: Session,
+  table: TableSchema,
+  landing: string,
+  rejects: Rejects,
+): Promise<number> {
+  const symbols = await repeatedSymbols(session, table, landing);
+  if (symbols.length === 0) return 0;
+  const own = `(SELECT *, rowid AS id FROM ${landing} WHERE symbol IN (${symbols.map(literal).join(", ")}))`;
+  const key =
+    "PARTITION BY symbol, timestamp ORDER BY ordinal, id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING";
+  await using repeats = new TempTable(session, "repeats");
+  await using merged = new TempTable(session, "merged_bars");
+  const last = MERGED.map(
+    (name) => `last_value(${ident(name)} IGNORE NULLS) OVER key AS ${ident(`last_${name}`)}`,
+  );
+  await repeats.fill(`SELECT *, row_number() OVER key_order = count(*) OVER key AS is_last, ${last.join(", ")},
+      last_value(source) OVER key AS last_source, last_value(line) OVER key AS last_line
+    FROM ${own} WINDOW key AS (${key}), key_order AS (PARTITION BY symbol, timestamp ORDER BY ordinal, id)
+    QUALIFY count(*) OVER key > 1`);
+  const differs = MERGED.map((name) => {
+    const value = name === "volume" ? "volume * lot" : ident(name);
+    const lastValue = name === "volume" ? "last_volume * last_lot" : ident(`last_${name}`);
+    return name === "lot" ? "false" : `(${ident(name)} IS NOT NULL AND ${value} <> ${lastValue})`;
+  }).join(" OR ");
+  await rejectRepeats(
+    rejects,
+    table,
+    `${repeats.name} WHERE NOT is_last AND (${differs})`,
+    "symbol || ' at ' || timestamp || ' is repeated; ' || last_source || coalesce(' line ' || last_line, '') || ' was used'",
+  );
+  const replaced = MERGED.map((name) => `${ident(`last_${name}`)} AS ${ident(name)}`).join(", ");
+  const extra = ["is_last", "last_source", "last_line", "id", ...MERGED.map((name) => `last_${name}`)];
+  await merged.fill(
+    `SELECT * EXCLUDE (${extra.map(ident).join(", ")}) REPLACE (${replaced}) FROM ${repeats.name} WHERE is_last`,
+  );
+  await session.run(`DELETE FROM ${landing} WHERE rowid IN (SELECT id FROM ${repeats.name})`);
+  await session.run(`INSERT INTO ${landing} BY NAME FROM ${merged.name}`);
+  const [counts] = await session.json<{ n: bigint }>(
+    `SELECT count(*) AS n FROM ${repeats.name} WHERE NOT is_last AND NOT coalesce(${differs}, false)`,
+  );
+  return Number(counts?.n ?? 0);
+}
+
+/** The most minutes of a month, with a day more on both sides for the zones. */
+const MONTH_MINUTES = 33 * 1440;
+
+/**
+ * Symbols with more than one bar at a time. A set of bits for each symbol counts its different days or minutes: that takes a
+ * sixth of the time, and little of the memory, of a group for each key.
+ */
+async function repeatedSymbols(session: Session, table: TableSchema, landing: string): Promise<string[]> {
+  const isMinute = table.partition.includes("month");
+  const [span] = await session.json<{ first: number | null; last: number | null; odd: number }>(
+    `SELECT (min(trade_date) - DATE '1970-01-01')::DOUBLE AS first, (max(trade_date) - DATE '1970-01-01')::DOUBLE AS last,
+       ${isMinute ? `count(*) FILTER (epoch_us(timestamp) % ${MINUTE_MS * 1000} <> 0)::DOUBLE` : "0::DOUBLE"} AS odd FROM ${landing}`,
+  );
+  if (span?.first == null || span.last === null) return [];
+  const minutes = `(epoch_us(timestamp) - epoch_us(month) + ${DAY_MS * 1000}) // ${MINUTE_MS * 1000}`;
+  const position = isMinute ? minutes : `(trade_date - DATE '1970-01-01') - ${span.first}`;
+  const bits = isMinute ? MONTH_MINUTES : span.last - span.first;
+  const different =
+    span.odd > 0
+      ? "count(DISTINCT timestamp)"
+      : `bit_count(bitstring_agg((${position})::INTEGER, 0, ${bits}::INTEGER))`;
+  const rows = await session.json<{ symbol: string }>(
+    `SELECT DISTINCT symbol FROM (
+       SELECT symbol FROM ${landing} GROUP BY symbol${isMinute ? ", month" : ""} HAVING count(*) <> ${different})`,
+  );
+  return rows.map(({ symbol }) => symbol);
 }

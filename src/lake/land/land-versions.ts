@@ -17,13 +17,18 @@ import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
  *   subject.
  * @param options.complete a condition on the table's columns: current rows that meet it and are not in the snapshot end
  *   too (delisted, or left a universe). Without it, no version ends because its subject is absent.
+ * @param options.defaults where the merge keeps what is not said: SQL of the value, by column, if neither the snapshot (`s`)
+ *   nor the current version (`c`) has one.
  */
 export async function landVersions(
   session: Session,
   lake: Lake,
   table: TableSchema,
   staged: string,
-  options: LandOptions & { readonly complete?: string },
+  options: LandOptions & {
+    readonly complete?: string;
+    readonly defaults?: Readonly<Record<string, string>>;
+  },
 ): Promise<LandReport> {
   const subject = subjectOf(table);
   const now = `make_timestamptz(${options.now * 1000}::BIGINT)`;
@@ -35,13 +40,18 @@ export async function landVersions(
     const content = base.columns
       .map((c) => c.name)
       .filter((name) => !["valid_from", "valid_to"].includes(name));
+    const valueOf = (name: string): string => {
+      if (options.merge !== "keep") return `s.${ident(name)}`;
+      const last = options.defaults?.[name];
+      return `coalesce(s.${ident(name)}, c.${ident(name)}${last === undefined ? "" : `, ${last}`})`;
+    };
     const list = content.map(ident).join(", ");
-    const differs = content.map((name) => `s.${ident(name)} IS DISTINCT FROM c.${ident(name)}`).join(" OR ");
+    const differs = content.map((name) => `${valueOf(name)} IS DISTINCT FROM c.${ident(name)}`).join(" OR ");
     const ended = [`(s.${ident(subject[0] as string)} IS NOT NULL AND (${differs}))`];
     if (options.complete) ended.push(`(s.${ident(subject[0] as string)} IS NULL AND (${options.complete}))`);
     await versions.fill(`WITH l AS (FROM (${live})), c AS (SELECT * FROM l WHERE valid_to IS NULL),
         s AS (SELECT ${list} FROM ${ident(staged)})
-      SELECT ${content.map((name) => `s.${ident(name)}`).join(", ")}, ${now} AS valid_from, CAST(NULL AS TIMESTAMPTZ) AS valid_to
+      SELECT ${content.map((name) => `${valueOf(name)} AS ${ident(name)}`).join(", ")}, ${now} AS valid_from, CAST(NULL AS TIMESTAMPTZ) AS valid_to
       FROM s LEFT JOIN c ON ${same} WHERE (c.valid_from IS NULL AND NOT EXISTS (FROM l WHERE l.valid_to > ${now} AND ${isOf}))
         OR (c.valid_from <= ${now} AND (${differs}))
       UNION ALL

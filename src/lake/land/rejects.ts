@@ -76,6 +76,13 @@ export class Rejects implements AsyncDisposable {
     await this.#insert(this.#runId, dataset, rowsSql);
   }
 
+  /** Changes the collected rows, if there are any. @param change is given the name of their table. */
+  async amend(change: (table: string) => Promise<void>): Promise<void> {
+    if (this.#created === undefined) return;
+    await this.#created;
+    await change(this.#table.name);
+  }
+
   /** Adds the issues of a decoded response. @param from.runId the run that received the response. */
   async addIssues(
     from: { readonly runId: string; readonly dataset: string; readonly source: string },

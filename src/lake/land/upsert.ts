@@ -50,6 +50,11 @@ export interface LandOptions {
   readonly progress?: Txn | undefined;
   /** The right to commit. @default no right is needed */
   readonly fence?: Fence | undefined;
+  /**
+   * What becomes of a known row where the delivery has no value. `replace`: it becomes null, as a delivery of a service is
+   * whole. `keep`: it stays, as a file says only some things. @default "replace"
+   */
+  readonly merge?: "keep" | "replace" | undefined;
 }
 
 /**
@@ -58,7 +63,7 @@ export interface LandOptions {
  * The keys of the staged rows must be unique.
  *
  * Inserts are written as new files; a live file is rewritten only if one of its rows changed. Columns that the staged
- * rows lack become null; columns that an open table does not have yet are added to it. Commits that other writers make
+ * rows lack become null, unless `merge` keeps them; columns that an open table does not have yet are added to it. Commits that other writers make
  * at the same time remain; the landing is compared again only if it overlaps what they wrote.
  *
  * @throws {LakeError} for a column whose type differs from the table's, and for a live file that is damaged.
@@ -137,7 +142,16 @@ async function landOn(
   const columns = evolvedColumns(base, staged.columns);
   const near = overlappingFiles(base.files.values(), staged);
   const compared = await filesToCompare(session, lake, base, near, staged);
-  const { rows, ...counts } = await findChanges(session, lake, base, compared, columns, staged, differing);
+  const { rows, ...counts } = await findChanges(
+    session,
+    lake,
+    base,
+    compared,
+    columns,
+    staged,
+    differing,
+    options.merge,
+  );
   const report = { table: table.name, ...counts };
   if (counts.inserted + counts.updated === 0) return { ...report, filesAdded: 0, version: base.version };
   const { adds, removed } = await writeChanges(session, lake, { ...base, columns }, rows, options.now);

@@ -1,0 +1,106 @@
+import { UsageError } from "../../../core/errors.js";
+import { nearestName } from "../../../core/nearest-name.js";
+import { fieldNames, type KnownSource, plainName, SOURCES, UNUSED_ADVICE } from "./field-names.js";
+
+/** A column of a file: its place, from 0, and its name in the header. */
+export interface FileColumn {
+  readonly index: number;
+  readonly name: string;
+}
+
+/** Which columns of a file are which fields. */
+export interface ChosenColumns {
+  readonly fields: ReadonlyMap<string, FileColumn>;
+  readonly source: KnownSource | undefined;
+  /** Columns that are used for nothing, each with what could be done. */
+  readonly unused: readonly { readonly name: string; readonly advice: string | undefined }[];
+}
+
+/** Names that several fields share, and that are of the second one only where the first has another column. */
+const SECOND_CHOICE: Readonly<Record<string, string>> = { name: "symbol" };
+
+/**
+ * Finds the column of each field of a table.
+ *
+ * @param columns the names in the header, in the order of the file.
+ * @param map the file's names by field, from the user.
+ * @param isOpen whether all other columns are fields, too, as in tables of statements.
+ * @throws {UsageError} for a mapped column that does not exist, and where two columns may be one field.
+ */
+export function chooseColumns(
+  path: string,
+  table: string,
+  columns: readonly string[],
+  map: Readonly<Record<string, string>>,
+): ChosenColumns {
+  const all = columns.map((name, index) => ({ index, name, plain: plainName(name) }));
+  const source = SOURCES.find(
+    (one) =>
+      (table.startsWith(one.table) || one.table === table) &&
+      one.columns.every((name) => all.some(({ plain }) => plain === name)),
+  );
+  const fields = new Map<string, FileColumn>();
+  const taken = new Set<number>();
+  const take = (field: string, { index, name }: FileColumn): void => {
+    fields.set(field, { index, name });
+    taken.add(index);
+  };
+  for (const [field, theirs] of Object.entries(map)) {
+    const found = all.filter(({ name }) => name === theirs);
+    if (found.length === 0) throw noSuchColumn(path, field, theirs, columns);
+    if (found.length > 1) throw twice(path, field, theirs, found.length);
+    take(field, found[0] as FileColumn);
+  }
+  for (const [field, names] of Object.entries(fieldNames(table))) {
+    if (fields.has(field)) continue;
+    for (const candidate of names) {
+      const found = all.filter(({ index, plain }) => plain === candidate && !taken.has(index));
+      if (found.length === 0) continue;
+      if (isBarName(table, field, candidate) && !isTickerColumn(all)) continue;
+      if (found.length > 1) throw twice(path, field, (found[0] as FileColumn).name, found.length);
+      take(field, found[0] as FileColumn);
+      break;
+    }
+  }
+  if (table.startsWith("bars_")) keepTimeTogether(fields, taken);
+  const unused = all
+    .filter(({ index }) => !taken.has(index))
+    .map(({ name, plain }) => ({ name, advice: UNUSED_ADVICE.find(([names]) => names.test(plain))?.[1] }));
+  return { fields, source, unused };
+}
+
+/** In files of bars `name` may be a company's name: it is a ticker where no other column is. */
+function isBarName(table: string, field: string, candidate: string): boolean {
+  return table.startsWith("bars_") && SECOND_CHOICE[candidate] === field;
+}
+
+function isTickerColumn(all: readonly { readonly plain: string }[]): boolean {
+  return !all.some(({ plain }) => ["symbol", "ts_code", "ticker", "code"].includes(plain));
+}
+
+/** A time of day belongs to a date: a column `time` alone is the whole time. */
+function keepTimeTogether(fields: Map<string, FileColumn>, taken: Set<number>): void {
+  const clock = fields.get("time_of_day");
+  if (clock === undefined) return;
+  const date = fields.get("timestamp");
+  if (date === undefined) {
+    fields.set("timestamp", clock);
+    fields.delete("time_of_day");
+  } else if (!/^(?:date|trade_?date|trading_date|日期|交易日期|day)$/.test(plainName(date.name))) {
+    fields.delete("time_of_day");
+    taken.delete(clock.index);
+  }
+}
+
+function noSuchColumn(path: string, field: string, theirs: string, columns: readonly string[]): UsageError {
+  const likely = nearestName(theirs, columns);
+  return new UsageError(`file ${path}: has no column "${theirs}", which \`map\` gives for ${field}`, {
+    hint: `${likely === undefined ? "" : `did you mean ${likely}? `}its columns are ${columns.join(", ")}`,
+  });
+}
+
+function twice(path: string, field: string, name: string, count: number): UsageError {
+  return new UsageError(`file ${path}: has ${count} columns "${name}", and ${field} can be only one`, {
+    hint: "rename one of them, or write a file for each symbol",
+  });
+}

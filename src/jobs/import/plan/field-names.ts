@@ -1,0 +1,333 @@
+/**
+ * Names of columns by the field of the lake, in the notation of {@link plainName}. Where a file has several of them, the
+ * first one counts that is listed, if they mean the same; two columns of one name are refused.
+ */
+const BARS: Readonly<Record<string, readonly string[]>> = {
+  symbol: [
+    "symbol",
+    "ts_code",
+    "ticker",
+    "code",
+    "stock_code",
+    "thscode",
+    "order_book_id",
+    "instrument",
+    "secucode",
+    "security",
+    "name",
+    "act_symbol",
+    "symbols",
+    "stock",
+    "sec_code",
+    "wind_code",
+    "windcode",
+    "股票代码",
+    "证券代码",
+    "代码",
+    "合约代码",
+    "品种代码",
+    "基金代码",
+  ],
+  timestamp: [
+    "timestamp",
+    "timestamp_ms",
+    "datetime",
+    "trade_time",
+    "date_time",
+    "bob",
+    "eob",
+    "time_key",
+    "window_start",
+    "candle_begin_time",
+    "date",
+    "trade_date",
+    "tradedate",
+    "trading_date",
+    "day",
+    "dt",
+    "日期时间",
+    "日期",
+    "交易日期",
+    "交易日",
+    "时间",
+    "time",
+    "t",
+    "index",
+    "price_date",
+    "unnamed_0",
+    "",
+  ],
+  time_of_day: ["time", "时间", "minute", "hhmm"],
+  open: ["open", "open_price", "openprice", "first", "o", "1_open", "开盘", "开盘价"],
+  high: ["high", "high_price", "highprice", "max", "h", "2_high", "最高", "最高价"],
+  low: ["low", "low_price", "lowprice", "min", "l", "3_low", "最低", "最低价"],
+  close: ["close", "close_price", "closeprice", "last", "close_last", "c", "4_close", "收盘", "收盘价"],
+  volume: [
+    "volume",
+    "vol",
+    "vols",
+    "trade_volume",
+    "totalvolume",
+    "total_volume",
+    "v",
+    "5_volume",
+    "成交量",
+    "总手",
+    "成交数量",
+  ],
+  amount: [
+    "amount",
+    "turnover_value",
+    "turnovervalue",
+    "money",
+    "total_turnover",
+    "quote_volume",
+    "turnover_amount",
+    "成交额",
+    "成交金额",
+    "总金额",
+  ],
+  prev_close: [
+    "prev_close",
+    "pre_close",
+    "preclose",
+    "previous_close",
+    "previousclose",
+    "prevclose",
+    "last_close",
+    "昨收",
+    "昨收价",
+    "前收盘",
+    "前收盘价",
+  ],
+  open_interest: ["open_interest", "openinterest", "oi", "openint", "hold", "持仓量"],
+  settlement_price: ["settlement_price", "settle", "settlement", "结算价"],
+};
+
+const INSTRUMENTS: Readonly<Record<string, readonly string[]>> = {
+  symbol: [
+    "symbol",
+    "ts_code",
+    "ticker",
+    "code",
+    "stock_code",
+    "act_symbol",
+    "order_book_id",
+    "a股代码",
+    "股票代码",
+    "证券代码",
+    "代码",
+  ],
+  name: [
+    "name",
+    "display_name",
+    "company_name",
+    "security_name",
+    "short_name",
+    "a股简称",
+    "股票简称",
+    "证券简称",
+    "名称",
+    "股票名称",
+  ],
+  type: ["type", "instrument_type", "asset_type", "security_type", "类型"],
+  listing_date: [
+    "listing_date",
+    "list_date",
+    "ipo_date",
+    "ipodate",
+    "listed_date",
+    "a股上市日期",
+    "上市日期",
+  ],
+  total_shares: ["total_shares", "total_share", "shares_outstanding", "a股总股本", "总股本"],
+  float_shares: ["float_shares", "float_share", "a股流通股本", "流通股本", "流通股"],
+  lot_size: ["lot_size", "board_lot", "lot", "每手股数", "买卖单位"],
+  tick_size: ["tick_size", "price_tick"],
+  limit_up: ["limit_up", "up_limit"],
+  limit_down: ["limit_down", "down_limit"],
+  name_en: ["name_en", "enname", "english_name"],
+};
+
+const UNIVERSES: Readonly<Record<string, readonly string[]>> = {
+  id: ["id", "universe", "universe_id", "index_code", "指数代码"],
+  name: ["name", "index_name", "指数名称"],
+  category: ["category"],
+  region: ["region"],
+  description: ["description"],
+  symbols: ["symbols", "members", "constituents"],
+  symbol: ["symbol", "con_code", "member", "ticker", "code", "成分券代码", "品种代码"],
+};
+
+/** Fields of all tables of statements, and the items of some of them under the names of usual sources. */
+const STATEMENTS: Readonly<Record<string, readonly string[]>> = {
+  symbol: ["symbol", "ts_code", "ticker", "code", "stock_code", "secucode", "股票代码", "证券代码", "代码"],
+  period_end: [
+    "period_end",
+    "end_date",
+    "report_date",
+    "reportdate",
+    "statdate",
+    "period",
+    "fiscal_date_ending",
+    "报告期",
+    "报告日",
+    "报告日期",
+    "截止日期",
+  ],
+  announce_date: [
+    "announce_date",
+    "ann_date",
+    "notice_date",
+    "pubdate",
+    "file_date",
+    "filing_date",
+    "reported_date",
+    "公告日期",
+    "公告日",
+    "最新公告日期",
+  ],
+  revenue: ["revenue", "total_revenue", "totalrevenue", "营业总收入"],
+  operating_cost: ["operating_cost", "营业成本"],
+  operating_profit: ["operating_profit", "operate_profit", "营业利润"],
+  total_profit: ["total_profit", "利润总额"],
+  net_income: ["net_income", "n_income", "netincome", "净利润"],
+  net_income_attributable: [
+    "net_income_attributable",
+    "n_income_attr_p",
+    "归母净利润",
+    "归属于母公司所有者的净利润",
+    "归属于母公司股东的净利润",
+  ],
+  basic_eps: ["basic_eps", "基本每股收益"],
+  diluted_eps: ["diluted_eps", "稀释每股收益"],
+  total_assets: ["total_assets", "totalassets", "资产总计"],
+  total_liabilities: ["total_liabilities", "total_liab", "负债合计"],
+  total_equity: ["total_equity", "total_hldr_eqy_inc_min_int", "所有者权益合计", "股东权益合计"],
+  net_operating_cash_flow: ["net_operating_cash_flow", "n_cashflow_act", "经营活动产生的现金流量净额"],
+  net_investing_cash_flow: ["net_investing_cash_flow", "n_cashflow_inv_act", "投资活动产生的现金流量净额"],
+  net_financing_cash_flow: ["net_financing_cash_flow", "n_cash_flows_fnc_act", "筹资活动产生的现金流量净额"],
+};
+
+/** The names of a table's fields in files. */
+export function fieldNames(table: string): Readonly<Record<string, readonly string[]>> {
+  if (table.startsWith("bars_")) return BARS;
+  if (table === "instruments") return INSTRUMENTS;
+  return table === "universes" ? UNIVERSES : STATEMENTS;
+}
+
+/**
+ * A name of a column without what sources add to it: case, blanks, the angle brackets of MetaStock, quotes, a unit in
+ * brackets, and the name of a Yahoo field in a tuple.
+ */
+export function plainName(name: string): string {
+  return name
+    .normalize("NFKC")
+    .trim()
+    .toLowerCase()
+    .replace(/^[<"']+|[>"']+$/g, "")
+    .replace(/[([](?:元|股|手|万元|亿元|千元|万股|usd|cny|hkd|rmb|shares|lots)[)\]]$/u, "")
+    .replace(/^#\s*/, "")
+    .trim()
+    .replace(/[\s./:]+/g, "_");
+}
+
+/** A source whose files are recognised by their columns. */
+export interface KnownSource {
+  readonly name: string;
+  /** Tables of which it delivers files: the beginnings of their names. */
+  readonly table: string;
+  /** Columns, in plain notation, that no other source has together. */
+  readonly columns: readonly string[];
+  /** Units of its files of bars. @default shares and single units of the currency */
+  readonly volumeUnit?: "lots";
+  readonly amountUnit?: "thousands";
+}
+
+/** Units are as the documentation of each source states them; the numbers of a file must agree with them. */
+export const SOURCES: readonly KnownSource[] = [
+  {
+    name: "tushare",
+    table: "bars_1d",
+    columns: ["ts_code", "trade_date", "pct_chg", "vol", "amount"],
+    volumeUnit: "lots",
+    amountUnit: "thousands",
+  },
+  { name: "tushare minutes", table: "bars_1m", columns: ["ts_code", "trade_time", "vol"] },
+  {
+    name: "akshare (Eastmoney)",
+    table: "bars_1d",
+    columns: ["日期", "开盘", "收盘", "成交量", "成交额", "振幅", "换手率"],
+    volumeUnit: "lots",
+  },
+  {
+    name: "akshare (Eastmoney) minutes",
+    table: "bars_1m",
+    columns: ["时间", "开盘", "收盘", "成交量", "成交额"],
+    volumeUnit: "lots",
+  },
+  { name: "baostock", table: "bars_", columns: ["date", "code", "adjustflag"] },
+  {
+    name: "Tongdaxin",
+    table: "bars_",
+    columns: ["日期", "开盘", "最高", "最低", "收盘", "成交量", "成交额"],
+  },
+  {
+    name: "Yahoo Finance",
+    table: "bars_",
+    columns: ["date", "open", "high", "low", "close", "adj_close", "volume"],
+  },
+  {
+    name: "Yahoo Finance",
+    table: "bars_",
+    columns: ["date", "open", "high", "low", "close", "volume", "dividends", "stock_splits"],
+  },
+  {
+    name: "Stooq",
+    table: "bars_",
+    columns: ["ticker", "per", "date", "time", "open", "high", "low", "close", "vol", "openint"],
+  },
+  {
+    name: "Massive (Polygon) flat files",
+    table: "bars_",
+    columns: ["ticker", "volume", "open", "close", "high", "low", "window_start", "transactions"],
+  },
+  {
+    name: "Alpha Vantage",
+    table: "bars_",
+    columns: ["timestamp", "open", "high", "low", "close", "adjusted_close", "volume", "dividend_amount"],
+  },
+  {
+    name: "barlake",
+    table: "bars_",
+    columns: [
+      "symbol",
+      "timestamp",
+      "trade_date",
+      "open",
+      "high",
+      "low",
+      "close",
+      "volume",
+      "amount",
+      "lot",
+      "is_final",
+    ],
+  },
+];
+
+/** What can be done with a column that has no place in the lake. */
+export const UNUSED_ADVICE: readonly (readonly [names: RegExp, advice: string])[] = [
+  [
+    /^(adj_?close|adjclose|adjusted_close|close_hfq|close_qfq|复权收盘价)$/,
+    "adjusted prices are no traded prices; the lake adjusts by ex-events: prev_close is one witness of them",
+  ],
+  [
+    /^(dividends?|dividend_amount|capital_gains|stock_splits|splits?|split_coefficient|split_factor|adj_factor|ex_factor)$/,
+    "corporate actions have no table yet; until then give prev_close, which shows ex-dates",
+  ],
+  [
+    /^(vwap|average|均价|change|pct_chg|pctchg|涨跌幅|涨跌额|振幅|换手率|turn|transactions|trade_count|n|vw|peTTM|pettm|pbmrq|isst|tradestatus|adjustflag)$/i,
+    "can be computed, or is of another table",
+  ],
+];

@@ -1,0 +1,352 @@
+import type { Region } from "../../../market/regions.js";
+import { closeMinute, openMinute } from "../../../market/sessions.js";
+import type { ImportOptions } from "../import-options.js";
+import type { KnownSource } from "./field-names.js";
+
+/** What all rows of a file show, counted. Rows are those whose symbol and time were read. */
+export interface FileEvidence {
+  readonly rows: number;
+  /** Rows that give a date and no time. */
+  readonly dates: number;
+  /** Rows with an instant: an offset, or a count since 1970. */
+  readonly instants: number;
+  /** Instants at midnight in UTC. */
+  readonly utcMidnights: number;
+  /** Rows on a Saturday or Sunday, by the exchange's date, and by the date in UTC. */
+  readonly weekends: number;
+  readonly utcWeekends: number;
+  /** Different times of day, in minutes; and the first two. */
+  readonly clocks: number;
+  readonly firstClocks: readonly number[];
+  /** Rows with the same symbol and date as another one. */
+  readonly sameDay: number;
+  /** Symbols whose bars have a period of several days, and that period. */
+  readonly longPeriod: { readonly symbol: string; readonly days: number } | undefined;
+  /** Of minutes, by region. */
+  readonly minutes: readonly MinuteEvidence[];
+}
+
+/** What the minutes of a region show. Counts are of rows. */
+export interface MinuteEvidence {
+  readonly region: Region;
+  readonly rows: number;
+  /** Rows that are not at a whole minute. */
+  readonly seconds: number;
+  /** Rows at the opening minute, at the closing one, and at the first and last minute of the afternoon. */
+  readonly atOpen: number;
+  readonly atClose: number;
+  readonly atNoonEnd: number;
+  readonly atAfternoon: number;
+  /** Rows before the opening minute. */
+  readonly early: number;
+  /** At the ends of the extended hours of the US. */
+  readonly atFour: number;
+  readonly atTwenty: number;
+  /** Rows within the hours in which the region's exchanges trade: as read, and if the times were UTC. */
+  readonly within: number;
+  readonly withinAsUtc: number;
+  /** Different minutes of the day. */
+  readonly clocks: number;
+  /** The greatest of 60, 30, 15, 10, 5, 3, 2 that divides the distance of all minutes; 1 if none does. */
+  readonly step: number;
+}
+
+/** The times of a file, as they will land; or why the file is refused, and what decides. */
+export interface TimeVerdict {
+  readonly refusal?: { readonly reason: string; readonly hint: string };
+  /** Whether dates are those of instants in UTC. */
+  readonly utcDates: boolean;
+  /** Minutes that are added to the labels of minute bars. */
+  readonly shift: number;
+  /** What was found, with its evidence. */
+  readonly found: readonly string[];
+  /** What the user should look at. */
+  readonly remarks: readonly string[];
+}
+
+type Refusal = NonNullable<TimeVerdict["refusal"]>;
+
+/** Fewest different times from which a period of several minutes is concluded. */
+const FEW_CLOCKS = 4;
+/** A share of rows that leaves no doubt. */
+const MOST = 0.9;
+
+/** Judges the times of a file of daily bars. */
+export function judgeDays(evidence: FileEvidence, options: ImportOptions): TimeVerdict {
+  const utcDates = hasUtcDates(evidence);
+  const period = options.period === "1d" ? undefined : periodOfDays(evidence);
+  const weekends = utcDates ? evidence.utcWeekends : evidence.weekends;
+  const found: string[] = [];
+  if (utcDates) found.push("midnights in UTC: the date in UTC is the trading date");
+  else if (evidence.instants > 0) found.push("the date is the exchange's own at the instant");
+  else if (evidence.dates < evidence.rows) found.push("the time of day is not part of the date");
+  const remarks: string[] = [];
+  if (weekends > 0 && evidence.rows > 0)
+    remarks.push(
+      `${weekends} of ${evidence.rows} bars are on a Saturday or Sunday${
+        weekends / evidence.rows > 0.1 && evidence.instants > 0
+          ? ': are the dates right? (`zone: "UTC"` reads instants in another zone)'
+          : ""
+      }`,
+    );
+  if (period !== undefined)
+    return { refusal: periodRefusal(period, "days"), utcDates, shift: 0, found, remarks };
+  return { utcDates, shift: 0, found, remarks };
+}
+
+/** A day has one bar: its instants are midnights in UTC if all are, unless only that reading has them on weekends. */
+function hasUtcDates({ rows, instants, utcMidnights, weekends, utcWeekends }: FileEvidence): boolean {
+  if (instants === 0 || instants < rows || utcMidnights < instants) return false;
+  return utcWeekends === 0 || weekends > 0;
+}
+
+function periodOfDays({ rows, clocks, firstClocks, sameDay, longPeriod }: FileEvidence): string | undefined {
+  if (longPeriod !== undefined) return daysPeriod(longPeriod.days);
+  const isSeveral = clocks > 2 || (clocks === 2 && !firstClocks.includes(0) && sameDay > 0);
+  if (!isSeveral || sameDay < rows / 2) return undefined;
+  const [first = 0, second = 0] = firstClocks;
+  const step = second - first;
+  return step === 1 ? "minutes" : step >= 60 ? `about ${Math.round(step / 60)} hours` : `${step} minutes`;
+}
+
+function daysPeriod(days: number): string {
+  if (days >= 300) return "years";
+  if (days >= 80) return "quarters";
+  return days >= 25 ? "months" : "weeks";
+}
+
+function periodRefusal(period: string, table: "days" | "minutes"): Refusal {
+  const other = table === "days" ? "bars_1m" : "bars_1d";
+  const isOther = (table === "days" ? "minutes" : "days") === period;
+  return {
+    reason: `its bars are of ${period}, and the table is of ${table}`,
+    hint: isOther
+      ? `import them into ${other}; or \`period: "${table === "days" ? "1d" : "1m"}"\` if they are of ${table}`
+      : `the lake makes longer periods of bars_1d and bars_1m, which need the shorter bars; \`period: "${table === "days" ? "1d" : "1m"}"\` if they are of ${table}`,
+  };
+}
+
+/** Judges the times of a file of minutes. */
+export function judgeMinutes(evidence: FileEvidence, options: ImportOptions): TimeVerdict {
+  const nothing = { utcDates: false, shift: 0, found: [], remarks: [] };
+  const { rows, dates, minutes } = evidence;
+  const refused = (refusal: Refusal): TimeVerdict => ({ ...nothing, refusal });
+  if (rows === 0) return nothing;
+  const isDaily = evidence.clocks === 1 && evidence.sameDay === 0 && rows > 1;
+  if (options.period !== "1m") {
+    if (dates > 0 || isDaily) return refused(periodRefusal("days", "minutes"));
+    const long = minutes.find(({ step, clocks }) => step > 1 && clocks >= FEW_CLOCKS);
+    if (long !== undefined)
+      return refused(periodRefusal(long.step === 60 ? "hours" : `${long.step} minutes`, "minutes"));
+    const seconds = minutes.reduce((sum, one) => sum + one.seconds, 0);
+    if (seconds > 0)
+      return refused({
+        reason: `${seconds} of its ${rows} times are not at whole minutes`,
+        hint: "a bar of one minute is labelled with the end or the start of its minute",
+      });
+  }
+  if (options.zone === undefined && evidence.instants === 0) {
+    const shifted =
+      minutes.find(
+        (one) =>
+          one.within < one.rows * (1 - MOST) + 0.5 && one.withinAsUtc >= one.rows * MOST && one.rows > 1,
+      ) ??
+      minutes.find(
+        (one) => one.withinAsUtc >= one.rows * MOST && one.within < one.rows * 0.75 && one.rows > 1,
+      );
+    if (shifted !== undefined)
+      return refused({
+        reason: `its times are outside of the hours of ${shifted.region}, and within them if they are UTC`,
+        hint: 'add `zone: "UTC"`, or the exchange\'s own zone if they are right',
+      });
+  }
+  return label(evidence, options);
+}
+
+function label({ minutes }: FileEvidence, { barLabel }: ImportOptions): TimeVerdict {
+  const base = { utcDates: false, remarks: [] };
+  if (barLabel !== undefined)
+    return {
+      ...base,
+      shift: barLabel === "start" ? 1 : 0,
+      found: [`labels at the ${barLabel} of the minute`],
+    };
+  const shown = minutes.map((one) => ({ one, label: shownLabel(one) }));
+  const labels = new Set(shown.map(({ label }) => label).filter((label) => label !== undefined));
+  const open = shown.find(({ label, one }) => label === undefined && mayBeStart(one));
+  if (labels.size === 2 || (labels.size === 0 && open !== undefined)) {
+    const { region } = (open ?? (shown[0] as { one: MinuteEvidence })).one;
+    return {
+      ...base,
+      shift: 0,
+      found: [],
+      refusal: {
+        reason: `it has bars labelled ${clockOf(openMinute(region))} and does not show whether labels are the start or the end of the minute`,
+        hint: 'add `barLabel: "start"` or `barLabel: "end"`',
+      },
+    };
+  }
+  const isStart = labels.has("start");
+  const found = isStart
+    ? [
+        `labels at the start of the minute: the session's first bar is ${clockOf(openMinute((minutes[0] as MinuteEvidence).region))}, and none has the time of its end`,
+      ]
+    : ["labels at the end of the minute"];
+  return { ...base, shift: isStart ? 1 : 0, found };
+}
+
+/** The label that the minutes of a region show; undefined where they show none. */
+function shownLabel(one: MinuteEvidence): "start" | "end" | undefined {
+  const { region, atOpen, atClose, atAfternoon, atNoonEnd, atFour, atTwenty, early } = one;
+  if (region === "US") {
+    if (early > 0) {
+      if (atFour > 0 && atTwenty === 0) return "start";
+      if (atTwenty > 0 && atFour === 0) return "end";
+      return undefined;
+    }
+    if (atOpen > 0 && atClose === 0) return closeEnough(one) ? "start" : undefined;
+    return atOpen === 0 && atClose > 0 ? "end" : undefined;
+  }
+  // An auction bar at the open has the same label in both ways.
+  if (atAfternoon > 0 && atNoonEnd === 0 && atClose === 0) return "start";
+  if (atAfternoon === 0 && (atNoonEnd > 0 || atClose > 0)) return "end";
+  return undefined;
+}
+
+/** Whether a session was seen nearly to its end. */
+const closeEnough = ({ clocks }: MinuteEvidence): boolean => clocks >= 300;
+
+/** Whether there are bars that, as ends of minutes, would be before the session. */
+function mayBeStart({ region, atOpen, atAfternoon, early }: MinuteEvidence): boolean {
+  if (region !== "US") return atAfternoon > 0 || (atOpen > 0 && early === 0);
+  return atOpen > 0;
+}
+
+function clockOf(minute: number): string {
+  return `${String(Math.floor(minute / 60)).padStart(2, "0")}:${String(minute % 60).padStart(2, "0")}`;
+}
+
+/** Hours in which a region's exchanges trade, with their auctions and extended hours, as minutes of the day. */
+export function tradingHours(region: Region): readonly [start: number, end: number] {
+  return region === "US" ? [4 * 60, 20 * 60] : [openMinute(region) - 30, closeMinute(region) + 30];
+}
+
+/** Rows of a file whose amount lies between low x volume and high x volume, by the factor on the volume. */
+export interface UnitEvidence {
+  /** Rows with a volume and an amount. */
+  readonly rows: number;
+  /** By the quotient of both units (volume / amount): how many rows agree with it. */
+  readonly agreeing: ReadonlyMap<number, number>;
+}
+
+/** The units of a file's volumes and amounts. */
+export interface UnitVerdict {
+  readonly refusal?: Refusal;
+  readonly volumeUnit: NonNullable<ImportOptions["volumeUnit"]>;
+  readonly amountUnit: NonNullable<ImportOptions["amountUnit"]>;
+  readonly found: readonly string[];
+  readonly remarks: readonly string[];
+}
+
+/** Quotients of units, and what they mean: the first of each is the usual one. */
+const READINGS: readonly (readonly [UnitVerdict["volumeUnit"], UnitVerdict["amountUnit"], number, number])[] =
+  [
+    ["shares", "ones", 1, 1],
+    ["lots", "ones", 100, 1],
+    ["lots", "thousands", 100, 1e3],
+    ["shares", "thousands", 1, 1e3],
+    ["lots", "ten-thousands", 100, 1e4],
+    ["shares", "ten-thousands", 1, 1e4],
+    ["thousands", "ones", 1e3, 1],
+    ["thousands", "thousands", 1e3, 1e3],
+    ["ten-thousands", "ones", 1e4, 1],
+    ["ten-thousands", "ten-thousands", 1e4, 1e4],
+    ["shares", "hundred-millions", 1, 1e8],
+  ];
+
+/** The quotients (unit of volume / unit of amount) that are tested. */
+export const UNIT_QUOTIENTS: readonly number[] = [...new Set(READINGS.map(([, , v, a]) => v / a))];
+
+/** Judges the units of a file: what the user says counts, then what the source says and the numbers confirm. */
+export function judgeUnits(
+  evidence: UnitEvidence,
+  source: KnownSource | undefined,
+  options: ImportOptions,
+): UnitVerdict {
+  const claimed = {
+    volumeUnit: options.volumeUnit ?? source?.volumeUnit ?? "shares",
+    amountUnit: options.amountUnit ?? source?.amountUnit ?? "ones",
+  } as const;
+  const from =
+    options.volumeUnit === undefined && source?.volumeUnit !== undefined
+      ? [`volumes in lots, as ${source.name} writes them`]
+      : [];
+  const agrees = (quotient: number): boolean =>
+    (evidence.agreeing.get(quotient) ?? 0) >= Math.max(1, evidence.rows * MOST);
+  const factorOf = (v: UnitVerdict["volumeUnit"], a: UnitVerdict["amountUnit"]): number =>
+    (READINGS.find(([volume, amount]) => volume === v && amount === a) ?? ["", "", 0, 1])
+      .slice(2)
+      .reduce((x, y) => (x as number) / (y as number)) as number;
+  if (evidence.rows === 0) return { ...claimed, found: from, remarks: [] };
+  const quotient = factorOf(claimed.volumeUnit, claimed.amountUnit);
+  if (agrees(quotient)) {
+    const shown =
+      quotient === 1 && from.length === 0
+        ? []
+        : [
+            `amount / volume lies between low and high in ${evidence.agreeing.get(quotient)} of ${evidence.rows} bars`,
+          ];
+    return { ...claimed, found: [...from, ...shown], remarks: [] };
+  }
+  const likely = UNIT_QUOTIENTS.find((one) => agrees(one));
+  if (likely === undefined) {
+    return {
+      ...claimed,
+      found: from,
+      remarks: [
+        "amount / volume is no price of these bars in any usual unit (indexes are like this): both land as they are",
+      ],
+    };
+  }
+  const readings = READINGS.filter(
+    ([volume, amount, v, a]) =>
+      v / a === likely &&
+      (options.volumeUnit === undefined || options.volumeUnit === volume) &&
+      (options.amountUnit === undefined || options.amountUnit === amount),
+  );
+  const [only] = readings;
+  const isGiven = options.volumeUnit !== undefined || options.amountUnit !== undefined;
+  if (only !== undefined && readings.length === 1 && isGiven && options.amountUnit === undefined) {
+    return {
+      volumeUnit: only[0],
+      amountUnit: only[1],
+      found: [
+        `amounts in ${only[1]}: amount / volume then lies between low and high in ${evidence.agreeing.get(likely)} of ${evidence.rows} bars`,
+      ],
+      remarks: [],
+    };
+  }
+  const times = 1 / likely;
+  return {
+    ...claimed,
+    found: [],
+    remarks: [],
+    refusal: {
+      reason: `amount / volume is ${likely > 1 ? `${likely} times` : `1/${times}`} of the price in ${evidence.agreeing.get(likely)} of ${evidence.rows} bars: its units are not ${claimed.volumeUnit} and ${claimed.amountUnit}`,
+      hint:
+        readings.length === 0
+          ? "leave out one of the options about units: no reading of the numbers agrees with them"
+          : `add ${readings
+              .slice(0, 2)
+              .map(([volume, amount]) =>
+                [
+                  volume === "shares" ? "" : `\`volumeUnit: "${volume}"\``,
+                  amount === "ones" ? "" : `\`amountUnit: "${amount}"\``,
+                ]
+                  .filter((one) => one !== "")
+                  .join(" "),
+              )
+              .join(", or ")}`,
+    },
+  };
+}

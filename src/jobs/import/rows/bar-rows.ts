@@ -1,0 +1,526 @@
+import { DAY_MS, MINUTE_MS } from "../../../core/time.js";
+import { lotSql } from "../../../db/market/region-sql.js";
+import { ident, literal } from "../../../db/quote.js";
+import type { Session } from "../../../db/session/session.js";
+import { TempTable } from "../../../db/session/temp-table.js";
+import { REGION_NAMES, REGIONS, type Region } from "../../../market/regions.js";
+import { closeMinute, openMinute, SESSION_HOURS } from "../../../market/sessions.js";
+import { instantOfDay } from "../../../market/zone.js";
+import { BARS_1M, KLINE_COLUMNS } from "../../../schema/bars.js";
+import type { TableSchema } from "../../../schema/column.js";
+import { EARLIEST_MS } from "../../../wire/decode/time-issues.js";
+import type { ImportOptions } from "../import-options.js";
+import type { ChosenColumns } from "../plan/choose-columns.js";
+import {
+  type FileEvidence,
+  type MinuteEvidence,
+  tradingHours,
+  UNIT_QUOTIENTS,
+  type UnitEvidence,
+} from "../plan/judge-bars.js";
+import { isReadDirectly, numberExpression, textExpression, timeExpressions } from "./column-sql.js";
+import { distinctTexts, fillSymbols, fillTimes, insertObjects, type TimeText } from "./distinct-texts.js";
+import { type DecimalMark, isMissingSql } from "./number-sql.js";
+import type { OpenGroup } from "./raw-rows.js";
+
+/** Columns of which a bar must have a value. `amount` is 0 where it is not known. */
+const REQUIRED = ["open", "high", "low", "close", "volume"] as const;
+const NUMBERS = KLINE_COLUMNS.map(({ name }) => name);
+/** Bars after now plus this time are of no session that has begun. */
+const FUTURE_MS = DAY_MS;
+/** Above this number, doubles skip whole numbers. */
+const EXACT = 2 ** 53;
+
+/** What the rows of one file become. */
+export interface FileRule {
+  readonly place: number;
+  readonly path: string;
+  /** Physical line of the first row; 1 where rows are counted. */
+  readonly firstLine: number;
+  /** Whether its rows land at all. */
+  readonly isRefused: boolean;
+  readonly utcDates: boolean;
+  readonly shiftMinutes: number;
+  /** Shares in one unit of its volumes; undefined: lots of the instrument. */
+  readonly volumeFactor: number | undefined;
+  readonly amountFactor: number;
+}
+
+/**
+ * The rows of all files of bars, with their texts read as numbers and times: on a temporary table, so that the number of rows
+ * does not matter.
+ */
+export class BarRows implements AsyncDisposable {
+  readonly #session: Session;
+  readonly #table: TableSchema;
+  readonly #options: ImportOptions;
+  readonly #now: number;
+  readonly #raw: TempTable;
+  readonly #symbols: TempTable;
+  readonly #times: TempTable;
+  readonly #days: TempTable;
+  readonly #files: TempTable;
+  readonly #lots: TempTable;
+  #hasTexts = false;
+  /** The number of the form of the files that were read last. */
+  #form = 0;
+
+  constructor(session: Session, table: TableSchema, options: ImportOptions, now: number) {
+    this.#session = session;
+    this.#table = table;
+    this.#options = options;
+    this.#now = now;
+    const named = (name: string): TempTable => new TempTable(session, name);
+    this.#raw = named("raw_bars");
+    this.#symbols = named("import_symbols");
+    this.#times = named("import_times");
+    this.#days = named("import_days");
+    this.#files = named("import_files");
+    this.#lots = named("import_lots");
+  }
+
+  async create(): Promise<void> {
+    const numbers = NUMBERS.map((name) => `${ident(`n_${name}`)} DOUBLE`);
+    await this.#raw.define(
+      `file INTEGER, form INTEGER, symbol VARCHAR, day DATE, wall TIMESTAMP, instant BIGINT, time_text VARCHAR, ${numbers.join(", ")}, odd VARCHAR`,
+    );
+    await this.#files.define(FILE_COLUMNS);
+    await this.#lots.define("symbol VARCHAR, lot DOUBLE");
+  }
+
+  /** Reads a group of files. @param symbol SQL of the text of the symbol, where no column has it. */
+  async add(
+    group: OpenGroup,
+    { fields }: ChosenColumns,
+    symbol: string | undefined,
+    mark: DecimalMark,
+  ): Promise<void> {
+    const column = (field: string) => {
+      const found = fields.get(field);
+      return found && group.columns[found.index];
+    };
+    const numbers = NUMBERS.filter((name) => column(name) !== undefined);
+    const time = column("timestamp");
+    const clock = column("time_of_day");
+    if (time === undefined) return;
+    const times = timeExpressions(
+      time,
+      clock,
+      isMinutes(this.#table),
+      this.#options.dateFormat !== undefined,
+    );
+    const symbolText = column("symbol");
+    const inner = numbers.flatMap((name) => {
+      const source = column(name) as NonNullable<ReturnType<typeof column>>;
+      return [
+        `${numberExpression(source, mark)} AS ${ident(`n_${name}`)}`,
+        ...(isReadDirectly(source) ? [] : [`${source.sql} AS ${ident(`t_${name}`)}`]),
+      ];
+    });
+    const odd = numbers
+      .filter((name) => !isReadDirectly(column(name) as NonNullable<ReturnType<typeof column>>))
+      .map(
+        (name) =>
+          `CASE WHEN ${ident(`n_${name}`)} IS NULL THEN CASE WHEN NOT ${isMissingSql(ident(`t_${name}`))} THEN ${literal(name)} END END`,
+      );
+    this.#form += 1;
+    await this.#session.run(`INSERT INTO ${this.#raw.name} BY NAME
+      SELECT file, ${this.#form}::INTEGER AS form, symbol, day, wall, instant, CASE WHEN day IS NULL AND wall IS NULL AND instant IS NULL THEN time_text END AS time_text,
+        ${numbers.map((name) => ident(`n_${name}`)).join(", ")}, ${odd.length > 0 ? `coalesce(${odd.join(", ")})` : "NULL"} AS odd
+      FROM (SELECT file, ${symbol ?? (symbolText === undefined ? "NULL" : textExpression(symbolText))} AS symbol,
+        ${times.day} AS day, ${times.wall} AS wall, ${times.at} AS instant, ${times.text} AS time_text, ${inner.join(", ")}
+        FROM ${group.from})`);
+  }
+
+  /** Deletes the rows of some files, which are then read again. */
+  async remove(places: readonly number[]): Promise<void> {
+    await this.#session.run(`DELETE FROM ${this.#raw.name} WHERE file IN (${places.join(", ")})`);
+  }
+
+  /** Some texts of columns of numbers that are none: `column` for the places of a group. */
+  async oddRows(places: readonly number[]): Promise<number> {
+    const [found] = await this.#session.json<{ n: number }>(
+      `SELECT count(odd)::DOUBLE AS n FROM ${this.#raw.name} WHERE file IN (${places.join(", ")})`,
+    );
+    return found?.n ?? 0;
+  }
+
+  /** Reads symbols and times: each different text once. */
+  async read(): Promise<void> {
+    const { name } = this.#raw;
+    const symbols = await distinctTexts(this.#session, "symbol", name);
+    await fillSymbols(this.#session, this.#symbols, symbols, this.#options.exchange);
+    const texts = await this.#session.json<TimeText>(
+      `SELECT DISTINCT form, 'timestamp' AS field, time_text AS text FROM ${name} WHERE time_text IS NOT NULL`,
+    );
+    this.#hasTexts = texts.length > 0;
+    const { dateFormat, zone } = this.#options;
+    await fillTimes(this.#session, this.#times, texts, { format: dateFormat, zone });
+    const keys = await this.#session.json<{ region: Region; day: number }>(
+      `SELECT DISTINCT region, (day - DATE '1970-01-01')::INTEGER AS day FROM ${this.#timed("false")} WHERE region IS NOT NULL AND day IS NOT NULL
+       UNION SELECT DISTINCT region, (day - DATE '1970-01-01')::INTEGER FROM ${this.#timed("true")} WHERE region IS NOT NULL AND day IS NOT NULL`,
+    );
+    const rows = keys.map(({ region, day }) => {
+      const noon = instantOfDay(day, REGIONS[region].zone, 12 * 60);
+      const wallNoon = zone === undefined ? noon : instantOfDay(day, zone, 12 * 60);
+      return {
+        region,
+        day,
+        midnight: instantOfDay(day, REGIONS[region].zone),
+        ahead: day * DAY_MS + DAY_MS / 2 - noon,
+        wall_ahead: day * DAY_MS + DAY_MS / 2 - wallNoon,
+      };
+    });
+    await this.#days.define("region VARCHAR, day DATE, midnight BIGINT, ahead BIGINT, wall_ahead BIGINT");
+    const raw = new TempTable(this.#session, "day_numbers");
+    const columns = {
+      region: "VARCHAR",
+      day: "INTEGER",
+      midnight: "BIGINT",
+      ahead: "BIGINT",
+      wall_ahead: "BIGINT",
+    };
+    await raw.define(
+      Object.entries(columns)
+        .map(([column, type]) => `${column} ${type}`)
+        .join(", "),
+    );
+    await insertObjects(this.#session, raw.name, rows, columns);
+    await this.#session.run(
+      `INSERT INTO ${this.#days.name} SELECT region, DATE '1970-01-01' + day, midnight, ahead, wall_ahead FROM ${raw.name}`,
+    );
+    await raw.drop();
+  }
+
+  /** What the rows of each file show, by place. */
+  async evidence(): Promise<Map<number, FileEvidence>> {
+    const isMinute = isMinutes(this.#table);
+    const from = isMinute ? this.#localMinutes() : this.#timed("false");
+    const day = "day";
+    const clock = isMinute ? "minute_of_day" : "clock";
+    const rows = await this.#session.json<Record<string, number | null>>(
+      `SELECT file, count(*)::DOUBLE AS rows, count(*) FILTER (is_date)::DOUBLE AS dates, count(given_at)::DOUBLE AS instants,
+         count(*) FILTER (given_at % ${DAY_MS} = 0)::DOUBLE AS utc_midnights,
+         count(*) FILTER (dayofweek(${day}) IN (0, 6))::DOUBLE AS weekends,
+         count(*) FILTER (dayofweek(utc_day) IN (0, 6))::DOUBLE AS utc_weekends,
+         count(DISTINCT ${clock})::DOUBLE AS clocks, min(${clock})::DOUBLE AS first_clock
+       FROM ${from} WHERE symbol IS NOT NULL AND ${day} IS NOT NULL GROUP BY file`,
+    );
+    const sameDay = await this.#sameDay(
+      from,
+      rows.filter((row) => (row.clocks ?? 0) > 1 || isMinute).map((row) => row.file as number),
+    );
+    const long = isMinute ? new Map() : await this.#longPeriods();
+    const minutes = isMinute ? await this.#minuteEvidence() : new Map();
+    return new Map(
+      rows.map((row) => {
+        const place = row.file as number;
+        const same = sameDay.get(place);
+        return [
+          place,
+          {
+            rows: row.rows ?? 0,
+            dates: row.dates ?? 0,
+            instants: row.instants ?? 0,
+            utcMidnights: row.utc_midnights ?? 0,
+            weekends: row.weekends ?? 0,
+            utcWeekends: row.utc_weekends ?? 0,
+            clocks: row.clocks ?? 0,
+            firstClocks: same?.clocks ?? [row.first_clock ?? 0],
+            sameDay: same?.rows ?? 0,
+            longPeriod: long.get(place),
+            minutes: minutes.get(place) ?? [],
+          },
+        ];
+      }),
+    );
+  }
+
+  async #sameDay(
+    from: string,
+    places: readonly number[],
+  ): Promise<Map<number, { rows: number; clocks: readonly number[] }>> {
+    if (places.length === 0) return new Map();
+    const clock = isMinutes(this.#table) ? "minute_of_day" : "clock";
+    const found = await this.#session.json<{ file: number; rows: number; clocks: { items: number[] } }>(
+      `WITH r AS (SELECT file, symbol, day, ${clock} AS clock FROM ${from}
+         WHERE symbol IS NOT NULL AND day IS NOT NULL AND file IN (${places.join(", ")})),
+       days AS (SELECT file, symbol, day, count(*) AS n FROM r GROUP BY ALL)
+       SELECT file, coalesce(sum(n) FILTER (n > 1), 0)::DOUBLE AS rows,
+         (SELECT list(c ORDER BY c)[1:2] FROM (SELECT DISTINCT clock::DOUBLE AS c FROM r WHERE r.file = days.file AND clock IS NOT NULL)) AS clocks
+       FROM days GROUP BY file`,
+    );
+    return new Map(found.map(({ file, rows, clocks }) => [file, { rows, clocks: listOf(clocks) }]));
+  }
+
+  /** Symbols whose bars are several days apart, from the first to the last one. */
+  async #longPeriods(): Promise<Map<number, { symbol: string; days: number }>> {
+    const from = `${this.#timed("false")} WHERE symbol IS NOT NULL AND day IS NOT NULL`;
+    const sparse = await this.#session.json<{ file: number; symbol: string }>(
+      `SELECT file, symbol FROM ${from} GROUP BY file, symbol
+       HAVING count(*) >= 4 AND (max(day) - min(day)) / (count(*) - 1) >= 4.5 ORDER BY ALL LIMIT 200`,
+    );
+    if (sparse.length === 0) return new Map();
+    const list = sparse.map(({ file, symbol }) => `(${file}, ${literal(symbol)})`).join(", ");
+    const found = await this.#session.json<{ file: number; symbol: string; days: number }>(
+      `SELECT file, symbol, median(gap)::DOUBLE AS days FROM (
+         SELECT file, symbol, day - lag(day) OVER (PARTITION BY file, symbol ORDER BY day) AS gap
+         FROM (SELECT DISTINCT file, symbol, day FROM ${from} AND (file, symbol) IN (${list})))
+       WHERE gap IS NOT NULL GROUP BY file, symbol HAVING quantile_disc(gap, 0.1) >= 5 ORDER BY file, symbol DESC`,
+    );
+    return new Map(found.map(({ file, symbol, days }) => [file, { symbol, days }]));
+  }
+
+  async #minuteEvidence(): Promise<Map<number, MinuteEvidence[]>> {
+    const perRegion = (value: (region: Region) => string): string =>
+      `CASE region ${REGION_NAMES.map((region) => `WHEN ${literal(region)} THEN ${value(region)}`).join(" ")} END`;
+    const atMinute = (minute: (region: Region) => number): string =>
+      `count(*) FILTER (minute_of_day = ${perRegion((region) => String(minute(region)))})::DOUBLE`;
+    const noonEnd = (region: Region): number => SESSION_HOURS[region].parts[0]?.[1] ?? 0;
+    const afternoon = (region: Region): number => (SESSION_HOURS[region].parts[1] ?? [-1])[0];
+    const isWithin = (minute: string): string =>
+      `${minute} BETWEEN ${perRegion((region) => String(tradingHours(region)[0]))} AND ${perRegion((region) => String(tradingHours(region)[1]))}`;
+    const asUtc = "((minute_of_day + ahead // 60000) % 1440 + 1440) % 1440";
+    const steps = [60, 30, 15, 10, 5, 3, 2].map(
+      (step) => `WHEN max(minute_of_day % ${step}) = min(minute_of_day % ${step}) THEN ${step}`,
+    );
+    const rows = await this.#session.json<MinuteEvidence & { file: number }>(
+      `SELECT file, region, count(*)::DOUBLE AS rows, count(*) FILTER (local_ms % ${MINUTE_MS} <> 0)::DOUBLE AS seconds,
+         ${atMinute(openMinute)} AS "atOpen", ${atMinute(closeMinute)} AS "atClose",
+         ${atMinute(noonEnd)} AS "atNoonEnd", ${atMinute(afternoon)} AS "atAfternoon",
+         count(*) FILTER (minute_of_day < ${perRegion((region) => String(openMinute(region)))})::DOUBLE AS early,
+         ${atMinute(() => 240)} AS "atFour", ${atMinute(() => 1200)} AS "atTwenty",
+         count(*) FILTER (${isWithin("minute_of_day")})::DOUBLE AS within, count(*) FILTER (${isWithin(asUtc)})::DOUBLE AS "withinAsUtc",
+         count(DISTINCT minute_of_day)::DOUBLE AS clocks, (CASE ${steps.join(" ")} ELSE 1 END)::DOUBLE AS step
+       FROM ${this.#localMinutes()} WHERE symbol IS NOT NULL AND day IS NOT NULL GROUP BY file, region ORDER BY file, region`,
+    );
+    const byFile = new Map<number, MinuteEvidence[]>();
+    for (const row of rows) byFile.set(row.file, [...(byFile.get(row.file) ?? []), row]);
+    return byFile;
+  }
+
+  /** How many rows of each file agree with each quotient of units. */
+  async unitEvidence(places: readonly number[]): Promise<Map<number, UnitEvidence>> {
+    if (places.length === 0) return new Map();
+    const tests = UNIT_QUOTIENTS.map(
+      (quotient, i) =>
+        `count(*) FILTER (n_amount BETWEEN n_low * n_volume * ${quotient * 0.995} AND n_high * n_volume * ${quotient * 1.005})::DOUBLE AS q${i}`,
+    );
+    const rows = await this.#session.json<Record<string, number>>(
+      `SELECT file, count(*)::DOUBLE AS rows, ${tests.join(", ")} FROM ${this.#raw.name}
+       WHERE n_volume > 0 AND n_amount > 0 AND n_low > 0 AND n_high >= n_low AND file IN (${places.join(", ")}) GROUP BY file`,
+    );
+    return new Map(
+      rows.map((row) => [
+        row.file as number,
+        {
+          rows: row.rows as number,
+          agreeing: new Map(UNIT_QUOTIENTS.map((q, i) => [q, row[`q${i}`] as number])),
+        },
+      ]),
+    );
+  }
+
+  /** Symbols of Hong Kong whose files count in lots. */
+  async symbolsOf(region: Region): Promise<string[]> {
+    const rows = await this.#session.json<{ symbol: string }>(
+      `SELECT DISTINCT symbol FROM ${this.#symbols.name} WHERE region = ${literal(region)} ORDER BY symbol`,
+    );
+    return rows.map(({ symbol }) => symbol);
+  }
+
+  /** Sets what becomes of the rows of each file. @param lots board lots by symbol, where the region has no lot of its own. */
+  async decide(rules: readonly FileRule[], lots: ReadonlyMap<string, number>): Promise<void> {
+    const firsts = await this.#session.json<{ file: number; first: number }>(
+      `SELECT file, min(rowid)::DOUBLE AS first FROM ${this.#raw.name} GROUP BY file`,
+    );
+    const firstOf = new Map(firsts.map(({ file, first }) => [file, first]));
+    await insertObjects(
+      this.#session,
+      this.#files.name,
+      rules.map((rule) => ({
+        file: rule.place,
+        path: rule.path,
+        first_row: firstOf.get(rule.place) ?? 0,
+        first_line: rule.firstLine,
+        is_refused: rule.isRefused,
+        utc_dates: rule.utcDates,
+        shift_ms: rule.shiftMinutes * MINUTE_MS,
+        volume_factor: rule.volumeFactor ?? 1,
+        in_lots: rule.volumeFactor === undefined,
+        amount_factor: rule.amountFactor,
+      })),
+      FILE_TYPES,
+    );
+    const pairs = [...lots].map(([symbol, lot]) => ({ symbol, lot }));
+    await insertObjects(this.#session, this.#lots.name, pairs, { symbol: "VARCHAR", lot: "DOUBLE" });
+  }
+
+  /** SQL of the rows that are bars, as `landBars` takes them. */
+  stagedSql(): string {
+    const values = KLINE_COLUMNS.filter(({ name }) => name !== "volume").map(({ name }) => {
+      const value = ident(`n_${name}`);
+      if (name === "amount") return `${value} * amount_factor AS amount`;
+      // A previous close of 0 stands for none, and below 0 there is none.
+      if (name === "prev_close") return `CASE WHEN ${value} > 0 THEN ${value} END AS prev_close`;
+      return `${value} AS ${ident(name)}`;
+    });
+    const date = isMinutes(this.#table)
+      ? `CAST(make_timestamp((instant + shift_ms + ahead) * 1000) AS DATE)`
+      : "day";
+    return `SELECT symbol, region, ${this.#timestamp()} AS timestamp, ${date} AS trade_date, ${values.join(", ")},
+        CAST(CASE WHEN unit_lot > 1 AND n_volume = floor(n_volume) THEN n_volume ELSE shares END AS BIGINT) AS volume,
+        CAST(CASE WHEN unit_lot > 1 AND n_volume = floor(n_volume) THEN unit_lot ELSE 1 END AS INTEGER) AS lot,
+        path AS source, first_line + "row" - first_row AS line, file::BIGINT * 1099511627776 + "row" AS ordinal
+      FROM ${this.#judged()} WHERE NOT is_bad`;
+  }
+
+  /** SQL of the rows that are set aside: the columns of the rejects. */
+  rejectsSql(): string {
+    const { name } = this.#table;
+    const tests = [
+      `WHEN symbol IS NULL THEN ['bad_symbol', coalesce(symbol_reason, 'the symbol is empty')]`,
+      `WHEN time_kind = 'empty' OR (time_shown IS NULL AND instant IS NULL AND day IS NULL) THEN ['null_in_required', 'timestamp is empty']`,
+      `WHEN time_kind = 'unclear' THEN ['unparsable', 'timestamp ' || time_reason]`,
+      `WHEN time_kind = 'none' THEN ['unparsable', 'timestamp "' || left(time_shown, 40) || '" is no time']`,
+      `WHEN NOT is_possible THEN ['out_of_range', 'timestamp "' || left(time_shown, 40) || '" is not of 1900 to 2200']`,
+      `WHEN is_future THEN ['out_of_range', 'timestamp ' || coalesce(left(time_shown, 40), '') || ' is in the future']`,
+      `WHEN day IS NULL THEN ['unparsable', 'timestamp "' || left(coalesce(time_shown, ''), 40) || '" is no time']`,
+      `WHEN odd IS NOT NULL THEN ['unparsable', odd || ' is not a number']`,
+      ...REQUIRED.map((column) => `WHEN n_${column} IS NULL THEN ['null_in_required', '${column} is empty']`),
+      `WHEN shares IS NULL AND n_volume >= ${EXACT} THEN ['out_of_range', 'volume ' || n_volume || ' is too large']`,
+      `WHEN shares IS NULL THEN ['fraction_in_integer', 'volume ' || n_volume || ' is not a whole number: \`roundVolumes: true\` rounds it']`,
+    ];
+    return `SELECT path AS source, first_line + "row" - first_row AS line, coalesce(symbol, symbol_text) AS symbol, time_shown AS timestamp,
+        verdict[1] AS rule, verdict[2] AS reason, NULL AS row
+      FROM (SELECT *, CASE ${tests.join(" ")} ELSE ['unparsable', 'it is no bar of ${name}'] END AS verdict FROM ${this.#judged()} WHERE is_bad)`;
+  }
+
+  /** The number of rows that are set aside. */
+  async bad(): Promise<number> {
+    const [found] = await this.#session.json<{ n: number }>(
+      `SELECT count(*)::DOUBLE AS n FROM ${this.#judged()} WHERE is_bad`,
+    );
+    return found?.n ?? 0;
+  }
+
+  /** The first rows of a file as they land. */
+  async preview(place: number, limit: number): Promise<Record<string, unknown>[]> {
+    const shown = isMinutes(this.#table)
+      ? "strftime(timestamp, '%Y-%m-%dT%H:%M:%SZ')"
+      : "CAST(trade_date AS VARCHAR)";
+    return this.#session.json(
+      `SELECT symbol, ${shown} AS timestamp, open, high, low, close, volume, amount, prev_close, lot
+       FROM (${this.stagedSql()}) WHERE ordinal // 1099511627776 = ${place} LIMIT ${limit}`,
+    );
+  }
+
+  /** Drops the rows: they have been copied. */
+  async drop(): Promise<void> {
+    await this.#raw.drop();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const table of [this.#raw, this.#symbols, this.#times, this.#days, this.#files, this.#lots])
+      await table[Symbol.asyncDispose]();
+  }
+
+  #timestamp(): string {
+    return isMinutes(this.#table)
+      ? "make_timestamptz((instant + shift_ms) * 1000)"
+      : "make_timestamptz(midnight * 1000)";
+  }
+
+  /** Rows with their symbol and the date of their time. @param utcDates SQL of whether dates of instants are those in UTC. */
+  #timed(utcDates: string): string {
+    const regions = REGION_NAMES.map(
+      (region) => `WHEN ${literal(region)} THEN t.${ident(`day_${region}`)}`,
+    ).join(" ");
+    const instantDay = `CASE WHEN ${utcDates} THEN t.utc_day ELSE CASE s.region ${regions} END END`;
+    const epoch = (days: string): string => `(DATE '1970-01-01' + ${days})`;
+    // Without an offset known yet, the date of an instant is that by the zone's standard time.
+    const rough = `CAST(make_timestamp((r.instant + CASE s.region WHEN 'US' THEN -18000000 ELSE 28800000 END) * 1000) AS DATE)`;
+    const text = this.#hasTexts;
+    const day = text
+      ? `coalesce(r.day, CAST(r.wall AS DATE), ${rough}, ${epoch("coalesce(t.day, " + instantDay + ")")})`
+      : `coalesce(r.day, CAST(r.wall AS DATE), ${rough})`;
+    const wall = text ? "coalesce(epoch_ms(r.wall), t.wall)" : "epoch_ms(r.wall)";
+    const at = text ? "coalesce(r.instant, t.instant)" : "r.instant";
+    const isDate = text ? "(r.day IS NOT NULL OR coalesce(t.kind = 'date', false))" : "r.day IS NOT NULL";
+    const shown = `coalesce(${text ? "r.time_text, " : ""}CAST(r.day AS VARCHAR), CAST(r.wall AS VARCHAR), CAST(r.instant AS VARCHAR))`;
+    return `(SELECT r.rowid AS "row", r.file, s.symbol, s.region, s.reason AS symbol_reason, r.symbol AS symbol_text,
+        ${day} AS day, ${text ? epoch("t.utc_day") : "NULL::DATE"} AS utc_day, ${wall} AS wall_ms, ${at} AS given_at,
+        ${wall} % ${DAY_MS} // ${MINUTE_MS} AS clock, ${isDate} AS is_date, ${shown} AS time_shown,
+        ${text ? "t.kind" : "NULL::VARCHAR"} AS time_kind, ${text ? "t.reason" : "NULL::VARCHAR"} AS time_reason, r.odd,
+        ${NUMBERS.map((name) => `r.${ident(`n_${name}`)}`).join(", ")}
+      FROM ${this.#raw.name} r LEFT JOIN ${this.#symbols.name} s ON s.text = r.symbol
+        ${text ? `LEFT JOIN ${this.#times.name} t ON t.text = r.time_text AND t.form = r.form` : ""})`;
+  }
+
+  /** Rows of minutes with their instant `at` and the local time there. */
+  #localMinutes(): string {
+    const at = "coalesce(v.given_at, v.wall_ms - d.wall_ahead)";
+    return `(SELECT v.* REPLACE (coalesce(CAST(make_timestamp((${at} + d.ahead) * 1000) AS DATE), v.day) AS day), ${at} AS instant, d.ahead,
+        ${at} + d.ahead AS local_ms, ((${at} + d.ahead) % ${DAY_MS} // ${MINUTE_MS}) AS minute_of_day
+      FROM ${this.#timed("false")} v LEFT JOIN ${this.#days.name} d ON d.region = v.region AND d.day = v.day)`;
+  }
+
+  /** Rows with what becomes of them. */
+  #judged(): string {
+    const isMinute = isMinutes(this.#table);
+    const rows = isMinute
+      ? this.#localMinutes()
+      : `(SELECT v.*, d.midnight, NULL::BIGINT AS instant FROM (SELECT * FROM ${this.#timedByFile()}) v
+          LEFT JOIN ${this.#days.name} d ON d.region = v.region AND d.day = v.day)`;
+    const instant = isMinute ? "v.instant" : "v.midnight";
+    const unit = `CASE WHEN f.in_lots THEN coalesce(l.lot, ${lotSql("v.region")}) ELSE f.volume_factor END`;
+    const units = "v.n_volume * unit_lot";
+    const round = this.#options.roundVolumes === true;
+    const shares = round
+      ? `round(${units})`
+      : `CASE WHEN ${units} = round(${units}) OR (unit_lot > 1 AND abs(${units} - round(${units})) < 1e-6 * unit_lot) THEN round(${units}) END`;
+    const missing = REQUIRED.map((name) => `v.n_${name} IS NULL`).join(" OR ");
+    const earliest = isMinute ? `v.instant >= ${EARLIEST_MS}` : "v.day >= DATE '1900-01-01'";
+    const join = isMinute ? `JOIN ${this.#files.name} f ON f.file = v.file` : "";
+    const file = isMinute ? "f." : "v.";
+    return `(SELECT *, coalesce(symbol IS NULL OR day IS NULL OR ${isMinute ? "instant" : "midnight"} IS NULL OR odd IS NOT NULL OR is_missing OR shares IS NULL
+          OR is_future OR NOT is_possible, true) AS is_bad
+      FROM (SELECT *, CASE WHEN v_volume < ${EXACT} THEN ${shares.replaceAll("v.n_volume", "v_volume")} END AS shares
+        FROM (SELECT v.*, v.n_volume AS v_volume, ${isMinute ? "f.path, f.first_line, f.first_row, f.shift_ms, f.amount_factor," : ""}
+            ${unit.replaceAll("f.", file)} AS unit_lot, (${missing}) AS is_missing, ${instant} > ${this.#now + FUTURE_MS} AS is_future, ${earliest} AS is_possible
+          FROM ${rows} v ${join} LEFT JOIN ${this.#lots.name} l ON l.symbol = v.symbol
+          WHERE NOT ${file}is_refused)))`;
+  }
+
+  /** Rows of days with the rule of their file, which decides on the date of an instant. */
+  #timedByFile(): string {
+    const inner = this.#timed("f.utc_dates").replace(
+      `FROM ${this.#raw.name} r `,
+      `, f.path, f.first_line, f.first_row, f.amount_factor, f.in_lots, f.volume_factor, f.is_refused FROM ${this.#raw.name} r JOIN ${this.#files.name} f ON f.file = r.file `,
+    );
+    return inner;
+  }
+}
+
+const FILE_TYPES: Readonly<Record<string, string>> = {
+  file: "INTEGER",
+  path: "VARCHAR",
+  first_row: "BIGINT",
+  first_line: "BIGINT",
+  is_refused: "BOOLEAN",
+  utc_dates: "BOOLEAN",
+  shift_ms: "BIGINT",
+  volume_factor: "DOUBLE",
+  in_lots: "BOOLEAN",
+  amount_factor: "DOUBLE",
+};
+const FILE_COLUMNS = Object.entries(FILE_TYPES)
+  .map(([name, type]) => `${name} ${type}`)
+  .join(", ");
+
+const isMinutes = (table: TableSchema): boolean => table === BARS_1M;
+
+function listOf(value: { readonly items: readonly number[] } | readonly number[] | null): readonly number[] {
+  if (value === null) return [];
+  return "items" in value ? value.items : value;
+}

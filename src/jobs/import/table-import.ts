@@ -1,0 +1,55 @@
+import type { Session } from "../../db/session/session.js";
+import type { Lake } from "../../lake/lake.js";
+import type { Rejects } from "../../lake/land/rejects.js";
+import type { LandOptions, LandReport } from "../../lake/land/upsert.js";
+import type { ImportOptions } from "./import-options.js";
+import type { ChosenColumns } from "./plan/choose-columns.js";
+import type { DecimalMark } from "./rows/number-sql.js";
+import type { FileGroup, OpenGroup } from "./rows/raw-rows.js";
+
+/** What an import of a table works with. */
+export interface ImportWork {
+  readonly session: Session;
+  readonly options: ImportOptions;
+  readonly rejects: Rejects;
+  /** The lake whose instruments say what a lot is. */
+  readonly reference: Lake;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+/** Files of one form that were read. */
+export interface ReadGroup {
+  readonly group: FileGroup;
+  readonly chosen: ChosenColumns;
+  readonly mark: DecimalMark;
+}
+
+/** What was found in one file, or why it is refused. */
+export interface FileVerdict {
+  readonly refusal?: { readonly reason: string; readonly hint: string } | undefined;
+  readonly found: readonly string[];
+  readonly remarks: readonly string[];
+  /** What was decided, as options. */
+  readonly decided: Partial<ImportOptions>;
+}
+
+/** The import of one kind of table: rows are read group by group, judged as a whole, and land. */
+export interface TableImport extends AsyncDisposable {
+  /** Fields without which a file cannot be read. A symbol may come from the file's name. */
+  readonly required: readonly string[];
+  /** Whether the symbol may come from the file's name, or from the user. */
+  readonly hasFileSymbols: boolean;
+  /** Reads the rows of a group. @param symbol SQL of the text of the symbol, where no column has it. */
+  add(open: OpenGroup, read: ReadGroup, symbol: string | undefined): Promise<void>;
+  /** Forgets the rows of a group, which is read again. */
+  remove(group: FileGroup): Promise<void>;
+  /** The number of rows of a group with a number that cannot be read. */
+  oddRows(group: FileGroup): Promise<number>;
+  /** Judges all files, by their places, and sets aside what cannot land. */
+  judge(reads: readonly ReadGroup[]): Promise<ReadonlyMap<number, FileVerdict>>;
+  /** The first rows of a file as they will land. */
+  preview(place: number, rows: number): Promise<Record<string, unknown>[]>;
+  /** Lands the rows; yields after each table, so that a later error does not hide what has already landed. */
+  land(lake: Lake, options: LandOptions): AsyncGenerator<LandReport, void, undefined>;
+}

@@ -1,0 +1,148 @@
+import { plainName } from "../plan/field-names.js";
+
+type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
+type JsonObject = { readonly [name: string]: Json };
+/** A row: the values of its columns, as a CSV file would have them; a list as JSON. */
+export type TextRecord = Readonly<Record<string, string | null>>;
+
+/**
+ * Finds the rows of a JSON document, whatever its shape: an array of records; an object of arrays, one for each column,
+ * as a service's K-lines have; maps from symbols or dates to these; records that contain a list of records. Members beside a
+ * table are the same for all of its rows.
+ *
+ * @param known the names of fields, in plain notation: they tell a map of columns from a map of rows.
+ */
+export function* recordsOf(document: unknown, known: ReadonlySet<string>): Generator<TextRecord> {
+  yield* tablesIn(document as Json, {}, known);
+}
+
+type Context = Readonly<Record<string, string | null>>;
+
+/** Keys of a map that are data: symbols and dates. Others, such as `data` or `Time Series (Daily)`, only wrap a table. */
+const DATA_KEY = /^(?:\d{4}-\d|[^\s]*\d{4}|[A-Z][A-Z0-9.^-]*$|.*\.[A-Za-z]{2,4}$|\d+$)/;
+
+function* tablesIn(value: Json, context: Context, known: ReadonlySet<string>): Generator<TextRecord> {
+  if (Array.isArray(value)) {
+    for (const item of value as readonly Json[]) if (isObject(item)) yield* tablesIn(item, context, known);
+    return;
+  }
+  if (!isObject(value)) return;
+  if (isSplit(value)) return yield* rowsOfSplit(value, context);
+  const entries = Object.entries(value);
+  const lists = entries.filter(([, member]) => isList(member));
+  if (lists.filter(([name]) => known.has(plainName(name))).length > 1)
+    return yield* rowsOfColumns(value, lists, context);
+  const below = entries.filter(([, member]) => isObject(member) || hasObjects(member));
+  const scalars = entries.filter((entry) => !below.includes(entry));
+  const own: Context = {
+    ...context,
+    ...Object.fromEntries(scalars.map(([name, member]) => [name, textOf(member)])),
+  };
+  if (below.length === 0) {
+    if (Object.keys(own).some((name) => known.has(plainName(name)))) yield own;
+    return;
+  }
+  const objects = below.filter((entry): entry is [string, JsonObject] => isObject(entry[1]));
+  const areFlat = objects.length === below.length && objects.every(([, member]) => isFlat(member));
+  if (areFlat && scalars.length > 0) {
+    const inner = objects.flatMap(([, member]) => Object.entries(member));
+    return yield { ...Object.fromEntries(inner.map(([name, one]) => [name, textOf(one)])), ...own };
+  }
+  if (areFlat && objects.filter(([name]) => known.has(plainName(name))).length > 1)
+    return yield* rowsOfMaps(objects, own);
+  for (const [name, member] of below) {
+    const isData = scalars.length === 0 && DATA_KEY.test(name);
+    yield* tablesIn(member, isData ? { ...own, [keyColumn(name)]: name } : own, known);
+  }
+}
+
+/** The name of a column for the keys of a map. */
+function keyColumn(key: string): string {
+  if (/^\d{4}[-/]\d|^\d{8,}/.test(key)) return "date";
+  return /^\d+$/.test(key) ? "row" : "symbol";
+}
+
+interface SplitTable extends JsonObject {
+  readonly columns: readonly string[];
+  readonly data: readonly (readonly Json[])[];
+}
+
+/** Whether an object is `{"columns": [...], "data": [[...], ...]}`, with or without an index, as pandas can write it. */
+function isSplit(value: JsonObject): value is SplitTable {
+  const { columns, data } = value;
+  return (
+    Array.isArray(columns) &&
+    columns.every((name) => typeof name === "string") &&
+    Array.isArray(data) &&
+    data.every((row) => Array.isArray(row))
+  );
+}
+
+function* rowsOfSplit({ columns, data, index }: SplitTable, context: Context): Generator<TextRecord> {
+  const keys = Array.isArray(index) ? (index as readonly Json[]) : undefined;
+  for (const [at, row] of data.entries()) {
+    const cells = columns.map((name, i) => [name, textOf(row[i] ?? null)]);
+    yield { ...context, ...(keys && { index: textOf(keys[at] ?? null) }), ...Object.fromEntries(cells) };
+  }
+}
+
+/** @throws {RangeError} where the arrays differ in length: it is not known which value is of which row. */
+function* rowsOfColumns(
+  value: JsonObject,
+  lists: readonly [string, Json][],
+  context: Context,
+): Generator<TextRecord> {
+  const lengths = new Set(lists.map(([, list]) => (list as readonly Json[]).length));
+  if (lengths.size > 1) {
+    const described = lists.map(([name, list]) => `${name} ${(list as readonly Json[]).length}`);
+    throw new RangeError(`arrays of one table have different lengths: ${described.join(", ")}`);
+  }
+  const names = new Set(lists.map(([name]) => name));
+  const scalars = Object.entries(value).filter(([name, member]) => !names.has(name) && !isObject(member));
+  const own = { ...context, ...Object.fromEntries(scalars.map(([name, one]) => [name, textOf(one)])) };
+  const [length = 0] = lengths;
+  for (let row = 0; row < length; row++)
+    yield {
+      ...own,
+      ...Object.fromEntries(
+        lists.map(([name, list]) => [name, textOf((list as readonly Json[])[row] ?? null)]),
+      ),
+    };
+}
+
+/** The rows of a map from columns to maps from the rows' keys to values, as pandas writes a table by default. */
+function* rowsOfMaps(objects: readonly [string, JsonObject][], context: Context): Generator<TextRecord> {
+  const keys = new Set(objects.flatMap(([, column]) => Object.keys(column)));
+  for (const key of keys)
+    yield {
+      ...context,
+      [keyColumn(key)]: key,
+      ...Object.fromEntries(objects.map(([name, column]) => [name, textOf(column[key] ?? null)])),
+    };
+}
+
+function isObject(value: Json): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isFlat(value: JsonObject): boolean {
+  return Object.values(value).every((member) => !isObject(member) && !hasObjects(member));
+}
+
+/** Whether a value is an array of scalars. */
+function isList(value: Json): boolean {
+  return (
+    Array.isArray(value) &&
+    (value as readonly Json[]).every((item) => typeof item !== "object" || item === null)
+  );
+}
+
+function hasObjects(value: Json): boolean {
+  return Array.isArray(value) && (value as readonly Json[]).some((item) => isObject(item));
+}
+
+/** A value as a cell of a CSV file has it; a list as JSON. */
+function textOf(value: Json): string | null {
+  if (value === null) return null;
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}

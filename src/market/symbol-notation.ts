@@ -1,0 +1,140 @@
+import { EXCHANGE_REGION } from "./regions.js";
+import { isSymbol } from "./symbol.js";
+
+/** A text that was read as a symbol, or the reason why it was not. */
+export type ReadSymbol = { readonly symbol: string } | { readonly reason: string };
+
+/**
+ * Names of exchanges in other notations: MIC codes, those of Yahoo, JoinQuant, RiceQuant, vn.py and Reuters. `.O`, `.N` and
+ * `.OQ` are Nasdaq and New York in Reuters' notation; its `.A` and `.K` are not here, because they may be classes of
+ * shares.
+ */
+const EXCHANGE_ALIASES: Readonly<Record<string, string>> = {
+  SS: "SH",
+  SSE: "SH",
+  XSHG: "SH",
+  SHA: "SH",
+  SZSE: "SZ",
+  XSHE: "SZ",
+  SHE: "SZ",
+  BSE: "BJ",
+  BJSE: "BJ",
+  XBSE: "BJ",
+  SHFE: "SHF",
+  XSGE: "SHF",
+  XDCE: "DCE",
+  CZCE: "ZCE",
+  XZCE: "ZCE",
+  CFFEX: "CFX",
+  CCFX: "CFX",
+  XINE: "INE",
+  GFEX: "GFE",
+  HKEX: "HK",
+  SEHK: "HK",
+  XHKG: "HK",
+  O: "US",
+  OQ: "US",
+  N: "US",
+  NASDAQ: "US",
+  NYSE: "US",
+  XNAS: "US",
+  XNYS: "US",
+};
+
+/** What the code of an exchange looks like. A code with too few digits has lost its leading zeros. */
+const CODES: Readonly<Record<string, { readonly form: RegExp; readonly digits?: number }>> = {
+  SH: { form: /^(?:\d{6}|\d{8}|[A-Z]\d{5})$/, digits: 6 },
+  SZ: { form: /^(?:\d{6}|\d{8})$/, digits: 6 },
+  BJ: { form: /^\d{6}$/ },
+  HK: { form: /^(?:\d{5}|[A-Z][A-Z0-9]*)$/, digits: 5 },
+  US: { form: /^[A-Z0-9]+(?:[.^_-][A-Z0-9]+)*$/ },
+};
+const FUTURES = /^[A-Za-z]{1,3}\d{0,4}(?:[-_]?[CP]-?\d+)?(?:_[A-Za-z0-9]+)?$/;
+
+/** Exchanges of Chinese codes that belong to one exchange only. 000xxx are stocks of Shenzhen and indexes of Shanghai. */
+const CODE_EXCHANGES: readonly (readonly [form: RegExp, exchange: string])[] = [
+  [/^(?:60|68|90|51|52|56|58|50|11)\d{4}$/, "SH"],
+  [/^(?:00[1-4]|30|20|15|16|18|12|39)\d{3,4}$/, "SZ"],
+  [/^(?:43|83|87|88|92)\d{4}$/, "BJ"],
+  [/^0\d{4}$/, "HK"],
+];
+const SIX_DIGITS = /^\d{6}$/;
+
+/** A missing value that was joined with an exchange. NAN, NULL and NONE in capitals may be tickers. */
+const MISSING = /^(?:nan|null|none|na|nil|NaN|Null|None|<NA>)$/;
+
+/**
+ * Reads a symbol in one of the usual notations: `600000.SH`, `sh600000`, `SH.600000`, `600000.XSHG`, `SH#600000`, `0700.HK`,
+ * `aapl.us`, `="600000.SH"`. A code without an exchange is read only if it belongs to one exchange.
+ *
+ * @param exchange the exchange of codes that do not say it. @default none
+ */
+export function readSymbol(text: string, exchange?: string): ReadSymbol {
+  const plain = unquoted(text.normalize("NFKC"));
+  if (plain === "") return { reason: "the symbol is empty" };
+  const shown = `"${text.trim().slice(0, 40)}"`;
+  const parts = partsOf(plain, exchange);
+  if (parts === undefined) return { reason: withoutExchange(plain, shown) };
+  const [given, suffix] = parts;
+  if (!Object.hasOwn(EXCHANGE_REGION, suffix))
+    return { reason: `symbol ${shown} has an unknown exchange suffix` };
+  if (MISSING.test(given)) return { reason: `${shown} is a missing value with an exchange` };
+  const code = codeFor(given, suffix);
+  const symbol = `${code}.${suffix}`;
+  if (code === undefined || !isSymbol(symbol))
+    return { reason: `${shown} is not of the form of a symbol of ${suffix}` };
+  return { symbol };
+}
+
+/** Text as a spreadsheet, a JSON file in a cell or a fixed-width column leaves it. */
+function unquoted(text: string): string {
+  return text
+    .trim()
+    .replace(/^=?"+(.*?)"+$/, "$1")
+    .replace(/^'/, "")
+    .trim();
+}
+
+/** A symbol's code and exchange; undefined where it names no exchange. */
+function partsOf(text: string, exchange: string | undefined): [code: string, exchange: string] | undefined {
+  const prefixed = /^(SH|SZ|BJ|HK)[.#_]?(\d{1,8})$/i.exec(text) ?? /^(US|HK)\.([A-Za-z0-9.^-]+)$/i.exec(text);
+  if (prefixed) return [prefixed[2] as string, (prefixed[1] as string).toUpperCase()];
+  const suffixed = /^(.+)\.([A-Za-z]{1,6})$/.exec(text);
+  if (suffixed) {
+    const [, code = "", raw = ""] = suffixed;
+    const suffix = raw.toUpperCase();
+    if (Object.hasOwn(EXCHANGE_REGION, suffix)) return [withoutPrefix(code, suffix), suffix];
+    const alias = EXCHANGE_ALIASES[suffix];
+    if (alias !== undefined && !(exchange === "US" && suffix.length === 1)) return [code, alias];
+    if (suffix.length > 1 && exchange === undefined) return [code, suffix];
+  }
+  const byCode = CODE_EXCHANGES.find(([form]) => form.test(text))?.[1];
+  if (byCode !== undefined) return [text, byCode];
+  return exchange === undefined ? undefined : [text, exchange];
+}
+
+/** `SH600000.SH` names its exchange twice. */
+function withoutPrefix(code: string, suffix: string): string {
+  return code.length === 8 && code.toUpperCase().startsWith(suffix) ? code.slice(2) : code;
+}
+
+/** The code as the exchange writes it; undefined where it has no code of this form. */
+function codeFor(text: string, exchange: string): string | undefined {
+  const rule = CODES[exchange];
+  if (rule === undefined) return FUTURES.test(text) ? text : undefined;
+  const upper = text.toUpperCase();
+  // The classes of a share: Yahoo writes BRK-B, others BRK/B.
+  const code =
+    exchange === "US" ? upper.replace(/^([A-Z]+)\/([A-Z])$/, "$1.$2") : padded(upper, rule.digits ?? 0);
+  return rule.form.test(code) ? code : undefined;
+}
+
+function padded(code: string, digits: number): string {
+  return /^\d+$/.test(code) && code.length < digits ? code.padStart(digits, "0") : code;
+}
+
+function withoutExchange(text: string, shown: string): string {
+  if (SIX_DIGITS.test(text))
+    return `${shown} may be of several exchanges: \`exchange: "SZ"\` decides, or a suffix such as ${text}.SZ`;
+  return `${shown} names no exchange: \`exchange: "US"\` completes it, or a suffix such as ${text.slice(0, 20)}.US`;
+}
