@@ -43,10 +43,10 @@ export function volumeSql(volume: string, lot: string, unit: string): string {
 
 /**
  * The price that a day's return starts from: the previous close as the exchange states it, which is free of ex-dates,
- * else the close of the bar before.
+ * else the close of the bar before. Of a NaN, DuckDB says that it is above 0.
  */
 export function returnBaseSql(prevClose: string, lastClose: string): string {
-  return `CASE WHEN ${prevClose} > 0 THEN ${prevClose} ELSE ${lastClose} END`;
+  return `CASE WHEN ${prevClose} > 0 AND isfinite(${prevClose}) THEN ${prevClose} ELSE ${lastClose} END`;
 }
 
 /** The return of a day; null where it has no close, or nothing to start from. @param base see {@link returnBaseSql}. */

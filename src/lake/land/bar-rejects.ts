@@ -5,33 +5,52 @@ import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { Rejects } from "./rejects.js";
 
+type Rule = readonly [rule: IssueRule, breaks: string, reason: string];
+
 /** Rules that a bar must meet to land; the first broken rule is the reason. `cut-bars.ts` tests the same rules. */
-const RULES: readonly (readonly [rule: IssueRule, breaks: string, reason: string])[] = [
+const rulesOf = (amount: string): readonly Rule[] => [
   ["unknown_exchange", "region IS NULL", unknownExchangeReasonSql("symbol")],
   [
     "null_in_required",
-    "open + high + low + close + amount + volume IS NULL",
+    `open + high + low + close + ${amount} + volume IS NULL`,
     "'a price, the volume or the amount is null'",
   ],
   [
     "out_of_range",
-    "NOT isfinite(open + high + low + close + amount)",
+    `NOT isfinite(open + high + low + close + ${amount})`,
     "'a price or the amount is not a finite number'",
   ],
   ["out_of_range", "volume < 0", "'volume ' || volume || ' is below 0'"],
   ["high_below_low", "high < low", "'high ' || high || ' is below low ' || low"],
 ];
 
+/** SQL of the amount of a bar that may lack one. */
+const ANY_AMOUNT = "CASE WHEN isfinite(amount) THEN amount ELSE 0 END";
+const RULES = rulesOf("amount");
+const RULES_WITHOUT_AMOUNT = rulesOf(ANY_AMOUNT);
+
+const brokenRule = (rules: readonly Rule[]): string =>
+  `CASE ${rules.map(([name, breaks]) => `WHEN ${breaks} THEN ${literal(name)}`).join(" ")} END`;
+
 /** SQL of the name of the first rule that a bar breaks, or null. It uses the columns of a bar, and its region. */
-export const BROKEN_RULE = `CASE ${RULES.map(([name, breaks]) => `WHEN ${breaks} THEN ${literal(name)}`).join(" ")} END`;
+export const BROKEN_RULE = brokenRule(RULES);
+/** The same for bars that may lack an amount. */
+export const BROKEN_WITHOUT_AMOUNT = brokenRule(RULES_WITHOUT_AMOUNT);
 
 /**
  * Adds bars that break a rule to the rejects.
  *
  * @param from a table expression: the columns of a bar, `region`, `rule` (from {@link BROKEN_RULE}), `source`, `line`.
+ * @param mayLackAmount whether the rule is from {@link BROKEN_WITHOUT_AMOUNT}.
  */
-export async function rejectBroken(rejects: Rejects, table: TableSchema, from: string): Promise<void> {
-  const reason = RULES.map(([, breaks, text]) => `WHEN ${breaks} THEN ${text}`).join(" ");
+export async function rejectBroken(
+  rejects: Rejects,
+  table: TableSchema,
+  from: string,
+  mayLackAmount = false,
+): Promise<void> {
+  const rules = mayLackAmount ? RULES_WITHOUT_AMOUNT : RULES;
+  const reason = rules.map(([, breaks, text]) => `WHEN ${breaks} THEN ${text}`).join(" ");
   await rejects.add(table.name, rejectSql("rule", `CASE ${reason} END`, from));
 }
 

@@ -5,11 +5,12 @@ import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import type { Region } from "../../market/regions.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
-import type { TableSchema } from "../../schema/column.js";
+import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import type { BarSegment } from "../../wire/bar-segment.js";
 import type { Lake } from "../lake.js";
 import { BROKEN_RULE, rejectBroken, rejectRepeats } from "./bar-rejects.js";
 import type { Rejects } from "./rejects.js";
+import { stagedColumns } from "./staged-rows.js";
 import { type LandOptions, type LandReport, upsert } from "./upsert.js";
 
 /** Options of a landing of bars. */
@@ -48,7 +49,7 @@ const QUARTER = `CAST(floor(epoch_us(timestamp) / ${QUARTER_US}) AS BIGINT)`;
  * column; else the first.
  *
  * @param staged a table made by {@link stageBars}; it is dropped during the landing, so that the bars are not in memory
- *   twice. Or a view with the same columns and `region`, `trade_date` (each date once a symbol, or whole minutes) and
+ *   twice. Or a view with the same columns, of which the optional ones may be missing, and `region`, `trade_date` (each date once a symbol, or whole minutes) and
  *   `ordinal`, ascending from the first bar to the last.
  * @throws {LakeError} as `upsert` does.
  */
@@ -59,7 +60,6 @@ export async function landBars(
   staged: string,
   options: LandBarsOptions,
 ): Promise<LandReport> {
-  const isKept = options.merge === "keep";
   const partition = table.partition.includes("month")
     ? "CAST(date_trunc('month', trade_date) AS DATE) AS month"
     : "CAST(year(trade_date) AS INTEGER) AS year";
@@ -67,25 +67,44 @@ export async function landBars(
     "region",
     ({ region }) => `make_timestamptz(${options.finalEnd[region] * 1000}::BIGINT)`,
   );
-  await using landing = new TempTable(session, "landing_bars");
   const derived = `${partition}, timestamp < ${finalEnd} AS is_final`;
-  if (isKept) {
-    const rule = BROKEN_RULE.replaceAll("amount", "coalesce(amount, 0)");
-    await landing.fill(`SELECT *, ${derived}, ${rule} AS rule FROM ${ident(staged)}`);
-    await options.onCopied?.();
-  } else {
-    await using dates = new TempTable(session, "local_dates");
-    await dates.fill(localDatesSql(staged));
-    await landing.fill(`SELECT * EXCLUDE (quarter), ${derived}, ${BROKEN_RULE} AS rule
-      FROM (SELECT *, ${regionSql("symbol")} AS region, ${QUARTER} AS quarter FROM ${ident(staged)})
-        LEFT JOIN ${dates.name} USING (region, quarter)`);
-    await dates.drop();
-    await session.run(`DROP TABLE ${ident(staged)}`);
-  }
+  if (options.merge === "keep") return landKept(session, lake, table, staged, derived, options);
+  await using landing = new TempTable(session, "landing_bars");
+  await using dates = new TempTable(session, "local_dates");
+  await dates.fill(localDatesSql(staged));
+  await landing.fill(`SELECT * EXCLUDE (quarter), ${derived}, ${BROKEN_RULE} AS rule
+    FROM (SELECT *, ${regionSql("symbol")} AS region, ${QUARTER} AS quarter FROM ${ident(staged)})
+      LEFT JOIN ${dates.name} USING (region, quarter)`);
+  await dates.drop();
+  await session.run(`DROP TABLE ${ident(staged)}`);
   await setAsideBroken(session, table, landing.name, options.rejects);
-  const equal = isKept
-    ? await mergeRepeats(session, table, landing.name, options.rejects)
-    : await removeRepeats(session, table, landing.name, options.rejects);
+  const equal = await removeRepeats(session, table, landing.name, options.rejects);
+  const report = await upsert(session, lake, table, landing.name, options);
+  return { ...report, unchanged: report.unchanged + equal };
+}
+
+/** Lands the bars of a view of which each says only some things. */
+async function landKept(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  staged: string,
+  derived: string,
+  options: LandBarsOptions,
+): Promise<LandReport> {
+  const given = await stagedColumns(session, staged);
+  const missing = KLINE_COLUMNS.filter(({ name }) => !given.has(name));
+  const nulls = missing.map(({ name, type }) => `CAST(NULL AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`);
+  const rule = BROKEN_RULE.replaceAll("amount", "coalesce(amount, 0)");
+  const query = `SELECT *, ${derived}, ${rule} AS rule FROM (SELECT *${nulls.map((one) => `, ${one}`).join("")} FROM ${ident(staged)})`;
+  await using landing = new TempTable(session, "landing_bars");
+  await landing.fill(query);
+  await options.onCopied?.();
+  const facts = await factsOf(session, table, landing.name);
+  const repeated = await repeatedSymbols(session, table, landing.name, facts);
+  if (facts.broken > 0) await setAsideBroken(session, table, landing.name, options.rejects);
+  const equal =
+    repeated.length > 0 ? await mergeRepeats(session, table, landing.name, repeated, options.rejects) : 0;
   const report = await upsert(session, lake, table, landing.name, options);
   return { ...report, unchanged: report.unchanged + equal };
 }
@@ -151,16 +170,16 @@ const MERGED = [...KLINE_COLUMNS.map(({ name }) => name), "lot"];
  * Makes one bar of those with the same key: of each column, the last value counts. Bars that said otherwise are listed in
  * the rejects.
  *
+ * @param symbols those with several bars at one time.
  * @returns the number of bars that said nothing else.
  */
 async function mergeRepeats(
   session: Session,
   table: TableSchema,
   landing: string,
+  symbols: readonly string[],
   rejects: Rejects,
 ): Promise<number> {
-  const symbols = await repeatedSymbols(session, table, landing);
-  if (symbols.length === 0) return 0;
   const own = `(SELECT *, rowid AS id FROM ${landing} WHERE symbol IN (${symbols.map(literal).join(", ")}))`;
   const key =
     "PARTITION BY symbol, timestamp ORDER BY ordinal, id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING";
@@ -200,27 +219,55 @@ async function mergeRepeats(
 /** The most minutes of a month, with a day more on both sides for the zones. */
 const MONTH_MINUTES = 33 * 1440;
 
+/** What is known of bars before they are compared with the lake. */
+interface BarFacts {
+  /** Bars that break a rule. */
+  readonly broken: number;
+  /** The first and the last trading date, in days from 1970-01-01. */
+  readonly first: number;
+  readonly last: number;
+  /** Times that are not at whole minutes. */
+  readonly odd: number;
+}
+
+async function factsOf(session: Session, table: TableSchema, bars: string): Promise<BarFacts> {
+  const isMinute = table.partition.includes("month");
+  const odd = isMinute ? `count(*) FILTER (epoch_us(timestamp) % ${MINUTE_MS * 1000} <> 0)` : "0";
+  const [found] = await session.json<{
+    broken: number;
+    first: number | null;
+    last: number | null;
+    odd: number;
+  }>(
+    `SELECT count(rule)::DOUBLE AS broken, (min(trade_date) - DATE '1970-01-01')::DOUBLE AS first,
+       (max(trade_date) - DATE '1970-01-01')::DOUBLE AS last, ${odd}::DOUBLE AS odd FROM ${bars}`,
+  );
+  const { broken = 0, odd: oddTimes = 0 } = found ?? {};
+  const [first, last] = [found?.first ?? 0, found?.last ?? 0];
+  return { broken, first, last, odd: oddTimes };
+}
+
 /**
  * Symbols with more than one bar at a time. A set of bits for each symbol counts its different days or minutes: that takes a
  * sixth of the time, and little of the memory, of a group for each key.
  */
-async function repeatedSymbols(session: Session, table: TableSchema, landing: string): Promise<string[]> {
+async function repeatedSymbols(
+  session: Session,
+  table: TableSchema,
+  bars: string,
+  { first, last, odd }: BarFacts,
+): Promise<string[]> {
   const isMinute = table.partition.includes("month");
-  const [span] = await session.json<{ first: number | null; last: number | null; odd: number }>(
-    `SELECT (min(trade_date) - DATE '1970-01-01')::DOUBLE AS first, (max(trade_date) - DATE '1970-01-01')::DOUBLE AS last,
-       ${isMinute ? `count(*) FILTER (epoch_us(timestamp) % ${MINUTE_MS * 1000} <> 0)::DOUBLE` : "0::DOUBLE"} AS odd FROM ${landing}`,
-  );
-  if (span?.first == null || span.last === null) return [];
   const minutes = `(epoch_us(timestamp) - epoch_us(month) + ${DAY_MS * 1000}) // ${MINUTE_MS * 1000}`;
-  const position = isMinute ? minutes : `(trade_date - DATE '1970-01-01') - ${span.first}`;
-  const bits = isMinute ? MONTH_MINUTES : span.last - span.first;
+  const position = isMinute ? minutes : `(trade_date - DATE '1970-01-01') - ${first}`;
+  const bits = isMinute ? MONTH_MINUTES : last - first;
   const different =
-    span.odd > 0
+    odd > 0
       ? "count(DISTINCT timestamp)"
       : `bit_count(bitstring_agg((${position})::INTEGER, 0, ${bits}::INTEGER))`;
   const rows = await session.json<{ symbol: string }>(
     `SELECT DISTINCT symbol FROM (
-       SELECT symbol FROM ${landing} GROUP BY symbol${isMinute ? ", month" : ""} HAVING count(*) <> ${different})`,
+       SELECT symbol FROM ${bars} GROUP BY symbol${isMinute ? ", month" : ""} HAVING count(*) <> ${different})`,
   );
   return rows.map(({ symbol }) => symbol);
 }

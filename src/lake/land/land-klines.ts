@@ -6,6 +6,7 @@ import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { REGIONS } from "../../market/regions.js";
 import { type BarPartition, partitionBars } from "../../plan/bar-partitions.js";
+import { statedValues } from "../../plan/stated-values.js";
 import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import type { BarSegment, DeliveredBars } from "../../wire/bar-segment.js";
 import { DOUBLE_COLUMNS, type DoubleColumn } from "../../wire/kline-columns.js";
@@ -13,6 +14,7 @@ import { columnsOfScan, ROW_GROUP_ROWS, type ScanLayout } from "../files/parquet
 import type { Lake } from "../lake.js";
 import { BROKEN_RULE, rejectBroken, rejectRepeats } from "./bar-rejects.js";
 import { runsOfBars } from "./bar-runs.js";
+import { remarkUnstated } from "./clear-values.js";
 import type { LandBarsOptions } from "./land-bars.js";
 import type { StagedPartition } from "./staged-rows.js";
 import { type LandReport, upsert } from "./upsert.js";
@@ -32,7 +34,8 @@ export async function landKlines(
   options: LandBarsOptions,
 ): Promise<LandReport> {
   const unit = table.partition.includes("month") ? "month" : "year";
-  const { partitions, broken, repeats, equal } = partitionBars(deliveries, {
+  const stated = await withoutUnstated(table, deliveries, options);
+  const { partitions, broken, repeats, equal } = partitionBars(stated, {
     unit,
     finalEnd: options.finalEnd,
   });
@@ -71,6 +74,21 @@ export async function setAsideBroken(
   const unit = table.partition.includes("month") ? "month" : "year";
   const { broken } = partitionBars(deliveries, { unit, finalEnd: options.finalEnd });
   await setAside(session, table, broken, options);
+}
+
+/** The deliveries with null for values that state nothing, each of which is a remark among the rejects. */
+async function withoutUnstated(
+  table: TableSchema,
+  deliveries: readonly DeliveredBars[],
+  { rejects }: LandBarsOptions,
+): Promise<DeliveredBars[]> {
+  const stated: DeliveredBars[] = [];
+  for (const delivered of deliveries) {
+    const { columns, unstated } = statedValues(delivered.columns);
+    await remarkUnstated(rejects, table, delivered, unstated);
+    stated.push({ ...delivered, columns });
+  }
+  return stated;
 }
 
 async function setAside(

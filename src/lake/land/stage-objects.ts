@@ -2,6 +2,7 @@ import { ident, literal } from "../../db/quote.js";
 import { jsonParameter } from "../../db/session/json-parameter.js";
 import type { Session } from "../../db/session/session.js";
 import { type Column, DUCKDB_TYPE } from "../../schema/column.js";
+import { finiteSql } from "./clear-values.js";
 
 /** Most rows in one JSON text, to limit its length for a large snapshot. */
 const ROWS_A_STATEMENT = 2000;
@@ -10,7 +11,8 @@ const ROWS_A_STATEMENT = 2000;
  * Puts row-like values (instruments, statements, requests; not bars) into a new temporary table.
  *
  * Each object has values by column name: numbers, strings, booleans, arrays of strings; a timestamp as epoch
- * milliseconds, a date as `YYYY-MM-DD`. A missing value becomes null.
+ * milliseconds, a date as `YYYY-MM-DD`. A missing value becomes null, as does
+ * a number that is not finite.
  */
 export async function stageObjects(
   session: Session,
@@ -23,7 +25,8 @@ export async function stageObjects(
   const structure = Object.fromEntries(columns.map((c) => [c.name, jsonType(c)]));
   const select = columns.map((c) => {
     const field = `r.${ident(c.name)}`;
-    return c.type === "timestamp" ? `make_timestamptz(${field} * 1000)` : field;
+    if (c.type === "timestamp") return `make_timestamptz(${field} * 1000)`;
+    return c.type === "double" ? finiteSql(field) : field;
   });
   const names = columns.map((c) => c.name);
   for (let start = 0; start < rows.length; start += ROWS_A_STATEMENT) {

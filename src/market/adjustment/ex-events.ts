@@ -15,10 +15,10 @@ export const LEAST_EX_CHANGE = 1e-9;
  * The factor of a day: {@link ExEvent.factor} where it is an ex-date, else 1.
  *
  * @param lastClose close of the previous bar; 0 or NaN where there is none.
- * @param prevClose previous close as the exchange states it; 0 or NaN where it states none.
+ * @param prevClose previous close as the exchange states it; not a positive finite number where it states none.
  */
 export function exFactor(lastClose: number, prevClose: number): number {
-  if (!(prevClose > 0 && lastClose > 0)) return 1;
+  if (!(prevClose > 0 && prevClose < Number.POSITIVE_INFINITY && lastClose > 0)) return 1;
   const factor = lastClose / prevClose;
   return Number.isFinite(factor) && Math.abs(factor - 1) >= LEAST_EX_CHANGE ? factor : 1;
 }

@@ -6,6 +6,7 @@ import { byRegion } from "../../market/regions.js";
 import type { BarSegment } from "../../wire/bar-segment.js";
 import { type KlineColumns, type KlineRun, OPTIONAL_COLUMNS } from "../../wire/kline-columns.js";
 import { type CutBars, cutBars } from "../cut-bars.js";
+import { noValue, statedValues, symbolAt, type UnstatedValues } from "../stated-values.js";
 
 /** The bars of a response that could land, and an issue for every other bar. */
 export interface SoundBars {
@@ -27,13 +28,20 @@ const RULES = {
 };
 
 /** Divides the bars of a response by the rules of a landing, for callers that do not land them. */
-export function soundBars(columns: KlineColumns): SoundBars {
+export function soundBars(delivered: KlineColumns): SoundBars {
+  const { columns, unstated } = statedValues(delivered);
   const cut: CutBars = { placed: [], broken: [] };
   cutBars({ columns, source: "" }, RULES, cut);
   return {
     runs: cut.placed.map(({ symbol, start, end }) => ({ symbol, values: columns, start, end })),
-    issues: cut.broken.flatMap(issuesOf),
+    issues: [...cut.broken.flatMap(issuesOf), ...unstated.map((one) => remarkOf(columns, one))],
   };
+}
+
+function remarkOf(columns: KlineColumns, { column, bars, first }: UnstatedValues): Issue {
+  const symbol = symbolAt(columns, first);
+  const message = `${symbol} and maybe others: ${column} of ${bars} bars ${noValue(column)}; it became null`;
+  return { rule: "out_of_range", message, symbol, column, rejected: 0 };
 }
 
 function issuesOf({ columns, symbol, region, start, end }: BarSegment): Issue[] {

@@ -148,6 +148,7 @@ export class SymbolBars implements NumberRuns {
     if (target instanceof GrowingDoubles) {
       const value = token.toDouble();
       if (Number.isFinite(value)) return target.push(value);
+      if (OPTIONAL_COLUMNS.has(this.#column)) return this.#unstated(token.text(), offset);
       return this.#defect("out_of_range", `is ${token.text()}, not a double`, offset);
     }
     const small = token.toSmallInteger();
@@ -248,6 +249,15 @@ export class SymbolBars implements NumberRuns {
     const message = `${this.#symbol}: ${this.#column}[${index}] ${text}`;
     const where = { symbol: this.#symbol, column: this.#column, index, byteOffset };
     this.#issues.add({ rule, ...where, message, rejected });
+  }
+
+  /** Records a number of an optional column that is none: it becomes null, and its bar remains. */
+  #unstated(text: string, byteOffset: number): void {
+    const index = this.#target.length - this.#rows;
+    (this.#target as GrowingDoubles).pushNulls(1);
+    const message = `${this.#symbol}: ${this.#column}[${index}] is ${text}, not a double; it became null`;
+    const where = { symbol: this.#symbol, column: this.#column, index, byteOffset };
+    this.#issues.add({ rule: "out_of_range", ...where, message, rejected: 0 });
   }
 
   #checkColumns(rows: number, longest: number): void {

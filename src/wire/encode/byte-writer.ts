@@ -80,16 +80,20 @@ export class ByteWriter {
    * Writes numbers, each followed by a comma: as the shortest decimal text that reads back to the same double, with a
    * fraction or an exponent (`100.0`).
    *
+   * @param nonFinite the text of a number that is not finite. @default none: it throws
    * @throws {RangeError} for a number that is not finite.
    */
-  doubles(values: Float64Array): void {
+  doubles(values: Float64Array, nonFinite?: string): void {
     for (let start = 0; start < values.length; start += numberKernel.most) {
       const run = values.subarray(start, start + numberKernel.most);
       numberKernel.loadDoubles(run);
       for (let at = 0; at < run.length; at++) {
         at = numberKernel.writeDoubles(at, run.length);
         this.bytes(numberKernel.text);
-        if (at < run.length) this.ascii(`${doubleText(run[at] as number)},`);
+        if (at === run.length) break;
+        const value = run[at] as number;
+        const isText = nonFinite !== undefined && !Number.isFinite(value);
+        this.ascii(`${isText ? nonFinite : doubleText(value)},`);
       }
     }
   }

@@ -27,9 +27,10 @@ const PIECE_BYTES = 256 * 1024;
  * Encodes bars as the body of a K-line response: the inverse of {@link decodeKlines}.
  *
  * `map` writes `{"data":{symbol: {...}}}`, with an entry for every symbol of the dictionary; `single` writes
- * `{"data":{...}}` for the only symbol. Optional columns in which a symbol has no value are left out.
+ * `{"data":{...}}` for the only symbol. Optional columns in which a symbol has no value are left out; a value of these that
+ * is not finite, which older lakes may have, is null.
  *
- * @throws {RangeError} for a value that is not finite.
+ * @throws {RangeError} for a value of a required column that is not finite.
  */
 export function encodeKlines(columns: KlineColumns, shape: KlineShape): Uint8Array {
   return encodeRuns([...runsOfColumns(columns)], shape);
@@ -166,7 +167,7 @@ function writeBars(out: ByteWriter, { values, start, end }: KlineRun, times: Tim
     out.byte(separator);
     separator = 0x2c;
     out.bytes(head);
-    if (doubles) writeDoubles(out, doubles, start, end);
+    if (doubles) writeDoubles(out, doubles, start, end, isOptional ? "null" : undefined);
     else if (name === "timestamp") times.write(out, values.timestamp.subarray(start, end));
     else out.integers(values.volume.subarray(start, end));
     if (end > start) out.dropByte();
@@ -175,12 +176,18 @@ function writeBars(out: ByteWriter, { values, start, end }: KlineRun, times: Tim
   out.byte(0x7d);
 }
 
-function writeDoubles(out: ByteWriter, column: NumberColumn, start: number, end: number): void {
+function writeDoubles(
+  out: ByteWriter,
+  column: NumberColumn,
+  start: number,
+  end: number,
+  nonFinite: string | undefined,
+): void {
   for (let at = start; at < end; ) {
     const present = nextPresent(column, at, end);
     for (; at < present; at++) out.ascii("null,");
     const absent = nextAbsent(column, at, end);
-    out.doubles(column.values.subarray(at, absent));
+    out.doubles(column.values.subarray(at, absent), nonFinite);
     at = absent;
   }
 }

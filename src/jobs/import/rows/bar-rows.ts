@@ -18,16 +18,33 @@ import {
   UNIT_QUOTIENTS,
   type UnitEvidence,
 } from "../plan/judge-bars.js";
-import { isReadDirectly, numberExpression, textExpression, timeExpressions } from "./column-sql.js";
+import {
+  finiteSql,
+  formOf,
+  isReadDirectly,
+  NO_TIME,
+  type TextForm,
+  textExpression,
+  timeExpressions,
+} from "./column-sql.js";
 import { distinctTexts, fillSymbols, fillTimes, insertObjects, type TimeText } from "./distinct-texts.js";
-import { type DecimalMark, isMissingSql } from "./number-sql.js";
-import type { OpenGroup } from "./raw-rows.js";
+import { type DecimalMark, isMissingSql, numberSql } from "./number-sql.js";
+import type { OpenGroup, SourceColumn } from "./raw-rows.js";
 
 /** Columns of which a bar must have a value. `amount` is 0 where it is not known. */
 const REQUIRED = ["open", "high", "low", "close", "volume"] as const;
 const NUMBERS = KLINE_COLUMNS.map(({ name }) => name);
 /** Bars after now plus this time are of no session that has begun. */
 const FUTURE_MS = DAY_MS;
+/** Symbols of a file whose bars are looked at one by one, if they look like those of weeks or months. */
+const SPARSE_SYMBOLS = 50;
+/** Different times of day of a file, and the first one, in minutes. */
+interface Clocks {
+  readonly clocks: number;
+  readonly first: number | null;
+}
+/** A share of rows from which the usual units are concluded. */
+const AGREEING = 0.9;
 /** Above this number, doubles skip whole numbers. */
 const EXACT = 2 ** 53;
 
@@ -61,7 +78,10 @@ export class BarRows implements AsyncDisposable {
   readonly #days: TempTable;
   readonly #files: TempTable;
   readonly #lots: TempTable;
+  readonly #numbers = new Set<string>();
   #hasTexts = false;
+  /** Whether some times are more than dates. */
+  #hasClocks = false;
   /** The number of the form of the files that were read last. */
   #form = 0;
 
@@ -80,10 +100,10 @@ export class BarRows implements AsyncDisposable {
   }
 
   async create(): Promise<void> {
-    const numbers = NUMBERS.map((name) => `${ident(`n_${name}`)} DOUBLE`);
     await this.#raw.define(
-      `file INTEGER, form INTEGER, symbol VARCHAR, day DATE, wall TIMESTAMP, instant BIGINT, time_text VARCHAR, ${numbers.join(", ")}, odd VARCHAR`,
+      "file INTEGER, form INTEGER, symbol VARCHAR, day DATE, wall TIMESTAMP, instant BIGINT, time_text VARCHAR, odd VARCHAR",
     );
+    await this.#addColumns(REQUIRED);
     await this.#files.define(FILE_COLUMNS);
     await this.#lots.define("symbol VARCHAR, lot DOUBLE");
   }
@@ -103,33 +123,77 @@ export class BarRows implements AsyncDisposable {
     const time = column("timestamp");
     const clock = column("time_of_day");
     if (time === undefined) return;
-    const times = timeExpressions(
-      time,
-      clock,
-      isMinutes(this.#table),
-      this.#options.dateFormat !== undefined,
-    );
+    const form = await this.#formOf(group, time);
+    const times = timeExpressions(time, clock, isMinutes(this.#table), form);
     const symbolText = column("symbol");
-    const inner = numbers.flatMap((name) => {
-      const source = column(name) as NonNullable<ReturnType<typeof column>>;
-      return [
-        `${numberExpression(source, mark)} AS ${ident(`n_${name}`)}`,
-        ...(isReadDirectly(source) ? [] : [`${source.sql} AS ${ident(`t_${name}`)}`]),
-      ];
+    const sourceOf = (name: string): SourceColumn => column(name) as SourceColumn;
+    const texts = numbers.filter((name) => !isReadDirectly(sourceOf(name)));
+    const plain = numbers.map((name) => {
+      const source = sourceOf(name);
+      const value = isReadDirectly(source)
+        ? finiteSql(`CAST(${source.sql} AS DOUBLE)`)
+        : `TRY_CAST(${source.sql} AS DOUBLE)`;
+      return `${mark === "," && !isReadDirectly(source) ? "NULL::DOUBLE" : value} AS ${ident(`n_${name}`)}`;
     });
-    const odd = numbers
-      .filter((name) => !isReadDirectly(column(name) as NonNullable<ReturnType<typeof column>>))
-      .map(
-        (name) =>
-          `CASE WHEN ${ident(`n_${name}`)} IS NULL THEN CASE WHEN NOT ${isMissingSql(ident(`t_${name}`))} THEN ${literal(name)} END END`,
-      );
+    // Of the few rows with a text that is no plain number, the texts are kept and read in a second step.
+    const isOdd = texts.map((name) => {
+      const [number, text] = [ident(`n_${name}`), ident(`t_${name}`)];
+      return `(${number} IS NULL AND ${text} IS NOT NULL) OR NOT isfinite(${number})`;
+    });
+    const kept = `to_json(struct_pack(${texts.map((name) => `${ident(name)} := ${ident(`t_${name}`)}`).join(", ")}))::VARCHAR`;
+    await this.#addColumns(numbers);
     this.#form += 1;
+    const select = [
+      ...numbers.map((name) => ident(`n_${name}`)),
+      ...(times.day === NO_TIME.day ? [] : ["day"]),
+      ...(times.wall === NO_TIME.wall ? [] : ["wall"]),
+      ...(times.at === NO_TIME.at ? [] : ["instant"]),
+      `CASE WHEN ${["day", "wall", "instant"].map((name) => `${name} IS NULL`).join(" AND ")} THEN time_text END AS time_text`,
+      ...(isOdd.length > 0 ? [`CASE WHEN ${isOdd.join(" OR ")} THEN ${kept} END AS odd`] : []),
+    ];
     await this.#session.run(`INSERT INTO ${this.#raw.name} BY NAME
-      SELECT file, ${this.#form}::INTEGER AS form, symbol, day, wall, instant, CASE WHEN day IS NULL AND wall IS NULL AND instant IS NULL THEN time_text END AS time_text,
-        ${numbers.map((name) => ident(`n_${name}`)).join(", ")}, ${odd.length > 0 ? `coalesce(${odd.join(", ")})` : "NULL"} AS odd
+      SELECT file, ${this.#form}::INTEGER AS form, symbol, ${select.join(", ")}
       FROM (SELECT file, ${symbol ?? (symbolText === undefined ? "NULL" : textExpression(symbolText))} AS symbol,
-        ${times.day} AS day, ${times.wall} AS wall, ${times.at} AS instant, ${times.text} AS time_text, ${inner.join(", ")}
+        ${times.day} AS day, ${times.wall} AS wall, ${times.at} AS instant, ${times.text} AS time_text, ${plain.join(", ")}
+        ${texts.map((name) => `, ${sourceOf(name).sql} AS ${ident(`t_${name}`)}`).join("")}
         FROM ${group.from})`);
+    if (texts.length > 0) await this.#readOdd(texts, mark);
+  }
+
+  /** Reads the numbers of rows with a text that is no plain number; `odd` then names the first that is none. */
+  async #readOdd(texts: readonly string[], mark: DecimalMark): Promise<void> {
+    const { name } = this.#raw;
+    const own = `odd IS NOT NULL AND form = ${this.#form}`;
+    const textOf = (column: string): string => `json_extract_string(odd, '$.${column}')`;
+    const numbers = texts.map((column) => `${ident(`n_${column}`)} = ${numberSql(textOf(column), mark)}`);
+    const first = texts.map(
+      (
+        column,
+      ) => `CASE WHEN (${numberSql(textOf(column), mark)}) IS NULL AND NOT ${isMissingSql(textOf(column))}
+        THEN ${literal(column)} || ' "' || left(${textOf(column)}, 40) || '"' END`,
+    );
+    await this.#session.run(
+      `UPDATE ${name} SET ${numbers.join(", ")}, odd = coalesce(${first.join(", ")}) WHERE ${own}`,
+    );
+  }
+
+  /** The form of the first times. */
+  async #formOf(group: OpenGroup, time: SourceColumn): Promise<TextForm> {
+    if (this.#options.dateFormat !== undefined) return "given";
+    if (time.type !== "VARCHAR") return "other";
+    const rows = await this.#session.json<{ text: string }>(
+      `SELECT ${time.sql} AS text FROM ${group.from} WHERE ${time.sql} IS NOT NULL LIMIT 1`,
+    );
+    return formOf(rows[0]?.text ?? "");
+  }
+
+  /** Adds the columns of numbers that no file had before. */
+  async #addColumns(numbers: readonly string[]): Promise<void> {
+    for (const name of numbers) {
+      if (this.#numbers.has(name)) continue;
+      this.#numbers.add(name);
+      await this.#session.run(`ALTER TABLE ${this.#raw.name} ADD COLUMN ${ident(`n_${name}`)} DOUBLE`);
+    }
   }
 
   /** Deletes the rows of some files, which are then read again. */
@@ -156,9 +220,18 @@ export class BarRows implements AsyncDisposable {
     this.#hasTexts = texts.length > 0;
     const { dateFormat, zone } = this.#options;
     await fillTimes(this.#session, this.#times, texts, { format: dateFormat, zone });
+    const [times] = await this.#session.json<{ walls: number; instants: number }>(
+      `SELECT count(wall)::DOUBLE AS walls, count(instant)::DOUBLE AS instants FROM ${name}`,
+    );
+    this.#hasClocks = this.#hasTexts || (times?.walls ?? 0) > 0 || (times?.instants ?? 0) > 0;
+    const readings = this.#hasTexts ? ["false", "true"] : ["false"];
     const keys = await this.#session.json<{ region: Region; day: number }>(
-      `SELECT DISTINCT region, (day - DATE '1970-01-01')::INTEGER AS day FROM ${this.#timed("false")} WHERE region IS NOT NULL AND day IS NOT NULL
-       UNION SELECT DISTINCT region, (day - DATE '1970-01-01')::INTEGER FROM ${this.#timed("true")} WHERE region IS NOT NULL AND day IS NOT NULL`,
+      readings
+        .map(
+          (utc) =>
+            `SELECT DISTINCT region, (day - DATE '1970-01-01')::INTEGER AS day FROM ${this.#timed(utc)} WHERE region IS NOT NULL AND day IS NOT NULL`,
+        )
+        .join(" UNION "),
     );
     const rows = keys.map(({ region, day }) => {
       const noon = instantOfDay(day, REGIONS[region].zone, 12 * 60);
@@ -196,21 +269,31 @@ export class BarRows implements AsyncDisposable {
   async evidence(): Promise<Map<number, FileEvidence>> {
     const isMinute = isMinutes(this.#table);
     const from = isMinute ? this.#localMinutes() : this.#timed("false");
-    const day = "day";
     const clock = isMinute ? "minute_of_day" : "clock";
-    const rows = await this.#session.json<Record<string, number | null>>(
-      `SELECT file, count(*)::DOUBLE AS rows, count(*) FILTER (is_date)::DOUBLE AS dates, count(given_at)::DOUBLE AS instants,
-         count(*) FILTER (given_at % ${DAY_MS} = 0)::DOUBLE AS utc_midnights,
-         count(*) FILTER (dayofweek(${day}) IN (0, 6))::DOUBLE AS weekends,
-         count(*) FILTER (dayofweek(utc_day) IN (0, 6))::DOUBLE AS utc_weekends,
-         count(DISTINCT ${clock})::DOUBLE AS clocks, min(${clock})::DOUBLE AS first_clock
-       FROM ${from} WHERE symbol IS NOT NULL AND ${day} IS NOT NULL GROUP BY file`,
+    const rows = await this.#session.json<
+      Record<string, number | null> & { sparse: { items: string[] } | null }
+    >(
+      `WITH symbols AS (
+         SELECT file, symbol, count(*) AS n, count(*) FILTER (is_date) AS dates, count(given_at) AS instants,
+           count(*) FILTER (given_at % ${DAY_MS} = 0) AS utc_midnights, count(*) FILTER (dayofweek(day) IN (0, 6)) AS weekends,
+           count(*) FILTER (dayofweek(utc_day) IN (0, 6)) AS utc_weekends, max(day) - min(day) AS span
+         FROM ${from} WHERE symbol IS NOT NULL AND day IS NOT NULL GROUP BY file, symbol)
+       SELECT file, sum(n)::DOUBLE AS rows, sum(dates)::DOUBLE AS dates, sum(instants)::DOUBLE AS instants, sum(utc_midnights)::DOUBLE AS utc_midnights,
+         sum(weekends)::DOUBLE AS weekends, sum(utc_weekends)::DOUBLE AS utc_weekends,
+         list(symbol ORDER BY symbol) FILTER (n >= 4 AND span / (n - 1) >= 4.5)[1:${SPARSE_SYMBOLS}] AS sparse
+       FROM symbols GROUP BY file ORDER BY file`,
     );
+    const clocks = this.#hasClocks ? await this.#clocks(from, clock) : new Map<number, Clocks>();
+    for (const row of rows) {
+      const own = clocks.get(row.file as number);
+      row.clocks = own?.clocks ?? 0;
+      row.first_clock = own?.first ?? null;
+    }
     const sameDay = await this.#sameDay(
       from,
       rows.filter((row) => (row.clocks ?? 0) > 1 || isMinute).map((row) => row.file as number),
     );
-    const long = isMinute ? new Map() : await this.#longPeriods();
+    const long = isMinute ? new Map() : await this.#longPeriods(rows);
     const minutes = isMinute ? await this.#minuteEvidence() : new Map();
     return new Map(
       rows.map((row) => {
@@ -253,13 +336,23 @@ export class BarRows implements AsyncDisposable {
     return new Map(found.map(({ file, rows, clocks }) => [file, { rows, clocks: listOf(clocks) }]));
   }
 
-  /** Symbols whose bars are several days apart, from the first to the last one. */
-  async #longPeriods(): Promise<Map<number, { symbol: string; days: number }>> {
-    const from = `${this.#timed("false")} WHERE symbol IS NOT NULL AND day IS NOT NULL`;
-    const sparse = await this.#session.json<{ file: number; symbol: string }>(
-      `SELECT file, symbol FROM ${from} GROUP BY file, symbol
-       HAVING count(*) >= 4 AND (max(day) - min(day)) / (count(*) - 1) >= 4.5 ORDER BY ALL LIMIT 200`,
+  async #clocks(from: string, clock: string): Promise<Map<number, Clocks>> {
+    const rows = await this.#session.json<Clocks & { file: number }>(
+      `SELECT file, count(DISTINCT ${clock})::DOUBLE AS clocks, min(${clock})::DOUBLE AS first
+       FROM ${from} WHERE symbol IS NOT NULL AND day IS NOT NULL GROUP BY file`,
     );
+    return new Map(rows.map((row) => [row.file, row]));
+  }
+
+  /** Symbols whose bars are several days apart, from the first to the last one. */
+  async #longPeriods(
+    files: readonly {
+      readonly file?: number | null;
+      readonly sparse: { items: string[] } | string[] | null;
+    }[],
+  ): Promise<Map<number, { symbol: string; days: number }>> {
+    const from = `${this.#timed("false")} WHERE symbol IS NOT NULL AND day IS NOT NULL`;
+    const sparse = files.flatMap(({ file, sparse: own }) => listOf(own).map((symbol) => ({ file, symbol })));
     if (sparse.length === 0) return new Map();
     const list = sparse.map(({ file, symbol }) => `(${file}, ${literal(symbol)})`).join(", ");
     const found = await this.#session.json<{ file: number; symbol: string; days: number }>(
@@ -301,8 +394,20 @@ export class BarRows implements AsyncDisposable {
 
   /** How many rows of each file agree with each quotient of units. */
   async unitEvidence(places: readonly number[]): Promise<Map<number, UnitEvidence>> {
-    if (places.length === 0) return new Map();
-    const tests = UNIT_QUOTIENTS.map(
+    // In most files the units are single ones: then the other quotients need not be tried.
+    const usual = await this.#unitsOf(places, [1]);
+    const others = [...usual]
+      .filter(([, { rows, agreeing }]) => (agreeing.get(1) ?? 0) < rows * AGREEING)
+      .map(([place]) => place);
+    return new Map([...usual, ...(await this.#unitsOf(others, UNIT_QUOTIENTS))]);
+  }
+
+  async #unitsOf(
+    places: readonly number[],
+    quotients: readonly number[],
+  ): Promise<Map<number, UnitEvidence>> {
+    if (places.length === 0 || !this.#numbers.has("amount")) return new Map();
+    const tests = quotients.map(
       (quotient, i) =>
         `count(*) FILTER (n_amount BETWEEN n_low * n_volume * ${quotient * 0.995} AND n_high * n_volume * ${quotient * 1.005})::DOUBLE AS q${i}`,
     );
@@ -315,7 +420,7 @@ export class BarRows implements AsyncDisposable {
         row.file as number,
         {
           rows: row.rows as number,
-          agreeing: new Map(UNIT_QUOTIENTS.map((q, i) => [q, row[`q${i}`] as number])),
+          agreeing: new Map(quotients.map((q, i) => [q, row[`q${i}`] as number])),
         },
       ]),
     );
@@ -358,13 +463,15 @@ export class BarRows implements AsyncDisposable {
 
   /** SQL of the rows that are bars, as `landBars` takes them. */
   stagedSql(): string {
-    const values = KLINE_COLUMNS.filter(({ name }) => name !== "volume").map(({ name }) => {
-      const value = ident(`n_${name}`);
-      if (name === "amount") return `${value} * amount_factor AS amount`;
-      // A previous close of 0 stands for none, and below 0 there is none.
-      if (name === "prev_close") return `CASE WHEN ${value} > 0 THEN ${value} END AS prev_close`;
-      return `${value} AS ${ident(name)}`;
-    });
+    const values = [...this.#numbers]
+      .filter((name) => name !== "volume")
+      .map((name) => {
+        const value = ident(`n_${name}`);
+        if (name === "amount") return `${value} * amount_factor AS amount`;
+        // A previous close of 0 stands for none, and below 0 there is none.
+        if (name === "prev_close") return `CASE WHEN ${value} > 0 THEN ${value} END AS prev_close`;
+        return `${value} AS ${ident(name)}`;
+      });
     const date = isMinutes(this.#table)
       ? `CAST(make_timestamp((instant + shift_ms + ahead) * 1000) AS DATE)`
       : "day";
@@ -409,8 +516,9 @@ export class BarRows implements AsyncDisposable {
     const shown = isMinutes(this.#table)
       ? "strftime(timestamp, '%Y-%m-%dT%H:%M:%SZ')"
       : "CAST(trade_date AS VARCHAR)";
+    const own = ["amount", "prev_close"].filter((name) => this.#numbers.has(name));
     return this.#session.json(
-      `SELECT symbol, ${shown} AS timestamp, open, high, low, close, volume, amount, prev_close, lot
+      `SELECT symbol, ${shown} AS timestamp, open, high, low, close, volume, ${own.map((name) => `${name}, `).join("")}lot
        FROM (${this.stagedSql()}) WHERE ordinal // 1099511627776 = ${place} LIMIT ${limit}`,
     );
   }
@@ -441,9 +549,12 @@ export class BarRows implements AsyncDisposable {
     // Without an offset known yet, the date of an instant is that by the zone's standard time.
     const rough = `CAST(make_timestamp((r.instant + CASE s.region WHEN 'US' THEN -18000000 ELSE 28800000 END) * 1000) AS DATE)`;
     const text = this.#hasTexts;
-    const day = text
-      ? `coalesce(r.day, CAST(r.wall AS DATE), ${rough}, ${epoch("coalesce(t.day, " + instantDay + ")")})`
-      : `coalesce(r.day, CAST(r.wall AS DATE), ${rough})`;
+    const days = [
+      "r.day",
+      ...(this.#hasClocks ? ["CAST(r.wall AS DATE)", rough] : []),
+      ...(text ? [epoch(`coalesce(t.day, ${instantDay})`)] : []),
+    ];
+    const day = days.length === 1 ? days[0] : `coalesce(${days.join(", ")})`;
     const wall = text ? "coalesce(epoch_ms(r.wall), t.wall)" : "epoch_ms(r.wall)";
     const at = text ? "coalesce(r.instant, t.instant)" : "r.instant";
     const isDate = text ? "(r.day IS NOT NULL OR coalesce(t.kind = 'date', false))" : "r.day IS NOT NULL";
@@ -452,7 +563,7 @@ export class BarRows implements AsyncDisposable {
         ${day} AS day, ${text ? epoch("t.utc_day") : "NULL::DATE"} AS utc_day, ${wall} AS wall_ms, ${at} AS given_at,
         ${wall} % ${DAY_MS} // ${MINUTE_MS} AS clock, ${isDate} AS is_date, ${shown} AS time_shown,
         ${text ? "t.kind" : "NULL::VARCHAR"} AS time_kind, ${text ? "t.reason" : "NULL::VARCHAR"} AS time_reason, r.odd,
-        ${NUMBERS.map((name) => `r.${ident(`n_${name}`)}`).join(", ")}
+        ${[...this.#numbers].map((name) => `r.${ident(`n_${name}`)}`).join(", ")}
       FROM ${this.#raw.name} r LEFT JOIN ${this.#symbols.name} s ON s.text = r.symbol
         ${text ? `LEFT JOIN ${this.#times.name} t ON t.text = r.time_text AND t.form = r.form` : ""})`;
   }
@@ -520,7 +631,7 @@ const FILE_COLUMNS = Object.entries(FILE_TYPES)
 
 const isMinutes = (table: TableSchema): boolean => table === BARS_1M;
 
-function listOf(value: { readonly items: readonly number[] } | readonly number[] | null): readonly number[] {
+function listOf<T>(value: { readonly items: readonly T[] } | readonly T[] | null): readonly T[] {
   if (value === null) return [];
   return "items" in value ? value.items : value;
 }

@@ -11,9 +11,13 @@ export function isReadDirectly({ type }: SourceColumn): boolean {
 
 /** SQL of the number of a column; null for what is none. */
 export function numberExpression(column: SourceColumn, mark: DecimalMark): string {
-  const { sql } = column;
-  if (!isReadDirectly(column)) return numberSql(`CAST(${sql} AS VARCHAR)`, mark);
-  return `CASE WHEN isfinite(CAST(${sql} AS DOUBLE)) THEN CAST(${sql} AS DOUBLE) END`;
+  if (!isReadDirectly(column)) return numberSql(`CAST(${column.sql} AS VARCHAR)`, mark);
+  return finiteSql(`CAST(${column.sql} AS DOUBLE)`);
+}
+
+/** SQL of a number; null where it is NaN or infinite. */
+export function finiteSql(number: string): string {
+  return `CASE WHEN isfinite(${number}) THEN ${number} END`;
 }
 
 /** SQL of the text of a column; null where it is empty. */
@@ -29,9 +33,18 @@ export interface TimeExpressions {
   readonly text: string;
 }
 
-const NO_DAY = "NULL::DATE";
-const NO_WALL = "NULL::TIMESTAMP";
-const NO_AT = "NULL::BIGINT";
+/** The form of the texts of a column of times; `given`: the user named it. */
+export type TextForm = "date" | "wall" | "milliseconds" | "given" | "other";
+
+/** The form of a text of a time. */
+export function formOf(text: string): TextForm {
+  if (/^\d{4}-\d\d-\d\d$/.test(text)) return "date";
+  if (/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/.test(text)) return "wall";
+  return /^1\d{12}$/.test(text) ? "milliseconds" : "other";
+}
+
+/** SQL of times that are not read directly. */
+export const NO_TIME = { day: "NULL::DATE", wall: "NULL::TIMESTAMP", at: "NULL::BIGINT" } as const;
 
 /**
  * SQL of the times of a column. Texts in the two forms of ISO 8601 without an offset are read by DuckDB, millions a second;
@@ -39,20 +52,20 @@ const NO_AT = "NULL::BIGINT";
  *
  * @param clock a column with the time of day.
  * @param isMinute whether most instants differ, so that epoch milliseconds are not read as texts.
- * @param hasFormat whether the user named a format: then nothing is read directly.
+ * @param form the form in which the first texts are: only this one is read directly. It decides on no value.
  */
 export function timeExpressions(
   column: SourceColumn,
   clock: SourceColumn | undefined,
   isMinute: boolean,
-  hasFormat: boolean,
+  form: TextForm,
 ): TimeExpressions {
   const { sql, type } = column;
-  const none = { day: NO_DAY, wall: NO_WALL, at: NO_AT };
+  const none = NO_TIME;
   const text = textExpression(column);
   if (clock !== undefined)
     return { ...none, text: `${text} || coalesce(' ' || ${textExpression(clock)}, '')` };
-  if (hasFormat && (type === "VARCHAR" || isReadDirectly(column))) return { ...none, text };
+  if (form === "given" && (type === "VARCHAR" || isReadDirectly(column))) return { ...none, text };
   if (type === "DATE") return { ...none, day: sql, text };
   if (type === "TIMESTAMP WITH TIME ZONE") {
     const ms = `epoch_ms(${sql})`;
@@ -62,10 +75,23 @@ export function timeExpressions(
     const wall = `CAST(${sql} AS TIMESTAMP)`;
     return { ...none, wall, text };
   }
-  const day = `CASE WHEN ${sql} LIKE '____-__-__' THEN TRY_CAST(${sql} AS DATE) END`;
-  const wall = `CASE WHEN ${sql} LIKE '____-__-__ __:__:__' OR ${sql} LIKE '____-__-__T__:__:__' THEN TRY_CAST(${sql} AS TIMESTAMP) END`;
-  const at = `CASE WHEN ${sql} LIKE '1____________' THEN TRY_CAST(${sql} AS BIGINT) END`;
-  if (type === "VARCHAR") return { day, wall, at: isMinute ? at : NO_AT, text };
+  if (type === "VARCHAR") {
+    switch (form) {
+      case "date":
+        return { ...none, day: `CASE WHEN ${sql} LIKE '____-__-__' THEN TRY_CAST(${sql} AS DATE) END`, text };
+      case "wall": {
+        const wall = `CASE WHEN ${sql} LIKE '____-__-__ __:__:__' THEN TRY_CAST(${sql} AS TIMESTAMP) END`;
+        return { ...none, wall, text };
+      }
+      case "milliseconds": {
+        const at = `CASE WHEN ${sql} LIKE '1____________' THEN TRY_CAST(${sql} AS BIGINT) END`;
+        return { ...none, at: isMinute ? at : NO_TIME.at, text };
+      }
+      case "given":
+      case "other":
+        return { ...none, text };
+    }
+  }
   if (type === "BIGINT" && isMinute)
     return {
       ...none,

@@ -39,7 +39,7 @@ export function numberSql(text: string, mark: DecimalMark = "."): string {
   const sign = `CASE WHEN ${part(1)} IN ('-', '(') THEN -1 ELSE 1 END`;
   const long = `CASE WHEN ${part(2)} <> '' THEN ${sign} * CASE WHEN ${part(3)} = '' THEN TRY_CAST(${digits} AS DOUBLE) ELSE ${exact} END END`;
   // Most texts are plain numbers: only the others are taken apart.
-  return `CASE WHEN isfinite(${plain}) AND NOT contains(${text}, '_') THEN ${plain}
+  return `CASE WHEN isfinite(${plain}) THEN ${plain}
     WHEN ${isMissingSql(text)} THEN NULL ELSE nullif(nullif(${long}, 'Infinity'::DOUBLE), '-Infinity'::DOUBLE) END`;
 }
 

@@ -95,14 +95,14 @@ function pathList(group: FileGroup): string {
 }
 
 function parquetRelation(group: FileGroup): string {
-  return `read_parquet(${pathList(group)}, filename = true)`;
+  return `read_parquet(${pathList(group)}${group.files.length > 1 ? ", filename = true" : ""})`;
 }
 
 /** JSON values as texts: numbers are never read as a type that a sample suggests. */
 function jsonRelation(group: FileGroup): string {
   const { columns, json } = group.files[0] as TextFile;
   const names = (columns.length > 0 ? columns : ["symbol"]).map((name) => `${literal(name)}: 'VARCHAR'`);
-  return `read_json(${pathList(group)}, format = ${literal(json ?? "auto")}, filename = true, columns = {${names.join(", ")}})`;
+  return `read_json(${pathList(group)}, format = ${literal(json ?? "auto")}${group.files.length > 1 ? ", filename = true" : ""}, columns = {${names.join(", ")}})`;
 }
 
 type Opened = Omit<OpenGroup, "columns">;
@@ -120,7 +120,7 @@ function openCsv(
   const types = Array.from({ length: width }, (_, i) => `'c${i}': 'VARCHAR'`).join(", ");
   const { delimiter = ",", firstLine = 2 } = csv?.dialect ?? {};
   const relation = `read_csv(${pathList(group)}, auto_detect = false, header = false, skip = ${firstLine - 1}, delim = ${literal(delimiter)},
-    quote = '"', escape = '"', columns = {${types}}, filename = true, max_line_size = 16777216,
+    quote = '"', escape = '"', columns = {${types}}${group.files.length > 1 ? ", filename = true" : ""}, max_line_size = 16777216,
     store_rejects = true, rejects_table = ${literal(errors.name)}, rejects_scan = ${literal(scans.name)})`;
   const list = Array.from({ length: width }, (_, i) => `c${i}`).join(", ");
   return {

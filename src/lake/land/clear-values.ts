@@ -1,0 +1,88 @@
+import { ident, literal } from "../../db/quote.js";
+import type { Session } from "../../db/session/session.js";
+import { noValue, PREVIOUS_CLOSE, symbolAt, type UnstatedValues } from "../../plan/stated-values.js";
+import { KLINE_COLUMNS } from "../../schema/bars.js";
+import type { TableSchema } from "../../schema/column.js";
+import type { DeliveredBars } from "../../wire/bar-segment.js";
+import type { Rejects } from "./rejects.js";
+import type { StagedColumns } from "./staged-rows.js";
+
+/** The nullable columns of a bar. */
+const NULLABLE = KLINE_COLUMNS.filter(({ nullable }) => nullable === true).map(({ name }) => name);
+
+/**
+ * Makes null what staged bars state in vain: NaN and infinities in nullable columns, and a previous close of 0 or less.
+ * Each source with such bars gets a remark among the rejects. `plan/stated-values` does the same for decoded columns.
+ *
+ * @param also other columns that may be null.
+ */
+export async function clearValues(
+  session: Session,
+  table: TableSchema,
+  staged: string,
+  rejects: Rejects,
+  also: readonly string[] = [],
+): Promise<void> {
+  const columns = [...NULLABLE, ...also].map((name) => ({ name, isUnstated: unstatedSql(name) }));
+  const counts = columns.map(({ isUnstated }, i) => `count(*) FILTER (${isUnstated})::DOUBLE AS n${i}`);
+  const [found] = await session.json<Record<string, number>>(`SELECT ${counts.join(", ")} FROM ${staged}`);
+  for (const [i, { name, isUnstated }] of columns.entries()) {
+    if (found?.[`n${i}`] === 0) continue;
+    const order = "line, symbol, timestamp";
+    await rejects.add(
+      table.name,
+      `SELECT source, min(line) AS line, first(symbol ORDER BY ${order}) AS symbol,
+         CAST(first(timestamp ORDER BY ${order}) AS VARCHAR) AS timestamp, 'out_of_range' AS rule,
+         ${reasonSql(name, "count(*)")} AS reason, 0 AS bars, NULL AS row
+       FROM ${staged} WHERE ${isUnstated} GROUP BY source`,
+    );
+    await session.run(`UPDATE ${staged} SET ${ident(name)} = NULL WHERE ${isUnstated}`);
+  }
+}
+
+/** SQL of whether {@link clearValues} makes a value of a bar null. @param also see there. */
+export function hasUnstatedSql(also: readonly string[] = []): string {
+  return [...NULLABLE, ...also].map((name) => `coalesce(${unstatedSql(name)}, false)`).join(" OR ");
+}
+
+/** Adds a remark to the rejects for each column of a delivery in which values became null. */
+export async function remarkUnstated(
+  rejects: Rejects,
+  table: TableSchema,
+  { columns, source }: DeliveredBars,
+  unstated: readonly UnstatedValues[],
+): Promise<void> {
+  for (const { column, bars, first } of unstated) {
+    const symbol = symbolAt(columns, first);
+    const at = `make_timestamptz(${Number(columns.timestamp[first]) * 1000}::BIGINT)`;
+    await rejects.add(
+      table.name,
+      `SELECT ${literal(source)} AS source, NULL AS line, ${literal(symbol)} AS symbol, CAST(${at} AS VARCHAR) AS timestamp,
+         'out_of_range' AS rule, ${reasonSql(column, String(bars))} AS reason, 0 AS bars, NULL AS row`,
+    );
+  }
+}
+
+/** The SQL of a value in which a number that is not finite is null. */
+export function finiteSql(value: string): string {
+  return `CASE WHEN isfinite(${value}) THEN ${value} END`;
+}
+
+/** A SELECT of a staged table's rows in which numbers that are not finite are null. */
+export function finiteRows(staged: string, columns: StagedColumns): string {
+  const doubles = [...columns].filter(([, type]) => type === "DOUBLE");
+  if (doubles.length === 0) return `SELECT * FROM ${ident(staged)}`;
+  const values = doubles.map(([name]) => `${finiteSql(ident(name))} AS ${ident(name)}`);
+  return `SELECT * REPLACE (${values.join(", ")}) FROM ${ident(staged)}`;
+}
+
+function unstatedSql(name: string): string {
+  const column = ident(name);
+  const isStated = name === PREVIOUS_CLOSE ? `isfinite(${column}) AND ${column} > 0` : `isfinite(${column})`;
+  // Of a null, the condition is null.
+  return `NOT (${isStated})`;
+}
+
+function reasonSql(name: string, bars: string): string {
+  return `${literal(`${name} of `)} || ${bars} || ${literal(` bars ${noValue(name)}; it became null`)}`;
+}
