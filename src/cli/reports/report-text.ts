@@ -20,7 +20,7 @@ export function landedTable(landed: readonly LandReport[]): string {
       count(r.updated),
       count(r.unchanged),
       count(r.filesAdded),
-      r.version,
+      r.version < 0 ? "" : r.version,
     ]),
   );
 }

@@ -17,9 +17,17 @@ import {
   type TimeVerdict,
   type UnitEvidence,
 } from "./plan/judge-bars.js";
+import { fileEvidence, unitEvidence } from "./rows/bar-evidence.js";
 import { BarRows, type FileRule } from "./rows/bar-rows.js";
 import type { FileGroup, OpenGroup } from "./rows/raw-rows.js";
-import type { FileVerdict, ImportWork, ReadGroup, TableImport } from "./table-import.js";
+import {
+  type FileVerdict,
+  type ImportWork,
+  MOST_ROWS,
+  type ReadGroup,
+  type TableImport,
+  undecided,
+} from "./table-import.js";
 
 /** The import of bars. */
 export async function importBars(work: ImportWork, table: TableSchema): Promise<TableImport> {
@@ -51,9 +59,13 @@ async function judgeBars(
 ): Promise<Map<number, FileVerdict>> {
   const { options, session, rejects } = work;
   await rows.read();
-  const evidence = await rows.evidence();
+  const undecidedFiles = await rows.undecided(MOST_ROWS);
+  const evidence = await fileEvidence(rows.source);
   const withAmount = reads.filter(({ chosen }) => chosen.fields.has("amount"));
-  const units = await rows.unitEvidence(withAmount.flatMap(({ group }) => group.places));
+  const units = await unitEvidence(
+    rows.source,
+    withAmount.flatMap(({ group }) => group.places),
+  );
   const lots = await boardLots(work, rows);
   const rules: FileRule[] = [];
   const verdicts = new Map<number, FileVerdict>();
@@ -70,7 +82,8 @@ async function judgeBars(
       const unit = judgeUnits(units.get(place) ?? NO_UNITS, chosen.source, options);
       const inLots = unit.volumeUnit === "lots";
       const missing = inLots && lots.missing.length > 0 ? noLots(lots.missing) : undefined;
-      const refusal = times.refusal ?? unit.refusal ?? missing;
+      const unread = undecidedFiles.get(place);
+      const refusal = unread === undefined ? (times.refusal ?? unit.refusal ?? missing) : undecided(unread);
       const noAmount = chosen.fields.has("amount") ? [] : ["no amount: it stays as the lake has it, or is 0"];
       verdicts.set(place, {
         refusal,

@@ -9,12 +9,21 @@ import { INCOME_FLOWS, statementFieldsOf } from "../../schema/statements.js";
 import { landExchangeCounts } from "../ingest/land-exchange-counts.js";
 import { plainName } from "./plan/field-names.js";
 import { type Flow, flowKind } from "./plan/judge-flows.js";
+import { isReadDirectly } from "./rows/column-sql.js";
 import { INSTRUMENT_FIELDS, instrumentColumnsSql, instrumentsSql } from "./rows/instruments.js";
+import { isMissingSql, isNumberSql } from "./rows/number-sql.js";
 import { ObjectRows } from "./rows/object-rows.js";
 import type { FileGroup } from "./rows/raw-rows.js";
 import { isAmount, statementFields, statementsSql } from "./rows/statements.js";
 import { membersSql, memberTextsSql, UNIVERSE_FIELDS } from "./rows/universes.js";
-import type { FileVerdict, ImportWork, ReadGroup, TableImport } from "./table-import.js";
+import {
+  type FileVerdict,
+  type ImportWork,
+  MOST_ROWS,
+  type ReadGroup,
+  type TableImport,
+  undecided,
+} from "./table-import.js";
 
 /** Valid names of items of statements. A table of statements gets a column for each item. */
 const ITEM = /^[A-Za-z_]\w{0,62}$/;
@@ -33,8 +42,9 @@ export async function importInstruments(work: ImportWork): Promise<TableImport> 
     async judge(reads) {
       await rows.read();
       await judged.fill(instrumentsSql(rows.rowsSql()));
-      const { files, verdicts } = await fileRules(work, reads);
+      const { files, verdicts } = await fileRules(work, judged, reads);
       await using _ = files;
+      await withoutRefused(work, judged, verdicts);
       await rejectRows(work, INSTRUMENTS, judged, files);
       await rejectReplaced(work, INSTRUMENTS, judged, files, ["symbol"]);
       const columns = INSTRUMENTS.columns
@@ -64,7 +74,7 @@ export async function importInstruments(work: ImportWork): Promise<TableImport> 
         merge: "keep",
         defaults,
       });
-      yield await landExchangeCounts(work.session, lake, EXCHANGES, options);
+      yield await landExchangeCounts(work.session, lake, EXCHANGES, { ...options, progress: undefined });
     },
   };
 }
@@ -89,8 +99,9 @@ export async function importUniverses(work: ImportWork): Promise<TableImport> {
     async judge(reads) {
       await rows.read(memberTextsSql());
       await judged.fill(membersSql(rows.raw, rows.symbols));
-      const { files, verdicts } = await fileRules(work, reads);
+      const { files, verdicts } = await fileRules(work, judged, reads);
       await using _ = files;
+      await withoutRefused(work, judged, verdicts);
       await rejectRows(work, UNIVERSE_MEMBERS, judged, files);
       const newest = ["name", "category", "description"].map((name) => `arg_max(${name}, "row") AS ${name}`);
       await staged.fill(`SELECT id, ${newest.join(", ")}, coalesce(arg_max(region, "row"), mode(symbol_region)) AS region, count(DISTINCT symbol) AS symbol_count
@@ -143,7 +154,7 @@ export async function importStatements(work: ImportWork, table: TableSchema): Pr
       await rows.read();
       const tomorrow = new Date(work.now + DAY_MS).toISOString().slice(0, 10);
       await judged.fill(statementsSql(rows.rowsSql(), rows.numbers, options, tomorrow));
-      const { files, verdicts } = await fileRules(work, reads, (read) => moneyUnit(read, options));
+      const { files, verdicts } = await fileRules(work, judged, reads, (read) => moneyUnit(read, options));
       await using _ = files;
       await judgeFlows(work, table, judged, verdicts, rows.numbers);
       for (const read of reads)
@@ -153,11 +164,7 @@ export async function importStatements(work: ImportWork, table: TableSchema): Pr
           const remarks = unused.length > 0 ? [`columns that are not numbers: ${unused.join(", ")}`] : [];
           verdicts.set(place, { ...verdict, remarks: [...verdict.remarks, ...remarks] });
         }
-      const refused = [...verdicts]
-        .filter(([, { refusal }]) => refusal !== undefined)
-        .map(([place]) => place);
-      if (refused.length > 0)
-        await session.run(`DELETE FROM ${judged.name} WHERE file IN (${refused.join(", ")})`);
+      await withoutRefused(work, judged, verdicts);
       if (options.values === "discrete" && isFlowTable(table)) await cumulate(work, judged, rows.numbers);
       await rejectRows(work, table, judged, files);
       const names = rows.numbers.concat(texts).filter((name) => given.has(name));
@@ -209,12 +216,29 @@ function common(
 
 type Refusal = FileVerdict["refusal"];
 
+/** Deletes the rows of refused files. */
+async function withoutRefused(
+  { session }: ImportWork,
+  judged: TempTable,
+  verdicts: ReadonlyMap<number, FileVerdict>,
+): Promise<void> {
+  const refused = [...verdicts].filter(([, { refusal }]) => refusal !== undefined).map(([place]) => place);
+  if (refused.length > 0)
+    await session.run(`DELETE FROM ${judged.name} WHERE file IN (${refused.join(", ")})`);
+}
+
 /** A table of the files with their paths and first lines, and a verdict on each file. */
 async function fileRules(
   { session }: ImportWork,
+  judged: TempTable,
   reads: readonly ReadGroup[],
   refusalOf: (read: ReadGroup) => Refusal = () => undefined,
 ): Promise<{ files: TempTable; verdicts: Map<number, FileVerdict> }> {
+  const found = await session.json<{ file: number; reason: string }>(
+    `SELECT file, first(verdict[2]) FILTER (contains(verdict[2], chr(96))) AS reason FROM ${judged.name}
+     GROUP BY file HAVING count(*) FILTER (contains(verdict[2], chr(96))) > count(*) * ${MOST_ROWS}`,
+  );
+  const undecidedFiles = new Map(found.map(({ file, reason }) => [file, undecided(reason)]));
   const files = new TempTable(session, "import_files");
   const verdicts = new Map<number, FileVerdict>();
   const values: string[] = [];
@@ -222,7 +246,12 @@ async function fileRules(
     for (const [i, place] of read.group.places.entries()) {
       const { path, csv } = read.group.files[i] as (typeof read.group.files)[number];
       values.push(`(${place}, ${literal(path)}, ${csv?.dialect.firstLine ?? 1})`);
-      verdicts.set(place, { refusal: refusalOf(read), found: [], remarks: [], decided: {} });
+      verdicts.set(place, {
+        refusal: refusalOf(read) ?? undecidedFiles.get(place),
+        found: [],
+        remarks: [],
+        decided: {},
+      });
     }
   await files.fill(
     values.length > 0
@@ -290,19 +319,17 @@ function previewOf(
 async function itemsOf(
   { session, options }: ImportWork,
   open: Parameters<TableImport["add"]>[0],
-  { chosen, group }: ReadGroup,
+  { chosen, group, mark }: ReadGroup,
 ): Promise<{ more: ReadonlyMap<string, number>; unused: readonly string[] }> {
   const { columns } = group.files[0] as (typeof group.files)[number];
   const taken = new Set([...chosen.fields.values()].map(({ index }) => index));
   const others = columns.map((name, index) => ({ name, index })).filter(({ index }) => !taken.has(index));
-  const { isReadDirectly } = await import("./rows/column-sql.js");
-  const { isMissingSql, numberSql } = await import("./rows/number-sql.js");
   const tests = others.map(({ index }) => {
     const column = open.columns[index] as (typeof open.columns)[number];
     if (isReadDirectly(column)) return `true AS n${index}`;
     if (column.type !== "VARCHAR") return `false AS n${index}`;
     const given = `NOT ${isMissingSql(column.sql)}`;
-    return `coalesce(2 * count(*) FILTER (${given} AND ${numberSql(column.sql, options.decimal)} IS NOT NULL) > count(*) FILTER (${given}), false) AS n${index}`;
+    return `coalesce(2 * count(*) FILTER (${given} AND ${isNumberSql(column.sql, options.decimal ?? mark)}) > count(*) FILTER (${given}), false) AS n${index}`;
   });
   const [found] =
     tests.length > 0

@@ -7,6 +7,8 @@ import type { Lake } from "../../lake/lake.js";
 import { type RejectCount, Rejects } from "../../lake/land/rejects.js";
 import type { LandReport } from "../../lake/land/upsert.js";
 import { writerSpillOptions } from "../../lake/local/work-folder.js";
+import type { Txn } from "../../lake/log/delta-actions.js";
+import type { Fence } from "../../lake/log/fence.js";
 import { publish } from "../../lake/publish.js";
 import { parseSymbol } from "../../market/symbol.js";
 import { readSymbol } from "../../market/symbol-notation.js";
@@ -25,7 +27,8 @@ import { describeRejects } from "./rows/describe-rejects.js";
 import { type DecimalMark, decimalMarkOf } from "./rows/number-sql.js";
 import { type FileGroup, groupFiles, type MalformedLine, openGroup } from "./rows/raw-rows.js";
 import type { FileVerdict, ReadGroup, TableImport } from "./table-import.js";
-import { stemOf, type TextFile, TextFiles } from "./text/text-file.js";
+import { stemOf } from "./text/file-path.js";
+import { type TextFile, TextFiles } from "./text/text-file.js";
 
 /** Tables that files can be imported into. */
 export const IMPORTABLE = ["bars_1d", "bars_1m", "instruments", "universes", ...STATEMENT_NAMES] as const;
@@ -42,6 +45,23 @@ export interface ImportRun extends ImportOptions {
   readonly plan?: SavedPlan | undefined;
   /** The lake whose instruments say what a lot is. @default the one that is landed in */
   readonly reference?: Lake | undefined;
+  /** What a run of a pipeline adds, of which the import is a part. @default it is none */
+  readonly part?: PartOfRun | undefined;
+}
+
+/** An import that is a part of a run: the run reports refused files, and publishes the lake at its end. */
+export interface PartOfRun {
+  /** Names the file of the rejects. */
+  readonly rejectsName: string;
+  /** Called with each file that is refused; the only one, too, is no error then. */
+  readonly onRefused: (path: string, reason: string) => void;
+  /** Called once all files have been read. If it throws, nothing lands. */
+  readonly beforeLanding: () => Promise<void>;
+  /** What is recorded with the rows, in the log of their table. */
+  readonly records: () => readonly Txn[];
+  /** Called with the rows that were set aside, before they are saved. */
+  readonly beforeSaving: (rejects: Rejects) => Promise<void>;
+  readonly fence: Fence;
 }
 
 /** The result of an import. */
@@ -99,14 +119,14 @@ export async function runImport(
   const table = tableNamed(name) as TableSchema;
   const options: ImportOptions = { ...run, ...run.plan?.options };
   checkOptions(table, options, paths);
-  const { runId, signal, plan } = run;
+  const { runId, signal, plan, part } = run;
   using session = await Session.open({ ...writerSpillOptions(lake.work), ...lake.access });
-  await using rejects = new Rejects(session, runId);
+  await using rejects = new Rejects(session, runId, part?.rejectsName);
   const now = clock.now();
   const files = new TextFiles(session, lake.work, name, { ...options, map: options.map ?? {} });
   const landed: LandReport[] = [];
   try {
-    const refuse = refuser(rejects, name, paths.length === 1);
+    const refuse = refuser(rejects, name, paths.length === 1, part?.onRefused);
     await using rows = await openTable(table, {
       session,
       options,
@@ -142,6 +162,7 @@ export async function runImport(
       groupFiles(opened),
       options,
       signal,
+      files,
       refuse,
     );
     const verdicts = await attempt(
@@ -175,11 +196,14 @@ export async function runImport(
       remarks,
     });
     try {
-      for await (const one of rows.land(lake, { operation: "IMPORT", runId, now })) landed.push(one);
+      await part?.beforeLanding();
+      const landing = { operation: "IMPORT", runId, now, progress: part?.records(), fence: part?.fence };
+      for await (const one of rows.land(lake, landing)) landed.push(one);
       await describeRejects(session, rejects, reads, malformed);
       await addMalformed(rejects, name, reads, malformed, remarks);
+      await part?.beforeSaving(rejects);
       rejected = await rejects.save(lake, { isNew: true });
-      await publish(lake);
+      if (part === undefined) await publish(lake);
     } catch (error) {
       if (landed.length === 0) throw error;
       throw new UnfinishedImport(report(), error);
@@ -199,17 +223,29 @@ function openTable(table: TableSchema, work: Parameters<typeof importInstruments
 /** Sets a file aside as a whole; the error of the only file is thrown. */
 type Refuse = (path: string, error: unknown) => Promise<void>;
 
-function refuser(rejects: Rejects, dataset: string, isOnly: boolean): Refuse {
+function refuser(
+  rejects: Rejects,
+  dataset: string,
+  isOnly: boolean,
+  onRefused?: PartOfRun["onRefused"],
+): Refuse {
   return async (path, error) => {
-    if (isOnly && error instanceof BarlakeError && !(error instanceof QueryError)) throw error;
+    if (isOnly && onRefused === undefined && error instanceof BarlakeError && !(error instanceof QueryError)) throw error;
     const hint = error instanceof BarlakeError && error.hint !== undefined ? ` (${error.hint})` : "";
-    const reason = `${messageOf(error).split("\n")[0] ?? ""}${hint}`.replace(`file ${path}: `, "");
+    const reason = printable(`${messageOf(error).split("\n")[0] ?? ""}${hint}`).replace(`file ${path}: `, "");
+    onRefused?.(path, reason);
     await rejects.add(
       dataset,
       `SELECT ${literal(path)} AS source, NULL AS line, NULL AS symbol, NULL AS timestamp, 'unreadable_file' AS rule,
          ${literal(reason)} AS reason, NULL AS row`,
     );
   };
+}
+
+/** A text without characters that no statement or terminal takes. */
+function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are meant
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, "\ufffd");
 }
 
 /** Runs a step. An error of it is about files, unless the user's interrupt ended the statement. */
@@ -237,6 +273,7 @@ async function readGroups(
   groups: readonly FileGroup[],
   options: ImportOptions,
   signal: AbortSignal | undefined,
+  files: TextFiles,
   refuse: Refuse,
 ): Promise<{ reads: ReadGroup[]; malformed: MalformedLine[] }> {
   const reads: ReadGroup[] = [];
@@ -246,29 +283,40 @@ async function readGroups(
     reads.push(read.read);
     malformed.push(...read.malformed);
   };
+  const readAlone = async (file: TextFile, place: number): Promise<void> => {
+    const alone = { files: [file], places: [place] };
+    await attempt(
+      signal,
+      () => readOne(alone),
+      async (error) => {
+        await rows.remove(alone);
+        if (hasMixedLines(error) && file.readPath === file.path)
+          return readAlone(await files.withUniformLines(file), place);
+        await refuse(file.path, error);
+      },
+    );
+  };
   for (const group of groups) {
+    if (group.files.length === 1) {
+      await readAlone(group.files[0] as TextFile, group.places[0] as number);
+      continue;
+    }
     await attempt(
       signal,
       () => readOne(group),
-      async (error) => {
+      async () => {
         // One file of the group is at fault: each of them alone shows which.
         await rows.remove(group);
-        if (group.files.length === 1) return refuse((group.files[0] as TextFile).path, error);
-        for (const [i, file] of group.files.entries()) {
-          const alone = { files: [file], places: [group.places[i] as number] };
-          await attempt(
-            signal,
-            () => readOne(alone),
-            async (own) => {
-              await rows.remove(alone);
-              await refuse(file.path, own);
-            },
-          );
-        }
+        for (const [i, file] of group.files.entries()) await readAlone(file, group.places[i] as number);
       },
     );
   }
   return { reads, malformed };
+}
+
+/** Whether DuckDB's reader stopped at lines that end in different ways. */
+function hasMixedLines(error: unknown): boolean {
+  return error instanceof QueryError && error.message.includes("state machine");
 }
 
 async function readGroup(
@@ -280,16 +328,15 @@ async function readGroup(
 ): Promise<{ read: ReadGroup; malformed: readonly MalformedLine[] }> {
   const first = group.files[0] as TextFile;
   const chosen = chooseColumns(first.path, name, first.columns, options.map ?? {});
-  const symbol = symbolOf(group, chosen.fields.has("symbol"), rows.hasFileSymbols, options);
-  const missing = rows.required.filter((field) => {
-    if (field === "symbol") return symbol === undefined && !chosen.fields.has(field);
-    return !chosen.fields.has(field) && !(field === "symbols" && chosen.fields.has("symbol"));
-  });
+  const mayBeElsewhere = (field: string): boolean =>
+    (field === "symbol" && rows.hasFileSymbols) || (field === "symbols" && chosen.fields.has("symbol"));
+  const missing = rows.required.filter((field) => !chosen.fields.has(field) && !mayBeElsewhere(field));
   if (missing.length > 0) {
     throw new UsageError(`file ${first.path}: has no column for ${missing.join(", ")}`, {
       hint: `give them with \`map: { ${missing[0]}: "COLUMN" }\`; its columns are ${first.columns.join(", ")}`,
     });
   }
+  const symbol = symbolOf(group, chosen.fields.has("symbol"), rows.hasFileSymbols, options);
   const mark = options.decimal ?? markOf(first, chosen.fields);
   let read: ReadGroup = { group, chosen, mark };
   await using open = await openGroup(session, group);
@@ -366,7 +413,9 @@ async function addMalformed(
 ): Promise<void> {
   const files = reads.flatMap(({ group }) => group.files);
   const values: string[] = [];
-  for (const { path: readPath, line, text, reason } of malformed) {
+  for (const { path: readPath, line, text: given, reason } of malformed) {
+    const text = printable(given);
+    if (text.trim() === "") continue;
     const file = files.find((one) => one.readPath === readPath);
     const path = file?.path ?? readPath;
     const delimiter = file?.csv?.dialect.delimiter ?? ",";

@@ -53,3 +53,17 @@ export interface TableImport extends AsyncDisposable {
   /** Lands the rows; yields after each table, so that a later error does not hide what has already landed. */
   land(lake: Lake, options: LandOptions): AsyncGenerator<LandReport, void, undefined>;
 }
+
+/** A share of rows without a reading from which the whole file is refused: one option decides on all of them. */
+export const MOST_ROWS = 0.8;
+
+/** The refusal of a file of whose rows most have several readings. @param reason of one row, with the option that decides. */
+export function undecided(reason: string): NonNullable<FileVerdict["refusal"]> {
+  const at = reason.indexOf(": `");
+  return at < 0
+    ? { reason, hint: "write it in another form" }
+    : {
+        reason: `most of its rows have no certain reading: ${reason.slice(0, at)}`,
+        hint: reason.slice(at + 2),
+      };
+}

@@ -1,4 +1,5 @@
 import { DAY_MS, MINUTE_MS } from "../../core/time.js";
+import { exactSharesSql } from "../../db/market/bar-sql.js";
 import { perRegion, regionSql, tradeDateSql } from "../../db/market/region-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
@@ -8,7 +9,8 @@ import { KLINE_COLUMNS } from "../../schema/bars.js";
 import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import type { BarSegment } from "../../wire/bar-segment.js";
 import type { Lake } from "../lake.js";
-import { BROKEN_RULE, rejectBroken, rejectRepeats } from "./bar-rejects.js";
+import { BROKEN_RULE, BROKEN_WITHOUT_AMOUNT, rejectBroken, rejectRepeats } from "./bar-rejects.js";
+import { clearValues, hasUnstatedSql } from "./clear-values.js";
 import type { Rejects } from "./rejects.js";
 import { stagedColumns } from "./staged-rows.js";
 import { type LandOptions, type LandReport, upsert } from "./upsert.js";
@@ -77,11 +79,15 @@ export async function landBars(
       LEFT JOIN ${dates.name} USING (region, quarter)`);
   await dates.drop();
   await session.run(`DROP TABLE ${ident(staged)}`);
+  await clearValues(session, table, landing.name, options.rejects);
   await setAsideBroken(session, table, landing.name, options.rejects);
   const equal = await removeRepeats(session, table, landing.name, options.rejects);
   const report = await upsert(session, lake, table, landing.name, options);
   return { ...report, unchanged: report.unchanged + equal };
 }
+
+/** Columns that a bar of a file may lack, although each bar of the lake has a value. */
+const MAY_LACK = ["amount"];
 
 /** Lands the bars of a view of which each says only some things. */
 async function landKept(
@@ -95,14 +101,14 @@ async function landKept(
   const given = await stagedColumns(session, staged);
   const missing = KLINE_COLUMNS.filter(({ name }) => !given.has(name));
   const nulls = missing.map(({ name, type }) => `CAST(NULL AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`);
-  const rule = BROKEN_RULE.replaceAll("amount", "coalesce(amount, 0)");
-  const query = `SELECT *, ${derived}, ${rule} AS rule FROM (SELECT *${nulls.map((one) => `, ${one}`).join("")} FROM ${ident(staged)})`;
+  const query = `SELECT *, ${derived}, ${BROKEN_WITHOUT_AMOUNT} AS rule FROM (SELECT *${nulls.map((one) => `, ${one}`).join("")} FROM ${ident(staged)})`;
   await using landing = new TempTable(session, "landing_bars");
   await landing.fill(query);
   await options.onCopied?.();
   const facts = await factsOf(session, table, landing.name);
   const repeated = await repeatedSymbols(session, table, landing.name, facts);
-  if (facts.broken > 0) await setAsideBroken(session, table, landing.name, options.rejects);
+  if (facts.unstated > 0) await clearValues(session, table, landing.name, options.rejects, MAY_LACK);
+  if (facts.broken > 0) await setAsideBroken(session, table, landing.name, options.rejects, true);
   const equal =
     repeated.length > 0 ? await mergeRepeats(session, table, landing.name, repeated, options.rejects) : 0;
   const report = await upsert(session, lake, table, landing.name, options);
@@ -123,10 +129,11 @@ async function setAsideBroken(
   table: TableSchema,
   landing: string,
   rejects: Rejects,
+  mayLackAmount = false,
 ): Promise<void> {
   const [found] = await session.json<{ broken: bigint }>(`SELECT count(rule) AS broken FROM ${landing}`);
   if (found?.broken === 0n) return;
-  await rejectBroken(rejects, table, `${landing} WHERE rule IS NOT NULL`);
+  await rejectBroken(rejects, table, `${landing} WHERE rule IS NOT NULL`, mayLackAmount);
   await session.run(`DELETE FROM ${landing} WHERE rule IS NOT NULL`);
 }
 
@@ -193,8 +200,8 @@ async function mergeRepeats(
     FROM ${own} WINDOW key AS (${key}), key_order AS (PARTITION BY symbol, timestamp ORDER BY ordinal, id)
     QUALIFY count(*) OVER key > 1`);
   const differs = MERGED.map((name) => {
-    const value = name === "volume" ? "volume * lot" : ident(name);
-    const lastValue = name === "volume" ? "last_volume * last_lot" : ident(`last_${name}`);
+    const value = name === "volume" ? exactSharesSql("volume", "lot") : ident(name);
+    const lastValue = name === "volume" ? exactSharesSql("last_volume", "last_lot") : ident(`last_${name}`);
     return name === "lot" ? "false" : `(${ident(name)} IS NOT NULL AND ${value} <> ${lastValue})`;
   }).join(" OR ");
   await rejectRepeats(
@@ -216,13 +223,15 @@ async function mergeRepeats(
   return Number(counts?.n ?? 0);
 }
 
-/** The most minutes of a month, with a day more on both sides for the zones. */
-const MONTH_MINUTES = 33 * 1440;
+/** Microseconds that are added to times, whole days, so that none is negative: division rounds towards 0. */
+const FROM_ZERO = 1_000_000 * DAY_MS * 1000;
 
 /** What is known of bars before they are compared with the lake. */
 interface BarFacts {
   /** Bars that break a rule. */
   readonly broken: number;
+  /** Bars with a value that states nothing. */
+  readonly unstated: number;
   /** The first and the last trading date, in days from 1970-01-01. */
   readonly first: number;
   readonly last: number;
@@ -235,21 +244,22 @@ async function factsOf(session: Session, table: TableSchema, bars: string): Prom
   const odd = isMinute ? `count(*) FILTER (epoch_us(timestamp) % ${MINUTE_MS * 1000} <> 0)` : "0";
   const [found] = await session.json<{
     broken: number;
+    unstated: number;
     first: number | null;
     last: number | null;
     odd: number;
   }>(
-    `SELECT count(rule)::DOUBLE AS broken, (min(trade_date) - DATE '1970-01-01')::DOUBLE AS first,
+    `SELECT count(rule)::DOUBLE AS broken, count(*) FILTER (${hasUnstatedSql(MAY_LACK)})::DOUBLE AS unstated, (min(trade_date) - DATE '1970-01-01')::DOUBLE AS first,
        (max(trade_date) - DATE '1970-01-01')::DOUBLE AS last, ${odd}::DOUBLE AS odd FROM ${bars}`,
   );
-  const { broken = 0, odd: oddTimes = 0 } = found ?? {};
+  const { broken = 0, unstated = 0, odd: oddTimes = 0 } = found ?? {};
   const [first, last] = [found?.first ?? 0, found?.last ?? 0];
-  return { broken, first, last, odd: oddTimes };
+  return { broken, unstated, first, last, odd: oddTimes };
 }
 
 /**
- * Symbols with more than one bar at a time. A set of bits for each symbol counts its different days or minutes: that takes a
- * sixth of the time, and little of the memory, of a group for each key.
+ * Symbols with more than one bar at a time. A set of bits for each symbol counts its different days, or for each of its days
+ * the minutes: that takes a sixth of the time, and little of the memory, of a group for each key.
  */
 async function repeatedSymbols(
   session: Session,
@@ -258,16 +268,17 @@ async function repeatedSymbols(
   { first, last, odd }: BarFacts,
 ): Promise<string[]> {
   const isMinute = table.partition.includes("month");
-  const minutes = `(epoch_us(timestamp) - epoch_us(month) + ${DAY_MS * 1000}) // ${MINUTE_MS * 1000}`;
+  const time = `(epoch_us(timestamp) + ${FROM_ZERO})`;
+  const minutes = `${time} % ${DAY_MS * 1000} // ${MINUTE_MS * 1000}`;
   const position = isMinute ? minutes : `(trade_date - DATE '1970-01-01') - ${first}`;
-  const bits = isMinute ? MONTH_MINUTES : last - first;
+  const bits = isMinute ? DAY_MS / MINUTE_MS : last - first;
   const different =
     odd > 0
       ? "count(DISTINCT timestamp)"
       : `bit_count(bitstring_agg((${position})::INTEGER, 0, ${bits}::INTEGER))`;
   const rows = await session.json<{ symbol: string }>(
     `SELECT DISTINCT symbol FROM (
-       SELECT symbol FROM ${bars} GROUP BY symbol${isMinute ? ", month" : ""} HAVING count(*) <> ${different})`,
+       SELECT symbol FROM ${bars} GROUP BY symbol${isMinute ? `, ${time} // ${DAY_MS * 1000}` : ""} HAVING count(*) <> ${different})`,
   );
   return rows.map(({ symbol }) => symbol);
 }

@@ -28,7 +28,8 @@ export interface FormPlan {
   readonly columns: readonly string[];
 }
 
-const options = z.strictObject({
+/** What a plan says about files, as options: all but a symbol, which is of one file. */
+export const plannedOptions = z.strictObject({
   map: z.record(z.string(), z.string()),
   dateFormat: z.string().optional(),
   zone: z.string().optional(),
@@ -48,7 +49,7 @@ const saved = z.strictObject({
   barlake: z.literal("import plan"),
   table: z.string(),
   columns: z.array(z.string()),
-  options,
+  options: plannedOptions,
 });
 
 /** A plan in a file: files that do not fit it are refused. */

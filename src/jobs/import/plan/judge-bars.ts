@@ -1,5 +1,5 @@
 import type { Region } from "../../../market/regions.js";
-import { closeMinute, openMinute } from "../../../market/sessions.js";
+import { openMinute } from "../../../market/sessions.js";
 import type { ImportOptions } from "../import-options.js";
 import type { KnownSource } from "./field-names.js";
 
@@ -42,9 +42,9 @@ export interface MinuteEvidence {
   /** At the ends of the extended hours of the US. */
   readonly atFour: number;
   readonly atTwenty: number;
-  /** Rows within the hours in which the region's exchanges trade: as read, and if the times were UTC. */
-  readonly within: number;
-  readonly withinAsUtc: number;
+  /** Rows within the regular session of the region: as read, and if the times were UTC. */
+  readonly regular: number;
+  readonly regularAsUtc: number;
   /** Different minutes of the day. */
   readonly clocks: number;
   /** The greatest of 60, 30, 15, 10, 5, 3, 2 that divides the distance of all minutes; 1 if none does. */
@@ -70,6 +70,8 @@ type Refusal = NonNullable<TimeVerdict["refusal"]>;
 const FEW_CLOCKS = 4;
 /** A share of rows that leaves no doubt. */
 const MOST = 0.9;
+/** A share of rows of the regular session that files with extended hours have, too. */
+const SOME = 0.75;
 
 /** Judges the times of a file of daily bars. */
 export function judgeDays(evidence: FileEvidence, options: ImportOptions): TimeVerdict {
@@ -146,17 +148,12 @@ export function judgeMinutes(evidence: FileEvidence, options: ImportOptions): Ti
       });
   }
   if (options.zone === undefined && evidence.instants === 0) {
-    const shifted =
-      minutes.find(
-        (one) =>
-          one.within < one.rows * (1 - MOST) + 0.5 && one.withinAsUtc >= one.rows * MOST && one.rows > 1,
-      ) ??
-      minutes.find(
-        (one) => one.withinAsUtc >= one.rows * MOST && one.within < one.rows * 0.75 && one.rows > 1,
-      );
+    const shifted = minutes.find(
+      ({ rows: all, regular, regularAsUtc }) => all > 1 && regularAsUtc >= all * MOST && regular < all * SOME,
+    );
     if (shifted !== undefined)
       return refused({
-        reason: `its times are outside of the hours of ${shifted.region}, and within them if they are UTC`,
+        reason: `its times are outside of the session of ${shifted.region}, and within it if they are UTC`,
         hint: 'add `zone: "UTC"`, or the exchange\'s own zone if they are right',
       });
   }
@@ -224,11 +221,6 @@ function mayBeStart({ region, atOpen, atAfternoon, early }: MinuteEvidence): boo
 
 function clockOf(minute: number): string {
   return `${String(Math.floor(minute / 60)).padStart(2, "0")}:${String(minute % 60).padStart(2, "0")}`;
-}
-
-/** Hours in which a region's exchanges trade, with their auctions and extended hours, as minutes of the day. */
-export function tradingHours(region: Region): readonly [start: number, end: number] {
-  return region === "US" ? [4 * 60, 20 * 60] : [openMinute(region) - 30, closeMinute(region) + 30];
 }
 
 /** Rows of a file whose amount lies between low x volume and high x volume, by the factor on the volume. */

@@ -2,7 +2,7 @@ import type { Session } from "../../../db/session/session.js";
 import type { ImportOptions } from "../import-options.js";
 import { type OpenGroup, openGroup } from "../rows/raw-rows.js";
 import type { FileVerdict, ReadGroup, TableImport } from "../table-import.js";
-import { stemOf } from "../text/text-file.js";
+import { stemOf } from "../text/file-path.js";
 import { fieldNames } from "./field-names.js";
 import type { FieldPlan, FormPlan } from "./import-plan.js";
 

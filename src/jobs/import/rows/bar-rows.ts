@@ -4,22 +4,14 @@ import { ident, literal } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
 import { TempTable } from "../../../db/session/temp-table.js";
 import { REGION_NAMES, REGIONS, type Region } from "../../../market/regions.js";
-import { closeMinute, openMinute, SESSION_HOURS } from "../../../market/sessions.js";
 import { instantOfDay } from "../../../market/zone.js";
 import { BARS_1M, KLINE_COLUMNS } from "../../../schema/bars.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { EARLIEST_MS } from "../../../wire/decode/time-issues.js";
 import type { ImportOptions } from "../import-options.js";
 import type { ChosenColumns } from "../plan/choose-columns.js";
+import type { EvidenceSource } from "./bar-evidence.js";
 import {
-  type FileEvidence,
-  type MinuteEvidence,
-  tradingHours,
-  UNIT_QUOTIENTS,
-  type UnitEvidence,
-} from "../plan/judge-bars.js";
-import {
-  finiteSql,
   formOf,
   isReadDirectly,
   NO_TIME,
@@ -28,7 +20,7 @@ import {
   timeExpressions,
 } from "./column-sql.js";
 import { distinctTexts, fillSymbols, fillTimes, insertObjects, type TimeText } from "./distinct-texts.js";
-import { type DecimalMark, isMissingSql, numberSql } from "./number-sql.js";
+import { type DecimalMark, plainNumbers, readOddNumbers } from "./number-sql.js";
 import type { OpenGroup, SourceColumn } from "./raw-rows.js";
 
 /** Columns of which a bar must have a value. `amount` is 0 where it is not known. */
@@ -36,15 +28,6 @@ const REQUIRED = ["open", "high", "low", "close", "volume"] as const;
 const NUMBERS = KLINE_COLUMNS.map(({ name }) => name);
 /** Bars after now plus this time are of no session that has begun. */
 const FUTURE_MS = DAY_MS;
-/** Symbols of a file whose bars are looked at one by one, if they look like those of weeks or months. */
-const SPARSE_SYMBOLS = 50;
-/** Different times of day of a file, and the first one, in minutes. */
-interface Clocks {
-  readonly clocks: number;
-  readonly first: number | null;
-}
-/** A share of rows from which the usual units are concluded. */
-const AGREEING = 0.9;
 /** Above this number, doubles skip whole numbers. */
 const EXACT = 2 ** 53;
 
@@ -126,21 +109,8 @@ export class BarRows implements AsyncDisposable {
     const form = await this.#formOf(group, time);
     const times = timeExpressions(time, clock, isMinutes(this.#table), form);
     const symbolText = column("symbol");
-    const sourceOf = (name: string): SourceColumn => column(name) as SourceColumn;
-    const texts = numbers.filter((name) => !isReadDirectly(sourceOf(name)));
-    const plain = numbers.map((name) => {
-      const source = sourceOf(name);
-      const value = isReadDirectly(source)
-        ? finiteSql(`CAST(${source.sql} AS DOUBLE)`)
-        : `TRY_CAST(${source.sql} AS DOUBLE)`;
-      return `${mark === "," && !isReadDirectly(source) ? "NULL::DOUBLE" : value} AS ${ident(`n_${name}`)}`;
-    });
-    // Of the few rows with a text that is no plain number, the texts are kept and read in a second step.
-    const isOdd = texts.map((name) => {
-      const [number, text] = [ident(`n_${name}`), ident(`t_${name}`)];
-      return `(${number} IS NULL AND ${text} IS NOT NULL) OR NOT isfinite(${number})`;
-    });
-    const kept = `to_json(struct_pack(${texts.map((name) => `${ident(name)} := ${ident(`t_${name}`)}`).join(", ")}))::VARCHAR`;
+    const sources = new Map(numbers.map((name) => [`n_${name}`, column(name) as SourceColumn]));
+    const plain = plainNumbers(sources, mark);
     await this.#addColumns(numbers);
     this.#form += 1;
     const select = [
@@ -149,32 +119,15 @@ export class BarRows implements AsyncDisposable {
       ...(times.wall === NO_TIME.wall ? [] : ["wall"]),
       ...(times.at === NO_TIME.at ? [] : ["instant"]),
       `CASE WHEN ${["day", "wall", "instant"].map((name) => `${name} IS NULL`).join(" AND ")} THEN time_text END AS time_text`,
-      ...(isOdd.length > 0 ? [`CASE WHEN ${isOdd.join(" OR ")} THEN ${kept} END AS odd`] : []),
+      `${plain.odd} AS odd`,
     ];
     await this.#session.run(`INSERT INTO ${this.#raw.name} BY NAME
       SELECT file, ${this.#form}::INTEGER AS form, symbol, ${select.join(", ")}
       FROM (SELECT file, ${symbol ?? (symbolText === undefined ? "NULL" : textExpression(symbolText))} AS symbol,
-        ${times.day} AS day, ${times.wall} AS wall, ${times.at} AS instant, ${times.text} AS time_text, ${plain.join(", ")}
-        ${texts.map((name) => `, ${sourceOf(name).sql} AS ${ident(`t_${name}`)}`).join("")}
+        ${times.day} AS day, ${times.wall} AS wall, ${times.at} AS instant, ${times.text} AS time_text, ${plain.inner.join(", ")}
         FROM ${group.from})`);
-    if (texts.length > 0) await this.#readOdd(texts, mark);
-  }
-
-  /** Reads the numbers of rows with a text that is no plain number; `odd` then names the first that is none. */
-  async #readOdd(texts: readonly string[], mark: DecimalMark): Promise<void> {
-    const { name } = this.#raw;
-    const own = `odd IS NOT NULL AND form = ${this.#form}`;
-    const textOf = (column: string): string => `json_extract_string(odd, '$.${column}')`;
-    const numbers = texts.map((column) => `${ident(`n_${column}`)} = ${numberSql(textOf(column), mark)}`);
-    const first = texts.map(
-      (
-        column,
-      ) => `CASE WHEN (${numberSql(textOf(column), mark)}) IS NULL AND NOT ${isMissingSql(textOf(column))}
-        THEN ${literal(column)} || ' "' || left(${textOf(column)}, 40) || '"' END`,
-    );
-    await this.#session.run(
-      `UPDATE ${name} SET ${numbers.join(", ")}, odd = coalesce(${first.join(", ")}) WHERE ${own}`,
-    );
+    const texts = [...sources].filter(([, source]) => !isReadDirectly(source)).map(([name]) => name);
+    if (texts.length > 0) await readOddNumbers(this.#session, this.#raw.name, this.#form, texts, mark);
   }
 
   /** The form of the first times. */
@@ -265,165 +218,26 @@ export class BarRows implements AsyncDisposable {
     await raw.drop();
   }
 
-  /** What the rows of each file show, by place. */
-  async evidence(): Promise<Map<number, FileEvidence>> {
-    const isMinute = isMinutes(this.#table);
-    const from = isMinute ? this.#localMinutes() : this.#timed("false");
-    const clock = isMinute ? "minute_of_day" : "clock";
-    const rows = await this.#session.json<
-      Record<string, number | null> & { sparse: { items: string[] } | null }
-    >(
-      `WITH symbols AS (
-         SELECT file, symbol, count(*) AS n, count(*) FILTER (is_date) AS dates, count(given_at) AS instants,
-           count(*) FILTER (given_at % ${DAY_MS} = 0) AS utc_midnights, count(*) FILTER (dayofweek(day) IN (0, 6)) AS weekends,
-           count(*) FILTER (dayofweek(utc_day) IN (0, 6)) AS utc_weekends, max(day) - min(day) AS span
-         FROM ${from} WHERE symbol IS NOT NULL AND day IS NOT NULL GROUP BY file, symbol)
-       SELECT file, sum(n)::DOUBLE AS rows, sum(dates)::DOUBLE AS dates, sum(instants)::DOUBLE AS instants, sum(utc_midnights)::DOUBLE AS utc_midnights,
-         sum(weekends)::DOUBLE AS weekends, sum(utc_weekends)::DOUBLE AS utc_weekends,
-         list(symbol ORDER BY symbol) FILTER (n >= 4 AND span / (n - 1) >= 4.5)[1:${SPARSE_SYMBOLS}] AS sparse
-       FROM symbols GROUP BY file ORDER BY file`,
+  /** The reason, by file, for which most rows have no certain symbol or time, and which an option would decide. */
+  async undecided(share: number): Promise<Map<number, string>> {
+    const found = await this.#session.json<{ file: number; reason: string }>(
+      `SELECT file, first(reason) FILTER (reason IS NOT NULL) AS reason FROM (
+         SELECT file, CASE WHEN symbol_reason LIKE '%' || chr(96) || '%' THEN symbol_reason WHEN time_kind = 'unclear' THEN 'timestamp ' || time_reason END AS reason
+         FROM ${this.#timed("false")}) GROUP BY file HAVING count(reason) > count(*) * ${share}`,
     );
-    const clocks = this.#hasClocks ? await this.#clocks(from, clock) : new Map<number, Clocks>();
-    for (const row of rows) {
-      const own = clocks.get(row.file as number);
-      row.clocks = own?.clocks ?? 0;
-      row.first_clock = own?.first ?? null;
-    }
-    const sameDay = await this.#sameDay(
-      from,
-      rows.filter((row) => (row.clocks ?? 0) > 1 || isMinute).map((row) => row.file as number),
-    );
-    const long = isMinute ? new Map() : await this.#longPeriods(rows);
-    const minutes = isMinute ? await this.#minuteEvidence() : new Map();
-    return new Map(
-      rows.map((row) => {
-        const place = row.file as number;
-        const same = sameDay.get(place);
-        return [
-          place,
-          {
-            rows: row.rows ?? 0,
-            dates: row.dates ?? 0,
-            instants: row.instants ?? 0,
-            utcMidnights: row.utc_midnights ?? 0,
-            weekends: row.weekends ?? 0,
-            utcWeekends: row.utc_weekends ?? 0,
-            clocks: row.clocks ?? 0,
-            firstClocks: same?.clocks ?? [row.first_clock ?? 0],
-            sameDay: same?.rows ?? 0,
-            longPeriod: long.get(place),
-            minutes: minutes.get(place) ?? [],
-          },
-        ];
-      }),
-    );
+    return new Map(found.map(({ file, reason }) => [file, reason]));
   }
 
-  async #sameDay(
-    from: string,
-    places: readonly number[],
-  ): Promise<Map<number, { rows: number; clocks: readonly number[] }>> {
-    if (places.length === 0) return new Map();
-    const clock = isMinutes(this.#table) ? "minute_of_day" : "clock";
-    const found = await this.#session.json<{ file: number; rows: number; clocks: { items: number[] } }>(
-      `WITH r AS (SELECT file, symbol, day, ${clock} AS clock FROM ${from}
-         WHERE symbol IS NOT NULL AND day IS NOT NULL AND file IN (${places.join(", ")})),
-       days AS (SELECT file, symbol, day, count(*) AS n FROM r GROUP BY ALL)
-       SELECT file, coalesce(sum(n) FILTER (n > 1), 0)::DOUBLE AS rows,
-         (SELECT list(c ORDER BY c)[1:2] FROM (SELECT DISTINCT clock::DOUBLE AS c FROM r WHERE r.file = days.file AND clock IS NOT NULL)) AS clocks
-       FROM days GROUP BY file`,
-    );
-    return new Map(found.map(({ file, rows, clocks }) => [file, { rows, clocks: listOf(clocks) }]));
-  }
-
-  async #clocks(from: string, clock: string): Promise<Map<number, Clocks>> {
-    const rows = await this.#session.json<Clocks & { file: number }>(
-      `SELECT file, count(DISTINCT ${clock})::DOUBLE AS clocks, min(${clock})::DOUBLE AS first
-       FROM ${from} WHERE symbol IS NOT NULL AND day IS NOT NULL GROUP BY file`,
-    );
-    return new Map(rows.map((row) => [row.file, row]));
-  }
-
-  /** Symbols whose bars are several days apart, from the first to the last one. */
-  async #longPeriods(
-    files: readonly {
-      readonly file?: number | null;
-      readonly sparse: { items: string[] } | string[] | null;
-    }[],
-  ): Promise<Map<number, { symbol: string; days: number }>> {
-    const from = `${this.#timed("false")} WHERE symbol IS NOT NULL AND day IS NOT NULL`;
-    const sparse = files.flatMap(({ file, sparse: own }) => listOf(own).map((symbol) => ({ file, symbol })));
-    if (sparse.length === 0) return new Map();
-    const list = sparse.map(({ file, symbol }) => `(${file}, ${literal(symbol)})`).join(", ");
-    const found = await this.#session.json<{ file: number; symbol: string; days: number }>(
-      `SELECT file, symbol, median(gap)::DOUBLE AS days FROM (
-         SELECT file, symbol, day - lag(day) OVER (PARTITION BY file, symbol ORDER BY day) AS gap
-         FROM (SELECT DISTINCT file, symbol, day FROM ${from} AND (file, symbol) IN (${list})))
-       WHERE gap IS NOT NULL GROUP BY file, symbol HAVING quantile_disc(gap, 0.1) >= 5 ORDER BY file, symbol DESC`,
-    );
-    return new Map(found.map(({ file, symbol, days }) => [file, { symbol, days }]));
-  }
-
-  async #minuteEvidence(): Promise<Map<number, MinuteEvidence[]>> {
-    const perRegion = (value: (region: Region) => string): string =>
-      `CASE region ${REGION_NAMES.map((region) => `WHEN ${literal(region)} THEN ${value(region)}`).join(" ")} END`;
-    const atMinute = (minute: (region: Region) => number): string =>
-      `count(*) FILTER (minute_of_day = ${perRegion((region) => String(minute(region)))})::DOUBLE`;
-    const noonEnd = (region: Region): number => SESSION_HOURS[region].parts[0]?.[1] ?? 0;
-    const afternoon = (region: Region): number => (SESSION_HOURS[region].parts[1] ?? [-1])[0];
-    const isWithin = (minute: string): string =>
-      `${minute} BETWEEN ${perRegion((region) => String(tradingHours(region)[0]))} AND ${perRegion((region) => String(tradingHours(region)[1]))}`;
-    const asUtc = "((minute_of_day + ahead // 60000) % 1440 + 1440) % 1440";
-    const steps = [60, 30, 15, 10, 5, 3, 2].map(
-      (step) => `WHEN max(minute_of_day % ${step}) = min(minute_of_day % ${step}) THEN ${step}`,
-    );
-    const rows = await this.#session.json<MinuteEvidence & { file: number }>(
-      `SELECT file, region, count(*)::DOUBLE AS rows, count(*) FILTER (local_ms % ${MINUTE_MS} <> 0)::DOUBLE AS seconds,
-         ${atMinute(openMinute)} AS "atOpen", ${atMinute(closeMinute)} AS "atClose",
-         ${atMinute(noonEnd)} AS "atNoonEnd", ${atMinute(afternoon)} AS "atAfternoon",
-         count(*) FILTER (minute_of_day < ${perRegion((region) => String(openMinute(region)))})::DOUBLE AS early,
-         ${atMinute(() => 240)} AS "atFour", ${atMinute(() => 1200)} AS "atTwenty",
-         count(*) FILTER (${isWithin("minute_of_day")})::DOUBLE AS within, count(*) FILTER (${isWithin(asUtc)})::DOUBLE AS "withinAsUtc",
-         count(DISTINCT minute_of_day)::DOUBLE AS clocks, (CASE ${steps.join(" ")} ELSE 1 END)::DOUBLE AS step
-       FROM ${this.#localMinutes()} WHERE symbol IS NOT NULL AND day IS NOT NULL GROUP BY file, region ORDER BY file, region`,
-    );
-    const byFile = new Map<number, MinuteEvidence[]>();
-    for (const row of rows) byFile.set(row.file, [...(byFile.get(row.file) ?? []), row]);
-    return byFile;
-  }
-
-  /** How many rows of each file agree with each quotient of units. */
-  async unitEvidence(places: readonly number[]): Promise<Map<number, UnitEvidence>> {
-    // In most files the units are single ones: then the other quotients need not be tried.
-    const usual = await this.#unitsOf(places, [1]);
-    const others = [...usual]
-      .filter(([, { rows, agreeing }]) => (agreeing.get(1) ?? 0) < rows * AGREEING)
-      .map(([place]) => place);
-    return new Map([...usual, ...(await this.#unitsOf(others, UNIT_QUOTIENTS))]);
-  }
-
-  async #unitsOf(
-    places: readonly number[],
-    quotients: readonly number[],
-  ): Promise<Map<number, UnitEvidence>> {
-    if (places.length === 0 || !this.#numbers.has("amount")) return new Map();
-    const tests = quotients.map(
-      (quotient, i) =>
-        `count(*) FILTER (n_amount BETWEEN n_low * n_volume * ${quotient * 0.995} AND n_high * n_volume * ${quotient * 1.005})::DOUBLE AS q${i}`,
-    );
-    const rows = await this.#session.json<Record<string, number>>(
-      `SELECT file, count(*)::DOUBLE AS rows, ${tests.join(", ")} FROM ${this.#raw.name}
-       WHERE n_volume > 0 AND n_amount > 0 AND n_low > 0 AND n_high >= n_low AND file IN (${places.join(", ")}) GROUP BY file`,
-    );
-    return new Map(
-      rows.map((row) => [
-        row.file as number,
-        {
-          rows: row.rows as number,
-          agreeing: new Map(quotients.map((q, i) => [q, row[`q${i}`] as number])),
-        },
-      ]),
-    );
+  /** Where the rows are, for what they show. */
+  get source(): EvidenceSource {
+    return {
+      session: this.#session,
+      isMinute: isMinutes(this.#table),
+      hasClocks: this.#hasClocks,
+      hasAmount: this.#numbers.has("amount"),
+      raw: this.#raw.name,
+      rows: isMinutes(this.#table) ? this.#localMinutes() : this.#timed("false"),
+    };
   }
 
   /** Symbols of Hong Kong whose files count in lots. */
@@ -492,6 +306,11 @@ export class BarRows implements AsyncDisposable {
       `WHEN time_kind = 'none' THEN ['unparsable', 'timestamp "' || left(time_shown, 40) || '" is no time']`,
       `WHEN NOT is_possible THEN ['out_of_range', 'timestamp "' || left(time_shown, 40) || '" is not of 1900 to 2200']`,
       `WHEN is_future THEN ['out_of_range', 'timestamp ' || coalesce(left(time_shown, 40), '') || ' is in the future']`,
+      ...(isMinutes(this.#table)
+        ? [
+            `WHEN is_date THEN ['unparsable', 'timestamp "' || left(time_shown, 40) || '" has no time of day']`,
+          ]
+        : []),
       `WHEN day IS NULL THEN ['unparsable', 'timestamp "' || left(coalesce(time_shown, ''), 40) || '" is no time']`,
       `WHEN odd IS NOT NULL THEN ['unparsable', odd || ' is not a number']`,
       ...REQUIRED.map((column) => `WHEN n_${column} IS NULL THEN ['null_in_required', '${column} is empty']`),
@@ -519,7 +338,7 @@ export class BarRows implements AsyncDisposable {
     const own = ["amount", "prev_close"].filter((name) => this.#numbers.has(name));
     return this.#session.json(
       `SELECT symbol, ${shown} AS timestamp, open, high, low, close, volume, ${own.map((name) => `${name}, `).join("")}lot
-       FROM (${this.stagedSql()}) WHERE ordinal // 1099511627776 = ${place} LIMIT ${limit}`,
+       FROM (${this.stagedSql()}) WHERE ordinal // 1099511627776 = ${place} ORDER BY ordinal LIMIT ${limit}`,
     );
   }
 
@@ -561,7 +380,7 @@ export class BarRows implements AsyncDisposable {
     const shown = `coalesce(${text ? "r.time_text, " : ""}CAST(r.day AS VARCHAR), CAST(r.wall AS VARCHAR), CAST(r.instant AS VARCHAR))`;
     return `(SELECT r.rowid AS "row", r.file, s.symbol, s.region, s.reason AS symbol_reason, r.symbol AS symbol_text,
         ${day} AS day, ${text ? epoch("t.utc_day") : "NULL::DATE"} AS utc_day, ${wall} AS wall_ms, ${at} AS given_at,
-        ${wall} % ${DAY_MS} // ${MINUTE_MS} AS clock, ${isDate} AS is_date, ${shown} AS time_shown,
+        coalesce(${wall}, ${at}) % ${DAY_MS} // ${MINUTE_MS} AS clock, ${isDate} AS is_date, ${shown} AS time_shown,
         ${text ? "t.kind" : "NULL::VARCHAR"} AS time_kind, ${text ? "t.reason" : "NULL::VARCHAR"} AS time_reason, r.odd,
         ${[...this.#numbers].map((name) => `r.${ident(`n_${name}`)}`).join(", ")}
       FROM ${this.#raw.name} r LEFT JOIN ${this.#symbols.name} s ON s.text = r.symbol
@@ -630,8 +449,3 @@ const FILE_COLUMNS = Object.entries(FILE_TYPES)
   .join(", ");
 
 const isMinutes = (table: TableSchema): boolean => table === BARS_1M;
-
-function listOf<T>(value: { readonly items: readonly T[] } | readonly T[] | null): readonly T[] {
-  if (value === null) return [];
-  return "items" in value ? value.items : value;
-}

@@ -1,5 +1,4 @@
 import { DAY_MS } from "../../../core/time.js";
-import { type DecimalMark, numberSql } from "./number-sql.js";
 import type { SourceColumn } from "./raw-rows.js";
 
 const NUMBER_TYPE = /^(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT|U[A-Z]+INT|FLOAT|DOUBLE|DECIMAL.*)$/;
@@ -7,12 +6,6 @@ const NUMBER_TYPE = /^(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT|U[A-Z]+INT|FLOA
 /** Whether a column has numbers already, and no texts. */
 export function isReadDirectly({ type }: SourceColumn): boolean {
   return NUMBER_TYPE.test(type);
-}
-
-/** SQL of the number of a column; null for what is none. */
-export function numberExpression(column: SourceColumn, mark: DecimalMark): string {
-  if (!isReadDirectly(column)) return numberSql(`CAST(${column.sql} AS VARCHAR)`, mark);
-  return finiteSql(`CAST(${column.sql} AS DOUBLE)`);
 }
 
 /** SQL of a number; null where it is NaN or infinite. */

@@ -1,5 +1,9 @@
-import { literalList } from "../../../db/quote.js";
+import { ident, literal, literalList } from "../../../db/quote.js";
+import type { Session } from "../../../db/session/session.js";
+import { TempTable } from "../../../db/session/temp-table.js";
 import { NULL_WORDS } from "../plan/read-time.js";
+import { finiteSql, isReadDirectly } from "./column-sql.js";
+import type { SourceColumn } from "./raw-rows.js";
 
 /** The mark before the fraction of a number. */
 export type DecimalMark = "." | ",";
@@ -18,34 +22,20 @@ const SCALES: readonly (readonly [suffix: string, factor: number])[] = [
 ];
 
 /** A text that has one reading as a number: digits in groups of three, brackets for below 0, a sign of a currency, a large unit. */
-const PARTS = String.raw`^([-+]|\()?\s*(?:[$¥￥€£]|HK\$|US\$)?\s*((?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*(亿|万|[KMBT])?\)?$`;
-
-/**
- * SQL of the number in a text; null where it has none. A text that is no number is told from a missing value by
- * {@link isMissingSql}.
- */
-export function numberSql(text: string, mark: DecimalMark = "."): string {
-  const plain = `TRY_CAST(${text} AS DOUBLE)`;
-  if (mark === ",") {
-    const form = `regexp_full_match(trim(${text}), '[-+]?(\\d{1,3}(\\.\\d{3})+|\\d+)(,\\d+)?')`;
-    return `CASE WHEN ${form} THEN TRY_CAST(replace(replace(trim(${text}), '.', ''), ',', '.') AS DOUBLE) END`;
-  }
-  const part = (n: number): string =>
-    `regexp_extract(${unquotedSql(text)}, '${PARTS.replaceAll("'", "''")}', ${n})`;
-  const scale = SCALES.map(([suffix, factor]) => `WHEN '${suffix}' THEN ${factor}`).join(" ");
-  const digits = `replace(${part(2)}, ',', '')`;
-  // Decimals keep 1.2 x 10^8 exact.
-  const exact = `CAST(TRY_CAST(${digits} AS DECIMAL(28, 8)) * CASE ${part(3)} ${scale} END AS DOUBLE)`;
-  const sign = `CASE WHEN ${part(1)} IN ('-', '(') THEN -1 ELSE 1 END`;
-  const long = `CASE WHEN ${part(2)} <> '' THEN ${sign} * CASE WHEN ${part(3)} = '' THEN TRY_CAST(${digits} AS DOUBLE) ELSE ${exact} END END`;
-  // Most texts are plain numbers: only the others are taken apart.
-  return `CASE WHEN isfinite(${plain}) THEN ${plain}
-    WHEN ${isMissingSql(text)} THEN NULL ELSE nullif(nullif(${long}, 'Infinity'::DOUBLE), '-Infinity'::DOUBLE) END`;
-}
+const PARTS = String.raw`([-+]|\()?\s*(?:[$¥￥€£]|HK\$|US\$)?\s*((?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*(亿|万|[KMBT])?\)?`;
+/** The same with a decimal comma; points are between groups of three digits. */
+const COMMA_PARTS = String.raw`[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?`;
 
 /** SQL of whether a text says that there is no number. */
 export function isMissingSql(text: string): string {
-  return `(${text} IS NULL OR lower(trim(${text})) IN ${inList()})`;
+  const words = literalList(NO_NUMBERS).replace(/^\[/, "(").replace(/\]$/, ")");
+  return `(${text} IS NULL OR lower(trim(${text})) IN ${words})`;
+}
+
+/** SQL of whether a text is a number in one of the forms that are read. */
+export function isNumberSql(text: string, mark: DecimalMark): string {
+  const form = `regexp_full_match(${unquotedSql(text)}, ${literal(mark === "," ? COMMA_PARTS : PARTS)})`;
+  return mark === "," ? form : `(isfinite(TRY_CAST(${text} AS DOUBLE)) OR ${form})`;
 }
 
 /** SQL of a text without the marks of a spreadsheet around it. */
@@ -53,8 +43,103 @@ function unquotedSql(text: string): string {
   return `trim(regexp_replace(trim(${text}), '^=?"(.*)"$|^''', '\\1'))`;
 }
 
-function inList(): string {
-  return literalList(NO_NUMBERS).replace(/^\[/, "(").replace(/\]$/, ")");
+/** How columns of numbers are read with the rows: plain numbers at once, the texts of all others in a second step. */
+export interface PlainNumbers {
+  /** SQL of the numbers and of their texts, to be selected from the files. */
+  readonly inner: readonly string[];
+  /** SQL over {@link inner} of the texts of a row in which one is no plain number; NULL in all other rows. */
+  readonly odd: string;
+}
+
+/**
+ * SQL that reads columns of numbers.
+ *
+ * @param columns the columns by the names that their numbers get.
+ */
+export function plainNumbers(columns: ReadonlyMap<string, SourceColumn>, mark: DecimalMark): PlainNumbers {
+  const inner: string[] = [];
+  const tests: string[] = [];
+  const members: string[] = [];
+  for (const [name, column] of columns) {
+    const number = ident(name);
+    if (isReadDirectly(column)) {
+      inner.push(`${finiteSql(`CAST(${column.sql} AS DOUBLE)`)} AS ${number}`);
+      continue;
+    }
+    const text = ident(`${name} text`);
+    const value = `CAST(${column.sql} AS VARCHAR)`;
+    inner.push(
+      `${mark === "," ? "NULL::DOUBLE" : `TRY_CAST(${value} AS DOUBLE)`} AS ${number}`,
+      `${value} AS ${text}`,
+    );
+    tests.push(`(${number} IS NULL AND ${text} IS NOT NULL) OR NOT isfinite(${number})`);
+    members.push(`${number} := ${text}`);
+  }
+  const odd =
+    tests.length === 0
+      ? "NULL"
+      : `CASE WHEN ${tests.join(" OR ")} THEN CAST(to_json(struct_pack(${members.join(", ")})) AS VARCHAR) END`;
+  return { inner, odd };
+}
+
+/**
+ * Reads the numbers of rows with a text that is no plain number, each different text once. Afterwards `odd` has the name and
+ * the text of the first one that is no number, and is null in all other rows.
+ *
+ * @param table a table with `odd`, `form` and the numbers.
+ * @param form the rows that are read.
+ * @param names of the numbers that were texts.
+ */
+export async function readOddNumbers(
+  session: Session,
+  table: string,
+  form: number,
+  names: readonly string[],
+  mark: DecimalMark,
+): Promise<void> {
+  const own = `odd IS NOT NULL AND form = ${form}`;
+  const [found] = await session.json<{ n: number }>(
+    `SELECT count(*)::DOUBLE AS n FROM ${table} WHERE ${own}`,
+  );
+  if (found?.n === 0) return;
+  const textOf = (name: string): string => `json_extract_string(odd, ${literal(`$."${name}"`)})`;
+  await using texts = new TempTable(session, "odd_texts");
+  const all = names.map((name) => `SELECT ${textOf(name)} AS text FROM ${table} WHERE ${own}`);
+  await texts.fill(
+    numbersSql(`SELECT DISTINCT text FROM (${all.join(" UNION ALL ")}) WHERE text IS NOT NULL`, mark),
+  );
+  const numberOf = (name: string): string =>
+    `(SELECT number FROM ${texts.name} WHERE text = ${textOf(name)})`;
+  const isBad = (name: string): string =>
+    `CASE WHEN ${textOf(name)} IN (SELECT text FROM ${texts.name} WHERE number IS NULL AND NOT is_missing)
+      THEN ${literal(`${shownName(name)} "`)} || left(${textOf(name)}, 40) || '"' END`;
+  const numbers = names.map((name) => `${ident(name)} = ${numberOf(name)}`);
+  await session.run(
+    `UPDATE ${table} SET ${numbers.join(", ")}, odd = coalesce(${names.map(isBad).join(", ")}, NULL) WHERE ${own}`,
+  );
+}
+
+/** The name of a column as users know it. */
+const shownName = (name: string): string => name.replace(/^n_/, "");
+
+/** SQL of each text with its number; null where it has none. */
+function numbersSql(texts: string, mark: DecimalMark): string {
+  if (mark === ",") {
+    const plain = "TRY_CAST(replace(replace(clean, '.', ''), ',', '.') AS DOUBLE)";
+    return `SELECT text, ${isMissingSql("text")} AS is_missing,
+        CASE WHEN regexp_full_match(clean, ${literal(COMMA_PARTS)}) THEN ${plain} END AS number
+      FROM (SELECT text, ${unquotedSql("text")} AS clean FROM (${texts}))`;
+  }
+  const scale = SCALES.map(([suffix, factor]) => `WHEN '${suffix}' THEN ${factor}`).join(" ");
+  // Decimals keep 1.2 x 10^8 exact.
+  const long = `CASE WHEN sign IN ('-', '(') THEN -1 ELSE 1 END * CASE WHEN scale = '' THEN TRY_CAST(digits AS DOUBLE)
+    ELSE CAST(TRY_CAST(digits AS DECIMAL(28, 8)) * CASE scale ${scale} END AS DOUBLE) END`;
+  return `SELECT text, is_missing, ${finiteSql("number")} AS number FROM (
+      SELECT text, is_missing, CASE WHEN isfinite(plain) THEN plain WHEN NOT is_missing AND digits <> '' THEN ${long} END AS number
+      FROM (SELECT text, plain, is_missing, regexp_extract(clean, part, 1) AS sign, replace(regexp_extract(clean, part, 2), ',', '') AS digits,
+          regexp_extract(clean, part, 3) AS scale
+        FROM (SELECT text, TRY_CAST(text AS DOUBLE) AS plain, ${isMissingSql("text")} AS is_missing, ${unquotedSql("text")} AS clean,
+          ${literal(`^${PARTS}$`)} AS part FROM (${texts}))))`;
 }
 
 /** The decimal mark that texts of numbers show; undefined where they have two readings, such as `1,234` alone. */

@@ -3,9 +3,9 @@ import type { Session } from "../../../db/session/session.js";
 import { TempTable } from "../../../db/session/temp-table.js";
 import type { ImportOptions } from "../import-options.js";
 import type { ChosenColumns } from "../plan/choose-columns.js";
-import { isReadDirectly, numberExpression, textExpression } from "./column-sql.js";
+import { isReadDirectly, textExpression } from "./column-sql.js";
 import { distinctTexts, fillSymbols, fillTimes, type TimeText } from "./distinct-texts.js";
-import { type DecimalMark, isMissingSql } from "./number-sql.js";
+import { type DecimalMark, plainNumbers, readOddNumbers } from "./number-sql.js";
 import type { OpenGroup, SourceColumn } from "./raw-rows.js";
 
 /** The fields of a table by how their texts are read. Each table has a `symbol`. */
@@ -78,29 +78,31 @@ export class ObjectRows implements AsyncDisposable {
       await this.#session.run(`ALTER TABLE ${this.#raw.name} ADD COLUMN ${ident(name)} DOUBLE`);
     }
     this.#form += 1;
-    const select: string[] = [];
-    const odd: string[] = [];
-    for (const name of [...this.#fields.texts, ...this.#fields.dates]) {
+    const texts = [...this.#fields.texts, ...this.#fields.dates].flatMap((name) => {
       const found = column(name);
-      if (found !== undefined) select.push(`${textExpression(found)} AS ${ident(name)}`);
-    }
-    for (const name of this.#numbers) {
-      const found = column(name);
-      if (found === undefined) continue;
-      const number = numberExpression(found, mark);
-      select.push(`${number} AS ${ident(name)}`);
-      if (isReadDirectly(found)) continue;
-      const text = `CAST(${found.sql} AS VARCHAR)`;
-      odd.push(
-        `CASE WHEN ${number} IS NULL AND NOT ${isMissingSql(text)} THEN ${literal(name)} || ' "' || left(${text}, 40) || '"' END`,
-      );
-    }
+      return found === undefined ? [] : [{ name, sql: textExpression(found) }];
+    });
+    const sources = new Map(
+      [...this.#numbers].flatMap((name): [string, SourceColumn][] => {
+        const found = column(name);
+        return found === undefined ? [] : [[name, found]];
+      }),
+    );
+    const plain = plainNumbers(sources, mark);
     const symbolColumn = column("symbol");
     const symbolText =
       symbol ?? (symbolColumn === undefined ? "NULL::VARCHAR" : textExpression(symbolColumn));
+    const outer = [...texts.map(({ name }) => name), ...sources.keys()]
+      .map((name) => `${ident(name)}, `)
+      .join("");
+    const inner = [...texts.map(({ name, sql }) => `${sql} AS ${ident(name)}`), ...plain.inner]
+      .map((one) => `, ${one}`)
+      .join("");
     await this.#session.run(`INSERT INTO ${this.#raw.name} BY NAME
-      SELECT file, ${this.#form}::INTEGER AS form, ${symbolText} AS symbol, ${select.map((one) => `${one}, `).join("")}${odd.length > 0 ? `coalesce(${odd.join(", ")})` : "NULL"} AS odd
-      FROM ${group.from}`);
+      SELECT file, ${this.#form}::INTEGER AS form, symbol, ${outer}${plain.odd} AS odd
+      FROM (SELECT file, ${symbolText} AS symbol${inner} FROM ${group.from})`);
+    const read = [...sources].filter(([, source]) => !isReadDirectly(source)).map(([name]) => name);
+    if (read.length > 0) await readOddNumbers(this.#session, this.#raw.name, this.#form, read, mark);
   }
 
   /** Reads symbols and dates: each different text once. @param symbols SQL of the texts of symbols. @default the column */

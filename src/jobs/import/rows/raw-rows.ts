@@ -2,7 +2,8 @@ import { QueryError } from "../../../core/errors.js";
 import { ident, literal, literalList } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
 import { TempTable } from "../../../db/session/temp-table.js";
-import { exactPath, stemOf, type TextFile } from "../text/text-file.js";
+import { exactPath, notArrow, stemOf } from "../text/file-path.js";
+import { openBytes, type TextFile } from "../text/text-file.js";
 
 /** Files that one statement reads: they have the same form and the same columns. */
 export interface FileGroup {
@@ -54,12 +55,12 @@ export interface OpenGroup extends AsyncDisposable {
 /** Opens a group for statements. @throws {QueryError} where a file cannot be read. */
 export async function openGroup(session: Session, group: FileGroup): Promise<OpenGroup> {
   const { format, csv } = group.files[0] as TextFile;
+  if (format === "arrow") return openArrow(session, group);
   const places = new TempTable(session, "file_places");
   const rows = group.files.map(
     ({ path, readPath }, i) =>
       `(${literal(readPath)}, ${group.places[i]}::INTEGER, ${literal(stemOf(path))})`,
   );
-  if (format === "arrow") return openArrow(session, group, places);
   await places.fill(`SELECT * FROM (VALUES ${rows.join(", ")}) AS t(path, file, stem)`);
   const withPlace = (relation: string, columns: string): string =>
     group.files.length === 1
@@ -172,19 +173,34 @@ async function openWide(session: Session, group: FileGroup, opened: Opened): Pro
 }
 
 /** Reads Arrow IPC files with Arrow's own reader, batch by batch, into a temporary table. */
-async function openArrow(session: Session, group: FileGroup, places: TempTable): Promise<OpenGroup> {
-  const { readArrowFile } = await import("./read-arrow.js");
+async function openArrow(session: Session, group: FileGroup): Promise<OpenGroup> {
+  const { ipcBatches } = await import("../../../arrow/ipc-columns.js");
   const rows = new TempTable(session, "arrow_rows");
-  let columns: readonly SourceColumn[] = [];
-  for (const [i, file] of group.files.entries())
-    columns = await readArrowFile(session, file, group.places[i] as number, rows, i === 0);
+  let types: readonly string[] | undefined;
+  for (const [i, { path, readPath }] of group.files.entries()) {
+    try {
+      for await (const { batch, columns } of ipcBatches(openBytes(readPath))) {
+        const select = columns.map(({ sql }, n) => `${sql(`h${n}`)} AS c${n}`).join(", ");
+        await session.withBatch(batch, async (from) => {
+          const query = `SELECT ${select}, ${group.places[i]}::INTEGER AS file, ${literal(stemOf(path))} AS stem FROM ${from}`;
+          if (types === undefined) await rows.fill(query);
+          else await session.run(`INSERT INTO ${rows.name} ${query}`);
+        });
+        types ??= columns.map(({ type }) => type);
+      }
+    } catch (cause) {
+      await rows[Symbol.asyncDispose]();
+      throw notArrow(path, cause);
+    }
+  }
+  // A file without a batch has no rows.
+  const { columns: names } = group.files[0] as TextFile;
+  if (types === undefined)
+    await rows.define(["file INTEGER", "stem VARCHAR", ...names.map((_, n) => `c${n} VARCHAR`)].join(", "));
   return {
     from: rows.name,
-    columns,
+    columns: names.map((_, n) => ({ sql: `c${n}`, type: types?.[n] ?? "VARCHAR" })),
     malformed: async () => [],
-    async [Symbol.asyncDispose]() {
-      await rows[Symbol.asyncDispose]();
-      await places[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: () => rows[Symbol.asyncDispose](),
   };
 }

@@ -1,6 +1,5 @@
 import { createReadStream, createWriteStream } from "node:fs";
 import { access, readFile, stat } from "node:fs/promises";
-import { basename } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -12,6 +11,7 @@ import type { WorkFolder } from "../../../lake/local/work-folder.js";
 import { fieldNames, plainName } from "../plan/field-names.js";
 import { type CsvHeader, findHeader } from "./csv-dialect.js";
 import { arePiecesUtf8, encodingOfStart, isGb18030 } from "./encoding.js";
+import { exactPath, FORMATS, notArrow } from "./file-path.js";
 import { recordsOf, type TextRecord } from "./json-records.js";
 import { unzip } from "./unzip.js";
 import { damagedFile, expectWholeZstd } from "./whole-file.js";
@@ -43,7 +43,6 @@ export interface TextOptions {
   readonly skip?: number | undefined;
 }
 
-const FORMATS = /\.(csv|tsv|txt|dat|parquet|pq|json|ndjson|jsonl|arrow|arrows|feather|ipc)(\.gz|\.zst)?$/i;
 /** Bytes of a text in which its header and its first rows are. */
 const HEAD_BYTES = 1 << 18;
 /** Files up to this size are read at once. */
@@ -52,13 +51,6 @@ const SMALL_BYTES = 1 << 20;
 const DOCUMENT_BYTES = 1 << 28;
 /** Rows of a JSON file whose members are its columns: in larger files the first ones show them. */
 const MEMBER_BYTES = 1 << 28;
-
-/** The file's name without folder and endings. */
-export function stemOf(path: string): string {
-  return basename(path)
-    .replace(/\.zip$/i, "")
-    .replace(FORMATS, "");
-}
 
 /** Opens files. A temporary copy that it made is deleted by {@link close}. */
 export class TextFiles {
@@ -112,6 +104,28 @@ export class TextFiles {
     return /json|ndjson|jsonl/.test(kind) ? this.#openJson(path, text) : this.#openCsv(path, text);
   }
 
+  /** A copy of a CSV file in which all lines end with a newline alone. */
+  async withUniformLines(file: TextFile): Promise<TextFile> {
+    const copy = await this.#newCopy("lines");
+    const raw = createReadStream(file.readPath);
+    const input = /\.gz$/i.test(file.readPath) ? raw.pipe(createGunzip()) : raw;
+    await pipeline(
+      input,
+      async function* (pieces: AsyncIterable<Buffer>) {
+        let isAfterReturn = false;
+        for await (const piece of pieces) {
+          const text: string = `${isAfterReturn ? "\r" : ""}${piece.toString("latin1")}`;
+          isAfterReturn = text.endsWith("\r");
+          const whole = isAfterReturn ? text.slice(0, -1) : text;
+          yield Buffer.from(whole.replaceAll(/\r\n?/g, "\n"), "latin1");
+        }
+        if (isAfterReturn) yield Buffer.from("\n");
+      },
+      createWriteStream(copy),
+    );
+    return { ...file, readPath: copy, found: [...file.found, "lines that end in different ways"] };
+  }
+
   async close(): Promise<void> {
     for (const copy of this.#copies.splice(0)) await this.#work.discard(copy);
   }
@@ -139,8 +153,11 @@ export class TextFiles {
 
   async #openArrow(path: string, readPath: string): Promise<TextFile> {
     // Arrow is loaded only where it is needed.
-    const { arrowColumns } = await import("../rows/read-arrow.js");
-    return { path, readPath, format: "arrow", columns: await arrowColumns(path, readPath), found: [] };
+    const { ipcColumnNames } = await import("../../../arrow/ipc-columns.js");
+    const columns = await ipcColumnNames(createReadStream(readPath)).catch((cause: unknown) => {
+      throw notArrow(path, cause);
+    });
+    return { path, readPath, format: "arrow", columns, found: [] };
   }
 
   /** The text in UTF-8: the file itself, or a copy. */
@@ -307,6 +324,11 @@ export class TextFiles {
   }
 }
 
+/** The bytes of a file. */
+export function openBytes(path: string): AsyncIterable<Uint8Array> {
+  return createReadStream(path);
+}
+
 /** A text in UTF-8. */
 interface Text {
   readonly path: string;
@@ -416,9 +438,4 @@ async function writeRows(path: string, rows: AsyncIterable<TextRecord>): Promise
 
 function delimiterName(delimiter: string): string {
   return { "\t": "tabs", ";": "semicolons", "|": "bars" }[delimiter] ?? delimiter;
-}
-
-/** Escapes a path, so that DuckDB reads this one file, and does not treat the path as a pattern. */
-export function exactPath(path: string): string {
-  return path.replaceAll(/[*?[]/g, "[$&]");
 }

@@ -1,4 +1,3 @@
-import { createReadStream } from "node:fs";
 import {
   type DataType,
   DateUnit,
@@ -16,12 +15,6 @@ import {
   type Vector,
   vectorFromArray,
 } from "apache-arrow";
-import { messageOf, UsageError } from "../../../core/errors.js";
-import { literal } from "../../../db/quote.js";
-import type { Session } from "../../../db/session/session.js";
-import type { TempTable } from "../../../db/session/temp-table.js";
-import { stemOf, type TextFile } from "../text/text-file.js";
-import type { SourceColumn } from "./raw-rows.js";
 
 /** A column as it is handed to DuckDB, and the SQL that gives it its type back. */
 interface Handed {
@@ -37,57 +30,36 @@ const MICROSECONDS: Readonly<Record<TimeUnit, string>> = {
   [TimeUnit.NANOSECOND]: "// 1000",
 };
 
-/**
- * Reads an Arrow IPC file or stream into a temporary table: `c0`, `c1`, ..., and `file`.
- *
- * @param isFirst whether the table is created.
- * @throws {UsageError} for a file that Arrow's reader does not read, such as a compressed one.
- */
-export async function readArrowFile(
-  session: Session,
-  file: TextFile & { readonly columns: readonly string[] },
-  place: number,
-  rows: TempTable,
-  isFirst: boolean,
-): Promise<readonly SourceColumn[]> {
-  let isNew = isFirst;
-  let columns: readonly SourceColumn[] = [];
-  try {
-    const reader = await RecordBatchReader.from(createReadStream(file.readPath));
-    for await (const batch of reader) {
-      const handed = batch.schema.fields.map((field, i) => handOver(field, batch.getChildAt(i) as Vector));
-      const select = handed.map(({ sql }, i) => `${sql(`h${i}`)} AS c${i}`).join(", ");
-      await session.withBatch(batchOf(handed), async (from) => {
-        const query = `SELECT ${select}, ${place}::INTEGER AS file, ${literal(stemOf(file.path))} AS stem FROM ${from}`;
-        if (isNew) await rows.fill(query);
-        else await session.run(`INSERT INTO ${rows.name} ${query}`);
-      });
-      isNew = false;
-      columns = handed.map(({ type }, i) => ({ sql: `c${i}`, type }));
-    }
-  } catch (cause) {
-    throw new UsageError(`file ${file.path}: Arrow's reader cannot read it (${messageOf(cause)})`, {
-      hint: "write it without compression, or as Parquet",
-      cause,
-    });
-  }
-  return columns;
+/** A batch whose columns are of a few types, and what gives each its own type back. */
+export interface IpcBatch {
+  /** Columns `h0`, `h1`, ... of integers, doubles and texts. */
+  readonly batch: RecordBatch;
+  readonly columns: readonly { readonly sql: (column: string) => string; readonly type: string }[];
 }
 
-/** The names of an Arrow file's columns. @throws {UsageError} where it is not one. */
-export async function arrowColumns(path: string, readPath: string): Promise<string[]> {
-  try {
-    const reader = await RecordBatchReader.from(createReadStream(readPath));
-    await reader.open();
-    const names = reader.schema.fields.map(({ name }) => name);
-    await reader.cancel();
-    return names;
-  } catch (cause) {
-    throw new UsageError(`file ${path}: Arrow's reader cannot read it (${messageOf(cause)})`, {
-      hint: "write it as Parquet",
-      cause,
-    });
+/**
+ * The batches of an Arrow IPC file or stream, for DuckDB: timestamps of any unit with or without a zone, dates, numbers,
+ * texts and dictionaries of texts.
+ *
+ * @throws an error of Arrow's reader for what it does not read, such as compressed buffers.
+ */
+export async function* ipcBatches(
+  bytes: AsyncIterable<Uint8Array>,
+): AsyncGenerator<IpcBatch, void, undefined> {
+  const reader = await RecordBatchReader.from(bytes);
+  for await (const one of reader) {
+    const columns = one.schema.fields.map((field, i) => handOver(field, one.getChildAt(i) as Vector));
+    yield { batch: batchOf(columns), columns };
   }
+}
+
+/** The names of the columns of an Arrow IPC file or stream. @throws where it is not one. */
+export async function ipcColumnNames(bytes: AsyncIterable<Uint8Array>): Promise<string[]> {
+  const reader = await RecordBatchReader.from(bytes);
+  await reader.open();
+  const names = reader.schema.fields.map(({ name }) => name);
+  await reader.cancel();
+  return names;
 }
 
 function batchOf(handed: readonly Handed[]): RecordBatch {

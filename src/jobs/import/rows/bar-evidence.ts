@@ -1,0 +1,211 @@
+import { DAY_MS, MINUTE_MS } from "../../../core/time.js";
+import { literal } from "../../../db/quote.js";
+import type { Session } from "../../../db/session/session.js";
+import { REGION_NAMES, type Region } from "../../../market/regions.js";
+import { closeMinute, openMinute, SESSION_HOURS } from "../../../market/sessions.js";
+import {
+  type FileEvidence,
+  type MinuteEvidence,
+  UNIT_QUOTIENTS,
+  type UnitEvidence,
+} from "../plan/judge-bars.js";
+
+/** Where the rows of bars are. */
+export interface EvidenceSource {
+  readonly session: Session;
+  readonly isMinute: boolean;
+  /** Whether some times are more than dates. */
+  readonly hasClocks: boolean;
+  readonly hasAmount: boolean;
+  /** The table of the rows as they were read. */
+  readonly raw: string;
+  /** A table expression of the rows with their symbols and times. */
+  readonly rows: string;
+}
+
+/** Symbols of a file whose bars are looked at one by one, if they look like those of weeks or months. */
+const SPARSE_SYMBOLS = 50;
+/** Different times of day of a file, and the first one, in minutes. */
+interface Clocks {
+  readonly clocks: number;
+  readonly first: number | null;
+}
+/** A share of rows from which the usual units are concluded. */
+const AGREEING = 0.9;
+
+/** What the rows of each file show, by place. */
+export async function fileEvidence(source: EvidenceSource): Promise<Map<number, FileEvidence>> {
+  const { session, isMinute, hasClocks, rows: from } = source;
+  const clock = isMinute ? "minute_of_day" : "clock";
+  const rows = await session.json<Record<string, number | null> & { sparse: { items: string[] } | null }>(
+    `WITH symbols AS (
+       SELECT file, symbol, count(*) AS n, count(*) FILTER (is_date) AS dates, count(given_at) AS instants,
+         count(*) FILTER (given_at % ${DAY_MS} = 0) AS utc_midnights, count(*) FILTER (dayofweek(day) IN (0, 6)) AS weekends,
+         count(*) FILTER (dayofweek(utc_day) IN (0, 6)) AS utc_weekends, max(day) - min(day) AS span
+       FROM ${from} WHERE symbol IS NOT NULL AND day IS NOT NULL GROUP BY file, symbol)
+     SELECT file, sum(n)::DOUBLE AS rows, sum(dates)::DOUBLE AS dates, sum(instants)::DOUBLE AS instants, sum(utc_midnights)::DOUBLE AS utc_midnights,
+       sum(weekends)::DOUBLE AS weekends, sum(utc_weekends)::DOUBLE AS utc_weekends,
+       list(symbol ORDER BY symbol) FILTER (n >= 4 AND span / (n - 1) >= 4.5)[1:${SPARSE_SYMBOLS}] AS sparse
+     FROM symbols GROUP BY file ORDER BY file`,
+  );
+  const clocks = hasClocks ? await clocksOf(source, clock) : new Map<number, Clocks>();
+  for (const row of rows) {
+    const own = clocks.get(row.file as number);
+    row.clocks = own?.clocks ?? 0;
+    row.first_clock = own?.first ?? null;
+  }
+  const sameDay = await sameDays(
+    source,
+    clock,
+    rows.filter((row) => (row.clocks ?? 0) > 1 || isMinute).map((row) => row.file as number),
+  );
+  const long = isMinute ? new Map() : await longPeriods(source, rows);
+  const minutes = isMinute ? await minuteEvidence(source) : new Map();
+  return new Map(
+    rows.map((row) => {
+      const place = row.file as number;
+      const same = sameDay.get(place);
+      return [
+        place,
+        {
+          rows: row.rows ?? 0,
+          dates: row.dates ?? 0,
+          instants: row.instants ?? 0,
+          utcMidnights: row.utc_midnights ?? 0,
+          weekends: row.weekends ?? 0,
+          utcWeekends: row.utc_weekends ?? 0,
+          clocks: row.clocks ?? 0,
+          firstClocks: same?.clocks ?? [row.first_clock ?? 0],
+          sameDay: same?.rows ?? 0,
+          longPeriod: long.get(place),
+          minutes: minutes.get(place) ?? [],
+        },
+      ];
+    }),
+  );
+}
+
+/** Rows with the same symbol and date as another one, and the first times of day. */
+async function sameDays(
+  { session, rows: from }: EvidenceSource,
+  clock: string,
+  places: readonly number[],
+): Promise<Map<number, { rows: number; clocks: readonly number[] }>> {
+  if (places.length === 0) return new Map();
+  const found = await session.json<{ file: number; rows: number; clocks: { items: number[] } }>(
+    `WITH r AS (SELECT file, symbol, day, ${clock} AS clock FROM ${from}
+       WHERE symbol IS NOT NULL AND day IS NOT NULL AND file IN (${places.join(", ")})),
+     days AS (SELECT file, symbol, day, count(*) AS n FROM r GROUP BY ALL)
+     SELECT file, coalesce(sum(n) FILTER (n > 1), 0)::DOUBLE AS rows,
+       (SELECT list(c ORDER BY c)[1:2] FROM (SELECT DISTINCT clock::DOUBLE AS c FROM r WHERE r.file = days.file AND clock IS NOT NULL)) AS clocks
+     FROM days GROUP BY file`,
+  );
+  return new Map(found.map(({ file, rows, clocks }) => [file, { rows, clocks: listOf(clocks) }]));
+}
+
+async function clocksOf(
+  { session, rows: from }: EvidenceSource,
+  clock: string,
+): Promise<Map<number, Clocks>> {
+  const rows = await session.json<Clocks & { file: number }>(
+    `SELECT file, count(DISTINCT ${clock})::DOUBLE AS clocks, min(${clock})::DOUBLE AS first
+     FROM ${from} WHERE symbol IS NOT NULL AND day IS NOT NULL GROUP BY file`,
+  );
+  return new Map(rows.map((row) => [row.file, row]));
+}
+
+/** Symbols whose bars are several days apart, from the first to the last one. */
+async function longPeriods(
+  { session, rows }: EvidenceSource,
+  files: readonly {
+    readonly file?: number | null;
+    readonly sparse: { items: string[] } | string[] | null;
+  }[],
+): Promise<Map<number, { symbol: string; days: number }>> {
+  const from = `${rows} WHERE symbol IS NOT NULL AND day IS NOT NULL`;
+  const sparse = files.flatMap(({ file, sparse: own }) => listOf(own).map((symbol) => ({ file, symbol })));
+  if (sparse.length === 0) return new Map();
+  const list = sparse.map(({ file, symbol }) => `(${file}, ${literal(symbol)})`).join(", ");
+  const found = await session.json<{ file: number; symbol: string; days: number }>(
+    `SELECT file, symbol, median(gap)::DOUBLE AS days FROM (
+       SELECT file, symbol, day - lag(day) OVER (PARTITION BY file, symbol ORDER BY day) AS gap
+       FROM (SELECT DISTINCT file, symbol, day FROM ${from} AND (file, symbol) IN (${list})))
+     WHERE gap IS NOT NULL GROUP BY file, symbol HAVING quantile_disc(gap, 0.1) >= 5 ORDER BY file, symbol DESC`,
+  );
+  return new Map(found.map(({ file, symbol, days }) => [file, { symbol, days }]));
+}
+
+/** What the minutes of each file and region show. */
+async function minuteEvidence({
+  session,
+  rows: from,
+}: EvidenceSource): Promise<Map<number, MinuteEvidence[]>> {
+  const perRegion = (value: (region: Region) => string): string =>
+    `CASE region ${REGION_NAMES.map((region) => `WHEN ${literal(region)} THEN ${value(region)}`).join(" ")} END`;
+  const atMinute = (minute: (region: Region) => number): string =>
+    `count(*) FILTER (minute_of_day = ${perRegion((region) => String(minute(region)))})::DOUBLE`;
+  const noonEnd = (region: Region): number => SESSION_HOURS[region].parts[0]?.[1] ?? 0;
+  const afternoon = (region: Region): number => (SESSION_HOURS[region].parts[1] ?? [-1])[0];
+  const isRegular = (minute: string): string =>
+    `${minute} BETWEEN ${perRegion((region) => String(openMinute(region)))} AND ${perRegion((region) => String(closeMinute(region)))}`;
+  const asUtc = "((minute_of_day + ahead // 60000) % 1440 + 1440) % 1440";
+  const steps = [60, 30, 15, 10, 5, 3, 2].map(
+    (step) => `WHEN max(minute_of_day % ${step}) = min(minute_of_day % ${step}) THEN ${step}`,
+  );
+  const rows = await session.json<MinuteEvidence & { file: number }>(
+    `SELECT file, region, count(*)::DOUBLE AS rows, count(*) FILTER (local_ms % ${MINUTE_MS} <> 0)::DOUBLE AS seconds,
+       ${atMinute(openMinute)} AS "atOpen", ${atMinute(closeMinute)} AS "atClose",
+       ${atMinute(noonEnd)} AS "atNoonEnd", ${atMinute(afternoon)} AS "atAfternoon",
+       count(*) FILTER (minute_of_day < ${perRegion((region) => String(openMinute(region)))})::DOUBLE AS early,
+       ${atMinute(() => 240)} AS "atFour", ${atMinute(() => 1200)} AS "atTwenty",
+       count(*) FILTER (${isRegular("minute_of_day")})::DOUBLE AS regular, count(*) FILTER (${isRegular(asUtc)})::DOUBLE AS "regularAsUtc",
+       count(DISTINCT minute_of_day)::DOUBLE AS clocks, (CASE ${steps.join(" ")} ELSE 1 END)::DOUBLE AS step
+     FROM ${from} WHERE symbol IS NOT NULL AND day IS NOT NULL GROUP BY file, region ORDER BY file, region`,
+  );
+  const byFile = new Map<number, MinuteEvidence[]>();
+  for (const row of rows) byFile.set(row.file, [...(byFile.get(row.file) ?? []), row]);
+  return byFile;
+}
+
+/** How many rows of each file agree with each quotient of units. */
+export async function unitEvidence(
+  source: EvidenceSource,
+  places: readonly number[],
+): Promise<Map<number, UnitEvidence>> {
+  // In most files the units are single ones: then the other quotients need not be tried.
+  const usual = await unitsOf(source, places, [1]);
+  const others = [...usual]
+    .filter(([, { rows, agreeing }]) => (agreeing.get(1) ?? 0) < rows * AGREEING)
+    .map(([place]) => place);
+  return new Map([...usual, ...(await unitsOf(source, others, UNIT_QUOTIENTS))]);
+}
+
+async function unitsOf(
+  { session, hasAmount, raw }: EvidenceSource,
+  places: readonly number[],
+  quotients: readonly number[],
+): Promise<Map<number, UnitEvidence>> {
+  if (places.length === 0 || !hasAmount) return new Map();
+  const tests = quotients.map(
+    (quotient, i) =>
+      `count(*) FILTER (n_amount BETWEEN n_low * n_volume * ${quotient * 0.995} AND n_high * n_volume * ${quotient * 1.005})::DOUBLE AS q${i}`,
+  );
+  const rows = await session.json<Record<string, number>>(
+    `SELECT file, count(*)::DOUBLE AS rows, ${tests.join(", ")} FROM ${raw}
+     WHERE n_volume > 0 AND n_amount > 0 AND n_low > 0 AND n_high >= n_low AND file IN (${places.join(", ")}) GROUP BY file`,
+  );
+  return new Map(
+    rows.map((row) => [
+      row.file as number,
+      {
+        rows: row.rows as number,
+        agreeing: new Map(quotients.map((q, i) => [q, row[`q${i}`] as number])),
+      },
+    ]),
+  );
+}
+
+function listOf<T>(value: { readonly items: readonly T[] } | readonly T[] | null): readonly T[] {
+  if (value === null) return [];
+  return "items" in value ? value.items : value;
+}
