@@ -6,6 +6,7 @@ import { history } from "./cases/history.js";
 import { ingest } from "./cases/ingest.js";
 import { ingestMemory } from "./cases/ingest-memory.js";
 import { growthInBars, growthInFiles } from "./cases/lake/growth.js";
+import { importFiles } from "./cases/lake/import.js";
 import { land } from "./cases/lake/land.js";
 import { landMemory } from "./cases/lake/land-memory.js";
 import { open } from "./cases/lake/open.js";
@@ -36,6 +37,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   encodeLong,
   scan,
   land,
+  importFiles,
   landMemory,
   open,
   ingest,

@@ -37,7 +37,10 @@ export async function importBars(work: ImportWork, table: TableSchema): Promise<
   return {
     required: ["timestamp", "open", "high", "low", "close", "volume"],
     hasFileSymbols: true,
-    add: (open: OpenGroup, { chosen, mark }: ReadGroup, symbol) => rows.add(open, chosen, symbol, mark),
+    add: async (open: OpenGroup, { chosen, mark }: ReadGroup, symbol) => {
+      await rows.add(open, chosen, symbol, mark);
+      return new Map();
+    },
     remove: ({ places }: FileGroup) => rows.remove(places),
     oddRows: ({ places }: FileGroup) => rows.oddRows(places),
     judge: (reads) => judgeBars(work, table, rows, staged, reads),
@@ -78,8 +81,11 @@ async function judgeBars(
           ? { utcDates: false, shift: 0, found: [], remarks: [] }
           : table === BARS_1D
             ? judgeDays(seen, options)
-            : judgeMinutes(seen, options);
-      const unit = judgeUnits(units.get(place) ?? NO_UNITS, chosen.source, options);
+            : judgeMinutes(
+                seen,
+                chosen.source?.name === "barlake" ? { barLabel: "end", ...options } : options,
+              );
+      const unit = judgeUnits(units.get(place) ?? NO_UNITS, chosen, options);
       const inLots = unit.volumeUnit === "lots";
       const missing = inLots && lots.missing.length > 0 ? noLots(lots.missing) : undefined;
       const unread = undecidedFiles.get(place);

@@ -38,7 +38,10 @@ export async function importInstruments(work: ImportWork): Promise<TableImport> 
     ...common(work, rows, judged),
     required: ["symbol"],
     hasFileSymbols: false,
-    add: (open, { chosen, mark }, symbol) => rows.add(open, chosen, symbol, mark),
+    add: async (open, { chosen, mark }, symbol) => {
+      await rows.add(open, chosen, symbol, mark);
+      return new Map();
+    },
     async judge(reads) {
       await rows.read();
       await judged.fill(instrumentsSql(rows.rowsSql()));
@@ -95,7 +98,10 @@ export async function importUniverses(work: ImportWork): Promise<TableImport> {
     ...common(work, rows, judged),
     required: ["id", "symbols"],
     hasFileSymbols: false,
-    add: (open, { chosen, mark }) => rows.add(open, chosen, undefined, mark),
+    add: async (open, { chosen, mark }) => {
+      await rows.add(open, chosen, undefined, mark);
+      return new Map();
+    },
     async judge(reads) {
       await rows.read(memberTextsSql());
       await judged.fill(membersSql(rows.raw, rows.symbols));
@@ -149,6 +155,7 @@ export async function importStatements(work: ImportWork, table: TableSchema): Pr
       unusedOf.set(read, unused);
       for (const name of [...read.chosen.fields.keys(), ...more.keys()]) given.add(name);
       await rows.add(open, read.chosen, symbol, read.mark, more);
+      return more;
     },
     async judge(reads) {
       await rows.read();
@@ -340,7 +347,13 @@ async function itemsOf(
   for (const { name, index } of others) {
     const plain = ITEM.test(name) ? name : plainName(name).replace(/\W+/g, "_");
     const isOwn = OWN_COLUMNS.has(plain);
-    if (!isOwn && found?.[`n${index}`] === true && ITEM.test(plain) && !more.has(plain))
+    if (
+      !isOwn &&
+      !NO_ITEM.test(plain) &&
+      found?.[`n${index}`] === true &&
+      ITEM.test(plain) &&
+      !more.has(plain)
+    )
       more.set(plain, index);
     else if (!isOwn) unused.push(name);
   }
@@ -349,6 +362,8 @@ async function itemsOf(
 
 /** Columns of our own exports that the lake fills itself. */
 const OWN_COLUMNS = new Set(["first_seen_at", "region", "valid_from", "valid_to"]);
+/** Names of columns with dates, which may look like numbers. */
+const NO_ITEM = /(?:^|_)(?:date|time|code|year|quarter)$/;
 
 /** A unit of money in a column's name, or in a line before the header. */
 const MONEY_UNIT = /(万元|千元|百万元|亿元|\bthousands?\b|\bmillions?\b|\(000s?\))/i;

@@ -14,26 +14,29 @@ import { parseSymbol } from "../../market/symbol.js";
 import { readSymbol } from "../../market/symbol-notation.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS, UNIVERSES } from "../../schema/reference.js";
-import { STATEMENT_NAMES } from "../../schema/statements.js";
 import { tableNamed } from "../../schema/tables.js";
 import { checkOptions } from "./check-options.js";
 import { importBars } from "./import-bars.js";
 import { importInstruments, importStatements, importUniverses } from "./import-objects.js";
 import type { ImportOptions } from "./import-options.js";
+import { IMPORTABLE, type ImportTable } from "./import-table.js";
 import { chooseColumns } from "./plan/choose-columns.js";
 import { expectPlanned, type FormPlan, type SavedPlan } from "./plan/import-plan.js";
 import { planOf } from "./plan/plan-of.js";
 import { describeRejects } from "./rows/describe-rejects.js";
-import { type DecimalMark, decimalMarkOf } from "./rows/number-sql.js";
+import {
+  type DecimalMark,
+  decimalMarkOf,
+  MARKED_FORMS,
+  type MarkedNumbers,
+  markedNumbers,
+} from "./rows/number-sql.js";
 import { type FileGroup, groupFiles, type MalformedLine, openGroup } from "./rows/raw-rows.js";
 import type { FileVerdict, ReadGroup, TableImport } from "./table-import.js";
 import { stemOf } from "./text/file-path.js";
 import { type TextFile, TextFiles } from "./text/text-file.js";
 
-/** Tables that files can be imported into. */
-export const IMPORTABLE = ["bars_1d", "bars_1m", "instruments", "universes", ...STATEMENT_NAMES] as const;
-/** A table that files can be imported into. */
-export type ImportTable = (typeof IMPORTABLE)[number];
+export { IMPORTABLE, type ImportTable };
 
 /** How an import runs. */
 export interface ImportRun extends ImportOptions {
@@ -60,7 +63,7 @@ export interface PartOfRun {
   /** What is recorded with the rows, in the log of their table. */
   readonly records: () => readonly Txn[];
   /** Called with the rows that were set aside, before they are saved. */
-  readonly beforeSaving: (rejects: Rejects) => Promise<void>;
+  readonly beforeSaving: (rejects: Rejects, session: Session) => Promise<void>;
   readonly fence: Fence;
 }
 
@@ -201,7 +204,7 @@ export async function runImport(
       for await (const one of rows.land(lake, landing)) landed.push(one);
       await describeRejects(session, rejects, reads, malformed);
       await addMalformed(rejects, name, reads, malformed, remarks);
-      await part?.beforeSaving(rejects);
+      await part?.beforeSaving(rejects, session);
       rejected = await rejects.save(lake, { isNew: true });
       if (part === undefined) await publish(lake);
     } catch (error) {
@@ -230,7 +233,8 @@ function refuser(
   onRefused?: PartOfRun["onRefused"],
 ): Refuse {
   return async (path, error) => {
-    if (isOnly && onRefused === undefined && error instanceof BarlakeError && !(error instanceof QueryError)) throw error;
+    if (isOnly && onRefused === undefined && error instanceof BarlakeError && !(error instanceof QueryError))
+      throw error;
     const hint = error instanceof BarlakeError && error.hint !== undefined ? ` (${error.hint})` : "";
     const reason = printable(`${messageOf(error).split("\n")[0] ?? ""}${hint}`).replace(`file ${path}: `, "");
     onRefused?.(path, reason);
@@ -340,19 +344,20 @@ async function readGroup(
   const mark = options.decimal ?? markOf(first, chosen.fields);
   let read: ReadGroup = { group, chosen, mark };
   await using open = await openGroup(session, group);
-  await rows.add(open, read, symbol);
+  let more = await rows.add(open, read, symbol);
   if (mark === "." && options.decimal === undefined && (await rows.oddRows(group)) > 0) {
-    const texts = await commaTexts(
+    const marked = await markedIn(
       session,
       open.from,
       open.columns.map(({ sql }) => sql),
     );
-    if (decimalMarkOf(texts) === ",") {
+    if (marked !== undefined && decimalMarkOf(marked) === ",") {
       read = { ...read, mark: "," };
       await rows.remove(group);
-      await rows.add(open, read, symbol);
+      more = await rows.add(open, read, symbol);
     }
   }
+  if (more.size > 0) read = { ...read, chosen: withFields(chosen, more, first.columns) };
   return { read, malformed: await open.malformed() };
 }
 
@@ -378,15 +383,16 @@ function symbolOf(
 /** The decimal mark that the first rows show. @throws {UsageError} where they have two readings. */
 function markOf(file: TextFile, fields: ReadonlyMap<string, { readonly index: number }>): DecimalMark {
   const { csv } = file;
-  // Between commas, a number with a decimal comma is quoted; in JSON and Parquet, numbers have a type.
+  // In JSON and Parquet, numbers have a type.
   if (csv === undefined) return ".";
   const texts = ["open", "high", "low", "close", "amount", "volume"].flatMap((field) => {
     const index = fields.get(field)?.index;
     return index === undefined ? [] : csv.rows.map((row) => row[index] ?? "");
   });
-  const mark = decimalMarkOf(texts);
+  // Between commas, only quoted numbers could have a decimal comma: all of the file is looked at then.
+  if (csv.dialect.delimiter === ",") return ".";
+  const mark = decimalMarkOf(markedNumbers(texts));
   if (mark !== undefined) return mark;
-  if (csv.dialect.delimiter !== ";") return ".";
   throw new UsageError(
     `file ${file.path}: numbers such as ${texts.find((text) => text.includes(","))} have two readings`,
     {
@@ -395,12 +401,35 @@ function markOf(file: TextFile, fields: ReadonlyMap<string, { readonly index: nu
   );
 }
 
-async function commaTexts(session: Session, from: string, columns: readonly string[]): Promise<string[]> {
+/** Counts the numbers with a mark in columns of files. */
+async function markedIn(
+  session: Session,
+  from: string,
+  columns: readonly string[],
+): Promise<MarkedNumbers | undefined> {
   const list = columns.map((sql) => `CAST(${sql} AS VARCHAR)`).join(", ");
-  const rows = await session.json<{ text: string }>(
-    `SELECT DISTINCT text FROM (SELECT unnest([${list}]) AS text FROM ${from}) WHERE regexp_full_match(trim(text), '[-+]?[\\d.]+,\\d+') LIMIT 1000`,
+  const counts = Object.entries(MARKED_FORMS).map(
+    ([name, form]) => `count(*) FILTER (regexp_full_match(text, ${literal(form)}))::DOUBLE AS ${name}`,
   );
-  return rows.map(({ text }) => text);
+  const [found] = await session.json<MarkedNumbers>(
+    `SELECT ${counts.join(", ")} FROM (SELECT trim(unnest([${list}])) AS text FROM ${from})`,
+  );
+  return found;
+}
+
+/** The chosen columns with further ones that the table took. */
+function withFields(
+  chosen: ReadGroup["chosen"],
+  more: ReadonlyMap<string, number>,
+  columns: readonly string[],
+): ReadGroup["chosen"] {
+  const added = [...more].map(([field, index]) => [field, { index, name: columns[index] ?? field }] as const);
+  const taken = new Set(added.map(([, { name }]) => name));
+  return {
+    ...chosen,
+    fields: new Map([...chosen.fields, ...added]),
+    unused: chosen.unused.filter(({ name }) => !taken.has(name)),
+  };
 }
 
 /** Lines that are no rows go to the rejects; text after the table is only a remark. */

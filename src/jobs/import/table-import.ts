@@ -40,8 +40,13 @@ export interface TableImport extends AsyncDisposable {
   readonly required: readonly string[];
   /** Whether the symbol may come from the file's name, or from the user. */
   readonly hasFileSymbols: boolean;
-  /** Reads the rows of a group. @param symbol SQL of the text of the symbol, where no column has it. */
-  add(open: OpenGroup, read: ReadGroup, symbol: string | undefined): Promise<void>;
+  /**
+   * Reads the rows of a group.
+   *
+   * @param symbol SQL of the text of the symbol, where no column has it.
+   * @returns the places of further columns that it read, by their field.
+   */
+  add(open: OpenGroup, read: ReadGroup, symbol: string | undefined): Promise<ReadonlyMap<string, number>>;
   /** Forgets the rows of a group, which is read again. */
   remove(group: FileGroup): Promise<void>;
   /** The number of rows of a group with a number that cannot be read. */

@@ -1,6 +1,15 @@
 import { UsageError } from "../../../core/errors.js";
 import { nearestName } from "../../../core/nearest-name.js";
-import { fieldNames, type KnownSource, plainName, SOURCES, UNUSED_ADVICE } from "./field-names.js";
+import type { AmountUnit, VolumeUnit } from "../import-options.js";
+import {
+  amountUnitOf,
+  fieldNames,
+  type KnownSource,
+  plainName,
+  SOURCES,
+  UNUSED_ADVICE,
+  volumeUnitOf,
+} from "./field-names.js";
 
 /** A column of a file: its place, from 0, and its name in the header. */
 export interface FileColumn {
@@ -12,8 +21,16 @@ export interface FileColumn {
 export interface ChosenColumns {
   readonly fields: ReadonlyMap<string, FileColumn>;
   readonly source: KnownSource | undefined;
+  /** Units that the names of columns say. */
+  readonly units: NamedUnits;
   /** Columns that are used for nothing, each with what could be done. */
   readonly unused: readonly { readonly name: string; readonly advice: string | undefined }[];
+}
+
+/** Units that the names of columns say, such as `成交量(手)`. */
+export interface NamedUnits {
+  readonly volume: VolumeUnit | undefined;
+  readonly amount: AmountUnit | undefined;
 }
 
 /** Names that several fields share, and that are of the second one only where the first has another column. */
@@ -37,7 +54,8 @@ export function chooseColumns(
   const source = SOURCES.find(
     (one) =>
       (table.startsWith(one.table) || one.table === table) &&
-      one.columns.every((name) => all.some(({ plain }) => plain === name)),
+      one.columns.every((name) => all.some(({ plain }) => plain === name)) &&
+      !one.without?.some((name) => all.some(({ plain }) => plain === name)),
   );
   const fields = new Map<string, FileColumn>();
   const taken = new Set<number>();
@@ -64,9 +82,13 @@ export function chooseColumns(
   }
   if (table.startsWith("bars_")) keepTimeTogether(fields, taken);
   const unused = all
-    .filter(({ index }) => !taken.has(index))
+    .filter(({ index, plain }) => !taken.has(index) && plain !== "")
     .map(({ name, plain }) => ({ name, advice: UNUSED_ADVICE.find(([names]) => names.test(plain))?.[1] }));
-  return { fields, source, unused };
+  const units = {
+    volume: volumeUnitOf(fields.get("volume")?.name ?? ""),
+    amount: amountUnitOf(fields.get("amount")?.name ?? ""),
+  };
+  return { fields, source, units, unused };
 }
 
 /** In files of bars `name` may be a company's name: it is a ticker where no other column is. */

@@ -1,11 +1,14 @@
+import type { AmountUnit, VolumeUnit } from "../import-options.js";
+
 /**
  * Names of columns by the field of the lake, in the notation of {@link plainName}. Where a file has several of them, the
  * first one counts that is listed, if they mean the same; two columns of one name are refused.
  */
 const BARS: Readonly<Record<string, readonly string[]>> = {
+  // Beside `ts_code`, which names the exchange, tushare's `symbol` is a bare code.
   symbol: [
-    "symbol",
     "ts_code",
+    "symbol",
     "ticker",
     "code",
     "stock_code",
@@ -100,14 +103,15 @@ const BARS: Readonly<Record<string, readonly string[]>> = {
     "前收盘",
     "前收盘价",
   ],
+  lot: ["lot"],
   open_interest: ["open_interest", "openinterest", "oi", "openint", "hold", "持仓量"],
   settlement_price: ["settlement_price", "settle", "settlement", "结算价"],
 };
 
 const INSTRUMENTS: Readonly<Record<string, readonly string[]>> = {
   symbol: [
-    "symbol",
     "ts_code",
+    "symbol",
     "ticker",
     "code",
     "stock_code",
@@ -161,7 +165,7 @@ const UNIVERSES: Readonly<Record<string, readonly string[]>> = {
 
 /** Fields of all tables of statements, and the items of some of them under the names of usual sources. */
 const STATEMENTS: Readonly<Record<string, readonly string[]>> = {
-  symbol: ["symbol", "ts_code", "ticker", "code", "stock_code", "secucode", "股票代码", "证券代码", "代码"],
+  symbol: ["ts_code", "symbol", "ticker", "code", "stock_code", "secucode", "股票代码", "证券代码", "代码"],
   period_end: [
     "period_end",
     "end_date",
@@ -226,10 +230,56 @@ export function plainName(name: string): string {
     .trim()
     .toLowerCase()
     .replace(/^[<"']+|[>"']+$/g, "")
-    .replace(/[([](?:元|股|手|万元|亿元|千元|万股|usd|cny|hkd|rmb|shares|lots)[)\]]$/u, "")
+    .replace(UNIT, "")
     .replace(/^#\s*/, "")
     .trim()
-    .replace(/[\s./:]+/g, "_");
+    .replace(/[\s./:]+/g, "_")
+    .replace(/(?<=.)_+$/, "");
+}
+
+/** A unit in brackets at the end of a name. */
+const UNIT =
+  /\s*[([]\s*(?:in )?(元|股|手|千元|万元|百万元|亿元|千股|万股|usd|cny|hkd|rmb|shares|lots|thousands|millions|000s?)\s*[)\]]$/u;
+
+const VOLUME_UNITS: Readonly<Record<string, VolumeUnit>> = {
+  股: "shares",
+  shares: "shares",
+  手: "lots",
+  lots: "lots",
+  千股: "thousands",
+  thousands: "thousands",
+  "000": "thousands",
+  "000s": "thousands",
+  万股: "ten-thousands",
+};
+const AMOUNT_UNITS: Readonly<Record<string, AmountUnit>> = {
+  元: "ones",
+  usd: "ones",
+  cny: "ones",
+  hkd: "ones",
+  rmb: "ones",
+  千元: "thousands",
+  thousands: "thousands",
+  "000": "thousands",
+  "000s": "thousands",
+  万元: "ten-thousands",
+  百万元: "millions",
+  millions: "millions",
+  亿元: "hundred-millions",
+};
+
+/** The unit that the name of a column of volumes says: `成交量(手)` is in lots. */
+export function volumeUnitOf(name: string): VolumeUnit | undefined {
+  return VOLUME_UNITS[unitOf(name)];
+}
+
+/** The unit that the name of a column of amounts says: `成交额(万元)` is in 10,000. */
+export function amountUnitOf(name: string): AmountUnit | undefined {
+  return AMOUNT_UNITS[unitOf(name)];
+}
+
+function unitOf(name: string): string {
+  return UNIT.exec(name.normalize("NFKC").trim().toLowerCase())?.[1] ?? "";
 }
 
 /** A source whose files are recognised by their columns. */
@@ -239,6 +289,8 @@ export interface KnownSource {
   readonly table: string;
   /** Columns, in plain notation, that no other source has together. */
   readonly columns: readonly string[];
+  /** Columns that its files do not have, and those of another source do. @default none */
+  readonly without?: readonly string[];
   /** Units of its files of bars. @default shares and single units of the currency */
   readonly volumeUnit?: "lots";
   readonly amountUnit?: "thousands";
@@ -264,6 +316,7 @@ export const SOURCES: readonly KnownSource[] = [
     name: "akshare (Eastmoney) minutes",
     table: "bars_1m",
     columns: ["时间", "开盘", "收盘", "成交量", "成交额"],
+    without: ["日期"],
     volumeUnit: "lots",
   },
   { name: "baostock", table: "bars_", columns: ["date", "code", "adjustflag"] },
@@ -271,6 +324,7 @@ export const SOURCES: readonly KnownSource[] = [
     name: "Tongdaxin",
     table: "bars_",
     columns: ["日期", "开盘", "最高", "最低", "收盘", "成交量", "成交额"],
+    without: ["股票代码", "证券代码", "代码"],
   },
   {
     name: "Yahoo Finance",

@@ -1,6 +1,7 @@
 import type { Region } from "../../../market/regions.js";
 import { openMinute } from "../../../market/sessions.js";
 import type { ImportOptions } from "../import-options.js";
+import type { NamedUnits } from "./choose-columns.js";
 import type { KnownSource } from "./field-names.js";
 
 /** What all rows of a file show, counted. Rows are those whose symbol and time were read. */
@@ -37,6 +38,8 @@ export interface MinuteEvidence {
   readonly atClose: number;
   readonly atNoonEnd: number;
   readonly atAfternoon: number;
+  /** Rows at the minute after the opening one: the first that ends in the session. */
+  readonly atSecond: number;
   /** Rows before the opening minute. */
   readonly early: number;
   /** At the ends of the extended hours of the US. */
@@ -136,7 +139,7 @@ export function judgeMinutes(evidence: FileEvidence, options: ImportOptions): Ti
   if (rows === 0) return nothing;
   const isDaily = evidence.clocks === 1 && evidence.sameDay === 0 && rows > 1;
   if (options.period !== "1m") {
-    if (dates > 0 || isDaily) return refused(periodRefusal("days", "minutes"));
+    if (dates > rows / 2 || isDaily) return refused(periodRefusal("days", "minutes"));
     const long = minutes.find(({ step, clocks }) => step > 1 && clocks >= FEW_CLOCKS);
     if (long !== undefined)
       return refused(periodRefusal(long.step === 60 ? "hours" : `${long.step} minutes`, "minutes"));
@@ -168,56 +171,47 @@ function label({ minutes }: FileEvidence, { barLabel }: ImportOptions): TimeVerd
       shift: barLabel === "start" ? 1 : 0,
       found: [`labels at the ${barLabel} of the minute`],
     };
-  const shown = minutes.map((one) => ({ one, label: shownLabel(one) }));
-  const labels = new Set(shown.map(({ label }) => label).filter((label) => label !== undefined));
-  const open = shown.find(({ label, one }) => label === undefined && mayBeStart(one));
-  if (labels.size === 2 || (labels.size === 0 && open !== undefined)) {
-    const { region } = (open ?? (shown[0] as { one: MinuteEvidence })).one;
+  const labels = new Set(minutes.map(shownLabel));
+  const [only] = labels;
+  if (labels.size === 1 && only !== undefined) {
+    const { region } = minutes[0] as MinuteEvidence;
+    const first = clockOf(openMinute(region) + (only === "start" ? 0 : 1));
     return {
       ...base,
-      shift: 0,
-      found: [],
-      refusal: {
-        reason: `it has bars labelled ${clockOf(openMinute(region))} and does not show whether labels are the start or the end of the minute`,
-        hint: 'add `barLabel: "start"` or `barLabel: "end"`',
-      },
+      shift: only === "start" ? 1 : 0,
+      found: [`labels at the ${only} of the minute: the first bar of the session is ${first}`],
     };
   }
-  const isStart = labels.has("start");
-  const found = isStart
-    ? [
-        `labels at the start of the minute: the session's first bar is ${clockOf(openMinute((minutes[0] as MinuteEvidence).region))}, and none has the time of its end`,
-      ]
-    : ["labels at the end of the minute"];
-  return { ...base, shift: isStart ? 1 : 0, found };
+  return {
+    ...base,
+    shift: 0,
+    found: [],
+    refusal: {
+      reason: "it does not show whether its bars are labelled with the start or the end of their minute",
+      hint: 'add `barLabel: "start"` or `barLabel: "end"`',
+    },
+  };
 }
 
 /** The label that the minutes of a region show; undefined where they show none. */
 function shownLabel(one: MinuteEvidence): "start" | "end" | undefined {
-  const { region, atOpen, atClose, atAfternoon, atNoonEnd, atFour, atTwenty, early } = one;
+  const { region, atOpen, atSecond, atClose, atAfternoon, atNoonEnd, atFour, atTwenty, early, clocks } = one;
   if (region === "US") {
     if (early > 0) {
       if (atFour > 0 && atTwenty === 0) return "start";
-      if (atTwenty > 0 && atFour === 0) return "end";
-      return undefined;
+      return atTwenty > 0 && atFour === 0 ? "end" : undefined;
     }
-    if (atOpen > 0 && atClose === 0) return closeEnough(one) ? "start" : undefined;
-    return atOpen === 0 && atClose > 0 ? "end" : undefined;
+    if (atOpen > 0) return atClose === 0 && clocks >= WHOLE_SESSION ? "start" : undefined;
+    return atClose > 0 || atSecond > 0 ? "end" : undefined;
   }
-  // An auction bar at the open has the same label in both ways.
-  if (atAfternoon > 0 && atNoonEnd === 0 && atClose === 0) return "start";
-  if (atAfternoon === 0 && (atNoonEnd > 0 || atClose > 0)) return "end";
-  return undefined;
+  // A bar of the opening auction has the same label in both ways.
+  if (atAfternoon > 0) return atNoonEnd === 0 && atClose === 0 ? "start" : undefined;
+  if (atNoonEnd > 0 || atClose > 0) return "end";
+  return atOpen === 0 && atSecond > 0 ? "end" : undefined;
 }
 
-/** Whether a session was seen nearly to its end. */
-const closeEnough = ({ clocks }: MinuteEvidence): boolean => clocks >= 300;
-
-/** Whether there are bars that, as ends of minutes, would be before the session. */
-function mayBeStart({ region, atOpen, atAfternoon, early }: MinuteEvidence): boolean {
-  if (region !== "US") return atAfternoon > 0 || (atOpen > 0 && early === 0);
-  return atOpen > 0;
-}
+/** Different minutes of the US after which a session was seen nearly to its end. */
+const WHOLE_SESSION = 300;
 
 function clockOf(minute: number): string {
   return `${String(Math.floor(minute / 60)).padStart(2, "0")}:${String(minute % 60).padStart(2, "0")}`;
@@ -259,20 +253,25 @@ const READINGS: readonly (readonly [UnitVerdict["volumeUnit"], UnitVerdict["amou
 /** The quotients (unit of volume / unit of amount) that are tested. */
 export const UNIT_QUOTIENTS: readonly number[] = [...new Set(READINGS.map(([, , v, a]) => v / a))];
 
-/** Judges the units of a file: what the user says counts, then what the source says and the numbers confirm. */
+/**
+ * Judges the units of a file: what the user says counts, then what the names of columns say, then what the source says and
+ * the numbers do not refute.
+ */
 export function judgeUnits(
   evidence: UnitEvidence,
-  source: KnownSource | undefined,
+  { source, units }: { readonly source: KnownSource | undefined; readonly units: NamedUnits },
   options: ImportOptions,
 ): UnitVerdict {
+  const isOnlySource =
+    [options.volumeUnit, options.amountUnit, units.volume, units.amount].every((one) => one === undefined) &&
+    source !== undefined;
+  if (isOnlySource && (evidence.agreeing.get(1) ?? 0) >= Math.max(1, evidence.rows * MOST))
+    return { volumeUnit: "shares", amountUnit: "ones", found: [], remarks: [] };
   const claimed = {
-    volumeUnit: options.volumeUnit ?? source?.volumeUnit ?? "shares",
-    amountUnit: options.amountUnit ?? source?.amountUnit ?? "ones",
+    volumeUnit: options.volumeUnit ?? units.volume ?? source?.volumeUnit ?? "shares",
+    amountUnit: options.amountUnit ?? units.amount ?? source?.amountUnit ?? "ones",
   } as const;
-  const from =
-    options.volumeUnit === undefined && source?.volumeUnit !== undefined
-      ? [`volumes in lots, as ${source.name} writes them`]
-      : [];
+  const from = claimFound(claimed, { source, units }, options);
   const agrees = (quotient: number): boolean =>
     (evidence.agreeing.get(quotient) ?? 0) >= Math.max(1, evidence.rows * MOST);
   const factorOf = (v: UnitVerdict["volumeUnit"], a: UnitVerdict["amountUnit"]): number =>
@@ -332,8 +331,8 @@ export function judgeUnits(
               .slice(0, 2)
               .map(([volume, amount]) =>
                 [
-                  volume === "shares" ? "" : `\`volumeUnit: "${volume}"\``,
-                  amount === "ones" ? "" : `\`amountUnit: "${amount}"\``,
+                  volume === "shares" && claimed.volumeUnit === "shares" ? "" : `\`volumeUnit: "${volume}"\``,
+                  amount === "ones" && claimed.amountUnit === "ones" ? "" : `\`amountUnit: "${amount}"\``,
                 ]
                   .filter((one) => one !== "")
                   .join(" "),
@@ -341,4 +340,22 @@ export function judgeUnits(
               .join(", or ")}`,
     },
   };
+}
+
+/** Where the units come from, if the user does not say them. */
+function claimFound(
+  claimed: Pick<UnitVerdict, "volumeUnit" | "amountUnit">,
+  { source, units }: { readonly source: KnownSource | undefined; readonly units: NamedUnits },
+  options: ImportOptions,
+): string[] {
+  const found: string[] = [];
+  if (options.volumeUnit === undefined && claimed.volumeUnit !== "shares")
+    found.push(
+      units.volume === undefined
+        ? `volumes in ${claimed.volumeUnit}, as ${source?.name} writes them`
+        : `volumes in ${claimed.volumeUnit}, as the name of their column says`,
+    );
+  if (options.amountUnit === undefined && units.amount !== undefined && units.amount !== "ones")
+    found.push(`amounts in ${claimed.amountUnit}, as the name of their column says`);
+  return found;
 }

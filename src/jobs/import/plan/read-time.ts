@@ -131,7 +131,7 @@ export function dateOrderOf(texts: Iterable<string>): DateOrder | undefined {
  * @returns undefined for a format that is not known.
  */
 export function timeFormat(format: string): ((text: string) => ReadTime) | undefined {
-  if (format === "dmy" || format === "mdy") return (text) => readTime(text, format);
+  if (format === "dmy" || format === "mdy") return (text) => readTime(withWholeYear(text), format);
   if (format === "excel") return readExcelDay;
   const perMs = { s: 0.001, ms: 1, us: 1000, ns: 1_000_000 }[format];
   if (perMs !== undefined) {
@@ -152,6 +152,18 @@ export function timeFormat(format: string): ((text: string) => ReadTime) | undef
       .replaceAll("mm", "%M")
       .replaceAll("ss", "%S"),
   );
+}
+
+/** A date with its year in four digits, as `strptime` completes it: 69 to 99 are of the last century. */
+function withWholeYear(text: string): string {
+  return text
+    .trim()
+    .replace(
+      /^(\d{1,2}([-/. ])(?:\d{1,2}|[A-Za-z]{3,9}\.?)\2)(\d{2})(?=$|,?[ T])/,
+      (_, before, _mark, year) => {
+        return `${before}${Number(year) >= 69 ? "19" : "20"}${year}`;
+      },
+    );
 }
 
 /** The instant 1899-12-30, from which spreadsheets count days, in days from 1970-01-01. */
@@ -246,7 +258,11 @@ function withTime(day: number | undefined, rest: string | undefined): ReadTime {
   if (day === undefined) return { kind: "none" };
   if (rest === undefined || rest.trim() === "") return { kind: "date", day };
   const text = rest.trim();
-  const clock = CLOCK.exec(/^\d{1,6}$/.test(text) ? colons(text) : text);
+  // A column of times beside one of dates may repeat the date: 20240102093500000.
+  const repeated = /^(\d{8})(\d{6})\d{0,3}$/.exec(text);
+  const isSame = repeated !== null && compactDay(repeated[1] as string) === day;
+  const digits = isSame ? (repeated[2] as string) : text;
+  const clock = CLOCK.exec(/^\d{1,6}$/.test(digits) ? colons(digits) : text);
   if (!clock) return { kind: "none" };
   const ms = timeOfDay(clock);
   if (ms === undefined) return { kind: "none" };

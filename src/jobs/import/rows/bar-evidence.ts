@@ -17,6 +17,8 @@ export interface EvidenceSource {
   /** Whether some times are more than dates. */
   readonly hasClocks: boolean;
   readonly hasAmount: boolean;
+  /** Whether files say what one unit of their volumes is. */
+  readonly hasLot: boolean;
   /** The table of the rows as they were read. */
   readonly raw: string;
   /** A table expression of the rows with their symbols and times. */
@@ -181,14 +183,15 @@ export async function unitEvidence(
 }
 
 async function unitsOf(
-  { session, hasAmount, raw }: EvidenceSource,
+  { session, hasAmount, hasLot, raw }: EvidenceSource,
   places: readonly number[],
   quotients: readonly number[],
 ): Promise<Map<number, UnitEvidence>> {
   if (places.length === 0 || !hasAmount) return new Map();
+  const volume = hasLot ? "n_volume * coalesce(n_lot, 1)" : "n_volume";
   const tests = quotients.map(
     (quotient, i) =>
-      `count(*) FILTER (n_amount BETWEEN n_low * n_volume * ${quotient * 0.995} AND n_high * n_volume * ${quotient * 1.005})::DOUBLE AS q${i}`,
+      `count(*) FILTER (n_amount BETWEEN n_low * ${volume} * ${quotient * 0.995} AND n_high * ${volume} * ${quotient * 1.005})::DOUBLE AS q${i}`,
   );
   const rows = await session.json<Record<string, number>>(
     `SELECT file, count(*)::DOUBLE AS rows, ${tests.join(", ")} FROM ${raw}

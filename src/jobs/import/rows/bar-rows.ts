@@ -25,7 +25,8 @@ import type { OpenGroup, SourceColumn } from "./raw-rows.js";
 
 /** Columns of which a bar must have a value. `amount` is 0 where it is not known. */
 const REQUIRED = ["open", "high", "low", "close", "volume"] as const;
-const NUMBERS = KLINE_COLUMNS.map(({ name }) => name);
+/** Numbers of files of bars. `lot`: the shares in one unit of the volume, as the lake exports it. */
+const NUMBERS = [...KLINE_COLUMNS.map(({ name }) => name), "lot"];
 /** Bars after now plus this time are of no session that has begun. */
 const FUTURE_MS = DAY_MS;
 /** Above this number, doubles skip whole numbers. */
@@ -235,6 +236,7 @@ export class BarRows implements AsyncDisposable {
       isMinute: isMinutes(this.#table),
       hasClocks: this.#hasClocks,
       hasAmount: this.#numbers.has("amount"),
+      hasLot: this.#numbers.has("lot"),
       raw: this.#raw.name,
       rows: isMinutes(this.#table) ? this.#localMinutes() : this.#timed("false"),
     };
@@ -278,7 +280,7 @@ export class BarRows implements AsyncDisposable {
   /** SQL of the rows that are bars, as `landBars` takes them. */
   stagedSql(): string {
     const values = [...this.#numbers]
-      .filter((name) => name !== "volume")
+      .filter((name) => name !== "volume" && name !== "lot")
       .map((name) => {
         const value = ident(`n_${name}`);
         if (name === "amount") return `${value} * amount_factor AS amount`;
@@ -403,7 +405,8 @@ export class BarRows implements AsyncDisposable {
       : `(SELECT v.*, d.midnight, NULL::BIGINT AS instant FROM (SELECT * FROM ${this.#timedByFile()}) v
           LEFT JOIN ${this.#days.name} d ON d.region = v.region AND d.day = v.day)`;
     const instant = isMinute ? "v.instant" : "v.midnight";
-    const unit = `CASE WHEN f.in_lots THEN coalesce(l.lot, ${lotSql("v.region")}) ELSE f.volume_factor END`;
+    const own = this.#numbers.has("lot") ? "WHEN v.n_lot > 0 THEN v.n_lot " : "";
+    const unit = `CASE ${own}WHEN f.in_lots THEN coalesce(l.lot, ${lotSql("v.region")}) ELSE f.volume_factor END`;
     const units = "v.n_volume * unit_lot";
     const round = this.#options.roundVolumes === true;
     const shares = round

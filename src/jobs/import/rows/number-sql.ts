@@ -142,15 +142,44 @@ function numbersSql(texts: string, mark: DecimalMark): string {
           ${literal(`^${PARTS}$`)} AS part FROM (${texts}))))`;
 }
 
-/** The decimal mark that texts of numbers show; undefined where they have two readings, such as `1,234` alone. */
-export function decimalMarkOf(texts: Iterable<string>): DecimalMark | undefined {
-  let isOpen = false;
-  for (const text of texts) {
-    const one = text.trim();
-    if (/^[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+),(?:\d{1,2}|\d{4,})$|^[-+]?\d{1,3}(?:\.\d{3})+,\d+$/.test(one))
-      return ",";
-    if (/^[-+]?\d{1,3}(?:,\d{3})*\.\d+$/.test(one) && !/^[-+]?\d{1,3}\.\d{3}$/.test(one)) return ".";
-    if (/^[-+]?\d{1,3},\d{3}$/.test(one)) isOpen = true;
-  }
-  return isOpen ? undefined : ".";
+/** Numbers with a mark among some texts, by what the mark may be. */
+export interface MarkedNumbers {
+  /** `12,5`: the comma can only be the decimal mark. */
+  readonly commas: number;
+  /** `1,234`: the comma may be either. */
+  readonly open: number;
+  /** With a point; and those of which it can only be the decimal mark, as three digits do not follow it. */
+  readonly points: number;
+  readonly decimals: number;
+}
+
+/** The forms that {@link MarkedNumbers} counts, as regular expressions of JavaScript and of RE2. */
+export const MARKED_FORMS: Readonly<Record<keyof MarkedNumbers, string>> = {
+  commas: String.raw`[-+]?(?:(?:\d+|\d{1,3}(?:\.\d{3})+),(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3})+,\d+)`,
+  open: String.raw`[-+]?\d{1,3},\d{3}`,
+  points: String.raw`[-+]?\d*\.\d+`,
+  decimals: String.raw`[-+]?(?:\d*\.(?:\d{1,2}|\d{4,})|\d{4,}\.\d+|\d{1,3}(?:,\d{3})+\.\d+)`,
+};
+
+/** Counts the numbers with a mark among texts. */
+export function markedNumbers(texts: readonly string[]): MarkedNumbers {
+  const counted = (form: string): number => {
+    const whole = new RegExp(`^(?:${form})$`);
+    return texts.filter((text) => whole.test(text.trim())).length;
+  };
+  return {
+    commas: counted(MARKED_FORMS.commas),
+    open: counted(MARKED_FORMS.open),
+    points: counted(MARKED_FORMS.points),
+    decimals: counted(MARKED_FORMS.decimals),
+  };
+}
+
+/**
+ * The decimal mark that numbers show: a comma where no number contradicts it, and most of those with a mark show it.
+ * Undefined where they have two readings, such as `1,234` alone.
+ */
+export function decimalMarkOf({ commas, open, points, decimals }: MarkedNumbers): DecimalMark | undefined {
+  if (decimals === 0 && commas > 0 && commas >= points) return ",";
+  return open > 0 && points === 0 && commas === 0 ? undefined : ".";
 }

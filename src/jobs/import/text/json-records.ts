@@ -28,6 +28,7 @@ function* tablesIn(value: Json, context: Context, known: ReadonlySet<string>): G
   }
   if (!isObject(value)) return;
   if (isSplit(value)) return yield* rowsOfSplit(value, context);
+  if (isTableSchema(value)) return yield* tablesIn(value.data, context, known);
   const entries = Object.entries(value);
   const lists = entries.filter(([, member]) => isList(member));
   if (lists.filter(([name]) => known.has(plainName(name))).length > 1)
@@ -76,6 +77,12 @@ function isSplit(value: JsonObject): value is SplitTable {
     Array.isArray(data) &&
     data.every((row) => Array.isArray(row))
   );
+}
+
+/** Whether an object is a table with its schema beside it, which describes columns and has no rows. */
+function isTableSchema(value: JsonObject): value is JsonObject & { readonly data: readonly Json[] } {
+  const { schema, data } = value;
+  return Array.isArray(data) && schema !== undefined && isObject(schema) && Array.isArray(schema.fields);
 }
 
 function* rowsOfSplit({ columns, data, index }: SplitTable, context: Context): Generator<TextRecord> {
