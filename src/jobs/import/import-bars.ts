@@ -33,17 +33,19 @@ import {
 export async function importBars(work: ImportWork, table: TableSchema): Promise<TableImport> {
   const rows = new BarRows(work.session, table, work.options, work.now);
   const staged = new TempTable(work.session, "staged_bars");
+  const adjusted = new Set<number>();
   await rows.create();
   return {
     required: ["timestamp", "open", "high", "low", "close", "volume"],
     hasFileSymbols: true,
-    add: async (open: OpenGroup, { chosen, mark }: ReadGroup, symbol) => {
+    add: async (open: OpenGroup, { chosen, group, mark }: ReadGroup, symbol) => {
       await rows.add(open, chosen, symbol, mark);
+      for (const place of await adjustedFiles(work, open, group)) adjusted.add(place);
       return new Map();
     },
     remove: ({ places }: FileGroup) => rows.remove(places),
     oddRows: ({ places }: FileGroup) => rows.oddRows(places),
-    judge: (reads) => judgeBars(work, table, rows, staged, reads),
+    judge: (reads) => judgeBars(work, table, rows, staged, reads, adjusted),
     preview: (place, limit) => rows.preview(place, limit),
     land: (lake, options) => landAll(work, table, rows, staged, lake, options),
     async [Symbol.asyncDispose]() {
@@ -59,6 +61,7 @@ async function judgeBars(
   rows: BarRows,
   staged: TempTable,
   reads: readonly ReadGroup[],
+  adjusted: ReadonlySet<number>,
 ): Promise<Map<number, FileVerdict>> {
   const { options, session, rejects } = work;
   await rows.read();
@@ -89,7 +92,10 @@ async function judgeBars(
       const inLots = unit.volumeUnit === "lots";
       const missing = inLots && lots.missing.length > 0 ? noLots(lots.missing) : undefined;
       const unread = undecidedFiles.get(place);
-      const refusal = unread === undefined ? (times.refusal ?? unit.refusal ?? missing) : undecided(unread);
+      const refusal =
+        unread === undefined
+          ? (times.refusal ?? unit.refusal ?? missing ?? (adjusted.has(place) ? ADJUSTED : undefined))
+          : undecided(unread);
       const noAmount = chosen.fields.has("amount") ? [] : ["no amount: it stays as the lake has it, or is 0"];
       verdicts.set(place, {
         refusal,
@@ -117,6 +123,26 @@ async function judgeBars(
   if ((await rows.bad()) > 0) await rejects.add(table.name, rows.rejectsSql());
   await session.run(`CREATE OR REPLACE TEMP VIEW ${ident(staged.name)} AS ${rows.stagedSql()}`);
   return verdicts;
+}
+
+const ADJUSTED = {
+  reason: "its column adjustflag says that prices are adjusted (1 or 2)",
+  hint: "fetch them with adjustflag 3: the lake adjusts prices itself, as of any date",
+} as const;
+
+/** The files whose rows say that their prices are adjusted, as those of baostock do. */
+async function adjustedFiles(
+  { session }: ImportWork,
+  open: OpenGroup,
+  { files }: FileGroup,
+): Promise<number[]> {
+  const index = files[0]?.columns.findIndex((name) => plainName(name) === "adjustflag") ?? -1;
+  const column = open.columns[index];
+  if (column === undefined) return [];
+  const rows = await session.json<{ file: number }>(
+    `SELECT DISTINCT file FROM ${open.from} WHERE trim(CAST(${column.sql} AS VARCHAR)) IN ('1', '2')`,
+  );
+  return rows.map(({ file }) => file);
 }
 
 const NO_UNITS: UnitEvidence = { rows: 0, agreeing: new Map() };

@@ -323,7 +323,7 @@ export function judgeUnits(
     found: [],
     remarks: [],
     refusal: {
-      reason: `amount / volume is ${likely > 1 ? `${likely} times` : `1/${times}`} of the price in ${evidence.agreeing.get(likely)} of ${evidence.rows} bars: its units are not ${claimed.volumeUnit} and ${claimed.amountUnit}`,
+      reason: `amount / volume is ${likely === 1 ? "" : likely > 1 ? `${likely} times of ` : `1/${times} of `}the price in ${evidence.agreeing.get(likely)} of ${evidence.rows} bars: its units are not ${claimed.volumeUnit} and ${claimed.amountUnit}`,
       hint:
         readings.length === 0
           ? "leave out one of the options about units: no reading of the numbers agrees with them"

@@ -92,8 +92,8 @@ export function readTime(given: string, order?: DateOrder): ReadTime {
   if (float) return readEpoch(Number(text), float[1] as string);
   const first = YEAR_FIRST.exec(text);
   if (first) {
-    const [, y, , m = first[5], d = first[6], rest] = first;
-    return withTime(dayOf(Number(y), Number(m), Number(d)), rest ?? first[7]);
+    const [, y, , m = first[5], d = first[6]] = first;
+    return withTime(dayOf(Number(y), Number(m), Number(d)), first[7]);
   }
   const named = DAY_MONTH_NAME.exec(text);
   if (named) return withTime(dayOf(Number(named[3]), monthOf(named[2]), Number(named[1])), named[4]);

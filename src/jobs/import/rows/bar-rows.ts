@@ -284,8 +284,6 @@ export class BarRows implements AsyncDisposable {
       .map((name) => {
         const value = ident(`n_${name}`);
         if (name === "amount") return `${value} * amount_factor AS amount`;
-        // A previous close of 0 stands for none, and below 0 there is none.
-        if (name === "prev_close") return `CASE WHEN ${value} > 0 THEN ${value} END AS prev_close`;
         return `${value} AS ${ident(name)}`;
       });
     const date = isMinutes(this.#table)

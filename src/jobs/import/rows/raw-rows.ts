@@ -34,7 +34,9 @@ export function groupFiles(files: readonly (TextFile | undefined)[]): FileGroup[
     if (file === undefined) continue;
     const { format, json, columns, types, csv } = file;
     const wide = csv?.wide;
-    const key = JSON.stringify([format, json, columns, types, csv?.dialect, wide, file.found]);
+    // A file that is named twice is read by two statements: one would give each of its rows both places.
+    const again = files.slice(0, place).filter((one) => one?.readPath === file.readPath).length;
+    const key = JSON.stringify([format, json, columns, types, csv?.dialect, wide, file.found, again]);
     const group = groups.get(key) ?? { files: [], places: [] };
     if (group.files.length === 0) groups.set(key, group);
     group.files.push(file);

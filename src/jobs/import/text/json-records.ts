@@ -51,10 +51,27 @@ function* tablesIn(value: Json, context: Context, known: ReadonlySet<string>): G
   }
   if (areFlat && objects.filter(([name]) => known.has(plainName(name))).length > 1)
     return yield* rowsOfMaps(objects, own);
-  for (const [name, member] of below) {
-    const isData = scalars.length === 0 && DATA_KEY.test(name);
-    yield* tablesIn(member, isData ? { ...own, [keyColumn(name)]: name } : own, known);
+  const beside = below.filter(([, member]) => isObject(member) && isFlat(member));
+  const hasBeside = beside.length > 0 && below.length > beside.length;
+  const tables = hasBeside ? below.filter((entry) => !beside.includes(entry)) : below;
+  const shared: Context = hasBeside ? { ...own, ...aboutTable(beside, known) } : own;
+  for (const [name, member] of tables) {
+    const isData = scalars.length === 0 && !hasBeside && DATA_KEY.test(name);
+    yield* tablesIn(member, isData ? { ...shared, [keyColumn(name)]: name } : shared, known);
   }
+}
+
+/** Names of fields that an object beside a table may say for all of its rows. */
+const ABOUT_TABLE = /^(?:\d_)?(?:symbol|ticker|code)$/;
+
+/** The scalars of objects beside a table, such as `meta`. Fields of rows are not among them. */
+function aboutTable(beside: readonly [string, Json][], known: ReadonlySet<string>): Context {
+  const members = beside.flatMap(([, member]) => Object.entries(member as JsonObject));
+  return Object.fromEntries(
+    members
+      .filter(([name]) => !known.has(plainName(name)) || ABOUT_TABLE.test(plainName(name)))
+      .map(([name, one]) => [name, textOf(one)]),
+  );
 }
 
 /** The name of a column for the keys of a map. */

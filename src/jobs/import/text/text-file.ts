@@ -247,7 +247,10 @@ export class TextFiles {
       throw new UsageError(
         `file ${path}: no line of it is a header with names of columns that are known here`,
         {
-          hint: `its first line is "${(text.head.split(/\r?\n/)[0] ?? "").slice(0, 80)}"; name columns with \`map: { close: "COLUMN" }\`, or the lines before the header with \`skip: "3"\``,
+          hint: `its first line is "${(text.head.split(/\r?\n/)[0] ?? "")
+            .slice(0, 80)
+            .replace(/\p{Cc}/gu, " ")
+            .trim()}"; name columns with \`map: { close: "COLUMN" }\`, or the lines before the header with \`skip: "3"\``,
         },
       );
     }
