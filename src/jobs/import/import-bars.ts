@@ -10,6 +10,7 @@ import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
 import { UNIT_FACTORS } from "./import-options.js";
+import { plainName } from "./plan/field-names.js";
 import {
   judgeDays,
   judgeMinutes,
