@@ -1,4 +1,4 @@
-import { copyBits, isPresent, putBit } from "../core/bits.js";
+import { copyBits, isAllNull, isPresent, putBit } from "../core/bits.js";
 import {
   DOUBLE_COLUMNS,
   type DoubleColumn,
@@ -37,6 +37,7 @@ export function statedValues(columns: KlineColumns): {
   const replaced: Partial<Record<DoubleColumn, NumberColumn>> = {};
   for (const column of NULLABLE) {
     const given = doubles[column];
+    if (given.validity !== undefined && isAllNull(given.validity, rows)) continue;
     const above = column === PREVIOUS_CLOSE ? 0 : Number.NEGATIVE_INFINITY;
     let first = nextUnstated(given, above, 0, rows);
     if (first === rows) continue;

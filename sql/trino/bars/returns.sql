@@ -16,7 +16,7 @@ SELECT
   region
 FROM (
   SELECT symbol, trade_date, open, close, volume, is_final, region,
-    CASE WHEN prev_close > 0 THEN prev_close ELSE lag(close) OVER (PARTITION BY symbol ORDER BY "timestamp") END AS base
+    CASE WHEN prev_close > 0 AND is_finite(prev_close) THEN prev_close ELSE lag(close) OVER (PARTITION BY symbol ORDER BY "timestamp") END AS base
   FROM raw.bars_1d
 );
 

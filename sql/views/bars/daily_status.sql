@@ -28,9 +28,9 @@ limited AS NOT MATERIALIZED (
   SELECT *,
     known = 'observed' AND from_date = trade_date AND limit_up > 0 AS is_observed,
     CASE WHEN is_observed THEN nullif(limit_up, 100000)
-      ELSE CAST(round(CAST(prev_close AS DECIMAL(18, 4)) * (100 + percent) / 100, decimals) AS DOUBLE) END AS limit_up_price,
+      ELSE CAST(round(TRY_CAST(prev_close AS DECIMAL(18, 4)) * (100 + percent) / 100, decimals) AS DOUBLE) END AS limit_up_price,
     CASE WHEN is_observed THEN nullif(limit_down, 0)
-      ELSE CAST(round(CAST(prev_close AS DECIMAL(18, 4)) * (100 - percent) / 100, decimals) AS DOUBLE) END AS limit_down_price
+      ELSE CAST(round(TRY_CAST(prev_close AS DECIMAL(18, 4)) * (100 - percent) / 100, decimals) AS DOUBLE) END AS limit_down_price
   FROM known_days
   WHERE has_bar OR to_date IS NULL OR trade_date < to_date
 )

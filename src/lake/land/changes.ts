@@ -1,3 +1,4 @@
+import { exactSharesSql } from "../../db/market/bar-sql.js";
 import { ident } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import type { TempTable } from "../../db/session/temp-table.js";
@@ -55,7 +56,7 @@ export async function findChanges(
 ): Promise<Changes> {
   const offered = rowsOf(staged);
   if (live.length === 0) {
-    const rows = merge === "keep" ? completed(columns, staged) : staged;
+    const rows = merge === "keep" ? completed(base.table, staged) : staged;
     return { rows: { ...rows, kind: "new" }, inserted: offered, updated: 0, unchanged: 0, sample: [] };
   }
   const { table } = base;
@@ -96,10 +97,11 @@ export async function findChanges(
  *
  * @param live SQL of the live row's value of a column; NULL where there is no live row.
  */
-function keptValue(name: string, live: (name: string) => string): string {
+function keptValue(name: string, live: (name: string) => string, isBar: boolean): string {
   const value = `coalesce(s.${ident(name)}, ${live(name)})`;
+  if (!isBar) return value;
   // A volume and its unit are one value: the same number of shares is no change.
-  const isSame = `s.volume * s.lot = ${live("volume")} * ${live("lot")}`;
+  const isSame = `${exactSharesSql("s.volume", "s.lot")} = ${exactSharesSql(live("volume"), live("lot"))}`;
   if (name === "volume" || name === "lot")
     return `CASE WHEN ${isSame} THEN ${live(name)} ELSE s.${ident(name)} END`;
   if (name === "is_final") return `coalesce(s.is_final OR ${live(name)}, s.is_final)`;
@@ -114,19 +116,27 @@ function keptSql(
   compared: string,
 ): string {
   const isContent = new Set(content.map(({ name }) => name));
+  const isBar = areBars(base.table);
   const live = (name: string): string =>
     base.columns.some((one) => one.name === name) ? `l.${ident(name)}` : "NULL";
   const select = columns.map(({ name, type }) => {
-    const value = isContent.has(name) ? keptValue(name, live) : `s.${ident(name)}`;
+    const value = isContent.has(name) ? keptValue(name, live, isBar) : `s.${ident(name)}`;
     return `CAST(${value} AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`;
   });
-  const differs = content.map(({ name }) => `(${keptValue(name, live)}) IS DISTINCT FROM ${live(name)}`);
+  const differs = content.map(
+    ({ name }) => `(${keptValue(name, live, isBar)}) IS DISTINCT FROM ${live(name)}`,
+  );
   return `SELECT ${select.join(", ")}, l.live_file ${compared} WHERE l.live_file IS NULL OR ${differs.join(" OR ")}`;
 }
 
+/** Whether a table has volumes with their lots, as those of bars do. */
+function areBars({ columns }: TableSchema): boolean {
+  return columns.some(({ name }) => name === "lot");
+}
+
 /** Staged rows of which none has a live row, with the values that stand for missing ones. */
-function completed(columns: readonly Column[], staged: StagedRows): StagedRows {
-  if (!columns.some(({ name }) => name === "amount")) return staged;
+function completed(table: TableSchema, staged: StagedRows): StagedRows {
+  if (!areBars(table) || !staged.columns.has("amount")) return staged;
   const complete = (from: string): string =>
     `(SELECT * REPLACE (coalesce(amount, 0) AS amount) FROM ${from})`;
   return {

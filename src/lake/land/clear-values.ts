@@ -23,6 +23,10 @@ export async function clearValues(
   rejects: Rejects,
   also: readonly string[] = [],
 ): Promise<void> {
+  const [has] = await session.json<{ any: boolean }>(
+    `SELECT ${hasUnstatedSql(also)} AS "any" FROM ${staged}`,
+  );
+  if (has?.any !== true) return;
   const columns = [...NULLABLE, ...also].map((name) => ({ name, isUnstated: unstatedSql(name) }));
   const counts = columns.map(({ isUnstated }, i) => `count(*) FILTER (${isUnstated})::DOUBLE AS n${i}`);
   const [found] = await session.json<Record<string, number>>(`SELECT ${counts.join(", ")} FROM ${staged}`);
@@ -40,9 +44,16 @@ export async function clearValues(
   }
 }
 
-/** SQL of whether {@link clearValues} makes a value of a bar null. @param also see there. */
+/**
+ * SQL of an aggregate: whether {@link clearValues} makes a value of some bars null. Extremes take a fraction of the time of
+ * a test of each value; NaN is above all others. @param also see there.
+ */
 export function hasUnstatedSql(also: readonly string[] = []): string {
-  return [...NULLABLE, ...also].map((name) => `coalesce(${unstatedSql(name)}, false)`).join(" OR ");
+  const tests = [...NULLABLE, ...also].flatMap((name) => {
+    const [least, most] = [`min(${ident(name)})`, `max(${ident(name)})`];
+    return [`NOT isfinite(${most})`, name === PREVIOUS_CLOSE ? `${least} <= 0` : `NOT isfinite(${least})`];
+  });
+  return `(${tests.map((test) => `coalesce(${test}, false)`).join(" OR ")})`;
 }
 
 /** Adds a remark to the rejects for each column of a delivery in which values became null. */
@@ -63,6 +74,30 @@ export async function remarkUnstated(
   }
 }
 
+/** Adds a remark to the rejects for each source and field of staged statements with numbers that are not finite. */
+export async function clearFields(
+  session: Session,
+  table: TableSchema,
+  staged: string,
+  columns: StagedColumns,
+  rejects: Rejects,
+): Promise<void> {
+  const names = [...columns].filter(([, type]) => type === "DOUBLE").map(([name]) => name);
+  if (names.length === 0) return;
+  const counts = names.map((name, i) => `count(*) FILTER (${unstatedSql(name, false)})::DOUBLE AS n${i}`);
+  const [found] = await session.json<Record<string, number>>(
+    `SELECT ${counts.join(", ")} FROM ${ident(staged)}`,
+  );
+  for (const [i, name] of names.entries())
+    if (found?.[`n${i}`] !== 0)
+      await rejects.add(
+        table.name,
+        `SELECT source, min(line) AS line, first(symbol ORDER BY line, symbol) AS symbol, NULL AS timestamp, 'out_of_range' AS rule,
+           ${literal(`${name} of `)} || count(*) || ' statements is not a finite number; it became null' AS reason, 0 AS bars, NULL AS row
+         FROM ${ident(staged)} WHERE ${unstatedSql(name, false)} GROUP BY source`,
+      );
+}
+
 /** The SQL of a value in which a number that is not finite is null. */
 export function finiteSql(value: string): string {
   return `CASE WHEN isfinite(${value}) THEN ${value} END`;
@@ -76,9 +111,9 @@ export function finiteRows(staged: string, columns: StagedColumns): string {
   return `SELECT * REPLACE (${values.join(", ")}) FROM ${ident(staged)}`;
 }
 
-function unstatedSql(name: string): string {
+function unstatedSql(name: string, isPrice = name === PREVIOUS_CLOSE): string {
   const column = ident(name);
-  const isStated = name === PREVIOUS_CLOSE ? `isfinite(${column}) AND ${column} > 0` : `isfinite(${column})`;
+  const isStated = isPrice ? `isfinite(${column}) AND ${column} > 0` : `isfinite(${column})`;
   // Of a null, the condition is null.
   return `NOT (${isStated})`;
 }

@@ -107,7 +107,7 @@ async function landKept(
   await options.onCopied?.();
   const facts = await factsOf(session, table, landing.name);
   const repeated = await repeatedSymbols(session, table, landing.name, facts);
-  if (facts.unstated > 0) await clearValues(session, table, landing.name, options.rejects, MAY_LACK);
+  if (facts.hasUnstated) await clearValues(session, table, landing.name, options.rejects, MAY_LACK);
   if (facts.broken > 0) await setAsideBroken(session, table, landing.name, options.rejects, true);
   const equal =
     repeated.length > 0 ? await mergeRepeats(session, table, landing.name, repeated, options.rejects) : 0;
@@ -230,8 +230,8 @@ const FROM_ZERO = 1_000_000 * DAY_MS * 1000;
 interface BarFacts {
   /** Bars that break a rule. */
   readonly broken: number;
-  /** Bars with a value that states nothing. */
-  readonly unstated: number;
+  /** Whether a bar has a value that states nothing. */
+  readonly hasUnstated: boolean;
   /** The first and the last trading date, in days from 1970-01-01. */
   readonly first: number;
   readonly last: number;
@@ -244,17 +244,17 @@ async function factsOf(session: Session, table: TableSchema, bars: string): Prom
   const odd = isMinute ? `count(*) FILTER (epoch_us(timestamp) % ${MINUTE_MS * 1000} <> 0)` : "0";
   const [found] = await session.json<{
     broken: number;
-    unstated: number;
+    unstated: boolean;
     first: number | null;
     last: number | null;
     odd: number;
   }>(
-    `SELECT count(rule)::DOUBLE AS broken, count(*) FILTER (${hasUnstatedSql(MAY_LACK)})::DOUBLE AS unstated, (min(trade_date) - DATE '1970-01-01')::DOUBLE AS first,
+    `SELECT count(rule)::DOUBLE AS broken, ${hasUnstatedSql(MAY_LACK)} AS unstated, (min(trade_date) - DATE '1970-01-01')::DOUBLE AS first,
        (max(trade_date) - DATE '1970-01-01')::DOUBLE AS last, ${odd}::DOUBLE AS odd FROM ${bars}`,
   );
-  const { broken = 0, unstated = 0, odd: oddTimes = 0 } = found ?? {};
+  const { broken = 0, unstated: hasUnstated = false, odd: oddTimes = 0 } = found ?? {};
   const [first, last] = [found?.first ?? 0, found?.last ?? 0];
-  return { broken, unstated, first, last, odd: oddTimes };
+  return { broken, hasUnstated, first, last, odd: oddTimes };
 }
 
 /**

@@ -7,7 +7,9 @@ import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { Lake } from "../lake.js";
 import type { Snapshot } from "../log/snapshot.js";
+import { clearFields, finiteRows } from "./clear-values.js";
 import { evolvedColumns } from "./evolve-columns.js";
+import { landKeptStatements } from "./keep-statements.js";
 import type { Rejects } from "./rejects.js";
 import { stagedColumns } from "./staged-rows.js";
 import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
@@ -18,7 +20,8 @@ const OCCURRENCE = '"its occurrence"';
 
 /**
  * Lands statements: a row becomes a new version if its content differs from the newest version of the same symbol,
- * period and announcement. A row with the same content changes nothing.
+ * period and announcement. A row with the same content changes nothing. What files do not say is kept as
+ * {@link landKeptStatements} says.
  *
  * @throws {LakeError} for a column whose type differs from the table's.
  * @param options.rejects receives the statements that break a rule.
@@ -31,54 +34,39 @@ export async function landStatements(
   staged: string,
   { rejects, ...options }: LandOptions & { readonly rejects: Rejects },
 ): Promise<LandReport> {
+  if (options.merge === "keep")
+    return landKeptStatements(session, lake, table, staged, { ...options, rejects });
   const base = await lake.snapshot(table);
   const delivered = await stagedColumns(session, staged);
   evolvedColumns(base, delivered);
+  await clearFields(session, table, staged, delivered, rejects);
   const fields = [...delivered.keys()].filter(
-    (name) => !["symbol", "period_end", "announce_date", "source", "line", "ordinal"].includes(name),
+    (name) => !["symbol", "period_end", "announce_date", "source", "line"].includes(name),
   );
   await using judged = new TempTable(session, "judged_statements");
   await using versions = new TempTable(session, "versions");
-  const isKept = options.merge === "keep";
-  const order = isKept ? "ordinal DESC" : "source, line";
   await judged.fill(`SELECT *, CASE WHEN region IS NULL THEN 'unknown_exchange' WHEN ${OCCURRENCE} > 1 THEN 'duplicate_key' END AS ${RULE}
     FROM (SELECT *, ${regionSql("symbol")} AS region,
-      row_number() OVER (PARTITION BY symbol, period_end, announce_date ORDER BY ${order}) AS ${OCCURRENCE}
-      FROM ${isKept ? mergedSql(staged, fields) : ident(staged)})`);
+      row_number() OVER (PARTITION BY symbol, period_end, announce_date ORDER BY source, line) AS ${OCCURRENCE}
+      FROM (${finiteRows(staged, delivered)}))`);
   await rejects.add(
     table.name,
     `SELECT source, line, symbol, CAST(period_end AS VARCHAR) AS timestamp, ${RULE} AS rule,
-       CASE ${RULE} WHEN 'duplicate_key' THEN symbol || ' ' || period_end || ' is repeated in this delivery; the ${isKept ? "last" : "first"} version was used'
+       CASE ${RULE} WHEN 'duplicate_key' THEN symbol || ' ' || period_end || ' is repeated in this delivery; the first version was used'
          ELSE ${unknownExchangeReasonSql("symbol")} END AS reason, NULL AS row
      FROM ${judged.name} WHERE ${RULE} IS NOT NULL`,
   );
   const make = async (newest: Snapshot): Promise<string> => {
     const live = await parquetRelation(session, lake.filesOf(newest));
     const known = new Set(newest.columns.map((column) => column.name));
-    const differs = fields.map((name) => {
-      const given = `s.${ident(name)} IS NOT NULL`;
-      if (!known.has(name)) return given;
-      const other = `s.${ident(name)} IS DISTINCT FROM l.${ident(name)}`;
-      return isKept ? `(${given} AND ${other})` : other;
-    });
-    const last = "ORDER BY first_seen_at DESC) = 1";
-    // A file without announcements says nothing about them: its rows are of the announcement that was seen last.
-    const announced = isKept
-      ? `(SELECT s.* REPLACE (coalesce(s.announce_date, a.announce_date) AS announce_date) FROM ${judged.name} s
-          LEFT JOIN (SELECT symbol, period_end, announce_date FROM (${live}) QUALIFY row_number() OVER (PARTITION BY symbol, period_end ${last}) a
-            ON s.symbol = a.symbol AND s.period_end = a.period_end)`
-      : judged.name;
-    const kept = fields
-      .filter((name) => isKept && known.has(name))
-      .map((name) => `coalesce(s.${ident(name)}, l.${ident(name)}) AS ${ident(name)}`);
-    const unsaid = [...known].filter((name) => isKept && !fields.includes(name) && !OWN_COLUMNS.has(name));
-    const others = unsaid.map((name) => `, l.${ident(name)}`).join("");
+    const differs = fields.map((name) =>
+      known.has(name) ? `s.${ident(name)} IS DISTINCT FROM l.${ident(name)}` : `s.${ident(name)} IS NOT NULL`,
+    );
     await versions.fill(`WITH l AS (
         SELECT * FROM (${live})
-        QUALIFY row_number() OVER (PARTITION BY symbol, period_end, announce_date ${last})
-      SELECT s.* EXCLUDE (source, line${isKept ? ", ordinal" : ""}, ${OCCURRENCE}, ${RULE})${kept.length > 0 ? ` REPLACE (${kept.join(", ")})` : ""}${others},
-        make_timestamptz(${options.now * 1000}::BIGINT) AS first_seen_at
-      FROM ${announced} s
+        QUALIFY row_number() OVER (PARTITION BY symbol, period_end, announce_date ORDER BY first_seen_at DESC) = 1)
+      SELECT s.* EXCLUDE (source, line, ${OCCURRENCE}, ${RULE}), make_timestamptz(${options.now * 1000}::BIGINT) AS first_seen_at
+      FROM ${judged.name} s
       LEFT JOIN l ON s.symbol = l.symbol AND s.period_end = l.period_end
         AND s.announce_date IS NOT DISTINCT FROM l.announce_date
       WHERE s.${RULE} IS NULL AND (l.symbol IS NULL ${differs.map((test) => `OR ${test}`).join(" ")})`);
@@ -89,18 +77,4 @@ export async function landStatements(
     `SELECT count(*) AS offered FROM ${judged.name} WHERE ${RULE} IS NULL`,
   );
   return { ...report, unchanged: Number(counts?.offered) - report.inserted - report.updated };
-}
-
-/** Columns of which each statement has its own value. */
-const OWN_COLUMNS = new Set(["symbol", "period_end", "announce_date", "first_seen_at", "region"]);
-
-/** Staged statements in which a missing item has the value of an earlier row of the same statement. */
-function mergedSql(staged: string, fields: readonly string[]): string {
-  const values = fields.map(
-    (name) =>
-      `coalesce(${ident(name)}, last_value(${ident(name)} IGNORE NULLS) OVER before) AS ${ident(name)}`,
-  );
-  const replaced = values.length > 0 ? ` REPLACE (${values.join(", ")})` : "";
-  return `(SELECT *${replaced} FROM ${ident(staged)}
-    WINDOW before AS (PARTITION BY symbol, period_end, announce_date ORDER BY ordinal ROWS UNBOUNDED PRECEDING))`;
 }

@@ -6,6 +6,9 @@ import type { TableSchema } from "../../schema/column.js";
 import { subjectOf } from "../../schema/reference.js";
 import type { Lake } from "../lake.js";
 import type { Snapshot } from "../log/snapshot.js";
+import { selectAs } from "./changes.js";
+import { finiteRows } from "./clear-values.js";
+import { stagedColumns } from "./staged-rows.js";
 import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
 
 /**
@@ -17,8 +20,8 @@ import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
  *   subject.
  * @param options.complete a condition on the table's columns: current rows that meet it and are not in the snapshot end
  *   too (delisted, or left a universe). Without it, no version ends because its subject is absent.
- * @param options.defaults where the merge keeps what is not said: SQL of the value, by column, if neither the snapshot (`s`)
- *   nor the current version (`c`) has one.
+ * @param options.defaults where the merge keeps what is not said: SQL of the value, by column, of a subject without a
+ *   current version for which the snapshot (`s`) has none.
  */
 export async function landVersions(
   session: Session,
@@ -34,23 +37,24 @@ export async function landVersions(
   const now = `make_timestamptz(${options.now * 1000}::BIGINT)`;
   const same = subject.map((name) => `s.${ident(name)} = c.${ident(name)}`).join(" AND ");
   const isOf = subject.map((name) => `l.${ident(name)} = s.${ident(name)}`).join(" AND ");
+  const isKept = options.merge === "keep";
+  const delivered = await stagedColumns(session, staged);
   await using versions = new TempTable(session, "versions");
   const make = async (base: Snapshot): Promise<string> => {
     const live = await parquetRelation(session, lake.filesOf(base));
-    const content = base.columns
-      .map((c) => c.name)
-      .filter((name) => !["valid_from", "valid_to"].includes(name));
+    const columns = base.columns.filter(({ name }) => !["valid_from", "valid_to"].includes(name));
+    const content = columns.map(({ name }) => name);
     const valueOf = (name: string): string => {
-      if (options.merge !== "keep") return `s.${ident(name)}`;
+      if (!isKept) return `s.${ident(name)}`;
       const last = options.defaults?.[name];
-      return `coalesce(s.${ident(name)}, c.${ident(name)}${last === undefined ? "" : `, ${last}`})`;
+      const ifNew = last === undefined ? "" : `, CASE WHEN c.valid_from IS NULL THEN ${last} END`;
+      return `coalesce(s.${ident(name)}, c.${ident(name)}${ifNew})`;
     };
-    const list = content.map(ident).join(", ");
     const differs = content.map((name) => `${valueOf(name)} IS DISTINCT FROM c.${ident(name)}`).join(" OR ");
     const ended = [`(s.${ident(subject[0] as string)} IS NOT NULL AND (${differs}))`];
     if (options.complete) ended.push(`(s.${ident(subject[0] as string)} IS NULL AND (${options.complete}))`);
     await versions.fill(`WITH l AS (FROM (${live})), c AS (SELECT * FROM l WHERE valid_to IS NULL),
-        s AS (SELECT ${list} FROM ${ident(staged)})
+        s AS (${selectAs(columns, delivered, `(${finiteRows(staged, delivered)})`)})
       SELECT ${content.map((name) => `${valueOf(name)} AS ${ident(name)}`).join(", ")}, ${now} AS valid_from, CAST(NULL AS TIMESTAMPTZ) AS valid_to
       FROM s LEFT JOIN c ON ${same} WHERE (c.valid_from IS NULL AND NOT EXISTS (FROM l WHERE l.valid_to > ${now} AND ${isOf}))
         OR (c.valid_from <= ${now} AND (${differs}))
@@ -59,5 +63,6 @@ export async function landVersions(
       FROM c LEFT JOIN s ON ${same} WHERE c.valid_from < ${now} AND (${ended.join(" OR ")})`);
     return versions.name;
   };
-  return await upsertDerived(session, lake, table, make, options);
+  // The versions are whole: nothing of a row with the same key is kept.
+  return await upsertDerived(session, lake, table, make, { ...options, merge: "replace" });
 }

@@ -148,7 +148,6 @@ export class SymbolBars implements NumberRuns {
     if (target instanceof GrowingDoubles) {
       const value = token.toDouble();
       if (Number.isFinite(value)) return target.push(value);
-      if (OPTIONAL_COLUMNS.has(this.#column)) return this.#unstated(token.text(), offset);
       return this.#defect("out_of_range", `is ${token.text()}, not a double`, offset);
     }
     const small = token.toSmallInteger();
@@ -238,26 +237,19 @@ export class SymbolBars implements NumberRuns {
     return WIRE_COLUMNS[this.#index] ?? "";
   }
 
-  /** Records a defect of one bar. The bar still gets a row in the column, so that the columns remain aligned. */
+  /** Records a defect of one bar, which still has a row in each column. It remains if an optional number is out of range. */
   #defect(rule: IssueRule, text: string, byteOffset: number): void {
     const index = this.#target.length - this.#rows;
-    if (this.#target instanceof GrowingDoubles) this.#target.push(Number.NaN);
-    else this.#target.pushSmall(0);
-    const rejected = this.#bad.has(index) ? 0 : 1;
-    this.#bad.add(index);
+    const remains = rule === "out_of_range" && OPTIONAL_COLUMNS.has(this.#column);
+    if (!(this.#target instanceof GrowingDoubles)) this.#target.pushSmall(0);
+    else if (remains) this.#target.pushNulls(1);
+    else this.#target.push(Number.NaN);
+    const rejected = remains || this.#bad.has(index) ? 0 : 1;
+    if (!remains) this.#bad.add(index);
     this.#hasBadTime ||= this.#index === TIMESTAMP;
     const message = `${this.#symbol}: ${this.#column}[${index}] ${text}`;
     const where = { symbol: this.#symbol, column: this.#column, index, byteOffset };
     this.#issues.add({ rule, ...where, message, rejected });
-  }
-
-  /** Records a number of an optional column that is none: it becomes null, and its bar remains. */
-  #unstated(text: string, byteOffset: number): void {
-    const index = this.#target.length - this.#rows;
-    (this.#target as GrowingDoubles).pushNulls(1);
-    const message = `${this.#symbol}: ${this.#column}[${index}] is ${text}, not a double; it became null`;
-    const where = { symbol: this.#symbol, column: this.#column, index, byteOffset };
-    this.#issues.add({ rule: "out_of_range", ...where, message, rejected: 0 });
   }
 
   #checkColumns(rows: number, longest: number): void {

@@ -71,8 +71,10 @@ const anyPlainBar: fc.Arbitrary<PlainBar> = fc
     spread: fc.oneof({ weight: 9, arbitrary: fc.constantFrom(0, 1, 2) }, fc.constant(-1)),
     close: anyPrice,
     amount: anyPrice,
-    open_interest: fc.option(fc.nat(), { nil: undefined }),
-    prev_close: fc.option(fc.constantFrom(1, 2.5), { nil: undefined }),
+    open_interest: fc.option(fc.oneof(fc.nat(), fc.constantFrom(Number.NaN, Infinity)), { nil: undefined }),
+    prev_close: fc.option(fc.constantFrom(1, 2.5, 1, 2.5, 0, -1, Number.NaN, Infinity, -Infinity), {
+      nil: undefined,
+    }),
   })
   .map(({ spread, ...bar }) => ({ ...bar, high: bar.low === undefined ? undefined : bar.low + spread }));
 

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import { isPresent } from "../../../src/core/bits.js";
 import { soundBars } from "../../../src/plan/absence/sound-bars.js";
 import { decodeKlines } from "../../../src/wire/decode/decode-klines.js";
+import type { DoubleColumn } from "../../../src/wire/kline-columns.js";
 
 const DAY = 86_400_000;
 const START = Date.parse("2026-11-01T16:00:00Z");
@@ -9,7 +11,7 @@ const START = Date.parse("2026-11-01T16:00:00Z");
 async function soundOf(symbol: string, column: string, row: number, value: string) {
   const timestamp = Array.from({ length: 5 }, (_, n) => START + n * DAY);
   const columns = Object.fromEntries(
-    ["open", "high", "low", "close", "amount", "volume"].map((name) => [
+    ["open", "high", "low", "close", "amount", "volume", "prev_close", "settlement_price"].map((name) => [
       name,
       timestamp.map((_, at) => (name === column && at === row ? value : "10")),
     ]),
@@ -20,7 +22,10 @@ async function soundOf(symbol: string, column: string, row: number, value: strin
   const body = Buffer.from(`{"data":{"${symbol}":{${texts.join()}}}}`);
   const { columns: decoded } = await decodeKlines([body], { shape: "map" });
   const { runs, issues } = soundBars(decoded);
-  return { rows: runs.map(({ start, end }) => [start, end]), issues };
+  const doubles = runs[0]?.values.doubles[column as DoubleColumn];
+  const values =
+    doubles && timestamp.map((_, at) => (isPresent(doubles.validity, at) ? doubles.values[at] : null));
+  return { rows: runs.map(({ start, end }) => [start, end]), issues, values };
 }
 
 test.each([
@@ -55,6 +60,29 @@ test("bars of an unknown exchange are one issue", async () => {
   expect(issues).toMatchObject([{ rule: "unknown_exchange", rejected: 5 }]);
 });
 
+test.each([
+  ["prev_close", "-0.5", null, "is no price above 0"],
+  ["prev_close", "0", null, "is no price above 0"],
+  ["settlement_price", "-0.5", -0.5, undefined],
+] as const)("%s of %s is %s", async (column, stated, value, remark) => {
+  const { rows, issues, values } = await soundOf("600519.SH", column, 2, stated);
+  expect(rows).toEqual([[0, 5]]);
+  expect(values).toEqual([10, 10, value, 10, 10]);
+  expect(issues).toEqual(
+    remark === undefined
+      ? []
+      : [
+          {
+            rule: "out_of_range",
+            symbol: "600519.SH",
+            column,
+            rejected: 0,
+            message: `600519.SH and maybe others: ${column} of 1 bars ${remark}; it became null`,
+          },
+        ],
+  );
+});
+
 test("sound bars are one run", async () => {
-  expect(await soundOf("600519.SH", "high", 0, "11")).toEqual({ rows: [[0, 5]], issues: [] });
+  expect(await soundOf("600519.SH", "high", 0, "11")).toMatchObject({ rows: [[0, 5]], issues: [] });
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
+import { isPresent } from "../../../src/core/bits.js";
 import { BarlakeError, ServiceError, WireError } from "../../../src/core/errors.js";
 import type { Issue } from "../../../src/core/issue.js";
 import { type DecodedKlines, decodeKlines } from "../../../src/wire/decode/decode-klines.js";
@@ -296,6 +297,23 @@ describe("a bad bar is set aside, and its neighbours land", () => {
     expect(opens(response, "A.US")).toEqual([2]);
     expect(response.issues.stored).toMatchObject([
       { rule: "out_of_range", column: "open", index: 0, byteOffset: text.indexOf("1e999") },
+    ]);
+  });
+
+  test("a double that overflows in an optional column, which becomes null: the bar remains", async () => {
+    const text = document({ "A.US": kline({ prev_close: "V" }) }).replace('"V"', "[1e999,2]");
+    const response = await decode(text);
+    expect(opens(response, "A.US")).toHaveLength(2);
+    const { values, validity } = response.columns.doubles.prev_close;
+    expect([0, 1].map((row) => (isPresent(validity, row) ? values[row] : null))).toEqual([null, 2]);
+    expect(response.issues.stored).toMatchObject([
+      {
+        rule: "out_of_range",
+        column: "prev_close",
+        index: 0,
+        rejected: 0,
+        byteOffset: text.indexOf("1e999"),
+      },
     ]);
   });
 

@@ -118,6 +118,11 @@ function slowSymbol(
     columns.set(column, { cells, keyAt });
     for (const [index, cell] of cells.entries()) {
       if (!(cell instanceof Defect)) continue;
+      if (cell.rule === "out_of_range" && OPTIONAL_COLUMNS.has(column)) {
+        issues.push({ rule: cell.rule, symbol, column, index, byteOffset: cell.at, rejected: 0 });
+        cells[index] = undefined;
+        continue;
+      }
       const rejected = bad.has(index) ? 0 : 1;
       bad.add(index);
       issues.push({ rule: cell.rule, symbol, column, index, byteOffset: cell.at, rejected });

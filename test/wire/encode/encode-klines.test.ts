@@ -120,7 +120,15 @@ describe("the form", () => {
     expect(text(encodeKlines(columnsOf({}), "map"))).toBe('{"data":{}}');
   });
 
-  test("a double without a JSON form throws", () => {
+  test("a value of an optional column without a JSON form is null", () => {
+    const stated = [1.25, Number.NaN, Infinity, 2.5, -Infinity];
+    const bars = stated.map((prev_close, timestamp) => ({ ...bar, timestamp, prev_close }));
+    expect(text(encodeKlines(columnsOf({ "A.US": bars }), "single"))).toContain(
+      '"prev_close":[1.25,null,null,2.5,null]',
+    );
+  });
+
+  test("a double of a required column without a JSON form throws", () => {
     for (const open of [Number.NaN, Number.POSITIVE_INFINITY]) {
       expect(() => encodeKlines(columnsOf({ "A.US": [{ ...bar, open }] }), "map")).toThrow(RangeError);
     }
