@@ -41,14 +41,22 @@ const EXCHANGE_ALIASES: Readonly<Record<string, string>> = {
   XNYS: "US",
 };
 
-/** What the code of an exchange looks like. A code with too few digits has lost its leading zeros. */
-const CODES: Readonly<Record<string, { readonly form: RegExp; readonly digits?: number }>> = {
-  SH: { form: /^(?:\d{6}|\d{8}|[A-Z]\d{5})$/, digits: 6 },
-  SZ: { form: /^(?:\d{6}|\d{8})$/, digits: 6 },
+/**
+ * What the code of an exchange looks like, and what one looks like that has lost its leading zeros in a spreadsheet:
+ * 1.SH is the index 000001, 19547.SH the bond 019547, 2.SZ the share 000002.
+ */
+const CODES: Readonly<
+  Record<string, { readonly form: RegExp; readonly digits?: number; readonly short?: RegExp }>
+> = {
+  SH: { form: /^(?:\d{6}|\d{8}|[A-Z]\d{5})$/, digits: 6, short: /^(?:[1-9]\d{0,2}|[12]\d{4})$/ },
+  SZ: { form: /^(?:\d{6}|\d{8})$/, digits: 6, short: /^[1-9]\d{0,3}$/ },
   BJ: { form: /^\d{6}$/ },
-  HK: { form: /^(?:\d{5}|[A-Z][A-Z0-9]*)$/, digits: 5 },
-  US: { form: /^[A-Z0-9]+(?:[.^_-][A-Z0-9]+)*$/ },
+  HK: { form: /^(?:\d{5,6}|[A-Z][A-Z0-9]*)$/, digits: 5, short: /^\d{1,4}$/ },
+  US: { form: /^[A-Z][A-Z0-9]*(?:[.^_-][A-Z0-9]+)*$/ },
 };
+/** Endings that name an exchange, in several notations, and no class of a share. */
+const FOREIGN =
+  /\.(?:US|HK|SH|SZ|BJ|SS|AS|AX|BK|BO|BR|CBT|CME|CMX|CO|DE|HE|IS|JK|KL|KQ|KS|MI|MX|NQ|NS|NYB|NYM|NZ|OL|SA|SI|ST|SW|TO|TW|TWO|VI)$/;
 const FUTURES = /^[A-Za-z]{1,3}\d{0,4}(?:[-_]?[CP]-?\d+)?(?:_[A-Za-z0-9]+)?$/;
 
 /** Exchanges of Chinese codes that belong to one exchange only. 000xxx are stocks of Shenzhen and indexes of Shanghai. */
@@ -115,7 +123,8 @@ function partsOf(text: string, exchange: string | undefined): [code: string, exc
 
 /** `SH600000.SH` names its exchange twice. */
 function withoutPrefix(code: string, suffix: string): string {
-  return code.length === 8 && code.toUpperCase().startsWith(suffix) ? code.slice(2) : code;
+  const rest = code.slice(suffix.length);
+  return code.toUpperCase().startsWith(suffix) && /^\d{5,6}$/.test(rest) ? rest : code;
 }
 
 /** The code as the exchange writes it; undefined where it has no code of this form. */
@@ -125,12 +134,12 @@ function codeFor(text: string, exchange: string): string | undefined {
   const upper = text.toUpperCase();
   // The classes of a share: Yahoo writes BRK-B, others BRK/B.
   const code =
-    exchange === "US" ? upper.replace(/^([A-Z]+)\/([A-Z])$/, "$1.$2") : padded(upper, rule.digits ?? 0);
-  return rule.form.test(code) ? code : undefined;
-}
-
-function padded(code: string, digits: number): string {
-  return /^\d+$/.test(code) && code.length < digits ? code.padStart(digits, "0") : code;
+    exchange === "US"
+      ? upper.replace(/^([A-Z]+)\/([A-Z])$/, "$1.$2")
+      : rule.short?.test(upper)
+        ? upper.padStart(rule.digits ?? 0, "0")
+        : upper;
+  return rule.form.test(code) && !(exchange === "US" && FOREIGN.test(code)) ? code : undefined;
 }
 
 function withoutExchange(text: string, shown: string): string {

@@ -183,14 +183,10 @@ describe.skipIf(!present)("real data: files -> lake A -> HTTP -> lake B", () => 
     const inserted = (table: string): number => landed.find((one) => one.table === table)?.inserted ?? 0;
     expect(BigInt(inserted("bars_1d"))).toBe(expected?.daily);
     expect(BigInt(inserted("bars_1m"))).toBe(expected?.minute);
-    const rejected = [...imports.values()].flatMap((report) =>
-      report.rejected.map((count) => [count.rule, count.rows]),
-    );
-    // The source of 2011-09-30 lists twelve companies twice.
-    expect(rejected).toEqual([
-      ["duplicate_key", 12],
-      ["duplicate_key", 12],
-    ]);
+    expect([...imports.values()].flatMap((report) => report.rejected)).toEqual([]);
+    // The source of 2011-09-30 lists twelve companies twice, with the same items.
+    for (const table of ["balance_sheet", "cash_flow"])
+      expect(landed.find((one) => one.table === table)?.unchanged).toBe(12);
   });
 
   test("everything that was asked for came, but for sessions after the last minutes, and nothing was set aside", async () => {
