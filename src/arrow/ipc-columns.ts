@@ -1,7 +1,7 @@
 import {
   type DataType,
   DateUnit,
-  type Field,
+  Field,
   Float64,
   Int64,
   makeData,
@@ -64,9 +64,7 @@ export async function ipcColumnNames(bytes: AsyncIterable<Uint8Array>): Promise<
 
 function batchOf(handed: readonly Handed[]): RecordBatch {
   const children = handed.map(({ vector }) => vector.data[0] as NonNullable<(typeof vector.data)[0]>);
-  const schema = new Schema(
-    handed.map(({ vector }, i) => ({ name: `h${i}`, type: vector.type, nullable: true }) as Field),
-  );
+  const schema = new Schema(handed.map(({ vector }, i) => new Field(`h${i}`, vector.type, true)));
   const length = children[0]?.length ?? 0;
   return new RecordBatch(schema, makeData({ type: new Struct(schema.fields), length, children }));
 }
@@ -106,6 +104,12 @@ function handOver({ type, name }: Field, vector: Vector): Handed {
       return as(new Float64(), vector as Iterable<unknown>, (column) => column, "DOUBLE");
     case Type.Bool: {
       const texts = [...vector].map((value) => (value === null ? null : String(value)));
+      return { vector: vectorFromArray(texts, new Utf8()), sql: (column) => column, type: "VARCHAR" };
+    }
+    case Type.List: {
+      const texts = [...vector].map((list) =>
+        list === null ? null : JSON.stringify([...(list as Iterable<unknown>)].map(String)),
+      );
       return { vector: vectorFromArray(texts, new Utf8()), sql: (column) => column, type: "VARCHAR" };
     }
     case Type.Utf8:

@@ -1,4 +1,5 @@
 import type { FormPlan } from "../../jobs/import/plan/import-plan.js";
+import { textOf } from "../../jobs/import/plan/plan-of.js";
 import type { ImportReport } from "../../jobs/import/run-import.js";
 import { inOptionWords } from "../errors/option-words.js";
 import { count, paint, plural, table } from "../text/text.js";
@@ -71,7 +72,7 @@ function previewTable(rows: ImportReport["preview"]): string {
   const names = Object.keys(first).filter((name) => rows.some((row) => row[name] !== null));
   return table(
     names,
-    rows.map((row) => names.map((name) => short(row[name] === null ? undefined : String(row[name])))),
+    rows.map((row) => names.map((name) => short(row[name] === null ? undefined : textOf(row[name])))),
   );
 }
 

@@ -3,7 +3,6 @@ import {
   MAX_SYMBOL_LENGTH,
   SHORT_SYMBOL_FORM,
   SYMBOL_FORM,
-  SYMBOL_GRAMMAR,
 } from "../../market/symbol.js";
 import { literal } from "../quote.js";
 
@@ -25,11 +24,6 @@ export function codeSql(symbol: string): string {
 /** The exchange suffix of a symbol, by the same rule as `exchangeOf`. */
 export function exchangeSql(symbol: string): string {
   return `regexp_extract(${symbol}, '\\.([^.]*)$', 1)`;
-}
-
-/** Why a row is rejected whose text, null included, is no symbol. */
-export function badSymbolReasonSql(text: string): string {
-  return `'"' || coalesce(left(${text}, 40), '') || '" is not of the form ${SYMBOL_GRAMMAR}'`;
 }
 
 /** Why a row is rejected whose symbol belongs to no known region. */

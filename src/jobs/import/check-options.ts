@@ -40,8 +40,7 @@ export function checkOptions(table: TableSchema, options: ImportOptions, files: 
 
 function isZone(zone: string): boolean {
   try {
-    new Intl.DateTimeFormat("en", { timeZone: zone });
-    return true;
+    return new Intl.DateTimeFormat("en", { timeZone: zone }).format(0) !== "";
   } catch {
     return false;
   }
@@ -49,8 +48,7 @@ function isZone(zone: string): boolean {
 
 function isEncoding(encoding: string): boolean {
   try {
-    new TextDecoder(encoding);
-    return true;
+    return new TextDecoder(encoding).encoding !== "";
   } catch {
     return false;
   }

@@ -17,8 +17,9 @@ import { INSTRUMENTS, UNIVERSES } from "../../schema/reference.js";
 import { tableNamed } from "../../schema/tables.js";
 import { checkOptions } from "./check-options.js";
 import { importBars } from "./import-bars.js";
-import { importInstruments, importStatements, importUniverses } from "./import-objects.js";
+import { importInstruments, importUniverses } from "./import-objects.js";
 import type { ImportOptions } from "./import-options.js";
+import { importStatements } from "./import-statements.js";
 import { IMPORTABLE, type ImportTable } from "./import-table.js";
 import { chooseColumns } from "./plan/choose-columns.js";
 import { expectPlanned, type FormPlan, type SavedPlan } from "./plan/import-plan.js";
@@ -248,8 +249,7 @@ function refuser(
 
 /** A text without characters that no statement or terminal takes. */
 function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are meant
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, "\ufffd");
+  return text.replace(/[^\P{Cc}\t\n]/gu, "\ufffd");
 }
 
 /** Runs a step. An error of it is about files, unless the user's interrupt ended the statement. */

@@ -131,7 +131,13 @@ async function firstTexts(session: Session, open: OpenGroup): Promise<(string | 
 
 function shown(value: unknown): string | undefined {
   if (value === null || value === undefined) return undefined;
-  return String(value);
+  return textOf(value);
+}
+
+/** A value of a preview as a text. */
+export function textOf(value: unknown): string {
+  if (typeof value === "bigint") return value.toString();
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 function withoutUndefined(options: ImportOptions): ImportOptions {

@@ -77,7 +77,7 @@ export async function openGroup(session: Session, group: FileGroup): Promise<Ope
     case "json":
     case "parquet": {
       const relation = format === "json" ? jsonRelation(group) : parquetRelation(group);
-      const { columns = [], types } = group.files[0] as TextFile;
+      const { columns, types } = group.files[0] as TextFile;
       const list = columns.map((name, i) => `${ident(name)} AS c${i}`).join(", ") || "NULL AS c0";
       return {
         from: withPlace(relation, list),

@@ -186,7 +186,7 @@ export class TextFiles {
       };
     } catch (cause) {
       // zlib's errors: the file is not a whole .gz.
-      if (/^Z_/.test((cause as { code?: string }).code ?? "")) throw damagedFile(path, cause);
+      if ((cause as { code?: string }).code?.startsWith("Z_") === true) throw damagedFile(path, cause);
       throw cause;
     }
   }
