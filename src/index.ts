@@ -111,9 +111,16 @@ export {
   type ServiceClientOptions,
 } from "./client/service-client.js";
 export { systemClock } from "./client/system-clock.js";
+export type { FilesReport, RefusedFileReport } from "./jobs/files/files-report.js";
+export { type FilesPlan, type PlannedFile, planFiles } from "./jobs/files/plan-files.js";
 export type { KnownList } from "./jobs/ledger/known-lists.js";
 export type { GoneBars } from "./jobs/ledger/recent-windows.js";
-export { definePipeline, type Pipeline, type PipelineDefinition } from "./jobs/pipeline/definition.js";
+export {
+  definePipeline,
+  type Pipeline,
+  type PipelineDefinition,
+  type Quota,
+} from "./jobs/pipeline/definition.js";
 export { loadPipeline } from "./jobs/pipeline/load-pipeline.js";
 export type {
   AbsentSessions,

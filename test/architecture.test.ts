@@ -73,6 +73,10 @@ const DISK: readonly { name: RegExp; for: string }[] = [
     name: /^jobs\/import\/(text\/(text-file|row-lines|unzip|whole-file)|plan\/import-plan)\.ts$/,
     for: "the user's files to import, and plans of them",
   },
+  {
+    name: /^jobs\/files\/(folder-source|store-source|seen-files)\.ts$/,
+    for: "the user's folders of files, and what this machine knows about them",
+  },
   { name: /^jobs\/maintenance\/audit-lake\.ts$/, for: "audits, which come with the program" },
   { name: /^serve\/keys\/key-file\.ts$/, for: "the user's file of keys" },
   { name: /^dataset\/build-dataset\.ts$/, for: "the folder of a dataset" },

@@ -6,6 +6,7 @@ import type { SessionOptions } from "../db/session/session-options.js";
 import type { StorePatience } from "../db/session/store-access.js";
 import type { ParquetFiles } from "../db/views/parquet-relation.js";
 import type { Environment } from "../object-store/access/profile-files.js";
+import type { StorePlace } from "../object-store/store-place.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
 import { hashInName } from "./files/data-file.js";
@@ -16,7 +17,7 @@ import { readLog } from "./log/read-log.js";
 import { hasMixedFiles } from "./log/schema-actions.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "./log/snapshot.js";
 import { VersionGone } from "./log/version-gone.js";
-import { environmentFor, placesOf, type SegmentOptions, segmentPlaceOf } from "./places.js";
+import { environmentFor, placesOf, type SegmentOptions, segmentPlaceOf, storePlaceOf } from "./places.js";
 import type { SegmentPlace } from "./segments/segment-folder.js";
 import type { ByteRange, FileFacts, Storage } from "./storage/storage.js";
 import { subStorage } from "./storage/sub-storage.js";
@@ -101,6 +102,11 @@ export class Lake implements LakePlaces {
   /** Where this machine caches segments of the lake's bars; undefined without a cache. */
   segmentPlace(options: SegmentOptions = {}): SegmentPlace | undefined {
     return segmentPlaceOf(this.location, options, this.#environment);
+  }
+
+  /** Opens a place of a store, `s3://bucket/prefix`, with the lake's environment. */
+  storePlace(url: string): Promise<StorePlace> {
+    return storePlaceOf(url, this.#environment);
   }
 
   /** The environment of another process that opens this lake by its location. */

@@ -7,12 +7,11 @@ import { Session } from "../../dist/db/session/session.js";
 import { Lake } from "../../dist/lake/lake.js";
 import { landBars, stageBars } from "../../dist/lake/land/land-bars.js";
 import { Rejects } from "../../dist/lake/land/rejects.js";
-import { workFolder } from "../../dist/lake/local/work-folder.js";
 import { writeCheckpoint } from "../../dist/lake/log/checkpoint.js";
 import { optimize } from "../../dist/lake/maintenance/optimize.js";
 import { vacuum } from "../../dist/lake/maintenance/vacuum.js";
-import { folderStorage } from "../../dist/lake/storage/folder-storage.js";
 import { BARS_1D } from "../../dist/schema/bars.js";
+import { mortal } from "./mortal-lake.mjs";
 
 const FINAL = { CN: 4e12, HK: 4e12, US: 4e12 };
 
@@ -54,26 +53,4 @@ async function land(lake, { bars, responses }) {
   );
   const options = { operation: "TEST", runId: "worker", now: systemClock.now(), finalEnd: FINAL, responses };
   return landBars(session, lake, BARS_1D, "staged", { ...options, rejects: new Rejects(session, "test") });
-}
-
-/** Reads of data files: they change nothing. */
-const READS = new Set(["urlOf", "read", "factsOf"]);
-
-/** Places of a lake whose process is killed at the n-th call of storage or work folder: before it, or once it is done. */
-function mortal(folder, { call, isDone }) {
-  let calls = 0;
-  const killing = (port) =>
-    new Proxy(port, {
-      get: (target, name) => {
-        if (typeof target[name] !== "function" || READS.has(name)) return target[name];
-        return async (...parameters) => {
-          const isLast = calls++ === call;
-          if (isLast && !isDone) process.kill(process.pid, "SIGKILL");
-          const result = await target[name](...parameters);
-          if (isLast) process.kill(process.pid, "SIGKILL");
-          return result;
-        };
-      },
-    });
-  return { storage: killing(folderStorage(folder)), work: killing(workFolder(folder)) };
 }

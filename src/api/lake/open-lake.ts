@@ -3,7 +3,12 @@ import { type Row, RowTable } from "../../arrow/row-table.js";
 import { type KnownDays, readKnownDays } from "../../dataset/panel/known-days.js";
 import { type DatasetDefinition, defineDataset } from "../../dataset/spec.js";
 import type { QueryValues } from "../../db/session/query-values.js";
-import { definePipeline, type Pipeline, type PipelineDefinition } from "../../jobs/pipeline/definition.js";
+import {
+  definePipeline,
+  type Pipeline,
+  type PipelineDefinition,
+  quotaOf,
+} from "../../jobs/pipeline/definition.js";
 import { loadPipeline } from "../../jobs/pipeline/load-pipeline.js";
 import {
   planPipeline,
@@ -61,8 +66,8 @@ export interface LakeRunOptions extends RunOptions, Pick<RunEnvironment, "onProg
   readonly waits?: boolean | undefined;
   /** Ends the run, or its wait; what has arrived is landed. */
   readonly signal?: AbortSignal | undefined;
-  /** The service that is requested; its key is claimed for the run. */
-  readonly service: MarketService;
+  /** The service that is requested; its key is claimed for the run. A pipeline of files needs none. */
+  readonly service?: MarketService | undefined;
 }
 
 /** A pipeline, its definition, its name, or the path of its file. */
@@ -179,19 +184,20 @@ export class LakeConnection implements AsyncDisposable {
    * @throws {UsageError} for a pipeline that does not exist, or lacks what it needs; or, unless it waits, where another
    *   process uses the key.
    */
-  async run(source: PipelineSource, options: LakeRunOptions): Promise<RunReport> {
+  async run(source: PipelineSource, options: LakeRunOptions = {}): Promise<RunReport> {
     const { service, signal, onProgress, waits, ...demand } = options;
     const pipeline = await pipelineOf(source);
-    const { client, limits, lost } = await service.forRun(this.lake, pipeline.quota, signal, waits);
-    const report = await runPipeline(pipeline, demand, {
+    const parts = {
       lake: this.lake,
-      client,
-      limits,
       clock: this.lake.clock,
-      signal: signal === undefined ? lost : AbortSignal.any([signal, lost]),
       ...(onProgress && { onProgress }),
       ...(waits !== undefined && { waits }),
-    });
+    };
+    if (pipeline.kind === "files" || service === undefined)
+      return runPipeline(pipeline, demand, { ...parts, ...(signal && { signal }) });
+    const { client, limits, lost } = await service.forRun(this.lake, quotaOf(pipeline), signal, waits);
+    const ended = signal === undefined ? lost : AbortSignal.any([signal, lost]);
+    const report = await runPipeline(pipeline, demand, { ...parts, client, limits, signal: ended });
     lost.throwIfAborted();
     return report;
   }

@@ -1,5 +1,5 @@
 import { hostOf } from "../../client/service-client.js";
-import type { Pipeline } from "../../jobs/pipeline/definition.js";
+import type { Quota } from "../../jobs/pipeline/definition.js";
 import type { Lake } from "../../lake/lake.js";
 import type {
   ExchangeSummary,
@@ -64,7 +64,7 @@ export class MarketService implements AsyncDisposable {
    * @param signal ends the wait for the key.
    * @param waits whether to wait, without a limit, while another process of this machine uses the key. @default false
    */
-  forRun(lake: Lake, quota?: Pipeline["quota"], signal?: AbortSignal, waits?: boolean): Promise<RunAccess> {
+  forRun(lake: Lake, quota?: Quota, signal?: AbortSignal, waits?: boolean): Promise<RunAccess> {
     return this.#access.forRun(lake, quota, { signal, waits });
   }
 

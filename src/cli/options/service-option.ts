@@ -4,7 +4,7 @@ import { type ByGroup, hostOf, type ServiceClient } from "../../client/service-c
 import { systemClock } from "../../client/system-clock.js";
 import { messageOf, UsageError } from "../../core/errors.js";
 import { MINUTE_MS } from "../../core/time.js";
-import type { Pipeline } from "../../jobs/pipeline/definition.js";
+import type { Quota } from "../../jobs/pipeline/definition.js";
 import type { Lake } from "../../lake/lake.js";
 import type { LimitsStore } from "../../lake/requests/service-limits.js";
 import { ENDPOINTS, type EndpointGroup } from "../../wire/endpoints.js";
@@ -33,7 +33,7 @@ export interface OpenService {
 /** The options, completed by a pipeline's quota. */
 export function withQuota<Options extends ServiceOptions>(
   options: Options,
-  { requestsPerMinute, share }: NonNullable<Pipeline["quota"]> = {},
+  { requestsPerMinute, share }: Quota = {},
 ): Options {
   const { rpm = requestsPerMinute, share: part = share } = options;
   return { ...options, ...(rpm !== undefined && { rpm }), ...(part !== undefined && { share: part }) };

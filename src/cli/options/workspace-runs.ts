@@ -1,5 +1,6 @@
 import { limitsOf } from "../../api/service/open-key.js";
 import { UsageError } from "../../core/errors.js";
+import { quotaOf } from "../../jobs/pipeline/definition.js";
 import type { Lake } from "../../lake/lake.js";
 import type { RunPlace } from "../../ui/runs/run-place.js";
 import { checkService, openService, type ServiceOptions, withQuota } from "./service-option.js";
@@ -12,7 +13,7 @@ export function workspaceRuns(lake: Lake, options: ServiceOptions): RunPlace {
       kind: "ready",
       host,
       open: (pipeline, signal) =>
-        openService(withQuota(options, pipeline.quota), lake, `ui ${pipeline.name}`, { signal }),
+        openService(withQuota(options, quotaOf(pipeline)), lake, `ui ${pipeline.name}`, { signal }),
       limits: async () => (await limitsOf(lake, service)).limits,
       requestsPerMinute: typeof options.rpm === "object" ? options.rpm.klines : options.rpm,
     };

@@ -5,6 +5,7 @@ import type { LandReport } from "../../lake/land/upsert.js";
 import { inOptionWords } from "../errors/option-words.js";
 import { count, duration, paint, plural, size, table } from "../text/text.js";
 import { completenessLines } from "./completeness-text.js";
+import { filesHead, filesLines } from "./files-text.js";
 import { earlierBarsLines, newListLines } from "./known-lists-text.js";
 
 /** Maximum number of rejects and failures that are listed. */
@@ -89,7 +90,8 @@ export function runSummary(report: RunReport, lake: string): string {
       `${plural(requests.sent, "request")} (${requests.answered} answered, ${requests.empty} empty, ${requests.refused} refused, ${requests.failed} failed), ` +
       `${plural(report.rows, "row")}, ${size(report.bytes)}`,
   ];
-  if (requests.sent === 0 && report.status === "complete")
+  if (report.files !== undefined) lines[0] = clockText(report.clockShiftMs) + filesHead(report);
+  else if (requests.sent === 0 && report.status === "complete")
     lines.push("nothing to ask for: the lake has it all");
   // A table that nothing was ever written to has no version, and nothing to say.
   const landed = report.landed.filter(({ version }) => version >= 0);
@@ -108,7 +110,8 @@ export function runSummary(report: RunReport, lake: string): string {
   }
   for (const { dataset, reason } of report.notOffered)
     lines.push(`${paint("yellow", "note:")} the service does not offer ${dataset} to this key: ${reason}`);
-  if (report.failures.length > 0) {
+  if (report.files !== undefined) lines.push(...filesLines(report.files));
+  else if (report.failures.length > 0) {
     const rows = report.failures.slice(0, SHOWN).map((f) => [f.request, f.symbols, f.reason]);
     // Not all of them are requests that failed: a list may lack rows, and some symbols cannot be requested at all.
     lines.push(
@@ -119,7 +122,8 @@ export function runSummary(report: RunReport, lake: string): string {
   }
   if (report.stopped !== undefined)
     lines.push(`${paint("red", "stopped:")} ${inOptionWords(report.stopped)}`);
-  if (report.status !== "complete") lines.push("the next run asks only for what is missing");
+  if (report.status !== "complete" && report.files === undefined)
+    lines.push("the next run asks only for what is missing");
   return lines.join("\n");
 }
 

@@ -26,6 +26,8 @@ export function windowText(pipeline: Pipeline): string {
       return `all, every ${pipeline.refreshHours} h`;
     case "intraday":
       return "the latest day";
+    case "files":
+      return `${pipeline.from.replace(/\/+$/, "")}/${pipeline.pattern}`;
     case "bars": {
       const { from, to, lookback } = pipeline;
       const start = from.startsWith("-")

@@ -227,14 +227,14 @@ function textLines(title: string): (progress: Progress) => void {
   };
 }
 
-/** Shows the progress of an ingest. */
-export function showRun(view: ProgressView | undefined): (progress: RunProgress) => void {
+/** Shows the progress of a run. @param unit what it counts. @default "requests" */
+export function showRun(view: ProgressView | undefined, unit = "requests"): (progress: RunProgress) => void {
   return ({ requestsDone, requestsTotal, tables, ...rest }) =>
     view?.update({
       ...rest,
       done: requestsDone,
       total: requestsTotal,
-      unit: "requests",
+      unit,
       parts: tables.map((one) => ({
         name: one.table,
         done: one.requestsDone,

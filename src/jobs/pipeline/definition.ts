@@ -1,10 +1,18 @@
 import { z } from "zod";
-import { UsageError } from "../../core/errors.js";
+import { messageOf, UsageError } from "../../core/errors.js";
 import { parseTradingDate } from "../../core/time.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { isSymbol } from "../../market/symbol.js";
+import { isObjectUrl, parseObjectUrl } from "../../object-store/object-address.js";
 import { cronFault } from "../../plan/due-times.js";
+import type { TableSchema } from "../../schema/column.js";
 import { STATEMENT_NAMES } from "../../schema/statements.js";
+import { tableNamed } from "../../schema/tables.js";
+import { patternFault } from "../files/name-pattern.js";
+import { checkOptions } from "../import/check-options.js";
+import type { ImportOptions } from "../import/import-options.js";
+import { IMPORTABLE, type ImportTable } from "../import/import-table.js";
+import { plannedOptions } from "../import/plan/import-plan.js";
 import { pipelineFaults } from "./pipeline-faults.js";
 
 const region = z.enum(Object.keys(REGIONS) as [Region, ...Region[]]);
@@ -59,7 +67,7 @@ const notify = z.strictObject({
   on: z.array(z.enum(["complete", "partial", "failed", "refused"])).default([...NOTIFIED_STATUSES]),
 });
 
-const base = {
+const named = {
   /** Name under which the pipeline is run: `barlake run NAME`. */
   name: z.string().regex(/^[a-z][a-z0-9-]*$/, "must be lower-case letters, digits and hyphens"),
   /** Description in one sentence. */
@@ -69,9 +77,9 @@ const base = {
     .union([timesRule, cronRule, z.array(z.union([timesRule, cronRule]))])
     .transform((rules) => (Array.isArray(rules) ? rules : [rules]))
     .default([]),
-  quota: quota.optional(),
   notify: notify.optional(),
 };
+const base = { ...named, quota: quota.optional() };
 
 const which = {
   /** Symbols to request. */
@@ -96,6 +104,8 @@ const NAMED = {
   path: ["withoutExchanges"],
   message: "cannot be combined with symbols: leave them out there",
 };
+
+const importOptions = plannedOptions.extend({ map: plannedOptions.shape.map.default({}) });
 
 const date = z.string().refine(isDate, "must be a calendar date YYYY-MM-DD");
 const fromDate = z
@@ -145,12 +155,54 @@ const pipeline = z.discriminatedUnion("kind", [
     })
     .refine(isOneWay, ONE_WAY)
     .refine(areChosen, NAMED),
+  z
+    .strictObject({
+      ...named,
+      kind: z.literal("files"),
+      /** The table in which the files land. */
+      table: z.enum(IMPORTABLE),
+      /** A folder, relative to the working directory, or `s3://bucket/prefix`. */
+      from: z.string().superRefine((text, context) => {
+        const message = placeFault(text);
+        if (message !== undefined) context.addIssue({ code: "custom", message });
+      }),
+      /** The names of the files in the folder: `*.csv.gz`; `**` is any number of folders. */
+      pattern: z.string().superRefine((text, context) => {
+        const message = patternFault(text);
+        if (message !== undefined) context.addIssue({ code: "custom", message });
+      }),
+      /**
+       * The path of a plan that `barlake import --save-plan` has written, relative to the working directory: files that do
+       * not fit it are refused.
+       *
+       * @default what is certain is found
+       */
+      plan: z.string().min(1, "must be the path of a file").optional(),
+      /** How the files are read, instead of a plan. A symbol is in the files or in their names. */
+      options: importOptions.optional(),
+    })
+    .refine(({ plan, options }) => plan === undefined || options === undefined, {
+      path: ["options"],
+      message: "cannot be combined with plan: a plan has the options",
+    })
+    .superRefine(({ table, options }, context) => {
+      const message = options === undefined ? undefined : optionsFault(table, options);
+      if (message !== undefined) context.addIssue({ code: "custom", path: ["options"], message });
+    }),
 ]);
 
 /** A scheduled job, as data. */
 export type Pipeline = z.output<typeof pipeline>;
 /** The input of a pipeline file; omitted fields have defaults. */
 export type PipelineDefinition = z.input<typeof pipeline>;
+
+/** How much of a key's quota a pipeline uses. */
+export type Quota = z.output<typeof quota>;
+
+/** The quota of a pipeline; undefined also for one of files, which needs no key. */
+export function quotaOf(of: Pipeline): Quota | undefined {
+  return of.kind === "files" ? undefined : of.quota;
+}
 
 /**
  * Checks a pipeline's definition and fills in the defaults. The result is a valid definition, too.
@@ -165,6 +217,30 @@ export function definePipeline(definition: PipelineDefinition): Pipeline {
   throw new UsageError(`pipeline ${subject}: ${pipelineFaults(definition, result.error.issues).join("; ")}`, {
     hint: "docs/operations.md lists the fields of a pipeline, and which of them are optional",
   });
+}
+
+/** Why a text is no place of files; undefined where it is one. */
+function placeFault(text: string): string | undefined {
+  if (text === "") return "must be a folder, or s3://bucket/prefix";
+  if (!isObjectUrl(text))
+    return /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? "must be a folder, or s3://bucket/prefix" : undefined;
+  try {
+    parseObjectUrl(text);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/** Why options are wrong for a table; undefined where they are right. */
+function optionsFault(table: ImportTable, options: ImportOptions): string | undefined {
+  try {
+    checkOptions(tableNamed(table) as TableSchema, options, []);
+    return undefined;
+  } catch (error) {
+    const hint = error instanceof UsageError && error.hint !== undefined ? ` (${error.hint})` : "";
+    return `${messageOf(error)}${hint}`;
+  }
 }
 
 function isDate(text: string): boolean {

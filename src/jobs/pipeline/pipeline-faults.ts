@@ -31,7 +31,7 @@ function faultsOf(issue: ZodIssue): Fault[] {
 }
 
 function ruleOf(issue: ZodIssue): string {
-  if (issue.code === "invalid_union") return "must be reference, bars, intraday or statements";
+  if (issue.code === "invalid_union") return "must be reference, bars, intraday, statements or files";
   if (issue.code === "invalid_value") return `must be ${oneOf(issue.values)}`;
   if (issue.code === "invalid_type")
     return `must be ${article(issue.expected === "array" ? "list" : issue.expected)}`;
@@ -64,6 +64,8 @@ function found(definition: unknown, path: readonly PropertyKey[]): string {
   let value = definition;
   for (const part of path) value = (value as Record<PropertyKey, unknown> | undefined)?.[part];
   if (value === undefined) return path.length > 0 ? ", is missing" : "";
+  // An address may have a key or a password.
+  if (typeof value === "string" && /:\/\/.*@/.test(value)) return "";
   return typeof value === "string" || typeof value === "number"
     ? `, is ${JSON.stringify(value).slice(0, 60)}`
     : "";

@@ -32,6 +32,7 @@ const TAKEN: Readonly<Record<Pipeline["kind"], readonly DemandOption[]>> = {
   bars: ["from", "to", "symbols", "universes", "regions", "lookbackDays", "repair"],
   intraday: ["universes"],
   statements: ["symbols", "universes", "regions"],
+  files: [],
 };
 
 /** The options whose place earlier requests take where only gaps are filled. */
@@ -69,7 +70,9 @@ export function demandOf(pipeline: Pipeline, options: RunOptions): RunOptions {
     throw new UsageError(`${run}: ${WORDS[unused]} cannot be given to a pipeline of ${pipeline.kind}`, {
       hint:
         taken.length === 0
-          ? "it requests all that the service has"
+          ? pipeline.kind === "files"
+            ? "it lands all files that are new or changed"
+            : "it requests all that the service has"
           : `it takes ${taken.map((name) => WORDS[name]).join(", ")}`,
     });
   if (options.symbols && options.universes)

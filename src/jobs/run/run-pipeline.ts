@@ -8,10 +8,8 @@ import { firstOf, throwAfter } from "../../core/release-after.js";
 import type { Clock } from "../../core/time.js";
 import { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
-import { changesOfLake, type ReferenceChange, WITH_CHANGES } from "../../lake/land/reference-changes.js";
 import { Rejects } from "../../lake/land/rejects.js";
 import { CALENDAR_SYMBOLS } from "../../lake/land/trading-days.js";
-import type { LandReport } from "../../lake/land/upsert.js";
 import { type FreeBytes, freeBytesOf } from "../../lake/local/free-space.js";
 import { writerSpillOptions } from "../../lake/local/work-folder.js";
 import { publish } from "../../lake/publish.js";
@@ -31,6 +29,7 @@ import { ingestStatements } from "../ingest/statements/ingest-statements.js";
 import { coverageFacts } from "../ledger/lake-coverage.js";
 import type { Pipeline } from "../pipeline/definition.js";
 import { recoverResponses } from "../spool/recover-responses.js";
+import { changesOf } from "./report/run-changes.js";
 import { runLists } from "./report/run-lists.js";
 import { type Progress, RunProgress } from "./report/run-progress.js";
 import { recordRun } from "./report/run-record.js";
@@ -46,7 +45,8 @@ export type { RunOptions, RunReport };
 /** What a run needs: the lake, the client of the service, the clock. */
 export interface RunEnvironment {
   readonly lake: Lake;
-  readonly client: ServiceClient;
+  /** The client of the service; a pipeline of files needs none. */
+  readonly client?: ServiceClient | undefined;
   /** Known limits of the service, and a function that records learned limits. @default none known, none recorded */
   readonly limits?: Pick<LimitsStore, "limits" | "learn">;
   readonly clock: Clock;
@@ -77,16 +77,39 @@ export async function runPipeline(
   options: RunOptions,
   environment: RunEnvironment,
 ): Promise<RunReport> {
-  const { client } = environment;
+  const { client, lake, clock, signal, onProgress, waits } = environment;
   const demand = demandOf(pipeline, options);
+  if (pipeline.kind === "files") {
+    const { runFiles } = await import("../files/run-files.js");
+    return runFiles(pipeline, options, {
+      lake,
+      clock,
+      signal,
+      onProgress,
+      waits,
+      runId: newRunId(clock.now()),
+    });
+  }
+  if (client === undefined)
+    throw new UsageError(`run ${pipeline.name}: needs a service`, { hint: "name the one that it asks" });
   let aheadMs = 0;
   for (let starts = 1; ; starts++) {
     client.acceptClockAhead(aheadMs);
-    const { report, failed } = await runOnce(pipeline, { options, demand }, environment, aheadMs);
+    const { report, failed } = await runOnce(
+      pipeline,
+      { options, demand },
+      { ...environment, client },
+      aheadMs,
+    );
     if (!(failed instanceof ClockAheadError) || !failed.isUsable || starts === MOST_STARTS) return report;
     aheadMs = failed.aheadMs;
   }
 }
+
+/** What a run of a service needs. */
+type ServiceEnvironment = RunEnvironment & { readonly client: ServiceClient };
+/** A pipeline that asks a service. */
+type ServicePipeline = Exclude<Pipeline, { readonly kind: "files" }>;
 
 /** The caller's options, and the demand that follows from them and the pipeline. */
 interface RunDemand {
@@ -96,9 +119,9 @@ interface RunDemand {
 
 /** Runs a pipeline once. @returns its report, and the error that ended it, if any. */
 async function runOnce(
-  pipeline: Pipeline,
+  pipeline: ServicePipeline,
   given: RunDemand,
-  environment: RunEnvironment,
+  environment: ServiceEnvironment,
   clockAheadMs: number,
 ): Promise<{ readonly report: RunReport; readonly failed: unknown }> {
   const { lake, clock } = environment;
@@ -115,9 +138,9 @@ async function runOnce(
 
 /** Runs a pipeline once, with the lease that it may need. */
 async function runLeased(
-  pipeline: Pipeline,
+  pipeline: ServicePipeline,
   { options, demand }: RunDemand,
-  environment: RunEnvironment,
+  environment: ServiceEnvironment,
   {
     clockAheadMs,
     ...leased
@@ -210,7 +233,7 @@ export function newRunId(now: number): string {
   return `${format(new TZDate(now, "UTC"), "yyyyMMdd'T'HHmmss'Z'")}-${randomBytes(3).toString("hex")}`;
 }
 
-async function execute(run: Run, pipeline: Pipeline, options: RunOptions): Promise<void> {
+async function execute(run: Run, pipeline: ServicePipeline, options: RunOptions): Promise<void> {
   const universes =
     pipeline.kind === "intraday" ? (options.universes ?? pipeline.universes) : options.universes;
   if (universes !== undefined && !options.repair) await noteEndedUniverses(run, universes);
@@ -272,15 +295,4 @@ async function barsDemands(
       endsAtDelisting: true,
       allHoles: true,
     }));
-}
-
-/** What the run's snapshots have changed. */
-async function changesOf(
-  { lake, clock, startedAt }: RunContext,
-  landed: readonly LandReport[],
-): Promise<readonly ReferenceChange[]> {
-  const hasChanged = landed.some(
-    ({ table, inserted, updated }) => WITH_CHANGES.has(table) && inserted + updated > 0,
-  );
-  return hasChanged ? changesOfLake(lake, { since: startedAt, until: clock.now() }) : [];
 }

@@ -7,6 +7,7 @@ import { REQUESTS } from "../../schema/requests.js";
 import { RUNS } from "../../schema/runs.js";
 import { TABLES } from "../../schema/tables.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
+import type { ImportTable } from "../import/import-table.js";
 import type { Pipeline } from "../pipeline/definition.js";
 
 /** The symbols and times that the caller requests instead of those of the pipeline. */
@@ -34,6 +35,12 @@ export function runSubject(pipeline: Pipeline, options: Demand): Omit<RunSubject
       return { ...subject, asks: ["intraday"], tables: namesOf([BARS_1M, REQUESTS]) };
     case "statements":
       return { ...subject, asks: pipeline.tables, tables: [...pipeline.tables, REQUESTS.name] };
+    case "files":
+      return {
+        ...subject,
+        asks: [`files of ${pipeline.table}`],
+        tables: [...namesOf(tablesOfFiles(pipeline.table)), REQUESTS.name],
+      };
   }
 }
 
@@ -52,6 +59,13 @@ function regionsOf(pipeline: Pipeline, options: Demand): readonly string[] | und
   if (symbols === undefined) return pipeline.regions;
   const regions = symbols.map(regionOf);
   return regions.includes(undefined) ? undefined : [...new Set(regions as string[])];
+}
+
+/** The tables in which files of a table land: its own, and those that follow from it. */
+function tablesOfFiles(table: ImportTable): readonly { readonly name: string }[] {
+  if (table === "bars_1d") return [BARS_1D, TRADING_DAYS];
+  if (table === "instruments") return [INSTRUMENTS, EXCHANGES];
+  return table === "universes" ? [UNIVERSES, UNIVERSE_MEMBERS] : [{ name: table }];
 }
 
 function namesOf(tables: readonly { readonly name: string }[]): string[] {

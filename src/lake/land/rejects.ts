@@ -58,13 +58,15 @@ const ISSUE_ROWS =
 export class Rejects implements AsyncDisposable {
   readonly #session: Session;
   readonly #runId: string;
+  readonly #name: string;
   readonly #table: TempTable;
   #created: Promise<void> | undefined;
 
-  /** Creates no table yet. @param runId names the file of the rejects in the lake. */
-  constructor(session: Session, runId: string) {
+  /** Creates no table yet. @param name names the file of the rejects in the lake. @default the run */
+  constructor(session: Session, runId: string, name: string = runId) {
     this.#session = session;
     this.#runId = runId;
+    this.#name = name;
     this.#table = new TempTable(session, "rejects");
   }
 
@@ -119,8 +121,7 @@ export class Rejects implements AsyncDisposable {
     );
     if (isNew && counts.length > 0) await deleteSaved(session, lake, name);
     const [left] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM ${name}`);
-    if ((left?.n ?? 0) > 0)
-      await writeRejects(session, lake, name, `${REJECTS_FOLDER}/${this.#runId}.ndjson`);
+    if ((left?.n ?? 0) > 0) await writeRejects(session, lake, name, `${REJECTS_FOLDER}/${this.#name}.ndjson`);
     await this.#table.drop();
     this.#created = undefined;
     return counts.map((count) => ({ ...count, rows: Number(count.rows) }));

@@ -46,8 +46,8 @@ export interface LandOptions {
    * @default none
    */
   readonly responses?: readonly string[];
-  /** How far a job has come, which is recorded with the rows; it is not where no row differs. @default nothing */
-  readonly progress?: Txn | undefined;
+  /** How far jobs have come, which is recorded with the rows; it is not where no row differs. @default nothing */
+  readonly progress?: Txn | readonly Txn[] | undefined;
   /** The right to commit. @default no right is needed */
   readonly fence?: Fence | undefined;
   /**
@@ -159,7 +159,7 @@ async function landOn(
     commitInfoAction(options, { numInsertedRows: counts.inserted, numUpdatedRows: counts.updated }),
     ...(base.version < 0 || columns !== base.columns ? schemaActions(base, columns, options.now) : []),
     ...(options.responses ?? []).map((response) => txnAction(response, options.now)),
-    ...(options.progress === undefined ? [] : [{ txn: options.progress }]),
+    ...[options.progress ?? []].flat().map((txn) => ({ txn })),
     ...removed.map((file) => removeAction(file, { now: options.now, dataChange: true })),
     ...adds.map((add) => ({ add })),
   ];

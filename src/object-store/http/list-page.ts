@@ -7,6 +7,8 @@ export interface ListedObject {
   readonly size: number;
   /** Epoch milliseconds by the clock of the store, in whole seconds, as in all its responses. */
   readonly modifiedAt: number;
+  /** A text that differs between contents; undefined where the list does not state it. */
+  readonly etag?: string | undefined;
 }
 
 /** A page of a list of objects. */
@@ -46,7 +48,8 @@ function pageOf(root: XmlElement): ListPage {
       const modifiedAt = wholeSeconds(Date.parse(required(element, "LastModified")));
       if (!Number.isSafeInteger(size) || size < 0) throw new Error("an object has no valid size");
       if (Number.isNaN(modifiedAt)) throw new Error("an object has no valid time");
-      return { key: keyOf(required(element, "Key")), size, modifiedAt };
+      const etag = textOf(element, "ETag");
+      return { key: keyOf(required(element, "Key")), size, modifiedAt, ...(etag !== undefined && { etag }) };
     }),
     prefixes: childrenOf(root, "CommonPrefixes").map((element) => keyOf(required(element, "Prefix"))),
     next: isTruncated ? next : undefined,

@@ -1,7 +1,7 @@
 import { BarlakeError } from "../../core/errors.js";
 import type { Session } from "../../db/session/session.js";
 import { expectedRows } from "../../jobs/ingest/bars/bars-demand.js";
-import type { Pipeline } from "../../jobs/pipeline/definition.js";
+import { type Pipeline, quotaOf } from "../../jobs/pipeline/definition.js";
 import { loadPipeline, pipelineFiles } from "../../jobs/pipeline/load-pipeline.js";
 import { planPipeline } from "../../jobs/run/run-pipeline.js";
 import { scheduleLeaders } from "../../jobs/schedule/leadership.js";
@@ -68,7 +68,7 @@ export async function planReport(
   const units = await planPipeline(pipeline, {}, { lake, clock, ...limits });
   const given = runPlace.kind === "ready" ? runPlace.requestsPerMinute : undefined;
   const requestsPerMinute =
-    given ?? pipeline.quota?.requestsPerMinute ?? known?.requestsPerMinute?.klines ?? null;
+    given ?? quotaOf(pipeline)?.requestsPerMinute ?? known?.requestsPerMinute?.klines ?? null;
   if (units === undefined || pipeline.kind !== "bars")
     return { requests: null, regions: [], requestsPerMinute, minutes: null };
   const regions = new Map<string, RequestUnit[]>();
@@ -91,7 +91,8 @@ export async function planReport(
 }
 
 function kindOf(pipeline: Pipeline): string {
-  return pipeline.kind === "bars" ? `${pipeline.kind} ${pipeline.period}` : pipeline.kind;
+  if (pipeline.kind === "bars") return `${pipeline.kind} ${pipeline.period}`;
+  return pipeline.kind === "files" ? `${pipeline.kind} ${pipeline.table}` : pipeline.kind;
 }
 
 function faultOf(error: unknown): BarlakeError {

@@ -42,7 +42,8 @@ export class StartedRuns implements AsyncDisposable {
   /** Starts a run. @throws {UsageError} without a key, or while a run of the pipeline is in progress. */
   start(pipeline: Pipeline): void {
     const place = this.#place;
-    if (place.kind === "absent") throw new UsageError(place.message, { hint: place.hint });
+    if (place.kind === "absent" && pipeline.kind !== "files")
+      throw new UsageError(place.message, { hint: place.hint });
     if (this.#isClosed) throw new UsageError("the workspace is closing");
     const { name } = pipeline;
     const before = this.#runs.get(name);
@@ -59,7 +60,7 @@ export class StartedRuns implements AsyncDisposable {
       done: Promise.resolve(),
     };
     this.#runs.set(name, run);
-    const work = (): Promise<RunReport> => this.#run(pipeline, place, run);
+    const work = (): Promise<RunReport> => this.#run(pipeline, run);
     run.done = this.#settle(run, work);
   }
 
@@ -90,23 +91,20 @@ export class StartedRuns implements AsyncDisposable {
     run.outcome = isStopped ? { ...outcome, status: "interrupted", stopped: undefined } : outcome;
   }
 
-  async #run(
-    pipeline: Pipeline,
-    place: RunPlace & { readonly kind: "ready" },
-    run: Started,
-  ): Promise<RunReport> {
-    const service = await place.open(pipeline, run.stop.signal);
-    const { client, limits, lost } = service;
-    const environment = {
+  async #run(pipeline: Pipeline, run: Started): Promise<RunReport> {
+    const parts = {
       lake: this.#lake,
-      client,
-      limits,
       clock: this.#clock,
-      signal: AbortSignal.any([run.stop.signal, lost]),
       onProgress: (progress: Progress) => {
         run.progress = progress;
       },
     };
+    const place = this.#place;
+    if (pipeline.kind === "files" || place.kind === "absent")
+      return runPipeline(pipeline, {}, { ...parts, signal: run.stop.signal });
+    const service = await place.open(pipeline, run.stop.signal);
+    const { client, limits, lost } = service;
+    const environment = { ...parts, client, limits, signal: AbortSignal.any([run.stop.signal, lost]) };
     const work = async (): Promise<RunReport> => {
       const report = await runPipeline(pipeline, {}, environment);
       if (lost.aborted) throw lost.reason;

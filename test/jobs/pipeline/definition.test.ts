@@ -6,6 +6,7 @@ import { loadPipeline, pipelineFiles } from "../../../src/jobs/pipeline/load-pip
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 
 const BARS = { name: "mine", kind: "bars", period: "1d", from: "2024-01-01" } as const;
+const FILES = { name: "mine", kind: "files", table: "bars_1d", from: "/in", pattern: "*.csv" } as const;
 const REFERENCE = { name: "mine", kind: "reference" } as const;
 
 test("four lines are a pipeline; the rest has defaults", () => {
@@ -26,6 +27,17 @@ test("one rule of a schedule is a list of one; trading days unless it is a cron 
   expect(schedule([{ at: ["09:00", "17:30"], region: "US", days: "daily" }])).toEqual([
     { at: ["09:00", "17:30"], region: "US", days: "daily" },
   ]);
+});
+
+test("a pipeline of files needs a table, a folder and a pattern", () => {
+  expect(definePipeline(FILES)).toEqual({ ...FILES, doc: "", schedule: [] });
+  const full = definePipeline({
+    ...FILES,
+    from: "s3://drop/in",
+    options: { volumeUnit: "lots", exchange: "SH" },
+  });
+  expect(full).toMatchObject({ options: { map: {}, volumeUnit: "lots", exchange: "SH" } });
+  expect(definePipeline(full)).toEqual(full);
 });
 
 test("what comes of a definition is a definition, and the same comes of it", () => {
@@ -63,7 +75,38 @@ test.each<[string, unknown, RegExp]>([
   ],
   ["a lookback without unit", { ...BARS, lookback: "3" }, /lookback: must be a number of days such as 3d/],
   ["a lookback of a snapshot", { ...REFERENCE, lookback: "3d" }, /lookback: is not a field here/],
-  ["an unknown kind", { ...BARS, kind: "bar" }, /kind: must be reference, bars, intraday or statements/],
+  [
+    "an unknown kind",
+    { ...BARS, kind: "bar" },
+    /kind: must be reference, bars, intraday, statements or files/,
+  ],
+  [
+    "an unknown table",
+    { ...FILES, table: "trading_days" },
+    /table: must be bars_1d, bars_1m.* or shares, is "tr/,
+  ],
+  ["files without a folder", { ...FILES, from: undefined }, /from: must be a string, is missing$/],
+  [
+    "files of another place",
+    { ...FILES, from: "ftp://x/y" },
+    /from: must be a folder, or s3:\/\/bucket\/prefix, is/,
+  ],
+  [
+    "a key in an address",
+    { ...FILES, from: "s3://a:b@c/d" },
+    /from: address s3:\/\/\.{3}@\.{3} must not contain a key or password$/,
+  ],
+  ["an absolute pattern", { ...FILES, pattern: "/in/*" }, /pattern: must be relative to the folder/],
+  ["a plan and options", { ...FILES, plan: "a.json", options: {} }, /options: cannot be combined with plan/],
+  ["an unknown option", { ...FILES, options: { volumes: "lots" } }, /options\.volumes: is not a field here/],
+  [
+    "a symbol for many files",
+    { ...FILES, options: { symbol: "AAPL.US" } },
+    /options\.symbol: is not a field here/,
+  ],
+  ["a wrong unit", { ...FILES, options: { volumeUnit: "kg" } }, /options\.volumeUnit: must be shares, lots/],
+  ["a zone that is none", { ...FILES, options: { zone: "Mars" } }, /options: .*zone: "Mars".*is no zone/],
+  ["a quota of files", { ...FILES, quota: { share: 0.5 } }, /quota: is not a field here/],
   ["a name with spaces", { ...REFERENCE, name: "My job" }, /^pipeline My job: name: must be lower-case/],
   ["no name", { kind: "reference" }, /^pipeline without a name: name: must be a string, is missing$/],
   ["no definition", 5, /^pipeline without a name: definition: must be an object, is 5$/],

@@ -1,5 +1,6 @@
 import { systemClock } from "../../../client/system-clock.js";
 import { BarlakeError } from "../../../core/errors.js";
+import { type RefusedFile, refusedFiles } from "../../../jobs/files/refused-files.js";
 import { type KnownList, knownLists } from "../../../jobs/ledger/known-lists.js";
 import { lakeCoverage, type TableCoverage } from "../../../jobs/ledger/lake-coverage.js";
 import { type LandedBars, landedBars } from "../../../jobs/ledger/landed-bars.js";
@@ -10,6 +11,7 @@ import { openReader } from "../../../lake/open-reader.js";
 import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../../schema/reference.js";
 import type { Cli } from "../../cli.js";
+import { inOptionWords } from "../../errors/option-words.js";
 import { EXIT } from "../../exit-codes.js";
 import { openExistingLake } from "../../options/existing-lake.js";
 import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
@@ -97,15 +99,17 @@ export function addStatus(cli: Cli): void {
            FROM requests GROUP BY run_id ORDER BY run_id DESC LIMIT 5`,
           ),
         );
+        const refusedNow = await readable(["requests"], () => refusedFiles(reader, "requests"));
         const coverage =
           options.asOf === undefined
             ? await readable(COVERAGE_TABLES, () =>
                 lakeCoverage({ session: reader, lake, clock: systemClock }),
               )
             : [];
-        if (options.json) printJson({ tables, bars, lists, coverage, runs, refused: faults });
+        if (options.json)
+          printJson({ tables, bars, lists, coverage, runs, refusedFiles: refusedNow, refused: faults });
         else if (faults.length === 0 && tables.every((t) => t.version < 0n)) printEmpty(options);
-        else print({ tables, bars, lists, coverage, runs });
+        else print({ tables, bars, lists, coverage, runs, refusedNow });
         for (const { message, hint } of faults)
           process.stderr.write(
             `${paint("red", "error:")} ${message}\n${hint === undefined ? "" : `${paint("dim", "hint:")}  ${hint}\n`}`,
@@ -200,9 +204,11 @@ interface StatusFacts {
   readonly lists: readonly KnownList[];
   readonly coverage: readonly TableCoverage[];
   readonly runs: readonly RunRow[];
+  /** Files that pipelines have refused, and that are not mended yet. */
+  readonly refusedNow: readonly RefusedFile[];
 }
 
-function print({ tables, bars, lists, coverage, runs }: StatusFacts): void {
+function print({ tables, bars, lists, coverage, runs, refusedNow }: StatusFacts): void {
   const existing = tables.filter((t) => t.version >= 0n);
   const lines = [
     table(
@@ -233,6 +239,15 @@ function print({ tables, bars, lists, coverage, runs }: StatusFacts): void {
       r.bad > 0n ? paint("red", String(r.bad)) : "0",
     ]);
     lines.push("", table(["last runs", "pipeline", "requests", "rows", "received", "failed"], rows));
+  }
+  if (refusedNow.length > 0) {
+    const rows = refusedNow.map((one) => [
+      paint("red", one.file),
+      one.pipeline,
+      one.dataset,
+      inOptionWords(one.reason),
+    ]);
+    lines.push("", table(["refused files", "pipeline", "table", "why"], rows));
   }
   process.stdout.write(`${lines.join("\n")}\n`);
 }

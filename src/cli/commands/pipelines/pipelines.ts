@@ -62,11 +62,16 @@ function forMachines(loaded: Loaded, now: number): object {
   return { file, ...loaded.pipeline, next: next === undefined ? null : new Date(next).toISOString() };
 }
 
+function kindText(pipeline: Pipeline): string {
+  if (pipeline.kind === "bars") return `bars ${pipeline.period}`;
+  return pipeline.kind === "files" ? `files ${pipeline.table}` : pipeline.kind;
+}
+
 function print(loaded: readonly Loaded[], now: number): void {
   const right = loaded.flatMap((one) => ("pipeline" in one ? [one.pipeline] : []));
   const rows = right.map((one) => [
     one.name,
-    one.kind === "bars" ? `${one.kind} ${one.period}` : one.kind,
+    kindText(one),
     windowText(one),
     scheduleText(one.schedule),
     instantText(nextDue(one.schedule, now, isLikelyTradingDay)),

@@ -3,6 +3,7 @@ import { systemClock } from "../../../client/system-clock.js";
 import { expectedRows } from "../../../jobs/ingest/bars/bars-demand.js";
 import type { Pipeline } from "../../../jobs/pipeline/definition.js";
 import { loadPipeline } from "../../../jobs/pipeline/load-pipeline.js";
+import { demandOf as demandOfPipeline } from "../../../jobs/run/run-demand.js";
 import { planPipeline, type RunOptions } from "../../../jobs/run/run-pipeline.js";
 import type { Lake } from "../../../lake/lake.js";
 import type { RequestUnit } from "../../../plan/request-units.js";
@@ -12,6 +13,7 @@ import { type DemandOptions, demandOf, demandOptions } from "../../options/deman
 import { jsonOption, lakeOption, openLake, printJson } from "../../options/lake-option.js";
 import { rpmOption, type ServiceOptions, urlOption } from "../../options/service-option.js";
 import { usersPipelines } from "../../options/users-pipelines.js";
+import { filesPlanText } from "../../reports/files-text.js";
 import { progressView } from "../../text/progress.js";
 import { count, duration, paint, plural, size, table } from "../../text/text.js";
 
@@ -47,13 +49,21 @@ Examples:
     );
 }
 
-/** Prints the requests of a pipeline, by region. */
+/** Prints the requests of a pipeline, by region, or the files that it would read. */
 export async function printPlan(
   pipeline: Pipeline,
   demand: RunOptions,
   lake: Lake,
   options: PlanOptions,
 ): Promise<number> {
+  if (pipeline.kind === "files") {
+    demandOfPipeline(pipeline, demand);
+    const { planFiles } = await import("../../../jobs/files/plan-files.js");
+    const plan = await planFiles(pipeline, { lake, clock: systemClock });
+    if (options.json) printJson({ pipeline: pipeline.name, ...plan });
+    else process.stdout.write(`${filesPlanText(pipeline.name, plan)}\n`);
+    return EXIT.done;
+  }
   const limits = options.url
     ? await limitsOf(lake, {
         url: options.url,

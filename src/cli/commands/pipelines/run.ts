@@ -37,6 +37,7 @@ export function addRun(cli: Cli): void {
       "after",
       `
 Pipelines: reference, daily, minute, intraday, financials, or the path of a file of your own.
+A pipeline of files needs no service and no key: it lands the files of a folder that are new or changed.
 The key is read from BARLAKE_API_KEY; several processes may use it at a time if each has a --share. Several machines
 divide it by themselves where they use one lake in a store, or one place that BARLAKE_KEYS_AT names. Its quota is learned
 if --rpm does not give it, and is stored in the lake for the next run.
@@ -56,23 +57,27 @@ Examples:
         const lake = openLake(options);
         if (options.dryRun) return printPlan(pipeline, demand, lake, options);
         const webhook = webhookOf(pipeline, options);
-        const service = await openService(withQuota(options, pipeline.quota), lake, `run ${pipeline.name}`, {
-          signal: cli.signal,
-          maxWaitMs: options.wait ? Number.POSITIVE_INFINITY : 0,
-        });
-        const { client, limits, lost } = service;
-        const signal = AbortSignal.any([cli.signal, lost]);
+        const service =
+          pipeline.kind === "files"
+            ? undefined
+            : await openService(withQuota(options, pipeline.quota), lake, `run ${pipeline.name}`, {
+                signal: cli.signal,
+                maxWaitMs: options.wait ? Number.POSITIVE_INFINITY : 0,
+              });
+        const lost = service?.lost;
+        const signal = lost === undefined ? cli.signal : AbortSignal.any([cli.signal, lost]);
         const previous =
           webhook === undefined ? undefined : (await lastRuns(lake, demand)).get(pipeline.name);
         const view = options.json && process.stderr.isTTY ? undefined : progressView(pipeline.name);
         const runOnce = async (): Promise<number> => {
-          const onProgress = showRun(view);
+          const onProgress = showRun(view, pipeline.kind === "files" ? "files" : "requests");
           const waits = options.wait === true;
-          const environment = { lake, client, limits, clock: systemClock, signal, onProgress, waits };
+          const asked = service && { client: service.client, limits: service.limits };
+          const environment = { lake, ...asked, clock: systemClock, signal, onProgress, waits };
           const run = (): Promise<RunReport> => runPipeline(pipeline, demand, environment);
           const settled = await settleRun(pipeline.name, systemClock, run);
           view?.stop();
-          if (lost.aborted) throw lost.reason;
+          if (lost?.aborted) throw lost.reason;
           if (settled.kind === "reported") {
             if (options.json) printJson(settled.report);
             else process.stdout.write(`${runSummary(settled.report, options.lake)}\n`);
@@ -86,7 +91,7 @@ Examples:
         return releaseAfter(
           runOnce,
           async () => view?.stop(),
-          () => service.close(),
+          async () => service?.close(),
         );
       }),
     );

@@ -90,7 +90,7 @@ Examples:
 async function schedule(cli: Cli, names: readonly string[], options: Options): Promise<number> {
   const pipelines = await scheduled(names);
   const webhooks = new Map(pipelines.map((pipeline) => [pipeline.name, webhookOf(pipeline, options)]));
-  checkService(options);
+  if (pipelines.some(({ kind }) => kind !== "files")) checkService(options);
   const lake = openLake(options);
   const catchUp = { missed: options.catchUp, neverRun: options.once === true };
   const startedAt = systemClock.now();
@@ -234,6 +234,15 @@ async function runOnce(
   options: Options,
   { ended, onNote }: { readonly ended: AbortSignal; readonly onNote: (text: string) => void },
 ): Promise<RunReport> {
+  if (pipeline.kind === "files") {
+    const view = progressView(pipeline.name);
+    const onProgress = showRun(view, "files");
+    return runPipeline(
+      pipeline,
+      {},
+      { lake, clock: systemClock, signal: ended, onProgress, waits: true },
+    ).finally(() => view.stop());
+  }
   const service = await openService(withQuota(options, pipeline.quota), lake, `schedule ${pipeline.name}`, {
     signal: ended,
     maxWaitMs: MAX_KEY_WAIT_MS,

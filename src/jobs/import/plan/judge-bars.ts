@@ -40,6 +40,8 @@ export interface MinuteEvidence {
   readonly atAfternoon: number;
   /** Rows at the minute after the opening one: the first that ends in the session. */
   readonly atSecond: number;
+  /** Rows at the minute before the closing one: the last that begins in the session. */
+  readonly atLast: number;
   /** Rows before the opening minute. */
   readonly early: number;
   /** At the ends of the extended hours of the US. */
@@ -195,19 +197,31 @@ function label({ minutes }: FileEvidence, { barLabel }: ImportOptions): TimeVerd
 
 /** The label that the minutes of a region show; undefined where they show none. */
 function shownLabel(one: MinuteEvidence): "start" | "end" | undefined {
-  const { region, atOpen, atSecond, atClose, atAfternoon, atNoonEnd, atFour, atTwenty, early, clocks } = one;
+  const {
+    region,
+    atOpen,
+    atSecond,
+    atLast,
+    atClose,
+    atAfternoon,
+    atNoonEnd,
+    atFour,
+    atTwenty,
+    early,
+    clocks,
+  } = one;
   if (region === "US") {
     if (early > 0) {
       if (atFour > 0 && atTwenty === 0) return "start";
       return atTwenty > 0 && atFour === 0 ? "end" : undefined;
     }
     if (atOpen > 0) return atClose === 0 && clocks >= WHOLE_SESSION ? "start" : undefined;
-    return atClose > 0 || atSecond > 0 ? "end" : undefined;
+    return atClose > 0 || (atSecond > 0 && atLast === 0) ? "end" : undefined;
   }
   // A bar of the opening auction has the same label in both ways.
   if (atAfternoon > 0) return atNoonEnd === 0 && atClose === 0 ? "start" : undefined;
   if (atNoonEnd > 0 || atClose > 0) return "end";
-  return atOpen === 0 && atSecond > 0 ? "end" : undefined;
+  return atOpen === 0 && atSecond > 0 && atLast === 0 ? "end" : undefined;
 }
 
 /** Different minutes of the US after which a session was seen nearly to its end. */

@@ -156,7 +156,8 @@ async function minuteEvidence({
   );
   const rows = await session.json<MinuteEvidence & { file: number }>(
     `SELECT file, region, count(*)::DOUBLE AS rows, count(*) FILTER (local_ms % ${MINUTE_MS} <> 0)::DOUBLE AS seconds,
-       ${atMinute(openMinute)} AS "atOpen", ${atMinute((region) => openMinute(region) + 1)} AS "atSecond", ${atMinute(closeMinute)} AS "atClose",
+       ${atMinute(openMinute)} AS "atOpen", ${atMinute((region) => openMinute(region) + 1)} AS "atSecond",
+       ${atMinute((region) => closeMinute(region) - 1)} AS "atLast", ${atMinute(closeMinute)} AS "atClose",
        ${atMinute(noonEnd)} AS "atNoonEnd", ${atMinute(afternoon)} AS "atAfternoon",
        count(*) FILTER (minute_of_day < ${perRegion((region) => String(openMinute(region)))})::DOUBLE AS early,
        ${atMinute(() => 240)} AS "atFour", ${atMinute(() => 1200)} AS "atTwenty",

@@ -123,7 +123,7 @@ function openCsv(
   const types = Array.from({ length: width }, (_, i) => `'c${i}': 'VARCHAR'`).join(", ");
   const { delimiter = ",", firstLine = 2 } = csv?.dialect ?? {};
   const relation = `read_csv(${pathList(group)}, auto_detect = false, header = false, skip = ${firstLine - 1}, delim = ${literal(delimiter)},
-    quote = '"', escape = '"', columns = {${types}}${group.files.length > 1 ? ", filename = true" : ""}, max_line_size = 16777216,
+    quote = '"', escape = '"', columns = {${types}}${group.files.length > 1 ? ", filename = true" : ""},
     store_rejects = true, rejects_table = ${literal(errors.name)}, rejects_scan = ${literal(scans.name)})`;
   const list = Array.from({ length: width }, (_, i) => `c${i}`).join(", ");
   return {

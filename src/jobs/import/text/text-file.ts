@@ -85,6 +85,9 @@ export class TextFiles {
     await access(path).catch((cause: unknown) => {
       throw new UsageError(`file ${path}: cannot be read`, { hint: "check the path", cause });
     });
+    // A pipe can be read once, and has no end to look for.
+    if (!(await stat(path)).isFile())
+      throw new UsageError(`file ${path}: is no file`, { hint: "write what a pipe gives to a file first" });
     let readPath = path;
     let name = path;
     if (/\.zip$/i.test(path)) {
@@ -235,7 +238,7 @@ export class TextFiles {
   async #zstdHead(path: string): Promise<string> {
     const rows = await this.#session.json<{ line: string | null }>(
       `SELECT line FROM read_csv(${literal(exactPath(path))}, auto_detect = false, header = false, delim = '\\x01', quote = '', escape = '',
-         columns = {'line': 'VARCHAR'}, max_line_size = 16777216, strict_mode = false) LIMIT 500`,
+         columns = {'line': 'VARCHAR'}, strict_mode = false) LIMIT 500`,
     );
     return rows.map(({ line }) => line ?? "").join("\n");
   }

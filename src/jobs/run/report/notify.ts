@@ -164,13 +164,19 @@ async function post(
 }
 
 function sentence(
-  { pipeline, status, stopped, requests, rows, failures, completeness }: RunOutcome,
+  { pipeline, status, stopped, requests, rows, failures, completeness, files }: RunOutcome,
   recovered: boolean,
 ): string {
   const count = (n: number): string => n.toLocaleString("en-US");
-  const came = `${count(requests.answered + requests.empty)} of ${count(requests.sent)} requests answered, ${count(rows)} rows`;
+  const came =
+    files === undefined
+      ? `${count(requests.answered + requests.empty)} of ${count(requests.sent)} requests answered, ${count(rows)} rows`
+      : `${count(requests.answered)} of ${count(requests.sent)} files landed, ${count(rows)} rows`;
   if (status === "complete") return `barlake: ${pipeline} is complete${recovered ? " again" : ""}: ${came}.`;
-  const reason = stopped ?? failures[0]?.reason ?? lackOf(completeness);
+  const [first] = failures;
+  const failure =
+    files === undefined || first === undefined ? first?.reason : `${first.request}: ${first.reason}`;
+  const reason = stopped ?? failure ?? lackOf(completeness);
   return `barlake: ${pipeline} ended ${status}: ${came}${reason === undefined ? "" : `. ${reason}`}`;
 }
 

@@ -52,7 +52,7 @@ interface Choice {
 
 function choicesOf(pipeline: Pipeline, { symbols, universes, regions, repair }: Demand): Choice[] {
   if (pipeline.kind === "reference") return [{ table: INSTRUMENTS }, { table: UNIVERSE_MEMBERS }];
-  if (pipeline.kind === "intraday" || symbols || repair) return [];
+  if (pipeline.kind === "intraday" || pipeline.kind === "files" || symbols || repair) return [];
   if (universes) return [{ table: UNIVERSE_MEMBERS, ids: universes }];
   return [{ table: INSTRUMENTS, regions: regions ?? pipeline.regions }];
 }

@@ -6,7 +6,16 @@ import type { RunReport } from "../run-pipeline.js";
 export interface RunOutcome
   extends Pick<
     RunReport,
-    "pipeline" | "status" | "stopped" | "requests" | "rows" | "bytes" | "failures" | "landed" | "completeness"
+    | "pipeline"
+    | "status"
+    | "stopped"
+    | "requests"
+    | "rows"
+    | "bytes"
+    | "failures"
+    | "landed"
+    | "completeness"
+    | "files"
   > {
   /** Undefined where the run could not begin. */
   readonly runId: string | undefined;

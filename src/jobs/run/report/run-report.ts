@@ -3,6 +3,7 @@ import type { ReferenceChange } from "../../../lake/land/reference-changes.js";
 import { isLoss, type RejectCount } from "../../../lake/land/rejects.js";
 import type { LandReport } from "../../../lake/land/upsert.js";
 import type { RunStatus } from "../../../schema/runs.js";
+import type { FilesReport } from "../../files/files-report.js";
 import type { Failure } from "../request/request-records.js";
 import { clockShiftMs, elapsedMs, type RunContext } from "../run-context.js";
 import type { RequestCounts, RunFacts } from "../run-log.js";
@@ -50,6 +51,8 @@ export interface RunReport {
   readonly notOffered: readonly { readonly dataset: string; readonly reason: string }[];
   /** Why the run stopped before its end; undefined where it did not stop early. */
   readonly stopped: string | undefined;
+  /** What a run of a pipeline of files did with each; undefined for other kinds. */
+  readonly files?: FilesReport | undefined;
 }
 
 /**

@@ -1,0 +1,205 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  type FileEvidence,
+  judgeDays,
+  judgeMinutes,
+  judgeUnits,
+  type MinuteEvidence,
+  UNIT_QUOTIENTS,
+  type UnitEvidence,
+} from "../../../../src/jobs/import/plan/judge-bars.js";
+import type { Region } from "../../../../src/market/regions.js";
+import { closeMinute, openMinute, SESSION_HOURS } from "../../../../src/market/sessions.js";
+import { cases } from "../../../sweep.js";
+
+const DAYS: FileEvidence = {
+  rows: 10,
+  dates: 10,
+  instants: 0,
+  utcMidnights: 0,
+  weekends: 0,
+  utcWeekends: 0,
+  clocks: 0,
+  firstClocks: [0],
+  sameDay: 0,
+  longPeriod: undefined,
+  minutes: [],
+};
+
+/** What minutes of a day show, counted from the minutes themselves. */
+function shownBy(region: Region, minutes: readonly number[], ahead = 0): FileEvidence {
+  const at = (minute: number): number => minutes.filter((one) => one === minute).length;
+  const parts = SESSION_HOURS[region].parts;
+  const [open, close] = [openMinute(region), closeMinute(region)];
+  const isRegular = (minute: number): boolean => minute >= open && minute <= close;
+  const steps = [60, 30, 15, 10, 5, 3, 2];
+  const evidence: MinuteEvidence = {
+    region,
+    rows: minutes.length,
+    seconds: 0,
+    atOpen: at(open),
+    atSecond: at(open + 1),
+    atLast: at(close - 1),
+    atClose: at(close),
+    atLast: at(close - 1),
+    atNoonEnd: at(parts[0]?.[1] ?? 0),
+    atAfternoon: at((parts[1] ?? [-1])[0]),
+    early: minutes.filter((one) => one < open).length,
+    atFour: at(240),
+    atTwenty: at(1200),
+    regular: minutes.filter(isRegular).length,
+    regularAsUtc: minutes.filter((one) => isRegular((one + ahead + 1440) % 1440)).length,
+    clocks: new Set(minutes).size,
+    step: steps.find((step) => new Set(minutes.map((one) => one % step)).size === 1) ?? 1,
+  };
+  return {
+    ...DAYS,
+    rows: minutes.length,
+    dates: 0,
+    clocks: evidence.clocks,
+    firstClocks: [...minutes].sort((a, b) => a - b).slice(0, 2),
+    sameDay: minutes.length,
+    minutes: [evidence],
+  };
+}
+
+/** The minutes of the regular session by the ends of the bars. */
+const session = (region: Region): number[] =>
+  SESSION_HOURS[region].parts.flatMap(([open, close]) =>
+    Array.from({ length: close - open }, (_, i) => open + 1 + i),
+  );
+const REGIONS = ["CN", "HK", "US"] as const;
+
+test.each(REGIONS)(
+  "a session of %s is recognised by its labels: ends stay, starts move by a minute",
+  (region) => {
+    const ends = session(region);
+    expect(judgeMinutes(shownBy(region, ends), {})).toMatchObject({ shift: 0 });
+    expect(judgeMinutes(shownBy(region, ends), {}).refusal).toBeUndefined();
+    const starts = ends.map((minute) => minute - 1);
+    expect(judgeMinutes(shownBy(region, starts), {})).toMatchObject({ shift: 1 });
+  },
+);
+
+test("a few bars at the open may be either, and the user decides", () => {
+  for (const region of REGIONS) {
+    const few = shownBy(
+      region,
+      session(region)
+        .slice(0, 5)
+        .map((minute) => minute - 1),
+    );
+    expect(judgeMinutes(few, {}).refusal?.hint).toMatch(/barLabel: "start"/);
+    expect(judgeMinutes(few, { barLabel: "start" })).toMatchObject({ shift: 1 });
+    expect(judgeMinutes(few, { barLabel: "end" })).toMatchObject({ shift: 0 });
+  }
+});
+
+test("whatever part of a session a file has, its labels are never taken for the other ones", () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...REGIONS),
+      fc.nat(400),
+      fc.integer({ min: 1, max: 400 }),
+      fc.boolean(),
+      (region, first, length, isStart) => {
+        const ends = session(region).slice(first, first + length);
+        // Without its first bar, a session of starts begins as one of ends does.
+        fc.pre(ends.length > 1 && !(isStart && first === 1));
+        const own = isStart ? ends.map((minute) => minute - 1) : ends;
+        const { refusal, shift } = judgeMinutes(shownBy(region, own), { zone: "UTC" });
+        if (refusal === undefined) expect(shift).toBe(isStart ? 1 : 0);
+      },
+    ),
+    { numRuns: cases({ few: 300, all: 20_000 }) },
+  );
+});
+
+test.each([
+  ["US", 300],
+  ["US", 240],
+  ["CN", -480],
+  ["HK", -480],
+] as const)("a session of %s in UTC (%i minutes away) is refused, with the zone", (region, ahead) => {
+  const utc = session(region).map((minute) => (minute + ahead + 1440) % 1440);
+  expect(judgeMinutes(shownBy(region, utc, -ahead), {}).refusal?.hint).toMatch(/zone: "UTC"/);
+  const own = session(region);
+  expect(judgeMinutes(shownBy(region, own, -ahead), {}).refusal).toBeUndefined();
+});
+
+test.each([2, 5, 15, 30, 60])("bars of %i minutes are not of one", (step) => {
+  const long = session("US").filter((minute) => (minute - 570) % step === 0);
+  expect(judgeMinutes(shownBy("US", long), {}).refusal?.reason).toMatch(
+    step === 60 ? /hours/ : `${step} minutes`,
+  );
+  expect(judgeMinutes(shownBy("US", long), { period: "1m", barLabel: "end" }).refusal).toBeUndefined();
+});
+
+test("dates are no minutes; one row without a time does not make days of the others", () => {
+  expect(judgeMinutes(DAYS, {}).refusal?.reason).toMatch(/of days/);
+  expect(judgeMinutes({ ...shownBy("US", session("US")), dates: 1 }, {}).refusal).toBeUndefined();
+});
+
+test("instants at midnight in UTC are the dates in UTC, unless only those are on weekends", () => {
+  const instants = { ...DAYS, dates: 0, instants: 10, utcMidnights: 10 };
+  expect(judgeDays({ ...instants, weekends: 2 }, {}).utcDates).toBe(true);
+  expect(judgeDays({ ...instants, weekends: 0, utcWeekends: 2 }, {}).utcDates).toBe(false);
+  expect(judgeDays({ ...instants, utcMidnights: 9 }, {}).utcDates).toBe(false);
+  expect(judgeDays(DAYS, {})).toMatchObject({ utcDates: false, found: [], remarks: [] });
+});
+
+test("longer and shorter periods are no days", () => {
+  for (const [days, period] of [
+    [7, "weeks"],
+    [30, "months"],
+    [91, "quarters"],
+    [365, "years"],
+  ] as const) {
+    const long = { ...DAYS, longPeriod: { symbol: "AAPL.US", days } };
+    expect(judgeDays(long, {}).refusal?.reason).toContain(period);
+    expect(judgeDays(long, { period: "1d" }).refusal).toBeUndefined();
+  }
+  const minutes = { ...DAYS, dates: 0, clocks: 390, firstClocks: [571, 572], sameDay: 10 };
+  expect(judgeDays(minutes, {}).refusal?.hint).toMatch(/bars_1m/);
+  const twice = { ...DAYS, dates: 0, clocks: 2, firstClocks: [0, 900], sameDay: 10 };
+  expect(judgeDays(twice, {}).refusal).toBeUndefined();
+});
+
+/** Rows whose amounts are of one quotient alone. */
+const agreeing = (quotient: number | undefined, rows = 10): UnitEvidence => ({
+  rows,
+  agreeing: new Map(UNIT_QUOTIENTS.map((one) => [one, one === quotient ? rows : 0])),
+});
+const NONE = { source: undefined, units: { volume: undefined, amount: undefined } };
+const SHARES = { volumeUnit: "shares", amountUnit: "ones" } as const;
+
+test("numbers that agree with shares need no option, and others are refused with what they agree with", () => {
+  expect(judgeUnits(agreeing(1), NONE, {})).toEqual({ ...SHARES, found: [], remarks: [] });
+  expect(judgeUnits(agreeing(100), NONE, {}).refusal?.hint).toMatch(/^add `volumeUnit: "lots"`/);
+  expect(judgeUnits(agreeing(0.1), NONE, {}).refusal?.hint).toMatch(/lots.*thousands/);
+  expect(judgeUnits(agreeing(undefined), NONE, {})).toMatchObject({
+    ...SHARES,
+    remarks: [expect.stringContaining("indexes")],
+  });
+  expect(judgeUnits(agreeing(100), NONE, { volumeUnit: "lots" })).toMatchObject({ volumeUnit: "lots" });
+  expect(judgeUnits(agreeing(0.1), NONE, { volumeUnit: "lots" })).toMatchObject({
+    volumeUnit: "lots",
+    amountUnit: "thousands",
+  });
+  expect(judgeUnits(agreeing(1), NONE, { volumeUnit: "lots" }).refusal).toBeDefined();
+});
+
+test("names of columns say units; what a source says gives way to numbers that agree with shares", () => {
+  const lots = { source: undefined, units: { volume: "lots", amount: undefined } } as const;
+  expect(judgeUnits(agreeing(undefined, 0), lots, {})).toMatchObject({ volumeUnit: "lots" });
+  expect(judgeUnits(agreeing(100), lots, {})).toMatchObject({ volumeUnit: "lots" });
+  expect(judgeUnits(agreeing(1), lots, {}).refusal?.hint).toMatch(/volumeUnit: "shares"/);
+  const source = {
+    source: { name: "a source", table: "bars_", columns: [], volumeUnit: "lots" },
+    units: NONE.units,
+  } as const;
+  expect(judgeUnits(agreeing(100), source, {})).toMatchObject({ volumeUnit: "lots" });
+  expect(judgeUnits(agreeing(1), source, {})).toMatchObject(SHARES);
+  expect(judgeUnits(agreeing(undefined, 0), source, {})).toMatchObject({ volumeUnit: "lots" });
+});
