@@ -41,6 +41,8 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/package/installed.long.test.ts":
     "the package is installed with all that it needs, and run under another Node",
   "test/serve/replay/replay.test.ts": "every endpoint at many instants, against lakes that end there",
+  "test/jobs/import/cases.test.ts": "some 270 imports of files, each into a lake of its own",
+  "test/jobs/import/round-trip.test.ts": "every table in every format, written and imported again",
   "test/sql/agreement.long.test.ts": "5 times the bars of service, view and dataset, of real data",
   "test/faults/simulated-ingest.test.ts": "4 schedules of faults and kills",
   "test/interop/delta/delta-writers.long.test.ts": "two engines write, and three read after each write",

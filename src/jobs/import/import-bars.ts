@@ -9,7 +9,7 @@ import { finalEnds } from "../../market/sessions.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
-import { UNIT_FACTORS } from "./import-options.js";
+import { type ImportOptions, UNIT_FACTORS } from "./import-options.js";
 import { plainName } from "./plan/field-names.js";
 import {
   judgeDays,
@@ -80,15 +80,17 @@ async function judgeBars(
     for (const [i, place] of group.places.entries()) {
       const file = group.files[i] as (typeof group.files)[number];
       const seen = evidence.get(place);
+      // The lake's own exports are of its own forms.
+      const known: ImportOptions =
+        chosen.source?.name === "barlake"
+          ? { ...options, barLabel: options.barLabel ?? "end", period: table === BARS_1D ? "1d" : "1m" }
+          : options;
       const times: TimeVerdict =
         seen === undefined
           ? { utcDates: false, shift: 0, found: [], remarks: [] }
           : table === BARS_1D
-            ? judgeDays(seen, options)
-            : judgeMinutes(
-                seen,
-                chosen.source?.name === "barlake" ? { barLabel: "end", ...options } : options,
-              );
+            ? judgeDays(seen, known)
+            : judgeMinutes(seen, known);
       const unit = judgeUnits(units.get(place) ?? NO_UNITS, chosen, options);
       const inLots = unit.volumeUnit === "lots";
       const missing = inLots && lots.missing.length > 0 ? noLots(lots.missing) : undefined;

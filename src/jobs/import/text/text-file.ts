@@ -41,6 +41,8 @@ export interface TextOptions {
   readonly encoding?: string | undefined;
   /** Physical lines before the header. */
   readonly skip?: number | undefined;
+  /** Ends the reading of files. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Bytes of a text in which its header and its first rows are. */
@@ -110,7 +112,7 @@ export class TextFiles {
   /** A copy of a CSV file in which all lines end with a newline alone. */
   async withUniformLines(file: TextFile): Promise<TextFile> {
     const copy = await this.#newCopy("lines");
-    const raw = createReadStream(file.readPath);
+    const raw = createReadStream(file.readPath, { signal: this.#options.signal });
     const input = /\.gz$/i.test(file.readPath) ? raw.pipe(createGunzip()) : raw;
     await pipeline(
       input,
@@ -169,11 +171,12 @@ export class TextFiles {
       await expectWholeZstd(readPath);
       return { path: readPath, packed, head: await this.#zstdHead(readPath), found: [] };
     }
+    const { signal } = this.#options;
     const { size } = await stat(readPath);
     const small = packed === undefined && size <= SMALL_BYTES ? await readFile(readPath) : undefined;
     const pieces = (): Readable => {
       if (small !== undefined) return Readable.from([small]);
-      const raw = createReadStream(readPath, { highWaterMark: 1 << 20 });
+      const raw = createReadStream(readPath, { highWaterMark: 1 << 20, signal });
       return packed === ".gz" ? raw.pipe(createGunzip({ chunkSize: 1 << 20 })) : raw;
     };
     try {

@@ -42,7 +42,6 @@ function shownBy(region: Region, minutes: readonly number[], ahead = 0): FileEvi
     atSecond: at(open + 1),
     atLast: at(close - 1),
     atClose: at(close),
-    atLast: at(close - 1),
     atNoonEnd: at(parts[0]?.[1] ?? 0),
     atAfternoon: at((parts[1] ?? [-1])[0]),
     early: minutes.filter((one) => one < open).length,
