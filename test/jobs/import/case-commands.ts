@@ -89,7 +89,7 @@ export async function runCommand(
 }
 
 /** A plain value with all paths relative to a folder. */
-export function withoutFolder<T>(value: T, folder: string): T {
+function withoutFolder<T>(value: T, folder: string): T {
   if (typeof value === "string") return value.replaceAll(`${folder}/`, "") as T;
   if (Array.isArray(value)) return value.map((one) => withoutFolder(one, folder)) as T;
   if (typeof value !== "object" || value === null) return value;

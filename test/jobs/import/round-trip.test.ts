@@ -150,6 +150,7 @@ const BAR_COLUMNS = `symbol, trade_date, epoch_us(timestamp)::VARCHAR AS at, ope
 test.each(["1965-03-01", "2019-12-20"])(
   "what sql -o writes of bars_1d from %s on is imported as it was",
   async (first) => {
+    expect.hasAssertions();
     await fc.assert(
       fc.asyncProperty(bars, formats, async (rows, chosen) => {
         const lake = await lakeOf(
@@ -168,6 +169,7 @@ test.each(["1965-03-01", "2019-12-20"])(
 );
 
 test("what sql -o writes of bars_1m is imported as it was", async () => {
+  expect.hasAssertions();
   await fc.assert(
     fc.asyncProperty(bars, formats, async (rows, chosen) => {
       const lake = await lakeOf(

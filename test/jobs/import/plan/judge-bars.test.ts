@@ -96,6 +96,7 @@ test("a few bars at the open may be either, and the user decides", () => {
 });
 
 test("whatever part of a session a file has, its labels are never taken for the other ones", () => {
+  expect.hasAssertions();
   fc.assert(
     fc.property(
       fc.constantFrom(...REGIONS),

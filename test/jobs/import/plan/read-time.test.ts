@@ -19,7 +19,9 @@ function shown(read: ReadTime): string {
       return new Date(read.day * DAY + read.timeOfDay).toISOString().slice(0, -1);
     case "instant":
       return new Date(read.ms).toISOString();
-    default:
+    case "empty":
+    case "unclear":
+    case "none":
       return read.kind;
   }
 }
