@@ -28,7 +28,7 @@ const DAYS = Array.from({ length: 60 }, (_, n) => Date.parse("2023-10-01T16:00:0
 );
 const SYMBOLS = ["600000.SH", "600004.SH"];
 const DAILY = definePipeline({ name: "daily", kind: "bars", period: "1d", from: "2023-10-02" });
-const IMPORT = { map: {}, volumeUnit: "lots", barLabel: "end" } as const;
+const IMPORT = { map: {}, volumeUnit: "shares", barLabel: "end" } as const;
 const COUNT = "SELECT symbol, count(*)::INT AS bars, count(DISTINCT timestamp)::INT AS days FROM bars_1d";
 const BARS = `${COUNT} GROUP BY symbol ORDER BY symbol`;
 

@@ -241,6 +241,6 @@ export function previewOf(
     (name) => `CAST(${ident(name)} AS VARCHAR) AS ${ident(name === "kind" ? "type" : name)}`,
   );
   return session.json(
-    `SELECT ${list.join(", ")} FROM ${judged.name} WHERE file = ${place} AND verdict IS NULL ORDER BY "row" LIMIT ${limit}`,
+    `SELECT ${list.join(", ")}, file_row::DOUBLE AS "row" FROM ${judged.name} WHERE file = ${place} AND verdict IS NULL ORDER BY "row" LIMIT ${limit}`,
   );
 }

@@ -187,7 +187,8 @@ export async function runImport(
     const firstPlace = reads
       .flatMap(({ group }) => group.places)
       .find((place) => verdicts?.get(place)?.refusal === undefined);
-    const preview = firstPlace === undefined ? [] : await rows.preview(firstPlace, PREVIEW_ROWS);
+    const firstRows = firstPlace === undefined ? [] : await rows.preview(firstPlace, PREVIEW_ROWS);
+    const preview = firstRows.map(({ row: _row, ...shown }) => shown);
     const remarks = remarksOf(paths, verdicts ?? new Map());
     let rejected: readonly RejectCount[] = [];
     const report = (): ImportReport => ({

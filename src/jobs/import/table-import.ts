@@ -53,7 +53,7 @@ export interface TableImport extends AsyncDisposable {
   oddRows(group: FileGroup): Promise<number>;
   /** Judges all files, by their places, and sets aside what cannot land. */
   judge(reads: readonly ReadGroup[]): Promise<ReadonlyMap<number, FileVerdict>>;
-  /** The first rows of a file as they will land. */
+  /** The first rows of a file as they will land; `row`: their number in the file, from 0. */
   preview(place: number, rows: number): Promise<Record<string, unknown>[]>;
   /** Lands the rows; yields after each table, so that a later error does not hide what has already landed. */
   land(lake: Lake, options: LandOptions): AsyncGenerator<LandReport, void, undefined>;

@@ -21,8 +21,9 @@ export async function planOf(
     const file = group.files[0] as (typeof group.files)[number];
     const verdict = verdicts.get(place);
     const [after] = verdict?.refusal === undefined ? await rows.preview(place, 1) : [];
-    await using open = await openGroup(session, group);
-    const before = await firstTexts(session, open);
+    // Both sides of the example are of one row: the first that lands.
+    await using open = await openGroup(session, { files: [file], places: [place] });
+    const before = await textsOf(session, open, Number(after?.row ?? 0));
     const fields: FieldPlan[] = [];
     for (const name of Object.keys(fieldNames("")).concat([...chosen.fields.keys()])) {
       const column = chosen.fields.get(name);
@@ -120,11 +121,11 @@ function readAs(
   }
 }
 
-async function firstTexts(session: Session, open: OpenGroup): Promise<(string | undefined)[]> {
+async function textsOf(session: Session, open: OpenGroup, offset: number): Promise<(string | undefined)[]> {
   const list = open.columns.map(({ sql }, i) => `CAST(${sql} AS VARCHAR) AS b${i}`);
   if (list.length === 0) return [];
   const [row] = await session.json<Record<string, string | null>>(
-    `SELECT ${list.join(", ")} FROM ${open.from} LIMIT 1`,
+    `SELECT ${list.join(", ")} FROM ${open.from} LIMIT 1 OFFSET ${offset}`,
   );
   return open.columns.map((_, i) => row?.[`b${i}`] ?? undefined);
 }

@@ -330,14 +330,15 @@ export class BarRows implements AsyncDisposable {
     return found?.n ?? 0;
   }
 
-  /** The first rows of a file as they land. */
+  /** The first rows of a file as they land; `row`: their number in the file, from 0. */
   async preview(place: number, limit: number): Promise<Record<string, unknown>[]> {
     const shown = isMinutes(this.#table)
       ? "strftime(timestamp, '%Y-%m-%dT%H:%M:%SZ')"
       : "CAST(trade_date AS VARCHAR)";
     const own = ["amount", "prev_close"].filter((name) => this.#numbers.has(name));
     return this.#session.json(
-      `SELECT symbol, ${shown} AS timestamp, open, high, low, close, volume, ${own.map((name) => `${name}, `).join("")}lot
+      `SELECT symbol, ${shown} AS timestamp, open, high, low, close, volume, ${own.map((name) => `${name}, `).join("")}lot,
+         (line - (SELECT first_line FROM ${this.#files.name} WHERE file = ${place}))::DOUBLE AS "row"
        FROM (${this.stagedSql()}) WHERE ordinal // 1099511627776 = ${place} ORDER BY ordinal LIMIT ${limit}`,
     );
   }

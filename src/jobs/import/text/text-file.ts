@@ -84,6 +84,7 @@ export class TextFiles {
    * @throws {BarlakeError} where the file is truncated or damaged.
    */
   async open(path: string): Promise<TextFile> {
+    if (!/\.zip$/i.test(path) && !FORMATS.test(path)) throw unknownEnding(path);
     await access(path).catch((cause: unknown) => {
       throw new UsageError(`file ${path}: cannot be read`, { hint: "check the path", cause });
     });
@@ -97,11 +98,7 @@ export class TextFiles {
       name = await unzip(path, readPath);
     }
     const [, format, packed] = FORMATS.exec(name) ?? [];
-    if (format === undefined) {
-      throw new UsageError(`file ${path}: its ending names no known format`, {
-        hint: "name it .csv, .tsv, .txt, .json, .ndjson, .jsonl, .parquet or .arrow; text may be .gz, .zst or .zip",
-      });
-    }
+    if (format === undefined) throw unknownEnding(path);
     const kind = format.toLowerCase();
     if (/^(?:parquet|pq)$/.test(kind)) return this.#openParquet(path, readPath);
     if (/^(?:arrow|arrows|feather|ipc)$/.test(kind)) return this.#openArrow(path, readPath);
@@ -331,6 +328,12 @@ export class TextFiles {
     );
     return rows.map(({ name }) => name);
   }
+}
+
+function unknownEnding(path: string): UsageError {
+  return new UsageError(`file ${path}: its ending names no known format`, {
+    hint: "name it .csv, .tsv, .txt, .json, .ndjson, .jsonl, .parquet or .arrow; text may be .gz, .zst or .zip",
+  });
 }
 
 /** The bytes of a file. */

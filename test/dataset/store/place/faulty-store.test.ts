@@ -77,7 +77,7 @@ describe.skipIf(!HAS_STORE)("a dataset of a lake on a store that is not well", (
     const location = stores.newLocation();
     const file = join(temporaryFolder(), "bars.csv");
     writeFileSync(file, BARS);
-    const options = { map: {}, volumeUnit: "lots", barLabel: "end", runId: "import" } as const;
+    const options = { map: {}, volumeUnit: "shares", barLabel: "end", runId: "import" } as const;
     await runImport(stores.open(location), "bars_1d", [file], options, virtualClock("2026-04-01T00:00:00Z"));
     const open = async (): Promise<Lake> => {
       const clock = { now: () => Date.now(), sleep: () => turn() };

@@ -278,8 +278,8 @@ describe.skipIf(!HAS_STORE)("on a store", () => {
   const stores = storeLakes();
 
   test("a table is restored as in a folder", async () => {
-    const session = await openSession(stores.open(stores.newLocation()).access);
-    const lake = await threeVersions(stores.open(stores.newLocation()), session);
+    const store = stores.open(stores.newLocation());
+    const lake = await threeVersions(store, await openSession(store.access));
     expect(await restore(lake, version(0))).toMatchObject({ from: 2, to: 0, version: 3 });
     expect(await closes(stores.open(lake.location))).toEqual([10]);
     expect(await closes(stores.open(lake.location), 2)).toEqual([11, 12]);
