@@ -63,14 +63,27 @@ const MARKETS: Readonly<Record<string, Market>> = {
 
 const marketOf = (symbol: string): Market => MARKETS[symbol.split(".")[1] as string] as Market;
 
+/** A bar as it lands: a previous close that is not above 0 is none. */
+function stated(bar: LandedBar): LandedBar {
+  return { ...bar, prev_close: (bar.prev_close ?? 0) > 0 ? bar.prev_close : null } as LandedBar;
+}
+
 /** A slow, separate answer to a question about one symbol: what the service's is compared with. */
 export function referenceKlines(
   landed: readonly LandedBar[],
   daily: readonly LandedBar[],
   question: Question,
 ): Klines {
-  const bars = [...landed].sort((a, b) => a.timestamp - b.timestamp).map(localBar);
-  const events = eventsOf([...daily].sort((a, b) => a.timestamp - b.timestamp).map(localBar));
+  const bars = [...landed]
+    .sort((a, b) => a.timestamp - b.timestamp)
+    .map(stated)
+    .map(localBar);
+  const events = eventsOf(
+    [...daily]
+      .sort((a, b) => a.timestamp - b.timestamp)
+      .map(stated)
+      .map(localBar),
+  );
   const adjusted = bars.map((bar) => adjust(bar, events, question.adjust));
   const made =
     question.period === "1m" || question.period === "1d"
