@@ -64,7 +64,7 @@ const MARKETS: Readonly<Record<string, Market>> = {
 const marketOf = (symbol: string): Market => MARKETS[symbol.split(".")[1] as string] as Market;
 
 /** A bar as it lands: a previous close that is not above 0 is none. */
-function stated(bar: LandedBar): LandedBar {
+function asLanded(bar: LandedBar): LandedBar {
   return { ...bar, prev_close: (bar.prev_close ?? 0) > 0 ? bar.prev_close : null } as LandedBar;
 }
 
