@@ -76,12 +76,12 @@ export function referenceKlines(
 ): Klines {
   const bars = [...landed]
     .sort((a, b) => a.timestamp - b.timestamp)
-    .map(stated)
+    .map(asLanded)
     .map(localBar);
   const events = eventsOf(
     [...daily]
       .sort((a, b) => a.timestamp - b.timestamp)
-      .map(stated)
+      .map(asLanded)
       .map(localBar),
   );
   const adjusted = bars.map((bar) => adjust(bar, events, question.adjust));
