@@ -93,6 +93,6 @@ export function expectPlanned(path: string, columns: readonly string[], plan: Sa
     ...(added.length > 0 ? [`has also ${added.join(", ")}`] : []),
   ];
   throw new UsageError(`file ${path}: does not fit its plan: it ${changes.join(", and ")}`, {
-    hint: "look at it with --dry-run and without --plan; if it is right, save the plan again",
+    hint: "try it without the plan and without landing; if that is right, save the plan again",
   });
 }
