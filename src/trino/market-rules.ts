@@ -8,6 +8,7 @@ import {
 } from "../db/market/bar-sql.js";
 import { sessionBarEndSql } from "../db/market/bucket-sql.js";
 import { isExEventSql, isUnknownStretchSql } from "../db/market/ex-event-sql.js";
+import { knownVersionsSql } from "../db/market/known-versions-sql.js";
 import {
   isAtLimitDownSql,
   isAtLimitUpSql,
@@ -48,21 +49,19 @@ function inTrino(sql: string): string {
 const localDateSql = (instant: string, region: string): string =>
   perRegion(region, ({ zone }) => `CAST(${instant} AT TIME ZONE ${literal(zone)} AS DATE)`);
 
-const knownFromSql = (announced: string, seen: string, region: string): string =>
-  `coalesce(${announced}, ${localDateSql(seen, region)})`;
-
 /**
  * The versions of statements with the dates `known_from` and `known_to` between which each was the newest known one of
  * its symbol. Of versions that became known on the same date, the last one counts. A restated older period is never the
  * newest.
  */
 function knownStatementsSql(table: string): string {
-  const order = "PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at";
+  const order =
+    "PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at, announce_date NULLS FIRST";
   return `SELECT *, lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from) AS known_to
     FROM (
       SELECT *, max(period_end) OVER (${order} ROWS UNBOUNDED PRECEDING) AS newest,
         lead(known_from) OVER (${order}) AS next_known_from
-      FROM (SELECT *, ${knownFromSql("announce_date", "first_seen_at", "region")} AS known_from FROM ${table}))
+      FROM (${knownVersionsSql(table, localDateSql)}))
     WHERE period_end = newest AND next_known_from IS DISTINCT FROM known_from`;
 }
 
@@ -112,11 +111,8 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
       return isTradableSql({ volume, low, high, limitUp, limitDown });
     },
   },
-  known_from: {
-    parameters: 3,
-    sql: (announced, seen, region) => knownFromSql(announced, seen, region),
-  },
   known_statements: { parameters: 1, sql: (table) => knownStatementsSql(table) },
+  known_versions: { parameters: 1, sql: (table) => knownVersionsSql(table, localDateSql) },
   limit_percent: {
     parameters: 4,
     sql: (...values) => limitPercentSql(...(values as [string, string, string, string])),

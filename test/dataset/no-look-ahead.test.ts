@@ -8,6 +8,7 @@ import { openReader } from "../../src/lake/open-reader.js";
 import { STATEMENTS } from "../../src/schema/statements.js";
 import { once } from "../once.js";
 import { newLake } from "../serve/served-lake.js";
+import { restatedSql } from "../sql/simulated-lake.js";
 import { cases, pickFrom } from "../sweep.js";
 import { DAYS, END, lakeUntil, UNIVERSE } from "./growing-lake.js";
 
@@ -68,7 +69,9 @@ describe("as today moves on", () => {
       universe_members: `SELECT ${validity} FROM all_universe_members WHERE ${seen("valid_from")}`,
     };
     for (const [table, sql] of Object.entries(hidden)) {
-      await session.run(`CREATE TABLE all_${table} AS FROM raw.${table}`);
+      await session.run(
+        `CREATE TABLE all_${table} AS ${table in STATEMENTS ? restatedSql(table) : `FROM raw.${table}`}`,
+      );
       await session.run(`CREATE OR REPLACE VIEW raw.${table} AS ${sql}`);
     }
   });

@@ -145,6 +145,36 @@ test("a restatement of the newest quarter takes its place from its own announcem
   expect(rows.map((row) => row.assets)).toEqual([100, 100, 90]);
 });
 
+test("a restatement with the announcement of the original counts from when it was first seen", async () => {
+  const rows = await lakeWith(
+    ["2024-04-30", "2024-09-27", "2024-09-30"],
+    [
+      { period: "2024-03-31", announced: "2024-04-30", value: 100 },
+      { period: "2024-03-31", announced: "2024-04-30", value: 90, seen: "2024-09-30" },
+    ],
+  );
+  expect(rows.map((row) => row.assets)).toEqual([100, 100, 90]);
+});
+
+test.each([
+  ["earlier", "2024-04-30", "2024-04-23", [110, 100, 110]],
+  ["later", "2024-04-23", "2024-05-06", [100, 100, 110]],
+  ["missing", "2024-04-23", null, [100, 100, 110]],
+  ["in the past, where the wrong one was in the future", "2024-12-31", "2024-04-23", [110, 110, 110]],
+])(
+  "a version with a corrected announcement ends the wrong one when it is seen: %s",
+  async (_, wrong, right, expected) => {
+    const rows = await lakeWith(
+      ["2024-04-26", "2024-05-02", "2024-05-10", "2025-01-02"],
+      [
+        { period: "2024-03-31", announced: wrong, value: 100, seen: "2024-04-30" },
+        { period: "2024-03-31", announced: right, value: 110, seen: "2024-05-10" },
+      ],
+    );
+    expect(rows.map((row) => row.assets)).toEqual([...expected, 110]);
+  },
+);
+
 test("two quarters announced on one day: the newer period counts", async () => {
   const rows = await lakeWith(
     ["2024-05-02"],

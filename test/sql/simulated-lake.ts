@@ -29,3 +29,14 @@ export async function fillSimulated(
   );
   return { lake, market };
 }
+
+/**
+ * A SELECT of a table of statements in which half of the restatements have the announcement of the original, and some
+ * none.
+ */
+export function restatedSql(table: string): string {
+  return `SELECT * REPLACE (CASE
+      WHEN first_seen_at = min(first_seen_at) OVER (PARTITION BY symbol, period_end) OR hash(symbol, period_end) % 4 = 0 THEN announce_date
+      WHEN hash(symbol, period_end) % 4 < 3 THEN first_value(announce_date) OVER (PARTITION BY symbol, period_end ORDER BY first_seen_at)
+    END AS announce_date) FROM raw.${table}`;
+}

@@ -4,7 +4,7 @@
 -- Units: items in the currency of the statement, as reported; ratios as plain numbers.
 CREATE OR REPLACE VIEW balance_sheet_history AS
 WITH versions AS (
-  SELECT symbol, region, first_seen_at, known_from(announce_date, first_seen_at, region) AS known_from,
+  SELECT symbol, region, first_seen_at, known_from,
     period_month(period_end) AS "month", CAST(ROW(
       period_end, announce_date, total_assets, total_liabilities, total_equity, equity_attributable,
       minority_interest, cash_and_equivalents, total_current_assets, total_current_liabilities,
@@ -15,7 +15,7 @@ WITH versions AS (
       DOUBLE, total_current_liabilities DOUBLE, short_term_borrowing DOUBLE, long_term_borrowing DOUBLE, inventory
       DOUBLE, accounts_receivable DOUBLE, retained_earnings DOUBLE, goodwill DOUBLE
     )) AS item
-  FROM raw.balance_sheet
+  FROM known_versions(raw.balance_sheet)
 ),
 -- Each version with the periods whose rows use it, and its role there: 0 the period itself, else the number of months
 -- before it.
@@ -31,10 +31,10 @@ states AS (
     last_value(CASE WHEN role = 3 THEN item END) IGNORE NULLS OVER states AS quarter_ago,
     last_value(CASE WHEN role = 12 THEN item END) IGNORE NULLS OVER states AS year_ago,
     lead(known_from) OVER
-      (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.period_end) AS next_known_from
+      (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.announce_date NULLS FIRST, item.period_end) AS next_known_from
   FROM parts
   WINDOW states AS
-    (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.period_end ROWS UNBOUNDED PRECEDING)
+    (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.announce_date NULLS FIRST, item.period_end ROWS UNBOUNDED PRECEDING)
 )
 SELECT
   symbol,

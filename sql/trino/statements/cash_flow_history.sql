@@ -4,7 +4,7 @@
 -- Units: items in the currency of the statement, as reported; ratios as plain numbers.
 CREATE OR REPLACE VIEW cash_flow_history AS
 WITH versions AS (
-  SELECT symbol, region, first_seen_at, known_from(announce_date, first_seen_at, region) AS known_from,
+  SELECT symbol, region, first_seen_at, known_from,
     period_month(period_end) AS "month", CAST(ROW(
       period_end, announce_date, net_operating_cash_flow, net_investing_cash_flow, net_financing_cash_flow,
       net_cash_change, capex
@@ -12,7 +12,7 @@ WITH versions AS (
       period_end DATE, announce_date DATE, net_operating_cash_flow DOUBLE, net_investing_cash_flow DOUBLE,
       net_financing_cash_flow DOUBLE, net_cash_change DOUBLE, capex DOUBLE
     )) AS item
-  FROM raw.cash_flow
+  FROM known_versions(raw.cash_flow)
 ),
 -- Each version with the periods whose rows use it, and its role there: 0 the period itself, -1 the fiscal year before
 -- it, else the number of months before it.
@@ -33,10 +33,10 @@ states AS (
     last_value(CASE WHEN role = 12 THEN item END) IGNORE NULLS OVER states AS year_ago,
     last_value(CASE WHEN role = -1 THEN item END) IGNORE NULLS OVER states AS year_end,
     lead(known_from) OVER
-      (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.period_end) AS next_known_from
+      (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.announce_date NULLS FIRST, item.period_end) AS next_known_from
   FROM parts
   WINDOW states AS
-    (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.period_end ROWS UNBOUNDED PRECEDING)
+    (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.announce_date NULLS FIRST, item.period_end ROWS UNBOUNDED PRECEDING)
 )
 SELECT
   symbol,

@@ -4,7 +4,7 @@
 -- Units: items in the currency of the statement, as reported; ratios as plain numbers.
 CREATE OR REPLACE VIEW income_history AS
 WITH versions AS (
-  SELECT symbol, region, first_seen_at, known_from(announce_date, first_seen_at, region) AS known_from,
+  SELECT symbol, region, first_seen_at, known_from,
     period_month(period_end) AS "month", CAST(ROW(
       period_end, announce_date, revenue, operating_cost, operating_profit, total_profit, net_income,
       net_income_attributable, net_income_deducted, basic_eps, diluted_eps
@@ -13,7 +13,7 @@ WITH versions AS (
       total_profit DOUBLE, net_income DOUBLE, net_income_attributable DOUBLE, net_income_deducted DOUBLE,
       basic_eps DOUBLE, diluted_eps DOUBLE
     )) AS item
-  FROM raw.income
+  FROM known_versions(raw.income)
 ),
 -- Each version with the periods whose rows use it, and its role there: 0 the period itself, -1 the fiscal year before
 -- it, else the number of months before it.
@@ -36,10 +36,10 @@ states AS (
     last_value(CASE WHEN role = 12 THEN item END) IGNORE NULLS OVER states AS year_ago,
     last_value(CASE WHEN role = -1 THEN item END) IGNORE NULLS OVER states AS year_end,
     lead(known_from) OVER
-      (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.period_end) AS next_known_from
+      (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.announce_date NULLS FIRST, item.period_end) AS next_known_from
   FROM parts
   WINDOW states AS
-    (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.period_end ROWS UNBOUNDED PRECEDING)
+    (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.announce_date NULLS FIRST, item.period_end ROWS UNBOUNDED PRECEDING)
 ),
 judged AS (
   SELECT *, (region = 'CN' OR (

@@ -1,7 +1,5 @@
--- Each daily bar with the instrument's metadata and the newest statements that had been announced by that date. Of the
--- statements announced by then, the one with the greatest period_end is used, in its newest announcement. A late
--- restatement of an old quarter therefore never replaces a newer quarter. A statement without an announcement date
--- counts as announced on the day (in the exchange's zone) on which this lake first saw it.
+-- Each daily bar with the instrument's metadata and the newest statements that were known on that date: see
+-- known_statements.
 -- Grain: one row for each symbol and trading date. Inputs: bars_1d, instruments, raw.balance_sheet, raw.cash_flow,
 -- raw.income.
 -- Units: prices, amounts and statement items in the instrument's currency, as delivered; shares in shares.
@@ -51,7 +49,7 @@ LEFT JOIN raw.known_cash_flow AS c
 LEFT JOIN raw.known_income AS n
   ON n.symbol = b.symbol AND b.trade_date >= n.known_from AND b.trade_date < n.known_to;
 
-COMMENT ON VIEW daily_fundamentals IS 'Each daily bar with the instrument''s metadata and the newest statements announced by that date: the greatest period_end, then its newest announcement. One row for each symbol and trading date. Names and shares are those of now; daily_valuation has those of the date.';
+COMMENT ON VIEW daily_fundamentals IS 'Each daily bar with the instrument''s metadata and the newest statements known on that date: the greatest period_end, in the version that counts by then. One row for each symbol and trading date. Names and shares are those of now; daily_valuation has those of the date.';
 COMMENT ON COLUMN daily_fundamentals.trade_date IS 'Trading date in the exchange''s own zone.';
 COMMENT ON COLUMN daily_fundamentals.shares IS 'Traded volume. [shares]';
 COMMENT ON COLUMN daily_fundamentals.total_shares IS 'Shares issued, from the current metadata of the instrument. [shares]';

@@ -1,11 +1,12 @@
 -- Balance sheets as they were known from each date on, with ratios and changes that use only versions known by then. A
 -- version changes the rows of its period, and those of the periods a quarter and a year later, which are compared with
 -- it.
--- Grain: one row for each symbol, period and date on which a part of it became known. Inputs: raw.balance_sheet.
+-- Grain: one row for each symbol, period and date on which a part of it became known. Inputs: raw.balance_sheet,
+-- known_versions.
 -- Units: items in the currency of the statement, as reported; ratios as plain numbers.
 CREATE OR REPLACE VIEW balance_sheet_history AS
 WITH versions AS NOT MATERIALIZED (
-  SELECT symbol, region, first_seen_at, known_from(announce_date, first_seen_at, region) AS known_from,
+  SELECT symbol, region, first_seen_at, known_from,
     period_month(period_end) AS month, struct_pack(
     period_end := period_end,
     announce_date := announce_date,
@@ -24,7 +25,7 @@ WITH versions AS NOT MATERIALIZED (
     retained_earnings := retained_earnings,
     goodwill := goodwill
   ) AS item
-  FROM raw.balance_sheet
+  FROM known_versions('raw.balance_sheet')
 ),
 -- Each version with the periods whose rows use it, and its role there: 0 the period itself, else the number of months
 -- before it.
@@ -43,7 +44,7 @@ states AS NOT MATERIALIZED (
     last_value(CASE WHEN role = 12 THEN item END IGNORE NULLS) OVER states AS year_ago
   FROM parts
   WINDOW states AS (
-    PARTITION BY symbol, month ORDER BY known_from, first_seen_at, item.period_end ROWS UNBOUNDED PRECEDING)
+    PARTITION BY symbol, month ORDER BY known_from, first_seen_at, item.announce_date NULLS FIRST, item.period_end ROWS UNBOUNDED PRECEDING)
   QUALIFY lead(known_from) OVER states IS DISTINCT FROM known_from
 )
 SELECT
@@ -87,10 +88,10 @@ SELECT
 FROM states
 WHERE this IS NOT NULL;
 
-COMMENT ON VIEW balance_sheet_history IS 'Balance sheets as they were known from each date on, with ratios. One row for each symbol, period and date on which something of it became known. A version that is first seen long after its announcement counts from the announcement on.';
+COMMENT ON VIEW balance_sheet_history IS 'Balance sheets as they were known from each date on, with ratios. One row for each symbol, period and date on which something of it became known. A version counts as known_versions says.';
 COMMENT ON COLUMN balance_sheet_history.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN balance_sheet_history.month IS 'Month end that the period belongs to: what periods of different years are compared by.';
-COMMENT ON COLUMN balance_sheet_history.known_from IS 'First date on which the row was known: one of its statements was announced, or first seen. It is valid until the next row of the period.';
+COMMENT ON COLUMN balance_sheet_history.known_from IS 'First date on which the row was known: one of its statements counts from then on. It is valid until the next row of the period.';
 COMMENT ON COLUMN balance_sheet_history.period_end IS 'Last day of the reporting period.';
 COMMENT ON COLUMN balance_sheet_history.announce_date IS 'Date of publication of the period''s own version; null where the source does not state it.';
 COMMENT ON COLUMN balance_sheet_history.total_assets IS 'Total assets, as reported. [currency]';

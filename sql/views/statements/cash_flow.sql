@@ -5,7 +5,7 @@ SELECT *
 FROM raw.cash_flow
 QUALIFY row_number() OVER (
   PARTITION BY symbol, period_end
-  ORDER BY announce_date DESC NULLS LAST, first_seen_at DESC
+  ORDER BY first_seen_at DESC, announce_date DESC NULLS LAST
 ) = 1;
 
 COMMENT ON VIEW cash_flow IS 'Cash flow statements, the newest version of each period. One row for each symbol and reporting period. All versions ever seen: raw.cash_flow.';

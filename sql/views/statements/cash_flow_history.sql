@@ -2,11 +2,12 @@
 -- versions known by then. Flows in reports are cumulated from 1 January, as Chinese law requires and as the service
 -- delivers those of Hong Kong (half-years) and the United States. If the fiscal year of a company ends in another
 -- month, only its items as reported are valid, because its flows cannot be divided at January.
--- Grain: one row for each symbol, period and date on which a part of it became known. Inputs: raw.cash_flow.
+-- Grain: one row for each symbol, period and date on which a part of it became known. Inputs: raw.cash_flow,
+-- known_versions.
 -- Units: items in the currency of the statement, as reported; ratios as plain numbers.
 CREATE OR REPLACE VIEW cash_flow_history AS
 WITH versions AS NOT MATERIALIZED (
-  SELECT symbol, region, first_seen_at, known_from(announce_date, first_seen_at, region) AS known_from,
+  SELECT symbol, region, first_seen_at, known_from,
     period_month(period_end) AS month, struct_pack(
     period_end := period_end,
     announce_date := announce_date,
@@ -16,7 +17,7 @@ WITH versions AS NOT MATERIALIZED (
     net_cash_change := net_cash_change,
     capex := capex
   ) AS item
-  FROM raw.cash_flow
+  FROM known_versions('raw.cash_flow')
 ),
 -- Each version with the periods whose rows use it, and its role there: 0 the period itself, -1 the fiscal year before
 -- it, else the number of months before it.
@@ -39,7 +40,7 @@ states AS NOT MATERIALIZED (
     last_value(CASE WHEN role = -1 THEN item END IGNORE NULLS) OVER states AS year_end
   FROM parts
   WINDOW states AS (
-    PARTITION BY symbol, month ORDER BY known_from, first_seen_at, item.period_end ROWS UNBOUNDED PRECEDING)
+    PARTITION BY symbol, month ORDER BY known_from, first_seen_at, item.announce_date NULLS FIRST, item.period_end ROWS UNBOUNDED PRECEDING)
   QUALIFY lead(known_from) OVER states IS DISTINCT FROM known_from
 )
 SELECT
@@ -68,10 +69,10 @@ SELECT
 FROM states
 WHERE this IS NOT NULL;
 
-COMMENT ON VIEW cash_flow_history IS 'Cash flow statements as they were known from each date on, with quarters and trailing twelve months of reports that cumulate from January. One row for each symbol, period and date on which something of it became known. A version that is first seen long after its announcement counts from the announcement on.';
+COMMENT ON VIEW cash_flow_history IS 'Cash flow statements as they were known from each date on, with quarters and trailing twelve months of reports that cumulate from January. One row for each symbol, period and date on which something of it became known. A version counts as known_versions says.';
 COMMENT ON COLUMN cash_flow_history.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN cash_flow_history.month IS 'Month end that the period belongs to: what periods of different years are compared by.';
-COMMENT ON COLUMN cash_flow_history.known_from IS 'First date on which the row was known: one of its statements was announced, or first seen. It is valid until the next row of the period.';
+COMMENT ON COLUMN cash_flow_history.known_from IS 'First date on which the row was known: one of its statements counts from then on. It is valid until the next row of the period.';
 COMMENT ON COLUMN cash_flow_history.period_end IS 'Last day of the reporting period.';
 COMMENT ON COLUMN cash_flow_history.announce_date IS 'Date of publication of the period''s own version; null where the source does not state it.';
 COMMENT ON COLUMN cash_flow_history.net_operating_cash_flow IS 'Net operating cash flow, as reported: from the start of the year. [currency]';

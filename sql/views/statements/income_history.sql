@@ -4,11 +4,12 @@
 -- larger, and the last December's is larger than both this period's and that of a year before. For a December, the
 -- revenue of March must be known, or, for half-yearly reports, that of June; otherwise the start of the fiscal year may
 -- be unknown. If the revenues do not show it, the twelve months are null.
--- Grain: one row for each symbol, period and date on which a part of it became known. Inputs: raw.income.
+-- Grain: one row for each symbol, period and date on which a part of it became known. Inputs: raw.income,
+-- known_versions.
 -- Units: items in the currency of the statement, as reported; ratios as plain numbers.
 CREATE OR REPLACE VIEW income_history AS
 WITH versions AS NOT MATERIALIZED (
-  SELECT symbol, region, first_seen_at, known_from(announce_date, first_seen_at, region) AS known_from,
+  SELECT symbol, region, first_seen_at, known_from,
     period_month(period_end) AS month, struct_pack(
     period_end := period_end,
     announce_date := announce_date,
@@ -22,7 +23,7 @@ WITH versions AS NOT MATERIALIZED (
     basic_eps := basic_eps,
     diluted_eps := diluted_eps
   ) AS item
-  FROM raw.income
+  FROM known_versions('raw.income')
 ),
 -- Each version with the periods whose rows use it, and its role there: 0 the period itself, -1 the fiscal year before
 -- it, else the number of months before it.
@@ -48,7 +49,7 @@ states AS NOT MATERIALIZED (
     last_value(CASE WHEN role = -1 THEN struct_pack(revenue := item.revenue, net_income_attributable := item.net_income_attributable) END IGNORE NULLS) OVER states AS year_end
   FROM parts
   WINDOW states AS (
-    PARTITION BY symbol, month ORDER BY known_from, first_seen_at, item.period_end ROWS UNBOUNDED PRECEDING)
+    PARTITION BY symbol, month ORDER BY known_from, first_seen_at, item.announce_date NULLS FIRST, item.period_end ROWS UNBOUNDED PRECEDING)
   QUALIFY lead(known_from) OVER states IS DISTINCT FROM known_from
 ),
 judged AS NOT MATERIALIZED (
@@ -88,10 +89,10 @@ SELECT
   region
 FROM judged;
 
-COMMENT ON VIEW income_history IS 'Income statements as they were known from each date on, with trailing twelve months of reports that cumulate from January. One row for each symbol, period and date on which something of it became known. A version that is first seen long after its announcement counts from the announcement on.';
+COMMENT ON VIEW income_history IS 'Income statements as they were known from each date on, with trailing twelve months of reports that cumulate from January. One row for each symbol, period and date on which something of it became known. A version counts as known_versions says.';
 COMMENT ON COLUMN income_history.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN income_history.month IS 'Month end that the period belongs to: what periods of different years are compared by.';
-COMMENT ON COLUMN income_history.known_from IS 'First date on which the row was known: one of its statements was announced, or first seen. It is valid until the next row of the period.';
+COMMENT ON COLUMN income_history.known_from IS 'First date on which the row was known: one of its statements counts from then on. It is valid until the next row of the period.';
 COMMENT ON COLUMN income_history.period_end IS 'Last day of the reporting period.';
 COMMENT ON COLUMN income_history.announce_date IS 'Date of publication of the period''s own version; null where the source does not state it.';
 COMMENT ON COLUMN income_history.revenue IS 'Revenue, as reported: from the start of the year. [currency]';

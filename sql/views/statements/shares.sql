@@ -14,7 +14,7 @@ SELECT *
 FROM raw.shares
 QUALIFY row_number() OVER (
   PARTITION BY symbol, period_end
-  ORDER BY announce_date DESC NULLS LAST, first_seen_at DESC
+  ORDER BY first_seen_at DESC, announce_date DESC NULLS LAST
 ) = 1
 UNION ALL BY NAME
 SELECT *, 'instruments' AS derived_from

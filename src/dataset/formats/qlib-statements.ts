@@ -124,9 +124,9 @@ function versionsSql({ table, items }: Statement, symbols: readonly PanelSymbol[
   const names = symbols.map(({ symbol }) => symbol);
   const values = items.map((item, i) => `CAST(${ident(item)} AS DOUBLE) AS item${i}`).join(", ");
   return `WITH versions AS (
-      SELECT n.s, period_end, first_seen_at, known_from(announce_date, first_seen_at, region) AS known,
-        period_month(period_end) AS period_month, ${values}
-      FROM raw.${table}
+      SELECT n.s, period_end, announce_date, first_seen_at, known_from AS known, period_month(period_end) AS period_month,
+        ${values}
+      FROM known_versions('raw.${table}')
       JOIN (SELECT unnest(${literalList(names)}) AS symbol, CAST(unnest(range(${names.length})) AS INTEGER) AS s) AS n USING (symbol)),
     quarters AS (
       SELECT *, CAST(year(period_month) * 100 + quarter(period_month) AS INTEGER) AS period FROM versions
@@ -135,6 +135,6 @@ function versionsSql({ table, items }: Statement, symbols: readonly PanelSymbol[
       s, CAST(year(known) * 10000 + month(known) * 100 + day(known) AS INTEGER) AS date, period
     FROM quarters
     QUALIFY period_month >= max(period_month) OVER (
-      PARTITION BY s, period ORDER BY known, first_seen_at, period_end ROWS UNBOUNDED PRECEDING)
-    ORDER BY s, known, first_seen_at, period_end`;
+      PARTITION BY s, period ORDER BY known, first_seen_at, announce_date NULLS FIRST, period_end ROWS UNBOUNDED PRECEDING)
+    ORDER BY s, known, first_seen_at, announce_date NULLS FIRST, period_end`;
 }

@@ -92,7 +92,7 @@ function contentSql(table: TableSchema, columns: readonly string[], rows: string
   ];
   const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
   const newest = table.open
-    ? "QUALIFY row_number() OVER (PARTITION BY symbol, period_end ORDER BY announce_date DESC NULLS LAST, first_seen_at DESC) = 1"
+    ? "QUALIFY row_number() OVER (PARTITION BY symbol, period_end ORDER BY first_seen_at DESC, announce_date DESC NULLS LAST) = 1"
     : "";
   return `SELECT ${select.join(", ")} FROM (${rows}) ${where} ${newest}`;
 }

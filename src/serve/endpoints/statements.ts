@@ -184,7 +184,7 @@ async function landedRecords(
       FROM (${relation}) JOIN requested USING (symbol)
       WHERE CAST(period_end AS VARCHAR) BETWEEN $first AND $last
       QUALIFY row_number() OVER (
-        PARTITION BY symbol, period_end ORDER BY announce_date DESC NULLS LAST, first_seen_at DESC) = 1
+        PARTITION BY symbol, period_end ORDER BY first_seen_at DESC, announce_date DESC NULLS LAST) = 1
       ORDER BY symbol, period_end`;
     return session.json<StatementRecord & { symbol: string }>(sql, {
       requested: jsonParameter(requested),

@@ -1,6 +1,7 @@
 import { MINUTE_MS } from "../../core/time.js";
 import { BAR_AGGREGATES, exactSharesSql, int64Sql, statedPriceSql } from "../../db/market/bar-sql.js";
-import { localMidnightSql, perRegion } from "../../db/market/region-sql.js";
+import { knownVersionsSql } from "../../db/market/known-versions-sql.js";
+import { localMidnightSql, perRegion, tradeDateSql } from "../../db/market/region-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Region } from "../../market/regions.js";
 import { REGIONS } from "../../market/regions.js";
@@ -38,7 +39,8 @@ const FIRST_SEEN_BY = new Map<TableSchema, string>([
  * - Daily bars: those of days that are final. The bar of a running day is computed from the minutes that have ended,
  *   see {@link formingDaysSql}.
  * - Reference data: the versions that the lake had seen; a version that ended after the instant is current.
- * - Statements: those that were announced before the day, or that the lake had seen.
+ * - Statements: of each period the version that counted then: those whose day began before, or that the lake had seen,
+ *   see {@link knownVersionsSql}.
  * - Trading days: those whose session had opened.
  *
  * @param relation a SELECT of all rows.
@@ -54,7 +56,10 @@ export function visibleRowsSql(
   const instant = instantSql(until);
   if (isStatementName(table.name)) {
     const today = perRegion("region", ({ zone }) => `DATE ${literal(localDate(until, zone))}`);
-    return `SELECT * FROM (${relation}) WHERE first_seen_at <= ${instant} OR announce_date < ${today}`;
+    return `SELECT * EXCLUDE known_from FROM (${knownVersionsSql(`(${relation})`, tradeDateSql)})
+      WHERE first_seen_at <= ${instant} OR known_from < ${today}
+      QUALIFY row_number() OVER (PARTITION BY symbol, period_end
+        ORDER BY least(known_from, ${today}) DESC, first_seen_at DESC, announce_date DESC NULLS LAST) = 1`;
   }
   switch (table) {
     case BARS_1M:

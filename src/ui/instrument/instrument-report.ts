@@ -37,8 +37,7 @@ export async function instrumentReport(
   const announced = await session.json<AnnouncedReport>(
     `SELECT day::VARCHAR AS day, "table", period_end::VARCHAR AS "periodEnd" FROM (${STATEMENTS.map(
       (table) =>
-        `SELECT known_from(announce_date, first_seen_at, region) AS day, '${table}' AS "table", period_end
-         FROM raw.${table} WHERE symbol = $1`,
+        `SELECT known_from AS day, '${table}' AS "table", period_end FROM known_versions('raw.${table}') WHERE symbol = $1`,
     ).join(" UNION ")}) ORDER BY day DESC, "table" LIMIT ${MOST_ANNOUNCED}`,
     [symbol],
   );

@@ -125,12 +125,15 @@ async function fillUntil(lake: Lake, until: number): Promise<void> {
   const statements = [
     { announce_date: "2026-10-29", seen: at("2026-11-05T00:00"), period_end: "2026-06-30", total_assets: 1 },
     { announce_date: "2026-11-02", seen: at("2026-11-02T13:00"), period_end: "2026-06-30", total_assets: 2 },
+    // A restatement with the announcement of the original.
+    { announce_date: "2026-11-02", seen: at("2026-11-03T09:45"), period_end: "2026-06-30", total_assets: 4 },
     { announce_date: null, seen: at("2026-11-03T10:00"), period_end: "2026-09-30", total_assets: 3 },
   ];
-  for (const { seen, ...row } of statements) {
-    const isKnown =
-      seen <= until || (row.announce_date !== null && at(`${row.announce_date}T00:00`) + 86_400_000 <= until);
-    if (!isKnown) continue;
+  for (const { seen: firstSeen, ...row } of statements) {
+    const isFirst = row.announce_date !== null && row.total_assets !== 4;
+    const announced = isFirst ? at(`${row.announce_date}T00:00`) + 86_400_000 : firstSeen;
+    const seen = Math.min(firstSeen, announced);
+    if (seen > until) continue;
     const { total_assets, ...own } = { symbol: "600000.SH", ...row };
     await landFinancials(lake, BALANCE_SHEET, [{ ...own, total_assets }], seen);
     await landFinancials(lake, INCOME, [{ ...own, revenue: total_assets }], seen);

@@ -137,8 +137,10 @@ function partOf({ name }: TableSchema, { spec, last }: Manifest, symbols: string
   if (name === "trading_days")
     return { where: `trade_date <= ${end}`, label: "region || ' ' || trade_date", isWhole: false };
   if (isStatementName(name)) {
-    const known = `known_from(announce_date, first_seen_at, region) <= ${end}`;
-    return { where: `${ofDataset} AND ${known}`, label: "symbol || ' ' || period_end", isWhole: false };
+    const isFirst =
+      "first_seen_at = min(first_seen_at) OVER (PARTITION BY symbol, period_end, announce_date)";
+    const known = `local_date(first_seen_at, region) <= ${end} OR (announce_date <= ${end} AND ${isFirst})`;
+    return { where: `${ofDataset} QUALIFY ${known}`, label: "symbol || ' ' || period_end", isWhole: true };
   }
   if (name === "instruments") return validityPart("symbol", ofDataset, end);
   if (name === "universe_members" && typeof spec.universe === "string")
