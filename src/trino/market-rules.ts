@@ -8,6 +8,7 @@ import {
 } from "../db/market/bar-sql.js";
 import { sessionBarEndSql } from "../db/market/bucket-sql.js";
 import { isExEventSql, isUnknownStretchSql } from "../db/market/ex-event-sql.js";
+import { fiscalQuarterSql, twelveMonthsSql } from "../db/market/fiscal-quarter-sql.js";
 import { knownVersionsSql } from "../db/market/known-versions-sql.js";
 import {
   isAtLimitDownSql,
@@ -111,6 +112,10 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
       return isTradableSql({ volume, low, high, limitUp, limitDown });
     },
   },
+  fiscal_quarter: {
+    parameters: 7,
+    sql: (...values) => fiscalQuarterSql(...(values as Parameters<typeof fiscalQuarterSql>)),
+  },
   known_statements: { parameters: 1, sql: (table) => knownStatementsSql(table) },
   known_versions: { parameters: 1, sql: (table) => knownVersionsSql(table, localDateSql) },
   limit_percent: {
@@ -145,6 +150,10 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
   stated_price: { parameters: 2, sql: (price, close) => statedPriceSql(price, close) },
   // A price in whole ten-thousandths, rounded as DuckDB does when it converts to a decimal with four places.
   ten_thousandths: { parameters: 1, sql: (price) => `round(${price} * 1e4 + 1e-9)` },
+  twelve_months: {
+    parameters: 6,
+    sql: (...values) => twelveMonthsSql(...(values as Parameters<typeof twelveMonthsSql>)),
+  },
   // The quotient of two decimals without places has no places either, and is rounded half up.
   units_of: { parameters: 2, sql: (shares, unit) => int64Sql(`${shares} / ${unit}`) },
 };

@@ -35,6 +35,7 @@ const FORM = /^CREATE OR REPLACE VIEW (\w+) AS\n([\s\S]*?);\n+COMMENT ON VIEW \1
 const MAY_BE_EMPTY: Readonly<Record<string, readonly TableSchema[]>> = {
   daily_fundamentals: [BALANCE_SHEET, CASH_FLOW, INCOME],
   daily_metrics: [METRICS, SHARES],
+  income_history: [INCOME],
   unknown_spans: [TRADING_DAYS],
 };
 

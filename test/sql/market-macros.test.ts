@@ -13,6 +13,7 @@ import {
 } from "../../src/db/market/bar-sql.js";
 import { sessionGridEndSql, sessionPartEndSql, sessionPartStartSql } from "../../src/db/market/bucket-sql.js";
 import { isExEventSql, isUnknownStretchSql } from "../../src/db/market/ex-event-sql.js";
+import { fiscalQuarterSql, twelveMonthsSql } from "../../src/db/market/fiscal-quarter-sql.js";
 import {
   isAtLimitDownSql,
   isAtLimitUpSql,
@@ -31,6 +32,7 @@ import { SESSION_HOURS } from "../../src/market/sessions.js";
 /** The files of `sql/views/rules`: the parameters of each macro, and the expression that the rule gives for these. */
 const MACROS: Readonly<Record<string, readonly [parameters: string, sql: (...names: string[]) => string]>> = {
   adjusted_price: ["price, adjustment, step", (price, sql, step) => adjustedPriceSql(price, { sql }, step)],
+  fiscal_quarter: ["region, month, flow, ago3, ago6, ago9, ago12", fiscalQuarterSql],
   is_ex_event: ["last_close, prev_close", isExEventSql],
   is_session_minute: ["region, local_time", isSessionMinuteSql],
   is_unknown_stretch: ["after_date, before_date", isUnknownStretchSql],
@@ -51,6 +53,7 @@ const MACROS: Readonly<Record<string, readonly [parameters: string, sql: (...nam
   session_part_start: ["region, local_ms", (region, local) => sessionPartStartSql(region, local)],
   shares_of: ["volume, lot", sharesSql],
   stated_price: ["price, close", statedPriceSql],
+  twelve_months: ["quarter, flow, ago3, ago6, ago9, ago12", twelveMonthsSql],
   units_of: ["shares, unit", unitsSql],
   "limits/at_limit_down": ["price, limit_price", isAtLimitDownSql],
   "limits/at_limit_up": ["price, limit_price", isAtLimitUpSql],

@@ -40,6 +40,39 @@ const number = (value: unknown): number | null => (typeof value === "number" ? v
 const combine = (values: readonly (number | null)[], how: (all: number[]) => number): number | null =>
   values.some((value) => value === null) ? null : how(values as number[]);
 
+/**
+ * The quarter of the fiscal year that a flow of a period, and of those 3, 6, 9 and 12 months before it, shows: where it falls
+ * once, and where what it adds is steadier than the flow itself.
+ */
+function quarterShown(symbol: string, month: string, flow: readonly (number | null)[]): number | null {
+  if (/\.(SH|SZ|BJ)$/.test(symbol)) return Number(month.slice(5, 7)) / 3;
+  const isHalfYearly = flow[1] === null && flow[3] === null;
+  const list = (isHalfYearly ? [flow[0], flow[2], flow[4]] : [...flow.slice(0, 4), flow[4] ?? flow[0]]).map(
+    (value) => value ?? 0,
+  );
+  if (list.some((value) => value <= 0)) return null;
+  const falls = list.flatMap((value, n) => (value < (list[n + 1] ?? 0) ? [n] : []));
+  if (falls.length !== 1) return null;
+  const added = list
+    .slice(0, -1)
+    .map((value, n) => (falls[0] === n ? value : value - (list[n + 1] as number)));
+  const spread = (values: readonly number[]): number => Math.max(...values) / Math.min(...values);
+  if (spread(added) * (isHalfYearly ? 1.25 : 1.5) >= spread(list)) return null;
+  return ((falls[0] as number) + 1) * (isHalfYearly ? 2 : 1);
+}
+
+/** Twelve months of a flow, of which a value is that of some months ago. */
+function twelveMonths(quarter: number | null, flow: (ago: number) => number | null): number | null {
+  if (quarter === null) return null;
+  if (quarter === 4) return flow(0);
+  return combine(
+    [flow(0), flow(quarter * 3), flow(12)],
+    ([a, b, c]) => (a as number) + (b as number) - (c as number),
+  );
+}
+
+const AGO = [0, 3, 6, 9, 12];
+
 function expectClose(found: unknown, expected: number | null, what: string): void {
   if (expected === null) expect(found, what).toBeNull();
   else
@@ -93,19 +126,16 @@ describe("statements of a simulated market", () => {
           number(flows.get(`${row.symbol} ${earlier(month, monthsAgo)}`)?.[item]);
         const sheet = (monthsAgo: number, item: string): number | null =>
           number(sheets.get(`${row.symbol} ${earlier(month, monthsAgo)}`)?.[item]);
-        const quarterOfYear = Number(month.slice(5, 7)) / 3;
-        const sinceYearEnd = quarterOfYear * 3;
-        const twelve = (item: string): number | null =>
-          quarterOfYear === 4
-            ? flow(0, item)
-            : combine(
-                [flow(0, item), flow(sinceYearEnd, item), flow(12, item)],
-                ([a, b, c]) => (a as number) + (b as number) - (c as number),
-              );
-        const alone = (ago: number): number | null =>
-          (sinceYearEnd - ago) % 12 === 3
+        const revenue = (ago: number): number | null =>
+          number(incomes.get(`${row.symbol} ${earlier(month, ago)}`)?.revenue);
+        const quarter = quarterShown(row.symbol, month, AGO.map(revenue));
+        const twelve = (item: string): number | null => twelveMonths(quarter, (ago) => flow(ago, item));
+        const alone = (ago: number): number | null => {
+          if (quarter === null) return null;
+          return (quarter * 3 - ago) % 12 === 3
             ? flow(ago)
             : combine([flow(ago), flow(ago + 3)], ([a, b]) => (a as number) - (b as number));
+        };
         const change = (now: number | null, before: number | null): number | null =>
           before === 0
             ? null
@@ -184,24 +214,16 @@ describe("statements of a simulated market", () => {
         const what = `${symbol} ${month} as of ${date}`;
         const item = (ago: number, name: string): number | null =>
           number(known.get(`${symbol} ${earlier(month, ago)}`)?.[name]);
-        const monthOfYear = Number(month.slice(5, 7));
-        // Outside China the calendar year must show in the revenues that are known.
+        // Outside China the fiscal year must show in the revenues that are known.
         const revenue = item(0, "revenue") as number;
-        const before = [3, 6, 9].filter((ago) => ago < monthOfYear).map((ago) => item(ago, "revenue"));
-        const grows = before.every((one) => (one ?? 0) <= revenue);
-        const [yearEnd, yearAgo] = [item(monthOfYear, "revenue"), item(12, "revenue")];
-        const isShown =
-          monthOfYear === 12
-            ? before[2] !== null || (before[0] === null && before[1] !== null)
-            : yearEnd !== null && yearAgo !== null && revenue < yearEnd && yearAgo <= yearEnd;
-        const isCalendarYear = /\.(SH|SZ|BJ)$/.test(symbol) || (grows && isShown);
-        expect(row.is_calendar_year, what).toBe(isCalendarYear);
-        const twelve = (name: string): number | null => {
-          if (!isCalendarYear) return null;
-          if (monthOfYear === 12) return item(0, name);
-          const pieces = [item(0, name), item(monthOfYear, name), item(12, name)];
-          return combine(pieces, ([a, b, c]) => (a as number) + (b as number) - (c as number));
-        };
+        const yearAgo = item(12, "revenue");
+        const shown = AGO.map((ago) => item(ago, "revenue"));
+        const quarter = quarterShown(symbol, month, shown);
+        expect(row.fiscal_quarter, what).toBe(quarter);
+        expect(row.is_calendar_year, what).toBe(
+          quarter !== null && quarter * 3 === Number(month.slice(5, 7)),
+        );
+        const twelve = (name: string): number | null => twelveMonths(quarter, (ago) => item(ago, name));
         expectClose(row.revenue_ttm, twelve("revenue"), what);
         expectClose(row.net_income_ttm, twelve("net_income_attributable"), what);
         expectClose(row.gross_margin, (revenue - (item(0, "operating_cost") as number)) / revenue, what);
@@ -210,7 +232,7 @@ describe("statements of a simulated market", () => {
           ([a, b]) => ((a as number) - (b as number)) / Math.abs(b as number),
         );
         expectClose(row.revenue_yoy, growth, what);
-        if (row.net_income_ttm !== null && monthOfYear !== 12) sums += 1;
+        if (row.net_income_ttm !== null && quarter !== 4) sums += 1;
       }
       // The first date is too early for a year before.
       if (date > "2024-03") expect(sums).toBeGreaterThan(5);
@@ -323,13 +345,20 @@ once("twelve months of a Chinese company, before and after a restatement of the 
 once.each([
   // Cumulated from January: the twelve months are known once a year before is.
   ["12", [10, 20, 30, 40, 11, 22, 33, 44], [null, null, null, 40, 41, 42, 43, 44]],
-  // Fiscal years that end in September, June or March: no sum of cumulated quarters is shown to be of twelve months.
-  ["09", [20, 30, 40, 10, 22, 33, 44, 11], Array(8).fill(null)],
-  ["06", [30, 40, 10, 20, 33, 44, 11, 22], Array(8).fill(null)],
-  ["03", [40, 10, 20, 30, 44, 11, 22, 33], Array(8).fill(null)],
-  // The history begins within a fiscal year: its December is no full year either.
-  ["06", [null, null, 10, 20, 33, 44, 11, 22], Array(8).fill(null)],
-  ["03", [null, 10, 20, 30, 44, 11, 22, 33], Array(8).fill(null)],
+  // Fiscal years that end in September, June or March.
+  ["09", [20, 30, 40, 10, 22, 33, 44, 11], [null, null, null, null, 42, 43, 44, 45]],
+  ["06", [30, 40, 10, 20, 33, 44, 11, 22], [null, null, null, null, 43, 44, 45, 46]],
+  ["03", [40, 10, 20, 30, 44, 11, 22, 33], [null, null, null, null, 44, 45, 46, 47]],
+  // The history begins within a fiscal year.
+  ["06", [null, null, 10, 20, 33, 44, 11, 22], [null, null, null, null, null, 44, 45, 46]],
+  ["03", [null, 10, 20, 30, 44, 11, 22, 33], [null, null, null, null, 44, 45, 46, 47]],
+  // Quarters alone, and a year in place of its last quarter: no twelve months are known.
+  ["12", [58, 60, 65, 111, 59, 61, 66, 112], Array(8).fill(null)],
+  ["12", [22, 24, 23, 27, 22, 24, 23, 27], Array(8).fill(null)],
+  ["12", [10, 14, 20, 30, 11, 15, 21, 31], Array(8).fill(null)],
+  ["12", [10, 11, 12, 45, 11, 12, 13, 50], Array(8).fill(null)],
+  // A year that is missing between.
+  ["09", [20, 30, null, 10, 22, 33, 44, 11], [null, null, null, null, null, null, 44, 45]],
 ] as const)("a fiscal year that ends in month %s, of an American company", async (_, revenues, expected) => {
   const { lake, remove } = newLake();
   const ends = ["2024", "2025"].flatMap((year) =>

@@ -14,29 +14,52 @@ WITH versions AS (
     )) AS item
   FROM known_versions(raw.cash_flow)
 ),
--- Each version with the periods whose rows use it, and its role there: 0 the period itself, -1 the fiscal year before
--- it, else the number of months before it.
+-- Each version with the periods whose rows use it, and its role there: 0 the period itself, else the number of months
+-- before it; and, as -1, the fiscal quarter that the revenues show (0: none).
 parts AS (
   SELECT v.symbol, v.region, v.first_seen_at, v.known_from, v.item, part.role,
-    last_day_of_month(date_add('month', part.months, v."month")) AS "month"
+    last_day_of_month(date_add('month', part.months, v."month")) AS "month", CAST(NULL AS INTEGER) AS shown
   FROM versions AS v
-  CROSS JOIN (VALUES 
-    (0, 0, false), (3, 3, false), (6, 6, false), (12, 12, false), (-1, 3, true), (-1, 6, true), (-1, 9, true)
-  ) AS part (role, months, is_of_year)
-  WHERE NOT part.is_of_year OR month(v."month") = 12
+  CROSS JOIN (VALUES (0, 0), (3, 3), (6, 6), (9, 9), (12, 12)) AS part (role, months)
+  UNION ALL
+  SELECT symbol, region, TIMESTAMP '1970-01-01 00:00:00 UTC', known_from, NULL, -1, "month",
+    coalesce(fiscal_quarter, 0)
+  FROM income_history
+  WHERE region <> 'CN'
 ),
 states AS (
   SELECT symbol, region, "month", known_from,
     last_value(CASE WHEN role = 0 THEN item END) IGNORE NULLS OVER states AS this,
     last_value(CASE WHEN role = 3 THEN item END) IGNORE NULLS OVER states AS quarter_ago,
     last_value(CASE WHEN role = 6 THEN item END) IGNORE NULLS OVER states AS half_ago,
+    last_value(CASE WHEN role = 9 THEN item END) IGNORE NULLS OVER states AS three_quarters_ago,
     last_value(CASE WHEN role = 12 THEN item END) IGNORE NULLS OVER states AS year_ago,
-    last_value(CASE WHEN role = -1 THEN item END) IGNORE NULLS OVER states AS year_end,
+    last_value(CASE WHEN role = -1 THEN shown END) IGNORE NULLS OVER states AS shown,
     lead(known_from) OVER
       (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.announce_date NULLS FIRST, item.period_end) AS next_known_from
   FROM parts
   WINDOW states AS
     (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.announce_date NULLS FIRST, item.period_end ROWS UNBOUNDED PRECEDING)
+),
+judged AS (
+  SELECT *,
+    fiscal_quarter(region, "month", this.net_operating_cash_flow, quarter_ago.net_operating_cash_flow, half_ago.net_operating_cash_flow, three_quarters_ago.net_operating_cash_flow, year_ago.net_operating_cash_flow) AS by_operating,
+    fiscal_quarter(region, "month", abs(this.capex), abs(quarter_ago.capex), abs(half_ago.capex), abs(three_quarters_ago.capex), abs(year_ago.capex)) AS by_capex
+  FROM states
+  WHERE next_known_from IS DISTINCT FROM known_from AND this IS NOT NULL
+),
+dated AS (
+  SELECT *, CASE WHEN shown IS NOT NULL THEN nullif(shown, 0) WHEN by_operating = by_capex THEN by_operating END AS fiscal_quarter
+  FROM judged
+),
+quarters AS (
+  SELECT *, twelve_months(fiscal_quarter, this.net_operating_cash_flow, quarter_ago.net_operating_cash_flow, half_ago.net_operating_cash_flow, three_quarters_ago.net_operating_cash_flow, year_ago.net_operating_cash_flow) AS operating_cash_flow_ttm,
+    twelve_months(fiscal_quarter, abs(this.capex), abs(quarter_ago.capex), abs(half_ago.capex), abs(three_quarters_ago.capex), abs(year_ago.capex)) AS capex_ttm,
+    CASE WHEN fiscal_quarter = 1 THEN this.net_operating_cash_flow
+      WHEN fiscal_quarter > 1 THEN this.net_operating_cash_flow - quarter_ago.net_operating_cash_flow END AS operating_cash_flow_quarter,
+    CASE WHEN fiscal_quarter = 2 THEN quarter_ago.net_operating_cash_flow
+      WHEN fiscal_quarter > 0 THEN quarter_ago.net_operating_cash_flow - half_ago.net_operating_cash_flow END AS quarter_before
+  FROM dated
 )
 SELECT
   symbol,
@@ -50,18 +73,14 @@ SELECT
   this.net_cash_change AS net_cash_change,
   this.capex AS capex,
   this.net_operating_cash_flow - abs(this.capex) AS free_cash_flow,
-  CASE WHEN month("month") = 3 THEN this.net_operating_cash_flow ELSE this.net_operating_cash_flow - quarter_ago.net_operating_cash_flow END AS operating_cash_flow_quarter,
-  CASE WHEN month("month") = 12 THEN this.net_operating_cash_flow ELSE this.net_operating_cash_flow + year_end.net_operating_cash_flow - year_ago.net_operating_cash_flow END AS operating_cash_flow_ttm,
-  CASE WHEN month("month") = 12 THEN abs(this.capex) ELSE abs(this.capex) + abs(year_end.capex) - abs(year_ago.capex) END AS capex_ttm,
-  (CASE WHEN month("month") = 12 THEN this.net_operating_cash_flow ELSE this.net_operating_cash_flow + year_end.net_operating_cash_flow - year_ago.net_operating_cash_flow END)
-    - (CASE WHEN month("month") = 12 THEN abs(this.capex) ELSE abs(this.capex) + abs(year_end.capex) - abs(year_ago.capex) END) AS free_cash_flow_ttm,
+  fiscal_quarter,
+  operating_cash_flow_quarter,
+  operating_cash_flow_ttm,
+  capex_ttm,
+  operating_cash_flow_ttm - capex_ttm AS free_cash_flow_ttm,
   relative_change(this.net_operating_cash_flow, year_ago.net_operating_cash_flow) AS operating_cash_flow_yoy,
-  relative_change(
-    CASE WHEN month("month") = 3 THEN this.net_operating_cash_flow ELSE this.net_operating_cash_flow - quarter_ago.net_operating_cash_flow END,
-    CASE WHEN month("month") = 6 THEN quarter_ago.net_operating_cash_flow ELSE quarter_ago.net_operating_cash_flow - half_ago.net_operating_cash_flow END
-  ) AS operating_cash_flow_qoq,
+  relative_change(operating_cash_flow_quarter, quarter_before) AS operating_cash_flow_qoq,
   region
-FROM states
-WHERE next_known_from IS DISTINCT FROM known_from AND this IS NOT NULL;
+FROM quarters;
 
 COMMENT ON VIEW cash_flow_history IS 'Cash flow statements as they were known from each date on, with quarters, twelve months and changes. One row for each symbol, period and date on which something of it became known.';

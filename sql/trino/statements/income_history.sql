@@ -15,17 +15,13 @@ WITH versions AS (
     )) AS item
   FROM known_versions(raw.income)
 ),
--- Each version with the periods whose rows use it, and its role there: 0 the period itself, -1 the fiscal year before
--- it, else the number of months before it.
+-- Each version with the periods whose rows use it, and its role there: 0 the period itself, else the number of months
+-- before it.
 parts AS (
   SELECT v.symbol, v.region, v.first_seen_at, v.known_from, v.item, part.role,
     last_day_of_month(date_add('month', part.months, v."month")) AS "month"
   FROM versions AS v
-  CROSS JOIN (VALUES
-    (0, 0, false), (3, 3, false), (6, 6, false), (9, 9, false), (12, 12, false),
-    (-1, 3, true), (-1, 6, true), (-1, 9, true)
-  ) AS part (role, months, is_of_year)
-  WHERE NOT part.is_of_year OR month(v."month") = 12
+  CROSS JOIN (VALUES (0, 0), (3, 3), (6, 6), (9, 9), (12, 12)) AS part (role, months)
 ),
 states AS (
   SELECT symbol, region, "month", known_from,
@@ -34,7 +30,6 @@ states AS (
     last_value(CASE WHEN role = 6 THEN item END) IGNORE NULLS OVER states AS half_ago,
     last_value(CASE WHEN role = 9 THEN item END) IGNORE NULLS OVER states AS three_quarters_ago,
     last_value(CASE WHEN role = 12 THEN item END) IGNORE NULLS OVER states AS year_ago,
-    last_value(CASE WHEN role = -1 THEN item END) IGNORE NULLS OVER states AS year_end,
     lead(known_from) OVER
       (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.announce_date NULLS FIRST, item.period_end) AS next_known_from
   FROM parts
@@ -42,13 +37,7 @@ states AS (
     (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.announce_date NULLS FIRST, item.period_end ROWS UNBOUNDED PRECEDING)
 ),
 judged AS (
-  SELECT *, (region = 'CN' OR (
-      coalesce(CASE WHEN month("month") >= 6 THEN quarter_ago.revenue END, 0) <= this.revenue
-      AND coalesce(CASE WHEN month("month") >= 9 THEN half_ago.revenue END, 0) <= this.revenue
-      AND coalesce(CASE WHEN month("month") = 12 THEN three_quarters_ago.revenue END, 0) <= this.revenue
-      AND CASE WHEN month("month") = 12
-          THEN three_quarters_ago.revenue IS NOT NULL OR (quarter_ago.revenue IS NULL AND half_ago.revenue IS NOT NULL)
-        ELSE this.revenue < year_end.revenue AND year_ago.revenue <= year_end.revenue END)) AS is_calendar_year
+  SELECT *, fiscal_quarter(region, "month", this.revenue, quarter_ago.revenue, half_ago.revenue, three_quarters_ago.revenue, year_ago.revenue) AS fiscal_quarter
   FROM states
   WHERE next_known_from IS DISTINCT FROM known_from AND this IS NOT NULL
 )
@@ -67,9 +56,10 @@ SELECT
   this.net_income_deducted AS net_income_deducted,
   this.basic_eps AS basic_eps,
   this.diluted_eps AS diluted_eps,
-  coalesce(is_calendar_year, false) AS is_calendar_year,
-  CASE WHEN is_calendar_year THEN CASE WHEN month("month") = 12 THEN this.revenue ELSE this.revenue + year_end.revenue - year_ago.revenue END END AS revenue_ttm,
-  CASE WHEN is_calendar_year THEN CASE WHEN month("month") = 12 THEN this.net_income_attributable ELSE this.net_income_attributable + year_end.net_income_attributable - year_ago.net_income_attributable END END AS net_income_ttm,
+  fiscal_quarter,
+  coalesce(fiscal_quarter * 3 = month("month"), false) AS is_calendar_year,
+  twelve_months(fiscal_quarter, this.revenue, quarter_ago.revenue, half_ago.revenue, three_quarters_ago.revenue, year_ago.revenue) AS revenue_ttm,
+  twelve_months(fiscal_quarter, this.net_income_attributable, quarter_ago.net_income_attributable, half_ago.net_income_attributable, three_quarters_ago.net_income_attributable, year_ago.net_income_attributable) AS net_income_ttm,
   CASE WHEN this.revenue > 0 THEN (this.revenue - this.operating_cost) / this.revenue END AS gross_margin,
   CASE WHEN this.revenue > 0 THEN this.operating_profit / this.revenue END AS operating_margin,
   CASE WHEN this.revenue > 0 THEN this.net_income / this.revenue END AS net_margin,

@@ -77,14 +77,14 @@ COMMENT ON COLUMN daily_valuation.accruals IS 'Change over a year of (total_curr
 COMMENT ON COLUMN daily_valuation.total_assets_yoy IS 'total_assets against the period a year before: (x - x0) / abs(x0). [ratio]';
 COMMENT ON COLUMN daily_valuation.book_value_yoy IS 'book_value against the period a year before: (x - x0) / abs(x0). [ratio]';
 COMMENT ON COLUMN daily_valuation.cash_flow_period_end IS 'Reporting period of the cash flow statement that was known on the date.';
-COMMENT ON COLUMN daily_valuation.operating_cash_flow_ttm IS 'net_operating_cash_flow of the last twelve months: the report + the year before - the same period a year before; of a full year, the report. [currency]';
+COMMENT ON COLUMN daily_valuation.operating_cash_flow_ttm IS 'net_operating_cash_flow of the last twelve months: the report + the year before - the same period a year before; of a full year, the report. Null where a piece, or the fiscal quarter, is not known. [currency]';
 COMMENT ON COLUMN daily_valuation.free_cash_flow_ttm IS 'operating_cash_flow_ttm - capex_ttm. [currency]';
 COMMENT ON COLUMN daily_valuation.operating_cash_flow_yoy IS 'net_operating_cash_flow from the start of the year against the same months a year before: (x - x0) / abs(x0). [ratio]';
 COMMENT ON COLUMN daily_valuation.price_to_book IS 'market_value / book_value; null where the book value is not above 0. [ratio]';
 COMMENT ON COLUMN daily_valuation.cash_flow_yield IS 'operating_cash_flow_ttm / market_value. [ratio]';
 COMMENT ON COLUMN daily_valuation.free_cash_flow_yield IS 'free_cash_flow_ttm / market_value. [ratio]';
 COMMENT ON COLUMN daily_valuation.income_period_end IS 'Reporting period of the income statement that was known on the date.';
-COMMENT ON COLUMN daily_valuation.revenue_ttm IS 'revenue of the last twelve months: the report + the year before - the same period a year before; of a full year, the report. Null where a piece, or the calendar year, is not known. [currency]';
+COMMENT ON COLUMN daily_valuation.revenue_ttm IS 'revenue of the last twelve months: the report + the year before - the same period a year before; of a full year, the report. Null where a piece, or the fiscal quarter, is not known. [currency]';
 COMMENT ON COLUMN daily_valuation.net_income_ttm IS 'net_income_attributable of the last twelve months, likewise. [currency]';
 COMMENT ON COLUMN daily_valuation.gross_margin IS '(revenue - operating_cost) / revenue, from the start of the year. [ratio]';
 COMMENT ON COLUMN daily_valuation.net_margin IS 'net_income / revenue, from the start of the year. [ratio]';

@@ -1,9 +1,6 @@
 -- Income statements as they were known from each date on, with twelve months, margins and growth that use only versions
--- known by then. Flows in reports are cumulated from 1 January, as Chinese law requires. In other regions the fiscal
--- year counts as the calendar year only if the known revenues show it: no revenue in the year before this period is
--- larger, and the last December's is larger than both this period's and that of a year before. For a December, the
--- revenue of March must be known, or, for half-yearly reports, that of June; otherwise the start of the fiscal year may
--- be unknown. If the revenues do not show it, the twelve months are null.
+-- known by then. Flows in reports are cumulated from the start of the fiscal year: see fiscal_quarter for where it begins,
+-- by the revenues that are known. If they do not show it, the twelve months are null.
 -- Grain: one row for each symbol, period and date on which a part of it became known. Inputs: raw.income,
 -- known_versions.
 -- Units: items in the currency of the statement, as reported; ratios as plain numbers.
@@ -25,15 +22,13 @@ WITH versions AS NOT MATERIALIZED (
   ) AS item
   FROM known_versions('raw.income')
 ),
--- Each version with the periods whose rows use it, and its role there: 0 the period itself, -1 the fiscal year before
--- it, else the number of months before it.
+-- Each version with the periods whose rows use it, and its role there: 0 the period itself, else the number of months
+-- before it.
 parts AS NOT MATERIALIZED (
   SELECT symbol, region, first_seen_at, known_from, item, part.role AS role,
     last_day(month + to_months(part.months)) AS month
   FROM (
-    SELECT *, unnest([{'role': 0, 'months': 0}, {'role': 3, 'months': 3}, {'role': 6, 'months': 6}, {'role': 9, 'months': 9}, {'role': 12, 'months': 12}]
-      || CASE WHEN month(month) = 12
-        THEN [{'role': -1, 'months': 3}, {'role': -1, 'months': 6}, {'role': -1, 'months': 9}] ELSE [] END) AS part
+    SELECT *, unnest([{'role': 0, 'months': 0}, {'role': 3, 'months': 3}, {'role': 6, 'months': 6}, {'role': 9, 'months': 9}, {'role': 12, 'months': 12}]) AS part
     FROM versions
   )
 ),
@@ -42,24 +37,17 @@ parts AS NOT MATERIALIZED (
 states AS NOT MATERIALIZED (
   SELECT symbol, region, month, known_from,
     last_value(CASE WHEN role = 0 THEN item END IGNORE NULLS) OVER states AS this,
-    last_value(CASE WHEN role = 3 THEN struct_pack(revenue := item.revenue) END IGNORE NULLS) OVER states AS quarter_ago,
-    last_value(CASE WHEN role = 6 THEN struct_pack(revenue := item.revenue) END IGNORE NULLS) OVER states AS half_ago,
-    last_value(CASE WHEN role = 9 THEN struct_pack(revenue := item.revenue) END IGNORE NULLS) OVER states AS three_quarters_ago,
-    last_value(CASE WHEN role = 12 THEN struct_pack(revenue := item.revenue, net_income_attributable := item.net_income_attributable) END IGNORE NULLS) OVER states AS year_ago,
-    last_value(CASE WHEN role = -1 THEN struct_pack(revenue := item.revenue, net_income_attributable := item.net_income_attributable) END IGNORE NULLS) OVER states AS year_end
+    last_value(CASE WHEN role = 3 THEN struct_pack(revenue := item.revenue, net_income_attributable := item.net_income_attributable) END IGNORE NULLS) OVER states AS quarter_ago,
+    last_value(CASE WHEN role = 6 THEN struct_pack(revenue := item.revenue, net_income_attributable := item.net_income_attributable) END IGNORE NULLS) OVER states AS half_ago,
+    last_value(CASE WHEN role = 9 THEN struct_pack(revenue := item.revenue, net_income_attributable := item.net_income_attributable) END IGNORE NULLS) OVER states AS three_quarters_ago,
+    last_value(CASE WHEN role = 12 THEN struct_pack(revenue := item.revenue, net_income_attributable := item.net_income_attributable) END IGNORE NULLS) OVER states AS year_ago
   FROM parts
   WINDOW states AS (
     PARTITION BY symbol, month ORDER BY known_from, first_seen_at, item.announce_date NULLS FIRST, item.period_end ROWS UNBOUNDED PRECEDING)
   QUALIFY lead(known_from) OVER states IS DISTINCT FROM known_from
 ),
 judged AS NOT MATERIALIZED (
-  SELECT *, (region = 'CN' OR (
-      coalesce(CASE WHEN month(month) >= 6 THEN quarter_ago.revenue END, 0) <= this.revenue
-      AND coalesce(CASE WHEN month(month) >= 9 THEN half_ago.revenue END, 0) <= this.revenue
-      AND coalesce(CASE WHEN month(month) = 12 THEN three_quarters_ago.revenue END, 0) <= this.revenue
-      AND CASE WHEN month(month) = 12
-          THEN three_quarters_ago.revenue IS NOT NULL OR (quarter_ago.revenue IS NULL AND half_ago.revenue IS NOT NULL)
-        ELSE this.revenue < year_end.revenue AND year_ago.revenue <= year_end.revenue END)) AS is_calendar_year
+  SELECT *, fiscal_quarter(region, month, this.revenue, quarter_ago.revenue, half_ago.revenue, three_quarters_ago.revenue, year_ago.revenue) AS fiscal_quarter
   FROM states
   WHERE this IS NOT NULL
 )
@@ -78,9 +66,10 @@ SELECT
   this.net_income_deducted AS net_income_deducted,
   this.basic_eps AS basic_eps,
   this.diluted_eps AS diluted_eps,
-  coalesce(is_calendar_year, false) AS is_calendar_year,
-  CASE WHEN is_calendar_year THEN CASE WHEN month(month) = 12 THEN this.revenue ELSE this.revenue + year_end.revenue - year_ago.revenue END END AS revenue_ttm,
-  CASE WHEN is_calendar_year THEN CASE WHEN month(month) = 12 THEN this.net_income_attributable ELSE this.net_income_attributable + year_end.net_income_attributable - year_ago.net_income_attributable END END AS net_income_ttm,
+  fiscal_quarter,
+  coalesce(fiscal_quarter * 3 = month(month), false) AS is_calendar_year,
+  twelve_months(fiscal_quarter, this.revenue, quarter_ago.revenue, half_ago.revenue, three_quarters_ago.revenue, year_ago.revenue) AS revenue_ttm,
+  twelve_months(fiscal_quarter, this.net_income_attributable, quarter_ago.net_income_attributable, half_ago.net_income_attributable, three_quarters_ago.net_income_attributable, year_ago.net_income_attributable) AS net_income_ttm,
   CASE WHEN this.revenue > 0 THEN (this.revenue - this.operating_cost) / this.revenue END AS gross_margin,
   CASE WHEN this.revenue > 0 THEN this.operating_profit / this.revenue END AS operating_margin,
   CASE WHEN this.revenue > 0 THEN this.net_income / this.revenue END AS net_margin,
@@ -89,7 +78,7 @@ SELECT
   region
 FROM judged;
 
-COMMENT ON VIEW income_history IS 'Income statements as they were known from each date on, with trailing twelve months of reports that cumulate from January. One row for each symbol, period and date on which something of it became known. A version counts as known_versions says.';
+COMMENT ON VIEW income_history IS 'Income statements as they were known from each date on, with trailing twelve months of reports that cumulate over the fiscal year. One row for each symbol, period and date on which something of it became known. A version counts as known_versions says.';
 COMMENT ON COLUMN income_history.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN income_history.month IS 'Month end that the period belongs to: what periods of different years are compared by.';
 COMMENT ON COLUMN income_history.known_from IS 'First date on which the row was known: one of its statements counts from then on. It is valid until the next row of the period.';
@@ -104,8 +93,9 @@ COMMENT ON COLUMN income_history.net_income_attributable IS 'Net income attribut
 COMMENT ON COLUMN income_history.net_income_deducted IS 'Net income deducted, as reported: from the start of the year. [currency]';
 COMMENT ON COLUMN income_history.basic_eps IS 'Basic eps, as reported: from the start of the year. [currency a share]';
 COMMENT ON COLUMN income_history.diluted_eps IS 'Diluted eps, as reported: from the start of the year. [currency a share]';
-COMMENT ON COLUMN income_history.is_calendar_year IS 'Whether the reports cumulate from January: always in China; elsewhere, whether the revenues that were known show it.';
-COMMENT ON COLUMN income_history.revenue_ttm IS 'revenue of the last twelve months: the report + the year before - the same period a year before; of a full year, the report. Null where a piece, or the calendar year, is not known. [currency]';
+COMMENT ON COLUMN income_history.fiscal_quarter IS 'Quarter of the fiscal year at whose end the period ends, 1 to 4: by the calendar in China; elsewhere as the revenues that were known show it. Null, and with it the twelve months: they do not.';
+COMMENT ON COLUMN income_history.is_calendar_year IS 'Whether the reports are shown to cumulate from January.';
+COMMENT ON COLUMN income_history.revenue_ttm IS 'revenue of the last twelve months: the report + the year before - the same period a year before; of a full year, the report. Null where a piece, or the fiscal quarter, is not known. [currency]';
 COMMENT ON COLUMN income_history.net_income_ttm IS 'net_income_attributable of the last twelve months, likewise. [currency]';
 COMMENT ON COLUMN income_history.gross_margin IS '(revenue - operating_cost) / revenue, from the start of the year. [ratio]';
 COMMENT ON COLUMN income_history.operating_margin IS 'operating_profit / revenue, from the start of the year. [ratio]';
