@@ -49,7 +49,10 @@ judged AS (
   WHERE next_known_from IS DISTINCT FROM known_from AND this IS NOT NULL
 ),
 dated AS (
-  SELECT *, CASE WHEN shown IS NOT NULL THEN nullif(shown, 0) WHEN by_operating = by_capex THEN by_operating END AS fiscal_quarter
+  SELECT *, CASE
+    WHEN shown IS NOT NULL THEN nullif(shown, 0)
+    WHEN coalesce(by_operating, by_capex) = coalesce(by_capex, by_operating) THEN coalesce(by_operating, by_capex)
+  END AS fiscal_quarter
   FROM judged
 ),
 quarters AS (

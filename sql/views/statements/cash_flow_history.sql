@@ -1,7 +1,7 @@
 -- Cash flow statements as they were known from each date on, with quarters, twelve months and changes that use only
 -- versions known by then. Flows in reports are cumulated from the start of the fiscal year: see fiscal_quarter for where it
 -- begins, by the revenues of income_history that are known; of a company without income statements, by operating cash
--- flow and capex, if both show the same. If they do not show it, quarters and twelve months are null.
+-- flow or capex, if they do not show different ones. If nothing shows it, quarters and twelve months are null.
 -- Grain: one row for each symbol, period and date on which a part of it became known. Inputs: raw.cash_flow,
 -- known_versions, income_history.
 -- Units: items in the currency of the statement, as reported; ratios as plain numbers.
@@ -55,7 +55,10 @@ judged AS NOT MATERIALIZED (
   WHERE this IS NOT NULL
 ),
 dated AS NOT MATERIALIZED (
-  SELECT *, CASE WHEN shown IS NOT NULL THEN nullif(shown, 0) WHEN by_operating = by_capex THEN by_operating END AS fiscal_quarter
+  SELECT *, CASE
+    WHEN shown IS NOT NULL THEN nullif(shown, 0)
+    WHEN coalesce(by_operating, by_capex) = coalesce(by_capex, by_operating) THEN coalesce(by_operating, by_capex)
+  END AS fiscal_quarter
   FROM judged
 ),
 quarters AS NOT MATERIALIZED (
@@ -101,7 +104,7 @@ COMMENT ON COLUMN cash_flow_history.net_financing_cash_flow IS 'Net financing ca
 COMMENT ON COLUMN cash_flow_history.net_cash_change IS 'Net cash change, as reported: from the start of the year. [currency]';
 COMMENT ON COLUMN cash_flow_history.capex IS 'Capex, as reported: from the start of the year. [currency]';
 COMMENT ON COLUMN cash_flow_history.free_cash_flow IS 'net_operating_cash_flow - abs(capex), from the start of the year: sources differ in the sign of capex. [currency]';
-COMMENT ON COLUMN cash_flow_history.fiscal_quarter IS 'Quarter of the fiscal year at whose end the period ends, 1 to 4: by the calendar in China; elsewhere as the revenues that were known show it, or, without income statements, operating cash flow and capex. Null, and with it quarters and twelve months: they do not.';
+COMMENT ON COLUMN cash_flow_history.fiscal_quarter IS 'Quarter of the fiscal year at whose end the period ends, 1 to 4: by the calendar in China; elsewhere as the revenues that were known show it, or, without income statements, operating cash flow or capex. Null, and with it quarters and twelve months: they do not.';
 COMMENT ON COLUMN cash_flow_history.operating_cash_flow_quarter IS 'net_operating_cash_flow of the quarter alone: the report less that of the quarter before; of the first quarter, the report. [currency]';
 COMMENT ON COLUMN cash_flow_history.operating_cash_flow_ttm IS 'net_operating_cash_flow of the last twelve months: the report + the year before - the same period a year before; of a full year, the report. Null where a piece, or the fiscal quarter, is not known. [currency]';
 COMMENT ON COLUMN cash_flow_history.capex_ttm IS 'abs(capex) of the last twelve months, likewise. [currency]';

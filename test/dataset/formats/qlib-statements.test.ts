@@ -82,7 +82,7 @@ test("every version has the date from which it was known, up to the last label",
       first_seen_at: "2026-05-01T00:00:00Z",
       total_assets: null,
     },
-    // Of one announcement two contents were seen: the later one holds.
+    // Of one announcement two contents were seen: the later one counts from when it was seen.
     {
       period_end: "2025-12-31",
       announce_date: "2026-04-30",
@@ -103,7 +103,7 @@ test("every version has the date from which it was known, up to the last label",
     [20260320, 202504, 1],
     [20260430, 202504, Number.NaN],
     [20260430, 202601, 4],
-    [20260430, 202504, 3],
+    [20260502, 202504, 3],
     [20260504, 202601, 5],
   ]);
   expect(readdirSync(join(folder, "financial"))).toEqual(["sh600519"]);
