@@ -43,7 +43,7 @@ test("of a flow that cumulates over any fiscal year, twelve months are the last 
         });
         for (const [n, sum] of (await twelveMonths(session, reports)).entries()) {
           if (sum === null) continue;
-          expect(sum, `${reports} at ${n}`).toBe(
+          expect(sum, `${reports.join()} at ${n}`).toBe(
             quarters.slice(n - 3, n + 1).reduce((all, one) => all + one, 0),
           );
           known += 1;
