@@ -1,4 +1,11 @@
-import { DAY_MS, dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
+import {
+  DAY_MS,
+  dateOfEpochDay,
+  epochDay,
+  MINUTE_MS,
+  type TimeRange,
+  type TradingDate,
+} from "../core/time.js";
 import { byRegion, REGIONS, type Region } from "./regions.js";
 import { instantOf, instantOfDay, localDate } from "./zone.js";
 
@@ -79,6 +86,20 @@ export function finalEnd(region: Region, now: number): number {
 /** {@link finalEnd} of each region. */
 export function finalEnds(now: number): Readonly<Record<Region, number>> {
   return byRegion((region) => finalEnd(region, now));
+}
+
+/** By how much the clocks of this machine and of a service may differ. */
+export const CLOCK_TOLERANCE_MS = 5 * MINUTE_MS;
+
+/**
+ * By region: the end (exclusive, epoch milliseconds) of the times that bars can have at an instant. A day may have its bar
+ * from its first moment on, whatever hour labels it; the last minute is the one under way, which is labelled by its end.
+ */
+export function possibleEnds(now: number, isMinute: boolean): Readonly<Record<Region, number>> {
+  const latest = now + CLOCK_TOLERANCE_MS;
+  return byRegion((region) =>
+    isMinute ? latest + MINUTE_MS : dayRange(region, localDate(latest, REGIONS[region].zone)).end,
+  );
 }
 
 /** The first instant after `now` at which {@link finalEnd} of a region changes, in epoch milliseconds. */

@@ -3,7 +3,7 @@ import { compareText } from "../core/text-order.js";
 import { type CalendarSpan, type CalendarUnit, calendarSpans } from "../market/calendar-spans.js";
 import { byRegion, REGIONS, type Region } from "../market/regions.js";
 import { type BarSegment, type DeliveredBars, firstTime, lastTime } from "../wire/bar-segment.js";
-import { type CutBars, cutBars, type PlacedSegment } from "./cut-bars.js";
+import { type CutBars, type CutRules, cutBars, type PlacedSegment } from "./cut-bars.js";
 import { type MergedSegments, mergeRepeats } from "./merge-repeats.js";
 
 /** Bars of one partition, in the order of its file. */
@@ -31,11 +31,9 @@ export interface BarsPlan {
   readonly equal: number;
 }
 
-export interface BarsPlanOptions {
+export interface BarsPlanOptions extends Pick<CutRules, "finalEnd" | "possibleEnd"> {
   /** The period that a partition covers. */
   readonly unit: CalendarUnit;
-  /** By region: bars labelled before this instant (epoch ms) are final. */
-  readonly finalEnd: Readonly<Record<Region, number>>;
 }
 
 /**
@@ -45,12 +43,12 @@ export interface BarsPlanOptions {
  */
 export function partitionBars(
   deliveries: readonly DeliveredBars[],
-  { unit, finalEnd }: BarsPlanOptions,
+  { unit, finalEnd, possibleEnd }: BarsPlanOptions,
 ): BarsPlan {
   const cut: CutBars = { placed: [], broken: [] };
   const periods = (region: Region) => calendarSpans(REGIONS[region].zone, unit);
   const periodOf = byRegion(periods);
-  for (const delivered of deliveries) cutBars(delivered, { periodOf, finalEnd }, cut);
+  for (const delivered of deliveries) cutBars(delivered, { periodOf, finalEnd, possibleEnd }, cut);
   const repeats: PlacedSegment[] = [];
   let equal = 0;
   const partitions = [...groupsOf(cut.placed)]

@@ -18,6 +18,8 @@ export interface CutRules {
   readonly periodOf: Readonly<Record<Region, (ms: number) => CalendarSpan>>;
   /** By region: bars labelled before this instant (epoch ms) are final. */
   readonly finalEnd: Readonly<Record<Region, number>>;
+  /** By region: no bar can have this instant (epoch ms) or a later one. */
+  readonly possibleEnd: Readonly<Record<Region, number>>;
 }
 
 /** A segment that belongs to one partition. */
@@ -34,7 +36,8 @@ export interface CutBars {
    */
   readonly placed: PlacedSegment[];
   /**
-   * Bars that break a rule: an unknown exchange; a null or an infinity where a number is required; `high` below `low`.
+   * Bars that break a rule: an unknown exchange; a time in the future; a null or an infinity where a number is required;
+   * `high` below `low`.
    */
   readonly broken: BarSegment[];
 }
@@ -70,16 +73,18 @@ type BrokenSearch = (start: number, end: number) => number;
 function cutSymbol(
   whole: BarSegment,
   nextBroken: BrokenSearch,
-  { periodOf, finalEnd }: CutRules,
+  { periodOf, finalEnd, possibleEnd }: CutRules,
   { placed, broken }: CutBars,
 ): void {
-  const { columns, symbol, region, start, end } = whole;
+  const { columns, symbol, region, start } = whole;
   if (region === undefined) {
     broken.push(whole);
     return;
   }
   const words = int64Words(columns.timestamp);
   checkAscent(words, whole, symbol);
+  const end = firstNotBefore(words, start, whole.end, possibleEnd[region]);
+  if (end < whole.end) broken.push({ ...whole, start: end });
   for (let from = start, to = start; from < end; from = to) {
     const period = periodOf[region](int64At(words, from));
     const isFinal = int64At(words, from) < finalEnd[region];

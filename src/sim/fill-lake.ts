@@ -136,7 +136,12 @@ async function landMarket(
   const after = dayRange("US", market.spec.end).end;
   const ends = finalEnds(after);
   await using rejects = new Rejects(session, options.runId);
-  await landKlines(session, lake, table, made, { ...landOptions(options), rejects, finalEnd: ends });
+  await landKlines(session, lake, table, made, {
+    ...landOptions(options),
+    rejects,
+    finalEnd: ends,
+    marketNow: after,
+  });
   return made.reduce((rows, { columns }) => rows + columns.rows, 0);
 }
 

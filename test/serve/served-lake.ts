@@ -45,8 +45,13 @@ export function newLake(): { readonly lake: Lake; readonly remove: () => void } 
   };
 }
 
-/** Lands bars as an ingest does. */
-export async function landRows(lake: Lake, table: TableSchema, bars: readonly LandedBar[]): Promise<void> {
+/** Lands bars as an ingest does. @param marketNow bars after it are set aside. */
+export async function landRows(
+  lake: Lake,
+  table: TableSchema,
+  bars: readonly LandedBar[],
+  marketNow = NOW,
+): Promise<void> {
   using session = await Session.open({ threads: 1 });
   await stageBars(session, "staged");
   const fields = KLINE_COLUMNS.map((c) => `"${c.name}":"${c.type === "int64" ? "VARCHAR" : "DOUBLE"}"`);
@@ -68,6 +73,7 @@ export async function landRows(lake: Lake, table: TableSchema, bars: readonly La
   const finalEnd = { CN: NOW, HK: NOW, US: NOW };
   await landBars(session, lake, table, "staged", {
     ...OPTIONS,
+    marketNow,
     finalEnd,
     rejects: new Rejects(session, "test"),
   });

@@ -180,7 +180,7 @@ async function replayOf(lake: Lake, options: Options): Promise<Replay | undefine
       hint: "add --replay 09:25+08:00",
     });
   }
-  const { range, regions } = await replayRange(lake, pointInTimeOf(options));
+  const { range, regions } = await replayRange(lake, pointInTimeOf(options), systemClock.now());
   const time = parseReplayTime(text, regions);
   const clock = new ReplayClock(systemClock, range, { time, speed });
   return { clock, regions, assumesReference: assumeReference };

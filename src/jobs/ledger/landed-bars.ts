@@ -1,12 +1,15 @@
 import { compareText } from "../../core/text-order.js";
 import type { TimeRange } from "../../core/time.js";
+import { perRegion } from "../../db/market/region-sql.js";
 import { ident } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { statedTimes } from "../../lake/files/prune.js";
 import type { Lake } from "../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 import { isRegion, REGIONS, type Region } from "../../market/regions.js";
+import { possibleEnds } from "../../market/sessions.js";
 import { localDate } from "../../market/zone.js";
+import { BARS_1M } from "../../schema/bars.js";
 import { symbolsByRegion } from "./file-symbols.js";
 
 /** The bars of a region in a table. */
@@ -15,7 +18,7 @@ export interface LandedBars {
   readonly region: string;
   readonly symbols: number;
   readonly bars: number;
-  /** Dates of the first and the last bar. */
+  /** Dates of the first bar, and of the last one that is not in the future. */
   readonly first: string;
   readonly last: string;
 }
@@ -29,12 +32,25 @@ interface StatedBars {
 
 /**
  * The bars of each region in a table. Numbers and dates come from the log; of files that this machine has not read for
- * this before, the column `symbol` is read. If the log lacks them for a file, the table is queried.
+ * this before, the column `symbol` is read. If the log lacks them for a file, or has bars of the future, the table is
+ * queried.
+ *
+ * @param now epoch milliseconds.
  */
-export async function landedBars(session: Session, lake: Lake, snapshot: Snapshot): Promise<LandedBars[]> {
+export async function landedBars(
+  session: Session,
+  lake: Lake,
+  snapshot: Snapshot,
+  now: number,
+): Promise<LandedBars[]> {
   const files = [...snapshot.files.values()];
+  const ends = possibleEnds(now, snapshot.table === BARS_1M);
   const stated = files.map(statedBars);
-  if (!stated.every((one) => one !== undefined)) return queriedBars(session, snapshot);
+  if (
+    !stated.every((one) => one !== undefined) ||
+    stated.some(({ region, times }) => times.end > ends[region])
+  )
+    return queriedBars(session, snapshot, ends);
   const symbols = await symbolsByRegion(session, lake, snapshot);
   const byRegion = new Map<Region, StatedBars>();
   for (const { region, bars, times } of stated) {
@@ -65,10 +81,15 @@ function statedBars(file: DataFile): StatedBars | undefined {
   return { region, bars, times };
 }
 
-async function queriedBars(session: Session, { table: { name } }: Snapshot): Promise<LandedBars[]> {
+async function queriedBars(
+  session: Session,
+  { table: { name } }: Snapshot,
+  ends: Readonly<Record<Region, number>>,
+): Promise<LandedBars[]> {
+  const isPast = `epoch_ms("timestamp") < ${perRegion("region", ({ region }) => String(ends[region]))}`;
   const rows = await session.json<Omit<LandedBars, "dataset">>(
     `SELECT region, count(DISTINCT symbol)::DOUBLE AS symbols, count(*)::DOUBLE AS bars,
-       min(trade_date)::VARCHAR AS first, max(trade_date)::VARCHAR AS last
+       min(trade_date)::VARCHAR AS first, coalesce(max(trade_date) FILTER (${isPast}), max(trade_date))::VARCHAR AS last
      FROM raw.${ident(name)} GROUP BY region ORDER BY region`,
   );
   return rows.map((row) => ({ dataset: name, ...row }));

@@ -4,8 +4,9 @@ import { jsonParameter } from "../../db/session/json-parameter.js";
 import type { Session } from "../../db/session/session.js";
 import type { TempTable } from "../../db/session/temp-table.js";
 import { ROW_GROUP_ROWS } from "../../lake/files/parquet/write-rows.js";
+import { isMinutes } from "../../lake/land/bar-rejects.js";
 import { isLoss } from "../../lake/land/rejects.js";
-import { finalEnds } from "../../market/sessions.js";
+import { finalEnds, possibleEnds } from "../../market/sessions.js";
 import { partitionBars } from "../../plan/bar-partitions.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -43,10 +44,10 @@ export async function compareWindow(
   { responses, unusable }: WholeWindow,
   now: number,
 ): Promise<void> {
-  const unit = table.partition.includes("month") ? "month" : "year";
-  const ends = finalEnds(now);
+  const isMinute = isMinutes(table);
+  const rules = { finalEnd: finalEnds(now), possibleEnd: possibleEnds(now, isMinute) };
   const bars = responses.map(({ columns }, n) => ({ columns, source: `sample ${n}` }));
-  const { partitions, broken } = partitionBars(bars, { unit, finalEnd: ends });
+  const { partitions, broken } = partitionBars(bars, { unit: isMinute ? "month" : "year", ...rules });
   const segments = partitions.flatMap((partition) => partition.segments);
   const scan = session.scan(barScan(segments, ROW_GROUP_ROWS));
   const usable = symbols.filter((symbol) => !unusable.has(symbol));

@@ -1,6 +1,8 @@
 import type { IssueRule } from "../../core/issue.js";
+import { perRegion } from "../../db/market/region-sql.js";
 import { unknownExchangeReasonSql } from "../../db/market/symbol-sql.js";
 import { ident, literal } from "../../db/quote.js";
+import { possibleEnds } from "../../market/sessions.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { Rejects } from "./rejects.js";
@@ -8,8 +10,9 @@ import type { Rejects } from "./rejects.js";
 type Rule = readonly [rule: IssueRule, breaks: string, reason: string];
 
 /** Rules that a bar must meet to land; the first broken rule is the reason. `cut-bars.ts` tests the same rules. */
-const rulesOf = (amount: string): readonly Rule[] => [
+const rulesOf = (amount: string, isFuture: string): readonly Rule[] => [
   ["unknown_exchange", "region IS NULL", unknownExchangeReasonSql("symbol")],
+  ["out_of_range", isFuture, "'its time is in the future'"],
   [
     "null_in_required",
     `open + high + low + close + ${amount} + volume IS NULL`,
@@ -26,32 +29,42 @@ const rulesOf = (amount: string): readonly Rule[] => [
 
 /** SQL of the amount of a bar that may lack one. */
 const ANY_AMOUNT = "CASE WHEN isfinite(amount) THEN amount ELSE 0 END";
-const RULES = rulesOf("amount");
-const RULES_WITHOUT_AMOUNT = rulesOf(ANY_AMOUNT);
 
-const brokenRule = (rules: readonly Rule[]): string =>
-  `CASE ${rules.map(([name, breaks]) => `WHEN ${breaks} THEN ${literal(name)}`).join(" ")} END`;
+/** What decides on the bars of a landing. */
+export interface BarRules {
+  /** Bars after this instant are in the future (epoch ms). */
+  readonly now: number;
+  readonly table: TableSchema;
+  /** Whether a bar may lack an amount. */
+  readonly mayLackAmount?: boolean;
+}
+
+function rules({ now, table, mayLackAmount = false }: BarRules): readonly Rule[] {
+  const ends = possibleEnds(now, isMinutes(table));
+  const end = perRegion("region", ({ region }) => `make_timestamptz(${ends[region] * 1000}::BIGINT)`);
+  return rulesOf(mayLackAmount ? ANY_AMOUNT : "amount", `timestamp >= ${end}`);
+}
+
+/** Whether a table has minutes: it is divided by months. */
+export const isMinutes = ({ partition }: TableSchema): boolean => partition.includes("month");
 
 /** SQL of the name of the first rule that a bar breaks, or null. It uses the columns of a bar, and its region. */
-export const BROKEN_RULE = brokenRule(RULES);
-/** The same for bars that may lack an amount. */
-export const BROKEN_WITHOUT_AMOUNT = brokenRule(RULES_WITHOUT_AMOUNT);
+export function brokenRuleSql(of: BarRules): string {
+  return `CASE ${rules(of)
+    .map(([name, breaks]) => `WHEN ${breaks} THEN ${literal(name)}`)
+    .join(" ")} END`;
+}
 
 /**
  * Adds bars that break a rule to the rejects.
  *
- * @param from a table expression: the columns of a bar, `region`, `rule` (from {@link BROKEN_RULE}), `source`, `line`.
- * @param mayLackAmount whether the rule is from {@link BROKEN_WITHOUT_AMOUNT}.
+ * @param from a table expression: the columns of a bar, `region`, `rule` (from {@link brokenRuleSql}), `source`, `line`.
  */
-export async function rejectBroken(
-  rejects: Rejects,
-  table: TableSchema,
-  from: string,
-  mayLackAmount = false,
-): Promise<void> {
-  const rules = mayLackAmount ? RULES_WITHOUT_AMOUNT : RULES;
-  const reason = rules.map(([, breaks, text]) => `WHEN ${breaks} THEN ${text}`).join(" ");
-  await rejects.add(table.name, rejectSql("rule", `CASE ${reason} END`, from));
+export async function rejectBroken(rejects: Rejects, of: BarRules, from: string): Promise<void> {
+  const reason = rules(of)
+    .map(([, breaks, text]) => `WHEN ${breaks} THEN ${text}`)
+    .join(" ");
+  await rejects.add(of.table.name, rejectSql("rule", `CASE ${reason} END`, from));
 }
 
 /**

@@ -9,7 +9,7 @@ import { KLINE_COLUMNS } from "../../schema/bars.js";
 import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import type { BarSegment } from "../../wire/bar-segment.js";
 import type { Lake } from "../lake.js";
-import { BROKEN_RULE, BROKEN_WITHOUT_AMOUNT, rejectBroken, rejectRepeats } from "./bar-rejects.js";
+import { type BarRules, brokenRuleSql, isMinutes, rejectBroken, rejectRepeats } from "./bar-rejects.js";
 import { clearValues, hasUnstatedSql } from "./clear-values.js";
 import type { Rejects } from "./rejects.js";
 import { stagedColumns } from "./staged-rows.js";
@@ -19,6 +19,8 @@ import { type LandOptions, type LandReport, upsert } from "./upsert.js";
 export interface LandBarsOptions extends LandOptions {
   /** By region: bars labelled before this instant (epoch ms) are final. */
   readonly finalEnd: Readonly<Record<Region, number>>;
+  /** Bars after this instant are in the future (epoch ms). @default now */
+  readonly marketNow?: number | undefined;
   /** Receives the bars that are set aside. */
   readonly rejects: Rejects;
   /** Called with the bars of decoded columns that break a rule and are set aside. */
@@ -62,7 +64,7 @@ export async function landBars(
   staged: string,
   options: LandBarsOptions,
 ): Promise<LandReport> {
-  const partition = table.partition.includes("month")
+  const partition = isMinutes(table)
     ? "CAST(date_trunc('month', trade_date) AS DATE) AS month"
     : "CAST(year(trade_date) AS INTEGER) AS year";
   const finalEnd = perRegion(
@@ -71,16 +73,17 @@ export async function landBars(
   );
   const derived = `${partition}, timestamp < ${finalEnd} AS is_final`;
   if (options.merge === "keep") return landKept(session, lake, table, staged, derived, options);
+  const rules = { now: options.marketNow ?? options.now, table };
   await using landing = new TempTable(session, "landing_bars");
   await using dates = new TempTable(session, "local_dates");
   await dates.fill(localDatesSql(staged));
-  await landing.fill(`SELECT * EXCLUDE (quarter), ${derived}, ${BROKEN_RULE} AS rule
+  await landing.fill(`SELECT * EXCLUDE (quarter), ${derived}, ${brokenRuleSql(rules)} AS rule
     FROM (SELECT *, ${regionSql("symbol")} AS region, ${QUARTER} AS quarter FROM ${ident(staged)})
       LEFT JOIN ${dates.name} USING (region, quarter)`);
   await dates.drop();
   await session.run(`DROP TABLE ${ident(staged)}`);
   await clearValues(session, table, landing.name, options.rejects);
-  await setAsideBroken(session, table, landing.name, options.rejects);
+  await setAsideBroken(session, landing.name, options.rejects, rules);
   const equal = await removeRepeats(session, table, landing.name, options.rejects);
   const report = await upsert(session, lake, table, landing.name, options);
   return { ...report, unchanged: report.unchanged + equal };
@@ -98,17 +101,18 @@ async function landKept(
   derived: string,
   options: LandBarsOptions,
 ): Promise<LandReport> {
+  const rules = { now: options.marketNow ?? options.now, table, mayLackAmount: true };
   const given = await stagedColumns(session, staged);
   const missing = KLINE_COLUMNS.filter(({ name }) => !given.has(name));
   const nulls = missing.map(({ name, type }) => `CAST(NULL AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`);
-  const query = `SELECT *, ${derived}, ${BROKEN_WITHOUT_AMOUNT} AS rule FROM (SELECT *${nulls.map((one) => `, ${one}`).join("")} FROM ${ident(staged)})`;
+  const query = `SELECT *, ${derived}, ${brokenRuleSql(rules)} AS rule FROM (SELECT *${nulls.map((one) => `, ${one}`).join("")} FROM ${ident(staged)})`;
   await using landing = new TempTable(session, "landing_bars");
   await landing.fill(query);
   await options.onCopied?.();
   const facts = await factsOf(session, table, landing.name);
   const repeated = await repeatedSymbols(session, table, landing.name, facts);
   if (facts.hasUnstated) await clearValues(session, table, landing.name, options.rejects, MAY_LACK);
-  if (facts.broken > 0) await setAsideBroken(session, table, landing.name, options.rejects, true);
+  if (facts.broken > 0) await setAsideBroken(session, landing.name, options.rejects, rules);
   const equal =
     repeated.length > 0 ? await mergeRepeats(session, table, landing.name, repeated, options.rejects) : 0;
   const report = await upsert(session, lake, table, landing.name, options);
@@ -126,14 +130,13 @@ function localDatesSql(staged: string): string {
 
 async function setAsideBroken(
   session: Session,
-  table: TableSchema,
   landing: string,
   rejects: Rejects,
-  mayLackAmount = false,
+  rules: BarRules,
 ): Promise<void> {
   const [found] = await session.json<{ broken: bigint }>(`SELECT count(rule) AS broken FROM ${landing}`);
   if (found?.broken === 0n) return;
-  await rejectBroken(rejects, table, `${landing} WHERE rule IS NOT NULL`, mayLackAmount);
+  await rejectBroken(rejects, rules, `${landing} WHERE rule IS NOT NULL`);
   await session.run(`DELETE FROM ${landing} WHERE rule IS NOT NULL`);
 }
 
@@ -240,8 +243,7 @@ interface BarFacts {
 }
 
 async function factsOf(session: Session, table: TableSchema, bars: string): Promise<BarFacts> {
-  const isMinute = table.partition.includes("month");
-  const odd = isMinute ? `count(*) FILTER (epoch_us(timestamp) % ${MINUTE_MS * 1000} <> 0)` : "0";
+  const odd = isMinutes(table) ? `count(*) FILTER (epoch_us(timestamp) % ${MINUTE_MS * 1000} <> 0)` : "0";
   const [found] = await session.json<{
     broken: number;
     unstated: boolean;
@@ -267,7 +269,7 @@ async function repeatedSymbols(
   bars: string,
   { first, last, odd }: BarFacts,
 ): Promise<string[]> {
-  const isMinute = table.partition.includes("month");
+  const isMinute = isMinutes(table);
   const time = `(epoch_us(timestamp) + ${FROM_ZERO})`;
   const minutes = `${time} % ${DAY_MS * 1000} // ${MINUTE_MS * 1000}`;
   const position = isMinute ? minutes : `(trade_date - DATE '1970-01-01') - ${first}`;

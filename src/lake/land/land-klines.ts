@@ -5,14 +5,15 @@ import { regionSql } from "../../db/market/region-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { REGIONS } from "../../market/regions.js";
-import { type BarPartition, partitionBars } from "../../plan/bar-partitions.js";
+import { possibleEnds } from "../../market/sessions.js";
+import { type BarPartition, type BarsPlanOptions, partitionBars } from "../../plan/bar-partitions.js";
 import { statedValues } from "../../plan/stated-values.js";
 import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import type { BarSegment, DeliveredBars } from "../../wire/bar-segment.js";
 import { DOUBLE_COLUMNS, type DoubleColumn } from "../../wire/kline-columns.js";
 import { columnsOfScan, ROW_GROUP_ROWS, type ScanLayout } from "../files/parquet/write-rows.js";
 import type { Lake } from "../lake.js";
-import { BROKEN_RULE, rejectBroken, rejectRepeats } from "./bar-rejects.js";
+import { type BarRules, brokenRuleSql, isMinutes, rejectBroken, rejectRepeats } from "./bar-rejects.js";
 import { runsOfBars } from "./bar-runs.js";
 import { remarkUnstated } from "./clear-values.js";
 import type { LandBarsOptions } from "./land-bars.js";
@@ -33,12 +34,8 @@ export async function landKlines(
   deliveries: readonly DeliveredBars[],
   options: LandBarsOptions,
 ): Promise<LandReport> {
-  const unit = table.partition.includes("month") ? "month" : "year";
   const stated = await withoutUnstated(table, deliveries, options);
-  const { partitions, broken, repeats, equal } = partitionBars(stated, {
-    unit,
-    finalEnd: options.finalEnd,
-  });
+  const { partitions, broken, repeats, equal } = partitionBars(stated, planOptions(table, options));
   const scans: Scan[] = [];
   const scanOf = (segments: readonly BarSegment[]): string => {
     const scan = session.scan(barScan(segments, ROW_GROUP_ROWS));
@@ -71,9 +68,17 @@ export async function setAsideBroken(
   deliveries: readonly DeliveredBars[],
   options: LandBarsOptions,
 ): Promise<void> {
-  const unit = table.partition.includes("month") ? "month" : "year";
-  const { broken } = partitionBars(deliveries, { unit, finalEnd: options.finalEnd });
+  const { broken } = partitionBars(deliveries, planOptions(table, options));
   await setAside(session, table, broken, options);
+}
+
+function planOptions(table: TableSchema, options: LandBarsOptions): BarsPlanOptions {
+  const isMinute = isMinutes(table);
+  return {
+    unit: isMinute ? "month" : "year",
+    finalEnd: options.finalEnd,
+    possibleEnd: possibleEnds(options.marketNow ?? options.now, isMinute),
+  };
 }
 
 /** The deliveries with null for values that state nothing, each of which is a remark among the rejects. */
@@ -95,21 +100,22 @@ async function setAside(
   session: Session,
   table: TableSchema,
   broken: readonly BarSegment[],
-  { rejects, onBroken }: LandBarsOptions,
+  { rejects, onBroken, now, marketNow = now }: LandBarsOptions,
 ): Promise<void> {
   if (broken.length === 0) return;
   onBroken?.(broken);
   const scan = session.scan(barScan(broken, ROW_GROUP_ROWS));
   try {
-    await rejectBroken(rejects, table, brokenSql(scan.sql));
+    const rules = { now: marketNow, table };
+    await rejectBroken(rejects, rules, brokenSql(scan.sql, rules));
   } finally {
     scan.release();
   }
 }
 
-function brokenSql(scan: string): string {
+function brokenSql(scan: string, rules: BarRules): string {
   const bars = `SELECT * EXCLUDE (trade_date), ${regionSql("symbol")} AS region, CAST(NULL AS BIGINT) AS line FROM ${scan}`;
-  return `(SELECT *, ${BROKEN_RULE} AS rule FROM (${bars}))`;
+  return `(SELECT *, ${brokenRuleSql(rules)} AS rule FROM (${bars}))`;
 }
 
 function repeatsSql(scan: string): string {

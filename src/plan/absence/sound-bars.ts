@@ -25,6 +25,7 @@ const always = (): CalendarSpan => ALWAYS;
 const RULES = {
   periodOf: byRegion(() => always),
   finalEnd: byRegion(() => Infinity),
+  possibleEnd: byRegion(() => Infinity),
 };
 
 /** Divides the bars of a response by the rules of a landing, for callers that do not land them. */

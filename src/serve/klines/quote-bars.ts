@@ -1,5 +1,6 @@
 import type { TimeRange } from "../../core/time.js";
 import type { Region } from "../../market/regions.js";
+import { possibleEnds } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import { nearUnitsOf } from "../../market/volume-units.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
@@ -55,16 +56,23 @@ function barsOfRun(run: KlineRun | undefined): LastBar[] {
 /** All symbols count as known, so that each has a run. */
 const isKnown = (): boolean => true;
 
-function lastDailyBars(view: LakeView, symbols: readonly string[]): Promise<Runs> {
-  const series = seriesOf("1d");
-  return readKlines(view, {
-    symbols,
-    series,
-    adjustment: "none",
-    count: 2,
-    rangeOf: () => ALL_TIME,
-    isKnown,
+async function lastDailyBars(view: LakeView, symbols: readonly string[]): Promise<Runs> {
+  const ask = (of: readonly string[], rangeOf: (region: Region) => TimeRange): Promise<KlineRun[]> =>
+    readKlines(view, { symbols: of, series: seriesOf("1d"), adjustment: "none", count: 2, rangeOf, isKnown });
+  const runs = await ask(symbols, () => ALL_TIME);
+  // Bars of the future are so rare that they are looked for afterwards: all of time is what is cached.
+  const ends = possibleEnds(view.now, false);
+  const isFuture = runs.map(({ symbol, values, start, end }) => {
+    const region = regionOf(symbol);
+    return region !== undefined && start < end && Number(values.timestamp[end - 1]) >= ends[region];
   });
+  if (!isFuture.includes(true)) return runs;
+  const before = await ask(
+    runs.flatMap(({ symbol }, index) => (isFuture[index] ? [symbol] : [])),
+    (region) => ({ start: ALL_TIME.start, end: ends[region] }),
+  );
+  const next = before.values();
+  return runs.map((run, index) => (isFuture[index] ? next.next().value : run));
 }
 
 async function lastMinuteDays(view: LakeView, symbols: readonly string[], daily: Runs): Promise<Runs> {

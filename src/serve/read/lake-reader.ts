@@ -233,7 +233,7 @@ export class LakeReader {
       reference: () => this.#referenceOf(version),
       exEvents: (symbols) => this.#exEventsOf(version, symbols),
       calendars: () => this.#calendarsOf(version),
-      latestDays: () => this.#latestDaysOf(version),
+      latestDays: () => this.#latestDaysOf(version, now),
       nextDay: (region) => this.#nextDayOf(version, region),
     };
   }
@@ -256,10 +256,10 @@ export class LakeReader {
     return this.#calendars.of([versions, ...last].join(" "), () => loadCalendars(version.shared));
   }
 
-  async #latestDaysOf(version: LakeVersion): Promise<DaysOf> {
+  async #latestDaysOf(version: LakeVersion, now: number): Promise<DaysOf> {
     const snapshot = await version.snapshot(BARS_1M);
     const { visibleUntil } = version;
-    if (visibleUntil === undefined) return latestDays(version, snapshot);
+    if (visibleUntil === undefined) return latestDays(version, snapshot, now);
     return (await this.#firstMinutesOf(version, snapshot, visibleUntil)).latestDays(visibleUntil);
   }
 

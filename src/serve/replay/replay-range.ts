@@ -15,8 +15,17 @@ export interface ReplayRange {
   readonly regions: ReadonlyMap<Region, TradingDate>;
 }
 
-/** Finds the times for which a lake has bars. @throws {LakeError} for a lake without bars. */
-export async function replayRange(lake: Lake, pointInTime: PointInTime): Promise<ReplayRange> {
+/**
+ * Finds the times for which a lake has bars.
+ *
+ * @param now bars after this instant are in the future (epoch milliseconds), and are left out. @default none is
+ * @throws {LakeError} for a lake without bars.
+ */
+export async function replayRange(
+  lake: Lake,
+  pointInTime: PointInTime,
+  now = Number.POSITIVE_INFINITY,
+): Promise<ReplayRange> {
   const read = lake.reader(pointInTime);
   const range = { start: Number.POSITIVE_INFINITY, end: Number.NEGATIVE_INFINITY };
   const regions = new Map<Region, TradingDate>();
@@ -25,7 +34,8 @@ export async function replayRange(lake: Lake, pointInTime: PointInTime): Promise
       const region = Object.values(REGIONS).find((one) => one.region === file.partitionValues.region);
       const { start, end } = fileRange(file);
       if (region === undefined || !Number.isFinite(start) || !Number.isFinite(end)) continue;
-      const [first, last] = [localDate(start, region.zone), localDate(end - 1, region.zone)];
+      if (start > now) continue;
+      const [first, last] = [localDate(start, region.zone), localDate(Math.min(end - 1, now), region.zone)];
       const newest = regions.get(region.region);
       if (newest === undefined || last > newest) regions.set(region.region, last);
       range.start = Math.min(range.start, dayRange(region.region, first).start);

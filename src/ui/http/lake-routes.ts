@@ -22,7 +22,7 @@ export function addLakeRoutes(app: FastifyInstance, parts: WorkspaceParts): void
   app.get("/api/state", async (request) => {
     const asOf = queryOf(request).get("asof");
     const state = asOf === undefined ? await states.newest() : await states.at(instantOf(asOf));
-    return lakeSummary(lake, state, parts.location);
+    return lakeSummary(lake, state, parts.location, state.asOf ?? clock.now());
   });
   app.get("/api/commits", async () => ({ times: await commitTimes(lake) }));
   app.get("/api/market", async (request, reply) => {

@@ -14,13 +14,20 @@ import type { LakeState } from "../session/lake-states.js";
 /**
  * The tables of a state. Only the log is read, not the data files. @param location of the lake, in the form of commands
  */
-export async function lakeSummary(lake: Lake, state: LakeState, location: string): Promise<LakeReport> {
+export async function lakeSummary(
+  lake: Lake,
+  state: LakeState,
+  location: string,
+  now: number,
+): Promise<LakeReport> {
   return {
     state: state.id,
     location: lake.location,
     lakeWord: shellWord(location),
     asOf: state.asOf ?? null,
-    tables: state.snapshots.filter(({ version }) => version >= 0).map(tableReport),
+    tables: state.snapshots
+      .filter(({ version }) => version >= 0)
+      .map((snapshot) => tableReport(snapshot, now)),
     refused: state.refused.map(({ table, error }) => ({
       name: table.name,
       message: error.message,
@@ -30,7 +37,7 @@ export async function lakeSummary(lake: Lake, state: LakeState, location: string
   };
 }
 
-function tableReport(snapshot: Snapshot): TableReport {
+function tableReport(snapshot: Snapshot, now: number): TableReport {
   const { table, version, files, committedAt } = snapshot;
   return {
     name: table.name,
@@ -40,22 +47,27 @@ function tableReport(snapshot: Snapshot): TableReport {
     rows: rowCount(snapshot),
     bytes: byteCount(snapshot),
     committedAt: committedAt ?? null,
-    ...daysOf(snapshot),
+    ...daysOf(snapshot, now),
   };
 }
 
-/** The first and the last day of a table of bars, from the statistics of its files; null for other tables. */
-function daysOf({ table, files }: Snapshot): { readonly first: string | null; readonly last: string | null } {
+/** The first and the last day of a table of bars until now, from the statistics of its files; null for other tables. */
+function daysOf(
+  { table, files }: Snapshot,
+  now: number,
+): { readonly first: string | null; readonly last: string | null } {
   let first: string | null = null;
   let last: string | null = null;
   if (table.span === undefined) return { first: null, last: null };
   for (const { stats, partitionValues } of files.values()) {
     const zone = zoneOf(partitionValues.region, stats?.minValues?.symbol);
+    if (Date.parse(stats?.minValues?.timestamp ?? "") > now) continue;
+    const today = localDate(now, zone);
     const [min, max] = [stats?.minValues?.timestamp, stats?.maxValues?.timestamp].map((text) =>
       text === undefined ? undefined : localDate(Date.parse(text), zone),
     );
     if (min !== undefined && (first === null || min < first)) first = min;
-    if (max !== undefined && (last === null || max > last)) last = max;
+    if (max !== undefined && (last === null || max > last)) last = max > today ? today : max;
   }
   return { first, last };
 }

@@ -1,7 +1,9 @@
 import { returnBaseSql, returnSql, sharesSql } from "../../db/market/bar-sql.js";
+import { perRegion } from "../../db/market/region-sql.js";
 import type { Reader } from "../../lake/open-reader.js";
-import { isRegion, type Region } from "../../market/regions.js";
+import { isRegion, REGIONS, type Region } from "../../market/regions.js";
 import { sessionStatus } from "../../market/session-status.js";
+import { localDate } from "../../market/zone.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { MarketReport } from "../page-data.js";
 
@@ -28,23 +30,26 @@ export async function marketSummary({ session, snapshots }: Reader, now: number)
   const years = new Map<Region, number>();
   for (const { partitionValues } of snapshot?.files.values() ?? []) {
     const { region, year } = partitionValues;
-    if (region != null && isRegion(region)) years.set(region, Math.max(years.get(region) ?? 0, Number(year)));
+    if (region == null || !isRegion(region)) continue;
+    const isPast = Number(year) <= Number(localDate(now, REGIONS[region].zone).slice(0, 4));
+    if (isPast) years.set(region, Math.max(years.get(region) ?? 0, Number(year)));
   }
   if (years.size === 0) return [];
+  const todayOf = perRegion("region", (facts) => `DATE '${localDate(now, facts.zone)}'`);
   // Only the newest partitions of each region are read; the others need not be opened.
   const partitions = (before: number): string =>
     [...years]
       .map(([region, year]) => `(region = '${region}' AND year >= ${Math.trunc(year) - before})`)
       .join(" OR ");
   const days = `days AS MATERIALIZED (
-    SELECT region, max(trade_date) AS trade_date FROM raw.bars_1d WHERE ${partitions(0)} GROUP BY region
+    SELECT region, max(trade_date) AS trade_date FROM raw.bars_1d WHERE (${partitions(0)}) AND trade_date <= ${todayOf} GROUP BY region
   ),
   recent AS MATERIALIZED (
     SELECT b.*, ${returnBaseSql("b.prev_close", 'lag(b.close) OVER (PARTITION BY b.symbol ORDER BY b."timestamp")')} AS base,
       b.trade_date = days.trade_date AS is_newest
     FROM (SELECT * FROM raw.bars_1d WHERE ${partitions(1)}) AS b
     JOIN days USING (region)
-    WHERE b.trade_date > days.trade_date - ${LOOK_BACK_DAYS}
+    WHERE b.trade_date > days.trade_date - ${LOOK_BACK_DAYS} AND b.trade_date <= days.trade_date
   ),
   newest AS MATERIALIZED (
     SELECT *, ${returnSql("close", "base")} AS change,

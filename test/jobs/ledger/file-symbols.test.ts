@@ -26,7 +26,7 @@ async function setUp() {
     const { session } = await openReader(open(), { threads: 1, verify: false });
     using reader = session;
     const fresh = open();
-    return await landedBars(reader, fresh, await fresh.snapshot(BARS_1D));
+    return await landedBars(reader, fresh, await fresh.snapshot(BARS_1D), Date.parse("2026-11-21T00:00:00Z"));
   };
   const queried = async () => {
     const { session } = await openReader(open(), { threads: 1, verify: false });

@@ -15,8 +15,9 @@ import { landRows } from "../../serve/served-lake.js";
 
 test("what the log says of bars is what a query finds, in many files and one, and without statistics", async () => {
   const lake = new Lake(join(temporaryFolder(), "lake"), { hasDatabase: false });
+  const now = Date.parse("2026-11-21T00:00:00Z");
   const market = simulateMarket({ seed: 3, symbols: 30, days: 80, end: "2026-11-20" as TradingDate });
-  await fillLake(lake, market, { minuteDays: 2, runId: "sim", now: Date.parse("2026-11-21T00:00:00Z") });
+  await fillLake(lake, market, { minuteDays: 2, runId: "sim", now });
   // The evening of New York is the next day in UTC.
   const bar = { symbol: "AAPL.US", open: 1, high: 1, low: 1, close: 1, volume: 1, amount: 1 };
   await landRows(lake, BARS_1M, [{ ...bar, timestamp: Date.parse("2026-11-19T01:00:00Z") }]);
@@ -31,7 +32,7 @@ test("what the log says of bars is what a query finds, in many files and one, an
            min(trade_date)::VARCHAR AS first, max(trade_date)::VARCHAR AS last FROM ${name} GROUP BY region ORDER BY region`,
       );
       expect(queried.length).toBeGreaterThan(1);
-      expect(await landedBars(reader, lake, of(snapshot))).toEqual(queried);
+      expect(await landedBars(reader, lake, of(snapshot), now)).toEqual(queried);
     }
   };
   await expectSame();

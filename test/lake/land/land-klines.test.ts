@@ -131,8 +131,12 @@ function barAt(timestamp: number, close: number): PlainBar {
 }
 
 /** How a test lands: with a clock that is always at T0, before which everything is final unless the test says otherwise. */
-function landOptions(rejects: Rejects, finalEnd = { CN: T0, HK: T0, US: T0 }): LandBarsOptions {
-  return { operation: "TEST", runId: "test", now: T0, finalEnd, rejects };
+function landOptions(
+  rejects: Rejects,
+  finalEnd = { CN: T0, HK: T0, US: T0 },
+  marketNow?: number,
+): LandBarsOptions {
+  return { operation: "TEST", runId: "test", now: T0, marketNow, finalEnd, rejects };
 }
 
 /** Columns in which a bar may lack a required number. */
@@ -220,7 +224,8 @@ describe("bars straight from their columns", () => {
           HK: fc.constantFrom(...CHANGES),
           US: fc.constantFrom(...CHANGES),
         }),
-        async (groups, table, finalEnd) => {
+        fc.constantFrom(...CHANGES, T0),
+        async (groups, table, finalEnd, now) => {
           const [fast, slow] = [temporaryLake(), temporaryLake()];
           const [fastRejects, slowRejects] = [new Rejects(session, "test"), new Rejects(session, "test")];
           for (const group of groups) {
@@ -229,8 +234,10 @@ describe("bars straight from their columns", () => {
               source: `run/${9 - i}`,
             }));
             expect(
-              await landKlines(session, fast, table, deliveries, landOptions(fastRejects, finalEnd)),
-            ).toEqual(await landBySql(session, slow, table, deliveries, landOptions(slowRejects, finalEnd)));
+              await landKlines(session, fast, table, deliveries, landOptions(fastRejects, finalEnd, now)),
+            ).toEqual(
+              await landBySql(session, slow, table, deliveries, landOptions(slowRejects, finalEnd, now)),
+            );
           }
           expect(await fastRejects.save(fast)).toEqual(await slowRejects.save(slow));
           const found = await outcome(session, fast, table);
@@ -241,7 +248,7 @@ describe("bars straight from their columns", () => {
       ),
       {
         numRuns: cases({ few: 3, all: 101 }),
-        examples: [[[[CROSSED]], BARS_1D, { CN: T0, HK: T0, US: T0 }]],
+        examples: [[[[CROSSED]], BARS_1D, { CN: T0, HK: T0, US: T0 }, T0]],
       },
     );
     expect(rejected).toBeGreaterThan(0);

@@ -83,7 +83,9 @@ export function addStatus(cli: Cli): void {
         for (const { name } of [BARS_1D, BARS_1M]) {
           const snapshot = snapshots.find(({ table: one }) => one.name === name);
           if (snapshot !== undefined)
-            bars.push(...(await readable([name], () => landedBars(reader, lake, snapshot))));
+            bars.push(
+              ...(await readable([name], () => landedBars(reader, lake, snapshot, systemClock.now()))),
+            );
         }
         const lists: KnownList[] = [];
         for (const schema of [INSTRUMENTS, UNIVERSE_MEMBERS]) {

@@ -1,11 +1,13 @@
 import { DAY_MS, MINUTE_MS } from "../../../core/time.js";
-import { lotSql } from "../../../db/market/region-sql.js";
+import { lotSql, perRegion } from "../../../db/market/region-sql.js";
 import { ident, literal } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
 import { TempTable } from "../../../db/session/temp-table.js";
+import { isMinutes } from "../../../lake/land/bar-rejects.js";
 import { REGION_NAMES, REGIONS, type Region } from "../../../market/regions.js";
+import { possibleEnds } from "../../../market/sessions.js";
 import { instantOfDay } from "../../../market/zone.js";
-import { BARS_1M, KLINE_COLUMNS } from "../../../schema/bars.js";
+import { KLINE_COLUMNS } from "../../../schema/bars.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { EARLIEST_MS } from "../../../wire/decode/time-issues.js";
 import type { ImportOptions } from "../import-options.js";
@@ -27,8 +29,6 @@ import type { OpenGroup, SourceColumn } from "./raw-rows.js";
 const REQUIRED = ["open", "high", "low", "close", "volume"] as const;
 /** Numbers of files of bars. `lot`: the shares in one unit of the volume, as the lake exports it. */
 const NUMBERS = [...KLINE_COLUMNS.map(({ name }) => name), "lot"];
-/** Bars after now plus this time are of no session that has begun. */
-const FUTURE_MS = DAY_MS;
 /** Above this number, doubles skip whole numbers. */
 const EXACT = 2 ** 53;
 
@@ -413,13 +413,15 @@ export class BarRows implements AsyncDisposable {
       : `CASE WHEN ${units} = round(${units}) OR (unit_lot > 1 AND abs(${units} - round(${units})) < 1e-6 * unit_lot) THEN round(${units}) END`;
     const missing = REQUIRED.map((name) => `v.n_${name} IS NULL`).join(" OR ");
     const earliest = isMinute ? `v.instant >= ${EARLIEST_MS}` : "v.day >= DATE '1900-01-01'";
+    const ends = possibleEnds(this.#now, isMinute);
+    const isFutureFrom = perRegion("v.region", ({ region }) => String(ends[region]));
     const join = isMinute ? `JOIN ${this.#files.name} f ON f.file = v.file` : "";
     const file = isMinute ? "f." : "v.";
     return `(SELECT *, coalesce(symbol IS NULL OR day IS NULL OR ${isMinute ? "instant" : "midnight"} IS NULL OR odd IS NOT NULL OR is_missing OR shares IS NULL
           OR is_future OR NOT is_possible, true) AS is_bad
       FROM (SELECT *, CASE WHEN v_volume < ${EXACT} THEN ${shares.replaceAll("v.n_volume", "v_volume")} END AS shares
         FROM (SELECT v.*, v.n_volume AS v_volume, ${isMinute ? "f.path, f.first_line, f.first_row, f.shift_ms, f.amount_factor," : ""}
-            ${unit.replaceAll("f.", file)} AS unit_lot, (${missing}) AS is_missing, ${instant} > ${this.#now + FUTURE_MS} AS is_future, ${earliest} AS is_possible
+            ${unit.replaceAll("f.", file)} AS unit_lot, (${missing}) AS is_missing, ${instant} >= ${isFutureFrom} AS is_future, ${earliest} AS is_possible
           FROM ${rows} v ${join} LEFT JOIN ${this.#lots.name} l ON l.symbol = v.symbol
           WHERE NOT ${file}is_refused)))`;
   }
@@ -449,5 +451,3 @@ const FILE_TYPES: Readonly<Record<string, string>> = {
 const FILE_COLUMNS = Object.entries(FILE_TYPES)
   .map(([name, type]) => `${name} ${type}`)
   .join(", ");
-
-const isMinutes = (table: TableSchema): boolean => table === BARS_1M;

@@ -187,8 +187,9 @@ async function landBarsOf(
     // A loop, because each broken bar is a segment and there can be more than fit into an argument list.
     for (const one of some) broken.push(one);
   };
-  const { rejects } = run.context;
-  const options = { ...landOptions(run.context), rejects, finalEnd: finalEnds, onBroken };
+  const { rejects, marketClock } = run.context;
+  const marketNow = marketClock.now();
+  const options = { ...landOptions(run.context), rejects, finalEnd: finalEnds, marketNow, onBroken };
   if (bars.length > 0) {
     const responses = bars.map(({ source }) => source);
     run.log.landed(

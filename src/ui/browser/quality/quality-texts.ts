@@ -177,6 +177,11 @@ const RULES: Readonly<Record<string, readonly [title: string, chineseTitle: stri
     "当日收益远超前 60 根：来源未注明的拆分或送股，或价格有误。",
   ],
   repeated: ["Repeated bars", "重复的日线", "有成交量却与前一日完全相同，或连续五日同价，或一日两根。"],
+  impossible_bars: [
+    "Impossible bars",
+    "不可能的 K 线",
+    "未来、1900 年以前、不在零点的日线，或含非数值：早期版本或其他程序写入。",
+  ],
   short_days: ["Days with too few minutes", "分钟不足的交易日", "CN、HK 某日分钟数少于交易时段。"],
   stale: ["Stale prices", "价格不动", "连续五根以上同价且无成交量：来源填充的停牌日。"],
   statement_dates: [
