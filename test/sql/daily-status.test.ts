@@ -179,7 +179,7 @@ test("returns are measured from the stated previous close; without one from the 
   ]);
 });
 
-test("who was in a universe, and listed, on a date; from before the first snapshot it is assumed", async () => {
+test("who was in a universe, and listed, on a date; from before it was first seen it is assumed", async () => {
   await withLake(
     async (lake) => {
       const member = (symbol: string) => ({ id: "U", symbol, region: "CN" });
@@ -198,7 +198,11 @@ test("who was in a universe, and listed, on a date; from before the first snapsh
       }
     },
     async (reader) => {
-      for (const call of ["members('U', $)", "instruments_asof($)"]) {
+      // The first members of a universe are assumed together, instruments one by one: C may have been listed before.
+      for (const [call, also] of [
+        ["members('U', $)", ""],
+        ["instruments_asof($)", ", C.SH assumed"],
+      ] as const) {
         const asOf = async (day: string): Promise<string> =>
           (
             await reader.json<{ t: string }>(
@@ -207,11 +211,47 @@ test("who was in a universe, and listed, on a date; from before the first snapsh
           )
             .map(({ t }) => t)
             .join(", ");
-        expect(await asOf("'2024-01-02'")).toBe("A.SH assumed, B.SH assumed");
-        expect(await asOf("'2024-01-03'")).toBe("A.SH observed, B.SH observed");
+        expect(await asOf("'2024-01-02'")).toBe(`A.SH assumed, B.SH assumed${also}`);
+        expect(await asOf("'2024-01-03'")).toBe(`A.SH observed, B.SH observed${also}`);
         expect(await asOf("'2024-01-04'")).toBe("B.SH observed, C.SH observed");
         expect(await asOf("NULL")).toBe("B.SH observed, C.SH observed");
       }
+    },
+  );
+});
+
+test("the first version of each instrument counts for its past, whichever was imported before", async () => {
+  const shares = { total_shares: 1e6, float_shares: 5e5, type: "stock", exchange: "SH", code: "1" };
+  await withLake(
+    async (lake, session) => {
+      const listed = stock("600002.SH", { ...shares, listing_date: "2024-01-03" });
+      await landReference(lake, INSTRUMENTS, [stock("600001.SH", { ...shares })], {
+        now: Date.parse("2024-02-01T00:00:00Z"),
+      });
+      await landReference(lake, INSTRUMENTS, [stock("600003.SH", { ...shares }), listed], {
+        now: Date.parse("2024-03-01T00:00:00Z"),
+      });
+      for (const symbol of ["600001.SH", "600002.SH", "600003.SH"])
+        await land(session, lake, BARS_1D, [
+          bar("2024-01-02", [10, 10, 10, 10], { symbol }),
+          bar("2024-01-03", [10, 10, 10, 10], { symbol }),
+        ]);
+    },
+    async (reader) => {
+      const values = { total_shares: 1e6, market_value: 1e7, known: "assumed" };
+      expect(
+        await reader.json(
+          `SELECT symbol, trade_date::VARCHAR AS day, total_shares, market_value, known FROM daily_valuation ORDER BY ALL`,
+        ),
+      ).toEqual([
+        { symbol: "600001.SH", day: "2024-01-02", ...values },
+        { symbol: "600001.SH", day: "2024-01-03", ...values },
+        // The day before its listing.
+        { symbol: "600002.SH", day: "2024-01-02", total_shares: null, market_value: null, known: null },
+        { symbol: "600002.SH", day: "2024-01-03", ...values },
+        { symbol: "600003.SH", day: "2024-01-02", ...values },
+        { symbol: "600003.SH", day: "2024-01-03", ...values },
+      ]);
     },
   );
 });

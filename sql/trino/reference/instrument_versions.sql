@@ -9,7 +9,7 @@ WITH dated AS (
   SELECT *,
     local_date(valid_from, region) AS seen_from,
     local_date(valid_to, region) AS seen_to,
-    valid_from = min(valid_from) OVER (PARTITION BY "exchange") AS is_first
+    valid_from = min(valid_from) OVER (PARTITION BY symbol) AS is_first
   FROM raw.instruments
 )
 SELECT symbol, code, "exchange", name, "type", ext_type, float_shares, total_shares, limit_up, limit_down, tick_size,

@@ -69,6 +69,6 @@ COMMENT ON COLUMN daily_status.shares IS 'Traded volume. [shares]';
 COMMENT ON COLUMN daily_status.float_shares IS 'Shares that trade freely, as known on the date. [shares]';
 COMMENT ON COLUMN daily_status.total_shares IS 'Shares issued, as known on the date. [shares]';
 COMMENT ON COLUMN daily_status.turnover IS 'shares / float_shares. [ratio]';
-COMMENT ON COLUMN daily_status.known IS 'observed: the metadata was seen by then; assumed: it is the first snapshot''s; null: the instrument has none.';
+COMMENT ON COLUMN daily_status.known IS 'observed: the metadata was seen by then; assumed: it is what was first seen of the instrument; null: the instrument has none.';
 COMMENT ON COLUMN daily_status.near_limit IS 'Whether the day may have been at a limit of the boards'' rules: false excludes it, except for limits that the metadata of the day states. A condition on it saves the work for other days.';
 COMMENT ON COLUMN daily_status.region IS 'Region: CN, HK or US.';

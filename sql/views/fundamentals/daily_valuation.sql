@@ -66,7 +66,7 @@ COMMENT ON COLUMN daily_valuation.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN daily_valuation.trade_date IS 'Trading date in the exchange''s own zone.';
 COMMENT ON COLUMN daily_valuation.close IS 'Last price, unadjusted. [currency]';
 COMMENT ON COLUMN daily_valuation.total_shares IS 'Shares issued, as known on the date. [shares]';
-COMMENT ON COLUMN daily_valuation.known IS 'observed: the metadata was seen by then; assumed: it is the first snapshot''s; null: the instrument has none.';
+COMMENT ON COLUMN daily_valuation.known IS 'observed: the metadata was seen by then; assumed: it is what was first seen of the instrument; null: the instrument has none.';
 COMMENT ON COLUMN daily_valuation.market_value IS 'close * total_shares. [currency]';
 COMMENT ON COLUMN daily_valuation.float_market_value IS 'close * float_shares, as known on the date. [currency]';
 COMMENT ON COLUMN daily_valuation.balance_sheet_period_end IS 'Reporting period of the balance sheet that was known on the date.';

@@ -1,6 +1,7 @@
 -- The known versions of each instrument, with the dates between which they are valid. A version is valid from the date
--- (in the exchange's zone) on which this lake first saw it. The first snapshot of an exchange is assumed to be valid
--- before its date, too, from the listing date if there is one. Instruments that were delisted earlier are unknown.
+-- (in the exchange's zone) on which this lake first saw it. The first version of each symbol is assumed to be valid before
+-- its date, too, from the listing date if there is one: other instruments may have been seen earlier, or imported.
+-- Instruments that were delisted earlier are unknown.
 -- Grain: one row for each symbol and stretch of dates; the stretches of a symbol do not overlap.
 -- Inputs: raw.instruments.
 CREATE OR REPLACE VIEW instrument_versions AS
@@ -8,7 +9,7 @@ WITH dated AS NOT MATERIALIZED (
   SELECT *,
     local_date(valid_from, region) AS seen_from,
     local_date(valid_to, region) AS seen_to,
-    valid_from = min(valid_from) OVER (PARTITION BY exchange) AS is_first
+    valid_from = min(valid_from) OVER (PARTITION BY symbol) AS is_first
   FROM raw.instruments
 )
 SELECT * EXCLUDE (valid_from, valid_to, seen_from, seen_to, is_first),
@@ -25,7 +26,7 @@ COMMENT ON VIEW instrument_versions IS 'What was known of each instrument, from 
 COMMENT ON COLUMN instrument_versions.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN instrument_versions.from_date IS 'First date, in the exchange''s own zone.';
 COMMENT ON COLUMN instrument_versions.to_date IS 'First date after the version; null while it is current.';
-COMMENT ON COLUMN instrument_versions.known IS 'observed: this lake saw it then; assumed: from before the first snapshot, whose content it is.';
+COMMENT ON COLUMN instrument_versions.known IS 'observed: this lake saw it then; assumed: from before it was first seen, with the content of then.';
 COMMENT ON COLUMN instrument_versions.total_shares IS 'Shares issued. [shares]';
 COMMENT ON COLUMN instrument_versions.float_shares IS 'Shares that trade freely. [shares]';
 COMMENT ON COLUMN instrument_versions.limit_up IS 'Highest price permitted on the day that it was seen; 100000 means none. [currency]';

@@ -21,12 +21,9 @@ export interface Visibility {
   readonly assumesReference: boolean;
 }
 
-/**
- * Columns that group the rows of a reference table which the lake first sees together: those of an exchange, or of a
- * universe.
- */
+/** Columns that group the rows of a reference table of which the first versions count as known before. */
 const FIRST_SEEN_BY = new Map<TableSchema, string>([
-  [INSTRUMENTS, "exchange"],
+  [INSTRUMENTS, "symbol"],
   [EXCHANGES, "exchange"],
   [UNIVERSES, "id"],
   [UNIVERSE_MEMBERS, "id"],
