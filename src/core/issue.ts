@@ -8,6 +8,7 @@ export type IssueRule =
   | "missing_column"
   | "too_many_bars"
   | "high_below_low"
+  | "no_trade"
   | "duplicate_key"
   | "unsorted"
   | "bad_symbol"

@@ -23,8 +23,9 @@ export interface BarPartition {
 export interface BarsPlan {
   /** Partitions by region, and within a region by period. */
   readonly partitions: readonly BarPartition[];
-  /** Bars that break a rule. */
+  /** Bars that break a rule, and bars without a trade. */
   readonly broken: readonly BarSegment[];
+  readonly idle: readonly BarSegment[];
   /** Bars with the same key as a used bar, from the same source or with other values. */
   readonly repeats: readonly BarSegment[];
   /** Number of bars that are in no other part, because a used bar of another source is equal. */
@@ -45,7 +46,7 @@ export function partitionBars(
   deliveries: readonly DeliveredBars[],
   { unit, finalEnd, possibleEnd }: BarsPlanOptions,
 ): BarsPlan {
-  const cut: CutBars = { placed: [], broken: [] };
+  const cut: CutBars = { placed: [], broken: [], idle: [] };
   const periods = (region: Region) => calendarSpans(REGIONS[region].zone, unit);
   const periodOf = byRegion(periods);
   for (const delivered of deliveries) cutBars(delivered, { periodOf, finalEnd, possibleEnd }, cut);
@@ -60,7 +61,7 @@ export function partitionBars(
       equal += merged.equal;
       return partitionOf(merged.used);
     });
-  return { partitions, broken: cut.broken, repeats, equal };
+  return { partitions, broken: cut.broken, idle: cut.idle, repeats, equal };
 }
 
 /** Segments by partition and by symbol, in the order of the delivery. */

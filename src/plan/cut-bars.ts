@@ -40,6 +40,8 @@ export interface CutBars {
    * `high` below `low`.
    */
   readonly broken: BarSegment[];
+  /** Bars without a price and without a volume, which state no trade: nothing is lost with them. */
+  readonly idle: BarSegment[];
 }
 
 /**
@@ -74,7 +76,7 @@ function cutSymbol(
   whole: BarSegment,
   nextBroken: BrokenSearch,
   { periodOf, finalEnd, possibleEnd }: CutRules,
-  { placed, broken }: CutBars,
+  { placed, broken, idle }: CutBars,
 ): void {
   const { columns, symbol, region, start } = whole;
   if (region === undefined) {
@@ -92,10 +94,17 @@ function cutSymbol(
     for (let row = from; row < to; row++) {
       const bad = nextBroken(row, to);
       if (bad > row) placed.push({ ...whole, region, start: row, end: bad, isFinal, period });
-      if (bad < to) broken.push({ ...whole, start: bad, end: bad + 1 });
+      if (bad < to) (isIdle(columns, bad) ? idle : broken).push({ ...whole, start: bad, end: bad + 1 });
       row = bad;
     }
   }
+}
+
+/** Whether a bar that is found breaks no rule but that it has no trade. Required numbers that are null are NaN. */
+function isIdle({ volume, doubles: { open, high, low, close, amount } }: KlineColumns, row: number): boolean {
+  const [top, bottom] = [high.values[row] as number, low.values[row] as number];
+  const sum = (open.values[row] as number) + top + bottom + (amount.values[row] as number);
+  return close.values[row] === 0 && volume[row] === 0n && sum - sum === 0 && top >= bottom;
 }
 
 function checkAscent(words: Uint32Array, { start, end }: BarSegment, symbol: string): void {
@@ -134,7 +143,11 @@ function brokenSearch({ rows, volume, doubles }: KlineColumns): BrokenSearch {
       const bottom = lows[row] as number;
       const sum = (opens[row] as number) + top + bottom + (closes[row] as number) + (amounts[row] as number);
       // The difference is NaN where a number is not finite.
-      const isSound = sum - sum === 0 && top >= bottom && (volumeWords[row * 2 + 1] as number) >= 0;
+      const isSound =
+        sum - sum === 0 &&
+        top >= bottom &&
+        (volumeWords[row * 2 + 1] as number) >= 0 &&
+        (closes[row] !== 0 || volume[row] !== 0n);
       if (!isSound) return row;
     }
     return end;

@@ -7,7 +7,7 @@ import {
   OPTIONAL_COLUMNS,
 } from "../wire/kline-columns.js";
 
-/** Values of a nullable column that state nothing, and became null. */
+/** Values of a column that state nothing, and became what {@link noValue} says. */
 export interface UnstatedValues {
   readonly column: DoubleColumn;
   readonly bars: number;
@@ -22,9 +22,10 @@ const NULLABLE = DOUBLE_COLUMNS.filter((name) => OPTIONAL_COLUMNS.has(name));
 export const PREVIOUS_CLOSE = "prev_close";
 
 /**
- * Bars in whose nullable columns every value states something: NaN and infinities are no numbers, and a previous close
- * of 0 or less is no price. They become null; neither the values nor the given bitmaps are changed. `lake/land/clear-values`
- * does the same in SQL.
+ * Bars in which every value states something: in nullable columns, NaN and infinities are no numbers, and a previous close
+ * of 0 or less is no price; they become null. A close of 0 without volume is no price either: some services give such a bar
+ * for a suspended day. It becomes the previous close, as other services give it, where the bar states one. Neither the
+ * values nor the bitmaps that are given are changed. `lake/land/clear-values` does the same in SQL.
  *
  * @returns the given columns where nothing became null.
  */
@@ -52,13 +53,38 @@ export function statedValues(columns: KlineColumns): {
     replaced[column] = { values: given.values, validity };
     unstated.push({ column, bars, first });
   }
+  const closes = statedCloses(columns, replaced.prev_close ?? doubles.prev_close);
+  if (closes !== undefined) {
+    replaced.close = closes.close;
+    unstated.push(closes.unstated);
+  }
   if (unstated.length === 0) return { columns, unstated };
   return { columns: { ...columns, doubles: { ...doubles, ...replaced } }, unstated };
 }
 
-/** What is wrong with a value that states nothing. */
+/** Closes with the previous close in bars without a trade and a price; undefined where there is no such bar. */
+function statedCloses(
+  columns: KlineColumns,
+  prev: NumberColumn,
+): { readonly close: NumberColumn; readonly unstated: UnstatedValues } | undefined {
+  const { rows, volume, doubles } = columns;
+  const given = doubles.close.values;
+  let values: Float64Array | undefined;
+  let [bars, first] = [0, 0];
+  for (let row = 0; row < rows; row++) {
+    if (given[row] !== 0 || volume[row] !== 0n || !isPresent(prev.validity, row)) continue;
+    if (values === undefined) [values, first] = [given.slice(), row];
+    values[row] = prev.values[row] as number;
+    bars += 1;
+    if (symbolAt(columns, row) < symbolAt(columns, first)) first = row;
+  }
+  return values && { close: { ...doubles.close, values }, unstated: { column: "close", bars, first } };
+}
+
+/** What is wrong with values that state nothing, and what they became. */
 export function noValue(column: string): string {
-  return column === PREVIOUS_CLOSE ? "is no price above 0" : "is not a finite number";
+  if (column === "close") return "is 0 without trades; it became the previous close";
+  return `${column === PREVIOUS_CLOSE ? "is no price above 0" : "is not a finite number"}; it became null`;
 }
 
 /** The symbol of a row. */

@@ -17,7 +17,7 @@ const RULES: CutRules = {
 };
 
 /** A bar, by what is wrong with it. */
-type Flaw = "none" | "null open" | "infinite" | "crossed" | "negative";
+type Flaw = "none" | "idle" | "null open" | "infinite" | "crossed" | "negative";
 interface Bar {
   readonly days: number;
   readonly flaw: Flaw;
@@ -46,6 +46,8 @@ function columnsOf(bySymbol: readonly (readonly Bar[])[]): KlineColumns {
     if (flaw === "infinite") doubles.close.values[row] = Number.POSITIVE_INFINITY;
     if (flaw === "crossed") doubles.high.values[row] = 0.5;
     if (flaw === "negative") volume[row] = -1n;
+    if (flaw === "idle") doubles.close.values[row] = 0;
+    else if (flaw !== "negative") volume[row] = BigInt(row + 1);
   }
   return {
     rows,
@@ -58,7 +60,7 @@ function columnsOf(bySymbol: readonly (readonly Bar[])[]): KlineColumns {
 }
 
 function cut(columns: KlineColumns): CutBars {
-  const into: CutBars = { placed: [], broken: [] };
+  const into: CutBars = { placed: [], broken: [], idle: [] };
   cutBars({ columns, source: "test" }, RULES, into);
   return into;
 }
@@ -70,7 +72,7 @@ const bar = fc.record({
   days: fc.integer({ min: 1, max: 20 }),
   flaw: fc.oneof(
     { weight: 6, arbitrary: fc.constant<Flaw>("none") },
-    { weight: 1, arbitrary: fc.constantFrom<Flaw>("null open", "infinite", "crossed", "negative") },
+    { weight: 1, arbitrary: fc.constantFrom<Flaw>("idle", "null open", "infinite", "crossed", "negative") },
   ),
 });
 const filteredBars = fc.tuple(...SYMBOLS.map(() => fc.array(bar, { maxLength: 12 })));
@@ -86,12 +88,13 @@ test("every bar is placed or broken, once, with its own month and finality", () 
           if (region === undefined) return "unknown";
           return Number(columns.timestamp[row]) < RULES.possibleEnd[region] ? flaw : "future";
         });
-      const { placed, broken } = cut(columns);
+      const { placed, broken, idle } = cut(columns);
       const whole = flaws.flatMap((flaw, row) => (flaw === "none" ? [row] : []));
       expect(placed.flatMap(rowsOf)).toEqual(whole);
       expect(broken.flatMap(rowsOf).sort((a, b) => a - b)).toEqual(
-        flaws.flatMap((flaw, row) => (flaw === "none" ? [] : [row])),
+        flaws.flatMap((flaw, row) => (flaw === "none" || flaw === "idle" ? [] : [row])),
       );
+      expect(idle.flatMap(rowsOf)).toEqual(flaws.flatMap((flaw, row) => (flaw === "idle" ? [row] : [])));
       for (const segment of placed) {
         const { symbol, region, period, isFinal } = segment;
         for (const row of rowsOf(segment)) {

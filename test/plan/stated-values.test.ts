@@ -10,13 +10,20 @@ const optional = DOUBLE_COLUMNS.filter((name) => OPTIONAL_COLUMNS.has(name));
 const anyBars = fc
   .dictionary(
     fc.constantFrom("B.US", "A.US", "600519.SH"),
-    fc.array(fc.record(Object.fromEntries(optional.map((name) => [name, anyValue]))), { maxLength: 20 }),
+    fc.array(
+      fc.record({
+        ...Object.fromEntries(optional.map((name) => [name, anyValue])),
+        close: fc.constantFrom(0, 10, -0),
+        volume: fc.constantFrom(0n, 1n),
+      }),
+      { maxLength: 20 },
+    ),
   )
   .map((symbols) =>
     Object.fromEntries(
       Object.entries(symbols).map(([symbol, bars]) => [
         symbol,
-        bars.map((values, timestamp) => ({ timestamp, volume: 1n, open: 1, ...values })),
+        bars.map((values, timestamp) => ({ timestamp, open: 1, ...values })),
       ]),
     ),
   );
@@ -41,9 +48,17 @@ test("values that state nothing become null, and the given columns do not change
         const lost = all.filter((bar) => bar[column] !== undefined && !isStated(column, bar[column])).length;
         expect(unstated.find((one) => one.column === column)?.bars ?? 0).toBe(lost);
       }
+      // A bar without a trade and a price closes at the previous close that it states.
+      const isIdle = (bar: PlainBar) =>
+        bar.close === 0 && bar.volume === 0n && isStated("prev_close", bar.prev_close);
+      expect(after.map(({ close }) => close)).toEqual(
+        all.map((bar) => (isIdle(bar) ? bar.prev_close : bar.close)),
+      );
+      expect(unstated.find(({ column }) => column === "close")?.bars ?? 0).toBe(all.filter(isIdle).length);
       for (const { column, first } of unstated) {
         const symbol = symbolAt(given, first);
-        const bad = (bar: PlainBar) => bar[column] !== undefined && !isStated(column, bar[column]);
+        const bad = (bar: PlainBar) =>
+          column === "close" ? isIdle(bar) : bar[column] !== undefined && !isStated(column, bar[column]);
         const symbols = Object.entries(before).filter(([, own]) => own.some(bad));
         expect(symbol).toBe(symbols.map(([name]) => name).sort()[0]);
         expect(Number(given.timestamp[first])).toBe(before[symbol]?.find(bad)?.timestamp);

@@ -8,6 +8,7 @@ import { isMinutes } from "../../lake/land/bar-rejects.js";
 import { isLoss } from "../../lake/land/rejects.js";
 import { finalEnds, possibleEnds } from "../../market/sessions.js";
 import { partitionBars } from "../../plan/bar-partitions.js";
+import { statedValues } from "../../plan/stated-values.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { AskedWindow, WholeWindow } from "./ask-window-again.js";
@@ -46,7 +47,10 @@ export async function compareWindow(
 ): Promise<void> {
   const isMinute = isMinutes(table);
   const rules = { finalEnd: finalEnds(now), possibleEnd: possibleEnds(now, isMinute) };
-  const bars = responses.map(({ columns }, n) => ({ columns, source: `sample ${n}` }));
+  const bars = responses.map(({ columns }, n) => ({
+    columns: statedValues(columns).columns,
+    source: `sample ${n}`,
+  }));
   const { partitions, broken } = partitionBars(bars, { unit: isMinute ? "month" : "year", ...rules });
   const segments = partitions.flatMap((partition) => partition.segments);
   const scan = session.scan(barScan(segments, ROW_GROUP_ROWS));

@@ -25,6 +25,11 @@ const rulesOf = (amount: string, isFuture: string): readonly Rule[] => [
   ],
   ["out_of_range", "volume < 0", "'volume ' || volume || ' is below 0'"],
   ["high_below_low", "high < low", "'high ' || high || ' is below low ' || low"],
+  [
+    "no_trade",
+    "close = 0 AND volume = 0 AND NOT coalesce(prev_close > 0 AND isfinite(prev_close), false)",
+    "'it has neither a price nor a volume'",
+  ],
 ];
 
 /** SQL of the amount of a bar that may lack one. */

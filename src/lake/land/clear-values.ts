@@ -11,8 +11,8 @@ import type { StagedColumns } from "./staged-rows.js";
 const NULLABLE = KLINE_COLUMNS.filter(({ nullable }) => nullable === true).map(({ name }) => name);
 
 /**
- * Makes null what staged bars state in vain: NaN and infinities in nullable columns, and a previous close of 0 or less.
- * Each source with such bars gets a remark among the rejects. `plan/stated-values` does the same for decoded columns.
+ * Makes null what staged bars state in vain: NaN and infinities in nullable columns, and a previous close of 0 or less. A
+ * close of 0 without volume becomes the previous close. Each source with such bars gets a remark among the rejects. `plan/stated-values` does the same for decoded columns.
  *
  * @param also other columns that may be null.
  */
@@ -27,10 +27,20 @@ export async function clearValues(
     `SELECT ${hasUnstatedSql(also)} AS "any" FROM ${staged}`,
   );
   if (has?.any !== true) return;
-  const columns = [...NULLABLE, ...also].map((name) => ({ name, isUnstated: unstatedSql(name) }));
+  const columns = [...NULLABLE, ...also].map((name) => ({
+    name,
+    isUnstated: unstatedSql(name),
+    stated: "NULL",
+  }));
+  // After the previous close: what it states is known by then.
+  columns.push({
+    name: "close",
+    isUnstated: "close = 0 AND volume = 0 AND isfinite(prev_close) AND prev_close > 0",
+    stated: PREVIOUS_CLOSE,
+  });
   const counts = columns.map(({ isUnstated }, i) => `count(*) FILTER (${isUnstated})::DOUBLE AS n${i}`);
   const [found] = await session.json<Record<string, number>>(`SELECT ${counts.join(", ")} FROM ${staged}`);
-  for (const [i, { name, isUnstated }] of columns.entries()) {
+  for (const [i, { name, isUnstated, stated }] of columns.entries()) {
     if (found?.[`n${i}`] === 0) continue;
     const order = "line, symbol, timestamp";
     await rejects.add(
@@ -40,7 +50,7 @@ export async function clearValues(
          ${reasonSql(name, "count(*)")} AS reason, 0 AS bars, NULL AS row
        FROM ${staged} WHERE ${isUnstated} GROUP BY source`,
     );
-    await session.run(`UPDATE ${staged} SET ${ident(name)} = NULL WHERE ${isUnstated}`);
+    await session.run(`UPDATE ${staged} SET ${ident(name)} = ${stated} WHERE ${isUnstated}`);
   }
 }
 
@@ -53,6 +63,7 @@ export function hasUnstatedSql(also: readonly string[] = []): string {
     const [least, most] = [`min(${ident(name)})`, `max(${ident(name)})`];
     return [`NOT isfinite(${most})`, name === PREVIOUS_CLOSE ? `${least} <= 0` : `NOT isfinite(${least})`];
   });
+  tests.push("min(close) <= 0");
   return `(${tests.map((test) => `coalesce(${test}, false)`).join(" OR ")})`;
 }
 
@@ -119,5 +130,5 @@ function unstatedSql(name: string, isPrice = name === PREVIOUS_CLOSE): string {
 }
 
 function reasonSql(name: string, bars: string): string {
-  return `${literal(`${name} of `)} || ${bars} || ${literal(` bars ${noValue(name)}; it became null`)}`;
+  return `${literal(`${name} of `)} || ${bars} || ${literal(` bars ${noValue(name)}`)}`;
 }

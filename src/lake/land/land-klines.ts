@@ -6,7 +6,12 @@ import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { REGIONS } from "../../market/regions.js";
 import { possibleEnds } from "../../market/sessions.js";
-import { type BarPartition, type BarsPlanOptions, partitionBars } from "../../plan/bar-partitions.js";
+import {
+  type BarPartition,
+  type BarsPlan,
+  type BarsPlanOptions,
+  partitionBars,
+} from "../../plan/bar-partitions.js";
 import { statedValues } from "../../plan/stated-values.js";
 import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import type { BarSegment, DeliveredBars } from "../../wire/bar-segment.js";
@@ -35,7 +40,7 @@ export async function landKlines(
   options: LandBarsOptions,
 ): Promise<LandReport> {
   const stated = await withoutUnstated(table, deliveries, options);
-  const { partitions, broken, repeats, equal } = partitionBars(stated, planOptions(table, options));
+  const { partitions, broken, idle, repeats, equal } = partitionBars(stated, planOptions(table, options));
   const scans: Scan[] = [];
   const scanOf = (segments: readonly BarSegment[]): string => {
     const scan = session.scan(barScan(segments, ROW_GROUP_ROWS));
@@ -43,7 +48,7 @@ export async function landKlines(
     return scan.sql;
   };
   try {
-    await setAside(session, table, broken, options);
+    await setAside(session, table, { broken, idle }, options);
     if (repeats.length > 0) await rejectRepeats(options.rejects, table, repeatsSql(scanOf(repeats)));
     const staged = partitions.map((partition) =>
       stagedPartition(table, partition, scanOf(partition.segments)),
@@ -68,8 +73,11 @@ export async function setAsideBroken(
   deliveries: readonly DeliveredBars[],
   options: LandBarsOptions,
 ): Promise<void> {
-  const { broken } = partitionBars(deliveries, planOptions(table, options));
-  await setAside(session, table, broken, options);
+  const { broken, idle } = partitionBars(
+    deliveries.map((one) => ({ ...one, columns: statedValues(one.columns).columns })),
+    planOptions(table, options),
+  );
+  await setAside(session, table, { broken, idle }, options);
 }
 
 function planOptions(table: TableSchema, options: LandBarsOptions): BarsPlanOptions {
@@ -99,12 +107,12 @@ async function withoutUnstated(
 async function setAside(
   session: Session,
   table: TableSchema,
-  broken: readonly BarSegment[],
+  { broken, idle }: Pick<BarsPlan, "broken" | "idle">,
   { rejects, onBroken, now, marketNow = now }: LandBarsOptions,
 ): Promise<void> {
-  if (broken.length === 0) return;
-  onBroken?.(broken);
-  const scan = session.scan(barScan(broken, ROW_GROUP_ROWS));
+  if (broken.length > 0) onBroken?.(broken);
+  if (broken.length + idle.length === 0) return;
+  const scan = session.scan(barScan([...broken, ...idle], ROW_GROUP_ROWS));
   try {
     const rules = { now: marketNow, table };
     await rejectBroken(rejects, rules, brokenSql(scan.sql, rules));

@@ -33,9 +33,10 @@ export interface RejectCount {
   readonly rows: number;
 }
 
-/** Rules that set aside only repeats of rows that landed, or rows that were not requested. */
+/** Rules that set aside only repeats of rows that landed, rows that were not requested, or bars that state no trade. */
 const NOTHING_LOST: ReadonlySet<string> = new Set([
   "duplicate_key",
+  "no_trade",
   "unsorted",
   "not_requested",
   "bad_symbol",

@@ -31,17 +31,20 @@ const RULES = {
 /** Divides the bars of a response by the rules of a landing, for callers that do not land them. */
 export function soundBars(delivered: KlineColumns): SoundBars {
   const { columns, unstated } = statedValues(delivered);
-  const cut: CutBars = { placed: [], broken: [] };
+  const cut: CutBars = { placed: [], broken: [], idle: [] };
   cutBars({ columns, source: "" }, RULES, cut);
   return {
     runs: cut.placed.map(({ symbol, start, end }) => ({ symbol, values: columns, start, end })),
-    issues: [...cut.broken.flatMap(issuesOf), ...unstated.map((one) => remarkOf(columns, one))],
+    issues: [
+      ...[...cut.broken, ...cut.idle].flatMap(issuesOf),
+      ...unstated.map((one) => remarkOf(columns, one)),
+    ],
   };
 }
 
 function remarkOf(columns: KlineColumns, { column, bars, first }: UnstatedValues): Issue {
   const symbol = symbolAt(columns, first);
-  const message = `${symbol} and maybe others: ${column} of ${bars} bars ${noValue(column)}; it became null`;
+  const message = `${symbol} and maybe others: ${column} of ${bars} bars ${noValue(column)}`;
   return { rule: "out_of_range", message, symbol, column, rejected: 0 };
 }
 
@@ -67,5 +70,6 @@ function issueOf({ timestamp, volume, doubles }: KlineColumns, symbol: string, r
       return of("out_of_range", `${name} is not a finite number`);
   if ((volume[row] as bigint) < 0n) return of("out_of_range", `volume ${volume[row]} is below 0`);
   const [high, low] = [doubles.high.values[row], doubles.low.values[row]];
+  if ((high as number) >= (low as number)) return of("no_trade", "it has neither a price nor a volume");
   return of("high_below_low", `high ${high} is below low ${low}`);
 }

@@ -13,7 +13,7 @@ test("what staged bars state in vain becomes null, with one remark a source and 
   const [lake, session] = [temporaryLake(), await openSession()];
   await session.run(`CREATE TEMP TABLE bars AS SELECT 'A.US' AS symbol, make_timestamptz(line * 1000000) AS timestamp,
       source, line, prev_close::DOUBLE AS prev_close, open_interest::DOUBLE AS open_interest,
-      settlement_price::DOUBLE AS settlement_price, amount::DOUBLE AS amount
+      settlement_price::DOUBLE AS settlement_price, amount::DOUBLE AS amount, 1::DOUBLE AS close, 1::BIGINT AS volume
     FROM (VALUES ('a', 1, 'nan', '1', NULL, '5'), ('a', 2, '0', 'inf', NULL, 'nan'), ('a', 3, '-1', '2', NULL, '5'),
       ('b', 4, 'inf', '3', NULL, '5'), ('b', 5, '2.5', '4', '-0.5', '5'), ('c', 6, NULL, NULL, '-3', NULL))
       AS t(source, line, prev_close, open_interest, settlement_price, amount)`);

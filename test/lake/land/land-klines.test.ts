@@ -76,7 +76,10 @@ const anyPlainBar: fc.Arbitrary<PlainBar> = fc
       nil: undefined,
     }),
   })
-  .map(({ spread, ...bar }) => ({ ...bar, high: bar.low === undefined ? undefined : bar.low + spread }));
+  .map(({ spread, ...bar }) => ({ ...bar, high: bar.low === undefined ? undefined : bar.low + spread }))
+  .chain((bar) =>
+    fc.oneof({ weight: 9, arbitrary: fc.constant(bar) }, fc.constant({ ...bar, close: 0, volume: 0n })),
+  );
 
 const anyResponse = fc
   .uniqueArray(
@@ -383,7 +386,7 @@ describe("bars straight from their columns", () => {
     const bars = (offset: number): PlainBar[] =>
       Array.from({ length: 9_000 }, (_, i) => ({
         timestamp: start + (i + offset) * MINUTE_MS,
-        volume: BigInt(i),
+        volume: BigInt(i + 1),
         open: i,
         high: i + 1,
       }));
