@@ -11,17 +11,21 @@ import { isExEventSql, isUnknownStretchSql } from "../db/market/ex-event-sql.js"
 import { fiscalQuarterSql, twelveMonthsSql } from "../db/market/fiscal-quarter-sql.js";
 import { knownVersionsSql } from "../db/market/known-versions-sql.js";
 import {
+  downLimitSql,
+  firstLimitSql,
   isAtLimitDownSql,
   isAtLimitUpSql,
   isNearLimitSql,
+  isRefutedSql,
   isTradableSql,
   limitPercentSql,
   priceDecimalsSql,
+  unlimitedSessionsSql,
 } from "../db/market/limit-sql.js";
 import { lotSql, perRegion } from "../db/market/region-sql.js";
 import { isSessionMinuteSql, sessionMinutesSql } from "../db/market/session-sql.js";
 import { literal } from "../db/quote.js";
-import { CALENDAR_DAYS_WITHOUT_LIMIT } from "../market/price-limits.js";
+import { DAYS_OF_FIVE_SESSIONS } from "../market/price-limits.js";
 import { REGIONS } from "../market/regions.js";
 
 /**
@@ -98,6 +102,16 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
     sql: (...values) => isNearLimitSql(...(values as [string, string, string, string])),
   },
   at_limit_up: { parameters: 2, sql: (price, limit) => isAtLimitUpSql(price, limit) },
+  down_limit: { parameters: 1, sql: (percent) => downLimitSql(percent) },
+  first_limit: { parameters: 3, sql: (symbol, listed, sessions) => firstLimitSql(symbol, listed, sessions) },
+  is_refuted: {
+    parameters: 5,
+    sql: (...values) => isRefutedSql(...(values as [string, string, string, string, string])),
+  },
+  unlimited_sessions: {
+    parameters: 3,
+    sql: (symbol, type, listed) => unlimitedSessionsSql(symbol, type, listed),
+  },
   exact_shares: { parameters: 2, sql: (volume, lot) => exactSharesSql(volume, lot) },
   is_ex_event: { parameters: 2, sql: (last, prev) => isExEventSql(last, prev) },
   is_session_minute: {
@@ -123,8 +137,9 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
     sql: (...values) => limitPercentSql(...(values as [string, string, string, string])),
   },
   limits_from: {
-    parameters: 1,
-    sql: (listed) => `date_add('day', ${CALENDAR_DAYS_WITHOUT_LIMIT}, ${listed})`,
+    parameters: 4,
+    sql: (listed, sessions, listedSession, sixth) =>
+      `CASE WHEN ${sessions} <= 1 THEN date_add('day', ${sessions}, ${listed}) WHEN ${listedSession} IS NULL THEN date_add('day', ${DAYS_OF_FIVE_SESSIONS}, ${listed}) ELSE coalesce(${sixth}, DATE '9999-12-31') END`,
   },
   local_date: { parameters: 2, sql: (instant, region) => localDateSql(instant, region) },
   local_midnight: {

@@ -15,18 +15,23 @@ import { sessionGridEndSql, sessionPartEndSql, sessionPartStartSql } from "../..
 import { isExEventSql, isUnknownStretchSql } from "../../src/db/market/ex-event-sql.js";
 import { fiscalQuarterSql, twelveMonthsSql } from "../../src/db/market/fiscal-quarter-sql.js";
 import {
+  downLimitSql,
+  firstLimitSql,
   isAtLimitDownSql,
   isAtLimitUpSql,
   isNearLimitSql,
+  isRefutedSql,
   isTradableSql,
   limitPercentSql,
+  limitsFromSql,
   priceDecimalsSql,
+  unlimitedSessionsSql,
 } from "../../src/db/market/limit-sql.js";
 import { localMidnightSql, lotSql, tradeDateSql } from "../../src/db/market/region-sql.js";
 import { isSessionMinuteSql, sessionMinutesSql } from "../../src/db/market/session-sql.js";
 import { BUCKETS } from "../../src/market/bucket.js";
 import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";
-import { CALENDAR_DAYS_WITHOUT_LIMIT, LIMIT_TOLERANCE } from "../../src/market/price-limits.js";
+import { LIMIT_TOLERANCE } from "../../src/market/price-limits.js";
 import { SESSION_HOURS } from "../../src/market/sessions.js";
 
 /** The files of `sql/views/rules`: the parameters of each macro, and the expression that the rule gives for these. */
@@ -63,7 +68,11 @@ const MACROS: Readonly<Record<string, readonly [parameters: string, sql: (...nam
     (volume, low, high, limitUp, limitDown) => isTradableSql({ volume, low, high, limitUp, limitDown }),
   ],
   "limits/limit_percent": ["symbol, trade_date, type, name", limitPercentSql],
-  "limits/limits_from": ["listing_date", (date) => `${date} + ${CALENDAR_DAYS_WITHOUT_LIMIT}`],
+  "limits/down_limit": ["percent", downLimitSql],
+  "limits/first_limit": ["symbol, listing_date, sessions", firstLimitSql],
+  "limits/is_refuted": ["volume, low, high, limit_up_price, limit_down_price", isRefutedSql],
+  "limits/limits_from": ["listing_date, sessions, listed_session, sixth_session", limitsFromSql],
+  "limits/unlimited_sessions": ["symbol, type, listing_date", unlimitedSessionsSql],
   "limits/price_decimals": ["symbol, type", priceDecimalsSql],
 };
 

@@ -15,14 +15,26 @@ WITH days AS (
   WHERE b.symbol IS NULL
 ),
 -- The newest version that had begun is used, even if it has ended, for a bar after a delisting.
-versions AS (
-  SELECT *, lead(from_date) OVER (PARTITION BY symbol ORDER BY from_date) AS next_from
+sessions AS (
+  SELECT region, trade_date AS session_date, lead(trade_date, 5) OVER (PARTITION BY region ORDER BY trade_date) AS sixth
+  FROM raw.trading_days
+),
+counted AS (
+  SELECT *, unlimited_sessions(symbol, "type", listing_date) AS unlimited,
+    lead(from_date) OVER (PARTITION BY symbol ORDER BY from_date) AS next_from
   FROM instrument_versions
+),
+versions AS (
+  SELECT v.*, limits_from(v.listing_date, v.unlimited, s.session_date, s.sixth) AS limited_from,
+    CASE WHEN v.known = 'observed' OR v."type" = 'etf' THEN v.name END AS known_name
+  FROM counted AS v
+  LEFT JOIN sessions AS s ON s.region = v.region AND s.session_date = v.listing_date
 ),
 known_days AS (
   SELECT d.*, v.known, v.total_shares, v.float_shares, v.from_date, v.to_date, v.limit_up AS stated_up, v.limit_down AS stated_down,
-    CASE WHEN v.listing_date IS NULL OR d.trade_date >= limits_from(v.listing_date) THEN
-      limit_percent(d.symbol, d.trade_date, v."type", v.name) END AS percent,
+    d.trade_date < v.limited_from AS is_new,
+    CASE WHEN d.trade_date < v.limited_from THEN CASE WHEN d.trade_date = v.listing_date THEN first_limit(d.symbol, v.listing_date, v.unlimited) END
+      ELSE limit_percent(d.symbol, d.trade_date, v."type", v.known_name) END AS percent,
     price_decimals(d.symbol, v."type") AS decimals,
     ten_thousandths(d.prev_close) AS prev_close_4
   FROM days AS d
@@ -30,17 +42,21 @@ known_days AS (
     ON v.symbol = d.symbol AND d.trade_date >= v.from_date AND d.trade_date < coalesce(v.next_from, DATE '9999-12-31')
 ),
 observed AS (
-  SELECT *, known = 'observed' AND from_date = trade_date AND stated_up > 0 AS is_observed
+  SELECT *, known = 'observed' AND from_date = trade_date AND stated_up > 0 AS is_observed,
+    round(prev_close_4 * (100 + percent) / 1e4 / 100, decimals) AS rule_up,
+    round(prev_close_4 * (100 - down_limit(percent)) / 1e4 / 100, decimals) AS rule_down
   FROM known_days
   WHERE has_bar OR to_date IS NULL OR trade_date < to_date
 ),
+judged AS (
+  SELECT *, is_refuted(volume, low, high, rule_up, rule_down) AS is_outside
+  FROM observed
+),
 limited AS (
   SELECT *,
-    CASE WHEN is_observed THEN nullif(stated_up, 100000)
-      ELSE round(prev_close_4 * (100 + percent) / 1e4 / 100, decimals) END AS limit_up_price,
-    CASE WHEN is_observed THEN nullif(stated_down, 0)
-      ELSE round(prev_close_4 * (100 - percent) / 1e4 / 100, decimals) END AS limit_down_price
-  FROM observed
+    CASE WHEN is_observed THEN nullif(stated_up, 100000) WHEN NOT is_outside THEN rule_up END AS limit_up_price,
+    CASE WHEN is_observed THEN nullif(stated_down, 0) WHEN NOT is_outside THEN rule_down END AS limit_down_price
+  FROM judged
 )
 SELECT
   symbol,
@@ -49,7 +65,8 @@ SELECT
   volume = 0 AS suspended,
   limit_up_price,
   limit_down_price,
-  CASE WHEN is_observed THEN 'observed' WHEN limit_up_price IS NOT NULL THEN 'rule' END AS limit_source,
+  CASE WHEN is_observed THEN 'observed' WHEN is_outside THEN 'refuted' WHEN rule_up IS NOT NULL THEN 'rule'
+    WHEN is_new THEN 'new' END AS limit_source,
   volume > 0 AND at_limit_up(close, limit_up_price) AS limit_up,
   volume > 0 AND at_limit_down(close, limit_down_price) AS limit_down,
   is_tradable(volume, low, high, limit_up_price, limit_down_price) AS tradable,

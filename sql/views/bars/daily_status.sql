@@ -1,9 +1,10 @@
 -- Whether and how each instrument could be traded on each session: suspended, at a limit, turnover. A session after an
 -- instrument's first bar on which it has no bar counts as suspended, unless the instrument was known to be delisted.
 -- The limit is the one in the metadata's snapshot of that day, else the rule of the Chinese exchanges applied to
--- prev_close, except in the ten days after a listing, in which other rules apply.
+-- prev_close: by board, kind and date, from the session on from which it applies to a new listing. A special treatment
+-- counts where the lake saw the name then. A limit outside of which the day traded was not in force.
 -- Grain: one row for each symbol and session. Inputs: raw.bars_1d, raw.trading_days, instrument_versions,
--- limit_percent, limits_from, price_decimals.
+-- limit_percent, limits_from, price_decimals, is_refuted.
 -- Conditions on symbol and trade_date reach the files of the bars.
 CREATE OR REPLACE VIEW daily_status AS
 WITH days AS NOT MATERIALIZED (
@@ -16,23 +17,40 @@ WITH days AS NOT MATERIALIZED (
   JOIN raw.trading_days AS d ON d.region = s.region AND d.trade_date > s.first_date
   ANTI JOIN raw.bars_1d AS b ON b.symbol = s.symbol AND b.trade_date = d.trade_date
 ),
+sessions AS NOT MATERIALIZED (
+  SELECT region, trade_date AS session, lead(trade_date, 5) OVER (PARTITION BY region ORDER BY trade_date) AS sixth
+  FROM raw.trading_days
+),
+versions AS NOT MATERIALIZED (
+  SELECT v.*, unlimited_sessions(v.symbol, v.type, v.listing_date) AS unlimited,
+    limits_from(v.listing_date, unlimited, s.session, s.sixth) AS limited_from,
+    CASE WHEN v.known = 'observed' OR v.type = 'etf' THEN v.name END AS known_name
+  FROM instrument_versions AS v
+  LEFT JOIN sessions AS s ON s.region = v.region AND s.session = v.listing_date
+),
 known_days AS NOT MATERIALIZED (
   SELECT d.*, v.known, v.total_shares, v.float_shares, v.from_date, v.to_date, v.limit_up, v.limit_down,
-    CASE WHEN v.listing_date IS NULL OR d.trade_date >= limits_from(v.listing_date) THEN
-      limit_percent(d.symbol, d.trade_date, v.type, v.name) END AS percent,
+    d.trade_date < v.limited_from AS is_new,
+    CASE WHEN is_new THEN CASE WHEN d.trade_date = v.listing_date THEN first_limit(d.symbol, v.listing_date, v.unlimited) END
+      ELSE limit_percent(d.symbol, d.trade_date, v.type, v.known_name) END AS percent,
     price_decimals(d.symbol, v.type) AS decimals
   FROM days AS d
-  ASOF LEFT JOIN instrument_versions AS v ON v.symbol = d.symbol AND d.trade_date >= v.from_date
+  ASOF LEFT JOIN versions AS v ON v.symbol = d.symbol AND d.trade_date >= v.from_date
+),
+ruled AS NOT MATERIALIZED (
+  SELECT *,
+    known = 'observed' AND from_date = trade_date AND limit_up > 0 AS is_observed,
+    CAST(round(TRY_CAST(prev_close AS DECIMAL(18, 4)) * (100 + percent) / 100, decimals) AS DOUBLE) AS rule_up,
+    CAST(round(TRY_CAST(prev_close AS DECIMAL(18, 4)) * (100 - down_limit(percent)) / 100, decimals) AS DOUBLE) AS rule_down,
+    is_refuted(volume, low, high, rule_up, rule_down) AS is_refuted
+  FROM known_days
+  WHERE has_bar OR to_date IS NULL OR trade_date < to_date
 ),
 limited AS NOT MATERIALIZED (
   SELECT *,
-    known = 'observed' AND from_date = trade_date AND limit_up > 0 AS is_observed,
-    CASE WHEN is_observed THEN nullif(limit_up, 100000)
-      ELSE CAST(round(TRY_CAST(prev_close AS DECIMAL(18, 4)) * (100 + percent) / 100, decimals) AS DOUBLE) END AS limit_up_price,
-    CASE WHEN is_observed THEN nullif(limit_down, 0)
-      ELSE CAST(round(TRY_CAST(prev_close AS DECIMAL(18, 4)) * (100 - percent) / 100, decimals) AS DOUBLE) END AS limit_down_price
-  FROM known_days
-  WHERE has_bar OR to_date IS NULL OR trade_date < to_date
+    CASE WHEN is_observed THEN nullif(limit_up, 100000) WHEN NOT is_refuted THEN rule_up END AS limit_up_price,
+    CASE WHEN is_observed THEN nullif(limit_down, 0) WHEN NOT is_refuted THEN rule_down END AS limit_down_price
+  FROM ruled
 )
 SELECT
   symbol,
@@ -41,7 +59,8 @@ SELECT
   volume = 0 AS suspended,
   limit_up_price,
   limit_down_price,
-  CASE WHEN is_observed THEN 'observed' WHEN limit_up_price IS NOT NULL THEN 'rule' END AS limit_source,
+  CASE WHEN is_observed THEN 'observed' WHEN is_refuted THEN 'refuted' WHEN rule_up IS NOT NULL THEN 'rule'
+    WHEN is_new THEN 'new' END AS limit_source,
   volume > 0 AND at_limit_up(close, limit_up_price) AS limit_up,
   volume > 0 AND at_limit_down(close, limit_down_price) AS limit_down,
   is_tradable(volume, low, high, limit_up_price, limit_down_price) AS tradable,
@@ -61,7 +80,7 @@ COMMENT ON COLUMN daily_status.has_bar IS 'Whether a bar was delivered: a suspen
 COMMENT ON COLUMN daily_status.suspended IS 'Nothing traded on the session.';
 COMMENT ON COLUMN daily_status.limit_up_price IS 'Highest price permitted that day; null where there is no limit, or none is known. [currency]';
 COMMENT ON COLUMN daily_status.limit_down_price IS 'Lowest price permitted that day. [currency]';
-COMMENT ON COLUMN daily_status.limit_source IS 'observed: stated by the metadata of that day; rule: prev_close x (1 +/- limit_percent), rounded half up to the tick.';
+COMMENT ON COLUMN daily_status.limit_source IS 'observed: stated by the metadata of that day; rule: prev_close x (1 +/- limit_percent), rounded half up to the tick; refuted: the day traded outside of the rule''s limits, so that these were not in force, and none is known; new: the first sessions of a listing, without a limit; null: there is no rule, or no previous close.';
 COMMENT ON COLUMN daily_status.limit_up IS 'Closed at the upper limit.';
 COMMENT ON COLUMN daily_status.limit_down IS 'Closed at the lower limit.';
 COMMENT ON COLUMN daily_status.tradable IS 'Traded, and not at one limit alone all day.';

@@ -1,10 +1,11 @@
 import {
   BOARD_LIMITS,
+  DAYS_OF_FIVE_SESSIONS,
   ETF_SYMBOLS,
+  FIRST_DAY,
   INDEX_SYMBOLS,
   LIMIT_TOLERANCE,
   LIMITED_TYPES,
-  LIMITS_SINCE,
   NARROWEST_LIMIT,
   PRICE_DECIMALS,
   SPECIAL_TREATMENT_NAMES,
@@ -15,24 +16,77 @@ import { literal } from "../quote.js";
  * How far a day's price may move from the previous close, in percent; null where there is no limit.
  *
  * @param type SQL of the kind of instrument; null: derived from the symbol.
- * @param name SQL of the name on that date, which shows a special treatment.
+ * @param name SQL of the name on that date, which shows a special treatment, and what a fund tracks.
  */
 export function limitPercentSql(symbol: string, date: string, type: string, name: string): string {
   const types = LIMITED_TYPES.map(literal).join(", ");
-  const isSpecial = matches(`coalesce(${name}, '')`, SPECIAL_TREATMENT_NAMES);
-  const cases = BOARD_LIMITS.flatMap(({ symbols, percent, before, specialTreatment }) => {
-    const isOfBoard = matches(symbol, symbols);
+  const nameText = `coalesce(${name}, '')`;
+  const cases = BOARD_LIMITS.flatMap(({ symbols, funds, percents, specialTreatment }) => {
+    const isOfBoard = `${matches(symbol, symbols)}${funds ? ` AND ${matches(nameText, funds)}` : ""}`;
+    const from = ({ since }: { readonly since: string }): string => `${date} >= DATE ${literal(since)}`;
+    const isSpecial = `${isOfBoard} AND ${type} IS DISTINCT FROM 'etf' AND ${matches(nameText, SPECIAL_TREATMENT_NAMES)}`;
     return [
-      ...(before ? [`${isOfBoard} AND ${date} < DATE ${literal(before.date)} THEN ${before.percent}`] : []),
-      ...(specialTreatment ? [`${isOfBoard} AND ${isSpecial} THEN ${specialTreatment}`] : []),
-      `${isOfBoard} THEN ${percent}`,
+      ...(specialTreatment
+        ? [`${isSpecial} AND ${from(specialTreatment)} THEN ${specialTreatment.percent}`]
+        : []),
+      ...percents.map((one) => `${isOfBoard} AND ${from(one)} THEN ${one.percent}`),
     ];
   });
   const unlimited = [
-    `coalesce(${type}, 'stock') NOT IN (${types}) OR ${date} < DATE ${literal(LIMITS_SINCE)} THEN NULL`,
+    `coalesce(${type}, 'stock') NOT IN (${types}) THEN NULL`,
     `${type} IS NULL AND ${matches(symbol, INDEX_SYMBOLS)} THEN NULL`,
   ];
   return `CASE ${[...unlimited, ...cases].map((one) => `WHEN ${one}`).join(" ")} END`;
+}
+
+/** Sessions from the listing on to which the board's limit does not apply. @param type as in {@link limitPercentSql}. */
+export function unlimitedSessionsSql(symbol: string, type: string, listed: string): string {
+  const cases = BOARD_LIMITS.flatMap(({ symbols, unlimited }) =>
+    unlimited === undefined
+      ? []
+      : [
+          `WHEN ${matches(symbol, symbols)} THEN CASE WHEN ${listed} >= DATE ${literal(unlimited.since)} THEN ${unlimited.sessions} ELSE 1 END`,
+        ],
+  );
+  return `CASE WHEN ${isEtfSql(symbol, type)} THEN 0 ${cases.join(" ")} ELSE 1 END`;
+}
+
+/**
+ * The first date on which the limit of a board applies. Before it, see {@link firstLimitSql}.
+ *
+ * @param sessions SQL of {@link unlimitedSessionsSql}.
+ * @param listedSession SQL of the session on the day of the listing; null where the calendar does not know it.
+ * @param sixth SQL of the fifth session after that one; null where it has not been yet.
+ */
+export function limitsFromSql(
+  listed: string,
+  sessions: string,
+  listedSession: string,
+  sixth: string,
+): string {
+  const known = `coalesce(${sixth}, DATE '9999-12-31')`;
+  return `CASE WHEN ${sessions} <= 1 THEN ${listed} + CAST(${sessions} AS INTEGER) WHEN ${listedSession} IS NULL THEN ${listed} + ${DAYS_OF_FIVE_SESSIONS} ELSE ${known} END`;
+}
+
+/** The limit of the sessions before the board's applies, in percent; null where there is none. */
+export function firstLimitSql(symbol: string, listed: string, sessions: string): string {
+  return `CASE WHEN ${sessions} = 1 AND ${listed} >= DATE ${literal(FIRST_DAY.since)} AND ${matches(symbol, FIRST_DAY.symbols)} THEN ${FIRST_DAY.up} END`;
+}
+
+/** The limit downwards that belongs to one upwards, in percent. */
+export function downLimitSql(percent: string): string {
+  return `CASE WHEN ${percent} = ${FIRST_DAY.up} THEN ${FIRST_DAY.down} ELSE ${percent} END`;
+}
+
+/** Whether a day's own prices show that a limit was not in force: false where there is no limit, or no trade. */
+export function isRefutedSql(
+  volume: string,
+  low: string,
+  high: string,
+  limitUp: string,
+  limitDown: string,
+): string {
+  return `coalesce(${volume} > 0 AND (${high} > ${limitUp} + ${LIMIT_TOLERANCE} OR (${low} > 0 AND ${low} < ${limitDown} - ${LIMIT_TOLERANCE})), false)`;
 }
 
 /**
@@ -41,8 +95,11 @@ export function limitPercentSql(symbol: string, date: string, type: string, name
  * @param type SQL of the kind of instrument; null: derived from the symbol.
  */
 export function priceDecimalsSql(symbol: string, type: string): string {
-  const isEtf = `${type} = 'etf' OR ${type} IS NULL AND ${matches(symbol, ETF_SYMBOLS)}`;
-  return `CASE WHEN ${isEtf} THEN ${PRICE_DECIMALS.etf} ELSE ${PRICE_DECIMALS.other} END`;
+  return `CASE WHEN ${isEtfSql(symbol, type)} THEN ${PRICE_DECIMALS.etf} ELSE ${PRICE_DECIMALS.other} END`;
+}
+
+function isEtfSql(symbol: string, type: string): string {
+  return `${type} = 'etf' OR ${type} IS NULL AND ${matches(symbol, ETF_SYMBOLS)}`;
 }
 
 function matches(text: string, pattern: RegExp): string {
