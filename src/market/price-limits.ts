@@ -17,7 +17,7 @@ export interface BoardLimit {
   readonly symbols: RegExp;
   /** Pattern of the names of exchange-traded funds; a board with one has funds alone. */
   readonly funds?: RegExp;
-  /** The newest first; before the oldest there was no limit, or no board. */
+  /** The newest first; before the oldest, the next board that matches applies, if there is one. */
   readonly percents: readonly (Since & { readonly percent: number })[];
   /** The limit of shares under special treatment, if it differs. */
   readonly specialTreatment?: Since & { readonly percent: number };
@@ -44,10 +44,7 @@ export const BOARD_LIMITS: readonly BoardLimit[] = [
   {
     symbols: /^(5\d{5}\.SH|1[56]\d{4}\.SZ)$/,
     funds: /^[^债]*(创业|科创|双创|创50|创成长|创大盘|创中盘)[^债]*$/,
-    percents: [
-      { since: since("2020-08-24"), percent: 20 },
-      { since: since("1996-12-16"), percent: 10 },
-    ],
+    percents: [{ since: since("2020-08-24"), percent: 20 }],
   },
   {
     symbols: /^68[89]\d{3}\.SH$/,
