@@ -89,7 +89,7 @@ export function finalEnds(now: number): Readonly<Record<Region, number>> {
 }
 
 /** By how much the clocks of this machine and of a service may differ. */
-export const CLOCK_TOLERANCE_MS = 5 * MINUTE_MS;
+const CLOCK_TOLERANCE_MS = 5 * MINUTE_MS;
 
 /**
  * By region: the end (exclusive, epoch milliseconds) of the times that bars can have at an instant. A day may have its bar
