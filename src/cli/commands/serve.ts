@@ -9,7 +9,7 @@ import { splitList } from "../../market/symbol.js";
 import { offsetMs } from "../../market/zone-offset.js";
 import { startService } from "../../serve/http/service.js";
 import { PermitQuota } from "../../serve/keys/count/permit-quota.js";
-import { type KeyRing, plainKeys } from "../../serve/keys/key-ring.js";
+import { type KeyRing, plainKeys, ringOf } from "../../serve/keys/key-ring.js";
 import { StoredKeys } from "../../serve/keys/stored-keys.js";
 import { REPLAY_PATH, type Replay } from "../../serve/replay/add-replay.js";
 import { instantText, MAX_SPEED, ReplayClock } from "../../serve/replay/replay-clock.js";
@@ -102,7 +102,7 @@ export function addServe(cli: Cli): void {
     .addHelpText(
       "after",
       `
-Keys are those of the file that barlake keys writes, whose changes take effect while the service runs; or those of
+Keys are those of the file that barlake keys writes, whose changes take effect while the service runs, and those of
 BARLAKE_SERVE_KEYS, comma-separated, which may request everything. Without any key, the service listens on this machine
 only, and prints a key made for this run.
 Services on several machines that share --keys (a folder, or s3://bucket/prefix) hold the requests a minute of each key
@@ -218,14 +218,13 @@ async function keysOf(
   onFault: (error: unknown) => void,
 ): Promise<{ readonly ring: KeyRing; readonly own?: string }> {
   const given = splitList(process.env.BARLAKE_SERVE_KEYS ?? "");
-  if (given.length > 0) return { ring: plainKeys(given) };
-  const keys = await StoredKeys.open(store, systemClock, onFault);
-  if (keys.size > 0) return { ring: keys };
+  const stored = await StoredKeys.open(store, systemClock, onFault);
+  if (given.length + stored.size > 0) return { ring: ringOf(plainKeys(given), stored) };
   if (!LOOPBACK.has(host)) {
     throw new UsageError(`no keys: the service will not listen on ${host}`, {
       hint: "make one with barlake keys add NAME, or leave --host out",
     });
   }
   const own = randomBytes(16).toString("hex");
-  return { ring: plainKeys([own]), own };
+  return { ring: ringOf(plainKeys([own]), stored), own };
 }

@@ -54,7 +54,7 @@ export function addStream(app: FastifyInstance, options: StreamOptions): void {
   const hub = new QuoteHub({
     ...options,
     refresh: keys.refresh && (() => keys.refresh?.() ?? Promise.resolve()),
-    isValid: (stream) => keys.callerOf(keyOf.get(stream) ?? "") !== undefined,
+    callerOf: (stream) => permittedCaller(keyOf.get(stream), keys),
     onFault,
   });
   const sockets = new WebSocketServer({
@@ -82,7 +82,8 @@ export function addStream(app: FastifyInstance, options: StreamOptions): void {
     };
     const open = async (): Promise<void> => {
       await keys.refresh?.();
-      caller = await callerOf(key, options);
+      caller = permittedCaller(key, keys);
+      await options.takeQuota(caller);
       // The client may have disconnected, or the service may be closing. Nothing is awaited after this, so no other
       // handshake can come between the count and this connection.
       if (!socket.writable) return;
@@ -121,18 +122,14 @@ export function addStream(app: FastifyInstance, options: StreamOptions): void {
   });
 }
 
-/** Returns the caller of a handshake. @throws {RequestError} UNAUTHORIZED, FORBIDDEN or RATE_LIMITED. */
-async function callerOf(
-  key: string | undefined,
-  { keys, maxSymbols, takeQuota }: StreamOptions,
-): Promise<Caller> {
+/** The caller of a key that may have a stream. @throws {RequestError} UNAUTHORIZED or FORBIDDEN. */
+function permittedCaller(key: string | undefined, keys: KeyRing): Caller {
   const caller = key === undefined ? undefined : keys.callerOf(key);
   if (caller === undefined)
     throw new RequestError("UNAUTHORIZED", `api_key or ${API_KEY_HEADER} is missing or not a known key`);
   if (caller.allow?.has("quotes") === false)
     throw new RequestError("FORBIDDEN", `${caller.name} may not ask for quotes`);
-  await takeQuota(caller);
-  return { ...caller, maxSymbols: caller.maxSymbols ?? maxSymbols };
+  return caller;
 }
 
 function checkCount({ name }: Caller, hub: QuoteHub): void {

@@ -5,6 +5,7 @@ import { QUOTE_TABLES, quoteTexts } from "../endpoints/quotes.js";
 import { isOfRequest } from "../http/errors/request-error.js";
 import type { MemoryBudgets } from "../http/memory-budget.js";
 import type { Caller } from "../keys/key-ring.js";
+import { scopeOf } from "../keys/scope.js";
 import { readQuoteBars } from "../klines/quote-bars.js";
 import type { LakeReader, LakeView } from "../read/lake-reader.js";
 import type { QuoteStream } from "./quote-stream.js";
@@ -33,8 +34,10 @@ export interface HubOptions {
   readonly onSetBack: (listener: () => void) => () => void;
   /** Waits until quotes may have changed. The lake is read after that. */
   readonly nextChange: (signal: AbortSignal) => Promise<void>;
-  /** Whether a connection's key is still valid. */
-  readonly isValid: (stream: QuoteStream) => boolean;
+  /** The caller of a connection's key as it is now. @throws {RequestError} where it may not have a stream any more. */
+  readonly callerOf: (stream: QuoteStream) => Caller;
+  /** Most symbols of a connection, unless the key has its own limit. @default {@link MAX_SUBSCRIPTIONS} */
+  readonly maxSymbols: number | undefined;
   /** Called before each read, to load keys that were added or revoked. */
   readonly refresh?: (() => Promise<void>) | undefined;
   /** Counts a command as a request of the key. @throws {RequestError} RATE_LIMITED */
@@ -49,6 +52,8 @@ export interface HubOptions {
 export class QuoteHub {
   readonly #options: HubOptions;
   readonly #streams = new Set<QuoteStream>();
+  /** Connections whose key has changed since the scope of their symbols was checked. */
+  readonly #changed = new Set<QuoteStream>();
   /** By symbol: the connections that subscribed to it, and the newest quote that they got. */
   readonly #topics = new Map<string, { readonly streams: Set<QuoteStream>; quote: string | undefined }>();
   readonly #ending = new AbortController();
@@ -90,6 +95,7 @@ export class QuoteHub {
 
   remove(stream: QuoteStream): void {
     this.#streams.delete(stream);
+    this.#changed.delete(stream);
     this.#unsubscribe(stream, [...stream.symbols]);
   }
 
@@ -131,8 +137,7 @@ export class QuoteHub {
   async #subscribe(stream: QuoteStream, symbols: readonly string[]): Promise<void> {
     const added = symbols.filter((symbol) => !stream.symbols.has(symbol));
     const total = stream.symbols.size + added.length;
-    const most = Math.min(MAX_SUBSCRIPTIONS, stream.caller.maxSymbols ?? MAX_SUBSCRIPTIONS);
-    if (total > most) throw new StreamError(`${total} symbols are more than the ${most} of one connection`);
+    this.#checkTotal(stream.caller, total);
     await this.#checkScope(stream.caller, added);
     const unknown: string[] = [];
     let tried = 0;
@@ -143,11 +148,9 @@ export class QuoteHub {
       tried += block.length;
     }
     if (unknown.length === 0) return;
-    const named = unknown.slice(0, NAMED_SYMBOLS).map((symbol) => JSON.stringify(symbol.slice(0, 32)));
-    const rest = unknown.length > NAMED_SYMBOLS ? ` and ${unknown.length - NAMED_SYMBOLS} more` : "";
     const skipped = added.length - tried;
     throw new StreamError(
-      `symbols ${named.join(", ")}${rest} are not known; subscribed to the other ${tried - unknown.length}, ` +
+      `symbols ${namesOf(unknown)} are not known; subscribed to the other ${tried - unknown.length}, ` +
         `${stream.symbols.size} in all${skipped > 0 ? `; the last ${skipped} were not looked up after so many unknown ones` : ""}`,
     );
   }
@@ -162,8 +165,13 @@ export class QuoteHub {
     const asked = added.filter((symbol) => isSymbol(symbol) && regionOf(symbol) !== undefined);
     const others = asked.filter((symbol) => !this.#topics.has(symbol));
     const setBacks = this.#setBacks;
-    const [quotes, { instruments }] = await this.#readLake(
-      async (view) => [await this.#quotesOf(view, others), await view.reference()] as const,
+    const [quotes, { instruments }] = await refusing(() =>
+      this.#readLake(async (view) => {
+        const reference = await view.reference();
+        // The key may have changed since the command was checked.
+        scopeOf(stream.caller, reference).checkSymbols(added);
+        return [await this.#quotesOf(view, others), reference] as const;
+      }),
     );
     // After the replay was set back, the next push sends the quotes of the new time.
     const isLeft = setBacks !== this.#setBacks;
@@ -212,7 +220,7 @@ export class QuoteHub {
         await this.#options.nextChange(signal);
         await this.#options.refresh?.();
         for (const stream of this.#streams) {
-          if (!this.#options.isValid(stream)) stream.close(1008, "the key is no longer valid");
+          this.#checkKey(stream);
           stream.check();
         }
         await this.#inTurn(() => this.#push());
@@ -222,6 +230,46 @@ export class QuoteHub {
     }
     this.#replayed?.clear();
     this.#isWatching = false;
+  }
+
+  /** Takes over what a connection's key may do now; the next push drops the symbols that it may no longer request. */
+  #checkKey(stream: QuoteStream): void {
+    try {
+      const caller = this.#options.callerOf(stream);
+      if (caller === stream.caller) return;
+      stream.caller = caller;
+      this.#changed.add(stream);
+      this.#checkTotal(caller, stream.symbols.size);
+    } catch (error) {
+      if (!(error instanceof StreamError || isOfRequest(error))) throw error;
+      const isUnknown = isOfRequest(error) && error.code === "UNAUTHORIZED";
+      stream.close(1008, isUnknown ? "the key is no longer valid" : error.message);
+    }
+  }
+
+  /** @throws {StreamError} for more symbols than a connection of the key may have. */
+  #checkTotal({ maxSymbols = this.#options.maxSymbols }: Caller, total: number): void {
+    const most = Math.min(MAX_SUBSCRIPTIONS, maxSymbols ?? MAX_SUBSCRIPTIONS);
+    if (total > most) throw new StreamError(`${total} symbols are more than the ${most} of one connection`);
+  }
+
+  /** Unsubscribes connections from the symbols that their keys may no longer request, and tells them so. */
+  async #dropForbidden(view: LakeView, streams: Set<QuoteStream>): Promise<void> {
+    const limited = [...streams].filter(({ caller }) => caller.universes !== undefined);
+    if (limited.length > 0) {
+      const reference = await view.reference();
+      const scopes = new Map(limited.map(({ caller }) => [caller, scopeOf(caller, reference)]));
+      for (const stream of limited) {
+        const lost = [...stream.symbols].filter((symbol) => !scopes.get(stream.caller)?.hasSymbol(symbol));
+        if (lost.length === 0) continue;
+        this.#unsubscribe(stream, lost);
+        stream.report(
+          `${stream.caller.name} may no longer ask for symbols ${namesOf(lost)}: unsubscribed from them, ` +
+            `${stream.symbols.size} in all`,
+        );
+      }
+    }
+    for (const stream of streams) this.#changed.delete(stream);
   }
 
   /** Drops the quotes after the replay was set to an earlier time. The next push sends all quotes of the new time. */
@@ -237,7 +285,9 @@ export class QuoteHub {
     const setBacks = this.#setBacks;
     await this.#readLake(async (view) => {
       const state = await view.version.stateOf(QUOTE_TABLES);
-      if (state === this.#state) return;
+      const isNew = state !== this.#state;
+      await this.#dropForbidden(view, isNew ? this.#streams : this.#changed);
+      if (!isNew) return;
       for (const symbols of inBatches([...this.#topics.keys()], BLOCK_SYMBOLS)) {
         const quotes = await this.#quotesOf(view, symbols);
         if (setBacks !== this.#setBacks) return;
@@ -266,10 +316,17 @@ export class QuoteHub {
   }
 }
 
+/** The first of some symbols, as an error names them. */
+function namesOf(symbols: readonly string[]): string {
+  const named = symbols.slice(0, NAMED_SYMBOLS).map((symbol) => JSON.stringify(symbol.slice(0, 32)));
+  const rest = symbols.length > NAMED_SYMBOLS ? ` and ${symbols.length - NAMED_SYMBOLS} more` : "";
+  return `${named.join(", ")}${rest}`;
+}
+
 /** Turns an error of the interface into an error of the stream. @throws {StreamError} */
-async function refusing(check: () => Promise<void>): Promise<void> {
+async function refusing<T>(work: () => Promise<T>): Promise<T> {
   try {
-    await check();
+    return await work();
   } catch (error) {
     if (isOfRequest(error)) throw new StreamError(error.message);
     throw error;

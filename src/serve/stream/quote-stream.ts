@@ -27,7 +27,8 @@ export type Carry = (stream: QuoteStream, text: string) => Promise<string>;
  * message that is being sent, and a few waiting messages of the client.
  */
 export class QuoteStream {
-  readonly caller: Caller;
+  /** The owner of its key, as the keys were last read. */
+  caller: Caller;
   readonly path: StreamPath;
   /** The symbols to which it is subscribed. */
   readonly symbols = new Set<string>();
@@ -92,6 +93,11 @@ export class QuoteStream {
   /** Removes all quotes that are not sent yet. */
   forgetUnsent(): void {
     this.#unsent.clear();
+  }
+
+  /** Sends an error that no command of the client caused. */
+  report(message: string): void {
+    void this.#send(errorText(message));
   }
 
   /** Sends the offered quotes, one message after the other. */

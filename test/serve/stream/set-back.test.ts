@@ -70,7 +70,7 @@ function replayed(time: number) {
         sleepers.push(resolve);
         signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
       }),
-    isValid: () => true,
+    callerOf: ({ caller }) => caller,
     takeQuota: async () => {},
     onFault: (fault) => faults.push(fault),
   });

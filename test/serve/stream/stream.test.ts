@@ -6,8 +6,9 @@ import { expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
 import type { Lake } from "../../../src/lake/lake.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
-import { INSTRUMENTS } from "../../../src/schema/reference.js";
+import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
 import type { ServiceOptions } from "../../../src/serve/http/service.js";
+import type { Caller } from "../../../src/serve/keys/key-ring.js";
 import { KEY, type LandedBar, landReference, landRows, NOW, serveForTest } from "../served-lake.js";
 import { handClock } from "./hand-clock.js";
 import { openStream } from "./stream-client.js";
@@ -349,4 +350,63 @@ test("a key that is revoked loses its connections", async () => {
   isRevoked = true;
   clock.advance(1000);
   expect(await client.closed).toEqual({ code: 1008, reason: "the key is no longer valid" });
+});
+
+test.each<[string, Partial<Caller>, string]>([
+  ["endpoints", { allow: new Set(["klines"]) }, "alice may not ask for quotes"],
+  ["symbols of a connection", { maxSymbols: 1 }, "2 symbols are more than the 1 of one connection"],
+])("a key that loses %s loses its connections", async (_what, narrowed, reason) => {
+  let caller: Caller = { name: "alice", maxSymbols: 2 };
+  const { open, clock } = await streaming({ keys: { callerOf: () => caller } });
+  const client = await open();
+  client.send(subscribe("600000.SH", "600001.SH"));
+  await client.next();
+  caller = { name: "alice", ...narrowed };
+  await clock.sleeper();
+  clock.advance(1000);
+  expect(await client.closed).toEqual({ code: 1008, reason });
+});
+
+const universes = (lake: Lake, members: Readonly<Record<string, readonly string[]>>, now = NOW) => {
+  const rows = Object.keys(members).map((id) => ({ id, name: id, category: "c", region: "CN" }));
+  const pairs = Object.entries(members).flatMap(([id, symbols]) =>
+    symbols.map((symbol) => ({ id, symbol, region: "CN" })),
+  );
+  return landReference(lake, UNIVERSES, rows, { now }).then(() =>
+    landReference(lake, UNIVERSE_MEMBERS, pairs, { now, complete: "TRUE" }),
+  );
+};
+
+test("a connection loses the symbols that its key loses, and those that its universes lose", async () => {
+  let caller: Caller = { name: "alice", universes: new Set(["one", "two"]) };
+  const { open, clock, lake } = await streaming({ keys: { callerOf: () => caller } }, async (filled) => {
+    await fill(filled);
+    await universes(filled, { one: ["600000.SH", "600002.SH"], two: ["600001.SH"] });
+  });
+  const client = await open();
+  client.send(subscribe("600000.SH", "600001.SH", "600002.SH"));
+  expect((await client.next()).total).toBe(3);
+  expect((await client.next()).data?.length).toBe(2);
+  const tick = async (): Promise<void> => {
+    await clock.sleeper();
+    clock.advance(1000);
+  };
+  caller = { name: "alice", universes: new Set(["one"]) };
+  await landRows(lake, BARS_1D, [
+    bar("600000.SH", 11, DAY + 24 * 3600_000),
+    bar("600001.SH", 21, DAY + 24 * 3600_000),
+  ]);
+  await tick();
+  expect(await client.next()).toEqual({
+    op: "error",
+    message: 'alice may no longer ask for symbols "600001.SH": unsubscribed from them, 2 in all',
+  });
+  expect((await client.next()).data?.map(({ symbol }) => symbol)).toEqual(["600000.SH"]);
+  client.send(subscribe("600001.SH"));
+  expect((await client.next()).message).toBe('alice may not ask for symbol "600001.SH"');
+  await universes(lake, { one: ["600002.SH"], two: ["600001.SH"] }, NOW + 1000);
+  await tick();
+  expect((await client.next()).message).toBe(
+    'alice may no longer ask for symbols "600000.SH": unsubscribed from them, 1 in all',
+  );
 });
