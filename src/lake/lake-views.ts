@@ -40,6 +40,18 @@ export interface CreatedViews extends ReadableTables {
  * @throws {LakeError} for a version that was requested by its number and cannot be read.
  */
 export async function readableTables(lake: Lake, pointInTime: PointInTime): Promise<ReadableTables> {
+  for (let times = 1; ; times++) {
+    const before = lake.replacements;
+    const tables = await readTables(lake, pointInTime);
+    // Tables that were read first may be of the former history.
+    if (lake.replacements === before || times === MOST_READS) return tables;
+  }
+}
+
+/** Most reads of the tables while the lake is replaced. */
+const MOST_READS = 3;
+
+async function readTables(lake: Lake, pointInTime: PointInTime): Promise<ReadableTables> {
   const read = TABLES.map((table) => lake.snapshotAt(table, pointInTime));
   const snapshots: Snapshot[] = [];
   const refused: RefusedTable[] = [];

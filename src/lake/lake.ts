@@ -28,6 +28,10 @@ export interface PointInTime {
   readonly asOf?: number | undefined;
   /** Versions of single tables, by name; they take precedence over `asOf`. */
   readonly versions?: ReadonlyMap<string, number>;
+  /**
+   * The `commitId` of versions of single tables: a version that has another one, because the lake was replaced, is refused.
+   */
+  readonly commits?: ReadonlyMap<string, string>;
 }
 
 /** The user's own views, created over those of the lake. */
@@ -36,6 +40,23 @@ export interface UserViews {
   readonly folder: string;
   /** Called for each file that could not be applied; the other views are still created. */
   readonly onFault: (error: Error) => void;
+}
+
+/** A table whose log was replaced while a process had read it, by a backup for example. */
+export interface ReplacedTable {
+  readonly table: string;
+  /** The version that was known of the former history. */
+  readonly before: number;
+  /** The newest version of the history that is read now. */
+  readonly version: number;
+}
+
+/** What a log or a terminal says of a replaced table. */
+export function replacedText({ table, before, version }: ReplacedTable): string {
+  return (
+    `table ${table}: its log was replaced, as by a backup that is restored: version ${before} was known, and the log ` +
+    `that is there now ends with version ${version}. It is read from now on. If nobody has restored a backup, rows may be lost: see barlake check`
+  );
 }
 
 /** How a lake is opened. */
@@ -71,6 +92,8 @@ export class Lake implements LakePlaces {
   readonly hasDatabase: boolean;
   readonly #environment: Environment | undefined;
   readonly #known = new Map<string, Snapshot>();
+  #replacements = 0;
+  readonly #listeners = new Set<(replaced: ReplacedTable) => void>();
 
   /** @param location a folder's path, or `s3://bucket/prefix`. @throws {UsageError} for another URL. */
   constructor(location: string, options: LakeOptions = {}) {
@@ -123,9 +146,38 @@ export class Lake implements LakePlaces {
   async snapshot(table: TableSchema): Promise<Snapshot> {
     const known = this.#known.get(table.name);
     const wasEmpty = known?.version === -1;
-    const snapshot = await readLog(this.storage, known ?? emptySnapshot(table), { wasEmpty });
+    let isReplaced = false;
+    const onReplaced = (): void => {
+      isReplaced = true;
+    };
+    const snapshot = await readLog(this.storage, known ?? emptySnapshot(table), { wasEmpty, onReplaced });
+    // Of several reads at the same time, the first one reports it.
+    const isReported = isReplaced && this.#known.get(table.name) === known;
     this.remember(snapshot);
+    if (!isReported) return snapshot;
+    this.#replacements += 1;
+    for (const listener of this.#listeners)
+      listener({ table: table.name, before: known?.version ?? -1, version: snapshot.version });
     return snapshot;
+  }
+
+  /**
+   * How often a read has found that the log of a table was replaced. Tables between whose reads it has changed may be of
+   * different histories.
+   */
+  get replacements(): number {
+    return this.#replacements;
+  }
+
+  /**
+   * Registers a function that is called when a read finds that the log of a table was replaced. What was read before
+   * does not count any more, and the read returns the new history.
+   *
+   * @returns a function that removes it.
+   */
+  onReplaced(listener: (replaced: ReplacedTable) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /**
@@ -133,12 +185,16 @@ export class Lake implements LakePlaces {
    *
    * @throws {VersionGone} for a version that does not exist, or whose files a vacuum has deleted. @throws {LakeError}
    */
-  async snapshotAt(table: TableSchema, { asOf, versions }: PointInTime): Promise<Snapshot> {
+  async snapshotAt(table: TableSchema, { asOf, versions, commits }: PointInTime): Promise<Snapshot> {
     const version = versions?.get(table.name);
     if (version === undefined && asOf === undefined) return this.snapshot(table);
     const range = version === undefined ? { asOf } : { version };
     const snapshot = await readLog(this.storage, emptySnapshot(table), range);
     if (version === undefined || snapshot.version === version) {
+      if ((commits?.get(table.name) ?? snapshot.commitId) !== snapshot.commitId)
+        throw new VersionGone(`table ${table.name}: version ${version} is gone: the lake was replaced`, {
+          hint: "as by a backup; it has another version under this number",
+        });
       await this.#checkFiles(snapshot);
       return snapshot;
     }
@@ -164,7 +220,10 @@ export class Lake implements LakePlaces {
   /** Makes a function that reads tables: the newest version at each call, or a past version, which is cached. */
   reader(pointInTime: PointInTime): (table: TableSchema) => Promise<Snapshot> {
     const past = new Map<string, Promise<Snapshot>>();
+    let replacements = this.#replacements;
     return (table) => {
+      if (replacements !== this.#replacements) past.clear();
+      replacements = this.#replacements;
       if (pointInTime.asOf === undefined && pointInTime.versions?.has(table.name) !== true)
         return this.snapshot(table);
       const known = past.get(table.name) ?? this.snapshotAt(table, pointInTime);

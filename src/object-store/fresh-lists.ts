@@ -5,12 +5,13 @@ import type { ListOptions, ObjectStore } from "./object-store.js";
 /** Lists of a store that contain every write of this process. */
 export interface FreshLists {
   /**
-   * Names of the objects and folders directly in a folder, sorted.
+   * Names of the objects and folders directly in a folder, sorted: the same array as before where all of them are as they
+   * were in the last list.
    *
    * @param folder ends with a slash.
    * @param after returns only the names after this one. @default all
    */
-  namesIn(folder: string, after?: string): Promise<string[]>;
+  namesIn(folder: string, after?: string): Promise<readonly string[]>;
   /** All objects whose keys begin with a prefix, sorted. */
   objectsUnder(prefix: string): Promise<ListedObject[]>;
   /** Records that this process has written an object: later lists must contain it. */
@@ -39,6 +40,8 @@ const FIRST_PAUSE_MS = 50;
  */
 export function freshLists(store: ObjectStore): FreshLists {
   const expected = new Set<string>();
+  /** The last list of each folder, with a text of everything that was listed. */
+  const last = new Map<string, { readonly content: string; readonly names: readonly string[] }>();
 
   const listOnce = async (options: ListOptions): Promise<Found> => {
     const [objects, prefixes]: [ListedObject[], string[]] = [[], []];
@@ -79,7 +82,12 @@ export function freshLists(store: ObjectStore): FreshLists {
       const { objects, prefixes } = await list({ prefix: folder, delimiter: "/", ...startAfter });
       // Some tools make an object for the folder itself.
       const names = objects.map(({ key }) => key.slice(folder.length)).filter((name) => name !== "");
-      return [...names, ...prefixes.map((prefix) => prefix.slice(folder.length, -1))].sort();
+      const content = JSON.stringify([after, objects, prefixes]);
+      const known = last.get(folder);
+      if (known?.content === content) return known.names;
+      const sorted = [...names, ...prefixes.map((prefix) => prefix.slice(folder.length, -1))].sort();
+      last.set(folder, { content, names: sorted });
+      return sorted;
     },
     async objectsUnder(prefix) {
       const { objects } = await list({ prefix });

@@ -167,8 +167,7 @@ async function landOn(
   // If this throws, the commit may still have succeeded, so the written files must not be deleted.
   const after = await commitWithRetries(lake, base, {
     actions,
-    stillHolds: (newest) =>
-      newest.metaData === base.metaData && !hasLanded(newest, options) && !isTouched(landing, newest),
+    stillHolds: (newest) => !hasLanded(newest, options) && !isTouched(landing, newest),
     now: options.now,
     fence: options.fence,
   });

@@ -76,8 +76,7 @@ async function withdrawFrom(
       ...files.map((file) => removeAction(file, { now, dataChange: true })),
       ...adds.map((add) => ({ add })),
     ],
-    stillHolds: (newest) =>
-      newest.metaData === base.metaData && files.every(({ path }) => newest.files.has(path)),
+    stillHolds: (newest) => files.every(({ path }) => newest.files.has(path)),
     now,
   });
   if (after !== undefined) return { rows, version: after.version };

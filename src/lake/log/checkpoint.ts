@@ -62,7 +62,7 @@ export async function writeCheckpoint(
 }
 
 /**
- * Reads a checkpoint: the actions that give the table's state at its version.
+ * Reads a checkpoint: the actions that give the table's state at its version, without a digest of the commit.
  *
  * @throws {LakeError} when it is not readable or not complete.
  */
@@ -78,7 +78,7 @@ export async function readCheckpoint(
     for (const kind of ["protocol", "metaData"]) {
       if (!actions.some((action) => kind in action)) throw new Error(`it has no ${kind}`);
     }
-    return { version, actions };
+    return { version, actions, digest: undefined };
   } catch (cause) {
     throw new LakeError(`table ${table}: ${paths[0]} is not readable: ${messageOf(cause).split("\n")[0]}`, {
       hint: RESTORE_HINT,

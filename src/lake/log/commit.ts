@@ -7,8 +7,17 @@ import type { Action } from "./delta-actions.js";
 import { checkWritable } from "./delta-protocol.js";
 import { expectUnfenced, type Fence } from "./fence.js";
 import { commitFile, hasAllBehind, listLog } from "./log-files.js";
-import { readLog } from "./read-log.js";
-import { Draft, decodePath, emptySnapshot, isUndone, type Snapshot } from "./snapshot.js";
+import { isOfLog, noteRead, readLog } from "./read-log.js";
+import {
+  Draft,
+  dataFileOf,
+  decodePath,
+  emptySnapshot,
+  isReadOn,
+  isUndone,
+  type Snapshot,
+  textDigest,
+} from "./snapshot.js";
 
 /** Most attempts at one commit, if other writers take the versions. Each attempt takes about a millisecond. */
 const MAX_TRIES = 1000;
@@ -16,7 +25,10 @@ const MAX_TRIES = 1000;
 /** Actions to commit, if the commits of other writers permit it. */
 export interface PendingCommit {
   readonly actions: readonly Action[];
-  /** Whether the actions, which were made for an older version, may also follow a newer one. */
+  /**
+   * Whether the actions, which were made for an older version, may also follow a newer one of the same history and with
+   * the same metadata.
+   */
   readonly stillHolds: (newest: Snapshot) => boolean;
   /** Epoch milliseconds. */
   readonly now: number;
@@ -28,7 +40,8 @@ export interface PendingCommit {
  * Commits at the next free version, after other writers' commits since `base`, as long as these do not conflict. Data
  * files are not written again.
  *
- * @returns the table afterwards, or undefined where another commit conflicts: then nothing was committed.
+ * @returns the table afterwards, or undefined where another commit conflicts, or the table was replaced by one with
+ *   another history: then nothing was committed.
  * @throws {CommitConflict} when other writers were first at every attempt, and {FencedError} where the right to commit
  *   was taken over. Then nothing was committed.
  */
@@ -40,15 +53,31 @@ export async function commitWithRetries(
   let newest = base;
   for (let attempt = 1; attempt <= MAX_TRIES; attempt++) {
     if (fence !== undefined) await expectUnfenced(newest, fence);
+    if (!(await hasFiles(lake, newest, actions, attempt))) return undefined;
     const after = await commit(lake, newest, actions, now);
     if (after !== undefined) {
       lake.remember(after);
       return after;
     }
     newest = await lake.snapshot(base.table);
-    if (!stillHolds(newest)) return undefined;
+    if (!isReadOn(base, newest) || !stillHolds(newest)) return undefined;
   }
   throw tooManyWriters(base, MAX_TRIES);
+}
+
+/**
+ * Whether the data files of a commit are still there. They are not where the lake was replaced after they were written: by
+ * a folder with the same log, too. A store, where each look costs a request, is asked after a conflict only.
+ */
+async function hasFiles(
+  lake: Lake,
+  base: Snapshot,
+  actions: readonly Action[],
+  attempt: number,
+): Promise<boolean> {
+  const first = actions.find((action) => "add" in action);
+  if (first === undefined || (attempt === 1 && lake.storage.access !== undefined)) return true;
+  return (await lake.factsOf(base, dataFileOf(base.table, first.add))) !== undefined;
 }
 
 /** The error for a commit at which other writers were first at every attempt. */
@@ -63,7 +92,8 @@ export function tooManyWriters({ table }: Snapshot, times: number): CommitConfli
  * {@link CHECKPOINT_INTERVAL} commits.
  *
  * @param now epoch milliseconds.
- * @returns the table afterwards, or undefined where another writer has taken that version: then nothing was committed.
+ * @returns the table afterwards, or undefined where another writer has taken that version, or the table has another
+ *   history than `base` now: then nothing was committed.
  * @throws {LakeError} for a table whose own rules forbid the commit, or have a form that this version cannot check.
  */
 export async function commit(
@@ -77,17 +107,29 @@ export async function commit(
   const { name } = base.table;
   checkWritable(name, base.metaData, actions);
   const version = base.version + 1;
-  if ((await listLog(storage, name, base.version)).newest !== base.version) return undefined;
+  const log = await listLog(storage, name, base.version);
+  if (log.newest !== base.version || !(await isOfLog(storage, base, log))) return undefined;
   const text = actions.map((action) => `${JSON.stringify(action)}\n`).join("");
   const done = await storage.putIfAbsent(commitFile(name, version), text);
-  if (!done || !(await isInLog(storage, base, actions))) return undefined;
+  if (!done) return undefined;
   const draft = new Draft(base);
-  draft.apply({ version, actions });
+  draft.apply({ version, actions, digest: textDigest(text) });
   const after = draft.finish();
+  if (!(await isInLog(storage, after, actions))) return undefined;
   // A failed checkpoint does not affect the commit: the log is complete without it.
   if (version > 0 && version % CHECKPOINT_INTERVAL === 0)
-    await writeCheckpoint(places, after, now).catch(() => undefined);
+    await checkpoint(places, after, now).catch(() => undefined);
   return after;
+}
+
+/** Writes the checkpoint of a commit from the log, as every other reader sees it. */
+async function checkpoint(
+  places: LakePlaces,
+  { table, version, commitId }: Snapshot,
+  now: number,
+): Promise<void> {
+  const read = await readLog(places.storage, emptySnapshot(table), { version });
+  if (read.commitId === commitId) await writeCheckpoint(places, read, now);
 }
 
 /**
@@ -107,9 +149,13 @@ function inOrderOfTime({ committedAt }: Snapshot, actions: readonly Action[]): r
  * the log and the commit (the machine slept, for example) and deleted the commits before it. No reader sees such a
  * commit, so it is deleted.
  */
-async function isInLog(storage: Storage, base: Snapshot, actions: readonly Action[]): Promise<boolean> {
-  const { table } = base;
-  if (hasAllBehind(await listLog(storage, table.name, base.version), base.version + 1)) return true;
+async function isInLog(storage: Storage, after: Snapshot, actions: readonly Action[]): Promise<boolean> {
+  const { table, version } = after;
+  const log = await listLog(storage, table.name, version);
+  if (hasAllBehind(log, version)) {
+    if (log.newest === version) noteRead(log, after);
+    return true;
+  }
   const now = await readLog(storage, emptySnapshot(table));
   const isKnown = actions.every((action) => {
     if ("txn" in action) return now.txns.has(action.txn.appId) !== isUndone(action.txn);
@@ -118,6 +164,6 @@ async function isInLog(storage: Storage, base: Snapshot, actions: readonly Actio
     const path = decodePath(action.add.path);
     return now.files.has(path) || now.removed.has(path);
   });
-  if (!isKnown) await storage.delete(commitFile(table.name, base.version + 1));
+  if (!isKnown) await storage.delete(commitFile(table.name, version));
   return isKnown;
 }

@@ -24,6 +24,9 @@ export const RESTORE_HINT = "restore it from a backup; barlake check --deep show
 const COMMIT = /^(\d{20})\.json$/;
 const CHECKPOINT = /^(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet$/;
 
+/** Lists of a log begin with a multiple of this version. */
+const LISTED_FROM = 50;
+
 const folderOf = (table: string): string => `${table}/_delta_log`;
 const digits = (version: number): string => String(version).padStart(20, "0");
 
@@ -46,12 +49,15 @@ export function lastCheckpointFile(table: string): string {
 const KNOWN_LISTS = new WeakMap<readonly string[], LogFiles>();
 
 /**
- * Lists a table's log; both lists are empty where there is none.
+ * Lists a table's log; both lists are empty where there is none. The same object is returned as long as the list is the
+ * same.
  *
  * @param since versions before this one may be left out: a store lists a long log in many requests. @default 0
  */
 export async function listLog(storage: Storage, table: string, since = 0): Promise<LogFiles> {
-  const names = await storage.list(folderOf(table), since <= 0 ? undefined : digits(since));
+  // In steps, so that the list after a commit is that of the next reader.
+  const start = since - (since % LISTED_FROM);
+  const names = await storage.list(folderOf(table), start <= 0 ? undefined : digits(start));
   const known = KNOWN_LISTS.get(names);
   if (known !== undefined) return known;
   const commits = names.filter((name) => COMMIT.test(name)).map((name) => Number.parseInt(name, 10));

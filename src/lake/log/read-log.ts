@@ -1,4 +1,5 @@
 import { BarlakeError, LakeError, messageOf } from "../../core/errors.js";
+import type { TableSchema } from "../../schema/column.js";
 import type { Storage } from "../storage/storage.js";
 import { readCheckpoint } from "./checkpoint.js";
 import {
@@ -12,7 +13,15 @@ import {
   RESTORE_HINT,
 } from "./log-files.js";
 import { parseActions } from "./parse-actions.js";
-import { type Commit, commitTime, Draft, emptySnapshot, type Snapshot } from "./snapshot.js";
+import {
+  type Commit,
+  commitIdOf,
+  commitTime,
+  Draft,
+  emptySnapshot,
+  type Snapshot,
+  textDigest,
+} from "./snapshot.js";
 import { VersionGone } from "./version-gone.js";
 
 /** Which part of a log is read. */
@@ -31,6 +40,8 @@ export interface LogRange {
    * still empty. @default false
    */
   readonly wasEmpty?: boolean;
+  /** Called where the log has another history than `known`, or ends before it, so that it is read from its start. */
+  readonly onReplaced?: () => void;
 }
 
 /** Most attempts to list and read a log that another program cleans up at the same time. */
@@ -38,7 +49,8 @@ const MAX_LISTS = 3;
 
 /**
  * Reads a table's log from the version of `known` to its end, or to the end of the range. Where it cannot continue from
- * `known`, it starts from the newest usable checkpoint.
+ * `known`, it starts from the newest usable checkpoint. That is so, too, where the log was replaced by one with another
+ * history, such as a backup: nothing that is known counts then.
  *
  * The log is always listed. Another program may have committed, written a checkpoint and deleted the commits after
  * `known`: if the next commit is missing, `known` need not be the newest version.
@@ -56,55 +68,111 @@ export async function readLog(storage: Storage, known: Snapshot, range: LogRange
 }
 
 async function readListed(storage: Storage, known: Snapshot, range: LogRange): Promise<Snapshot> {
-  const { name } = known.table;
-  if (range.wasEmpty === true && (await isLogEmpty(storage, name))) return known;
+  const { table } = known;
+  if (range.wasEmpty === true && (await isLogEmpty(storage, table.name))) return known;
+  const continued = known.version < 0 ? undefined : await readOn(storage, known, range);
+  if (continued !== undefined) return continued;
   // The file is read before the log is listed: the version that it names existed already, so the list must contain it.
-  const named = known.version < 0 ? await lastCheckpointVersion(storage, name) : -1;
-  const since = Math.max(known.version, named);
+  const named = await lastCheckpointVersion(storage, table.name);
   const isNewest = range.version === undefined && range.asOf === undefined && range.whole !== true;
-  if (isNewest && since > 0) {
-    const end = await listLog(storage, name, since);
+  if (isNewest && named > 0) {
+    const end = await listLog(storage, table.name, named);
     try {
-      if (end.newest >= since) return await readEntries(storage, known, range, end, named);
+      if (end.newest >= named) return await readFromStart(storage, table, range, end);
     } catch (error) {
-      // The entries before `since` may be needed, for example another checkpoint.
+      // The entries before `named` may be needed, for example another checkpoint.
       if (!(error instanceof LakeError)) throw error;
     }
   }
-  return await readEntries(storage, known, range, await listLog(storage, name), named);
+  const log = await listLog(storage, table.name);
+  if (log.newest < named)
+    throw lostLog(table.name, `ends with version ${log.newest}, and had version ${named}`);
+  return await readFromStart(storage, table, range, log);
 }
 
-async function readEntries(
+/**
+ * Reads what follows `known`. @returns undefined where the log has another history, or lacks commits after `known`.
+ */
+async function readOn(storage: Storage, known: Snapshot, range: LogRange): Promise<Snapshot | undefined> {
+  const { name } = known.table;
+  const log = await listLog(storage, name, known.version);
+  if (log.newest < 0 && (await listLog(storage, name)).newest < 0)
+    throw lostLog(
+      name,
+      `is gone, which had version ${known.version}`,
+      "; if the lake was replaced by one without the table, start this process again",
+    );
+  if (log.newest < known.version) range.onReplaced?.();
+  if (!hasAllBehind(log, known.version)) return undefined;
+  const read = await apply(storage, new Draft(known), log, range);
+  // Compared after the other commits were read: all of them are of the history that has this commit now.
+  if (!(await isOfLog(storage, known, log))) {
+    if (log.commits.includes(known.version)) range.onReplaced?.();
+    return undefined;
+  }
+  const newest = read.version === known.version ? known : read;
+  noteRead(log, newest);
+  return newest;
+}
+
+async function readFromStart(
   storage: Storage,
-  known: Snapshot,
+  table: TableSchema,
   range: LogRange,
   log: LogFiles,
-  named: number,
 ): Promise<Snapshot> {
-  const { name } = known.table;
-  if (log.newest < 0 && known.version >= 0)
-    throw lostLog(name, `is gone, which had version ${known.version}`);
-  if (log.newest < named) throw lostLog(name, `ends with version ${log.newest}, and had version ${named}`);
-  const base = hasAllBehind(log, known.version) ? known : emptySnapshot(known.table);
-  const draft = new Draft(base);
-  let { version } = base;
-  const start = version < 0 ? await startOf(storage, name, log, range) : undefined;
-  if (start !== undefined) {
-    draft.apply(start);
-    version = start.version;
-  }
-  const end = Math.min(log.newest, range.version ?? log.newest);
-  for await (const next of commitsUpTo(storage, name, version + 1, end)) {
-    if (!isWithin(next, range)) break;
-    draft.apply(next);
-    ({ version } = next);
-  }
-  return version === base.version ? base : draft.finish();
+  const draft = new Draft(emptySnapshot(table));
+  const start = await startOf(storage, table.name, log, range);
+  if (start !== undefined) draft.apply(start);
+  const first = start?.version ?? 0;
+  // A folder can be replaced at once, while its log is read: the entries then are of two histories. A store cannot.
+  const firstDigest = async (): Promise<string | undefined> =>
+    storage.access === undefined && log.commits.includes(first)
+      ? (await readCommit(storage, table.name, first))?.digest
+      : undefined;
+  const before = start?.digest ?? (await firstDigest());
+  const read = await apply(storage, draft, log, range);
+  if (storage.access === undefined && (await firstDigest()) !== before)
+    throw new MissingEntry(table.name, first);
+  noteRead(log, read);
+  return read;
 }
 
-function lostLog(table: string, what: string): LakeError {
+/** Applies the commits of a log that follow a draft, within a range. */
+async function apply(storage: Storage, draft: Draft, log: LogFiles, range: LogRange): Promise<Snapshot> {
+  const end = Math.min(log.newest, range.version ?? log.newest);
+  for await (const next of commitsUpTo(storage, draft.table.name, draft.version + 1, end)) {
+    if (!isWithin(next, range)) break;
+    draft.apply(next);
+  }
+  return draft.finish();
+}
+
+/** The commit with which each list of a log was last found to agree. */
+const AGREEING = new WeakMap<LogFiles, string>();
+
+/** Notes that a snapshot was read from a log as it is listed. */
+export function noteRead(log: LogFiles, { commitId }: Snapshot): void {
+  AGREEING.set(log, commitId);
+}
+
+/**
+ * Whether a log still has the newest commit of a snapshot. Nothing is read where the list of the log is the one from
+ * which the snapshot was read.
+ */
+export async function isOfLog(storage: Storage, snapshot: Snapshot, log: LogFiles): Promise<boolean> {
+  const { table, version, metaData, commitId } = snapshot;
+  if (version < 0) return log.newest < 0;
+  if (AGREEING.get(log) === commitId) return true;
+  const found = log.commits.includes(version) ? await readCommit(storage, table.name, version) : undefined;
+  if (commitIdOf(version, found?.digest, metaData) !== commitId) return false;
+  noteRead(log, snapshot);
+  return true;
+}
+
+function lostLog(table: string, what: string, other = ""): LakeError {
   return new LakeError(`table ${table}: its log ${what}`, {
-    hint: `restore ${table}/_delta_log from a backup; barlake check shows more`,
+    hint: `restore ${table}/_delta_log from a backup; barlake check shows more${other}`,
   });
 }
 
@@ -149,7 +217,8 @@ async function startOf(
     try {
       const { version, actions } = await readCheckpoint(storage, table, checkpoint);
       const one = await readCommit(storage, table, version);
-      return { version, actions: [...actions, ...(one?.actions.filter((a) => "commitInfo" in a) ?? [])] };
+      const info = one?.actions.filter((action) => "commitInfo" in action) ?? [];
+      return { version, actions: [...actions, ...info], digest: one?.digest };
     } catch (error) {
       unreadable ??= error;
     }
@@ -206,7 +275,7 @@ export async function readCommit(
   });
   if (text === undefined) return undefined;
   try {
-    return { version, actions: parseActions(text) };
+    return { version, actions: parseActions(text), digest: textDigest(text) };
   } catch (cause) {
     throw unreadable(cause);
   }

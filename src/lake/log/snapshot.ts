@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { LakeError } from "../../core/errors.js";
 import type { Column, TableSchema } from "../../schema/column.js";
 import { readStats } from "../files/file-stats.js";
@@ -31,6 +32,14 @@ export interface Snapshot {
    * The newest version whose rows or columns may differ from those of the version before. Compaction changes neither.
    */
   readonly dataVersion: number;
+  /**
+   * Identifies the newest commit: its version and a digest of its text. Two snapshots of a table with the same text are
+   * the same version of the same history. A table that was replaced, by a backup for example, may have another commit
+   * under the same version.
+   */
+  readonly commitId: string;
+  /** The same of the commit of {@link dataVersion}: two snapshots with the same text have the same rows and columns. */
+  readonly dataId: string;
   /** The table's columns, including those that deliveries added to the declared ones. */
   readonly columns: readonly Column[];
   /** Live files, by path. */
@@ -49,6 +58,26 @@ export interface Snapshot {
 export interface Commit {
   readonly version: number;
   readonly actions: readonly Action[];
+  /** See {@link textDigest}; undefined for a checkpoint whose commit another program has deleted. */
+  readonly digest: string | undefined;
+}
+
+/** A digest of the text of a commit. */
+export function textDigest(text: string): string {
+  return createHash("sha256").update(text).digest("base64url").slice(0, 22);
+}
+
+/**
+ * The text that identifies a commit of a table.
+ *
+ * @param digest of the commit's text; without one, the commit is that of the table as its metadata names it.
+ */
+export function commitIdOf(
+  version: number,
+  digest: string | undefined,
+  metaData: MetaData | undefined,
+): string {
+  return `${version}:${digest ?? metaData?.id ?? ""}`;
 }
 
 /** The table before its first commit. */
@@ -57,6 +86,8 @@ export function emptySnapshot(table: TableSchema): Snapshot {
     table,
     version: -1,
     dataVersion: -1,
+    commitId: "",
+    dataId: "",
     columns: table.columns,
     files: new Map(),
     removed: new Map(),
@@ -67,6 +98,14 @@ export function emptySnapshot(table: TableSchema): Snapshot {
   };
 }
 
+/**
+ * Whether a snapshot follows an earlier one: it has the same history, as it was read on from there. It is false, too,
+ * where the metadata has changed, and where the log was read from its start again.
+ */
+export function isReadOn(earlier: Snapshot, later: Snapshot): boolean {
+  return later.metaData === earlier.metaData;
+}
+
 /** A copy of a snapshot to which actions are applied; the original does not change. */
 export class Draft {
   readonly #table: TableSchema;
@@ -75,6 +114,8 @@ export class Draft {
   readonly #txns: Map<string, Txn>;
   #version: number;
   #dataVersion: number;
+  #commitId: string;
+  #dataId: string;
   #columns: readonly Column[];
   #protocol: Protocol | undefined;
   #metaData: MetaData | undefined;
@@ -87,20 +128,35 @@ export class Draft {
     this.#txns = new Map(base.txns);
     this.#version = base.version;
     this.#dataVersion = base.dataVersion;
+    this.#commitId = base.commitId;
+    this.#dataId = base.dataId;
     this.#columns = base.columns;
     this.#protocol = base.protocol;
     this.#metaData = base.metaData;
     this.#committedAt = base.committedAt;
   }
 
+  get table(): TableSchema {
+    return this.#table;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
   /** Applies a commit. @throws {LakeError} for features that this version does not support. */
-  apply({ version, actions }: Commit): void {
+  apply(commit: Commit): void {
+    const { version, actions, digest } = commit;
     for (const action of actions) this.#act(action);
+    this.#commitId = commitIdOf(version, digest, this.#metaData);
     // The first version always counts: the files of a checkpoint, with which a log may begin, are not marked as changed
     // data.
-    if (this.#version < 0 || actions.some(changesData)) this.#dataVersion = version;
+    if (this.#version < 0 || actions.some(changesData)) {
+      this.#dataVersion = version;
+      this.#dataId = this.#commitId;
+    }
     this.#version = version;
-    this.#committedAt = commitTime({ version, actions });
+    this.#committedAt = commitTime(commit);
   }
 
   /** The snapshot; nothing may be applied afterwards. */
@@ -109,6 +165,8 @@ export class Draft {
       table: this.#table,
       version: this.#version,
       dataVersion: this.#dataVersion,
+      commitId: this.#commitId,
+      dataId: this.#dataId,
       columns: this.#columns,
       files: this.#files,
       removed: this.#removed,

@@ -164,8 +164,7 @@ async function commitReplacement(
   const actions = actionsOf(replacement, runId, now);
   const after = await commitWithRetries(lake, base, {
     actions,
-    stillHolds: ({ files, metaData }) =>
-      metaData === base.metaData && replacement.removed.every(({ path }) => files.has(path)),
+    stillHolds: ({ files }) => replacement.removed.every(({ path }) => files.has(path)),
     now,
   });
   return after !== undefined;

@@ -29,7 +29,7 @@ export async function setCodec(
         commitInfoAction({ operation: "SET TBLPROPERTIES", runId, now }, {}),
         { metaData: { ...metaData, configuration } },
       ],
-      stillHolds: (newest) => newest.metaData === metaData,
+      stillHolds: () => true,
       now,
     });
   });

@@ -1,8 +1,11 @@
 import pMap from "p-map";
+import { LakeError } from "../../core/errors.js";
 import { type Clock, DAY_MS } from "../../core/time.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { Lake } from "../lake.js";
 import type { LakePlaces } from "../local/work-folder.js";
+import { listLog } from "../log/log-files.js";
+import { isOfLog } from "../log/read-log.js";
 import type { Snapshot } from "../log/snapshot.js";
 import type { StoredFile } from "../storage/storage.js";
 
@@ -43,6 +46,8 @@ export async function vacuumTime({ storage, work }: LakePlaces, clock: Pick<Cloc
  * are in no version remain as long as a writer could still commit them.
  *
  * Versions that were replaced before the retention began can be listed afterwards, but no longer read.
+ *
+ * @throws {LakeError} where the table is replaced meanwhile, as by a backup.
  */
 export async function vacuum(lake: Lake, table: TableSchema, options: VacuumOptions): Promise<VacuumReport> {
   // Listed before the log is read: a file that is committed in between then counts as live.
@@ -51,11 +56,27 @@ export async function vacuum(lake: Lake, table: TableSchema, options: VacuumOpti
   const data = stored.filter(({ path }) => isDataFile(path));
   const deleted = data.filter((file) => isDead(snapshot, file, options));
   if (options.dryRun !== true) {
-    await pMap(deleted, ({ path }) => lake.storage.delete(`${table.name}/${path}`), { concurrency: 8 });
+    for (let at = 0; at < deleted.length; at += FILES_AT_ONCE) {
+      await expectSame(lake, snapshot);
+      const files = deleted.slice(at, at + FILES_AT_ONCE);
+      await pMap(files, ({ path }) => lake.storage.delete(`${table.name}/${path}`), { concurrency: 8 });
+    }
   }
   const kept = data.filter(({ path }) => snapshot.removed.has(path)).length;
   const dead = deleted.filter(({ path }) => snapshot.removed.has(path)).length;
   return { table: table.name, deleted, kept: kept - dead };
+}
+
+/** Files that are deleted before it is seen again whether they are of this lake. */
+const FILES_AT_ONCE = 1000;
+
+/** @throws {LakeError} where the table was replaced: files that are dead in its former log may live in the other one. */
+async function expectSame({ storage }: Lake, snapshot: Snapshot): Promise<void> {
+  const { table, version } = snapshot;
+  if (await isOfLog(storage, snapshot, await listLog(storage, table.name, version))) return;
+  throw new LakeError(`table ${table.name}: was replaced, as by a backup, while its files were deleted`, {
+    hint: "run barlake check, and barlake vacuum again",
+  });
 }
 
 /**

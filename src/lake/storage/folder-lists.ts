@@ -1,20 +1,32 @@
 import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
 
 /**
- * If a folder's last change is older than this, in milliseconds, any later change gives it another stamp, even with
- * coarse timestamps.
+ * If the last change of a folder or file is older than this, in milliseconds, any later change gives it another stamp,
+ * even with coarse timestamps.
  */
 const SETTLED_MS = 3000;
 
-/** The names in a folder, and the stamp that the folder had before its names were listed. */
+/** The names in a folder, and the stamps that the folder and its newest file then had. */
 interface FolderList {
   readonly stamp: string;
   readonly names: string[];
+  /** The last name that is no hidden file or metadata: in the log of a table a newest entry. */
+  readonly newest: string | undefined;
+  readonly newestStamp: string;
+}
+
+interface Stamp {
+  readonly text: string;
+  readonly changedAt: number;
 }
 
 /**
  * Makes a function that lists folders, sorted; it returns the same array while a folder is unchanged. A service lists
- * each table's log for each request. Listing a log of 10,000 entries takes 20 ms, reading its stamp 0.1 ms.
+ * each table's log for each request. Listing a log of 10,000 entries takes 20 ms, reading two stamps 0.1 ms.
+ *
+ * A program that copies a backup over a folder may write into the files that are there: this leaves the folder as it is,
+ * and changes the stamp of its newest file.
  *
  * The function throws the system's error where a folder cannot be listed. The array must not be changed.
  */
@@ -23,13 +35,29 @@ export function folderLists(): (folder: string) => Promise<string[]> {
   return async (folder) => {
     const now = Date.now();
     // The stamp is read first: after a change between stamp and list, the next call lists again.
-    const { ino, mtimeNs, ctimeNs, mtimeMs } = await stat(folder, { bigint: true });
-    const stamp = `${ino} ${mtimeNs} ${ctimeNs}`;
+    const stamp = await stampOf(folder);
     const before = known.get(folder);
-    if (before?.stamp === stamp) return before.names;
+    if (
+      before?.stamp === stamp.text &&
+      (await newestStamp(folder, before.newest)).text === before.newestStamp
+    )
+      return before.names;
     const names = (await readdir(folder)).sort();
-    if (Number(mtimeMs) < now - SETTLED_MS) known.set(folder, { stamp, names });
+    const newest = names.findLast((name) => !/^[._]/.test(name));
+    const ofNewest = await newestStamp(folder, newest);
+    if (Math.max(stamp.changedAt, ofNewest.changedAt) < now - SETTLED_MS)
+      known.set(folder, { stamp: stamp.text, names, newest, newestStamp: ofNewest.text });
     else known.delete(folder);
     return names;
   };
+}
+
+async function stampOf(path: string): Promise<Stamp> {
+  const { ino, mtimeNs, ctimeNs, mtimeMs } = await stat(path, { bigint: true });
+  return { text: `${ino} ${mtimeNs} ${ctimeNs}`, changedAt: Number(mtimeMs) };
+}
+
+async function newestStamp(folder: string, name: string | undefined): Promise<Stamp> {
+  const none = { text: "", changedAt: 0 };
+  return name === undefined ? none : await stampOf(join(folder, name)).catch(() => none);
 }

@@ -43,8 +43,8 @@ export interface Storage {
   urlOf(path: string): string;
   /**
    * Names of the files directly in a folder, in the order of their UTF-16 code units; none where there is no such file.
-   * The names of folders may be listed, too. The same array may be returned again while nothing has changed, so the
-   * caller must not change it.
+   * The names of folders may be listed, too. The same array may be returned again while nothing has changed, also not
+   * the content of the newest file (a store: of any file), so the caller must not change it.
    *
    * @param after the names up to this one are not needed, and may be left out.
    */

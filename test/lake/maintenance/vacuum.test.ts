@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/core/time.js";
@@ -159,4 +159,28 @@ test("with a clock that is ahead, what a writer is about to commit remains", asy
   // A lake that does not exist is not created.
   expect(await vacuumTime(new Lake(join(lake.location, "none")), { now: () => 1000 })).toBe(1000);
   expect(readdirSync(lake.location)).not.toContain("none");
+});
+
+test("no file is deleted that a lake has which came into the place of the listed one", async () => {
+  const { location, storage } = await changedTwice();
+  const backup = `${location}.backup`;
+  cpSync(location, backup, { recursive: true });
+  // The file of the first version is live there.
+  for (const version of [1, 2])
+    rmSync(join(backup, "bars_1d", "_delta_log", `${String(version).padStart(20, "0")}.json`));
+  let lists = 0;
+  const list: typeof storage.list = (folder, after) => {
+    // The first list is that of the version whose dead files are deleted.
+    if (++lists === 2) {
+      renameSync(location, `${location}.old`);
+      cpSync(backup, location, { recursive: true });
+    }
+    return storage.list(folder, after);
+  };
+  const lake = new Lake(location, { hasDatabase: false, storage: { ...storage, list } });
+  const ended = vacuum(lake, BARS_1D, { now: T0 + 10 * DAY_MS, retentionMs: 0 });
+  await expect(ended).rejects.toThrow(
+    "table bars_1d: was replaced, as by a backup, while its files were deleted",
+  );
+  expect(await closeAt(new Lake(location), 0)).toBe(10);
 });

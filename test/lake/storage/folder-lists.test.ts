@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { folderLists } from "../../../src/lake/storage/folder-lists.js";
@@ -16,7 +16,7 @@ test("a settled folder is listed once, and every change is seen", async () => {
   let settledAt = 0n;
   // Many kernels take the stamps of changes from a clock that ticks every few milliseconds.
   const settle = (): void => {
-    do utimesSync(folder, 1e9, 1e9);
+    do for (const name of ["", ...readdirSync(folder)]) utimesSync(join(folder, name), 1e9, 1e9);
     while (stampOf() === settledAt);
     settledAt = stampOf();
   };
@@ -24,6 +24,9 @@ test("a settled folder is listed once, and every change is seen", async () => {
   const first = await list(folder);
   expect(first).toEqual(["a"]);
   expect(await list(folder)).toBe(first);
+  writeFileSync(join(folder, "a"), "other");
+  utimesSync(join(folder, "a"), 1e9, 1e9);
+  expect(await list(folder)).not.toBe(first);
   for (const [change, names] of [
     [() => writeFileSync(join(folder, "b"), ""), ["a", "b"]],
     [() => rmSync(join(folder, "a")), ["b"]],

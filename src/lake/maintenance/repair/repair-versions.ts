@@ -88,9 +88,7 @@ async function repairOnce(
     ],
     // A snapshot that lands at the same time may add a version of one of the subjects.
     stillHolds: (newest) =>
-      newest.metaData === base.metaData &&
-      newest.files.size === live.length &&
-      live.every(({ path }) => newest.files.has(path)),
+      newest.files.size === live.length && live.every(({ path }) => newest.files.has(path)),
     now,
   });
   if (after !== undefined) return found.subjects;
