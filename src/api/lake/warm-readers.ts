@@ -155,12 +155,12 @@ export class WarmReaders implements AsyncDisposable {
   async #stateOf(pointInTime: PointInTime): Promise<string> {
     const { asOf, versions } = pointInTime;
     const isPast = asOf !== undefined && asOf < this.#lake.clock.now();
-    const pinned = JSON.stringify([asOf, [...(versions ?? [])]]);
+    const pinned = JSON.stringify([asOf, [...(versions ?? [])], this.#lake.replacements]);
     if (isPast) return pinned;
     const { snapshots, refused } = await readableTables(this.#lake, pointInTime);
     return [
       isNewest(pointInTime) ? "" : pinned,
-      ...snapshots.map(({ table, version }) => `${table.name} ${version}`),
+      ...snapshots.map(({ table, commitId }) => `${table.name} ${commitId}`),
       ...refused.map(({ table, error }) => `${table.name}: ${error.message}`),
       await rejectsSql(this.#lake),
     ].join("\n");

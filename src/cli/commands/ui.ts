@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { Option } from "commander";
+import { replacedText } from "../../lake/lake.js";
 import { steadyPort } from "../../ui/http/steady-port.js";
 import { startWorkspace, type Workspace } from "../../ui/start-workspace.js";
 import type { Cli } from "../cli.js";
@@ -61,6 +62,9 @@ Examples:
     .action((options: Options) =>
       cli.action(async () => {
         const lake = await openExistingLake(options);
+        lake.onReplaced((facts) =>
+          process.stderr.write(`${paint("yellow", "warning:")} ${replacedText(facts)}\n`),
+        );
         await using workspace = await startWorkspace(lake, {
           port: options.port,
           preferredPort: steadyPort(lake.location),

@@ -40,6 +40,6 @@ function watchedLake(lake: Lake): Watched {
   return {
     name: "the lake",
     everyMs: lake.storage.access === undefined ? 1000 : 15_000,
-    state: async () => (await lake.snapshots()).map(({ version }) => version).join(),
+    state: async () => (await lake.snapshots()).map(({ commitId }) => commitId).join(),
   };
 }

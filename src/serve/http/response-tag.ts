@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import type { Snapshot } from "../../lake/log/snapshot.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { STATEMENTS } from "../../schema/statements.js";
@@ -34,16 +33,12 @@ export async function responseTag(
     url,
     format,
     universes === undefined ? null : [...universes].sort(),
-    snapshots.map(stateOf),
+    snapshots.map(({ table, commitId }) => [table.name, commitId]),
     version.visibleUntil,
     version.assumesReference,
   ];
   const digest = createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
   return `"${digest.slice(0, 22)}"`;
-}
-
-function stateOf({ table, version, metaData }: Snapshot): readonly unknown[] {
-  return [table.name, metaData?.id, version];
 }
 
 /** Whether an `if-none-match` header contains a tag. Weak and strong tags are compared as equal here (RFC 9110). */

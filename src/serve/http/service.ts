@@ -4,12 +4,12 @@ import type { AddressInfo } from "node:net";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { cannotListen } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
-import type { Lake, PointInTime } from "../../lake/lake.js";
+import { type Lake, type PointInTime, replacedText } from "../../lake/lake.js";
 import { spillOptions } from "../../lake/local/work-folder.js";
 import { API_KEY_HEADER, ENDPOINTS, type Endpoint, type EndpointName } from "../../wire/endpoints.js";
 import { acceptedFormat } from "../../wire/media-type.js";
 import type { Caller, KeyRing } from "../keys/key-ring.js";
-import { LakeReader, type ReaderOptions } from "../read/lake-reader.js";
+import { LakeReader, type LakeView, type ReaderOptions, type Reading } from "../read/lake-reader.js";
 import { SessionPool } from "../read/session-pool.js";
 import { addReplay, REPLAY_TIME_HEADER, type Replay } from "../replay/add-replay.js";
 import type { AsOfTime } from "../replay/as-of-time.js";
@@ -116,6 +116,7 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
     onDamage: options.verify === false ? undefined : (err) => options.logger?.error({ err }, damaged),
     assumesReference: options.replay?.assumesReference,
   });
+  const forget = lake.onReplaced((facts) => options.logger?.error(facts, replacedText(facts)));
   const budgets = new MemoryBudgets();
   let app: FastifyInstance;
   let requests: RequestsInFlight;
@@ -128,6 +129,7 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
       throw cannotListen("service", at, cause, "give another `port`, or end the program that listens there");
     });
   } catch (error) {
+    forget();
     await pool.close();
     throw error;
   }
@@ -142,6 +144,7 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
     async close() {
       await Promise.all([app.close(), warmUp?.[Symbol.asyncDispose]()]);
       await options.quota?.close?.();
+      forget();
       await reader.close();
       await pool.close();
     },
@@ -210,24 +213,46 @@ async function makeApp(
         const { group, refusal }: Endpoint = ENDPOINTS[name];
         if (caller.allow?.has(group) === false)
           throw new RequestError(refusal ?? "FORBIDDEN", `${caller.name} may not ask for ${group}`);
-        const view = reader.current({ caller, ...reading });
-        if (options.replay !== undefined) void reply.header(REPLAY_TIME_HEADER, instantText(view.now));
         const format = acceptedFormat(request.headers.accept);
-        const tag = await responseTag({ name, url: request.url, format }, caller, view.version);
-        if (tag !== undefined && namesTag(request.headers["if-none-match"], tag))
-          return { tag, response: undefined };
-        const response = await handlers[name](view, {
-          query: request.query,
-          body: request.body,
-          path: request.params as Record<string, string>,
-          format,
+        return readWhole(reader, { caller, ...reading }, async (view) => {
+          if (options.replay !== undefined) void reply.header(REPLAY_TIME_HEADER, instantText(view.now));
+          const tag = await responseTag({ name, url: request.url, format }, caller, view.version);
+          if (tag !== undefined && namesTag(request.headers["if-none-match"], tag))
+            return { tag, response: undefined };
+          const response = await handlers[name](view, {
+            query: request.query,
+            body: request.body,
+            path: request.params as Record<string, string>,
+            format,
+          });
+          return { tag, response };
         });
-        return { tag, response };
       },
       { budgets, timeoutMs, logger: options.logger },
     );
   addDepth(app);
   return { app, requests };
+}
+
+/** Reads of a request while the lake is replaced, after which it fails. */
+const MOST_READS = 3;
+
+/** Reads the lake for a request, again where a table is replaced meanwhile: no response has tables of two histories. */
+async function readWhole<T>(
+  reader: LakeReader,
+  reading: Reading,
+  read: (view: LakeView) => Promise<T>,
+): Promise<T> {
+  for (let times = 1; ; times++) {
+    const view = reader.current(reading);
+    try {
+      const result = await read(view);
+      if (!view.isReplaced()) return result;
+    } catch (error) {
+      if (!view.isReplaced() || times === MOST_READS) throw error;
+    }
+    if (times === MOST_READS) throw new RequestError("LAKE_UNAVAILABLE", "the lake is being replaced");
+  }
 }
 
 /** The caller of each request. */

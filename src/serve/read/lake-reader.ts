@@ -56,6 +56,8 @@ export interface LakeView {
   readonly memory: LentMemory | undefined;
   /** See {@link Reading}. */
   readonly buildsSegments: boolean;
+  /** Whether a table was found replaced since the request arrived: the tables that it has read may differ in history. */
+  isReplaced(): boolean;
   /** What the caller may request. */
   scope(): Promise<Scope>;
   /** Instruments, universes and exchanges. */
@@ -205,6 +207,7 @@ export class LakeReader {
     const { caller, signal, acquireMemory, memory, buildsSegments = true } = reading;
     const assumesReference = this.#assumesReference;
     const visibility = visibleUntil === undefined ? undefined : { until: visibleUntil, assumesReference };
+    const { replacements } = this.#lake;
     const version = new LakeVersion(
       {
         lake: this.#lake,
@@ -220,6 +223,7 @@ export class LakeReader {
     return {
       version,
       now,
+      isReplaced: () => replacements !== this.#lake.replacements,
       scope: async () => scopeOf(caller, await this.#referenceOf(version)),
       newestBars: this.#newestBars,
       barCache: this.#barCache,

@@ -130,9 +130,7 @@ export class LakeVersion {
 
 /** The versions of some tables as a text, which changes whenever the rows of one of the tables may have changed. */
 export function versionsOf(snapshots: readonly Snapshot[]): string {
-  return snapshots
-    .map(({ table, dataVersion, metaData }) => `${table.name}:${metaData?.id}:${dataVersion}`)
-    .join(" ");
+  return snapshots.map(({ table, dataId }) => `${table.name}:${dataId}`).join(" ");
 }
 
 /** The versions of some tables as JSON, for the metadata of a response: `{"bars_1d":7}`. */

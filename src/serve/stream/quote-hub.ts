@@ -165,16 +165,16 @@ export class QuoteHub {
     const asked = added.filter((symbol) => isSymbol(symbol) && regionOf(symbol) !== undefined);
     const others = asked.filter((symbol) => !this.#topics.has(symbol));
     const setBacks = this.#setBacks;
-    const [quotes, { instruments }] = await refusing(() =>
+    const [quotes, { instruments }, isReplaced] = await refusing(() =>
       this.#readLake(async (view) => {
         const reference = await view.reference();
         // The key may have changed since the command was checked.
         scopeOf(stream.caller, reference).checkSymbols(added);
-        return [await this.#quotesOf(view, others), reference] as const;
+        return [await this.#quotesOf(view, others), reference, view.isReplaced()] as const;
       }),
     );
-    // After the replay was set back, the next push sends the quotes of the new time.
-    const isLeft = setBacks !== this.#setBacks;
+    // After the replay was set back, or the lake replaced, the next push sends the quotes that count now.
+    const isLeft = setBacks !== this.#setBacks || isReplaced;
     // Nothing is awaited after this, so that a connection that has ended gets no subscriptions.
     if (!this.#streams.has(stream)) {
       for (const symbol of others) this.#replayed?.forget(symbol);
@@ -290,7 +290,7 @@ export class QuoteHub {
       if (!isNew) return;
       for (const symbols of inBatches([...this.#topics.keys()], BLOCK_SYMBOLS)) {
         const quotes = await this.#quotesOf(view, symbols);
-        if (setBacks !== this.#setBacks) return;
+        if (setBacks !== this.#setBacks || view.isReplaced()) return;
         for (const symbol of symbols) {
           const [topic, quote] = [this.#topics.get(symbol), quotes.get(symbol)];
           if (topic === undefined || topic.quote === quote) continue;

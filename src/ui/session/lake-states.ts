@@ -86,7 +86,11 @@ export class LakeStates {
 /** A point in time with exactly the versions of the snapshots. Tables without a commit remain empty. */
 function pinned(snapshots: readonly Snapshot[], asOf: number): PointInTime {
   const existing = snapshots.filter(({ version }) => version >= 0);
-  return { asOf, versions: new Map(existing.map(({ table, version }) => [table.name, version])) };
+  return {
+    asOf,
+    versions: new Map(existing.map(({ table, version }) => [table.name, version])),
+    commits: new Map(existing.map(({ table, commitId }) => [table.name, commitId])),
+  };
 }
 
 function idOf(
@@ -95,7 +99,7 @@ function idOf(
   asOf: number | undefined,
 ): string {
   const hash = createHash("sha256").update(asOf === undefined ? "newest" : "past");
-  for (const { table, version } of snapshots) hash.update(`\n${table.name} ${version}`);
+  for (const { table, commitId } of snapshots) hash.update(`\n${table.name} ${commitId}`);
   for (const { table, error } of refused) hash.update(`\n${table.name}: ${error.message}`);
   return hash.digest("hex").slice(0, 16);
 }

@@ -19,7 +19,7 @@ import {
   type ScheduleEnvironment,
   type ScheduleEvent,
 } from "../../../jobs/schedule/run-schedule.js";
-import type { Lake } from "../../../lake/lake.js";
+import { type Lake, replacedText } from "../../../lake/lake.js";
 import { announce, type NotifyOptions, notifyOption, webhookOf } from "../../announce.js";
 import type { Cli } from "../../cli.js";
 import { EXIT, exitOfRun } from "../../exit-codes.js";
@@ -98,6 +98,7 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
   const days = await scheduleDays(lake);
   const { isTradingDay } = days;
   const log = scheduleLog();
+  lake.onReplaced((facts) => log.warn(facts, replacedText(facts)));
   /** Since when another schedule leads a pipeline. */
   const standbySince = new Map<string, number>();
   const leadership = new Leadership(lake, [...webhooks.keys()], {

@@ -1,4 +1,4 @@
-import type { DataFile, Snapshot } from "../../../lake/log/snapshot.js";
+import { type DataFile, isReadOn, type Snapshot } from "../../../lake/log/snapshot.js";
 import { versionsOf } from "../../read/lake-version.js";
 
 /** Most versions, and most changed files in all of them, that are remembered. */
@@ -25,15 +25,16 @@ export class FileHistory {
   /** Records a version that was read. Versions that are not the newest are ignored. */
   note(snapshot: Snapshot): void {
     const before = this.#newest;
-    if (before !== undefined && snapshot.version <= before.version) return;
+    const isContinued = before !== undefined && isReadOn(before, snapshot);
+    if (isContinued && snapshot.version <= before.version) return;
     this.#newest = snapshot;
     this.#sums.clear();
-    if (before === undefined || versionsOf([before]) === versionsOf([snapshot])) return;
-    if (before.metaData?.id !== snapshot.metaData?.id) {
+    if (!isContinued) {
       this.#steps.clear();
       this.#files = 0;
       return;
     }
+    if (versionsOf([before]) === versionsOf([snapshot])) return;
     const step = changesBetween(before, snapshot);
     this.#steps.set(versionsOf([before]), step);
     this.#files += sizeOf(step);
