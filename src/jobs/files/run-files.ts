@@ -9,13 +9,14 @@ import type { Fence } from "../../lake/log/fence.js";
 import { publish } from "../../lake/publish.js";
 import { takeRun } from "../../lake/requests/run-lease.js";
 import { landRequests } from "../ledger/ledger.js";
+import { inOneLake } from "../run/one-lake.js";
 import { changesOf } from "../run/report/run-changes.js";
 import { type Progress, RunProgress } from "../run/report/run-progress.js";
 import { recordRun } from "../run/report/run-record.js";
 import { type RunReport, reportOf } from "../run/report/run-report.js";
 import { landOptions } from "../run/run-context.js";
 import { type RunFacts, RunLog } from "../run/run-log.js";
-import { runSubject } from "../run/run-subject.js";
+import { runSubject, runTables } from "../run/run-subject.js";
 import { type FilesPipeline, type OpenPipeline, openPipeline } from "./files-pipeline.js";
 import { type FilesReport, groupRemarks } from "./files-report.js";
 import { type FileToLand, type LandedBatch, landFiles } from "./land-files.js";
@@ -89,7 +90,8 @@ export async function runFiles(
   try {
     using session = await Session.open({ ...writerSpillOptions(lake.work), ...lake.access });
     const times = { startedAt: clock.now(), startedTicks: ticksOf(clock) };
-    const parts = { pipeline, lake, clock, runId, signal, session, progress, fence: lease };
+    using fence = await inOneLake(lake, runId, runTables(pipeline), lease);
+    const parts = { pipeline, lake, clock, runId, signal, session, progress, fence };
     return await runLeased({ ...parts, ...times }, options);
   } finally {
     // If the release fails, the lease remains until it expires.

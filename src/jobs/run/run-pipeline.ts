@@ -29,6 +29,7 @@ import { ingestStatements } from "../ingest/statements/ingest-statements.js";
 import { coverageFacts } from "../ledger/lake-coverage.js";
 import type { Pipeline } from "../pipeline/definition.js";
 import { recoverResponses } from "../spool/recover-responses.js";
+import { inOneLake } from "./one-lake.js";
 import { changesOf } from "./report/run-changes.js";
 import { runLists } from "./report/run-lists.js";
 import { type Progress, RunProgress } from "./report/run-progress.js";
@@ -129,7 +130,8 @@ async function runOnce(
   const runId = newRunId(clock.now());
   const lease = lake.isShared ? await leaseOf(pipeline, given.options, environment, runId) : undefined;
   try {
-    return await runLeased(pipeline, given, environment, { runId, signal, clockAheadMs, fence: lease });
+    using fence = await inOneLake(lake, runId, runTables(pipeline), lease);
+    return await runLeased(pipeline, given, environment, { runId, signal, clockAheadMs, fence });
   } finally {
     // If the release fails, the lease remains until it expires.
     await lease?.release().catch(() => {});

@@ -74,7 +74,9 @@ export class PendingLedger {
 
   async #landRecords(records: readonly RequestRecord[]): Promise<void> {
     if (records.length === 0) return;
-    const { session, lake } = this.#context;
+    const { session, lake, tables } = this.#context;
+    // The tables have the rows of the records only if they were not replaced since these landed.
+    await Promise.all(tables.map((table) => lake.snapshot(table)));
     this.#session ??= await session.sibling();
     const version = await landRequests(this.#session, lake, records, landOptions(this.#context));
     if (version !== undefined) this.#ownVersions.set(version, records.some(leavesHole));
