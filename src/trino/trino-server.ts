@@ -28,8 +28,8 @@ const HINT = 'as in http://trino:8080/lake/barlake, or `catalog: "lake"` and `sc
  * Parses the address of a server: `http://host:port`, optionally with `/catalog` or `/catalog/schema`. The options take
  * precedence over these.
  *
- * @throws {UsageError} for another form, for credentials in the address, and for a password or a token that would be
- *   sent to another machine without TLS.
+ * @throws {UsageError} for another form, for credentials in the address, for a password and a token, and for one of them
+ *   that would be sent to another machine without TLS.
  */
 export function trinoServer(
   address: string,
@@ -47,6 +47,10 @@ export function trinoServer(
   if (parts.length > 2)
     throw new UsageError(`the address of Trino has ${parts.length} parts after the host`, { hint: HINT });
   const [catalog, schema] = parts.map(decodeURIComponent);
+  if (token !== undefined && password !== undefined)
+    throw new UsageError("a password and a token for Trino are given, and only one of them can be sent", {
+      hint: "unset BARLAKE_TRINO_PASSWORD or BARLAKE_TRINO_TOKEN",
+    });
   const hasSecret = token !== undefined || password !== undefined;
   const isLoopback = /^(localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname);
   if (hasSecret && url.protocol !== "https:" && !isLoopback)

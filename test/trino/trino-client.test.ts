@@ -163,6 +163,11 @@ test.each([
   expect(() => trinoServer(address, {}, {})).toThrow(message);
 });
 
+test("a password beside a token is not ignored without a word", () => {
+  const both = { password: "x", token: "y" };
+  expect(() => trinoServer("https://trino", {}, both)).toThrow("only one of them can be sent");
+});
+
 test("a password travels only with TLS or on this machine", () => {
   expect(() => trinoServer("http://trino:8080", {}, { password: "x" })).toThrow("not sent without TLS");
   expect(() => trinoServer("http://trino:8080", {}, { token: "x" })).toThrow("not sent without TLS");
