@@ -69,7 +69,7 @@ function batchOf(handed: readonly Handed[]): RecordBatch {
   return new RecordBatch(schema, makeData({ type: new Struct(schema.fields), length, children }));
 }
 
-function handOver({ type, name }: Field, vector: Vector): Handed {
+function handOver({ type }: Field, vector: Vector): Handed {
   const as = (
     target: Int64 | Float64,
     values: Iterable<unknown>,
@@ -118,9 +118,20 @@ function handOver({ type, name }: Field, vector: Vector): Handed {
       const texts = [...vector].map((value) => (value === null ? null : String(value)));
       return { vector: vectorFromArray(texts, new Utf8()), sql: (column) => column, type: "VARCHAR" };
     }
-    default:
-      throw new TypeError(`column ${name} has a type that is not supported here: ${type}`);
+    // A column of another type is no field of the lake, and must not keep the others from being read.
+    default: {
+      const texts = [...vector].map((value) => (value === null ? null : textOf(value)));
+      return { vector: vectorFromArray(texts, new Utf8()), sql: (column) => column, type: "VARCHAR" };
+    }
   }
+}
+
+/** A value of any type as a text. */
+function textOf(value: unknown): string {
+  const text = JSON.stringify(value, (_, member: unknown) =>
+    typeof member === "bigint" ? String(member) : member,
+  );
+  return text ?? String(value);
 }
 
 /** The numbers of a vector as they are stored, null where there is none. */

@@ -59,11 +59,14 @@ const FOREIGN =
   /\.(?:US|HK|SH|SZ|BJ|SS|AS|AX|BK|BO|BR|CBT|CME|CMX|CO|DE|HE|IS|JK|KL|KQ|KS|MI|MX|NQ|NS|NYB|NYM|NZ|OL|SA|SI|ST|SW|TO|TW|TWO|VI)$/;
 const FUTURES = /^[A-Za-z]{1,3}\d{0,4}(?:[-_]?[CP]-?\d+)?(?:_[A-Za-z0-9]+)?$/;
 
-/** Exchanges of Chinese codes that belong to one exchange only. 000xxx are stocks of Shenzhen and indexes of Shanghai. */
+/**
+ * Exchanges of Chinese codes that belong to one exchange only. 000xxx are stocks of Shenzhen and indexes of Shanghai; most
+ * codes that begin with 1 or 2 may be bonds, funds or repos of either.
+ */
 const CODE_EXCHANGES: readonly (readonly [form: RegExp, exchange: string])[] = [
-  [/^(?:60|68|90|51|52|56|58|50|11)\d{4}$/, "SH"],
-  [/^(?:00[1-4]|30|20|15|16|18|12|39)\d{3,4}$/, "SZ"],
-  [/^(?:43|83|87|88|92)\d{4}$/, "BJ"],
+  [/^(?:60[0135]|68[89]|900|50[1-8]|51[0-8]|52\d|56[0-3]|58[89]|11[0138])\d{3}$/, "SH"],
+  [/^(?:00[1-4]|30[0-2]|200|159|16[01]|12[378]|399)\d{3}$/, "SZ"],
+  [/^(?:43|83|87|92)\d{4}$/, "BJ"],
   [/^0\d{4}$/, "HK"],
 ];
 const SIX_DIGITS = /^\d{6}$/;
@@ -130,7 +133,7 @@ function withoutPrefix(code: string, suffix: string): string {
 /** The code as the exchange writes it; undefined where it has no code of this form. */
 function codeFor(text: string, exchange: string): string | undefined {
   const rule = CODES[exchange];
-  if (rule === undefined) return FUTURES.test(text) ? text : undefined;
+  if (rule === undefined) return FUTURES.test(text) ? productIn(text, exchange) : undefined;
   const upper = text.toUpperCase();
   // The classes of a share: Yahoo writes BRK-B, others BRK/B.
   const code =
@@ -142,8 +145,18 @@ function codeFor(text: string, exchange: string): string | undefined {
   return rule.form.test(code) && !(exchange === "US" && FOREIGN.test(code)) ? code : undefined;
 }
 
+/** A code of futures as its exchange writes it: the product in capitals in Zhengzhou and at CFFEX, else in small letters. */
+function productIn(text: string, exchange: string): string {
+  const areCapitals = exchange === "ZCE" || exchange === "CFX";
+  return text.replace(/^[A-Za-z]+/, (product) =>
+    areCapitals ? product.toUpperCase() : product.toLowerCase(),
+  );
+}
+
 function withoutExchange(text: string, shown: string): string {
   if (SIX_DIGITS.test(text))
     return `${shown} may be of several exchanges: \`exchange: "SZ"\` decides, or a suffix such as ${text}.SZ`;
+  if (/^\d{1,5}$/.test(text))
+    return `${shown} names no exchange, and may have lost its zeros: \`exchange: "SZ"\` completes it to ${text.padStart(6, "0")}.SZ, \`exchange: "HK"\` to ${text.padStart(5, "0")}.HK`;
   return `${shown} names no exchange: \`exchange: "US"\` completes it, or a suffix such as ${text.slice(0, 20)}.US`;
 }

@@ -132,7 +132,12 @@ function addReadingOptions(command: Command): Command {
       choice("--period <period>", "the period of the bars, where few bars look like another", ["1d", "1m"]),
     )
     .addOption(
-      choice("--volume-unit <unit>", "unit of volumes", ["shares", "lots", "thousands", "ten-thousands"]),
+      choice("--volume-unit <unit>", "unit of volumes and of numbers of shares", [
+        "shares",
+        "lots",
+        "thousands",
+        "ten-thousands",
+      ]),
     )
     .addOption(
       choice("--amount-unit <unit>", "unit of amounts of money", [
@@ -141,6 +146,7 @@ function addReadingOptions(command: Command): Command {
         "ten-thousands",
         "millions",
         "hundred-millions",
+        "billions",
       ]),
     )
     .option("--round-volumes", "round fractions of shares, as US volumes have since 2026")

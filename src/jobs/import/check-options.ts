@@ -21,7 +21,7 @@ const EXCHANGES = Object.keys(EXCHANGE_REGION);
 export function checkOptions(table: TableSchema, options: ImportOptions, files: readonly string[]): void {
   checkMap(table, options.map ?? {});
   checkSymbol(table, options, files);
-  const { dateFormat, zone, encoding, values } = options;
+  const { dateFormat, zone, encoding, values, volumeUnit } = options;
   if (dateFormat !== undefined && timeFormat(dateFormat) === undefined) {
     throw new UsageError(`\`dateFormat: "${dateFormat}"\`: is not known`, {
       hint: "write dmy, mdy, excel, s, ms, us, ns, or a pattern such as DD.MM.YYYY or %d/%m/%y",
@@ -34,6 +34,8 @@ export function checkOptions(table: TableSchema, options: ImportOptions, files: 
       hint: `the usual ones are ${ENCODINGS.join(", ")}`,
     });
   }
+  if (volumeUnit === "lots" && !table.name.startsWith("bars_"))
+    throw new UsageError(`\`volumeUnit: "lots"\`: is for bars, and ${table.name} counts shares`);
   if (values !== undefined && !["income", "cash_flow"].includes(table.name))
     throw new UsageError(`\`values: "${values}"\`: is for flows, and ${table.name} has none`);
 }

@@ -1,4 +1,5 @@
-import { ident } from "../../db/quote.js";
+import { UsageError } from "../../core/errors.js";
+import { ident, literal } from "../../db/quote.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../../lake/lake.js";
@@ -10,7 +11,7 @@ import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
 import { type ImportOptions, UNIT_FACTORS } from "./import-options.js";
-import { plainName } from "./plan/field-names.js";
+import { fieldNames, plainName } from "./plan/field-names.js";
 import {
   judgeDays,
   judgeMinutes,
@@ -29,6 +30,7 @@ import {
   type TableImport,
   undecided,
 } from "./table-import.js";
+import { stemOf } from "./text/file-path.js";
 
 /** The import of bars. */
 export async function importBars(work: ImportWork, table: TableSchema): Promise<TableImport> {
@@ -41,11 +43,13 @@ export async function importBars(work: ImportWork, table: TableSchema): Promise<
     hasFileSymbols: true,
     add: async (open: OpenGroup, { chosen, group, mark }: ReadGroup, symbol) => {
       await rows.add(open, chosen, symbol, mark);
+      if (rows.hasDoubtfulNumbers) await expectOneHeader(work, open, group, chosen);
+      await expectOneDate(work, open, group, chosen);
       for (const place of await adjustedFiles(work, open, group)) adjusted.add(place);
       return new Map();
     },
     remove: ({ places }: FileGroup) => rows.remove(places),
-    oddRows: ({ places }: FileGroup) => rows.oddRows(places),
+    oddRows: async () => Number(rows.hasDoubtfulNumbers),
     judge: (reads) => judgeBars(work, table, rows, staged, reads, adjusted),
     preview: (place, limit) => rows.preview(place, limit),
     land: (lake, options) => landAll(work, table, rows, staged, lake, options),
@@ -73,7 +77,14 @@ async function judgeBars(
     rows.source,
     withAmount.flatMap(({ group }) => group.places),
   );
-  const lots = await boardLots(work, rows);
+  const inLots = reads.some(({ group, chosen }) =>
+    group.places.some(
+      (place) => judgeUnits(units.get(place) ?? NO_UNITS, chosen, options).volumeUnit === "lots",
+    ),
+  );
+  const lots = inLots ? await boardLots(work, rows) : NO_LOTS;
+  const isChinese = (await rows.symbolsOf("CN")).length > 0;
+  const rounded = options.roundVolumes === true ? await rows.fractions() : new Map<number, number>();
   const rules: FileRule[] = [];
   const verdicts = new Map<number, FileVerdict>();
   for (const { group, chosen } of reads) {
@@ -87,7 +98,7 @@ async function judgeBars(
           : options;
       const times: TimeVerdict =
         seen === undefined
-          ? { utcDates: false, shift: 0, found: [], remarks: [] }
+          ? { ownDates: false, shift: 0, found: [], remarks: [] }
           : table === BARS_1D
             ? judgeDays(seen, known)
             : judgeMinutes(seen, known);
@@ -95,15 +106,20 @@ async function judgeBars(
       const inLots = unit.volumeUnit === "lots";
       const missing = inLots && lots.missing.length > 0 ? noLots(lots.missing) : undefined;
       const unread = undecidedFiles.get(place);
+      const unsaid = isChinese && isUnsaid(chosen, options) ? VOLUME_UNSAID : undefined;
       const refusal =
         unread === undefined
-          ? (times.refusal ?? unit.refusal ?? missing ?? (adjusted.has(place) ? ADJUSTED : undefined))
+          ? (times.refusal ??
+            unit.refusal ??
+            unsaid ??
+            missing ??
+            (adjusted.has(place) ? ADJUSTED : undefined))
           : undecided(unread);
       const noAmount = chosen.fields.has("amount") ? [] : ["no amount: it stays as the lake has it, or is 0"];
       verdicts.set(place, {
         refusal,
         found: [...times.found, ...unit.found],
-        remarks: [...times.remarks, ...unit.remarks, ...noAmount],
+        remarks: [...times.remarks, ...unit.remarks, ...noAmount, ...roundedRemark(rounded.get(place))],
         decided: {
           volumeUnit: unit.volumeUnit,
           amountUnit: unit.amountUnit,
@@ -115,7 +131,7 @@ async function judgeBars(
         path: file.path,
         firstLine: file.csv?.dialect.firstLine ?? 1,
         isRefused: refusal !== undefined,
-        utcDates: times.utcDates,
+        ownDates: times.ownDates,
         shiftMinutes: times.shift,
         volumeFactor: unit.volumeUnit === "lots" ? undefined : UNIT_FACTORS[unit.volumeUnit],
         amountFactor: UNIT_FACTORS[unit.amountUnit],
@@ -128,36 +144,141 @@ async function judgeBars(
   return verdicts;
 }
 
-const ADJUSTED = {
-  reason: "its column adjustflag says that prices are adjusted (1 or 2)",
-  hint: "fetch them with adjustflag 3: the lake adjusts prices itself, as of any date",
+/** Whether a Chinese name of the volumes says no unit, and nothing else does. */
+function isUnsaid({ fields, source, units }: ReadGroup["chosen"], { volumeUnit }: ImportOptions): boolean {
+  const isNamed = /[\u4e00-\u9fff]/.test(fields.get("volume")?.name ?? "");
+  return (
+    isNamed && !fields.has("amount") && source === undefined && (units.volume ?? volumeUnit) === undefined
+  );
+}
+
+const VOLUME_UNSAID = {
+  reason: "its volumes may be of lots or of shares, and it has no amount that shows which",
+  hint: 'add `volumeUnit: "lots"` or `volumeUnit: "shares"`',
 } as const;
 
-/** The files whose rows say that their prices are adjusted, as those of baostock do. */
-async function adjustedFiles(
+function roundedRemark(volumes: number | undefined): string[] {
+  return volumes === undefined ? [] : [`${volumes} volumes with a fraction were rounded`];
+}
+
+const ADJUSTED = {
+  reason: "it says that its prices are adjusted (in adjustflag, adjusted, its name, or before its table)",
+  hint: "fetch them as they were traded: the lake adjusts prices itself, as of any date",
+} as const;
+
+/** @throws {UsageError} where a further header, such as of a file that was appended, has the columns in another order. */
+async function expectOneHeader(
   { session }: ImportWork,
   open: OpenGroup,
   { files }: FileGroup,
-): Promise<number[]> {
-  const index = files[0]?.columns.findIndex((name) => plainName(name) === "adjustflag") ?? -1;
-  const column = open.columns[index];
-  if (column === undefined) return [];
-  const rows = await session.json<{ file: number }>(
-    `SELECT DISTINCT file FROM ${open.from} WHERE trim(CAST(${column.sql} AS VARCHAR)) IN ('1', '2')`,
+  { fields }: ReadGroup["chosen"],
+): Promise<void> {
+  const [file] = files;
+  const close = open.columns[fields.get("close")?.index ?? -1];
+  if (file?.csv === undefined || file.csv.wide !== undefined || close === undefined) return;
+  const names = Object.values(fieldNames("bars_1d")).flat();
+  const rows = await session.json<Record<string, string | null>>(
+    `SELECT DISTINCT ${open.columns.map(({ sql }, i) => `${sql} AS h${i}`).join(", ")} FROM ${open.from}
+     WHERE lower(trim(${close.sql})) IN (${names.map(literal).join(", ")}) LIMIT 100`,
   );
-  return rows.map(({ file }) => file);
+  for (const row of rows) {
+    const other = file.columns.findIndex((name, i) => plainName(row[`h${i}`] ?? "") !== plainName(name));
+    if (other < 0) continue;
+    throw new UsageError(
+      `file ${file.path}: a further header has ${row[`h${other}`] ?? "nothing"} where the first one has ${file.columns[other]}`,
+      { hint: "split it at its headers: each part has its own order of columns" },
+    );
+  }
+}
+
+/** Names of columns with the trading date alone. */
+const DATE_NAMES = new Set(
+  fieldNames("bars_1d").timestamp?.filter((name) => /date|日|^day$|^dt$/.test(name)),
+);
+
+/** @throws {UsageError} where a column of dates, beside that of the times, has other dates: one of both may be when it was written. */
+async function expectOneDate(
+  { session, options }: ImportWork,
+  open: OpenGroup,
+  { files }: FileGroup,
+  { fields, source }: ReadGroup["chosen"],
+): Promise<void> {
+  const time = fields.get("timestamp");
+  const [file] = files;
+  if (
+    time === undefined ||
+    file === undefined ||
+    source !== undefined ||
+    options.map?.timestamp !== undefined
+  )
+    return;
+  const index = file.columns.findIndex(
+    (name, at) => at !== time.index && DATE_NAMES.has(plainName(name)) && !/time|时间/.test(plainName(name)),
+  );
+  const [own, other] = [open.columns[time.index], open.columns[index]];
+  if (own === undefined || other === undefined) return;
+  const digits = (sql: string): string =>
+    `left(regexp_replace(CAST(${sql} AS VARCHAR), '[^0-9]', '', 'g'), 8)`;
+  // An instant may be on the day before or after.
+  const isInstant = `regexp_matches(CAST(${own.sql} AS VARCHAR), 'Z$|UTC|GMT|[+-]\\d\\d:?\\d\\d$')`;
+  const daysApart = `abs(date_diff('day', try_strptime(${digits(own.sql)}, '%Y%m%d'), try_strptime(${digits(other.sql)}, '%Y%m%d')))`;
+  const [found] = await session.json<{ own: string; other: string }>(
+    `SELECT CAST(${own.sql} AS VARCHAR) AS own, CAST(${other.sql} AS VARCHAR) AS other FROM ${open.from}
+     WHERE ${daysApart} > CASE WHEN ${isInstant} THEN 1 ELSE 0 END LIMIT 1`,
+  );
+  if (found === undefined) return;
+  const name = file.columns[index] ?? "";
+  throw new UsageError(
+    `file ${file.path}: its columns ${time.name} (${found.own}) and ${name} (${found.other}) have different dates`,
+    {
+      hint: `say which one is the bar's: \`map: { timestamp: "${name}" }\` or \`map: { timestamp: "${time.name}" }\``,
+    },
+  );
+}
+
+/** What text before a table says of adjusted prices. */
+const ADJUSTED_TEXT = /前复权|后复权/;
+/** What the name of a file says of them. */
+const ADJUSTED_NAME = /前复权|后复权|(?:^|[^a-z])[qh]fq(?:[^a-z]|$)/i;
+
+/** The files that say that their prices are adjusted: in rows as baostock's and Polygon's, or before them as Tongdaxin's. */
+async function adjustedFiles(
+  { session }: ImportWork,
+  open: OpenGroup,
+  { files, places }: FileGroup,
+): Promise<number[]> {
+  const said = places.filter(
+    (_, i) =>
+      ADJUSTED_NAME.test(stemOf(files[i]?.path ?? "")) ||
+      files[i]?.csv?.preamble.some((line) => ADJUSTED_TEXT.test(line)),
+  );
+  for (const [name, values] of [
+    ["adjustflag", "('1', '2')"],
+    ["adjusted", "('true', 't', '1', 'yes')"],
+  ] as const) {
+    const column = open.columns[files[0]?.columns.findIndex((one) => plainName(one) === name) ?? -1];
+    if (column === undefined) continue;
+    const rows = await session.json<{ file: number }>(
+      `SELECT DISTINCT file FROM ${open.from} WHERE lower(trim(CAST(${column.sql} AS VARCHAR))) IN ${values}`,
+    );
+    said.push(...rows.map(({ file }) => file));
+  }
+  return said;
 }
 
 const NO_UNITS: UnitEvidence = { rows: 0, agreeing: new Map() };
 
+interface BoardLots {
+  readonly known: ReadonlyMap<string, number>;
+  readonly missing: readonly string[];
+}
+
+const NO_LOTS: BoardLots = { known: new Map(), missing: [] };
+
 /** Board lots of Hong Kong: each instrument has its own, which the lake's instruments say. */
-async function boardLots(
-  { session, reference, options }: ImportWork,
-  rows: BarRows,
-): Promise<{ known: ReadonlyMap<string, number>; missing: readonly string[] }> {
-  if (options.volumeUnit !== "lots") return { known: new Map(), missing: [] };
+async function boardLots({ session, reference }: ImportWork, rows: BarRows): Promise<BoardLots> {
   const symbols = await rows.symbolsOf("HK");
-  if (symbols.length === 0) return { known: new Map(), missing: [] };
+  if (symbols.length === 0) return NO_LOTS;
   const live = await parquetRelation(session, reference.filesOf(await reference.snapshot(INSTRUMENTS)));
   const found = await session.json<{ symbol: string; lot: number }>(
     `SELECT symbol, lot_size AS lot FROM (${live}) WHERE valid_to IS NULL AND region = 'HK' AND lot_size > 0`,

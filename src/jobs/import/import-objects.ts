@@ -4,8 +4,15 @@ import { landVersions } from "../../lake/land/land-versions.js";
 import type { TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
 import { landExchangeCounts } from "../ingest/land-exchange-counts.js";
+import {
+  shareExponents,
+  sharesFound,
+  statedUnits,
+  type UnitKind,
+  unitRefusal,
+} from "./plan/statement-units.js";
 import { INSTRUMENT_FIELDS, instrumentColumnsSql, instrumentsSql } from "./rows/instruments.js";
-import { ObjectRows } from "./rows/object-rows.js";
+import { ObjectRows, SHARE_FIELDS } from "./rows/object-rows.js";
 import type { FileGroup } from "./rows/raw-rows.js";
 import { membersSql, memberTextsSql, UNIVERSE_FIELDS } from "./rows/universes.js";
 import {
@@ -22,20 +29,35 @@ export async function importInstruments(work: ImportWork): Promise<TableImport> 
   const rows = new ObjectRows(work.session, INSTRUMENT_FIELDS, work.options);
   const judged = new TempTable(work.session, "judged_instruments");
   const staged = new TempTable(work.session, "staged_instruments");
+  const remarksOf = new Map<FileGroup, readonly string[]>();
   await rows.create();
   return {
     ...common(work, rows, judged),
     required: ["symbol"],
     hasFileSymbols: false,
-    add: async (open, { chosen, mark }, symbol) => {
-      await rows.add(open, chosen, symbol, mark);
+    add: async (open, read, symbol) => {
+      const shares = shareExponents(read.chosen.fields, instrumentUnit, work.options);
+      const scaled = [...read.chosen.fields].filter(([name]) => (shares.get(name) ?? 0) !== 0);
+      await rows.expectNoScales(open, read, scaled);
+      await rows.add(open, read.chosen, symbol, read.mark, new Map(), shares);
+      remarksOf.set(read.group, await rows.judgeShares(read, shares));
       return new Map();
     },
     async judge(reads) {
       await rows.read();
       await judged.fill(instrumentsSql(rows.rowsSql()));
-      const { files, verdicts } = await fileRules(work, judged, reads);
+      const { files, verdicts } = await fileRules(work, judged, reads, ({ chosen }, file) =>
+        unitRefusal(statedUnits(file, chosen.fields, instrumentUnit), work.options, false),
+      );
       await using _ = files;
+      for (const { chosen, group } of reads)
+        for (const place of group.places) {
+          const verdict = verdicts.get(place) as FileVerdict;
+          const found = sharesFound(chosen.fields, instrumentUnit, work.options);
+          const decided = { volumeUnit: work.options.volumeUnit };
+          const remarks = remarksOf.get(group) ?? [];
+          verdicts.set(place, { ...verdict, found: [...verdict.found, ...found], remarks, decided });
+        }
       await withoutRefused(work, judged, verdicts);
       await rejectRows(work, INSTRUMENTS, judged, files);
       await rejectReplaced(work, INSTRUMENTS, judged, files, ["symbol"]);
@@ -69,6 +91,10 @@ export async function importInstruments(work: ImportWork): Promise<TableImport> 
       yield await landExchangeCounts(work.session, lake, EXCHANGES, { ...options, progress: undefined });
     },
   };
+}
+
+function instrumentUnit(field: string): UnitKind {
+  return SHARE_FIELDS.has(field) ? "shares" : "none";
 }
 
 /** The variant of `ext` that a service would use for an instrument of a region with members of it. */
@@ -144,7 +170,7 @@ export function common(
   };
 }
 
-export type Refusal = FileVerdict["refusal"];
+type Refusal = FileVerdict["refusal"];
 
 /** Deletes the rows of refused files. */
 export async function withoutRefused(
@@ -162,7 +188,7 @@ export async function fileRules(
   { session }: ImportWork,
   judged: TempTable,
   reads: readonly ReadGroup[],
-  refusalOf: (read: ReadGroup) => Refusal = () => undefined,
+  refusalOf: (read: ReadGroup, file: FileGroup["files"][number]) => Refusal = () => undefined,
 ): Promise<{ files: TempTable; verdicts: Map<number, FileVerdict> }> {
   const found = await session.json<{ file: number; reason: string }>(
     `SELECT file, first(verdict[2]) FILTER (contains(verdict[2], chr(96))) AS reason FROM ${judged.name}
@@ -174,10 +200,11 @@ export async function fileRules(
   const values: string[] = [];
   for (const read of reads)
     for (const [i, place] of read.group.places.entries()) {
-      const { path, csv } = read.group.files[i] as (typeof read.group.files)[number];
+      const file = read.group.files[i] as (typeof read.group.files)[number];
+      const { path, csv } = file;
       values.push(`(${place}, ${literal(path)}, ${csv?.dialect.firstLine ?? 1})`);
       verdicts.set(place, {
-        refusal: refusalOf(read) ?? undecidedFiles.get(place),
+        refusal: refusalOf(read, file) ?? undecidedFiles.get(place),
         found: [],
         remarks: [],
         decided: {},

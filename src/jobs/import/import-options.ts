@@ -1,7 +1,13 @@
 /** Units of a file's volumes: one share, a lot of the exchange, or a number of shares. */
 export type VolumeUnit = "shares" | "lots" | "thousands" | "ten-thousands";
-/** Units of amounts of money: of one, a thousand, 10,000, a million or 10^8. */
-export type AmountUnit = "ones" | "thousands" | "ten-thousands" | "millions" | "hundred-millions";
+/** Units of amounts of money: of one, a thousand, 10,000, a million, 10^8 or 10^9. */
+export type AmountUnit =
+  | "ones"
+  | "thousands"
+  | "ten-thousands"
+  | "millions"
+  | "hundred-millions"
+  | "billions";
 
 /** Factors of the units that do not depend on an instrument. */
 export const UNIT_FACTORS: Readonly<Record<Exclude<VolumeUnit, "lots"> | AmountUnit, number>> = {
@@ -11,7 +17,11 @@ export const UNIT_FACTORS: Readonly<Record<Exclude<VolumeUnit, "lots"> | AmountU
   "ten-thousands": 1e4,
   millions: 1e6,
   "hundred-millions": 1e8,
+  billions: 1e9,
 };
+
+/** The mark before the fraction of a number. */
+export type DecimalMark = "." | ",";
 
 /** What a user says about files: each of these decides where the files have two readings. */
 export interface ImportOptions {
@@ -27,7 +37,7 @@ export interface ImportOptions {
   readonly skip?: number | undefined;
   /** The mark before the fraction of a number. @default what the numbers show */
   readonly decimal?: "." | "," | undefined;
-  /** Unit of the volumes. @default shares, unless the numbers or the source show another one */
+  /** Unit of the volumes, or of numbers of shares. @default shares, unless the numbers or the source show another one */
   readonly volumeUnit?: VolumeUnit | undefined;
   /** Unit of the amounts, or of a statement's items. @default ones, unless the numbers or the source show another one */
   readonly amountUnit?: AmountUnit | undefined;

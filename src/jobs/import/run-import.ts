@@ -24,15 +24,15 @@ import { IMPORTABLE, type ImportTable } from "./import-table.js";
 import { chooseColumns } from "./plan/choose-columns.js";
 import { expectPlanned, type FormPlan, type SavedPlan } from "./plan/import-plan.js";
 import { planOf } from "./plan/plan-of.js";
+import { hasCommas, headMark, markShown } from "./rows/decimal-mark.js";
 import { describeRejects } from "./rows/describe-rejects.js";
 import {
-  type DecimalMark,
-  decimalMarkOf,
-  MARKED_FORMS,
-  type MarkedNumbers,
-  markedNumbers,
-} from "./rows/number-sql.js";
-import { type FileGroup, groupFiles, type MalformedLine, openGroup } from "./rows/raw-rows.js";
+  type FileGroup,
+  groupFiles,
+  type MalformedLine,
+  type OpenGroup,
+  openGroup,
+} from "./rows/raw-rows.js";
 import type { FileVerdict, ReadGroup, TableImport } from "./table-import.js";
 import { stemOf } from "./text/file-path.js";
 import { type TextFile, TextFiles } from "./text/text-file.js";
@@ -332,7 +332,7 @@ async function readGroup(
   options: ImportOptions,
 ): Promise<{ read: ReadGroup; malformed: readonly MalformedLine[] }> {
   const first = group.files[0] as TextFile;
-  const chosen = chooseColumns(first.path, name, first.columns, options.map ?? {});
+  const chosen = chooseColumns(first.path, name, first.columns, options.map ?? {}, options.volumeUnit);
   const mayBeElsewhere = (field: string): boolean =>
     (field === "symbol" && rows.hasFileSymbols) || (field === "symbols" && chosen.fields.has("symbol"));
   const missing = rows.required.filter((field) => !chosen.fields.has(field) && !mayBeElsewhere(field));
@@ -342,22 +342,21 @@ async function readGroup(
     });
   }
   const symbol = symbolOf(group, chosen.fields.has("symbol"), rows.hasFileSymbols, options);
-  const mark = options.decimal ?? markOf(first, chosen.fields);
+  const mark = options.decimal ?? headMark(group);
   let read: ReadGroup = { group, chosen, mark };
-  await using open = await openGroup(session, group);
+  await using open = await openGroup(session, group, mark);
   let more = await rows.add(open, read, symbol);
-  if (mark === "." && options.decimal === undefined && (await rows.oddRows(group)) > 0) {
-    const marked = await markedIn(
-      session,
-      open.from,
-      open.columns.map(({ sql }) => sql),
-    );
-    if (marked !== undefined && decimalMarkOf(marked) === ",") {
-      read = { ...read, mark: "," };
+  const isShown = mark === "," || options.decimal !== undefined;
+  if (!isShown && ((await rows.oddRows(group)) > 0 || (await hasCommas(session, name, open)))) {
+    const shown = await markShown(session, group, chosen.fields);
+    if (shown === ",") {
+      read = { ...read, mark: shown };
       await rows.remove(group);
-      more = await rows.add(open, read, symbol);
+      await using again = await openGroup(session, group, shown);
+      more = await rows.add(again, read, symbol);
     }
   }
+  await expectOneSymbol(session, group, open, chosen.fields.get("symbol")?.index, options);
   if (more.size > 0) read = { ...read, chosen: withFields(chosen, more, first.columns) };
   return { read, malformed: await open.malformed() };
 }
@@ -381,41 +380,28 @@ function symbolOf(
   });
 }
 
-/** The decimal mark that the first rows show. @throws {UsageError} where they have two readings. */
-function markOf(file: TextFile, fields: ReadonlyMap<string, { readonly index: number }>): DecimalMark {
-  const { csv } = file;
-  // In JSON and Parquet, numbers have a type.
-  if (csv === undefined) return ".";
-  const texts = ["open", "high", "low", "close", "amount", "volume"].flatMap((field) => {
-    const index = fields.get(field)?.index;
-    return index === undefined ? [] : csv.rows.map((row) => row[index] ?? "");
-  });
-  // Between commas, only quoted numbers could have a decimal comma: all of the file is looked at then.
-  if (csv.dialect.delimiter === ",") return ".";
-  const mark = decimalMarkOf(markedNumbers(texts));
-  if (mark !== undefined) return mark;
-  throw new UsageError(
-    `file ${file.path}: numbers such as ${texts.find((text) => text.includes(","))} have two readings`,
-    {
-      hint: 'add `decimal: ","` or `decimal: "."`',
-    },
-  );
-}
-
-/** Counts the numbers with a mark in columns of files. */
-async function markedIn(
+/** @throws {UsageError} where the user names one symbol for files that have several. */
+async function expectOneSymbol(
   session: Session,
-  from: string,
-  columns: readonly string[],
-): Promise<MarkedNumbers | undefined> {
-  const list = columns.map((sql) => `CAST(${sql} AS VARCHAR)`).join(", ");
-  const counts = Object.entries(MARKED_FORMS).map(
-    ([name, form]) => `count(*) FILTER (regexp_full_match(text, ${literal(form)}))::DOUBLE AS ${name}`,
+  { files }: FileGroup,
+  open: OpenGroup,
+  index: number | undefined,
+  { symbol }: ImportOptions,
+): Promise<void> {
+  if (symbol === undefined) return;
+  const tickers = new Set(files[0]?.csv?.wide?.map(({ ticker }) => ticker));
+  const column = index === undefined ? undefined : open.columns[index];
+  if (column !== undefined && tickers.size === 0) {
+    const rows = await session.json<{ text: string }>(
+      `SELECT DISTINCT CAST(${column.sql} AS VARCHAR) AS text FROM ${open.from} WHERE ${column.sql} IS NOT NULL ORDER BY text LIMIT 3`,
+    );
+    for (const { text } of rows) tickers.add(text);
+  }
+  if (tickers.size < 2) return;
+  throw new UsageError(
+    `file ${files[0]?.path}: has several symbols, such as ${[...tickers].slice(0, 3).join(", ")}`,
+    { hint: "leave `symbol` out; `exchange` completes codes without an exchange" },
   );
-  const [found] = await session.json<MarkedNumbers>(
-    `SELECT ${counts.join(", ")} FROM (SELECT trim(unnest([${list}])) AS text FROM ${from})`,
-  );
-  return found;
 }
 
 /** The chosen columns with further ones that the table took. */

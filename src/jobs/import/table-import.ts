@@ -2,9 +2,8 @@ import type { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Rejects } from "../../lake/land/rejects.js";
 import type { LandOptions, LandReport } from "../../lake/land/upsert.js";
-import type { ImportOptions } from "./import-options.js";
+import type { DecimalMark, ImportOptions } from "./import-options.js";
 import type { ChosenColumns } from "./plan/choose-columns.js";
-import type { DecimalMark } from "./rows/number-sql.js";
 import type { FileGroup, OpenGroup } from "./rows/raw-rows.js";
 
 /** What an import of a table works with. */
@@ -49,7 +48,7 @@ export interface TableImport extends AsyncDisposable {
   add(open: OpenGroup, read: ReadGroup, symbol: string | undefined): Promise<ReadonlyMap<string, number>>;
   /** Forgets the rows of a group, which is read again. */
   remove(group: FileGroup): Promise<void>;
-  /** The number of rows of a group with a number that cannot be read. */
+  /** The number of rows of the group that was read last with a number that cannot be read, or has a comma; or 1 where there are some. */
   oddRows(group: FileGroup): Promise<number>;
   /** Judges all files, by their places, and sets aside what cannot land. */
   judge(reads: readonly ReadGroup[]): Promise<ReadonlyMap<number, FileVerdict>>;

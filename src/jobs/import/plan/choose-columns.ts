@@ -2,14 +2,15 @@ import { UsageError } from "../../../core/errors.js";
 import { nearestName } from "../../../core/nearest-name.js";
 import type { AmountUnit, VolumeUnit } from "../import-options.js";
 import {
-  amountUnitOf,
+  amountUnit,
   fieldNames,
   type KnownSource,
   plainName,
   SOURCES,
   UNUSED_ADVICE,
-  volumeUnitOf,
+  volumeUnit,
 } from "./field-names.js";
+import { type NamedUnit, unitOfName } from "./named-unit.js";
 
 /** A column of a file: its place, from 0, and its name in the header. */
 export interface FileColumn {
@@ -41,7 +42,7 @@ const SECOND_CHOICE: Readonly<Record<string, string>> = { name: "symbol" };
  *
  * @param columns the names in the header, in the order of the file.
  * @param map the file's names by field, from the user.
- * @param isOpen whether all other columns are fields, too, as in tables of statements.
+ * @param givenUnit the unit of volumes, if the user says it.
  * @throws {UsageError} for a mapped column that does not exist, and where two columns may be one field.
  */
 export function chooseColumns(
@@ -49,6 +50,7 @@ export function chooseColumns(
   table: string,
   columns: readonly string[],
   map: Readonly<Record<string, string>>,
+  givenUnit?: VolumeUnit,
 ): ChosenColumns {
   const all = columns.map((name, index) => ({ index, name, plain: plainName(name) }));
   const source = SOURCES.find(
@@ -72,7 +74,10 @@ export function chooseColumns(
   for (const [field, names] of Object.entries(fieldNames(table))) {
     if (fields.has(field)) continue;
     for (const candidate of names) {
-      const found = all.filter(({ index, plain }) => plain === candidate && !taken.has(index));
+      const same = all.filter(({ index, plain }) => plain === candidate && !taken.has(index));
+      // Polygon's rows of all tickers have the ticker as T, beside the time t.
+      const isLetter = candidate.length === 1 && same.length > 1;
+      const found = isLetter ? same.filter(({ name }) => name === candidate) : same;
       if (found.length === 0) continue;
       if (isBarName(table, field, candidate) && !isTickerColumn(all)) continue;
       if (found.length > 1) throw twice(path, field, (found[0] as FileColumn).name, found.length);
@@ -80,15 +85,60 @@ export function chooseColumns(
       break;
     }
   }
+  const ticker = all.find(({ index, name }) => name === "T" && !taken.has(index));
+  if (ticker !== undefined && fields.get("timestamp")?.name === "t" && !fields.has("symbol"))
+    take("symbol", ticker);
   if (table.startsWith("bars_")) keepTimeTogether(fields, taken);
+  if (map.lot === undefined && source?.name !== "barlake") {
+    const lot = fields.get("lot");
+    if (lot !== undefined && givenUnit === undefined) throw unclearLot(path, lot.name);
+    if (lot !== undefined) taken.delete(lot.index);
+    fields.delete("lot");
+  }
   const unused = all
     .filter(({ index, plain }) => !taken.has(index) && plain !== "")
     .map(({ name, plain }) => ({ name, advice: UNUSED_ADVICE.find(([names]) => names.test(plain))?.[1] }));
+  const named = new Map(
+    [...fields].flatMap(([field, { name }]): [string, NamedUnit][] => {
+      const unit = unitOfName(name);
+      return unit === undefined ? [] : [[field, unit]];
+    }),
+  );
+  const [volume, amount] = [named.get("volume"), named.get("amount")];
   const units = {
-    volume: volumeUnitOf(fields.get("volume")?.name ?? ""),
-    amount: amountUnitOf(fields.get("amount")?.name ?? ""),
+    volume: volume && volumeUnit(volume),
+    amount: amount && amountUnit(amount),
   };
+  // Items of statements have kinds of their own, which their import knows.
+  if (table.startsWith("bars_") || table === "instruments")
+    for (const [field, unit] of named) expectUnit(path, field, fields.get(field) as FileColumn, unit);
   return { fields, source, units, unused };
+}
+
+/** @throws {UsageError} where a column is in a unit in which its field is not read. */
+function expectUnit(path: string, field: string, column: FileColumn, unit: NamedUnit): void {
+  const isRead = ((): boolean => {
+    switch (field) {
+      case "volume":
+        return volumeUnit(unit) !== undefined;
+      case "amount":
+        return amountUnit(unit) !== undefined;
+      case "total_shares":
+      case "float_shares":
+        return unit.of === "shares" || unit.of === undefined;
+      case "open_interest":
+      case "lot":
+      case "lot_size":
+        return unit.of !== "money" && unit.exponent === 0;
+      default:
+        return unit.of === "money" && unit.exponent === 0;
+    }
+  })();
+  if (isRead) return;
+  throw new UsageError(
+    `file ${path}: its column "${column.name}" is in units of "${unit.text}", in which ${field} is not read`,
+    { hint: `write it in another unit, or name the column of ${field} with \`map: { ${field}: "COLUMN" }\`` },
+  );
 }
 
 /** In files of bars `name` may be a company's name: it is a ticker where no other column is. */
@@ -112,6 +162,13 @@ function keepTimeTogether(fields: Map<string, FileColumn>, taken: Set<number>): 
     fields.delete("time_of_day");
     taken.delete(clock.index);
   }
+}
+
+/** In exports of the lake a volume counts lots of this many shares; other vendors mean the lot of orders. */
+function unclearLot(path: string, name: string): UsageError {
+  return new UsageError(`file ${path}: its column "${name}" may say what its volumes count`, {
+    hint: `add \`map: { lot: "${name}" }\` if they count lots of so many shares, or \`volumeUnit: "shares"\` if they count shares`,
+  });
 }
 
 function noSuchColumn(path: string, field: string, theirs: string, columns: readonly string[]): UsageError {

@@ -1,4 +1,5 @@
 import type { AmountUnit, VolumeUnit } from "../import-options.js";
+import { type NamedUnit, splitUnit } from "./named-unit.js";
 
 /**
  * Names of columns by the field of the lake, in the notation of {@link plainName}. Where a file has several of them, the
@@ -99,6 +100,7 @@ const BARS: Readonly<Record<string, readonly string[]>> = {
     "quote_volume",
     "turnover_amount",
     "成交额",
+    "金额",
     "成交金额",
     "总金额",
   ],
@@ -171,7 +173,7 @@ const UNIVERSES: Readonly<Record<string, readonly string[]>> = {
   category: ["category"],
   region: ["region"],
   description: ["description"],
-  symbols: ["symbols", "members", "constituents"],
+  symbols: ["symbols", "members", "constituents", "成分股", "成份股"],
   symbol: ["symbol", "con_code", "member", "ticker", "code", "成分券代码", "品种代码"],
 };
 
@@ -184,13 +186,14 @@ const STATEMENTS: Readonly<Record<string, readonly string[]>> = {
     "report_date",
     "reportdate",
     "statdate",
-    "period",
     "fiscal_date_ending",
     "fiscaldateending",
     "报告期",
     "报告日",
     "报告日期",
     "截止日期",
+    // Sources of the US write the name of a quarter into it, and the last day into another column.
+    "period",
   ],
   announce_date: [
     "announce_date",
@@ -199,12 +202,16 @@ const STATEMENTS: Readonly<Record<string, readonly string[]>> = {
     "pubdate",
     "file_date",
     "filing_date",
+    "filingdate",
+    "fillingdate",
     "reported_date",
     "公告日期",
     "公告日",
     "最新公告日期",
   ],
-  revenue: ["revenue", "total_revenue", "totalrevenue", "营业总收入"],
+  // Of both, total revenue is the wider one, as at tushare.
+  revenue: ["revenue", "total_revenue", "totalrevenue", "营业收入", "营业总收入"],
+  total_revenue: ["营业总收入"],
   operating_cost: ["operating_cost", "营业成本"],
   operating_profit: ["operating_profit", "operate_profit", "营业利润"],
   total_profit: ["total_profit", "利润总额"],
@@ -216,83 +223,119 @@ const STATEMENTS: Readonly<Record<string, readonly string[]>> = {
     "归属于母公司所有者的净利润",
     "归属于母公司股东的净利润",
   ],
+  net_income_deducted: [
+    "net_income_deducted",
+    "扣非净利润",
+    "扣非归母净利润",
+    "扣除非经常性损益后的净利润",
+    "扣除非经常性损益后的归属于母公司股东的净利润",
+  ],
+  selling_expense: ["selling_expense", "销售费用"],
+  admin_expense: ["admin_expense", "管理费用"],
+  rd_expense: ["rd_expense", "研发费用"],
+  financial_expense: ["financial_expense", "财务费用"],
+  income_tax: ["income_tax", "所得税费用", "所得税"],
+  non_operating_income: ["non_operating_income", "营业外收入"],
+  non_operating_expense: ["non_operating_expense", "营业外支出"],
   basic_eps: ["basic_eps", "基本每股收益"],
   diluted_eps: ["diluted_eps", "稀释每股收益"],
-  total_assets: ["total_assets", "totalassets", "资产总计"],
+  bps: ["bps", "每股净资产"],
+  cash_and_equivalents: ["cash_and_equivalents", "货币资金"],
+  accounts_receivable: ["accounts_receivable", "应收账款"],
+  inventory: ["inventory", "存货"],
+  total_current_assets: ["total_current_assets", "流动资产合计"],
+  fixed_assets: ["fixed_assets", "固定资产"],
+  intangible_assets: ["intangible_assets", "无形资产"],
+  goodwill: ["goodwill", "商誉"],
+  total_non_current_assets: ["total_non_current_assets", "非流动资产合计"],
+  total_assets: ["total_assets", "totalassets", "资产总计", "资产合计"],
+  short_term_borrowing: ["short_term_borrowing", "短期借款"],
+  accounts_payable: ["accounts_payable", "应付账款"],
+  total_current_liabilities: ["total_current_liabilities", "流动负债合计"],
+  long_term_borrowing: ["long_term_borrowing", "长期借款"],
+  total_non_current_liabilities: ["total_non_current_liabilities", "非流动负债合计"],
   total_liabilities: ["total_liabilities", "total_liab", "负债合计"],
+  retained_earnings: ["retained_earnings", "未分配利润"],
+  minority_interest: ["minority_interest", "少数股东权益"],
+  equity_attributable: [
+    "equity_attributable",
+    "归属于母公司所有者权益合计",
+    "归属于母公司股东权益合计",
+    "归属于母公司股东的权益",
+  ],
   total_equity: ["total_equity", "total_hldr_eqy_inc_min_int", "所有者权益合计", "股东权益合计"],
   net_operating_cash_flow: ["net_operating_cash_flow", "n_cashflow_act", "经营活动产生的现金流量净额"],
   net_investing_cash_flow: ["net_investing_cash_flow", "n_cashflow_inv_act", "投资活动产生的现金流量净额"],
   net_financing_cash_flow: ["net_financing_cash_flow", "n_cash_flows_fnc_act", "筹资活动产生的现金流量净额"],
+  net_cash_change: ["net_cash_change", "现金及现金等价物净增加额"],
+  capex: [
+    "capex",
+    "购建固定资产、无形资产和其他长期资产支付的现金",
+    "购建固定资产、无形资产和其他长期资产所支付的现金",
+  ],
+  total_shares: ["total_shares", "total_share", "总股本", "总股数"],
+  float_shares: ["float_shares", "float_share", "流通股本", "流通股"],
+};
+
+/** Names of items that are others in the table of key figures. */
+const METRICS: Readonly<Record<string, readonly string[]>> = {
+  ...Object.fromEntries(Object.entries(STATEMENTS).filter(([name]) => !/^(?:basic|diluted)_eps$/.test(name))),
+  eps_basic: ["eps_basic", "basic_eps", "基本每股收益"],
+  eps_diluted: ["eps_diluted", "diluted_eps", "稀释每股收益"],
 };
 
 /** The names of a table's fields in files. */
 export function fieldNames(table: string): Readonly<Record<string, readonly string[]>> {
   if (table.startsWith("bars_")) return BARS;
   if (table === "instruments") return INSTRUMENTS;
+  if (table === "metrics") return METRICS;
   return table === "universes" ? UNIVERSES : STATEMENTS;
 }
 
 /**
- * A name of a column without what sources add to it: case, blanks, the angle brackets of MetaStock, quotes, a unit in
- * brackets, and the name of a Yahoo field in a tuple.
+ * A name of a column without what sources add to it: case, blanks, the angle brackets of MetaStock, quotes, a unit
+ * at its end, and what forms of statements write before an item.
  */
 export function plainName(name: string): string {
-  return name
+  const plain = name
     .normalize("NFKC")
     .trim()
     .toLowerCase()
-    .replace(/^[<"']+|[>"']+$/g, "")
-    .replace(UNIT, "")
+    .replace(/^[<"']+|[>"']+$/g, "");
+  return splitUnit(plain)
+    .name.replace(BEFORE_ITEM, "")
     .replace(/^#\s*/, "")
     .trim()
     .replace(/[\s./:]+/g, "_")
     .replace(/(?<=.)_+$/, "");
 }
 
-/** A unit in brackets at the end of a name. */
-const UNIT =
-  /\s*[([]\s*(?:in )?(元|股|手|千元|万元|百万元|亿元|千股|万股|usd|cny|hkd|rmb|shares|lots|thousands|millions|000s?)\s*[)\]]$/u;
+/** Numbers of paragraphs and words of a form before the name of an item: `一、营业总收入`, `减：营业成本`. */
+const BEFORE_ITEM = /^(?:(?:[一二三四五六七八九十]+、|\([一二三四五六七八九十]+\)|其中:|减:|加:)\s*)+/;
 
-const VOLUME_UNITS: Readonly<Record<string, VolumeUnit>> = {
-  股: "shares",
-  shares: "shares",
-  手: "lots",
-  lots: "lots",
-  千股: "thousands",
-  thousands: "thousands",
-  "000": "thousands",
-  "000s": "thousands",
-  万股: "ten-thousands",
+const VOLUME_UNITS: Readonly<Record<number, VolumeUnit>> = {
+  0: "shares",
+  3: "thousands",
+  4: "ten-thousands",
 };
-const AMOUNT_UNITS: Readonly<Record<string, AmountUnit>> = {
-  元: "ones",
-  usd: "ones",
-  cny: "ones",
-  hkd: "ones",
-  rmb: "ones",
-  千元: "thousands",
-  thousands: "thousands",
-  "000": "thousands",
-  "000s": "thousands",
-  万元: "ten-thousands",
-  百万元: "millions",
-  millions: "millions",
-  亿元: "hundred-millions",
+const AMOUNT_UNITS: Readonly<Record<number, AmountUnit>> = {
+  0: "ones",
+  3: "thousands",
+  4: "ten-thousands",
+  6: "millions",
+  8: "hundred-millions",
+  9: "billions",
 };
 
-/** The unit that the name of a column of volumes says: `成交量(手)` is in lots. */
-export function volumeUnitOf(name: string): VolumeUnit | undefined {
-  return VOLUME_UNITS[unitOf(name)];
+/** A unit of volumes as an option; undefined where no option is of it. */
+export function volumeUnit({ of, exponent }: NamedUnit): VolumeUnit | undefined {
+  if (of === "lots") return exponent === 0 ? "lots" : undefined;
+  return of === "money" ? undefined : VOLUME_UNITS[exponent];
 }
 
-/** The unit that the name of a column of amounts says: `成交额(万元)` is in 10,000. */
-export function amountUnitOf(name: string): AmountUnit | undefined {
-  return AMOUNT_UNITS[unitOf(name)];
-}
-
-function unitOf(name: string): string {
-  return UNIT.exec(name.normalize("NFKC").trim().toLowerCase())?.[1] ?? "";
+/** A unit of amounts of money as an option; undefined where no option is of it. */
+export function amountUnit({ of, exponent }: NamedUnit): AmountUnit | undefined {
+  return of === undefined || of === "money" ? AMOUNT_UNITS[exponent] : undefined;
 }
 
 /** A source whose files are recognised by their columns. */

@@ -37,7 +37,9 @@ export const plannedOptions = z.strictObject({
   skip: z.number().int().min(0).optional(),
   decimal: z.enum([".", ","]).optional(),
   volumeUnit: z.enum(["shares", "lots", "thousands", "ten-thousands"]).optional(),
-  amountUnit: z.enum(["ones", "thousands", "ten-thousands", "millions", "hundred-millions"]).optional(),
+  amountUnit: z
+    .enum(["ones", "thousands", "ten-thousands", "millions", "hundred-millions", "billions"])
+    .optional(),
   roundVolumes: z.boolean().optional(),
   barLabel: z.enum(["end", "start"]).optional(),
   period: z.enum(["1d", "1m"]).optional(),

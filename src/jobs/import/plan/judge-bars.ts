@@ -1,5 +1,5 @@
-import type { Region } from "../../../market/regions.js";
-import { openMinute } from "../../../market/sessions.js";
+import { REGIONS, type Region } from "../../../market/regions.js";
+import { openMinute, SESSION_HOURS } from "../../../market/sessions.js";
 import type { ImportOptions } from "../import-options.js";
 import type { NamedUnits } from "./choose-columns.js";
 import type { KnownSource } from "./field-names.js";
@@ -7,15 +7,20 @@ import type { KnownSource } from "./field-names.js";
 /** What all rows of a file show, counted. Rows are those whose symbol and time were read. */
 export interface FileEvidence {
   readonly rows: number;
+  readonly symbols: number;
+  /** Different dates of each symbol, summed. */
+  readonly days: number;
   /** Rows that give a date and no time. */
   readonly dates: number;
   /** Rows with an instant: an offset, or a count since 1970. */
   readonly instants: number;
-  /** Instants at midnight in UTC. */
-  readonly utcMidnights: number;
-  /** Rows on a Saturday or Sunday, by the exchange's date, and by the date in UTC. */
+  /** Instants at midnight in UTC, or by the clock of their own offset. */
+  readonly midnights: number;
+  /** Symbols of the US with such instants and with at least two others. */
+  readonly doubtful: number;
+  /** Rows on a Saturday or Sunday, by the exchange's date, and by the own date of midnights. */
   readonly weekends: number;
-  readonly utcWeekends: number;
+  readonly ownWeekends: number;
   /** Different times of day, in minutes; and the first two. */
   readonly clocks: number;
   readonly firstClocks: readonly number[];
@@ -44,6 +49,13 @@ export interface MinuteEvidence {
   readonly atLast: number;
   /** Rows before the opening minute. */
   readonly early: number;
+  /** Rows at times at which the region never trades. */
+  readonly outside: number;
+  /** Rows in the half hours after the opening and before the close. */
+  readonly opening: number;
+  readonly closing: number;
+  /** From the first to the last minute of the day in the regular session that has a row. */
+  readonly span: number;
   /** At the ends of the extended hours of the US. */
   readonly atFour: number;
   readonly atTwenty: number;
@@ -59,8 +71,8 @@ export interface MinuteEvidence {
 /** The times of a file, as they will land; or why the file is refused, and what decides. */
 export interface TimeVerdict {
   readonly refusal?: { readonly reason: string; readonly hint: string };
-  /** Whether dates are those of instants in UTC. */
-  readonly utcDates: boolean;
+  /** Whether instants at midnight have the date of their own clock. */
+  readonly ownDates: boolean;
   /** Minutes that are added to the labels of minute bars. */
   readonly shift: number;
   /** What was found, with its evidence. */
@@ -73,6 +85,8 @@ type Refusal = NonNullable<TimeVerdict["refusal"]>;
 
 /** Fewest different times from which a period of several minutes is concluded. */
 const FEW_CLOCKS = 4;
+/** A share of rows from which it is concluded that a file is in another zone. */
+const FEW = 0.05;
 /** A share of rows that leaves no doubt. */
 const MOST = 0.9;
 /** A share of rows of the regular session that files with extended hours have, too. */
@@ -80,11 +94,22 @@ const SOME = 0.75;
 
 /** Judges the times of a file of daily bars. */
 export function judgeDays(evidence: FileEvidence, options: ImportOptions): TimeVerdict {
-  const utcDates = hasUtcDates(evidence);
+  const ownDates = options.zone === undefined && hasOwnDates(evidence);
+  if (options.zone === undefined && !ownDates && evidence.doubtful > 0)
+    return {
+      refusal: {
+        reason: "some of its instants are at midnight, and others are not",
+        hint: 'say in which zone their dates are: `zone: "UTC"`, or `zone: "America/New_York"`',
+      },
+      ownDates,
+      shift: 0,
+      found: [],
+      remarks: [],
+    };
   const period = options.period === "1d" ? undefined : periodOfDays(evidence);
-  const weekends = utcDates ? evidence.utcWeekends : evidence.weekends;
+  const weekends = ownDates ? evidence.ownWeekends : evidence.weekends;
   const found: string[] = [];
-  if (utcDates) found.push("midnights in UTC: the date in UTC is the trading date");
+  if (ownDates) found.push("midnights: their own date is the trading date");
   else if (evidence.instants > 0) found.push("the date is the exchange's own at the instant");
   else if (evidence.dates < evidence.rows) found.push("the time of day is not part of the date");
   const remarks: string[] = [];
@@ -97,14 +122,16 @@ export function judgeDays(evidence: FileEvidence, options: ImportOptions): TimeV
       }`,
     );
   if (period !== undefined)
-    return { refusal: periodRefusal(period, "days"), utcDates, shift: 0, found, remarks };
-  return { utcDates, shift: 0, found, remarks };
+    return { refusal: periodRefusal(period, "days"), ownDates, shift: 0, found, remarks };
+  return { ownDates, shift: 0, found, remarks };
 }
 
-/** A day has one bar: its instants are midnights in UTC if all are, unless only that reading has them on weekends. */
-function hasUtcDates({ rows, instants, utcMidnights, weekends, utcWeekends }: FileEvidence): boolean {
-  if (instants === 0 || instants < rows || utcMidnights < instants) return false;
-  return utcWeekends === 0 || weekends > 0;
+/**
+ * A day has one bar: instants at midnight have the date of their own clock, unless only that reading has them on weekends.
+ * One other instant of each symbol may be the running day; more of them may be evenings of the exchange.
+ */
+function hasOwnDates({ midnights, doubtful, weekends, ownWeekends }: FileEvidence): boolean {
+  return midnights > 0 && doubtful === 0 && (ownWeekends === 0 || weekends > 0);
 }
 
 function periodOfDays({ rows, clocks, firstClocks, sameDay, longPeriod }: FileEvidence): string | undefined {
@@ -135,7 +162,7 @@ function periodRefusal(period: string, table: "days" | "minutes"): Refusal {
 
 /** Judges the times of a file of minutes. */
 export function judgeMinutes(evidence: FileEvidence, options: ImportOptions): TimeVerdict {
-  const nothing = { utcDates: false, shift: 0, found: [], remarks: [] };
+  const nothing = { ownDates: false, shift: 0, found: [], remarks: [] };
   const { rows, dates, minutes } = evidence;
   const refused = (refusal: Refusal): TimeVerdict => ({ ...nothing, refusal });
   if (rows === 0) return nothing;
@@ -145,6 +172,9 @@ export function judgeMinutes(evidence: FileEvidence, options: ImportOptions): Ti
     const long = minutes.find(({ step, clocks }) => step > 1 && clocks >= FEW_CLOCKS);
     if (long !== undefined)
       return refused(periodRefusal(long.step === 60 ? "hours" : `${long.step} minutes`, "minutes"));
+    const { clocks, days } = evidence;
+    if (minutes.some(({ step }) => step > 1) && clocks < FEW_CLOCKS && days > 2 && rows === days * clocks)
+      return refused(periodRefusal(`a few hours (${clocks} a day)`, "minutes"));
     const seconds = minutes.reduce((sum, one) => sum + one.seconds, 0);
     if (seconds > 0)
       return refused({
@@ -161,12 +191,39 @@ export function judgeMinutes(evidence: FileEvidence, options: ImportOptions): Ti
         reason: `its times are outside of the session of ${shifted.region}, and within it if they are UTC`,
         hint: 'add `zone: "UTC"`, or the exchange\'s own zone if they are right',
       });
+    const foreign = minutes.find((one) => isOfOtherZone(one));
+    if (foreign !== undefined) return refused(zoneRefusal(foreign));
   }
   return label(evidence, options);
 }
 
+/** Whether minutes are at times at which their region does not trade, or are of whole days without the opening or the close. */
+function isOfOtherZone(one: MinuteEvidence): boolean {
+  const { rows, outside, clocks, opening, closing, early } = one;
+  return outside > rows * FEW || (clocks >= WHOLE_SESSION && (opening === 0 || (closing === 0 && early > 0)));
+}
+
+function zoneRefusal({ region, rows, outside, opening }: MinuteEvidence): Refusal {
+  const [from, to] = TRADING_HOURS[region];
+  const reason =
+    outside > rows * FEW
+      ? `${outside} of its ${rows} times are not within the hours of ${region}, ${clockOf(from)} to ${clockOf(to)}`
+      : `its days have no bar in the half hour ${opening === 0 ? "after the opening" : "before the close"} of ${region}`;
+  return {
+    reason,
+    hint: `say in which zone its times are, such as \`zone: "Europe/Berlin"\`; \`zone: "${REGIONS[region].zone}"\` if they are the exchange's own`,
+  };
+}
+
+/** The minutes of a day within which a region trades, with its auctions and extended hours. */
+export const TRADING_HOURS: Readonly<Record<Region, readonly [from: number, to: number]>> = {
+  CN: [9 * 60, 15 * 60 + 30],
+  HK: [9 * 60, 16 * 60 + 30],
+  US: [4 * 60, 20 * 60],
+};
+
 function label({ minutes }: FileEvidence, { barLabel }: ImportOptions): TimeVerdict {
-  const base = { utcDates: false, remarks: [] };
+  const base = { ownDates: false, remarks: [] };
   if (barLabel !== undefined)
     return {
       ...base,
@@ -195,6 +252,13 @@ function label({ minutes }: FileEvidence, { barLabel }: ImportOptions): TimeVerd
   };
 }
 
+/** The minutes in which a region trades from the first to the last one of a part of a session. */
+function tradedSpan(region: Region, span: number): number {
+  const [first, second] = SESSION_HOURS[region].parts;
+  const isBroken = first !== undefined && second !== undefined && span > first[1] - first[0] + 1;
+  return isBroken ? span - (second[0] - first[1]) : span;
+}
+
 /** The label that the minutes of a region show; undefined where they show none. */
 function shownLabel(one: MinuteEvidence): "start" | "end" | undefined {
   const {
@@ -209,19 +273,28 @@ function shownLabel(one: MinuteEvidence): "start" | "end" | undefined {
     atTwenty,
     early,
     clocks,
+    span,
+    rows,
+    regular,
   } = one;
+  // Of a stock that trades each minute no file lacks only the first one. A bar of the closing auction has the label of the
+  // close in both ways.
+  const beginsWithEnd =
+    clocks >= tradedSpan(region, span) * MOST &&
+    atOpen === 0 &&
+    atSecond > 0 &&
+    (atClose > 0 || atLast === 0);
   if (region === "US") {
-    if (early > 0) {
+    if (early > 0 || rows > regular) {
       if (atFour > 0 && atTwenty === 0) return "start";
       return atTwenty > 0 && atFour === 0 ? "end" : undefined;
     }
     if (atOpen > 0) return atClose === 0 && clocks >= WHOLE_SESSION ? "start" : undefined;
-    return atClose > 0 || (atSecond > 0 && atLast === 0) ? "end" : undefined;
+    return beginsWithEnd ? "end" : undefined;
   }
   // A bar of the opening auction has the same label in both ways.
   if (atAfternoon > 0) return atNoonEnd === 0 && atClose === 0 ? "start" : undefined;
-  if (atNoonEnd > 0 || atClose > 0) return "end";
-  return atOpen === 0 && atSecond > 0 && atLast === 0 ? "end" : undefined;
+  return atNoonEnd > 0 || beginsWithEnd ? "end" : undefined;
 }
 
 /** Different minutes of the US after which a session was seen nearly to its end. */

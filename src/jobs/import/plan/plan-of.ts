@@ -3,8 +3,10 @@ import type { ImportOptions } from "../import-options.js";
 import { type OpenGroup, openGroup } from "../rows/raw-rows.js";
 import type { FileVerdict, ReadGroup, TableImport } from "../table-import.js";
 import { stemOf } from "../text/file-path.js";
-import { fieldNames } from "./field-names.js";
 import type { FieldPlan, FormPlan } from "./import-plan.js";
+
+/** Fields that come first in a plan, whether or not the user mapped others. */
+const FIRST: readonly string[] = ["symbol", "period_end", "announce_date"];
 
 /** How the files of each form were read, with an example of each field. */
 export async function planOf(
@@ -25,7 +27,7 @@ export async function planOf(
     await using open = await openGroup(session, { files: [file], places: [place] });
     const before = await textsOf(session, open, Number(after?.row ?? 0));
     const fields: FieldPlan[] = [];
-    for (const name of Object.keys(fieldNames("")).concat([...chosen.fields.keys()])) {
+    for (const name of FIRST.concat([...chosen.fields.keys()])) {
       const column = chosen.fields.get(name);
       if (column === undefined || fields.some(({ field }) => field === name)) continue;
       fields.push({
@@ -36,7 +38,7 @@ export async function planOf(
         after: shown(after?.[name]),
       });
     }
-    if (!chosen.fields.has("symbol") && after?.symbol !== undefined)
+    if (!chosen.fields.has("symbol") && !chosen.fields.has("symbols") && after?.symbol !== undefined)
       fields.unshift({
         field: "symbol",
         column: undefined,
@@ -100,6 +102,8 @@ function readAs(
   switch (field) {
     case "symbol":
       return exchange === undefined ? "symbol" : `symbol, of ${exchange} where it names no exchange`;
+    case "symbols":
+      return exchange === undefined ? "symbols" : `symbols, of ${exchange} where they name no exchange`;
     case "timestamp":
       if (decided?.barLabel !== undefined)
         return `minute, labelled at its ${decided.barLabel}${zone === undefined ? "" : `, in ${zone}`}`;

@@ -1,10 +1,17 @@
 import { DAY_MS, MINUTE_MS } from "../../../core/time.js";
+import { instantOfDay } from "../../../market/zone.js";
 
 /** What a text says about time. Days count from 1970-01-01; times of day are in milliseconds. */
 export type ReadTime =
   | { readonly kind: "date"; readonly day: number }
   | { readonly kind: "wall"; readonly day: number; readonly timeOfDay: number }
-  | { readonly kind: "instant"; readonly ms: number; readonly isEpoch: boolean }
+  | {
+      readonly kind: "instant";
+      readonly ms: number;
+      readonly isEpoch: boolean;
+      /** The day whose midnight it is by its own clock. */
+      readonly ownMidnight?: number;
+    }
   | { readonly kind: "empty" }
   | { readonly kind: "unclear"; readonly reason: string }
   | { readonly kind: "none" };
@@ -57,7 +64,7 @@ const SHORT_YEAR = new RegExp(
   `^(?:\\d{1,2}[-/.]\\d{1,2}[-/.]\\d{2}|\\d{1,2}[- ]${MONTH_NAME}[- ]\\d{2})$`,
   "i",
 );
-const CLOCK = /^(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*(AM|PM)?\s*(.*)$/i;
+const CLOCK = /^(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*(?:(AM|PM)\b)?\s*(.*)$/i;
 const OFFSET = /^(?:(Z|UTC|GMT|\+00:?00 UTC)|(?:UTC|GMT)?([+-])(\d{2}):?(\d{2})?)$/i;
 
 /** A date is of these years; 0001 and 9999 stand for missing ones. */
@@ -88,6 +95,9 @@ export function readTime(given: string, order?: DateOrder): ReadTime {
   if (isNullWord(text)) return { kind: "empty" };
   const digits = /^(-?\d+)(?:\.0*)?$/.exec(text)?.[1];
   if (digits !== undefined) return readDigits(digits);
+  if (/^\d(?:\.\d+)?e\+?\d{1,2}$/i.test(text) && Number.isFinite(Number(text)))
+    return readDigits(String(BigInt(Math.round(Number(text)))));
+  if (/^\d{5}\.\d+$/.test(text)) return unclear(text, "may be a day number of a spreadsheet", "excel");
   const float = /^(\d{9,13})\.(\d+)$/.exec(text);
   if (float) return readEpoch(Number(text), float[1] as string);
   const first = YEAR_FIRST.exec(text);
@@ -107,7 +117,17 @@ export function readTime(given: string, order?: DateOrder): ReadTime {
     const [, date = "", rest = ""] = compact;
     return withTime(compactDay(date), rest);
   }
-  if (SHORT_YEAR.test(text)) return unclear(text, "has a year of two digits");
+  if (SHORT_YEAR.test(text)) {
+    const yearFirst = /^(\d{2})([-/.])(\d{2})\2(\d{2})$/.exec(text);
+    const isYearFirst =
+      yearFirst !== null &&
+      dayOf(2000 + Number(yearFirst[1]), Number(yearFirst[3]), Number(yearFirst[4])) !== undefined;
+    return unclear(
+      text,
+      "has a year of two digits",
+      isYearFirst ? `YY${yearFirst[2]}MM${yearFirst[2]}DD` : "dmy",
+    );
+  }
   return { kind: "none" };
 }
 
@@ -146,6 +166,7 @@ export function timeFormat(format: string): ((text: string) => ReadTime) | undef
     format
       .replaceAll("YYYY", "%Y")
       .replaceAll("YY", "%y")
+      .replaceAll("MMM", "%b")
       .replaceAll("MM", "%m")
       .replaceAll("DD", "%d")
       .replaceAll("HH", "%H")
@@ -191,7 +212,13 @@ const DIRECTIVES: Readonly<Record<string, string>> = {
 };
 
 function patternReader(pattern: string): ((text: string) => ReadTime) | undefined {
-  let isKnown = /%[Yy]/.test(pattern) && /%[mbB]/.test(pattern) && pattern.includes("%d");
+  // A letter that stands for nothing would be one of the texts; of T and Z this is meant.
+  let isKnown =
+    /%[Yy]/.test(pattern) &&
+    /%[mbB]/.test(pattern) &&
+    pattern.includes("%d") &&
+    !/[A-SU-Ya-z]/.test(pattern.replaceAll(/%./g, "")) &&
+    !/(%.).*\1/.test(pattern);
   const source = pattern.replace(/%(.)|[.*+?^${}()|[\]\\]/g, (part, directive?: string) => {
     if (directive === undefined) return `\\${part}`;
     const found = DIRECTIVES[directive];
@@ -222,6 +249,9 @@ function readDigits(digits: string): ReadTime {
   if (/^(?:19|20|21)\d{8}(?:\d\d){0,2}$/.test(digits)) {
     const wall = withTime(compactDay(digits.slice(0, 8)), colons(digits.slice(8)));
     if (wall.kind !== "none" && (digits.length > 10 || digits >= "1990")) return wall;
+    // As milliseconds, twelve of these digits are of 1976, and fourteen of no century.
+    if (digits.length === 12) return unclear(digits, "is no date, and may be of 1976", "ms");
+    if (digits.length > 12) return { kind: "none" };
   }
   if (digits.length === 17) {
     const wall = withTime(compactDay(digits.slice(0, 8)), colons(digits.slice(8, 14)));
@@ -249,7 +279,12 @@ function readYearLast(text: string, match: RegExpExecArray, order: DateOrder | u
 }
 
 function unclear(text: string, why: string, option = "dmy"): ReadTime {
-  const others = option === "dmy" ? ' or `dateFormat: "mdy"`' : "";
+  const others =
+    option === "dmy"
+      ? ' or `dateFormat: "mdy"`'
+      : option.startsWith("YY")
+        ? ', `dateFormat: "dmy"` or `dateFormat: "mdy"`'
+        : "";
   return { kind: "unclear", reason: `"${text}" ${why}: \`dateFormat: "${option}"\`${others} decides` };
 }
 
@@ -269,10 +304,31 @@ function withTime(day: number | undefined, rest: string | undefined): ReadTime {
   const tail = (clock[6] ?? "").trim();
   if (tail === "") return { kind: "wall", day, timeOfDay: ms };
   const offset = OFFSET.exec(tail);
+  if (!offset && isZone(tail)) {
+    const minutes = Math.floor(ms / MINUTE_MS);
+    const at = instantOfDay(day, tail, minutes) + (ms % MINUTE_MS);
+    return { kind: "instant", ms: at, isEpoch: false, ...(ms === 0 && { ownMidnight: day }) };
+  }
+  if (!offset && /^[A-Z]{3,4}$/.test(tail))
+    return {
+      kind: "unclear",
+      reason: `zone "${tail}" has several meanings: \`zone: "America/New_York"\` decides, with times that do not have it`,
+    };
   if (!offset) return { kind: "none" };
   const minutes = offset[1] ? 0 : Number(offset[3]) * 60 + Number(offset[4] ?? 0);
   const ahead = offset[2] === "-" ? -minutes : minutes;
-  return { kind: "instant", ms: day * DAY_MS + ms - ahead * MINUTE_MS, isEpoch: false };
+  const at = day * DAY_MS + ms - ahead * MINUTE_MS;
+  return { kind: "instant", ms: at, isEpoch: false, ...(ms === 0 && { ownMidnight: day }) };
+}
+
+/** Whether a text is the name of a zone, such as US/Eastern. An abbreviation such as EST has several meanings. */
+function isZone(text: string): boolean {
+  if (!/^[A-Z][A-Za-z_]+(?:\/[A-Z][A-Za-z0-9_+-]+)+$/.test(text)) return false;
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: text }).format(0) !== "";
+  } catch {
+    return false;
+  }
 }
 
 function timeOfDay([, h, m, s = "0", fraction = "0", half]: RegExpExecArray): number | undefined {

@@ -1,11 +1,13 @@
-import { DAY_MS, MINUTE_MS } from "../../../core/time.js";
+import { MINUTE_MS } from "../../../core/time.js";
 import { literal } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
 import { REGION_NAMES, type Region } from "../../../market/regions.js";
 import { closeMinute, openMinute, SESSION_HOURS } from "../../../market/sessions.js";
+import { UNKNOWN_DAYS } from "../../../market/trading-calendar.js";
 import {
   type FileEvidence,
   type MinuteEvidence,
+  TRADING_HOURS,
   UNIT_QUOTIENTS,
   type UnitEvidence,
 } from "../plan/judge-bars.js";
@@ -32,6 +34,10 @@ interface Clocks {
   readonly clocks: number;
   readonly first: number | null;
 }
+/** Pairs of neighbouring bars from which a longer period is concluded. */
+const MANY_PAIRS = 10;
+/** Minutes of half an hour. */
+const HALF_HOUR = 30;
 /** A share of rows from which the usual units are concluded. */
 const AGREEING = 0.9;
 
@@ -42,11 +48,14 @@ export async function fileEvidence(source: EvidenceSource): Promise<Map<number, 
   const rows = await session.json<Record<string, number | null> & { sparse: { items: string[] } | null }>(
     `WITH symbols AS (
        SELECT file, symbol, count(*) AS n, count(*) FILTER (is_date) AS dates, count(given_at) AS instants,
-         count(*) FILTER (given_at % ${DAY_MS} = 0) AS utc_midnights, count(*) FILTER (dayofweek(day) IN (0, 6)) AS weekends,
-         count(*) FILTER (dayofweek(utc_day) IN (0, 6)) AS utc_weekends, max(day) - min(day) AS span
+         count(own_day) AS midnights, any_value(region) AS region, count(*) FILTER (dayofweek(day) IN (0, 6)) AS weekends,
+         count(*) FILTER (dayofweek(own_day) IN (0, 6)) AS own_weekends, max(day) - min(day) AS span, count(DISTINCT day) AS days
        FROM ${from} WHERE symbol IS NOT NULL AND day IS NOT NULL GROUP BY file, symbol)
-     SELECT file, sum(n)::DOUBLE AS rows, sum(dates)::DOUBLE AS dates, sum(instants)::DOUBLE AS instants, sum(utc_midnights)::DOUBLE AS utc_midnights,
-       sum(weekends)::DOUBLE AS weekends, sum(utc_weekends)::DOUBLE AS utc_weekends,
+     SELECT file, sum(n)::DOUBLE AS rows, count(*)::DOUBLE AS symbols, sum(days)::DOUBLE AS days,
+       sum(n - 1) FILTER (n > 1)::DOUBLE AS pairs, sum(n - 1) FILTER (n > 1 AND span >= ${UNKNOWN_DAYS} * (n - 1))::DOUBLE AS long_pairs,
+       max(span / (n - 1)) FILTER (n > 1)::DOUBLE AS long_days, min(symbol) FILTER (n > 1) AS long_symbol, sum(dates)::DOUBLE AS dates, sum(instants)::DOUBLE AS instants, sum(midnights)::DOUBLE AS midnights,
+       count(*) FILTER (region = 'US' AND midnights > 0 AND instants - midnights > 1)::DOUBLE AS doubtful,
+       sum(weekends)::DOUBLE AS weekends, sum(own_weekends)::DOUBLE AS own_weekends,
        list(symbol ORDER BY symbol) FILTER (n >= 4 AND span / (n - 1) >= 4.5)[1:${SPARSE_SYMBOLS}] AS sparse
      FROM symbols GROUP BY file ORDER BY file`,
   );
@@ -71,20 +80,38 @@ export async function fileEvidence(source: EvidenceSource): Promise<Map<number, 
         place,
         {
           rows: row.rows ?? 0,
+          symbols: row.symbols ?? 0,
+          days: row.days ?? 0,
           dates: row.dates ?? 0,
           instants: row.instants ?? 0,
-          utcMidnights: row.utc_midnights ?? 0,
+          midnights: row.midnights ?? 0,
+          doubtful: row.doubtful ?? 0,
           weekends: row.weekends ?? 0,
-          utcWeekends: row.utc_weekends ?? 0,
+          ownWeekends: row.own_weekends ?? 0,
           clocks: row.clocks ?? 0,
           firstClocks: same?.clocks ?? [row.first_clock ?? 0],
           sameDay: same?.rows ?? 0,
-          longPeriod: long.get(place),
+          longPeriod: long.get(place) ?? fewLong(row),
           minutes: minutes.get(place) ?? [],
         },
       ];
     }),
   );
+}
+
+/** Few bars of many symbols, all of which are further apart than sessions ever were. */
+function fewLong(row: Readonly<Record<string, unknown>>): FileEvidence["longPeriod"] {
+  const {
+    pairs,
+    long_pairs: long,
+    long_days: days,
+    long_symbol: symbol,
+  } = row as Record<string, number | null> & {
+    readonly long_symbol: string | null;
+  };
+  if (pairs === null || pairs === undefined || pairs < MANY_PAIRS || long !== pairs || symbol === null)
+    return undefined;
+  return { symbol: String(symbol), days: days ?? 0 };
 }
 
 /** Rows with the same symbol and date as another one, and the first times of day. */
@@ -150,6 +177,8 @@ async function minuteEvidence({
   const afternoon = (region: Region): number => (SESSION_HOURS[region].parts[1] ?? [-1])[0];
   const isRegular = (minute: string): string =>
     `${minute} BETWEEN ${perRegion((region) => String(openMinute(region)))} AND ${perRegion((region) => String(closeMinute(region)))}`;
+  const within = (range: (region: Region) => readonly [number, number]): string =>
+    `minute_of_day BETWEEN ${perRegion((region) => String(range(region)[0]))} AND ${perRegion((region) => String(range(region)[1]))}`;
   const asUtc = "((minute_of_day + ahead // 60000) % 1440 + 1440) % 1440";
   const steps = [60, 30, 15, 10, 5, 3, 2].map(
     (step) => `WHEN max(minute_of_day % ${step}) = min(minute_of_day % ${step}) THEN ${step}`,
@@ -160,6 +189,10 @@ async function minuteEvidence({
        ${atMinute((region) => closeMinute(region) - 1)} AS "atLast", ${atMinute(closeMinute)} AS "atClose",
        ${atMinute(noonEnd)} AS "atNoonEnd", ${atMinute(afternoon)} AS "atAfternoon",
        count(*) FILTER (minute_of_day < ${perRegion((region) => String(openMinute(region)))})::DOUBLE AS early,
+       count(*) FILTER (NOT ${within((region) => TRADING_HOURS[region])})::DOUBLE AS outside,
+       count(*) FILTER (${within((region) => [openMinute(region), openMinute(region) + HALF_HOUR])})::DOUBLE AS opening,
+       count(*) FILTER (${within((region) => [closeMinute(region) - HALF_HOUR, closeMinute(region)])})::DOUBLE AS closing,
+       coalesce(max(minute_of_day) FILTER (${isRegular("minute_of_day")}) - min(minute_of_day) FILTER (${isRegular("minute_of_day")}) + 1, 0)::DOUBLE AS span,
        ${atMinute(() => 240)} AS "atFour", ${atMinute(() => 1200)} AS "atTwenty",
        count(*) FILTER (${isRegular("minute_of_day")})::DOUBLE AS regular, count(*) FILTER (${isRegular(asUtc)})::DOUBLE AS "regularAsUtc",
        count(DISTINCT minute_of_day)::DOUBLE AS clocks, (CASE ${steps.join(" ")} ELSE 1 END)::DOUBLE AS step

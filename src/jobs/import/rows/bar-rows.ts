@@ -1,5 +1,6 @@
 import { DAY_MS, MINUTE_MS } from "../../../core/time.js";
 import { lotSql, perRegion } from "../../../db/market/region-sql.js";
+import { hasOwnSessionsSql, unknownSessionsSql } from "../../../db/market/symbol-sql.js";
 import { ident, literal } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
 import { TempTable } from "../../../db/session/temp-table.js";
@@ -10,7 +11,7 @@ import { instantOfDay } from "../../../market/zone.js";
 import { KLINE_COLUMNS } from "../../../schema/bars.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { EARLIEST_MS } from "../../../wire/decode/time-issues.js";
-import type { ImportOptions } from "../import-options.js";
+import type { DecimalMark, ImportOptions } from "../import-options.js";
 import type { ChosenColumns } from "../plan/choose-columns.js";
 import type { EvidenceSource } from "./bar-evidence.js";
 import {
@@ -22,7 +23,7 @@ import {
   timeExpressions,
 } from "./column-sql.js";
 import { distinctTexts, fillSymbols, fillTimes, insertObjects, type TimeText } from "./distinct-texts.js";
-import { type DecimalMark, plainNumbers, readOddNumbers } from "./number-sql.js";
+import { plainNumbers, readOddNumbers } from "./number-sql.js";
 import type { OpenGroup, SourceColumn } from "./raw-rows.js";
 
 /** Columns of which a bar must have a value. `amount` is 0 where it is not known. */
@@ -32,6 +33,11 @@ const NUMBERS = [...KLINE_COLUMNS.map(({ name }) => name), "lot"];
 /** Above this number, doubles skip whole numbers. */
 const EXACT = 2 ** 53;
 
+/** SQL of whether a symbol is of an exchange whose sessions are not known. */
+const HAS_OWN_SESSIONS = hasOwnSessionsSql("symbol");
+/** A date with its year last, as a regular expression of RE2. */
+const YEAR_LAST_FORM = "^\\s*\\d{1,2}[-/.]\\d{1,2}[-/.]\\d{4}";
+
 /** What the rows of one file become. */
 export interface FileRule {
   readonly place: number;
@@ -40,7 +46,7 @@ export interface FileRule {
   readonly firstLine: number;
   /** Whether its rows land at all. */
   readonly isRefused: boolean;
-  readonly utcDates: boolean;
+  readonly ownDates: boolean;
   readonly shiftMinutes: number;
   /** Shares in one unit of its volumes; undefined: lots of the instrument. */
   readonly volumeFactor: number | undefined;
@@ -66,6 +72,8 @@ export class BarRows implements AsyncDisposable {
   #hasTexts = false;
   /** Whether some times are more than dates. */
   #hasClocks = false;
+  /** Whether numbers of the files that were read last have a comma, or cannot be read. */
+  #doubtful = false;
   /** The number of the form of the files that were read last. */
   #form = 0;
 
@@ -108,7 +116,8 @@ export class BarRows implements AsyncDisposable {
     const clock = column("time_of_day");
     if (time === undefined) return;
     const form = await this.#formOf(group, time);
-    const times = timeExpressions(time, clock, isMinutes(this.#table), form);
+    const digits = clock === undefined ? 0 : await this.#clockDigits(group, clock);
+    const times = timeExpressions(time, clock, isMinutes(this.#table), form, digits);
     const symbolText = column("symbol");
     const sources = new Map(numbers.map((name) => [`n_${name}`, column(name) as SourceColumn]));
     const plain = plainNumbers(sources, mark);
@@ -128,7 +137,9 @@ export class BarRows implements AsyncDisposable {
         ${times.day} AS day, ${times.wall} AS wall, ${times.at} AS instant, ${times.text} AS time_text, ${plain.inner.join(", ")}
         FROM ${group.from})`);
     const texts = [...sources].filter(([, source]) => !isReadDirectly(source)).map(([name]) => name);
-    if (texts.length > 0) await readOddNumbers(this.#session, this.#raw.name, this.#form, texts, mark);
+    const odd =
+      texts.length > 0 ? await readOddNumbers(this.#session, this.#raw.name, this.#form, texts, mark) : 0;
+    this.#doubtful = odd > 0;
   }
 
   /** The form of the first times. */
@@ -139,6 +150,15 @@ export class BarRows implements AsyncDisposable {
       `SELECT ${time.sql} AS text FROM ${group.from} WHERE ${time.sql} IS NOT NULL LIMIT 1`,
     );
     return formOf(rows[0]?.text ?? "");
+  }
+
+  /** The most digits of the times of day that are numbers; 0 where none is, or one is longer than 93000. */
+  async #clockDigits(group: OpenGroup, clock: SourceColumn): Promise<number> {
+    const text = textExpression(clock);
+    const [found] = await this.#session.json<{ digits: number }>(
+      `SELECT coalesce(max(len(${text})), 0)::INTEGER AS digits FROM ${group.from} WHERE regexp_full_match(${text}, '\\d+')`,
+    );
+    return found === undefined || found.digits > 6 ? 0 : found.digits;
   }
 
   /** Adds the columns of numbers that no file had before. */
@@ -155,12 +175,9 @@ export class BarRows implements AsyncDisposable {
     await this.#session.run(`DELETE FROM ${this.#raw.name} WHERE file IN (${places.join(", ")})`);
   }
 
-  /** Some texts of columns of numbers that are none: `column` for the places of a group. */
-  async oddRows(places: readonly number[]): Promise<number> {
-    const [found] = await this.#session.json<{ n: number }>(
-      `SELECT count(odd)::DOUBLE AS n FROM ${this.#raw.name} WHERE file IN (${places.join(", ")})`,
-    );
-    return found?.n ?? 0;
+  /** Whether numbers of the files that were read last may have another decimal mark. */
+  get hasDoubtfulNumbers(): boolean {
+    return this.#doubtful;
   }
 
   /** Reads symbols and times: each different text once. */
@@ -168,6 +185,7 @@ export class BarRows implements AsyncDisposable {
     const { name } = this.#raw;
     const symbols = await distinctTexts(this.#session, "symbol", name);
     await fillSymbols(this.#session, this.#symbols, symbols, this.#options.exchange);
+    await this.#divideByOrder();
     const texts = await this.#session.json<TimeText>(
       `SELECT DISTINCT form, 'timestamp' AS field, time_text AS text FROM ${name} WHERE time_text IS NOT NULL`,
     );
@@ -219,6 +237,24 @@ export class BarRows implements AsyncDisposable {
     await raw.drop();
   }
 
+  /** Files of one form whose times show day and month in another order become forms of their own. */
+  async #divideByOrder(): Promise<void> {
+    const { name } = this.#raw;
+    await using orders = new TempTable(this.#session, "file_orders");
+    await orders.fill(`SELECT file, max(form) OVER () + form * 4 + first_over::INTEGER + 2 * second_over::INTEGER AS form FROM (
+        SELECT file, form, bool_or(parts[1]::INTEGER > 12) AS first_over, bool_or(parts[2]::INTEGER > 12) AS second_over
+        FROM (SELECT file, form, regexp_extract_all(time_text, '\\d+')[1:2] AS parts FROM ${name}
+          WHERE time_text IS NOT NULL AND regexp_matches(time_text, ${literal(YEAR_LAST_FORM)}))
+        GROUP BY file, form)`);
+    const [found] = await this.#session.json<{ forms: number }>(
+      `SELECT count(DISTINCT form)::DOUBLE AS forms FROM ${orders.name}`,
+    );
+    if ((found?.forms ?? 0) < 2) return;
+    await this.#session.run(
+      `UPDATE ${name} AS r SET form = o.form FROM ${orders.name} o WHERE o.file = r.file AND r.time_text IS NOT NULL`,
+    );
+  }
+
   /** The reason, by file, for which most rows have no certain symbol or time, and which an option would decide. */
   async undecided(share: number): Promise<Map<number, string>> {
     const found = await this.#session.json<{ file: number; reason: string }>(
@@ -238,7 +274,9 @@ export class BarRows implements AsyncDisposable {
       hasAmount: this.#numbers.has("amount"),
       hasLot: this.#numbers.has("lot"),
       raw: this.#raw.name,
-      rows: isMinutes(this.#table) ? this.#localMinutes() : this.#timed("false"),
+      rows: isMinutes(this.#table)
+        ? `(SELECT * FROM ${this.#localMinutes()} WHERE NOT ${HAS_OWN_SESSIONS})`
+        : this.#timed("false"),
     };
   }
 
@@ -248,6 +286,14 @@ export class BarRows implements AsyncDisposable {
       `SELECT DISTINCT symbol FROM ${this.#symbols.name} WHERE region = ${literal(region)} ORDER BY symbol`,
     );
     return rows.map(({ symbol }) => symbol);
+  }
+
+  /** By file: how many volumes have a fraction. */
+  async fractions(): Promise<Map<number, number>> {
+    const rows = await this.#session.json<{ file: number; n: number }>(
+      `SELECT file, count(*)::DOUBLE AS n FROM ${this.#raw.name} WHERE n_volume <> round(n_volume) GROUP BY file`,
+    );
+    return new Map(rows.map(({ file, n }) => [file, n]));
   }
 
   /** Sets what becomes of the rows of each file. @param lots board lots by symbol, where the region has no lot of its own. */
@@ -265,7 +311,7 @@ export class BarRows implements AsyncDisposable {
         first_row: firstOf.get(rule.place) ?? 0,
         first_line: rule.firstLine,
         is_refused: rule.isRefused,
-        utc_dates: rule.utcDates,
+        own_dates: rule.ownDates,
         shift_ms: rule.shiftMinutes * MINUTE_MS,
         volume_factor: rule.volumeFactor ?? 1,
         in_lots: rule.volumeFactor === undefined,
@@ -308,6 +354,7 @@ export class BarRows implements AsyncDisposable {
       `WHEN is_future THEN ['out_of_range', 'timestamp ' || coalesce(left(time_shown, 40), '') || ' is in the future']`,
       ...(isMinutes(this.#table)
         ? [
+            `WHEN ${HAS_OWN_SESSIONS} THEN ['unknown_sessions', ${unknownSessionsSql("symbol")}]`,
             `WHEN is_date THEN ['unparsable', 'timestamp "' || left(time_shown, 40) || '" has no time of day']`,
           ]
         : []),
@@ -359,12 +406,12 @@ export class BarRows implements AsyncDisposable {
       : "make_timestamptz(midnight * 1000)";
   }
 
-  /** Rows with their symbol and the date of their time. @param utcDates SQL of whether dates of instants are those in UTC. */
-  #timed(utcDates: string): string {
+  /** Rows with their symbol and the date of their time. @param ownDates SQL of whether dates of instants are those in UTC. */
+  #timed(ownDates: string): string {
     const regions = REGION_NAMES.map(
       (region) => `WHEN ${literal(region)} THEN t.${ident(`day_${region}`)}`,
     ).join(" ");
-    const instantDay = `CASE WHEN ${utcDates} THEN t.utc_day ELSE CASE s.region ${regions} END END`;
+    const instantDay = `CASE WHEN ${ownDates} THEN coalesce(t.own_day, CASE s.region ${regions} END) ELSE CASE s.region ${regions} END END`;
     const epoch = (days: string): string => `(DATE '1970-01-01' + ${days})`;
     // Without an offset known yet, the date of an instant is that by the zone's standard time.
     const rough = `CAST(make_timestamp((r.instant + CASE s.region WHEN 'US' THEN -18000000 ELSE 28800000 END) * 1000) AS DATE)`;
@@ -380,7 +427,7 @@ export class BarRows implements AsyncDisposable {
     const isDate = text ? "(r.day IS NOT NULL OR coalesce(t.kind = 'date', false))" : "r.day IS NOT NULL";
     const shown = `coalesce(${text ? "r.time_text, " : ""}CAST(r.day AS VARCHAR), CAST(r.wall AS VARCHAR), CAST(r.instant AS VARCHAR))`;
     return `(SELECT r.rowid AS "row", r.file, s.symbol, s.region, s.reason AS symbol_reason, r.symbol AS symbol_text,
-        ${day} AS day, ${text ? epoch("t.utc_day") : "NULL::DATE"} AS utc_day, ${wall} AS wall_ms, ${at} AS given_at,
+        ${day} AS day, ${text ? epoch("t.own_day") : "NULL::DATE"} AS own_day, ${wall} AS wall_ms, ${at} AS given_at,
         coalesce(${wall}, ${at}) % ${DAY_MS} // ${MINUTE_MS} AS clock, ${isDate} AS is_date, ${shown} AS time_shown,
         ${text ? "t.kind" : "NULL::VARCHAR"} AS time_kind, ${text ? "t.reason" : "NULL::VARCHAR"} AS time_reason, r.odd,
         ${[...this.#numbers].map((name) => `r.${ident(`n_${name}`)}`).join(", ")}
@@ -418,7 +465,7 @@ export class BarRows implements AsyncDisposable {
     const join = isMinute ? `JOIN ${this.#files.name} f ON f.file = v.file` : "";
     const file = isMinute ? "f." : "v.";
     return `(SELECT *, coalesce(symbol IS NULL OR day IS NULL OR ${isMinute ? "instant" : "midnight"} IS NULL OR odd IS NOT NULL OR is_missing OR shares IS NULL
-          OR is_future OR NOT is_possible, true) AS is_bad
+          OR is_future OR NOT is_possible${isMinute ? ` OR ${HAS_OWN_SESSIONS}` : ""}, true) AS is_bad
       FROM (SELECT *, CASE WHEN v_volume < ${EXACT} THEN ${shares.replaceAll("v.n_volume", "v_volume")} END AS shares
         FROM (SELECT v.*, v.n_volume AS v_volume, ${isMinute ? "f.path, f.first_line, f.first_row, f.shift_ms, f.amount_factor," : ""}
             ${unit.replaceAll("f.", file)} AS unit_lot, (${missing}) AS is_missing, ${instant} >= ${isFutureFrom} AS is_future, ${earliest} AS is_possible
@@ -428,7 +475,7 @@ export class BarRows implements AsyncDisposable {
 
   /** Rows of days with the rule of their file, which decides on the date of an instant. */
   #timedByFile(): string {
-    const inner = this.#timed("f.utc_dates").replace(
+    const inner = this.#timed("f.own_dates").replace(
       `FROM ${this.#raw.name} r `,
       `, f.path, f.first_line, f.first_row, f.amount_factor, f.in_lots, f.volume_factor, f.is_refused FROM ${this.#raw.name} r JOIN ${this.#files.name} f ON f.file = r.file `,
     );
@@ -442,7 +489,7 @@ const FILE_TYPES: Readonly<Record<string, string>> = {
   first_row: "BIGINT",
   first_line: "BIGINT",
   is_refused: "BOOLEAN",
-  utc_dates: "BOOLEAN",
+  own_dates: "BOOLEAN",
   shift_ms: "BIGINT",
   volume_factor: "DOUBLE",
   in_lots: "BOOLEAN",

@@ -46,18 +46,26 @@ export const NO_TIME = { day: "NULL::DATE", wall: "NULL::TIMESTAMP", at: "NULL::
  * @param clock a column with the time of day.
  * @param isMinute whether most instants differ, so that epoch milliseconds are not read as texts.
  * @param form the form in which the first texts are: only this one is read directly. It decides on no value.
+ * @param clockDigits the most digits of a time of day that is a number, of which shorter ones have lost leading zeros.
  */
 export function timeExpressions(
   column: SourceColumn,
   clock: SourceColumn | undefined,
   isMinute: boolean,
   form: TextForm,
+  clockDigits = 0,
 ): TimeExpressions {
   const { sql, type } = column;
   const none = NO_TIME;
   const text = textExpression(column);
-  if (clock !== undefined)
-    return { ...none, text: `${text} || coalesce(' ' || ${textExpression(clock)}, '')` };
+  if (clock !== undefined) {
+    const given = textExpression(clock);
+    const padded =
+      clockDigits > 2
+        ? `CASE WHEN regexp_full_match(${given}, '\\d+') THEN lpad(${given}, ${clockDigits > 4 ? 6 : 4}, '0') ELSE ${given} END`
+        : given;
+    return { ...none, text: `${text} || coalesce(' ' || ${padded}, '')` };
+  }
   if (form === "given" && (type === "VARCHAR" || isReadDirectly(column))) return { ...none, text };
   if (type === "DATE") return { ...none, day: sql, text };
   if (type === "TIMESTAMP WITH TIME ZONE") {
@@ -73,7 +81,8 @@ export function timeExpressions(
       case "date":
         return { ...none, day: `CASE WHEN ${sql} LIKE '____-__-__' THEN TRY_CAST(${sql} AS DATE) END`, text };
       case "wall": {
-        const wall = `CASE WHEN ${sql} LIKE '____-__-__ __:__:__' THEN TRY_CAST(${sql} AS TIMESTAMP) END`;
+        // DuckDB reads 24:00:00 as the next day.
+        const wall = `CASE WHEN ${sql} LIKE '____-__-__ __:__:__' AND ${sql}[12:13] < '24' THEN TRY_CAST(${sql} AS TIMESTAMP) END`;
         return { ...none, wall, text };
       }
       case "milliseconds": {

@@ -63,7 +63,7 @@ export interface TimeReading {
 
 /**
  * Fills a table with what each text says about time: `form`, `field`, `text`, `kind`, `day` (of a date or a wall clock), `wall` (local time),
- * `instant` (epoch ms), `utc_day`, `day_CN` and so on (the dates of an instant), and `reason` where it has several readings.
+ * `instant` (epoch ms), `own_day` (of a midnight by its own clock), `day_CN` and so on (the dates of an instant), and `reason` where it has several readings.
  * The order of day and month in `01/02/2024` is that which other texts of the same column show.
  */
 export async function fillTimes(
@@ -88,7 +88,7 @@ export async function fillTimes(
     day: "INTEGER",
     wall: "BIGINT",
     instant: "BIGINT",
-    utc_day: "INTEGER",
+    own_day: "INTEGER",
     ...Object.fromEntries(days.map((name) => [name, "INTEGER"])),
     reason: "VARCHAR",
   };
@@ -119,7 +119,7 @@ function timeRow(read: ReadTime, zone: string | undefined): Record<string, unkno
       return {
         kind: read.kind,
         instant: read.ms,
-        utc_day: Math.floor(read.ms / DAY_MS),
+        own_day: read.ownMidnight ?? (read.ms % DAY_MS === 0 ? read.ms / DAY_MS : undefined),
         ...Object.fromEntries(days),
       };
     }

@@ -1,7 +1,14 @@
 import { codeSql, exchangeSql } from "../../../db/market/symbol-sql.js";
 import { ident, literal } from "../../../db/quote.js";
 import { INSTRUMENT_EXT, INSTRUMENTS } from "../../../schema/reference.js";
-import { dateTests, NUMBER_TEST, type ObjectFields, SYMBOL_TESTS } from "./object-rows.js";
+import {
+  dateTests,
+  NUMBER_TEST,
+  type ObjectFields,
+  SHARE_FIELDS,
+  SYMBOL_TESTS,
+  sharesTests,
+} from "./object-rows.js";
 
 const numbers = INSTRUMENT_EXT.filter(({ type }) => type === "double").map(({ name }) => name);
 
@@ -29,17 +36,13 @@ export function instrumentsSql(rows: string): string {
     ([kind, words]) => `WHEN lower(trim(type)) IN (${words.map(literal).join(", ")}) THEN ${literal(kind)}`,
   );
   const kind = `CASE WHEN type IS NULL THEN NULL ${kinds.join(" ")} END`;
-  const below = numbers
-    .filter((name) => name.endsWith("_shares") || name.endsWith("_size"))
-    .map(
-      (name) =>
-        `WHEN ${ident(name)} < 0 THEN ['out_of_range', '${name} ' || ${ident(name)} || ' is below 0']`,
-    );
   const tests = [
     ...SYMBOL_TESTS,
     ...dateTests("listing_date", false),
     NUMBER_TEST,
-    ...below,
+    ...sharesTests([...SHARE_FIELDS]),
+    "WHEN lot_size < 0 THEN ['out_of_range', 'lot_size ' || lot_size || ' is below 0']",
+    "WHEN tick_size < 0 THEN ['out_of_range', 'tick_size ' || tick_size || ' is below 0']",
     `WHEN type IS NOT NULL AND kind IS NULL THEN ['unparsable', 'type "' || left(type, 40) || '" is none of ${Object.keys(KINDS).join(", ")}']`,
   ];
   return `SELECT *, CASE ${tests.join(" ")} END AS verdict FROM (SELECT *, ${kind} AS kind FROM ${rows})`;

@@ -1,12 +1,10 @@
 import { ident, literal, literalList } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
 import { TempTable } from "../../../db/session/temp-table.js";
+import type { DecimalMark } from "../import-options.js";
 import { NULL_WORDS } from "../plan/read-time.js";
 import { finiteSql, isReadDirectly } from "./column-sql.js";
 import type { SourceColumn } from "./raw-rows.js";
-
-/** The mark before the fraction of a number. */
-export type DecimalMark = "." | ",";
 
 /** Words for a number that is missing, and for infinity, which is no number of a market. */
 const NO_NUMBERS = [...NULL_WORDS, "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity", "∞"];
@@ -24,7 +22,7 @@ const SCALES: readonly (readonly [suffix: string, factor: number])[] = [
 /** A text that has one reading as a number: digits in groups of three, brackets for below 0, a sign of a currency, a large unit. */
 const PARTS = String.raw`([-+]|\()?\s*(?:[$¥￥€£]|HK\$|US\$)?\s*((?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*(亿|万|[KMBT])?\)?`;
 /** The same with a decimal comma; points are between groups of three digits. */
-const COMMA_PARTS = String.raw`[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?`;
+const COMMA_PARTS = String.raw`[-+]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d+)(?:,\d+)?`;
 
 /** SQL of whether a text says that there is no number. */
 export function isMissingSql(text: string): string {
@@ -38,10 +36,29 @@ export function isNumberSql(text: string, mark: DecimalMark): string {
   return mark === "," ? form : `(isfinite(TRY_CAST(${text} AS DOUBLE)) OR ${form})`;
 }
 
+/** SQL of whether a text is a number that says a large unit itself, such as 1.2亿. */
+export function hasScaleSql(text: string): string {
+  return `regexp_full_match(${unquotedSql(text)}, ${literal(String.raw`[^A-Za-z]*\d\s*(?:亿|万|[KMBT])\)?`)})`;
+}
+
+/**
+ * SQL of a number times a power of ten, exactly: the digits of a number are those of its text, and 2935208.04 times 10^4
+ * is 29352080400, which a product of doubles may miss.
+ */
+export function scaledSql(number: string, exponent: number): string {
+  const text = `CAST(${number} AS VARCHAR)`;
+  return `CASE WHEN contains(${text}, 'e') THEN ${number} * 1e${exponent} ELSE CAST(${text} || 'e${exponent}' AS DOUBLE) END`;
+}
+
 /** SQL of a text without the marks of a spreadsheet around it. */
 function unquotedSql(text: string): string {
-  return `trim(regexp_replace(trim(${text}), '^=?"(.*)"$|^''', '\\1'))`;
+  const plain = `trim(regexp_replace(trim(${text}), '^=?"(.*)"$|^''', '\\1'))`;
+  return `CASE WHEN regexp_full_match(${plain}, ${literal(BLANK_GROUPS)}) THEN regexp_replace(${plain}, ${literal(BLANKS)}, '', 'g') ELSE ${plain} END`;
 }
+
+/** Blanks between groups of three digits, as in French. */
+const BLANKS = String.raw`[ \x{a0}\x{2009}\x{202f}]`;
+const BLANK_GROUPS = String.raw`[-+]?\d{1,3}(?:${BLANKS}\d{3})+(?:[.,]\d+)?`;
 
 /** How columns of numbers are read with the rows: plain numbers at once, the texts of all others in a second step. */
 export interface PlainNumbers {
@@ -89,6 +106,7 @@ export function plainNumbers(columns: ReadonlyMap<string, SourceColumn>, mark: D
  * @param table a table with `odd`, `form` and the numbers.
  * @param form the rows that are read.
  * @param names of the numbers that were texts.
+ * @returns the number of different texts that cannot be read, or have a comma.
  */
 export async function readOddNumbers(
   session: Session,
@@ -96,12 +114,12 @@ export async function readOddNumbers(
   form: number,
   names: readonly string[],
   mark: DecimalMark,
-): Promise<void> {
+): Promise<number> {
   const own = `odd IS NOT NULL AND form = ${form}`;
   const [found] = await session.json<{ n: number }>(
     `SELECT count(*)::DOUBLE AS n FROM ${table} WHERE ${own}`,
   );
-  if (found?.n === 0) return;
+  if (found?.n === 0) return 0;
   const textOf = (name: string): string => `json_extract_string(odd, ${literal(`$."${name}"`)})`;
   await using texts = new TempTable(session, "odd_texts");
   const all = names.map((name) => `SELECT ${textOf(name)} AS text FROM ${table} WHERE ${own}`);
@@ -117,6 +135,10 @@ export async function readOddNumbers(
   await session.run(
     `UPDATE ${table} SET ${numbers.join(", ")}, odd = coalesce(${names.map(isBad).join(", ")}, NULL) WHERE ${own}`,
   );
+  const [doubtful] = await session.json<{ n: number }>(
+    `SELECT count(*)::DOUBLE AS n FROM ${texts.name} WHERE contains(text, ',') OR (number IS NULL AND NOT is_missing)`,
+  );
+  return doubtful?.n ?? 0;
 }
 
 /** The name of a column as users know it. */
@@ -146,6 +168,8 @@ function numbersSql(texts: string, mark: DecimalMark): string {
 export interface MarkedNumbers {
   /** `12,5`: the comma can only be the decimal mark. */
   readonly commas: number;
+  /** `1.234.567`: the point can be no decimal mark. */
+  readonly groups: number;
   /** `1,234`: the comma may be either. */
   readonly open: number;
   /** With a point; and those of which it can only be the decimal mark, as three digits do not follow it. */
@@ -156,19 +180,22 @@ export interface MarkedNumbers {
 /** The forms that {@link MarkedNumbers} counts, as regular expressions of JavaScript and of RE2. */
 export const MARKED_FORMS: Readonly<Record<keyof MarkedNumbers, string>> = {
   commas: String.raw`[-+]?(?:(?:\d+|\d{1,3}(?:\.\d{3})+),(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3})+,\d+)`,
+  groups: String.raw`[-+]?[1-9]\d{0,2}(?:\.\d{3}){2,}`,
   open: String.raw`[-+]?\d{1,3},\d{3}`,
   points: String.raw`[-+]?\d*\.\d+`,
-  decimals: String.raw`[-+]?(?:\d*\.(?:\d{1,2}|\d{4,})|\d{4,}\.\d+|\d{1,3}(?:,\d{3})+\.\d+)`,
+  decimals: String.raw`[-+]?(?:0*\.\d+|\d*\.(?:\d{1,2}|\d{4,})|\d{4,}\.\d+|\d{1,3}(?:,\d{3})+\.\d+)`,
 };
 
 /** Counts the numbers with a mark among texts. */
 export function markedNumbers(texts: readonly string[]): MarkedNumbers {
   const counted = (form: string): number => {
     const whole = new RegExp(`^(?:${form})$`);
-    return texts.filter((text) => whole.test(text.trim())).length;
+    const plain = texts.map((text) => text.trim().replaceAll(/(?<=\d)[ \u00a0\u2009\u202f](?=\d{3})/g, ""));
+    return plain.filter((text) => whole.test(text)).length;
   };
   return {
     commas: counted(MARKED_FORMS.commas),
+    groups: counted(MARKED_FORMS.groups),
     open: counted(MARKED_FORMS.open),
     points: counted(MARKED_FORMS.points),
     decimals: counted(MARKED_FORMS.decimals),
@@ -179,7 +206,10 @@ export function markedNumbers(texts: readonly string[]): MarkedNumbers {
  * The decimal mark that numbers show: a comma where no number contradicts it, and most of those with a mark show it.
  * Undefined where they have two readings, such as `1,234` alone.
  */
-export function decimalMarkOf({ commas, open, points, decimals }: MarkedNumbers): DecimalMark | undefined {
-  if (decimals === 0 && commas > 0 && commas >= points) return ",";
-  return open > 0 && points === 0 && commas === 0 ? undefined : ".";
+export function decimalMarkOf(marked: MarkedNumbers): DecimalMark | undefined {
+  const { commas, groups, open, points, decimals } = marked;
+  if (decimals > 0) return ".";
+  if (groups > 0) return ",";
+  if (commas > 0) return commas >= points ? "," : undefined;
+  return open > 0 && points === 0 ? undefined : ".";
 }

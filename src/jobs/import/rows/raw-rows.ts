@@ -2,6 +2,7 @@ import { QueryError } from "../../../core/errors.js";
 import { ident, literal, literalList } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
 import { TempTable } from "../../../db/session/temp-table.js";
+import type { DecimalMark } from "../import-options.js";
 import { exactPath, notArrow, stemOf } from "../text/file-path.js";
 import { openBytes, type TextFile } from "../text/text-file.js";
 
@@ -54,8 +55,18 @@ export interface OpenGroup extends AsyncDisposable {
   malformed(): Promise<readonly MalformedLine[]>;
 }
 
-/** Opens a group for statements. @throws {QueryError} where a file cannot be read. */
-export async function openGroup(session: Session, group: FileGroup): Promise<OpenGroup> {
+/**
+ * Opens a group for statements.
+ *
+ * @param mark the decimal mark of texts of numbers. Numbers of JSON have a point, and become texts with this mark. `none`:
+ *   they are left out.
+ * @throws {QueryError} where a file cannot be read.
+ */
+export async function openGroup(
+  session: Session,
+  group: FileGroup,
+  mark: DecimalMark | "none" = ".",
+): Promise<OpenGroup> {
   const { format, csv } = group.files[0] as TextFile;
   if (format === "arrow") return openArrow(session, group);
   const places = new TempTable(session, "file_places");
@@ -76,9 +87,11 @@ export async function openGroup(session: Session, group: FileGroup): Promise<Ope
     }
     case "json":
     case "parquet": {
-      const relation = format === "json" ? jsonRelation(group) : parquetRelation(group);
-      const { columns, types } = group.files[0] as TextFile;
-      const list = columns.map((name, i) => `${ident(name)} AS c${i}`).join(", ") || "NULL AS c0";
+      const relation = format === "json" ? jsonRelation(group, mark) : parquetRelation(group);
+      const { columns, types, members = columns } = group.files[0] as TextFile;
+      const valueOf = (name: string): string =>
+        format === "json" && mark !== "." ? jsonTextSql(ident(name), mark) : ident(name);
+      const list = members.map((name, i) => `${valueOf(name)} AS c${i}`).join(", ") || "NULL AS c0";
       return {
         from: withPlace(relation, list),
         columns: columns.map((_, i) => ({ sql: `c${i}`, type: types?.[i] ?? "VARCHAR" })),
@@ -102,10 +115,18 @@ function parquetRelation(group: FileGroup): string {
 }
 
 /** JSON values as texts: numbers are never read as a type that a sample suggests. */
-function jsonRelation(group: FileGroup): string {
-  const { columns, json } = group.files[0] as TextFile;
-  const names = (columns.length > 0 ? columns : ["symbol"]).map((name) => `${literal(name)}: 'VARCHAR'`);
-  return `read_json(${pathList(group)}, format = ${literal(json ?? "auto")}${group.files.length > 1 ? ", filename = true" : ""}, columns = {${names.join(", ")}})`;
+function jsonRelation(group: FileGroup, mark: DecimalMark | "none"): string {
+  const { columns, members = columns, json } = group.files[0] as TextFile;
+  const names = (members.length > 0 ? members : ["symbol"]).map(
+    (name) => `${literal(name)}: ${mark === "." ? "'VARCHAR'" : "'JSON'"}`,
+  );
+  return `read_json(${pathList(group)}, format = ${literal(json ?? "auto")}${group.files.length > 1 ? ", filename = true" : ""}, columns = {${names.join(", ")}}${json === "newline_delimited" ? ", ignore_errors = true" : ""})`;
+}
+
+/** SQL of a value of JSON as a text; a number with a comma for its point, or nothing. */
+function jsonTextSql(value: string, mark: "," | "none"): string {
+  const number = mark === "none" ? "NULL" : `replace(CAST(${value} AS VARCHAR), '.', ',')`;
+  return `CASE json_type(${value}) WHEN 'NULL' THEN NULL WHEN 'DOUBLE' THEN ${number} ELSE json_extract_string(${value}, '$') END`;
 }
 
 type Opened = Omit<OpenGroup, "columns">;
@@ -121,8 +142,8 @@ function openCsv(
   const width =
     csv?.wide === undefined ? columns.length : 1 + Math.max(...csv.wide.map(({ index }) => index));
   const types = Array.from({ length: width }, (_, i) => `'c${i}': 'VARCHAR'`).join(", ");
-  const { delimiter = ",", firstLine = 2 } = csv?.dialect ?? {};
-  const relation = `read_csv(${pathList(group)}, auto_detect = false, header = false, skip = ${firstLine - 1}, delim = ${literal(delimiter)},
+  const { delimiter = ",", skip = 1 } = csv?.dialect ?? {};
+  const relation = `read_csv(${pathList(group)}, auto_detect = false, header = false, skip = ${skip}, delim = ${literal(delimiter)},
     quote = '"', escape = '"', columns = {${types}}${group.files.length > 1 ? ", filename = true" : ""},
     store_rejects = true, rejects_table = ${literal(errors.name)}, rejects_scan = ${literal(scans.name)})`;
   const list = Array.from({ length: width }, (_, i) => `c${i}`).join(", ");

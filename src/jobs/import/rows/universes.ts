@@ -8,7 +8,7 @@ export const UNIVERSE_FIELDS: ObjectFields = {
 
 /** SQL of the texts of members: each of a list, or of a text with separators, or the symbol of the row. */
 export function memberTextsSql(): string {
-  const list = `list_filter(string_split_regex(regexp_replace(symbols, '[\\[\\]"'']', '', 'g'), '[,;|\\s]+'), lambda one : one <> '')`;
+  const list = `list_filter(string_split_regex(regexp_replace(symbols, '[\\[\\]"''“”‘’]', '', 'g'), '[,;|，；｜、\\s\\p{Z}]+'), lambda one : one <> '')`;
   return `unnest(CASE WHEN symbols IS NOT NULL THEN ${list} ELSE [symbol] END)`;
 }
 

@@ -5,6 +5,8 @@ export interface CsvDialect {
   readonly delimiter: string;
   /** Physical line of the first row after the header, from 1. */
   readonly firstLine: number;
+  /** Lines before it, of which one may have line ends within quotes. */
+  readonly skip: number;
 }
 
 /** One column of a table that has the values of several instruments side by side. */
@@ -63,16 +65,21 @@ interface CsvLine {
   readonly cells: readonly string[];
   /** Physical line of the first cell, from 1. */
   readonly line: number;
+  /** The number of lines before it. Those within quotes are of the same line, and blank ones count. */
+  readonly before: number;
 }
 
 function headerAt(lines: readonly CsvLine[], at: number, delimiter: string): CsvHeader {
   const names = (lines[at] as CsvLine).cells;
   const wide = twoLevels(lines, at);
   const last = at + (wide?.levels ?? 1);
-  const firstLine = lines[last]?.line ?? (lines[last - 1] as CsvLine).line + 1;
+  const { line: firstLine, before: skip } = lines[last] ?? {
+    line: (lines[last - 1] as CsvLine).line + 1,
+    before: (lines[last - 1] as CsvLine).before + 1,
+  };
   const rows = lines.slice(last).map(({ cells }) => cells);
   const preamble = lines.slice(0, wide?.start ?? at).map(({ cells }) => cells.join(delimiter));
-  const common = { dialect: { delimiter, firstLine }, preamble, rows };
+  const common = { dialect: { delimiter, firstLine, skip }, preamble, rows };
   if (wide === undefined) return { ...common, names: withoutEmptyLast(names, rows) };
   const fields = [...new Set(wide.columns.map(({ field }) => field))];
   return { ...common, names: [wide.index, ...fields], wide: wide.columns };
@@ -118,11 +125,11 @@ export function parseCsv(text: string, delimiter: string): CsvLine[] {
   const lines: CsvLine[] = [];
   let cells: string[] = [];
   let cell = "";
-  let [line, startLine] = [1, 1];
+  let [line, startLine, before] = [1, 1, 0];
   let isQuoted = false;
   const end = (): void => {
     cells.push(cell);
-    if (cells.length > 1 || (cells[0] ?? "").trim() !== "") lines.push({ cells, line: startLine });
+    if (cells.length > 1 || (cells[0] ?? "").trim() !== "") lines.push({ cells, line: startLine, before });
     [cells, cell] = [[], ""];
   };
   for (let i = 0; i < text.length; i++) {
@@ -144,6 +151,7 @@ export function parseCsv(text: string, delimiter: string): CsvLine[] {
       if (c === "\r" && text[i + 1] === "\n") i += 1;
       end();
       line += 1;
+      before += 1;
       startLine = line;
     } else cell += c;
   }

@@ -3,7 +3,7 @@ import { plainName } from "../plan/field-names.js";
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 type JsonObject = { readonly [name: string]: Json };
 /** A row: the values of its columns, as a CSV file would have them; a list as JSON. */
-export type TextRecord = Readonly<Record<string, string | null>>;
+export type TextRecord = Readonly<Record<string, string | number | null>>;
 
 /**
  * Finds the rows of a JSON document, whatever its shape: an array of records; an object of arrays, one for each column,
@@ -16,7 +16,7 @@ export function* recordsOf(document: unknown, known: ReadonlySet<string>): Gener
   yield* tablesIn(document as Json, {}, known);
 }
 
-type Context = Readonly<Record<string, string | null>>;
+type Context = TextRecord;
 
 /** Keys of a map that are data: symbols and dates. Others, such as `data` or `Time Series (Daily)`, only wrap a table. */
 const DATA_KEY = /^(?:\d{4}-\d|[^\s]*\d{4}|[A-Z][A-Z0-9.^-]*$|.*\.[A-Za-z]{2,4}$|\d+$)/;
@@ -45,20 +45,64 @@ function* tablesIn(value: Json, context: Context, known: ReadonlySet<string>): G
   }
   const objects = below.filter((entry): entry is [string, JsonObject] => isObject(entry[1]));
   const areFlat = objects.length === below.length && objects.every(([, member]) => isFlat(member));
-  if (areFlat && scalars.length > 0) {
-    const inner = objects.flatMap(([, member]) => Object.entries(member));
-    return yield { ...Object.fromEntries(inner.map(([name, one]) => [name, textOf(one)])), ...own };
-  }
+  const areRows =
+    objects.length > 1 && objects.every(([name]) => DATA_KEY.test(name)) && haveOneShape(objects);
+  if (areFlat && scalars.length > 0 && !areRows) return yield { ...flattened(objects), ...own };
   if (areFlat && objects.filter(([name]) => known.has(plainName(name))).length > 1)
     return yield* rowsOfMaps(objects, own);
   const beside = below.filter(([, member]) => isObject(member) && isFlat(member));
   const hasBeside = beside.length > 0 && below.length > beside.length;
   const tables = hasBeside ? below.filter((entry) => !beside.includes(entry)) : below;
   const shared: Context = hasBeside ? { ...own, ...aboutTable(beside, known) } : own;
+  // The keys of several tables of one form say what each is of, unless something else does.
+  const row = firstRow(tables[0]?.[1]);
+  const areDates = tables.every(([name]) => keyColumn(name) === "date");
+  const isSaid = areDates ? saysTime(row) : saysSymbol(shared) || saysSymbol(row);
+  const areNamed = tables.length > 1 && haveOneShape(tables) && !isSaid;
   for (const [name, member] of tables) {
-    const isData = scalars.length === 0 && !hasBeside && DATA_KEY.test(name);
+    const isData = areNamed || (scalars.length === 0 && !hasBeside && DATA_KEY.test(name));
     yield* tablesIn(member, isData ? { ...shared, [keyColumn(name)]: name } : shared, known);
   }
+}
+
+/** The members of objects as those of one row. Names that several objects have are given with that of the object. */
+function flattened(objects: readonly [string, JsonObject][]): TextRecord {
+  const counts = new Map<string, number>();
+  for (const [, members] of objects)
+    for (const name of Object.keys(members)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const cells = objects.flatMap(([object, members]) =>
+    Object.entries(members).map(([name, one]) => [
+      counts.get(name) === 1 ? name : `${object}.${name}`,
+      textOf(one),
+    ]),
+  );
+  return Object.fromEntries(cells);
+}
+
+/** The first row of a table; of one whose rows are at keys, the first of these. */
+function firstRow(value: Json | undefined): JsonObject {
+  if (value === undefined) return {};
+  if (Array.isArray(value))
+    return ((value as readonly Json[]).find(isObject) as JsonObject | undefined) ?? {};
+  if (!isObject(value)) return {};
+  const [first] = Object.values(value);
+  return first !== undefined && isObject(first) ? first : value;
+}
+
+/** Whether the first rows of tables have the same members. */
+function haveOneShape(tables: readonly (readonly [string, Json])[]): boolean {
+  const shapes = new Set(tables.map(([, table]) => Object.keys(firstRow(table)).sort().join("\n")));
+  return shapes.size === 1;
+}
+
+/** Whether members say which instrument they are of. */
+function saysSymbol(members: JsonObject): boolean {
+  return Object.keys(members).some((name) => ABOUT_TABLE.test(plainName(name)));
+}
+
+/** Whether members say at which time they are. */
+function saysTime(members: JsonObject): boolean {
+  return Object.keys(members).some((name) => /date|time|^t$/i.test(name));
 }
 
 /** Names of fields that an object beside a table may say for all of its rows. */
@@ -165,8 +209,8 @@ function hasObjects(value: Json): boolean {
   return Array.isArray(value) && (value as readonly Json[]).some((item) => isObject(item));
 }
 
-/** A value as a cell of a CSV file has it; a list as JSON. */
-function textOf(value: Json): string | null {
-  if (value === null) return null;
+/** A value as a cell of a CSV file has it, but for numbers; a list as JSON. */
+function textOf(value: Json): string | number | null {
+  if (value === null || typeof value === "number") return value;
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

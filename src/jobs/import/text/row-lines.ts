@@ -1,4 +1,5 @@
 import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
 import { createGunzip } from "node:zlib";
 
 const [NEWLINE, RETURN, QUOTE] = [0x0a, 0x0d, 0x22];
@@ -55,4 +56,18 @@ export async function rowLines(
   }
   end();
   return lines;
+}
+
+/** The texts of some physical lines. @param path a file that is not compressed, or a .gz. */
+export async function textsOfLines(path: string, wanted: ReadonlySet<number>): Promise<Map<number, string>> {
+  const found = new Map<number, string>();
+  const raw = createReadStream(path);
+  const input = /\.gz$/i.test(path) ? raw.pipe(createGunzip()) : raw;
+  let number = 0;
+  for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+    number += 1;
+    if (wanted.has(number)) found.set(number, line);
+    if (found.size === wanted.size) break;
+  }
+  return found;
 }

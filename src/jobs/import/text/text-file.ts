@@ -30,6 +30,8 @@ export interface TextFile {
   readonly csv?: CsvHeader;
   /** The form of JSON rows. */
   readonly json?: "array" | "newline_delimited";
+  /** The members of these rows that are the columns. @default their names */
+  readonly members?: readonly string[];
   /** What was found in it, for the plan. */
   readonly found: readonly string[];
 }
@@ -268,9 +270,18 @@ export class TextFiles {
 
   async #openJson(path: string, text: Text): Promise<TextFile> {
     const form = jsonForm(text.head);
-    if (form !== undefined) {
-      const columns = await this.#jsonColumns(text.path, form);
-      return { path, readPath: text.path, format: "json", columns, json: form, found: text.found };
+    const columnNames = form === undefined ? [] : await this.#jsonColumns(text.path, form);
+    // DuckDB cannot tell columns apart whose names differ in case alone.
+    const areApart = new Set(columnNames.map((name) => name.toLowerCase())).size === columnNames.length;
+    if (form !== undefined && areApart) {
+      return {
+        path,
+        readPath: text.path,
+        format: "json",
+        columns: columnNames,
+        json: form,
+        found: text.found,
+      };
     }
     if (text.packed === ".zst") {
       throw new UsageError(
@@ -281,7 +292,7 @@ export class TextFiles {
       );
     }
     const copy = await this.#newCopy("ndjson");
-    const columns = new Set<string>();
+    const columns = new Map<string, string>();
     const rows = (documents: Iterable<unknown>): Generator<TextRecord> => this.#records(documents, columns);
     const isLines = /^\s*\{.*\}\s*\n\s*\{/.test(text.head);
     await writeRows(copy, isLines ? rowsOfLines(text, rows) : rowsOfDocument(path, text, rows)).catch(
@@ -302,24 +313,28 @@ export class TextFiles {
       path,
       readPath: copy,
       format: "json",
-      columns: [...columns],
+      columns: [...columns.keys()],
       json: "newline_delimited",
-      found: [...text.found, "a nested document, read as rows"],
+      members: [...columns.values()],
+      found: [...text.found, ...(form === undefined ? ["a nested document, read as rows"] : [])],
     };
   }
 
-  *#records(documents: Iterable<unknown>, columns: Set<string>): Generator<TextRecord> {
+  /** The rows of documents under names that differ in more than case. @param columns gets the name of each column. */
+  *#records(documents: Iterable<unknown>, columns: Map<string, string>): Generator<TextRecord> {
     for (const document of documents)
       for (const record of recordsOf(document, this.#known)) {
-        for (const name of Object.keys(record)) columns.add(name);
-        yield record;
+        for (const name of Object.keys(record)) if (!columns.has(name)) columns.set(name, `m${columns.size}`);
+        yield Object.fromEntries(
+          Object.entries(record).map(([name, value]) => [columns.get(name) as string, value]),
+        );
       }
   }
 
   /** The names of the members of all records. */
   async #jsonColumns(path: string, form: "array" | "newline_delimited"): Promise<string[]> {
     const { size } = await stat(path);
-    const objects = `read_json_objects(${literal(exactPath(path))}, format = ${literal(form)})`;
+    const objects = `read_json_objects(${literal(exactPath(path))}, format = ${literal(form)}${form === "newline_delimited" ? ", ignore_errors = true" : ""})`;
     const limit = size > MEMBER_BYTES ? " LIMIT 100000" : "";
     const rows = await this.#session.json<{ name: string; first: number }>(
       `SELECT name, min(n)::DOUBLE AS first FROM (
@@ -412,7 +427,19 @@ async function* rowsOfLines(
   const raw = createReadStream(path);
   const input = packed === ".gz" ? raw.pipe(createGunzip()) : raw;
   for await (const line of createInterface({ input }))
-    if (line.trim() !== "") yield* rows([JSON.parse(line.replace(/^\ufeff/, ""))]);
+    if (line.trim() !== "") yield* lineRows(line.replace(/^\ufeff/, ""), rows);
+}
+
+/** The rows of a line; one without a value where it is no JSON. */
+function* lineRows(line: string, rows: (documents: Iterable<unknown>) => Iterable<TextRecord>) {
+  let document: unknown;
+  try {
+    document = JSON.parse(line);
+  } catch {
+    yield {};
+    return;
+  }
+  yield* rows([document]);
 }
 
 async function* rowsOfDocument(

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { chooseColumns } from "../../../../src/jobs/import/plan/choose-columns.js";
-import { amountUnitOf, plainName, volumeUnitOf } from "../../../../src/jobs/import/plan/field-names.js";
+import { plainName } from "../../../../src/jobs/import/plan/field-names.js";
 
 const OHLCV = ["open", "high", "low", "close", "volume"];
 
@@ -36,12 +36,18 @@ test.each([
 });
 
 test("names say units", () => {
+  const unitsOf = (field: "volume" | "amount", name: string) =>
+    chooseColumns("x", "bars_1d", [name], { [field]: name }).units[field];
   expect(
-    ["成交量(手)", "Volume (lots)", "成交量（万股）", "volume (000s)", "volume"].map(volumeUnitOf),
-  ).toEqual(["lots", "lots", "ten-thousands", "thousands", undefined]);
+    ["成交量(手)", "Volume (lots)", "成交量（万股）", "volume (000s)", "Volume '000", "volume"].map((name) =>
+      unitsOf("volume", name),
+    ),
+  ).toEqual(["lots", "lots", "ten-thousands", "thousands", "thousands", undefined]);
   expect(
-    ["成交额(万元)", "amount (in millions)", "成交额(亿元)", "amount(USD)", "amount"].map(amountUnitOf),
-  ).toEqual(["ten-thousands", "millions", "hundred-millions", "ones", undefined]);
+    ["成交额(万元)", "amount (in millions)", "成交额(亿元)", "amount(USD)", "amount (US$ bn)", "amount"].map(
+      (name) => unitsOf("amount", name),
+    ),
+  ).toEqual(["ten-thousands", "millions", "hundred-millions", "ones", "billions", undefined]);
   const { units } = chooseColumns(
     "x",
     "bars_1d",
@@ -49,6 +55,23 @@ test("names say units", () => {
     {},
   );
   expect(units).toEqual({ volume: "lots", amount: "ten-thousands" });
+});
+
+test.each([
+  ["bars_1d", "volume", "Volume (millions)", "millions"],
+  ["bars_1d", "volume", "Volume (USD)", "USD"],
+  ["bars_1d", "volume", "成交量(亿股)", "亿股"],
+  ["bars_1d", "volume", "成交量(万手)", "万手"],
+  ["bars_1d", "amount", "成交额(万股)", "万股"],
+  ["bars_1d", "close", "close (thousands)", "thousands"],
+  ["bars_1d", "open_interest", "持仓量(万手)", "万手"],
+  ["instruments", "total_shares", "总股本(万元)", "万元"],
+  ["instruments", "float_shares", "流通股本(手)", "手"],
+  ["instruments", "limit_up", "limit_up (万元)", "万元"],
+])("%s: a unit in which %s is not read is refused: %s", (table, field, name, unit) => {
+  expect(() => chooseColumns("x.csv", table, [name], { [field]: name })).toThrow(
+    `file x.csv: its column "${name}" is in units of "${unit}", in which ${field} is not read`,
+  );
 });
 
 test("a company's name is a ticker only where no other column is", () => {

@@ -6,6 +6,7 @@ import {
   judgeMinutes,
   judgeUnits,
   type MinuteEvidence,
+  TRADING_HOURS,
   UNIT_QUOTIENTS,
   type UnitEvidence,
 } from "../../../../src/jobs/import/plan/judge-bars.js";
@@ -15,11 +16,14 @@ import { cases } from "../../../sweep.js";
 
 const DAYS: FileEvidence = {
   rows: 10,
+  symbols: 1,
+  days: 10,
   dates: 10,
   instants: 0,
-  utcMidnights: 0,
+  midnights: 0,
+  doubtful: 0,
   weekends: 0,
-  utcWeekends: 0,
+  ownWeekends: 0,
   clocks: 0,
   firstClocks: [0],
   sameDay: 0,
@@ -33,6 +37,7 @@ function shownBy(region: Region, minutes: readonly number[], ahead = 0): FileEvi
   const parts = SESSION_HOURS[region].parts;
   const [open, close] = [openMinute(region), closeMinute(region)];
   const isRegular = (minute: number): boolean => minute >= open && minute <= close;
+  const regular = minutes.filter(isRegular);
   const steps = [60, 30, 15, 10, 5, 3, 2];
   const evidence: MinuteEvidence = {
     region,
@@ -45,6 +50,10 @@ function shownBy(region: Region, minutes: readonly number[], ahead = 0): FileEvi
     atNoonEnd: at(parts[0]?.[1] ?? 0),
     atAfternoon: at((parts[1] ?? [-1])[0]),
     early: minutes.filter((one) => one < open).length,
+    outside: minutes.filter((one) => one < TRADING_HOURS[region][0] || one > TRADING_HOURS[region][1]).length,
+    opening: minutes.filter((one) => one >= open && one <= open + 30).length,
+    closing: minutes.filter((one) => one >= close - 30 && one <= close).length,
+    span: regular.length === 0 ? 0 : Math.max(...regular) - Math.min(...regular) + 1,
     atFour: at(240),
     atTwenty: at(1200),
     regular: minutes.filter(isRegular).length,
@@ -55,6 +64,7 @@ function shownBy(region: Region, minutes: readonly number[], ahead = 0): FileEvi
   return {
     ...DAYS,
     rows: minutes.length,
+    days: 1,
     dates: 0,
     clocks: evidence.clocks,
     firstClocks: [...minutes].sort((a, b) => a - b).slice(0, 2),
@@ -128,6 +138,45 @@ test.each([
   expect(judgeMinutes(shownBy(region, own, -ahead), {}).refusal).toBeUndefined();
 });
 
+test.each([
+  ["US", 780, "Shanghai in winter"],
+  ["US", 360, "Berlin"],
+  ["US", 420, "Athens"],
+  ["US", -60, "Chicago"],
+  ["US", -180, "Los Angeles"],
+  ["CN", 60, "Tokyo"],
+  ["CN", -780, "New York in winter"],
+  ["HK", 60, "Tokyo"],
+] as const)(
+  "whole sessions of %s that are %i minutes away, in %s, are refused, with either label",
+  (region, ahead, _city) => {
+    for (const label of [0, -1]) {
+      const times = session(region).map((minute) => (minute + label + ahead + 1440) % 1440);
+      expect(judgeMinutes(shownBy(region, times, 0), {}).refusal?.hint).toMatch(/zone/);
+      expect(judgeMinutes(shownBy(region, times, 0), { barLabel: "end" }).refusal?.hint).toMatch(/zone/);
+      const given = { zone: "America/New_York", barLabel: "end" } as const;
+      expect(judgeMinutes(shownBy(region, times, 0), given).refusal).toBeUndefined();
+    }
+  },
+);
+
+test("a stock that seldom trades does not show its labels, and a few bars a day are no minutes", () => {
+  expect(judgeMinutes(shownBy("US", [571, 587, 603, 678, 782, 884, 950]), {}).refusal?.hint).toMatch(
+    /barLabel/,
+  );
+  // Bars of the closing auction have the label of the close in both ways.
+  for (const [region, minutes] of [
+    ["US", [577, 602, 675, 760, 845, 931, 959, 960]],
+    ["US", [577, 602, 675, 760, 845, 931, 959, 960, 1042]],
+    ["US", [958, 959, 960]],
+    ["CN", [570, 577, 602, 675, 782, 845, 896, 900]],
+  ] as const)
+    expect(judgeMinutes(shownBy(region, minutes), {}).refusal?.hint).toMatch(/barLabel/);
+  const twice = { ...shownBy("CN", [690, 900]), rows: 12, days: 6, sameDay: 12 };
+  expect(judgeMinutes(twice, {}).refusal?.reason).toMatch(/hours \(2 a day\)/);
+  expect(judgeMinutes(twice, { period: "1m", barLabel: "end" }).refusal).toBeUndefined();
+});
+
 test.each([2, 5, 15, 30, 60])("bars of %i minutes are not of one", (step) => {
   const long = session("US").filter((minute) => (minute - 570) % step === 0);
   expect(judgeMinutes(shownBy("US", long), {}).refusal?.reason).toMatch(
@@ -141,12 +190,17 @@ test("dates are no minutes; one row without a time does not make days of the oth
   expect(judgeMinutes({ ...shownBy("US", session("US")), dates: 1 }, {}).refusal).toBeUndefined();
 });
 
-test("instants at midnight in UTC are the dates in UTC, unless only those are on weekends", () => {
-  const instants = { ...DAYS, dates: 0, instants: 10, utcMidnights: 10 };
-  expect(judgeDays({ ...instants, weekends: 2 }, {}).utcDates).toBe(true);
-  expect(judgeDays({ ...instants, weekends: 0, utcWeekends: 2 }, {}).utcDates).toBe(false);
-  expect(judgeDays({ ...instants, utcMidnights: 9 }, {}).utcDates).toBe(false);
-  expect(judgeDays(DAYS, {})).toMatchObject({ utcDates: false, found: [], remarks: [] });
+test("instants at midnight have their own dates, unless only those are on weekends", () => {
+  const instants = { ...DAYS, dates: 0, instants: 10, midnights: 10 };
+  expect(judgeDays({ ...instants, weekends: 2 }, {}).ownDates).toBe(true);
+  expect(judgeDays({ ...instants, weekends: 0, ownWeekends: 2 }, {}).ownDates).toBe(false);
+  // The day of the last bar may be running; more other instants may be evenings of the exchange.
+  expect(judgeDays({ ...instants, midnights: 9 }, {}).ownDates).toBe(true);
+  const doubtful = { ...instants, midnights: 8, doubtful: 1 };
+  expect(judgeDays(doubtful, {}).refusal?.hint).toMatch(/zone: "UTC"/);
+  expect(judgeDays(doubtful, { zone: "UTC" })).toMatchObject({ ownDates: false });
+  expect(judgeDays({ ...instants, dates: 1, rows: 11 }, {}).ownDates).toBe(true);
+  expect(judgeDays(DAYS, {})).toMatchObject({ ownDates: false, found: [], remarks: [] });
 });
 
 test("longer and shorter periods are no days", () => {

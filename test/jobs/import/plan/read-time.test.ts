@@ -93,7 +93,7 @@ test.each([
   ["9999-12-31", "none"],
   ["2024-01-02 24:00", "none"],
   ["2024-01-02 13:00 PM", "none"],
-  ["2024-01-02 09:31 EST", "none"],
+  ["2024-01-02 09:31 noon", "none"],
   ["2024-01-02 20240103093500000", "none"],
   ["yesterday", "none"],
   ["12", "none"],
@@ -183,7 +183,8 @@ test("every day of 1900 to 2200 is read in all notations with one reading", () =
 });
 
 test("an instant is read alike with every offset, and as a count in every unit", () => {
-  const from = Date.UTC(1975, 0, 1);
+  // Twelve digits of 1976 may be milliseconds, or a date and a time.
+  const from = Date.UTC(1977, 0, 1);
   fc.assert(
     fc.property(
       fc.integer({ min: from / 1000, max: Date.UTC(2033, 0, 1) / 1000 }),

@@ -95,10 +95,10 @@ test("cells that were written read back, with the line at which each row begins"
         );
         const text = written.map((line, i) => line + (i < rows.length - 1 || hasLastEnd ? end : "")).join("");
         let line = 1;
-        const expected = rows.map((cells) => {
+        const expected = rows.map((cells, before) => {
           const own = line;
           line += 1 + cells.join("").split("\n").length - 1;
-          return { cells, line: own };
+          return { cells, line: own, before };
         });
         expect(parseCsv(text, delimiter)).toEqual(expected);
       },

@@ -9,7 +9,12 @@ const KNOWN = new Set(
     .flat()
     .filter((name) => name !== ""),
 );
-const recordsIn = (document: unknown): Record<string, string | null>[] => [...recordsOf(document, KNOWN)];
+const recordsIn = (document: unknown): Record<string, string | null>[] =>
+  [...recordsOf(document, KNOWN)].map((record) =>
+    Object.fromEntries(
+      Object.entries(record).map(([name, value]) => [name, value === null ? null : String(value)]),
+    ),
+  );
 const BARS = [
   { date: "2024-01-02", open: 10, high: 11, low: 9, close: 10.5, volume: 1000 },
   { date: "2024-01-03", open: 10.5, high: 12, low: 10, close: null, volume: 2000 },
