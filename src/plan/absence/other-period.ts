@@ -2,6 +2,7 @@ import { int64At } from "../../core/int64-words.js";
 import { DAY_MS, MINUTE_MS } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
 import { REGIONS, type Region } from "../../market/regions.js";
+import { UNKNOWN_DAYS } from "../../market/trading-calendar.js";
 import { instantOfDay, localDay } from "../../market/zone.js";
 import type { SymbolSpan } from "./window-beginning.js";
 
@@ -17,6 +18,8 @@ const HOUR_MS = 60 * MINUTE_MS;
 const PAIRS_PER_SHORT_WEEK = 25;
 /** Share of the pairs of a longer period that are in neighbouring weeks, months, quarters or years: holidays separate others. */
 const REGULAR_SHARE = 0.8;
+/** No holiday separates two sessions by this time: see `UNKNOWN_DAYS`. */
+const LONG_MS = UNKNOWN_DAYS * DAY_MS;
 /** Months from a bar to the next one: of months, quarters and years. */
 const MONTHS_APART = [1, 3, 12];
 
@@ -48,8 +51,10 @@ export function symbolsOfOtherPeriod(
   const { zone } = REGIONS[region];
   const found = new Set<string>();
   let hasRequested = false;
-  // Few minutes of several symbols count together. Days do not: a holiday separates the bars of all symbols.
+  // Few minutes of several symbols count together, and days that no holiday separates. Other days do not: a holiday
+  // separates the bars of all symbols.
   let pairs = 0;
+  let long = 0;
   for (const span of spans) {
     const shown = period === "1d" ? evidenceOfDays(span, words, zone) : evidenceOfMinutes(span, words, zone);
     if (shown === "requested") hasRequested = true;
@@ -57,9 +62,10 @@ export function symbolsOfOtherPeriod(
     else if (!isAggregated) {
       if (shown >= MANY_PAIRS) found.add(span.symbol);
       pairs = period === "1d" ? Math.max(pairs, shown) : pairs + shown;
+      if (period === "1d" && areLongApart(span, words)) long += shown;
     }
   }
-  if (!hasRequested && pairs >= MANY_PAIRS) for (const { symbol } of spans) found.add(symbol);
+  if (!hasRequested && Math.max(pairs, long) >= MANY_PAIRS) for (const { symbol } of spans) found.add(symbol);
   return found;
 }
 
@@ -104,6 +110,13 @@ function evidenceOfDays(span: SymbolSpan, words: Uint32Array, zone: string): Evi
   }
   if (short * PAIRS_PER_SHORT_WEEK > pairs) return "requested";
   return pairs >= MANY_PAIRS && !isRegular(span, words, zone) ? "requested" : pairs;
+}
+
+/** Whether all bars are further apart than any holiday separates sessions. */
+function areLongApart({ start, end }: SymbolSpan, words: Uint32Array): boolean {
+  for (let row = start + 1; row < end; row++)
+    if (int64At(words, row) - int64At(words, row - 1) < LONG_MS) return false;
+  return true;
 }
 
 /** Whether nearly all bars are followed by one in the next week, or nearly all by one in the next month, quarter or year. */

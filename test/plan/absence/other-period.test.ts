@@ -57,6 +57,18 @@ test("ten pairs show another period, nine do not", () => {
   }
 });
 
+test("few bars of many symbols show months, which no holiday separates, and not weeks", () => {
+  const market = (length: number, distance: number, symbols: number) =>
+    Object.fromEntries(
+      Array.from({ length: symbols }, (_, n) => [`s${n}`, every(distance * DAY_MS, length, MONDAY)]),
+    );
+  expect(found(market(2, 31, 10), DAILY).symbols).toHaveLength(10);
+  expect(found(market(3, 91, 5), DAILY).symbols).toHaveLength(5);
+  expect(found(market(2, 31, 9), DAILY).symbols).toEqual([]);
+  expect(found(market(2, 20, 30), DAILY).symbols).toEqual([]);
+  expect(found({ ...market(2, 31, 10), day: every(DAY_MS, 3, MONDAY) }, DAILY).symbols).toEqual([]);
+});
+
 /** Days since the Monday, from the distances between them. */
 function apart(...gaps: readonly number[]): number[] {
   let day = 0;

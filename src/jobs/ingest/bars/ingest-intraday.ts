@@ -1,15 +1,21 @@
 import { decodeKlineResponse } from "../../../arrow/stream/decode-kline-response.js";
+import { int64Words } from "../../../core/int64-words.js";
 import { releaseAfter } from "../../../core/release-after.js";
 import { literalList } from "../../../db/quote.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import { REGION_NAMES } from "../../../market/regions.js";
 import { finalEnd } from "../../../market/sessions.js";
+import { regionOf } from "../../../market/symbol.js";
 import { TradingCalendar } from "../../../market/trading-calendar.js";
 import { type CutDay, cutDay } from "../../../plan/absence/cut-day.js";
+import { symbolsOfOtherPeriod } from "../../../plan/absence/other-period.js";
 import { symbolSpans } from "../../../plan/absence/window-beginning.js";
+import { filteredBars } from "../../../plan/filtered-bars.js";
 import { BARS_1M } from "../../../schema/bars.js";
 import { UNIVERSE_MEMBERS, UNIVERSES } from "../../../schema/reference.js";
+import type { DecodedKlines } from "../../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../../wire/endpoints.js";
+import type { KlineColumns } from "../../../wire/kline-columns.js";
 import { lastResponses, neverReceived } from "../../ledger/ledger.js";
 import type { PendingResponse } from "../../run/request/request-records.js";
 import type { Run } from "../../run/run.js";
@@ -46,20 +52,25 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
         { endpoint, query: { universes: id, period: "1m", count: LIMITS.maxCount }, arrow: true },
         { dataset: BARS_1M.name, symbols: [id] },
         async (body, _, type) => {
-          const read = received(await decodeKlineResponse(body, type, { shape: "map" }, run.buffers));
+          const decoded = await decodeKlineResponse(body, type, { shape: "map" }, run.buffers);
+          const other = ofOtherPeriod(decoded.columns);
+          const columns = filteredBars(decoded.columns, (symbol) => !other.has(symbol));
+          const read = received({ ...decoded, columns });
           // At the end of the run, such a universe is reported as requested without a result.
-          return { ...read, absent: read.rows === 0 ? [id] : [] };
+          return { ...read, other, absent: read.rows === 0 ? [id] : [] };
         },
       );
       if (got === undefined) continue;
-      const { columns } = got.value.response;
+      const { other, response } = got.value;
+      const { columns } = response;
       const own = members.get(id) ?? [];
       const cut = cutDay(columns);
       if (got.value.rows > 0) {
         const came = new Set(symbolSpans(columns).map(({ symbol }) => symbol));
         responses.received.push({ members: own, came, rows: columns.rows });
       }
-      if (got.value.rows === 0 && !known.has(id)) failEmpty(run, id, UNKNOWN, got);
+      if (other.size > 0) await landing.take(failOther(run, id, other, got));
+      else if (got.value.rows === 0 && !known.has(id)) failEmpty(run, id, UNKNOWN, got);
       else if (got.value.rows === 0 && own.length > 0)
         responses.empty.push({ id, members: own, times: [...(never.get(id) ?? []), marketClock.now()], got });
       else if (cut === undefined) await landing.take(got);
@@ -97,12 +108,35 @@ async function membersOf(
 const UNKNOWN =
   'the service gave nothing for it, and the lake does not know it; run the pipeline reference, and see: barlake sql "from universes"';
 
+/** The symbols whose bars are no minutes. Symbols with too few bars to show it are among them as in a response to K-lines. */
+function ofOtherPeriod(columns: KlineColumns): ReadonlySet<string> {
+  const spans = symbolSpans(columns);
+  const words = int64Words(columns.timestamp);
+  const found = REGION_NAMES.flatMap((region) => {
+    const own = spans.filter(({ symbol }) => regionOf(symbol) === region);
+    return [...symbolsOfOtherPeriod(own, words, { region, period: "1m", isAggregated: false })];
+  });
+  return new Set(found);
+}
+
+type Responded = PendingResponse<{ readonly response: DecodedKlines }>;
+
+/** Records a failed request for a universe some of whose bars were no minutes: these do not land. */
+function failOther(run: Run, id: string, symbols: ReadonlySet<string>, got: Responded): Responded {
+  const reason = `universe ${id}: symbols with bars of another period than 1m (${symbols.size}), such as ${[...symbols][0]}: these bars were set aside`;
+  return fail(run, reason, symbols.size, got);
+}
+
 /** Records a failed request for a universe whose day was cut: its bars land, but the run is not complete. */
-function failCut<T>(run: Run, id: string, cut: CutDay, got: PendingResponse<T>): PendingResponse<T> {
+function failCut(run: Run, id: string, cut: CutDay, got: Responded): Responded {
   const since = new Date(cut.since).toISOString();
   const reason = `universe ${id}: ${cut.symbols} symbols have ${cut.bars} bars each, and none before ${since}: the service seems to cut them; the pipeline minute asks for whole days`;
+  return fail(run, reason, cut.symbols, got);
+}
+
+function fail(run: Run, reason: string, symbols: number, got: Responded): Responded {
   const dataset = BARS_1M.name;
-  run.log.failure({ dataset, request: `${dataset} ${got.requestId}`, reason, symbols: cut.symbols });
+  run.log.failure({ dataset, request: `${dataset} ${got.requestId}`, reason, symbols });
   const records = got.entry.records.map((one) => ({ ...one, status: "failed" as const, reason }));
   return { ...got, entry: { ...got.entry, records } };
 }

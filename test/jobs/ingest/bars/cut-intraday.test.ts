@@ -40,3 +40,31 @@ test("a whole day is complete, also where single symbols lack bars", async () =>
   ] as Record<string, Bars>[])
     expect((await asked(data)).report).toMatchObject({ status: "complete", failures: [] });
 });
+
+test.each([
+  ["five minutes", DAY.filter((_, n) => n % 5 === 0)],
+  ["the day", [DAY[0] as number].map((ms) => ms - ((ms + 8 * 3_600_000) % 86_400_000))],
+])(
+  "bars of another period, %s, do not land as minutes, and those of the other symbols do",
+  async (_, times) => {
+    const market = await scriptedMarket(
+      (_request, response) =>
+        json(response, 200, { data: { "600519.SH": barsAt(times), "000001.SZ": barsAt(DAY) } }),
+      NOW,
+    );
+    expect(await market.run(INTRADAY)).toMatchObject({
+      status: "partial",
+      rows: DAY.length,
+      failures: [
+        {
+          reason:
+            "universe KNOWN: symbols with bars of another period than 1m (1), such as 600519.SH: these bars were set aside",
+        },
+      ],
+    });
+    const landed = "SELECT DISTINCT symbol FROM bars_1m";
+    expect(await queryLake(market.lake, landed)).toEqual([{ symbol: "000001.SZ" }]);
+    // The next run requests the universe again.
+    expect(await market.run(INTRADAY)).toMatchObject({ requests: { sent: 1 } });
+  },
+);
