@@ -21,7 +21,7 @@ export interface Coverage {
   readonly symbols: number;
   readonly first: TradingDate | undefined;
   readonly last: TradingDate | undefined;
-  /** Days of symbols: the trading days of each symbol since the first requested day, or since its listing. */
+  /** Days of symbols: the trading days of each symbol since the first day that was requested of it, or since its listing. */
   readonly expected: number;
   /** How many of these days have a response, even an empty one. */
   readonly answered: number;
@@ -35,6 +35,8 @@ export interface CoverageFacts {
   readonly symbols: readonly string[];
   /** The range from the first requested time to the end of the final bars. */
   readonly range: TimeRange;
+  /** The first requested time of each symbol, in epoch milliseconds. @default the start of the range */
+  readonly since?: ReadonlyMap<string, number>;
   readonly covered: ReadonlyMap<string, readonly TimeRange[]>;
   readonly listedAt: ReadonlyMap<string, number>;
   /** When symbols were seen to be delisted, in epoch milliseconds. After that they lack nothing. @default none */
@@ -88,9 +90,9 @@ export function measureCoverage(facts: CoverageFacts): Coverage {
 /** The time in which a symbol should have bars, and the parts of it that have no response. */
 export function symbolSpans(
   symbol: string,
-  { range, covered, listedAt, delistedAt }: CoverageFacts,
+  { range, since, covered, listedAt, delistedAt }: CoverageFacts,
 ): { readonly life: TimeRange; readonly unanswered: readonly TimeRange[] } {
-  const start = Math.max(range.start, listedAt.get(symbol) ?? range.start);
+  const start = Math.max(range.start, since?.get(symbol) ?? range.start, listedAt.get(symbol) ?? range.start);
   const life = { start, end: Math.max(start, Math.min(range.end, delistedAt?.get(symbol) ?? range.end)) };
   return { life, unanswered: subtractRanges(life, covered.get(symbol) ?? []) };
 }

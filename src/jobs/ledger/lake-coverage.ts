@@ -45,13 +45,15 @@ export async function lakeCoverage(parts: LakeParts): Promise<TableCoverage[]> {
 }
 
 /**
- * What was requested of a period's bars, by region: the symbols, the earliest time, and the windows with a response.
+ * What was requested of a period's bars, by region: the symbols, the earliest time of each and of all, and the windows with a
+ * response.
  */
 export async function coverageFacts(
   { session, lake, clock }: LakeParts,
   period: LandedPeriod,
 ): Promise<Map<Region, CoverageFacts & Pick<PlanFacts, "asked">>> {
   const asked = await askedSymbols(session, lake, barsTable(period).name);
+  const since = new Map(asked.map((one) => [one.symbol, one.since]));
   const regions = new Map<Region, { symbols: string[]; start: number }>();
   for (const { symbol, since } of asked) {
     const region = regionOf(symbol);
@@ -74,7 +76,7 @@ export async function coverageFacts(
     [...regions].map(([region, { symbols, start }]) => {
       const calendar = facts.calendars.get(region) as TradingCalendar;
       const range = { start, end: finalEnd(region, facts.now) };
-      return [region, { ...facts, calendar, symbols, range }];
+      return [region, { ...facts, calendar, symbols, range, since }];
     }),
   );
 }

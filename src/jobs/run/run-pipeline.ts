@@ -15,7 +15,7 @@ import { writerSpillOptions } from "../../lake/local/work-folder.js";
 import { publish } from "../../lake/publish.js";
 import { type RunLease, takeRun } from "../../lake/requests/run-lease.js";
 import type { LimitsStore } from "../../lake/requests/service-limits.js";
-import { REGIONS } from "../../market/regions.js";
+import { OWN_SESSIONS, REGIONS } from "../../market/regions.js";
 import { exchangeOf } from "../../market/symbol.js";
 import { localDate } from "../../market/zone.js";
 import type { RequestUnit } from "../../plan/request-units.js";
@@ -270,7 +270,17 @@ async function barsDemands(
   options: RunOptions,
   onUnknown?: OnUnknown,
 ): Promise<BarsDemand[]> {
-  const { period, types, withoutExchanges } = pipeline;
+  const { period, types } = pipeline;
+  const own = period === "1m" ? OWN_SESSIONS : [];
+  const withoutExchanges = [...(pipeline.withoutExchanges ?? []), ...own];
+  const refused = options.symbols?.find((symbol) => own.includes(exchangeOf(symbol)));
+  if (refused !== undefined)
+    throw new UsageError(
+      `symbol ${refused}: minutes of its exchange cannot land, as its nights belong to the next trading date`,
+      {
+        hint: `its daily bars can; the sessions of ${own.join(", ")} are not known here`,
+      },
+    );
   const regions = options.regions ?? pipeline.regions;
   const lookback = pipeline.lookback === undefined ? 0 : Number.parseInt(pipeline.lookback, 10);
   if (!options.repair) {
@@ -289,11 +299,12 @@ async function barsDemands(
   const asked = await coverageFacts(parts, period);
   return [...asked]
     .filter(([region]) => regions.includes(region))
-    .map(([region, { symbols, range }]) => ({
+    .map(([region, { symbols, range, since }]) => ({
       period,
       from: localDate(range.start, REGIONS[region].zone),
       to: localDate(range.end, REGIONS[region].zone),
-      symbols: new Map([[region, symbols.filter((one) => !withoutExchanges?.includes(exchangeOf(one)))]]),
+      symbols: new Map([[region, symbols.filter((one) => !withoutExchanges.includes(exchangeOf(one)))]]),
+      since,
       endsAtDelisting: true,
       allHoles: true,
     }));

@@ -36,6 +36,8 @@ export interface BarsDemand {
    */
   readonly lookbackDays?: number | undefined;
   readonly symbols: ReadonlyMap<Region, readonly string[]>;
+  /** From when each symbol is requested, in epoch milliseconds. @default from the first date */
+  readonly since?: ReadonlyMap<string, number> | undefined;
   /** Whether symbols are requested only up to the time at which they were seen to be delisted. @default false */
   readonly endsAtDelisting?: boolean;
   /** From when symbols are no longer requested, because they left the chosen universes; epoch milliseconds. */
@@ -72,7 +74,7 @@ export async function readPlanFacts(
   context: Pick<RunContext, "session" | "lake"> & { readonly clock: Pick<Clock, "now"> },
   demand: Pick<
     BarsDemand,
-    "period" | "symbols" | "lookbackDays" | "allHoles" | "endsAtDelisting" | "leavingAt"
+    "period" | "symbols" | "lookbackDays" | "allHoles" | "since" | "endsAtDelisting" | "leavingAt"
   > &
     Partial<Pick<BarsDemand, "from">>,
   starts: ReadonlyMap<Region, number> = rangeStarts(demand, context.clock.now()),
@@ -95,6 +97,11 @@ export async function readPlanFacts(
     context,
     (listed) => requested.has(listed.symbol) && isInDoubt(listed, starts, covered),
   );
+  for (const [symbol, end] of demand.since ?? [])
+    covered.set(
+      symbol,
+      unionRanges([...(covered.get(symbol) ?? []), { start: Number.MIN_SAFE_INTEGER, end }]),
+    );
   for (const ends of [demand.endsAtDelisting ? delistedAt : undefined, demand.leavingAt])
     for (const [symbol, start] of ends ?? []) {
       const never = { start, end: Number.MAX_SAFE_INTEGER };

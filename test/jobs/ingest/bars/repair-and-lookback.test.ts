@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import { lakeCoverage } from "../../../../src/jobs/ledger/lake-coverage.js";
 import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
 import { loadPipeline } from "../../../../src/jobs/pipeline/load-pipeline.js";
+import { openReader } from "../../../../src/lake/open-reader.js";
 import { json, type Script, type Seen } from "../../../faults/service/scripted-service.js";
 import { queryLake } from "../../../lake/temporary-lake.js";
 import { minutes, newestBars, weekdays } from "../../minute-market.js";
@@ -35,6 +37,20 @@ test("repair fills what failed, of the symbols asked for before, and asks for no
     { symbols: "601398.SH", from: "2024-01-07T16:00", to: "2024-01-12T16:00" },
   ]);
   expect((await run(DAILY, { repair: true })).requests.sent).toBe(0);
+});
+
+test("an earlier time that was requested of one symbol is no gap of the others, and repair asks nothing for it", async () => {
+  const { service, run, lake, clock } = await scriptedMarket(right, "2024-01-13T00:00:00Z");
+  await run({ ...DAILY, from: "2024-01-10" }, { symbols: ["600519.SH", "601398.SH"] });
+  await run(DAILY, { symbols: ["600519.SH"] });
+  const { session } = await openReader(lake, { threads: 1 });
+  using reader = session;
+  expect(await lakeCoverage({ session: reader, lake, clock })).toMatchObject([
+    { symbols: 2, first: "2024-01-08", expected: 8, answered: 8, gaps: [] },
+  ]);
+  const before = service.seen.length;
+  expect(await run(DAILY, { repair: true })).toMatchObject({ status: "complete" });
+  expect(service.seen.slice(before)).toEqual([]);
 });
 
 test("repair in a lake that was never asked for anything asks for nothing", async () => {
