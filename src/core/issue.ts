@@ -13,6 +13,7 @@ export type IssueRule =
   | "unsorted"
   | "bad_symbol"
   | "unknown_exchange"
+  | "unknown_sessions"
   | "not_requested"
   | "outside_window"
   | "unparsable"

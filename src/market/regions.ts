@@ -62,6 +62,17 @@ export const EXCHANGE_REGION: Readonly<Record<string, Region>> = {
   US: "US",
 };
 
+/**
+ * Exchanges whose instruments have sessions of their own: futures, many of which trade at night, and whose nights belong to
+ * the next trading date. These sessions are not known here, so that minutes of these exchanges do not land.
+ */
+export const OWN_SESSIONS: readonly string[] = ["SHF", "DCE", "ZCE", "CFX", "INE", "GFE"];
+
+/** Whether minutes of a symbol cannot land: see {@link OWN_SESSIONS}. */
+export function hasOwnSessions(symbol: string): boolean {
+  return OWN_SESSIONS.includes(symbol.slice(symbol.lastIndexOf(".") + 1));
+}
+
 /** Narrows a text to a known {@link Region}. */
 export function isRegion(text: string): text is Region {
   return Object.hasOwn(REGIONS, text);

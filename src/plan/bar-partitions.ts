@@ -49,7 +49,8 @@ export function partitionBars(
   const cut: CutBars = { placed: [], broken: [], idle: [] };
   const periods = (region: Region) => calendarSpans(REGIONS[region].zone, unit);
   const periodOf = byRegion(periods);
-  for (const delivered of deliveries) cutBars(delivered, { periodOf, finalEnd, possibleEnd }, cut);
+  for (const delivered of deliveries)
+    cutBars(delivered, { periodOf, isMinute: unit === "month", finalEnd, possibleEnd }, cut);
   const repeats: PlacedSegment[] = [];
   let equal = 0;
   const partitions = [...groupsOf(cut.placed)]

@@ -2,7 +2,7 @@ import { isSet } from "../core/bits.js";
 import { int64At, int64Words } from "../core/int64-words.js";
 import { lowerBound } from "../core/lower-bound.js";
 import type { CalendarSpan } from "../market/calendar-spans.js";
-import type { Region } from "../market/regions.js";
+import { hasOwnSessions, type Region } from "../market/regions.js";
 import { regionOf } from "../market/symbol.js";
 import type { BarSegment, DeliveredBars } from "../wire/bar-segment.js";
 import { type KlineColumns, OPTIONAL_COLUMNS } from "../wire/kline-columns.js";
@@ -14,6 +14,8 @@ const SEARCHED_ROWS = 64;
 
 /** Rules for where bars are cut. */
 export interface CutRules {
+  /** Whether the bars are minutes. */
+  readonly isMinute: boolean;
   /** By region: returns the partition's period that contains an instant (epoch ms). */
   readonly periodOf: Readonly<Record<Region, (ms: number) => CalendarSpan>>;
   /** By region: bars labelled before this instant (epoch ms) are final. */
@@ -75,11 +77,11 @@ type BrokenSearch = (start: number, end: number) => number;
 function cutSymbol(
   whole: BarSegment,
   nextBroken: BrokenSearch,
-  { periodOf, finalEnd, possibleEnd }: CutRules,
+  { periodOf, isMinute, finalEnd, possibleEnd }: CutRules,
   { placed, broken, idle }: CutBars,
 ): void {
   const { columns, symbol, region, start } = whole;
-  if (region === undefined) {
+  if (region === undefined || (isMinute && hasOwnSessions(symbol))) {
     broken.push(whole);
     return;
   }

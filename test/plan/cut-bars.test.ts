@@ -11,6 +11,7 @@ import { DOUBLE_COLUMNS, type DoubleColumn, type KlineColumns } from "../../src/
 const START = Date.UTC(2025, 0, 20, 7, 30);
 const ZONES = (region: Region) => calendarSpans(REGIONS[region].zone, "month");
 const RULES: CutRules = {
+  isMinute: true,
   periodOf: { CN: ZONES("CN"), HK: ZONES("HK"), US: ZONES("US") },
   finalEnd: { CN: START + 30 * DAY_MS, HK: START, US: START + 100 * DAY_MS },
   possibleEnd: { CN: START + 150 * DAY_MS, HK: START + 1e6 * DAY_MS, US: START + 60 * DAY_MS },
@@ -165,4 +166,15 @@ test.each([
   expect(cut(columns).broken).toEqual([]);
   columns.timestamp.set([second, first]);
   expect(() => cut(columns)).toThrow("do not ascend in time at row 1");
+});
+
+test("minutes of exchanges whose sessions are not known do not land, and their days do", () => {
+  const columns = { ...columnsOf([[{ days: 1, flaw: "none" }]]), symbols: ["rb2405.SHF"] };
+  const cutAs = (isMinute: boolean): CutBars => {
+    const into: CutBars = { placed: [], broken: [], idle: [] };
+    cutBars({ columns, source: "test" }, { ...RULES, isMinute }, into);
+    return into;
+  };
+  expect(cutAs(true)).toMatchObject({ placed: [], broken: [{ symbol: "rb2405.SHF" }] });
+  expect(cutAs(false)).toMatchObject({ placed: [{ symbol: "rb2405.SHF" }], broken: [] });
 });

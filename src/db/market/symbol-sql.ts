@@ -1,3 +1,4 @@
+import { OWN_SESSIONS } from "../../market/regions.js";
 import {
   FULL_SYMBOL_LENGTH,
   MAX_SYMBOL_LENGTH,
@@ -29,4 +30,14 @@ export function exchangeSql(symbol: string): string {
 /** Why a row is rejected whose symbol belongs to no known region. */
 export function unknownExchangeReasonSql(symbol: string): string {
   return `'symbol ' || ${symbol} || ' has an unknown exchange suffix'`;
+}
+
+/** Whether a symbol is of an exchange whose sessions are not known. */
+export function hasOwnSessionsSql(symbol: string): string {
+  return `coalesce(${exchangeSql(symbol)} IN (${OWN_SESSIONS.map(literal).join(", ")}), false)`;
+}
+
+/** Why minutes are rejected whose exchange has sessions that are not known. */
+export function unknownSessionsSql(symbol: string): string {
+  return `'minutes of ' || ${exchangeSql(symbol)} || ' cannot land: its nights belong to the next trading date, and its sessions are not known here'`;
 }

@@ -1,6 +1,10 @@
 import type { IssueRule } from "../../core/issue.js";
 import { perRegion } from "../../db/market/region-sql.js";
-import { unknownExchangeReasonSql } from "../../db/market/symbol-sql.js";
+import {
+  hasOwnSessionsSql,
+  unknownExchangeReasonSql,
+  unknownSessionsSql,
+} from "../../db/market/symbol-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import { possibleEnds } from "../../market/sessions.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
@@ -32,6 +36,13 @@ const rulesOf = (amount: string, isFuture: string): readonly Rule[] => [
   ],
 ];
 
+/** The rule of minutes alone. */
+const UNKNOWN_SESSIONS: Rule = [
+  "unknown_sessions",
+  hasOwnSessionsSql("symbol"),
+  unknownSessionsSql("symbol"),
+];
+
 /** SQL of the amount of a bar that may lack one. */
 const ANY_AMOUNT = "CASE WHEN isfinite(amount) THEN amount ELSE 0 END";
 
@@ -47,7 +58,8 @@ export interface BarRules {
 function rules({ now, table, mayLackAmount = false }: BarRules): readonly Rule[] {
   const ends = possibleEnds(now, isMinutes(table));
   const end = perRegion("region", ({ region }) => `make_timestamptz(${ends[region] * 1000}::BIGINT)`);
-  return rulesOf(mayLackAmount ? ANY_AMOUNT : "amount", `timestamp >= ${end}`);
+  const all = rulesOf(mayLackAmount ? ANY_AMOUNT : "amount", `timestamp >= ${end}`);
+  return isMinutes(table) ? [...all, UNKNOWN_SESSIONS] : all;
 }
 
 /** Whether a table has minutes: it is divided by months. */

@@ -24,6 +24,7 @@ const ALWAYS: CalendarSpan = {
 const always = (): CalendarSpan => ALWAYS;
 const RULES = {
   periodOf: byRegion(() => always),
+  isMinute: false,
   finalEnd: byRegion(() => Infinity),
   possibleEnd: byRegion(() => Infinity),
 };

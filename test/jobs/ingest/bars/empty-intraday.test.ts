@@ -68,7 +68,7 @@ const NO_MINUTES = {
 };
 
 describe("a universe of which nothing came in three sessions", () => {
-  const FUTURES = ["IF2401.CFX", "IF2402.CFX"];
+  const FUNDS = ["510050.SH", "510300.SH"];
 
   /** Lands daily bars of the index on weekdays, so that the lake knows these sessions. */
   async function landSessions({ lake }: { readonly lake: Lake }, first: string, end: string): Promise<void> {
@@ -81,7 +81,7 @@ describe("a universe of which nothing came in three sessions", () => {
 
   test("has no minutes at the service, which is requested by each run: no bar is missed when it has them", async () => {
     let data: Readonly<Record<string, Bars>> = {};
-    const market = await knownUniverse(FUTURES, () => data);
+    const market = await knownUniverse(FUNDS, () => data);
     const { run, clock } = market;
     await landSessions(market, "2024-01-08", "2024-01-17");
     expect(await run(INTRADAY)).toMatchObject(PARTIAL);
@@ -97,7 +97,7 @@ describe("a universe of which nothing came in three sessions", () => {
       expect(await run(INTRADAY)).toMatchObject(NO_MINUTES);
       clock.advance(DAY_MS);
     }
-    data = { "IF2401.CFX": DAY, "IF2402.CFX": DAY };
+    data = { "510050.SH": DAY, "510300.SH": DAY };
     expect((await run(INTRADAY)).rows).toBe(480);
     clock.advance(DAY_MS);
     data = {};
@@ -105,7 +105,7 @@ describe("a universe of which nothing came in three sessions", () => {
   });
 
   test("is judged by the sessions and minutes of its Chinese members", async () => {
-    const market = await knownUniverse([...FUTURES, "AAPL.US"], () => ({}));
+    const market = await knownUniverse([...FUNDS, "AAPL.US"], () => ({}));
     const { run, clock, lake } = market;
     await landSessions(market, "2024-01-08", "2024-01-17");
     await land(await openSession(), lake, BARS_1M, [{ symbol: "AAPL.US", at: "2024-01-04T15:00:00Z" }]);
@@ -121,36 +121,36 @@ describe("a universe of which nothing came in three sessions", () => {
 
   test("is partial each time while the lake has a minute of a member, and what comes later lands", async () => {
     let data: Readonly<Record<string, Bars>> = {};
-    const market = await knownUniverse(FUTURES, () => data);
+    const market = await knownUniverse(FUNDS, () => data);
     const { run, clock, lake } = market;
     await landSessions(market, "2024-01-08", "2024-01-20");
     await land(await openSession(), lake, BARS_1M, [
-      { symbol: "IF2402.CFX", at: Date.parse("2024-01-04T10:00:00+08:00") },
+      { symbol: "510300.SH", at: Date.parse("2024-01-04T10:00:00+08:00") },
     ]);
     for (let day = 1; day <= 5; day++) {
       expect(await run(INTRADAY)).toMatchObject(PARTIAL);
       clock.advance(DAY_MS);
     }
-    data = { "IF2401.CFX": DAY, "IF2402.CFX": DAY };
+    data = { "510050.SH": DAY, "510300.SH": DAY };
     expect(await run(INTRADAY)).toMatchObject({ status: "complete", requests: { sent: 1 }, rows: 480 });
   });
 
   test("is partial each time while another universe of the same run brings minutes of a member", async () => {
     let data: Readonly<Record<string, Bars>> = {};
-    const market = await knownUniverse(FUTURES, (id) => (id === "OTHER" ? data : {}));
+    const market = await knownUniverse(FUNDS, (id) => (id === "OTHER" ? data : {}));
     const { run, clock } = market;
     await landSessions(market, "2024-01-08", "2024-01-20");
     for (let day = 1; day <= 4; day++) {
       await run(INTRADAY);
       clock.advance(DAY_MS);
     }
-    data = { "IF2402.CFX": DAY };
+    data = { "510300.SH": DAY };
     const both = { ...INTRADAY, universes: ["KNOWN", "OTHER"] };
     expect(await run(both)).toMatchObject({ ...PARTIAL, rows: 240 });
   });
 
   test("holidays are no sessions, also where the lake does not know them yet", async () => {
-    const market = await knownUniverse(FUTURES, () => ({}));
+    const market = await knownUniverse(FUNDS, () => ({}));
     const { run, clock } = market;
     await landSessions(market, "2024-01-08", "2024-01-13");
     // Friday, and then eight weekdays of which the lake knows nothing.
