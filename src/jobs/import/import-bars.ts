@@ -77,12 +77,12 @@ async function judgeBars(
     rows.source,
     withAmount.flatMap(({ group }) => group.places),
   );
-  const inLots = reads.some(({ group, chosen }) =>
+  const areInLots = reads.some(({ group, chosen }) =>
     group.places.some(
       (place) => judgeUnits(units.get(place) ?? NO_UNITS, chosen, options).volumeUnit === "lots",
     ),
   );
-  const lots = inLots ? await boardLots(work, rows) : NO_LOTS;
+  const lots = areInLots ? await boardLots(work, rows) : NO_LOTS;
   const isChinese = (await rows.symbolsOf("CN")).length > 0;
   const rounded = options.roundVolumes === true ? await rows.fractions() : new Map<number, number>();
   const rules: FileRule[] = [];

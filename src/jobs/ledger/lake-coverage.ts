@@ -53,7 +53,7 @@ export async function coverageFacts(
   period: LandedPeriod,
 ): Promise<Map<Region, CoverageFacts & Pick<PlanFacts, "asked">>> {
   const asked = await askedSymbols(session, lake, barsTable(period).name);
-  const since = new Map(asked.map((one) => [one.symbol, one.since]));
+  const firstAsked = new Map(asked.map((one) => [one.symbol, one.since]));
   const regions = new Map<Region, { symbols: string[]; start: number }>();
   for (const { symbol, since } of asked) {
     const region = regionOf(symbol);
@@ -76,7 +76,7 @@ export async function coverageFacts(
     [...regions].map(([region, { symbols, start }]) => {
       const calendar = facts.calendars.get(region) as TradingCalendar;
       const range = { start, end: finalEnd(region, facts.now) };
-      return [region, { ...facts, calendar, symbols, range, since }];
+      return [region, { ...facts, calendar, symbols, range, since: firstAsked }];
     }),
   );
 }

@@ -111,7 +111,7 @@ function fewLong(row: Readonly<Record<string, unknown>>): FileEvidence["longPeri
   };
   if (pairs === null || pairs === undefined || pairs < MANY_PAIRS || long !== pairs || symbol === null)
     return undefined;
-  return { symbol: String(symbol), days: days ?? 0 };
+  return { symbol, days: days ?? 0 };
 }
 
 /** Rows with the same symbol and date as another one, and the first times of day. */

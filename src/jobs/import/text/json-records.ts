@@ -82,8 +82,7 @@ function flattened(objects: readonly [string, JsonObject][]): TextRecord {
 /** The first row of a table; of one whose rows are at keys, the first of these. */
 function firstRow(value: Json | undefined): JsonObject {
   if (value === undefined) return {};
-  if (Array.isArray(value))
-    return ((value as readonly Json[]).find(isObject) as JsonObject | undefined) ?? {};
+  if (Array.isArray(value)) return (value as readonly Json[]).find(isObject) ?? {};
   if (!isObject(value)) return {};
   const [first] = Object.values(value);
   return first !== undefined && isObject(first) ? first : value;
