@@ -8,7 +8,7 @@ import type { KnownSource } from "./field-names.js";
 export interface FileEvidence {
   readonly rows: number;
   readonly symbols: number;
-  /** Different dates of each symbol, summed. */
+  /** Different dates of each symbol, summed; of a table of days its rows. */
   readonly days: number;
   /** Rows that give a date and no time. */
   readonly dates: number;

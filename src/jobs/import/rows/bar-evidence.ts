@@ -49,7 +49,7 @@ export async function fileEvidence(source: EvidenceSource): Promise<Map<number, 
     `WITH symbols AS (
        SELECT file, symbol, count(*) AS n, count(*) FILTER (is_date) AS dates, count(given_at) AS instants,
          count(own_day) AS midnights, any_value(region) AS region, count(*) FILTER (dayofweek(day) IN (0, 6)) AS weekends,
-         count(*) FILTER (dayofweek(own_day) IN (0, 6)) AS own_weekends, max(day) - min(day) AS span, count(DISTINCT day) AS days
+         count(*) FILTER (dayofweek(own_day) IN (0, 6)) AS own_weekends, max(day) - min(day) AS span, ${isMinute ? "count(DISTINCT day)" : "count(*)"} AS days
        FROM ${from} WHERE symbol IS NOT NULL AND day IS NOT NULL GROUP BY file, symbol)
      SELECT file, sum(n)::DOUBLE AS rows, count(*)::DOUBLE AS symbols, sum(days)::DOUBLE AS days,
        sum(n - 1) FILTER (n > 1)::DOUBLE AS pairs, sum(n - 1) FILTER (n > 1 AND span >= ${UNKNOWN_DAYS} * (n - 1))::DOUBLE AS long_pairs,

@@ -30,6 +30,8 @@ import type { OpenGroup, SourceColumn } from "./raw-rows.js";
 const REQUIRED = ["open", "high", "low", "close", "volume"] as const;
 /** Numbers of files of bars. `lot`: the shares in one unit of the volume, as the lake exports it. */
 const NUMBERS = [...KLINE_COLUMNS.map(({ name }) => name), "lot"];
+/** Rows among which the first ones that land are looked for. */
+const MOST_BEGUN = 4096;
 /** Above this number, doubles skip whole numbers. */
 const EXACT = 2 ** 53;
 
@@ -70,6 +72,8 @@ export class BarRows implements AsyncDisposable {
   readonly #lots: TempTable;
   readonly #numbers = new Set<string>();
   #hasTexts = false;
+  /** The first row of each file among all. */
+  #firstRows: ReadonlyMap<number, number> = new Map();
   /** Whether some times are more than dates. */
   #hasClocks = false;
   /** Whether numbers of the files that were read last have a comma, or cannot be read. */
@@ -302,6 +306,7 @@ export class BarRows implements AsyncDisposable {
       `SELECT file, min(rowid)::DOUBLE AS first FROM ${this.#raw.name} GROUP BY file`,
     );
     const firstOf = new Map(firsts.map(({ file, first }) => [file, first]));
+    this.#firstRows = firstOf;
     await insertObjects(
       this.#session,
       this.#files.name,
@@ -323,8 +328,8 @@ export class BarRows implements AsyncDisposable {
     await insertObjects(this.#session, this.#lots.name, pairs, { symbol: "VARCHAR", lot: "DOUBLE" });
   }
 
-  /** SQL of the rows that are bars, as `landBars` takes them. */
-  stagedSql(): string {
+  /** SQL of the rows that are bars, as `landBars` takes them. @param only a condition on them. */
+  stagedSql(only = "true"): string {
     const values = [...this.#numbers]
       .filter((name) => name !== "volume" && name !== "lot")
       .map((name) => {
@@ -339,7 +344,7 @@ export class BarRows implements AsyncDisposable {
         CAST(CASE WHEN unit_lot > 1 AND n_volume = floor(n_volume) THEN n_volume ELSE shares END AS BIGINT) AS volume,
         CAST(CASE WHEN unit_lot > 1 AND n_volume = floor(n_volume) THEN unit_lot ELSE 1 END AS INTEGER) AS lot,
         path AS source, first_line + "row" - first_row AS line, file::BIGINT * 1099511627776 + "row" AS ordinal
-      FROM ${this.#judged()} WHERE NOT is_bad`;
+      FROM ${this.#judged()} WHERE NOT is_bad AND ${only}`;
   }
 
   /** SQL of the rows that are set aside: the columns of the rejects. */
@@ -383,11 +388,16 @@ export class BarRows implements AsyncDisposable {
       ? "strftime(timestamp, '%Y-%m-%dT%H:%M:%SZ')"
       : "CAST(trade_date AS VARCHAR)";
     const own = ["amount", "prev_close"].filter((name) => this.#numbers.has(name));
-    return this.#session.json(
-      `SELECT symbol, ${shown} AS timestamp, open, high, low, close, volume, ${own.map((name) => `${name}, `).join("")}lot,
-         (line - (SELECT first_line FROM ${this.#files.name} WHERE file = ${place}))::DOUBLE AS "row"
-       FROM (${this.stagedSql()}) WHERE ordinal // 1099511627776 = ${place} ORDER BY ordinal LIMIT ${limit}`,
-    );
+    const first = this.#firstRows.get(place) ?? 0;
+    const rowsOf = (only: string): Promise<Record<string, unknown>[]> =>
+      this.#session.json(
+        `SELECT symbol, ${shown} AS timestamp, open, high, low, close, volume, ${own.map((name) => `${name}, `).join("")}lot,
+           (line - (SELECT first_line FROM ${this.#files.name} WHERE file = ${place}))::DOUBLE AS "row"
+         FROM (${this.stagedSql(only)}) ORDER BY ordinal LIMIT ${limit}`,
+      );
+    // Mostly the first rows are among the first thousands, which need no look at the others.
+    const begun = await rowsOf(`file = ${place} AND "row" < ${first + MOST_BEGUN}`);
+    return begun.length < limit ? rowsOf(`file = ${place}`) : begun;
   }
 
   /** Drops the rows: they have been copied. */
