@@ -22,7 +22,14 @@ import {
   textExpression,
   timeExpressions,
 } from "./column-sql.js";
-import { distinctTexts, fillSymbols, fillTimes, insertObjects, type TimeText } from "./distinct-texts.js";
+import {
+  distinctTexts,
+  divideByOrder,
+  fillSymbols,
+  fillTimes,
+  insertObjects,
+  type TimeText,
+} from "./distinct-texts.js";
 import { plainNumbers, readOddNumbers } from "./number-sql.js";
 import type { OpenGroup, SourceColumn } from "./raw-rows.js";
 
@@ -37,9 +44,6 @@ const EXACT = 2 ** 53;
 
 /** SQL of whether a symbol is of an exchange whose sessions are not known. */
 const HAS_OWN_SESSIONS = hasOwnSessionsSql("symbol");
-/** A date with its year last, as a regular expression of RE2. */
-const YEAR_LAST_FORM = "^\\s*\\d{1,2}[-/.]\\d{1,2}[-/.]\\d{4}";
-
 /** What the rows of one file become. */
 export interface FileRule {
   readonly place: number;
@@ -189,7 +193,7 @@ export class BarRows implements AsyncDisposable {
     const { name } = this.#raw;
     const symbols = await distinctTexts(this.#session, "symbol", name);
     await fillSymbols(this.#session, this.#symbols, symbols, this.#options.exchange);
-    await this.#divideByOrder();
+    await divideByOrder(this.#session, name);
     const texts = await this.#session.json<TimeText>(
       `SELECT DISTINCT form, 'timestamp' AS field, time_text AS text FROM ${name} WHERE time_text IS NOT NULL`,
     );
@@ -239,24 +243,6 @@ export class BarRows implements AsyncDisposable {
       `INSERT INTO ${this.#days.name} SELECT region, DATE '1970-01-01' + day, midnight, ahead, wall_ahead FROM ${raw.name}`,
     );
     await raw.drop();
-  }
-
-  /** Files of one form whose times show day and month in another order become forms of their own. */
-  async #divideByOrder(): Promise<void> {
-    const { name } = this.#raw;
-    await using orders = new TempTable(this.#session, "file_orders");
-    await orders.fill(`SELECT file, max(form) OVER () + form * 4 + first_over::INTEGER + 2 * second_over::INTEGER AS form FROM (
-        SELECT file, form, bool_or(parts[1]::INTEGER > 12) AS first_over, bool_or(parts[2]::INTEGER > 12) AS second_over
-        FROM (SELECT file, form, regexp_extract_all(time_text, '\\d+')[1:2] AS parts FROM ${name}
-          WHERE time_text IS NOT NULL AND regexp_matches(time_text, ${literal(YEAR_LAST_FORM)}))
-        GROUP BY file, form)`);
-    const [found] = await this.#session.json<{ forms: number }>(
-      `SELECT count(DISTINCT form)::DOUBLE AS forms FROM ${orders.name}`,
-    );
-    if ((found?.forms ?? 0) < 2) return;
-    await this.#session.run(
-      `UPDATE ${name} AS r SET form = o.form FROM ${orders.name} o WHERE o.file = r.file AND r.time_text IS NOT NULL`,
-    );
   }
 
   /** The reason, by file, for which most rows have no certain symbol or time, and which an option would decide. */

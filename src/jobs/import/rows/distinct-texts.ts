@@ -2,7 +2,7 @@ import { DAY_MS } from "../../../core/time.js";
 import { ident, literal } from "../../../db/quote.js";
 import { jsonParameter } from "../../../db/session/json-parameter.js";
 import type { Session } from "../../../db/session/session.js";
-import type { TempTable } from "../../../db/session/temp-table.js";
+import { TempTable } from "../../../db/session/temp-table.js";
 import { REGION_NAMES, REGIONS } from "../../../market/regions.js";
 import { regionOf } from "../../../market/symbol.js";
 import { readSymbol } from "../../../market/symbol-notation.js";
@@ -147,4 +147,24 @@ export async function insertObjects(
       [text],
     );
   }
+}
+
+/** A date with its year last, as a regular expression of RE2. */
+const YEAR_LAST_FORM = "^\\s*\\d{1,2}[-/.]\\d{1,2}[-/.]\\d{4}";
+
+/** Files of one form whose times show day and month in another order become forms of their own. */
+export async function divideByOrder(session: Session, table: string): Promise<void> {
+  await using orders = new TempTable(session, "file_orders");
+  await orders.fill(`SELECT file, max(form) OVER () + form * 4 + first_over::INTEGER + 2 * second_over::INTEGER AS form FROM (
+      SELECT file, form, bool_or(parts[1]::INTEGER > 12) AS first_over, bool_or(parts[2]::INTEGER > 12) AS second_over
+      FROM (SELECT file, form, regexp_extract_all(time_text, '\\d+')[1:2] AS parts FROM ${table}
+        WHERE time_text IS NOT NULL AND regexp_matches(time_text, ${literal(YEAR_LAST_FORM)}))
+      GROUP BY file, form)`);
+  const [found] = await session.json<{ forms: number }>(
+    `SELECT count(DISTINCT form)::DOUBLE AS forms FROM ${orders.name}`,
+  );
+  if ((found?.forms ?? 0) < 2) return;
+  await session.run(
+    `UPDATE ${table} AS r SET form = o.form FROM ${orders.name} o WHERE o.file = r.file AND r.time_text IS NOT NULL`,
+  );
 }
