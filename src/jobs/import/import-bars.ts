@@ -217,8 +217,9 @@ async function expectOneDate(
   );
   const [own, other] = [open.columns[time.index], open.columns[index]];
   if (own === undefined || other === undefined) return;
+  // The first digits of a count of seconds may look like a date, too.
   const digits = (sql: string): string =>
-    `left(regexp_replace(CAST(${sql} AS VARCHAR), '[^0-9]', '', 'g'), 8)`;
+    `left(regexp_replace(regexp_extract(CAST(${sql} AS VARCHAR), '^\\s*(?:19|20)\\d\\d[-/.年]?\\d.*'), '[^0-9]', '', 'g'), 8)`;
   // An instant may be on the day before or after.
   const isInstant = `regexp_matches(CAST(${own.sql} AS VARCHAR), 'Z$|UTC|GMT|[+-]\\d\\d:?\\d\\d$')`;
   const daysApart = `abs(date_diff('day', try_strptime(${digits(own.sql)}, '%Y%m%d'), try_strptime(${digits(other.sql)}, '%Y%m%d')))`;

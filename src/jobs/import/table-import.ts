@@ -48,7 +48,7 @@ export interface TableImport extends AsyncDisposable {
   add(open: OpenGroup, read: ReadGroup, symbol: string | undefined): Promise<ReadonlyMap<string, number>>;
   /** Forgets the rows of a group, which is read again. */
   remove(group: FileGroup): Promise<void>;
-  /** The number of rows of the group that was read last with a number that cannot be read, or has a comma; or 1 where there are some. */
+  /** Above 0 where a number of the group that was read last cannot be read, or may have another decimal mark. */
   oddRows(group: FileGroup): Promise<number>;
   /** Judges all files, by their places, and sets aside what cannot land. */
   judge(reads: readonly ReadGroup[]): Promise<ReadonlyMap<number, FileVerdict>>;

@@ -402,7 +402,7 @@ export class BarRows implements AsyncDisposable {
       : "make_timestamptz(midnight * 1000)";
   }
 
-  /** Rows with their symbol and the date of their time. @param ownDates SQL of whether dates of instants are those in UTC. */
+  /** Rows with their symbol and the date of their time. @param ownDates SQL of whether midnights have their own date. */
   #timed(ownDates: string): string {
     const regions = REGION_NAMES.map(
       (region) => `WHEN ${literal(region)} THEN t.${ident(`day_${region}`)}`,
