@@ -143,3 +143,21 @@ test("a limit outside of which the day traded was not in force", async () => {
   ]);
   expect(await statusOf({ symbol: "AAPL.US" }, [["2023-09-27", 10, 11]])).toEqual([[null, null, null, true]]);
 });
+
+test("a limit of half a tick is rounded up, of every previous close: the days at it are no refutation", async () => {
+  // In hundredths: the limit is exact in integers.
+  const hundredths = Array.from({ length: 60 }, (_, n) => 365 + 70 * n);
+  const days = hundredths.map((cents, n): Day => {
+    const day = new Date(Date.UTC(2024, 0, 1) + n * 86_400_000).toISOString().slice(0, 10);
+    return [day, cents / 100, Math.floor((cents * 110 + 50) / 100) / 100];
+  });
+  const status = await statusOf({ symbol: "600519.SH", listing_date: "2001-08-27" }, days);
+  expect(status).toEqual(
+    hundredths.map((cents) => [
+      Math.floor((cents * 110 + 50) / 100) / 100,
+      Math.floor((cents * 90 + 50) / 100) / 100,
+      "rule",
+      false,
+    ]),
+  );
+});

@@ -43,8 +43,8 @@ known_days AS (
 ),
 observed AS (
   SELECT *, known = 'observed' AND from_date = trade_date AND stated_up > 0 AS is_observed,
-    round(prev_close_4 * (100 + percent) / 1e4 / 100, decimals) AS rule_up,
-    round(prev_close_4 * (100 - down_limit(percent)) / 1e4 / 100, decimals) AS rule_down
+    round(prev_close_4 * (100 + percent) / power(10, 6 - decimals)) / power(10, decimals) AS rule_up,
+    round(prev_close_4 * (100 - down_limit(percent)) / power(10, 6 - decimals)) / power(10, decimals) AS rule_down
   FROM known_days
   WHERE has_bar OR to_date IS NULL OR trade_date < to_date
 ),

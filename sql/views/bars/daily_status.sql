@@ -40,8 +40,11 @@ known_days AS NOT MATERIALIZED (
 ruled AS NOT MATERIALIZED (
   SELECT *,
     known = 'observed' AND from_date = trade_date AND limit_up > 0 AS is_observed,
-    CAST(round(TRY_CAST(prev_close AS DECIMAL(18, 4)) * (100 + percent) / 100, decimals) AS DOUBLE) AS rule_up,
-    CAST(round(TRY_CAST(prev_close AS DECIMAL(18, 4)) * (100 - down_limit(percent)) / 100, decimals) AS DOUBLE) AS rule_down,
+    -- A division would be of doubles, of which a half of a tick may be less.
+    TRY_CAST(prev_close AS DECIMAL(18, 4)) * (100 + percent) * 0.01 AS exact_up,
+    TRY_CAST(prev_close AS DECIMAL(18, 4)) * (100 - down_limit(percent)) * 0.01 AS exact_down,
+    CAST(CASE decimals WHEN 3 THEN round(exact_up, 3) ELSE round(exact_up, 2) END AS DOUBLE) AS rule_up,
+    CAST(CASE decimals WHEN 3 THEN round(exact_down, 3) ELSE round(exact_down, 2) END AS DOUBLE) AS rule_down,
     is_refuted(volume, low, high, rule_up, rule_down) AS is_refuted
   FROM known_days
   WHERE has_bar OR to_date IS NULL OR trade_date < to_date
