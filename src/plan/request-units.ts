@@ -24,6 +24,11 @@ export interface KlineDemand {
   readonly range: TimeRange;
   /** Windows that already have a response of final bars, by symbol. */
   readonly covered: ReadonlyMap<string, readonly TimeRange[]>;
+  /**
+   * Windows in which nothing came when they were last requested, by symbol. Those that are not covered are requested as
+   * they are, however long they are: a cap does not cut a response without bars. @default none
+   */
+  readonly empty?: ReadonlyMap<string, readonly TimeRange[]>;
   /** When symbols began to trade, where that is known; epoch milliseconds. */
   readonly listedAt?: ReadonlyMap<string, number>;
   /** Epoch milliseconds. */
@@ -45,10 +50,52 @@ export interface KlineDemand {
  */
 export function planRequestUnits(demand: KlineDemand): RequestUnit[] {
   const days = demand.calendar.daysIn(demand.range, demand.now);
-  const wanting = wantingOf(demand, days);
-  if (wanting.length === 0) return [];
-  const plans = FILLINGS.map((filling) => unitsOf(demand, days, wanting, filling));
-  return plans.reduce((fewest, plan) => (plan.length < fewest.length ? plan : fewest));
+  const { units: repeated, covered } = repeatedUnits(demand, days);
+  const wanting = wantingOf({ ...demand, covered }, days);
+  const plans = FILLINGS.map((filling) =>
+    wanting.length > 0 ? unitsOf(demand, days, wanting, filling) : [],
+  );
+  const fewest = plans.reduce((best, plan) => (plan.length < best.length ? plan : best));
+  return repeated.length === 0
+    ? fewest
+    : [...repeated, ...fewest].sort((a, b) => a.window.start - b.window.start);
+}
+
+/**
+ * The requests for empty windows that are longer than those of the plan; shorter ones are planned with everything else.
+ *
+ * @returns the requests, and the windows that need no other request.
+ */
+function repeatedUnits(
+  demand: KlineDemand,
+  days: TradingDays,
+): { readonly units: readonly RequestUnit[]; readonly covered: KlineDemand["covered"] } {
+  const { calendar, range, covered, empty, listedAt } = demand;
+  if (empty === undefined || empty.size === 0) return { units: [], covered };
+  const { region } = calendar;
+  const length = daysPerWindow(demand);
+  const groups = new Map<string, RequestUnit & { readonly symbols: string[] }>();
+  const after = new Map(covered);
+  for (const symbol of [...new Set(demand.symbols)].sort(compareText)) {
+    const since = Math.max(range.start, listedAt?.get(symbol) ?? range.start);
+    for (const { start, end } of empty.get(symbol) ?? []) {
+      const wanted = { start: Math.max(since, start), end: Math.min(range.end, end) };
+      for (const window of subtractRanges(wanted, covered.get(symbol) ?? [])) {
+        const within = daysOverlapped(days, window);
+        if (within.end - within.first <= length) continue;
+        const key = `${window.start} ${window.end}`;
+        const group = groups.get(key) ?? { region, symbols: [], window, days: within.end - within.first };
+        group.symbols.push(symbol);
+        groups.set(key, group);
+        after.set(symbol, [...(after.get(symbol) ?? []), window]);
+      }
+    }
+  }
+  const size = demand.symbolsPerRequest ?? LIMITS.symbolsPerRequest;
+  const units = [...groups.values()].flatMap((group) =>
+    inBatches(group.symbols, size).map((symbols): RequestUnit => ({ ...group, symbols })),
+  );
+  return { units, covered: after };
 }
 
 /** Which symbols get the free places of a request: those that thereby need one window less, all candidates, or none. */
@@ -80,9 +127,12 @@ function unitsOf(
   return units;
 }
 
-/** Upper bound of the bars in the response to a unit. */
-export function expectedBars(unit: RequestUnit, period: LandedPeriod): number {
-  return unit.symbols.length * unit.days * barsPerDay(unit.region, period);
+/** Upper bound of the bars in the response to a request for some trading days. */
+export function expectedBars(
+  { region, symbols, days }: Pick<RequestUnit, "region" | "symbols" | "days">,
+  period: LandedPeriod,
+): number {
+  return symbols.length * Math.min(LIMITS.maxCount, days * barsPerDay(region, period));
 }
 
 /**

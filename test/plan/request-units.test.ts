@@ -7,6 +7,7 @@ import {
   parseTradingDate,
   subtractRanges,
   type TimeRange,
+  unionRanges,
 } from "../../src/core/time.js";
 import { isWeekday, SESSION_HOURS } from "../../src/market/sessions.js";
 import { TradingCalendar } from "../../src/market/trading-calendar.js";
@@ -24,6 +25,7 @@ const symbols = (n: number): string[] => Array.from({ length: n }, (_, i) => `${
 interface Asked {
   readonly period?: "1d" | "1m";
   readonly covered?: Map<string, TimeRange[]>;
+  readonly empty?: Map<string, TimeRange[]>;
   readonly range?: TimeRange;
   readonly rowCap?: number;
   readonly calendar?: TradingCalendar;
@@ -194,6 +196,53 @@ test("with any coverage: every day that a symbol lacks is requested, and none tw
       expect(units.length).toBeLessThanOrEqual(alone);
       const firstDays = units.map(({ window }) => daysOf(window)[0]?.start ?? 0);
       expect(firstDays).toEqual(firstDays.toSorted((a, b) => a - b));
+    }),
+    { numRuns: cases({ few: 15, all: 600 }) },
+  );
+});
+
+test("empty windows that a cap would divide are requested again as they were, by all symbols that have the same", () => {
+  const [many, other] = [symbols(150), "688981.SH"];
+  const window = { start: START, end: START + 200 * DAY_MS };
+  const shorter = { start: START, end: START + 100 * DAY_MS };
+  const rest = subtractRanges({ start: START, end: END }, [window]);
+  const covered = new Map([...many, other].map((symbol) => [symbol, rest]));
+  const empty = new Map(many.map((symbol) => [symbol, [window]]));
+  empty.set(other, [shorter]);
+  const units = plan([...many, other], { covered, empty, rowCap: 400 });
+  const repeated = units.filter((unit) => unit.days > 1);
+  expect(repeated.map((unit) => [unit.symbols.length, unit.window])).toEqual([
+    [100, window],
+    [50, window],
+    [1, shorter],
+  ]);
+  // What was not empty is divided.
+  const fresh = units.filter((unit) => unit.days === 1);
+  expect(new Set(fresh.flatMap((unit) => unit.symbols))).toEqual(new Set([other]));
+  expect(fresh).toHaveLength(daysOf({ start: shorter.end, end: window.end }).length);
+});
+
+test("with any coverage and any empty windows: every day that a symbol lacks is requested, and none twice that may have bars", () => {
+  const range = fc
+    .tuple(fc.integer({ min: -5, max: 370 }), fc.integer({ min: 1, max: 120 }))
+    .map(([day, days]): TimeRange => ({ start: START + day * DAY_MS, end: START + (day + days) * DAY_MS }));
+  const windows = fc.dictionary(fc.constantFrom(...symbols(12)), fc.array(range, { maxLength: 3 }));
+  fc.assert(
+    fc.property(windows, windows, fc.constantFrom(400, 1200, 5000), (coverage, holes, rowCap) => {
+      const covered = new Map(Object.entries(coverage));
+      const empty = new Map(Object.entries(holes).map(([symbol, own]) => [symbol, unionRanges(own)]));
+      const units = plan(symbols(12), { covered, empty, rowCap });
+      for (const symbol of symbols(12)) {
+        const gaps = subtractRanges({ start: START, end: END }, covered.get(symbol) ?? []);
+        const asked = units.filter((unit) => unit.symbols.includes(symbol)).map((unit) => unit.window);
+        const starts = asked.flatMap((window) => daysOf(window).map(({ start }) => start));
+        expect(gaps.flatMap((gap) => daysOf(gap)).filter(({ start }) => !starts.includes(start))).toEqual([]);
+        const within = (empty.get(symbol) ?? []).flatMap((window) =>
+          daysOf(window).map(({ start }) => start),
+        );
+        const others = starts.filter((start) => !within.includes(start));
+        expect(new Set(others).size).toBe(others.length);
+      }
     }),
     { numRuns: cases({ few: 15, all: 600 }) },
   );

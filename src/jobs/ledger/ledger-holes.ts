@@ -1,5 +1,5 @@
 import { subtractRanges, type TimeRange } from "../../core/time.js";
-import { type AbsenceReason, waitAfter } from "../../plan/absence/absence.js";
+import { type AbsenceReason, BARS_SET_ASIDE, waitAfter } from "../../plan/absence/absence.js";
 
 /** A window in which a symbol lacks bars for a reason that may pass, and which no later response has closed. */
 export interface Hole {
@@ -58,6 +58,16 @@ function afterResponse(
     ...left,
     { symbol, window: range, reason, tries, askedAt, dueAt: askedAt + waitAfter(tries, reason) },
   ];
+}
+
+/** The windows of holes in which nothing came when they were last requested, by symbol. */
+export function emptyWindows(holes: HolesBySymbol): Map<string, readonly TimeRange[]> {
+  const empty = new Map<string, readonly TimeRange[]>();
+  for (const [symbol, own] of holes) {
+    const windows = own.flatMap(({ reason, window }) => (reason === BARS_SET_ASIDE ? [] : [window]));
+    if (windows.length > 0) empty.set(symbol, windows);
+  }
+  return empty;
 }
 
 /** Removes holes from covered windows. @param isOpen whether a hole counts. */

@@ -4,7 +4,7 @@ import type { TableSchema } from "../../schema/column.js";
 import { ENDPOINTS } from "../../wire/endpoints.js";
 import { type BarsDemand, type PlanFacts, rangeOf } from "../ingest/bars/bars-demand.js";
 import type { DemandAbsences } from "../ingest/bars/demand-absences.js";
-import { explainAbsences } from "../ingest/bars/explain-absences.js";
+import { explainAbsences, joinWindows } from "../ingest/bars/explain-absences.js";
 import { holesNow } from "../ledger/ledger-windows.js";
 import type { RecentWindows } from "../ledger/recent-windows.js";
 import type { Run } from "./run.js";
@@ -40,14 +40,17 @@ export async function enterAbsences(
   if (run.requests.isHalted(table.name)) return;
   const { calendars, listedAt, now } = facts;
   const isOneOfFew: DemandAbsences["isOneOfFew"] = (...one) => absent.isOneOfFew(...one);
-  const parts = { session, lake, table, period, calendars, listedAt, answered, isOneOfFew, now };
+  const { wasEmpty } = absent;
+  const parts = { session, lake, table, period, calendars, listedAt, answered, isOneOfFew, wasEmpty, now };
   const explained = await run.exclusive(() => explainAbsences(parts, absent.symbols.takeUnseen()));
-  for (const { region, requested, window, symbols, reason, days } of explained) {
+  for (const { region, window, symbols, reason } of joinWindows(explained)) {
     const finalEnd = run.context.finalEnds[region];
     run.ledger.enterSettled(
       { endpoint: ENDPOINTS.klinesBatch, dataset: table.name, symbols, window, finalEnd },
       reason,
     );
+  }
+  for (const { region, requested, window, symbols, reason, days } of explained) {
     // Bars that the service no longer has are withdrawn, as a response with others lacks them.
     if (reason === "suspended" && lookbackDays) {
       const lacked = symbols.filter((symbol) => isOneOfFew(symbol, region, requested));

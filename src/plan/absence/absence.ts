@@ -25,7 +25,8 @@ export const BARS_SET_ASIDE = "set_aside";
  * - `suspended`: two requests returned no bar of a symbol that has bars before the window, and the same is true of few
  *   other symbols.
  * - `no_bars`: the lake has no bar of the symbol, but bars of its region in the window, and requests for the symbol
- *   brought nothing, unexplained, on at least three earlier days.
+ *   brought nothing, unexplained, on at least three earlier days; or the lake has no minute of it, but minutes of its
+ *   region from a later window, and two runs received nothing of the window.
  * - `unexplained`: none of these.
  * - `set_aside`: bars were received, but broke a rule and were not landed.
  */
@@ -95,6 +96,8 @@ export interface AbsenceFacts {
   readonly lacksMinutes: boolean;
   /** Whether the request was for minutes, and the service returned minutes of the region for a later window. */
   readonly isBeforeMinutes: boolean;
+  /** Whether an earlier run requested the window, and nothing came. */
+  readonly wasEmpty: boolean;
   /** Epoch milliseconds of the first bar of the symbol, and of the first bar of its region. */
   readonly firstBar: number | undefined;
   readonly firstOfRegion: number | undefined;
@@ -102,9 +105,10 @@ export interface AbsenceFacts {
   readonly daysOfNone: number;
   /** When the symbol was listed, where that is known; epoch milliseconds. */
   readonly listedAt: number | undefined;
-  /** The window, and the number of its trading days, as far as the calendar knows. */
+  /** The window. */
   readonly start: number;
   readonly end: number;
+  /** The number of trading days, as far as the calendar knows, of the time around it in which nothing came. */
   readonly days: number;
   /** Whether the lake's bars show that the region traded in the window. */
   readonly hasSession: boolean;
@@ -151,8 +155,9 @@ export function explainAbsence(facts: AbsenceFacts): AbsenceReason {
   if (isBefore(firstBar)) return isBefore(facts.listedAt ?? firstBar) ? "not_yet" : "begins_late";
   const isHoliday = facts.days <= LONGEST_HOLIDAY && !facts.hasSession;
   if (isHoliday && areMany(facts.absent)) return "no_session";
-  // Bars of others show that the service has such bars. Without this rule, each new day would be unexplained.
-  if (firstBar === undefined && facts.othersCame && facts.daysOfNone >= DAYS_OF_NONE) return "no_bars";
+  // Bars of others show that the service has such bars. Without these rules, each new day, or each run, would be unexplained.
+  const isKnown = facts.othersCame && facts.daysOfNone >= DAYS_OF_NONE;
+  if (firstBar === undefined && (isKnown || (facts.isBeforeMinutes && facts.wasEmpty))) return "no_bars";
   if (!isSilent(facts)) return "unexplained";
   // Many symbols that traded before do not all stop at once while the region trades. But services have minutes of some
   // years only. That a later window has minutes shows that this one is no outage.

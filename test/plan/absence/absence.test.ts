@@ -17,6 +17,7 @@ function reason(facts: Partial<AbsenceFacts>): string {
     wasAbsent: false,
     lacksMinutes: false,
     isBeforeMinutes: false,
+    wasEmpty: false,
     firstBar: undefined,
     firstOfRegion: 0,
     listedAt: undefined,
@@ -59,6 +60,13 @@ test("a symbol without any bar was unexplained on three days before it is taken 
   expect(reason({ ...never, firstBar: 500, silent: MANY })).toBe("unexplained");
   expect(ASKED_AGAIN_SOON).toContain("no_bars");
   expect(INCOMPLETE.has("no_bars")).toBe(false);
+});
+
+test("a symbol without any minute has none in time from before later minutes of others, once it was asked for in two runs", () => {
+  const empty = { isBeforeMinutes: true, wasEmpty: true, absent: MANY };
+  expect(reason(empty)).toBe("no_bars");
+  expect(reason({ ...empty, wasEmpty: false })).toBe("unexplained");
+  expect(reason({ ...empty, isBeforeMinutes: false })).toBe("unexplained");
 });
 
 test("many symbols without a bar are a holiday on a few days, of which none is known to be a session", () => {

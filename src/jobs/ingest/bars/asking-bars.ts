@@ -1,7 +1,7 @@
 import { decodeKlineResponse } from "../../../arrow/stream/decode-kline-response.js";
 import { isTooManySymbols } from "../../../client/response-error.js";
 import { releaseAfter } from "../../../core/release-after.js";
-import type { TimeRange } from "../../../core/time.js";
+import { subtractRanges, type TimeRange } from "../../../core/time.js";
 import type { Lease } from "../../../lake/requests/request-leases.js";
 import { judgeResponse, type ResponseVerdict } from "../../../plan/absence/judge-response.js";
 import {
@@ -11,7 +11,7 @@ import {
   type Verdict,
 } from "../../../plan/absence/older-bars.js";
 import { ASSUMED_CAP } from "../../../plan/absence/row-cap.js";
-import { barsPerDay, expectedBars, type RequestUnit } from "../../../plan/request-units.js";
+import { expectedBars, type RequestUnit } from "../../../plan/request-units.js";
 import type { DecodedKlines } from "../../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../../wire/endpoints.js";
 import type { KlineColumns } from "../../../wire/kline-columns.js";
@@ -66,7 +66,11 @@ export class AskingBars {
     this.landing = new LandingBars(run, this.table);
     this.#run = run;
     this.#demand = demand;
-    this.#absent = new DemandAbsences(demand.period);
+    this.#absent = new DemandAbsences(demand.period, (symbol, window) => {
+      const empty = facts.empty.get(symbol) ?? [];
+      const known = [...empty, ...(this.#answered.get(symbol) ?? [])];
+      return empty.length > 0 && subtractRanges(window, known).length === 0;
+    });
     this.#facts = facts;
     this.#asked = new AskedSessions(run.log.completeness, { dataset: this.table.name, facts });
     this.#cap = run.context.limits.rowCap(demand.period);
@@ -165,7 +169,7 @@ export class AskingBars {
         symbols,
         window,
         finalEnd: run.context.finalEnds[region],
-        bars: this.#asked.days(page) * symbols.length * barsPerDay(region, period),
+        bars: expectedBars({ ...page, days: this.#asked.days(page) }, period),
       },
       async (body, source, type) => {
         const response = await decodeKlineResponse(body, type, expectationOf(page), run.buffers);

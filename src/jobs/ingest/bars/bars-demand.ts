@@ -15,6 +15,7 @@ import { ASSUMED_CAP, type RowCap } from "../../../plan/absence/row-cap.js";
 import { expectedBars, planRequestUnits, type RequestUnit } from "../../../plan/request-units.js";
 import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import type { TableSchema } from "../../../schema/column.js";
+import { emptyWindows } from "../../ledger/ledger-holes.js";
 import { coveredWindows, type LedgerWindows, readLedgerWindows } from "../../ledger/ledger-windows.js";
 import type { RunContext } from "../../run/run-context.js";
 import { regionCalendars } from "./region-calendars.js";
@@ -58,6 +59,8 @@ export interface PlanFacts {
   readonly delistedAt: ReadonlyMap<string, number>;
   /** Windows with a response of final bars, by symbol. The map grows during a run. */
   readonly covered: Map<string, TimeRange[]>;
+  /** Windows that an earlier run requested, and in which nothing came, by symbol. */
+  readonly empty: ReadonlyMap<string, readonly TimeRange[]>;
 }
 
 /** The table that a period's bars land in. */
@@ -107,7 +110,7 @@ export async function readPlanFacts(
       const never = { start, end: Number.MAX_SAFE_INTEGER };
       covered.set(symbol, unionRanges([...(covered.get(symbol) ?? []), never]));
     }
-  return { now, asked, calendars, covered, listedAt, delistedAt };
+  return { now, asked, calendars, covered, empty: emptyWindows(asked.holes), listedAt, delistedAt };
 }
 
 /** The requests that a demand needs, ordered by their windows. */

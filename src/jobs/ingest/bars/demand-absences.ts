@@ -12,11 +12,17 @@ import { MinuteRegions } from "./minute-regions.js";
 export class DemandAbsences {
   readonly symbols = new AbsentSymbols();
   readonly minutes: MinuteRegions;
+  readonly wasEmpty: (symbol: string, window: TimeRange) => boolean;
   /** How many like it the first response about a window lacked, for each symbol that had traded up to the window. */
   readonly #silent = new Map<string, "few" | "many">();
 
-  constructor(period: LandedPeriod) {
+  /**
+   * @param wasEmpty whether all of a window that no response has settled for a symbol was requested by an earlier run, and
+   *   nothing came.
+   */
+  constructor(period: LandedPeriod, wasEmpty: (symbol: string, window: TimeRange) => boolean) {
     this.minutes = new MinuteRegions(period);
+    this.wasEmpty = wasEmpty;
   }
 
   get isEmpty(): boolean {
@@ -28,7 +34,10 @@ export class DemandAbsences {
     return this.#silent.get(keyOfSymbol(symbol, { region, window })) === "few";
   }
 
-  /** Schedules a second request for absent symbols, and records those that are absent again. */
+  /**
+   * Schedules a second request for absent symbols, and records those that are absent again. An empty window that an earlier
+   * run requested has had its second request.
+   */
   take(page: Page, { absence, present }: Pick<ResponseVerdict, "absence" | "present">): void {
     const { region, window, again } = page;
     const [group, isBarren] = [{ region, window, symbols: absence.unconfirmed }, present.length === 0];
@@ -43,7 +52,10 @@ export class DemandAbsences {
       this.symbols.closeRegion(region);
     }
     if (group.symbols.length === 0) return;
-    if (again !== undefined || (isBarren && this.minutes.lack(region))) this.symbols.addUnseen(group);
+    const isSecond =
+      again !== undefined ||
+      (isBarren && (this.minutes.lack(region) || group.symbols.every((one) => this.wasEmpty(one, window))));
+    if (isSecond) this.symbols.addUnseen(group);
     else this.symbols.add(group, !isBarren);
   }
 

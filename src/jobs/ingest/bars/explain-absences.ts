@@ -1,4 +1,4 @@
-import { subtractRanges, type TimeRange } from "../../../core/time.js";
+import { subtractRanges, type TimeRange, unionRanges } from "../../../core/time.js";
 import { jsonParameter } from "../../../db/session/json-parameter.js";
 import type { Session } from "../../../db/session/session.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
@@ -41,6 +41,8 @@ interface Parts {
   readonly answered: ReadonlyMap<string, readonly TimeRange[]>;
   /** Whether a response with other symbols lacked a symbol that traded up to the window, and few such symbols. */
   readonly isOneOfFew: (symbol: string, region: Region, window: TimeRange) => boolean;
+  /** Whether an earlier run requested a window of a symbol, and nothing came. */
+  readonly wasEmpty: (symbol: string, window: TimeRange) => boolean;
   /** Epoch milliseconds. */
   readonly now: number;
 }
@@ -72,9 +74,9 @@ export async function explainAbsences(
   const traded = await tradedDays(parts, groups);
   const without = symbols.filter((symbol) => !firstBars.has(symbol));
   const nones = await daysOfNone(session, lake, table.name, without, now);
+  const emptyTime = timeOf(groups);
   const lastMinutes = period === "1m" ? await lastReceived(session, lake, table.name) : undefined;
   for (const { region, window, symbols: own } of groups) {
-    const days = daysIn(region, window);
     const absent = countSymbols(region, own);
     const sessions = traded.filter((day) => day.region === region && wasSession(day, absent.symbols));
     const othersCame = (range: TimeRange): boolean => sessions.some((day) => overlaps(day.range, range));
@@ -117,8 +119,9 @@ export async function explainAbsences(
         lacksMinutes: period === "1m" && region !== "CN" && !firstOfRegion.has(region),
         isBeforeMinutes,
         firstOfRegion: firstOfRegion.get(region),
+        wasEmpty: parts.wasEmpty(symbol, window),
         listedAt: listedAt.get(symbol),
-        days,
+        days: daysIn(region, emptyTime(symbol, window)),
         hasSession: news.some(hasSession),
         othersCame: news.some(othersCame),
         daysOfNone: nones.get(symbol) ?? 0,
@@ -141,6 +144,45 @@ export async function explainAbsences(
     explained.push(...byReason.values());
   }
   return explained;
+}
+
+/** A function that returns the time of the windows of a symbol that adjoin a window, so that no reason depends on their lengths. */
+function timeOf(groups: readonly AbsentGroup[]): (symbol: string, window: TimeRange) => TimeRange {
+  const windows = new Map<string, TimeRange[]>();
+  for (const { symbols, window } of groups) {
+    for (const symbol of symbols) {
+      const own = windows.get(symbol);
+      if (own === undefined) windows.set(symbol, [window]);
+      else own.push(window);
+    }
+  }
+  const joined = new Map<string, readonly TimeRange[]>();
+  return (symbol, window) => {
+    const known = joined.get(symbol) ?? unionRanges(windows.get(symbol) ?? []);
+    joined.set(symbol, known);
+    return known.find(({ start, end }) => start <= window.start && window.end <= end) ?? window;
+  };
+}
+
+/**
+ * Joins windows that adjoin, in which the same symbols are absent for the same reason: they are requested again together.
+ */
+export function joinWindows(
+  groups: readonly Pick<ExplainedGroup, "region" | "window" | "symbols" | "reason">[],
+): Pick<ExplainedGroup, "region" | "window" | "symbols" | "reason">[] {
+  const bySymbols = new Map<string, (typeof groups)[number][]>();
+  for (const group of groups) {
+    const key = `${group.region} ${group.reason} ${group.symbols.join(" ")}`;
+    const same = bySymbols.get(key);
+    if (same === undefined) bySymbols.set(key, [group]);
+    else same.push(group);
+  }
+  return [...bySymbols.values()].flatMap((same) =>
+    unionRanges(same.map(({ window }) => window)).map((window) => ({
+      ...(same[0] as (typeof groups)[number]),
+      window,
+    })),
+  );
 }
 
 function overlaps(a: TimeRange, b: TimeRange): boolean {

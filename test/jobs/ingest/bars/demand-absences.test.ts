@@ -13,7 +13,7 @@ function lacking(silent: readonly string[]): Pick<ResponseVerdict, "absence" | "
 }
 
 test("a symbol that a response lacks is one of few in that window alone", () => {
-  const absences = new DemandAbsences("1m");
+  const absences = new DemandAbsences("1m", () => false);
   absences.take({ region: "CN", symbols: MANY, window: JUNE }, lacking([ONE]));
   absences.take({ region: "CN", symbols: MANY, window: JULY }, lacking(MANY));
   expect(absences.isOneOfFew(ONE, "CN", JUNE)).toBe(true);
@@ -22,7 +22,7 @@ test("a symbol that a response lacks is one of few in that window alone", () => 
 });
 
 test("the second request for many symbols does not make those that it lacks few", () => {
-  const absences = new DemandAbsences("1d");
+  const absences = new DemandAbsences("1d", () => false);
   absences.take({ region: "CN", symbols: MANY, window: JUNE }, lacking(MANY));
   absences.take({ region: "CN", symbols: MANY, window: JUNE, again: "all" }, lacking([ONE]));
   expect(absences.isOneOfFew(ONE, "CN", JUNE)).toBe(false);
