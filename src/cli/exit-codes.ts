@@ -19,6 +19,7 @@ export function exitOfRun(status: RunStatus): number {
       return EXIT.done;
     case "partial":
     case "failed":
+    case "killed":
       return EXIT.partial;
     case "refused":
       return EXIT.refused;

@@ -31,7 +31,7 @@ export interface LeaseKind<T> {
    *
    * @default nothing is done
    */
-  readonly onEnded?: (lease: Lease<T>) => Promise<void>;
+  readonly onEnded?: (lease: EndedLease<T>) => Promise<void>;
   /** The content that is assumed for a record that cannot be read. @default such a record does not count */
   readonly assumed?: (record: LeaseRecord) => T;
 }
@@ -43,7 +43,8 @@ export interface Lease<T> {
   readonly state: LeaseState;
 }
 
-interface Found<T> extends Lease<T> {
+/** A lease with the time of its last renewal, in epoch milliseconds by the clock of the store. */
+export interface EndedLease<T> extends Lease<T> {
   readonly renewedAt: number;
 }
 
@@ -103,7 +104,7 @@ export class Leases<T> {
     const ids = await this.#store.ids();
     const there = new Set(ids);
     for (const id of this.#known.keys()) if (!there.has(id)) this.#known.delete(id);
-    const found: Found<T>[] = [];
+    const found: EndedLease<T>[] = [];
     for (const id of ids) {
       if (this.#own.has(id)) continue;
       const known = this.#known.get(id);
@@ -130,7 +131,7 @@ export class Leases<T> {
     return this.#own.close();
   }
 
-  async #find(id: string, known?: T): Promise<Found<T> | undefined> {
+  async #find(id: string, known?: T): Promise<EndedLease<T> | undefined> {
     const record = await this.#store.read(id);
     if (record === undefined) return undefined;
     const content = known ?? this.#parse(record.text);
@@ -148,7 +149,7 @@ export class Leases<T> {
     }
   }
 
-  async #withoutEnded(found: readonly Found<T>[]): Promise<Lease<T>[]> {
+  async #withoutEnded(found: readonly EndedLease<T>[]): Promise<Lease<T>[]> {
     const ended = new Set(await this.#ended(found));
     const living = found.filter((one) => !ended.has(one));
     for (const one of ended) {
@@ -163,7 +164,7 @@ export class Leases<T> {
   }
 
   /** The leases whose owners have ended. */
-  async #ended(found: readonly Found<T>[]): Promise<Found<T>[]> {
+  async #ended(found: readonly EndedLease<T>[]): Promise<EndedLease<T>[]> {
     const { ownerOf, trustsProcess, staleMs } = this.#kind;
     const judged = found.map((one) => ({ one, process: stateOf(ownerOf(one.content)) }));
     const ended = judged.filter(({ process }) => process === "ended").map(({ one }) => one);

@@ -3,9 +3,10 @@ import type { Column, TableSchema } from "./column.js";
 /**
  * How a run ended. `complete`: everything requested arrived, or its absence is explained. `partial`: some of it
  * arrived. `refused`: the service refused all requests. `failed`: nothing arrived, or it could not be landed.
- * `interrupted`: the run was stopped from outside.
+ * `interrupted`: the run was stopped from outside. `killed`: its process ended without a word, which a later run has found;
+ * its counts are those of the ledger and of its commits.
  */
-export const RUN_STATUSES = ["complete", "partial", "refused", "failed", "interrupted"] as const;
+export const RUN_STATUSES = ["complete", "partial", "refused", "failed", "interrupted", "killed"] as const;
 /** How a run ended; {@link RUN_STATUSES} explains each. */
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
@@ -23,7 +24,7 @@ export const RUNS: TableSchema = {
       name: "finished_at",
       type: "timestamp",
       unit: "UTC",
-      doc: "When everything that it received had landed.",
+      doc: "When everything that it received had landed; of a killed run, its last sign of life.",
     },
     { name: "status", type: "string", doc: `${RUN_STATUSES.join(", ")}.` },
     { name: "stopped", type: "string", nullable: true, doc: "Why it ended before its end, where it did." },
@@ -41,7 +42,7 @@ export const RUNS: TableSchema = {
     ...counts({
       inserted: "Rows that no table had yet.",
       updated: "Rows whose content had changed.",
-      unchanged: "Rows that the tables already had, just so.",
+      unchanged: "Rows that the tables already had, just so; 0 of a killed run.",
     }),
     { name: "host", type: "string", doc: "Host of the service, and its port." },
     { name: "engine", type: "string", doc: "Program and version that ran it." },

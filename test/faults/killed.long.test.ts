@@ -67,6 +67,11 @@ test("runs that are killed after any request lose nothing and double nothing; th
     expect([step[1], (await runCli(step, { env })).code]).toEqual([step[1], 0]);
   }
   expect(kills).toBeGreaterThanOrEqual(steps.length);
+  const listed = await runCli(["runs", "--limit", "100", "--json"], { env });
+  const runs = JSON.parse(listed.stdout) as { status: string }[];
+  expect(runs.filter(({ status }) => status === "killed")).toHaveLength(kills);
+  expect(runs).toHaveLength(kills + steps.length);
+  expect((await runCli(["status"], { env })).stdout).toMatch(/^\S+ +financials +killed /m);
   const comparisons = await compareLakes(served, new Lake(target));
   expect(comparisons.filter((one) => one.onlyLeft + one.onlyRight > 0)).toEqual([]);
   expect(comparisons.find((one) => one.table === "bars_1m")?.rows).toBeGreaterThan(30_000);

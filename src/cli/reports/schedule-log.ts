@@ -129,6 +129,7 @@ function levelOf({ status }: RunOutcome): "info" | "warn" | "error" {
       return "warn";
     case "refused":
     case "failed":
+    case "killed":
       return "error";
   }
 }

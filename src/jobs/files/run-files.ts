@@ -1,5 +1,6 @@
 import { UsageError } from "../../core/errors.js";
 import { type Clock, ticksOf } from "../../core/time.js";
+import { jsonParameter } from "../../db/session/json-parameter.js";
 import { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import type { RejectCount } from "../../lake/land/rejects.js";
@@ -7,12 +8,12 @@ import type { LandReport } from "../../lake/land/upsert.js";
 import { writerSpillOptions } from "../../lake/local/work-folder.js";
 import type { Fence } from "../../lake/log/fence.js";
 import { publish } from "../../lake/publish.js";
-import { takeRun } from "../../lake/requests/run-lease.js";
+import { type EndedRun, takeRun } from "../../lake/requests/run-lease.js";
 import { landRequests } from "../ledger/ledger.js";
 import { inOneLake } from "../run/one-lake.js";
 import { changesOf } from "../run/report/run-changes.js";
 import { type Progress, RunProgress } from "../run/report/run-progress.js";
-import { recordRun } from "../run/report/run-record.js";
+import { recordEnded, recordRun } from "../run/report/run-record.js";
 import { type RunReport, reportOf } from "../run/report/run-report.js";
 import { landOptions } from "../run/run-context.js";
 import { type RunFacts, RunLog } from "../run/run-log.js";
@@ -85,8 +86,9 @@ export async function runFiles(
   const signal = environment.signal ?? new AbortController().signal;
   const progress = new RunProgress(onProgress ?? (() => {}));
   const onWait = (holders: string): void => progress.doing(`waiting for ${holders}`);
-  const subject = { ...runSubject(pipeline, {}), runId };
-  const lease = await takeRun(lake, subject, { clock, waits, signal, onWait });
+  const subject = { ...runSubject(pipeline, {}), runId, options: jsonParameter(options) };
+  const onEnded = (run: EndedRun): Promise<void> => recordEnded(lake, clock, run);
+  const lease = await takeRun(lake, subject, { clock, waits, signal, onWait, onEnded });
   try {
     using session = await Session.open({ ...writerSpillOptions(lake.work), ...lake.access });
     const times = { startedAt: clock.now(), startedTicks: ticksOf(clock) };

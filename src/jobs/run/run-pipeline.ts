@@ -6,6 +6,7 @@ import type { ServiceClient } from "../../client/service-client.js";
 import { BarlakeError, UsageError } from "../../core/errors.js";
 import { firstOf, throwAfter } from "../../core/release-after.js";
 import type { Clock } from "../../core/time.js";
+import { jsonParameter } from "../../db/session/json-parameter.js";
 import { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { Rejects } from "../../lake/land/rejects.js";
@@ -13,7 +14,7 @@ import { CALENDAR_SYMBOLS } from "../../lake/land/trading-days.js";
 import { type FreeBytes, freeBytesOf } from "../../lake/local/free-space.js";
 import { writerSpillOptions } from "../../lake/local/work-folder.js";
 import { publish } from "../../lake/publish.js";
-import { type RunLease, takeRun } from "../../lake/requests/run-lease.js";
+import { type EndedRun, type RunLease, takeRun } from "../../lake/requests/run-lease.js";
 import type { LimitsStore } from "../../lake/requests/service-limits.js";
 import { OWN_SESSIONS, REGIONS } from "../../market/regions.js";
 import { exchangeOf } from "../../market/symbol.js";
@@ -33,7 +34,7 @@ import { inOneLake } from "./one-lake.js";
 import { changesOf } from "./report/run-changes.js";
 import { runLists } from "./report/run-lists.js";
 import { type Progress, RunProgress } from "./report/run-progress.js";
-import { recordRun } from "./report/run-record.js";
+import { recordEnded, recordKilled, recordRun } from "./report/run-record.js";
 import { type RunReport, reportOf } from "./report/run-report.js";
 import { RequestSizeLimits } from "./request/request-size-limits.js";
 import { closeRun, openRun, type Run } from "./run.js";
@@ -128,10 +129,13 @@ async function runOnce(
   const { lake, clock } = environment;
   const signal = environment.signal ?? new AbortController().signal;
   const runId = newRunId(clock.now());
-  const lease = lake.isShared ? await leaseOf(pipeline, given.options, environment, runId) : undefined;
+  const killed: EndedRun[] = [];
+  const leasing = leaseOf(pipeline, given.options, environment, runId, killed);
+  // In a folder the run needs no lease. What prevents it prevents the run, which reports it.
+  const lease = await (lake.isShared ? leasing : leasing.catch(() => undefined));
   try {
-    using fence = await inOneLake(lake, runId, runTables(pipeline), lease);
-    return await runLeased(pipeline, given, environment, { runId, signal, clockAheadMs, fence });
+    using fence = await inOneLake(lake, runId, runTables(pipeline), lake.isShared ? lease : undefined);
+    return await runLeased(pipeline, given, environment, { runId, signal, clockAheadMs, fence, killed });
   } finally {
     // If the release fails, the lease remains until it expires.
     await lease?.release().catch(() => {});
@@ -145,8 +149,13 @@ async function runLeased(
   environment: ServiceEnvironment,
   {
     clockAheadMs,
+    killed,
     ...leased
-  }: Pick<RunContext, "runId" | "signal" | "fence"> & { readonly clockAheadMs: number },
+  }: Pick<RunContext, "runId" | "signal" | "fence"> & {
+    readonly clockAheadMs: number;
+    /** The killed runs that were found. */
+    readonly killed: readonly EndedRun[];
+  },
 ): Promise<{ readonly report: RunReport; readonly failed: unknown }> {
   const { lake, client, clock } = environment;
   const { runId, signal } = leased;
@@ -171,6 +180,8 @@ async function runLeased(
   const record = (): Promise<void> => recordRun(context, report(), options, client.host);
   try {
     await recoverResponses(run);
+    // With what has landed of their responses.
+    for (const one of killed) await run.exclusive(() => recordKilled(context, one));
     await execute(run, pipeline, demand);
   } catch (error) {
     if (error instanceof UsageError) return throwAfter(error, () => closeRun(run));
@@ -198,17 +209,41 @@ async function runLeased(
   return { report: report(), failed };
 }
 
-/** Leases what a run requests. @throws {RunInUseError} where another run has leased a part of it. */
+/**
+ * Leases what a run requests; runs on a lake in a folder share their requests. Killed runs that are found are recorded.
+ *
+ * @throws {RunInUseError} where another run has leased a part of it.
+ */
 function leaseOf(
   pipeline: Pipeline,
   options: RunOptions,
-  { lake, clock, waits, signal, onProgress }: RunEnvironment,
+  { lake, client, clock, waits, signal, onProgress }: ServiceEnvironment,
   runId: string,
+  killed: EndedRun[],
 ): Promise<RunLease> {
-  const subject = { ...runSubject(pipeline, options), runId };
+  const subject = runSubject(pipeline, options);
   const progress = new RunProgress(onProgress ?? (() => {}));
   const onWait = (holders: string): void => progress.doing(`waiting for ${holders}`);
-  return takeRun(lake, subject, { clock, waits, signal, onWait });
+  return takeRun(
+    lake,
+    {
+      ...subject,
+      asks: lake.isShared ? subject.asks : [],
+      runId,
+      service: client.host,
+      options: jsonParameter(options),
+    },
+    {
+      clock,
+      waits,
+      signal,
+      onWait,
+      onEnded: async (run) => {
+        await recordEnded(lake, clock, run);
+        killed.push(run);
+      },
+    },
+  );
 }
 
 /** Plans a pipeline of bars without a request; undefined for other kinds, whose requests depend on responses. */

@@ -69,12 +69,12 @@ export function catchUpWith(
 }
 
 /**
- * The end (exclusive, epoch milliseconds) of the due times that the last run covers; 0 for an interrupted run, which
- * covers none. Undefined where there was no run.
+ * The end (exclusive, epoch milliseconds) of the due times that the last run covers; 0 for one that was interrupted or
+ * killed, which covers none. Undefined where there was no run.
  */
 function servedBefore(last: LastRun | undefined): number | undefined {
   if (last === undefined) return undefined;
-  return last.status === "interrupted" ? 0 : last.startedAt + 1;
+  return last.status === "interrupted" || last.status === "killed" ? 0 : last.startedAt + 1;
 }
 
 /** The time at which a pipeline is next due, which may be in the past: the first due time that no run has served. */

@@ -1,3 +1,4 @@
+import { dirname } from "node:path/posix";
 import { z } from "zod";
 import { type BarlakeError, LakeError, messageOf, UsageError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
@@ -22,6 +23,9 @@ const contentShape = z.object({
   regions: z.array(z.string()).optional(),
   tables: z.array(z.string()),
   since: z.iso.datetime(),
+  /** Absent in records of earlier versions. */
+  service: z.string().optional(),
+  options: z.string().optional(),
 });
 type Content = z.infer<typeof contentShape>;
 
@@ -29,12 +33,29 @@ type Content = z.infer<typeof contentShape>;
 export interface RunSubject {
   readonly runId: string;
   readonly pipeline: string;
-  /** The kinds of data that it requests. */
+  /** The kinds of data that it requests alone; empty where it shares its requests with other runs. */
   readonly asks: readonly string[];
   /** The regions whose data it requests. @default all */
   readonly regions?: readonly string[] | undefined;
   /** Names of the tables that it lands in. */
   readonly tables: readonly string[];
+  /** Host of the service, with its port. @default there is none */
+  readonly service?: string | undefined;
+  /** What the caller requested in addition to the pipeline, as JSON text. @default nothing */
+  readonly options?: string | undefined;
+}
+
+/** What is known about a run whose process ended before it released its lease. */
+export interface EndedRun {
+  readonly runId: string;
+  readonly pipeline: string;
+  readonly tables: readonly string[];
+  readonly service: string;
+  readonly options: string;
+  readonly owner: Owner;
+  /** When it began, and its last sign of life; epoch milliseconds. */
+  readonly startedAt: number;
+  readonly seenAt: number;
 }
 
 /** The exclusive right of a run to request its subject, and to land it. */
@@ -53,12 +74,18 @@ export interface RunLeaseOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called while the run waits, with a description of the runs that have the leases. */
   readonly onWait?: (holders: string) => void;
+  /**
+   * Called before the lease of a run whose process has ended is removed; of several runs that find it each may call. An error
+   * does not stop the removal. @default nothing is done
+   */
+  readonly onEnded?: ((run: EndedRun) => Promise<void>) | undefined;
 }
 
 /**
  * Leases the subject of a run, so that no other run on the lake, on any machine, can lease a part of it. The lease of a
  * run whose machine has failed ends a minute after its last renewal. Before that lease is removed, its run is prevented
- * from committing to the tables.
+ * from committing to the tables, if it excluded others. A run that shares its requests excludes none: its lease shows only
+ * that it is there.
  *
  * @throws {RunInUseError} where another run has leased a part of it and this one does not wait; the signal's reason
  *   once it aborts.
@@ -66,9 +93,9 @@ export interface RunLeaseOptions {
 export async function takeRun(
   lake: Lake,
   subject: RunSubject,
-  { clock, waits = false, signal, onWait }: RunLeaseOptions,
+  { clock, waits = false, signal, onWait, onEnded }: RunLeaseOptions,
 ): Promise<RunLease> {
-  const leases = new Leases(lake.storage.leases(FOLDER), kindFor(lake, clock), clock);
+  const leases = new Leases(lake.storage.leases(FOLDER), kindFor(lake, clock, onEnded), clock);
   const { asks, regions, tables, ...of } = subject;
   const content: Content = {
     ...of,
@@ -106,7 +133,11 @@ export async function takeRun(
       });
       if (!isThere) throw new FencedError(`run of ${subject.pipeline}`);
     },
-    release: () => lease.release(),
+    async release() {
+      await lease.release();
+      // The folders remain where they contain leases of other runs.
+      for (const folder of [FOLDER, dirname(FOLDER)]) await lake.storage.leases(folder).tidy();
+    },
   };
 }
 
@@ -121,17 +152,21 @@ export async function leasedRuns({
   return new Map(living.map(({ runId, pipeline, host, pid }) => [runId, { pipeline, host, pid }]));
 }
 
-function kindFor(lake: Lake, clock: Clock): LeaseKind<Content> {
+function kindFor(lake: Lake, clock: Clock, onEnded: RunLeaseOptions["onEnded"]): LeaseKind<Content> {
   return {
     content: contentShape,
     ownerOf: (content) => content,
     staleMs: STALE_RUN_MS,
-    async onEnded({ id, state, content: { runId, tables } }) {
+    async onEnded({ id, state, content, renewedAt: seenAt }) {
       if (state === "waiting") return;
-      for (const name of tables) {
+      const { runId, pipeline, asks, tables, service = "", options = "{}", since, ...owner } = content;
+      for (const name of asks.length > 0 ? tables : []) {
         const table = tableNamed(name);
         if (table !== undefined) await fenceOff(lake, table, { id, runId }, clock.now());
       }
+      const run = { runId, pipeline, tables, service, options, owner, startedAt: Date.parse(since), seenAt };
+      // What prevents the record prevents that of the run which goes on, too, and its report says so.
+      await onEnded?.(run).catch(() => {});
     },
   };
 }

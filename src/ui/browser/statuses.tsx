@@ -9,6 +9,7 @@ const CHINESE: Readonly<Record<RunStatus | RequestStatus, string>> = {
   refused: "被拒绝",
   failed: "失败",
   interrupted: "中断",
+  killed: "被终止",
   answered: "已答复",
   empty: "无数据",
   lost: "丢失",

@@ -10,6 +10,7 @@ import type { Snapshot } from "../../../lake/log/snapshot.js";
 import { openReader } from "../../../lake/open-reader.js";
 import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../../schema/reference.js";
+import type { RunStatus } from "../../../schema/runs.js";
 import type { Cli } from "../../cli.js";
 import { inOptionWords } from "../../errors/option-words.js";
 import { EXIT } from "../../exit-codes.js";
@@ -39,6 +40,8 @@ type StatusRow = TableRow & { readonly verified_at: Date | null };
 interface RunRow {
   readonly run_id: string;
   readonly pipeline: string;
+  /** Null of a run that goes on. */
+  readonly status: RunStatus | null;
   readonly requests: bigint;
   readonly bad: bigint;
   readonly rows: bigint;
@@ -94,11 +97,16 @@ export function addStatus(cli: Cli): void {
             ...(await readable([name], () => knownLists(reader, { table: schema, relation: `raw.${name}` }))),
           );
         }
-        const runs = await readable(["requests"], () =>
+        const runs = await readable(["requests", "runs"], () =>
           reader.json<RunRow>(
-            `SELECT run_id, any_value(pipeline) AS pipeline, count(*) FILTER (attempts > 0) AS requests,
-             count(*) FILTER (status IN ('refused', 'failed')) AS bad, sum("rows")::BIGINT AS rows, sum(bytes)::BIGINT AS bytes
-           FROM requests GROUP BY run_id ORDER BY run_id DESC LIMIT 5`,
+            `WITH asked AS (
+             SELECT run_id, any_value(pipeline) AS pipeline, count(*) FILTER (attempts > 0) AS requests,
+               count(*) FILTER (status IN ('refused', 'failed')) AS bad, sum("rows")::BIGINT AS rows, sum(bytes)::BIGINT AS bytes
+             FROM requests GROUP BY run_id)
+           SELECT run_id, coalesce(asked.pipeline, runs.pipeline) AS pipeline, status, coalesce(requests, 0) AS requests,
+             coalesce(bad, 0) AS bad, coalesce(asked."rows", 0) AS rows, coalesce(asked.bytes, 0) AS bytes
+           FROM asked FULL JOIN runs USING (run_id) WHERE asked.run_id IS NOT NULL OR status = 'killed'
+           ORDER BY run_id DESC LIMIT 5`,
           ),
         );
         const refusedNow = await readable(["requests"], () => refusedFiles(reader, "requests"));
@@ -235,12 +243,16 @@ function print({ tables, bars, lists, coverage, runs, refusedNow }: StatusFacts)
     const rows = runs.map((r) => [
       r.run_id,
       r.pipeline,
+      r.status === "killed" ? paint("red", r.status) : r.status,
       count(Number(r.requests)),
       count(Number(r.rows)),
       size(Number(r.bytes)),
       r.bad > 0n ? paint("red", String(r.bad)) : "0",
     ]);
-    lines.push("", table(["last runs", "pipeline", "requests", "rows", "received", "failed"], rows));
+    lines.push(
+      "",
+      table(["last runs", "pipeline", "status", "requests", "rows", "received", "failed"], rows),
+    );
   }
   if (refusedNow.length > 0) {
     const rows = refusedNow.map((one) => [

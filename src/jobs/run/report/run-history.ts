@@ -66,7 +66,7 @@ export interface RunDetails {
 
 /** The last run of a pipeline; times in epoch milliseconds. */
 export interface LastRun {
-  /** `interrupted` where all runs were interrupted. */
+  /** `interrupted` or `killed` where no run came to its end. */
   readonly status: RunStatus;
   readonly startedAt: number;
   readonly finishedAt: number;
@@ -148,7 +148,7 @@ async function findRun(reader: Session, prefix: string): Promise<RunRow> {
   );
 }
 
-/** The last run of each pipeline, by name. An interrupted run counts only if there is no other run. */
+/** The last run of each pipeline, by name. A run that was interrupted or killed counts only if there is no other run. */
 export async function lastRuns(lake: Lake, options: object = {}): Promise<Map<string, LastRun>> {
   const snapshot = await lake.snapshot(RUNS);
   const rows = await withSmallSession(async (session) => {
@@ -157,7 +157,7 @@ export async function lastRuns(lake: Lake, options: object = {}): Promise<Map<st
       `SELECT pipeline, status, epoch_ms(started_at)::DOUBLE AS "startedAt", epoch_ms(finished_at)::DOUBLE AS "finishedAt",
          epoch_ms(max(finished_at) FILTER (status = 'complete') OVER (PARTITION BY pipeline))::DOUBLE AS success
        FROM (${runs}) WHERE options = $1
-       QUALIFY row_number() OVER (PARTITION BY pipeline ORDER BY status = 'interrupted', started_at DESC) = 1`,
+       QUALIFY row_number() OVER (PARTITION BY pipeline ORDER BY status IN ('interrupted', 'killed'), started_at DESC) = 1`,
       [jsonParameter(options)],
     );
   }, lake.access);

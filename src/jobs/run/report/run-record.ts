@@ -1,12 +1,19 @@
 import type { Clock } from "../../../core/time.js";
 import { jsonParameter } from "../../../db/session/json-parameter.js";
-import type { Session } from "../../../db/session/session.js";
+import { Session } from "../../../db/session/session.js";
 import { TempTable } from "../../../db/session/temp-table.js";
+import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import type { Lake } from "../../../lake/lake.js";
 import { stageObjects } from "../../../lake/land/stage-objects.js";
 import { type LandReport, upsert } from "../../../lake/land/upsert.js";
+import { writerSpillOptions } from "../../../lake/local/work-folder.js";
 import { ENGINE } from "../../../lake/log/commit-actions.js";
+import { effectiveHistory } from "../../../lake/log/history.js";
+import type { EndedRun } from "../../../lake/requests/run-lease.js";
+import { nameOfOwner } from "../../../lease/owner.js";
+import { REQUESTS } from "../../../schema/requests.js";
 import { RUNS, type RunStatus } from "../../../schema/runs.js";
+import { TABLES } from "../../../schema/tables.js";
 import { landOptions } from "../run-context.js";
 
 /** The run that is recorded. */
@@ -47,35 +54,166 @@ export async function recordRun(
   options: object,
   host: string,
 ): Promise<void> {
-  const { requests, landed } = report;
+  const { requests, landed, ...facts } = report;
   const total = (part: "inserted" | "updated" | "unchanged"): number =>
     landed.reduce((sum, one) => sum + one[part], 0);
+  await landRow(run, {
+    ...facts,
+    requests,
+    startedAt: run.startedAt,
+    finishedAt: run.startedAt + Math.round(report.durationMs),
+    rejected: report.rejected.reduce((sum, { rows }) => sum + rows, 0),
+    inserted: total("inserted"),
+    updated: total("updated"),
+    unchanged: total("unchanged"),
+    host,
+    options: jsonParameter(options),
+  });
+}
+
+/** The facts of a row of `runs`; times in epoch milliseconds. */
+interface RecordedFacts
+  extends Pick<RecordedReport, "runId" | "pipeline" | "status" | "stopped" | "requests"> {
+  readonly startedAt: number;
+  readonly finishedAt: number;
+  readonly rows: number;
+  readonly rejected: number;
+  readonly bytes: number;
+  readonly inserted: number;
+  readonly updated: number;
+  readonly unchanged: number;
+  readonly host: string;
+  /** JSON text. */
+  readonly options: string;
+}
+
+async function landRow(
+  { session, lake, clock }: Pick<RecordedRun, "session" | "lake" | "clock">,
+  {
+    runId,
+    pipeline,
+    status,
+    stopped,
+    requests,
+    rows,
+    rejected,
+    bytes,
+    host,
+    options,
+    ...facts
+  }: RecordedFacts,
+): Promise<void> {
   const row = {
-    run_id: report.runId,
-    pipeline: report.pipeline,
-    started_at: run.startedAt,
-    finished_at: run.startedAt + Math.round(report.durationMs),
-    status: report.status,
-    stopped: report.stopped,
+    run_id: runId,
+    pipeline,
+    started_at: facts.startedAt,
+    finished_at: facts.finishedAt,
+    status,
+    stopped,
     requests_planned: requests.planned,
     requests_sent: requests.sent,
     requests_answered: requests.answered,
     requests_empty: requests.empty,
     requests_refused: requests.refused,
     requests_failed: requests.failed,
-    rows: report.rows,
-    rejected: report.rejected.reduce((sum, { rows }) => sum + rows, 0),
-    bytes: report.bytes,
-    inserted: total("inserted"),
-    updated: total("updated"),
-    unchanged: total("unchanged"),
+    rows,
+    rejected,
+    bytes,
+    inserted: facts.inserted,
+    updated: facts.updated,
+    unchanged: facts.unchanged,
     host,
     engine: ENGINE,
-    options: jsonParameter(options),
-    month: `${new Date(run.startedAt).toISOString().slice(0, 7)}-01`,
+    options,
+    month: `${new Date(facts.startedAt).toISOString().slice(0, 7)}-01`,
   };
-  await using staged = new TempTable(run.session, "staged_runs");
-  await stageObjects(run.session, staged.name, RUNS.columns, [row]);
-  const { runId } = report;
-  await upsert(run.session, run.lake, RUNS, staged.name, landOptions({ runId, clock: run.clock }));
+  await using staged = new TempTable(session, "staged_runs");
+  await stageObjects(session, staged.name, RUNS.columns, [row]);
+  await upsert(session, lake, RUNS, staged.name, landOptions({ runId, clock }));
+}
+
+/**
+ * Records in the table `runs` that the process of a run has ended without a record of it: with its last sign of life, the
+ * counts of the ledger, and those of its commits. If the run has a record already, nothing changes, except that a record of
+ * this kind gets newer counts. Several runs may record the same.
+ *
+ * @throws {LakeError} where the commit cannot be made.
+ */
+export async function recordKilled(
+  run: Pick<RecordedRun, "session" | "lake" | "clock">,
+  { runId, pipeline, startedAt, seenAt, service, options, owner, tables }: EndedRun,
+): Promise<void> {
+  const { session, lake } = run;
+  const runs = await parquetRelation(session, lake.filesOf(await lake.snapshot(RUNS)));
+  const known = await session.json(`SELECT 1 FROM (${runs}) WHERE run_id = $1 AND status <> 'killed'`, [
+    runId,
+  ]);
+  if (known.length > 0) return;
+  const ledger = await parquetRelation(session, lake.filesOf(await lake.snapshot(REQUESTS)));
+  const [counts] = await session.json<
+    RecordedReport["requests"] & { rows: number; rejected: number; bytes: number }
+  >(
+    `SELECT ${(["answered", "empty", "refused", "failed"] as const)
+      .map((status) => `(count(*) FILTER (status = '${status}'))::DOUBLE AS ${status}`)
+      .join(", ")}, count(*)::DOUBLE AS sent, count(*)::DOUBLE AS planned,
+       coalesce(sum("rows"), 0)::DOUBLE AS "rows", coalesce(sum(rejected), 0)::DOUBLE AS rejected,
+       coalesce(sum(bytes), 0)::DOUBLE AS bytes
+     FROM (${ledger}) WHERE run_id = $1 AND attempts > 0`,
+    [runId],
+  );
+  const { rows, rejected, bytes, ...requests } = counts ?? NO_COUNTS;
+  await landRow(run, {
+    runId,
+    pipeline,
+    status: "killed",
+    stopped: `${nameOfOwner(owner)} ended without a word`,
+    requests,
+    startedAt,
+    finishedAt: Math.max(startedAt, Math.floor(seenAt)),
+    rows,
+    rejected,
+    bytes,
+    ...(await committedRows(lake, { runId, startedAt, tables })),
+    unchanged: 0,
+    host: service,
+    options,
+  });
+}
+
+/** Records that the process of a run has ended, as {@link recordKilled} does, with a session of its own. */
+export async function recordEnded(lake: Lake, clock: Pick<Clock, "now">, run: EndedRun): Promise<void> {
+  using session = await Session.open({ ...writerSpillOptions(lake.work), ...lake.access });
+  await recordKilled({ lake, session, clock }, run);
+}
+
+const NO_COUNTS = {
+  planned: 0,
+  sent: 0,
+  answered: 0,
+  empty: 0,
+  refused: 0,
+  failed: 0,
+  rows: 0,
+  rejected: 0,
+  bytes: 0,
+};
+
+/** How much earlier than the start of a run its first commit may be dated, as clocks differ; in milliseconds. */
+const CLOCKS_APART_MS = 30 * 60_000;
+
+/** The rows that the commits of a run have inserted and updated, in tables of data. */
+async function committedRows(
+  { storage }: Lake,
+  { runId, startedAt, tables }: Pick<EndedRun, "runId" | "startedAt" | "tables">,
+): Promise<{ readonly inserted: number; readonly updated: number }> {
+  const rows = { inserted: 0, updated: 0 };
+  for (const table of TABLES.filter((one) => one !== REQUESTS && one !== RUNS && tables.includes(one.name))) {
+    for await (const entry of effectiveHistory(storage, table, Number.POSITIVE_INFINITY)) {
+      if ((entry.committedAt ?? startedAt) < startedAt - CLOCKS_APART_MS) break;
+      if (entry.runId !== runId) continue;
+      rows.inserted += entry.inserted ?? 0;
+      rows.updated += entry.updated ?? 0;
+    }
+  }
+  return rows;
 }
