@@ -25,6 +25,8 @@ export interface ResponseFacts {
   readonly cap: RowCap;
   /** Symbols that traded up to the requested time: one response is not enough to believe their absence. @default none */
   readonly traded?: ReadonlySet<string> | undefined;
+  /** Symbols whose bars the lake shows to have another period. @default none */
+  readonly forming?: ReadonlySet<string> | undefined;
   /** Epoch milliseconds. */
   readonly now: number;
   /** Identifies the response. */
@@ -81,6 +83,7 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
     period: facts.period,
     isAggregated: (facts.labelledLaterMs ?? 0) > 0,
   });
+  for (const symbol of facts.forming ?? []) mislabelled.add(symbol);
   // They are requested a second time. If they are of another period again, they count as set aside.
   const refused = page.again === undefined ? [] : [...mislabelled];
   for (const symbol of mislabelled) strayed.add(symbol);

@@ -24,6 +24,7 @@ import type { RequestSharing } from "../request-sharing.js";
 import { AskedSessions } from "./asked-sessions.js";
 import { type BarsDemand, barsTable, lookbackStart, type PlanFacts, planBarRequests } from "./bars-demand.js";
 import { DemandAbsences } from "./demand-absences.js";
+import { formingBars } from "./forming-bars.js";
 import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
 import { tradedBefore } from "./traded-before.js";
@@ -234,6 +235,10 @@ export class AskingBars {
     const absent = response.columns.rows > 0 && page.gaps === undefined ? response.absent : [];
     const known = { ...this.#facts, answered: this.#answered };
     const traded = await tradedBefore(this.#run, this.table, page, absent, known);
+    const forming =
+      this.#demand.period === "1d"
+        ? await formingBars(this.#run, page, response.columns, this.#asked.days(page))
+        : undefined;
     return judgeResponse(page, response, {
       covered: this.#answered,
       period: this.#demand.period,
@@ -242,6 +247,7 @@ export class AskingBars {
       listedAt,
       cap: this.#cap,
       traded,
+      forming,
       now,
       source,
     });
