@@ -1,9 +1,17 @@
+import { cpSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { DAY_MS } from "../../src/core/time.js";
 import type { Session } from "../../src/db/session/session.js";
+import { parquetRelation } from "../../src/db/views/parquet-relation.js";
+import { landRequests } from "../../src/jobs/ledger/ledger.js";
+import { MOST_LANDED_FILES } from "../../src/jobs/maintenance/compact-after-run.js";
+import { scrubLake } from "../../src/jobs/maintenance/scrub-lake.js";
 import { Lake } from "../../src/lake/lake.js";
+import { landedFiles } from "../../src/lake/maintenance/optimize.js";
 import { vacuum } from "../../src/lake/maintenance/vacuum.js";
 import { BARS_1D } from "../../src/schema/bars.js";
+import { REQUESTS } from "../../src/schema/requests.js";
 import {
   anyDelivery,
   type Content,
@@ -13,9 +21,9 @@ import {
   newestContent,
   timeOf,
 } from "../lake/bar-model.js";
-import { openSession, temporaryLake } from "../lake/temporary-lake.js";
+import { land, openSession, temporaryLake } from "../lake/temporary-lake.js";
 import { SEED } from "../setup.js";
-import { cases } from "../sweep.js";
+import { cases, pickCases } from "../sweep.js";
 import { type Kill, type LakeWorker, type Order, startLakeWorker } from "./lake-worker.js";
 
 const KILLS = cases({ few: 4, all: 300 });
@@ -111,3 +119,62 @@ async function checkLeftovers(session: Session, folder: string, content: Content
   expect(await contentOf(session, lake, snapshot)).toEqual(content);
   expect(await contentOf(session, lake, await lake.wholeSnapshot(BARS_1D))).toEqual(content);
 }
+
+/** Calls of the storage and the work folder; the compaction of two tables makes some more. */
+const CALLS = 60;
+const PICKED = pickCases(CALLS, cases({ few: 3, all: CALLS }), [8]);
+
+test("a process that is killed while it compacts after a run loses nothing, and the next one goes on", async () => {
+  const [session, original] = [await openSession(), temporaryLake()];
+  for (let n = 0; n <= MOST_LANDED_FILES; n++) {
+    const at = Date.parse("2024-03-04T16:00:00Z") + n * DAY_MS;
+    await land(session, original, BARS_1D, [{ at }]);
+    const record = { ...ANSWERED, requestId: String(n), askedAt: at };
+    await landRequests(session, original, [record], { operation: "INGEST", runId: "run", now: at });
+  }
+  const rowsOf = async (lake: Lake): Promise<readonly unknown[]> => {
+    const tables = await Promise.all([BARS_1D, REQUESTS].map((table) => lake.snapshot(table)));
+    const rows: unknown[] = [];
+    for (const one of tables) {
+      const relation = await parquetRelation(session, lake.filesOf(one));
+      rows.push(await session.json(`SELECT * FROM (${relation}) ORDER BY ALL`));
+    }
+    return rows;
+  };
+  const rows = await rowsOf(original);
+  let kills = 0;
+  for (const call of PICKED) {
+    const { location: folder } = temporaryLake();
+    cpSync(original.location, folder, { recursive: true });
+    const worker = await startLakeWorker();
+    const isDone = call % 2 === 0;
+    const order = { kind: "compact", folder } as const;
+    if ((await worker.perform({ ...order, kill: { call, isDone } })) === undefined) kills++;
+    expect(await rowsOf(new Lake(folder))).toEqual(rows);
+    const next = await startLakeWorker();
+    await next.perform(order);
+    next.close();
+    const lake = new Lake(folder);
+    expect(await rowsOf(lake)).toEqual(rows);
+    for (const table of [BARS_1D, REQUESTS])
+      expect(landedFiles(await lake.snapshot(table))).toBeLessThanOrEqual(MOST_LANDED_FILES);
+    const { damaged } = await scrubLake(lake, {}, { now: () => Date.now() + 60 * DAY_MS });
+    expect(damaged).toEqual([]);
+  }
+  expect(kills).toBe(PICKED.length);
+});
+
+const ANSWERED = {
+  runId: "run",
+  pipeline: "daily",
+  dataset: "bars_1d",
+  endpoint: "GET /v1/klines/batch",
+  symbols: ["600519.SH"],
+  status: "answered",
+  attempts: 1,
+  rows: 1,
+  rejected: 0,
+  bytes: 100,
+  durationMs: 5,
+  absent: [],
+} as const;

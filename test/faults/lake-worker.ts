@@ -4,7 +4,7 @@ import { startWorker, type WorkerProcess } from "./worker-process.js";
 
 const WORKER = fileURLToPath(new URL("lake-worker.mjs", import.meta.url));
 
-/** A worker's order for the daily bars of a lake. */
+/** A worker's order for the daily bars of a lake; `compact`: what is done after a run, for the ledger too. */
 export type Order =
   | {
       readonly kind: "land";
@@ -12,6 +12,7 @@ export type Order =
       readonly responses?: readonly string[];
     }
   | { readonly kind: "optimize"; readonly targetBytes: number }
+  | { readonly kind: "compact" }
   | { readonly kind: "vacuum" }
   | { readonly kind: "checkpoint" };
 

@@ -79,6 +79,18 @@ function aheadText(aheadMs: number | undefined): string {
   return `${paint("yellow", "warning:")} this machine's clock is ${duration(aheadMs)} ahead of the service's: what is newer than the service's time is left to later runs; set the clock that is wrong\n`;
 }
 
+function compactionLines(compaction: RunReport["compaction"]): string[] {
+  if (compaction === undefined) return [];
+  const done = compaction.tables.map(
+    ({ table: name, filesBefore, filesAfter }) =>
+      `compacted ${name}: ${plural(filesBefore, "file")} before, ${count(filesAfter)} now`,
+  );
+  const faults = compaction.faults.map(
+    (fault) => `${paint("yellow", "not compacted, rows as before:")} ${fault}`,
+  );
+  return [...done, ...faults];
+}
+
 /** The end of a run: what was requested, received, landed, set aside and left open. */
 export function runSummary(report: RunReport, lake: string): string {
   const { requests } = report;
@@ -108,6 +120,7 @@ export function runSummary(report: RunReport, lake: string): string {
       `${dataset}: nothing came of ${plural(requested - returned, "symbol")} of ${count(requested)}: ${missing.join(" ")}${more}`,
     );
   }
+  lines.push(...compactionLines(report.compaction));
   for (const { dataset, reason } of report.notOffered)
     lines.push(`${paint("yellow", "note:")} the service does not offer ${dataset} to this key: ${reason}`);
   if (report.files !== undefined) lines.push(...filesLines(report.files));

@@ -36,12 +36,14 @@ import { leaseInTurn } from "./request-sharing.js";
 
 /**
  * Takes a dated snapshot of exchanges, instruments, universes and members, if the last one is old enough. Each response
- * lands separately, so that the next run requests only what failed or was not requested.
+ * lands separately, so that the next run requests only what failed or was not requested. The ledger has the responses about
+ * instruments in one commit, and those about universes in another: a run that is killed repeats at most these.
  */
 export async function ingestReference(run: Run, refreshHours: number): Promise<void> {
   const lease = await leaseInTurn(run, { dataset: INSTRUMENTS.name, symbols: [] });
   const oldest = subHours(run.context.marketClock.now(), refreshHours).getTime();
   await ingestInstruments(run, oldest);
+  await run.ledger.land();
   if (!run.requests.isHalted(UNIVERSES.name)) await ingestUniverses(run, oldest);
   await run.ledger.land();
   await lease.release();
@@ -211,7 +213,7 @@ interface SnapshotParts {
 }
 
 /**
- * Lands one snapshot and its ledger rows. Current rows of its parts that the snapshot does not contain end. In a part
+ * Lands one snapshot, and enters its ledger rows. Current rows of its parts that the snapshot does not contain end. In a part
  * that may lack rows no row ends, and the next run requests the part again.
  */
 async function land(
@@ -239,5 +241,4 @@ async function land(
   const options = { ...landOptions(run.context), complete };
   run.log.landed(await landVersions(session, lake, table, staged.name, options));
   run.ledger.enter(withFailed(entry, reasons));
-  await run.ledger.land();
 }

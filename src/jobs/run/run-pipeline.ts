@@ -28,6 +28,7 @@ import { noteEndedUniverses, noteUnknown } from "../ingest/demand-faults.js";
 import { ingestReference } from "../ingest/ingest-reference.js";
 import { ingestStatements } from "../ingest/statements/ingest-statements.js";
 import { coverageFacts } from "../ledger/lake-coverage.js";
+import { compactAfterRun } from "../maintenance/compact-after-run.js";
 import type { Pipeline } from "../pipeline/definition.js";
 import { recoverResponses } from "../spool/recover-responses.js";
 import { inOneLake } from "./one-lake.js";
@@ -69,12 +70,31 @@ const MOST_STARTS = 3;
 
 /**
  * Runs a pipeline: requests the data that the ledger does not record, lands it, and creates the views again. Where this
- * machine's clock is ahead of the service's by up to a day, the run begins again and uses the service's time.
+ * machine's clock is ahead of the service's by up to a day, the run begins again and uses the service's time. Tables of the
+ * run that have many small files are compacted at its end.
  *
  * @throws {UsageError} where the lake lacks data that the pipeline needs, for example instruments; {@link LakeError}
  *   for a broken lake.
  */
 export async function runPipeline(
+  pipeline: Pipeline,
+  options: RunOptions,
+  environment: RunEnvironment,
+): Promise<RunReport> {
+  const report = await runToEnd(pipeline, options, environment);
+  const { lake, clock, signal, onProgress } = environment;
+  // A run that has failed, for example because its disk is full or another machine has taken over, changes nothing more.
+  if (report.status === "failed" || report.status === "interrupted") return report;
+  const progress = new RunProgress(onProgress ?? (() => {}));
+  const compaction = await compactAfterRun(lake, runTables(pipeline), clock, {
+    runId: newRunId(clock.now()),
+    signal,
+    onProgress: ({ table, partition }) => progress.doing(`compacting ${table} ${partition}`),
+  });
+  return compaction === undefined ? report : { ...report, compaction };
+}
+
+async function runToEnd(
   pipeline: Pipeline,
   options: RunOptions,
   environment: RunEnvironment,

@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import type { Clock } from "../../core/time.js";
 import type { Session } from "../../db/session/session.js";
-import { planCompaction } from "../../plan/compaction.js";
+import { type PartitionCompaction, planCompaction } from "../../plan/compaction.js";
 import type { TableSchema } from "../../schema/column.js";
 import { type Codec, codecOfFile, codecOfTable } from "../files/codec.js";
 import { isCompacted } from "../files/data-file.js";
@@ -11,7 +11,7 @@ import { commitWithRetries } from "../log/commit.js";
 import { commitInfoAction, removeAction } from "../log/commit-actions.js";
 import type { Action } from "../log/delta-actions.js";
 import type { Snapshot } from "../log/snapshot.js";
-import { candidatesOf, type Replacement, rewritePartition } from "./rewrite-partition.js";
+import { type Candidate, candidatesOf, type Replacement, rewritePartition } from "./rewrite-partition.js";
 import { setCodec } from "./set-codec.js";
 
 /** Largest size of a data file, in bytes, unless the rows of one symbol alone are larger: 128 MB. */
@@ -27,9 +27,11 @@ export interface OptimizeOptions {
   /** Whether compacted files with another codec than the table's are rewritten. @default false */
   readonly rewrite?: boolean;
   /** Stops the work after the current partition. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
+  /** Whether another partition may be begun. @default always */
+  readonly mayGoOn?: () => boolean;
   /** Called before each partition. */
-  readonly onProgress?: (progress: OptimizeProgress) => void;
+  readonly onProgress?: ((progress: OptimizeProgress) => void) | undefined;
 }
 
 /** The progress of the compaction of a table. */
@@ -74,7 +76,7 @@ type Outcome = "compacted" | "settled" | "skipped";
 /**
  * Compacts a table: in each partition, many files become few large ones, sorted, with each symbol in one file. The rows
  * do not change, and older versions still have their files. A partition is one commit, so a run that is stopped leaves
- * whole partitions; where nothing is left to do, nothing is committed.
+ * whole partitions; those with most files come first. Where nothing is left to do, nothing is committed.
  *
  * Other writers may work at the same time: what they append remains, and a partition whose files they replace is tried
  * again.
@@ -91,11 +93,13 @@ export async function optimize(
   if (options.codec !== undefined) await setCodec(lake, table, options.codec, options.runId, clock);
   const before = await lake.snapshot(table);
   const { targetBytes = TARGET_BYTES, rewrite = false } = options;
-  const plans = planCompaction(candidatesOf(before, { rewrite }), targetBytes);
+  const plans = planCompaction(candidatesOf(before, { rewrite }), targetBytes).sort(
+    (a, b) => filesIn(b) - filesIn(a),
+  );
   const skipped: string[] = [];
   let partitions = 0;
   for (const [done, { partition }] of plans.entries()) {
-    if (options.signal?.aborted) break;
+    if (options.signal?.aborted || options.mayGoOn?.() === false) break;
     options.onProgress?.({ table: table.name, partition, done, total: plans.length });
     const outcome = await compactPartition(session, lake, table, partition, options, clock);
     if (outcome === "compacted") partitions++;
@@ -114,6 +118,15 @@ export async function optimize(
     bytesAfter: byteCount(after),
     version: after.version,
   };
+}
+
+/** The number of live files of a table that no compaction has written, and that one could take. */
+export function landedFiles(snapshot: Snapshot): number {
+  return candidatesOf(snapshot, { rewrite: false }).filter(({ isCompact }) => !isCompact).length;
+}
+
+function filesIn({ groups }: PartitionCompaction<Candidate>): number {
+  return groups.reduce((sum, { files }) => sum + files.length, 0);
 }
 
 /** The numbers of compacted files with other codecs than the table's. */

@@ -112,7 +112,7 @@ test("many files become one a partition, sorted; the rows and older versions do 
   });
   expect(report.version).toBe(before.version + 3);
   expect(report.bytesAfter).toBeLessThan(report.bytesBefore);
-  expect(progress).toEqual(["region=CN/year=2024 0/3", "region=HK/year=2024 1/3", "region=US/year=2024 2/3"]);
+  expect(progress).toEqual(["region=CN/year=2024 0/3", "region=US/year=2024 1/3", "region=HK/year=2024 2/3"]);
   const after = await newest(lake);
   expect(rows).toHaveLength(33);
   expect(await contents(session, lake, after)).toEqual(rows);

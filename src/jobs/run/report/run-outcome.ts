@@ -16,6 +16,7 @@ export interface RunOutcome
     | "landed"
     | "completeness"
     | "files"
+    | "compaction"
   > {
   /** Undefined where the run could not begin. */
   readonly runId: string | undefined;

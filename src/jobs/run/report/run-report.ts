@@ -4,6 +4,7 @@ import { isLoss, type RejectCount } from "../../../lake/land/rejects.js";
 import type { LandReport } from "../../../lake/land/upsert.js";
 import type { RunStatus } from "../../../schema/runs.js";
 import type { FilesReport } from "../../files/files-report.js";
+import type { Compaction } from "../../maintenance/compact-after-run.js";
 import type { Failure } from "../request/request-records.js";
 import { clockShiftMs, elapsedMs, type RunContext } from "../run-context.js";
 import type { RequestCounts, RunFacts } from "../run-log.js";
@@ -53,6 +54,8 @@ export interface RunReport {
   readonly stopped: string | undefined;
   /** What a run of a pipeline of files did with each; undefined for other kinds. */
   readonly files?: FilesReport | undefined;
+  /** The compaction of tables with many small files, after the run; undefined where there were none. */
+  readonly compaction?: Compaction;
 }
 
 /**

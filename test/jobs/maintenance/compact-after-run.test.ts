@@ -1,0 +1,124 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { DAY_MS } from "../../../src/core/time.js";
+import { parquetRelation } from "../../../src/db/views/parquet-relation.js";
+import { compactAfterRun, MOST_LANDED_FILES } from "../../../src/jobs/maintenance/compact-after-run.js";
+import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
+import type { Lake } from "../../../src/lake/lake.js";
+import { readHistory } from "../../../src/lake/log/history.js";
+import { landedFiles } from "../../../src/lake/maintenance/optimize.js";
+import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
+import type { TableSchema } from "../../../src/schema/column.js";
+import { REQUESTS } from "../../../src/schema/requests.js";
+import { RUNS } from "../../../src/schema/runs.js";
+import { virtualClock } from "../../faults/clock/virtual-clock.js";
+import { html } from "../../faults/service/scripted-service.js";
+import { land, openSession, T0, temporaryLake } from "../../lake/temporary-lake.js";
+import { right, scriptedMarket } from "../scripted-market.js";
+
+const DAILY: PipelineDefinition = {
+  name: "daily",
+  kind: "bars",
+  period: "1d",
+  from: "-10d",
+  symbols: ["600519.SH"],
+};
+const TABLES = [BARS_1D, REQUESTS, RUNS];
+
+async function rowsAt(lake: Lake, table: TableSchema, version: number): Promise<unknown[]> {
+  const session = await openSession();
+  const snapshot = await lake.snapshotAt(table, { versions: new Map([[table.name, version]]) });
+  const relation = await parquetRelation(session, lake.filesOf(snapshot));
+  return session.json(`SELECT * FROM (${relation}) ORDER BY ALL`);
+}
+
+/** Versions that compactions have made. */
+async function compactions(lake: Lake, table: TableSchema): Promise<number[]> {
+  const history = await readHistory(lake.storage, table);
+  return history.flatMap(({ version, operation }) => (operation === "OPTIMIZE" ? [version] : []));
+}
+
+test("runs leave few small files: what is above a number is compacted, and the rows are the same", async () => {
+  let isAway = false;
+  const { lake, clock, run } = await scriptedMarket(
+    (seen, response, index) => (isAway ? html(response, 502) : right(seen, response, index)),
+    "2024-01-13T00:00:00Z",
+  );
+  const night = async () => {
+    clock.advance(DAY_MS);
+    return run(DAILY);
+  };
+  const compacted = new Set<string>();
+  for (let nights = 1; nights <= 50; nights++) {
+    const before = landedFiles(await lake.snapshot(RUNS));
+    // A run that has failed changes nothing more.
+    isAway = before === MOST_LANDED_FILES && !compacted.has("failed");
+    const { status, compaction } = await night();
+    if (status === "failed") {
+      compacted.add("failed");
+      expect(compaction).toBeUndefined();
+      expect(landedFiles(await lake.snapshot(RUNS))).toBe(MOST_LANDED_FILES + 1);
+      continue;
+    }
+    expect(status).toBe("complete");
+    expect(compaction?.faults ?? []).toEqual([]);
+    for (const { table } of compaction?.tables ?? []) compacted.add(table);
+    for (const table of TABLES)
+      expect(landedFiles(await lake.snapshot(table))).toBeLessThanOrEqual(MOST_LANDED_FILES);
+  }
+  expect(compacted).toEqual(new Set(["failed", "requests", "runs"]));
+  for (const table of [REQUESTS, RUNS]) {
+    const versions = await compactions(lake, table);
+    expect(versions.length).toBeGreaterThan(0);
+    const rows = await rowsAt(lake, table, Math.min(...versions) - 1);
+    expect(rows.length).toBeGreaterThan(MOST_LANDED_FILES - 10);
+    expect(await rowsAt(lake, table, Math.max(...versions))).toEqual(rows);
+  }
+});
+
+/** A table with as many landed files in each year. */
+async function scattered(years: Readonly<Record<string, number>>): Promise<Lake> {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  for (const [year, files] of Object.entries(years))
+    for (let n = 0; n < files; n++)
+      await land(session, lake, BARS_1D, [{ at: Date.parse(`${year}-03-01T16:00:00Z`) + n * DAY_MS }]);
+  return lake;
+}
+
+const filesByYear = async (lake: Lake): Promise<Record<string, number>> => {
+  const counts: Record<string, number> = {};
+  for (const { partitionValues } of (await lake.snapshot(BARS_1D)).files.values())
+    counts[partitionValues.year ?? ""] = (counts[partitionValues.year ?? ""] ?? 0) + 1;
+  return counts;
+};
+
+test("it ends between partitions when its time is over, those with most files first; the next one goes on", async () => {
+  const lake = await scattered({ 2020: 34, 2021: 36, 2022: 35 });
+  const clock = virtualClock(T0);
+  const compact = () =>
+    compactAfterRun(lake, TABLES, clock, { runId: "test", onProgress: () => clock.advance(70_000) });
+  expect(await compact()).toEqual({
+    tables: [{ table: "bars_1d", filesBefore: 105, filesAfter: 36 }],
+    faults: [],
+  });
+  expect(await filesByYear(lake)).toEqual({ 2020: 34, 2021: 1, 2022: 1 });
+  expect(await compact()).toMatchObject({ tables: [{ filesBefore: 36, filesAfter: 3 }] });
+  expect(await compact()).toBeUndefined();
+});
+
+test("a table that cannot be compacted is a sentence of the result, and does not hold up the others", async () => {
+  const lake = await scattered({ 2020: MOST_LANDED_FILES + 1 });
+  const session = await openSession();
+  for (let n = 0; n <= MOST_LANDED_FILES; n++)
+    await land(session, lake, BARS_1M, [{ at: Date.parse("2024-01-05T02:00:00Z") + n * 60_000 }]);
+  const [file] = (await lake.snapshot(BARS_1D)).files.values();
+  const path = join(lake.location, "bars_1d", file?.path ?? "");
+  const bytes = readFileSync(path);
+  bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] as number) ^ 1;
+  writeFileSync(path, bytes);
+  const compaction = await compactAfterRun(lake, [BARS_1D, BARS_1M], virtualClock(T0), { runId: "test" });
+  expect(compaction?.tables).toEqual([{ table: "bars_1m", filesBefore: 33, filesAfter: 1 }]);
+  expect(compaction?.faults).toEqual([expect.stringMatching(/^table bars_1d: .* is not what was written/)]);
+  expect(await filesByYear(lake)).toEqual({ 2020: MOST_LANDED_FILES + 1 });
+});
