@@ -36,6 +36,7 @@ const IN_PART = [
 const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/interop/trino/trino.long.test.ts": "a server of Java, and all rows of every view by two engines",
   "test/e2e/real-data.long.test.ts": "three real markets are imported, served, ingested and compared",
+  "test/jobs/maintenance/years-of-nights.long.test.ts": "400 nights, each a run and what follows it",
   "test/cli/commands/demo.long.test.ts":
     "the whole demo on a store, and with all cases in a folder and on each store",
   "test/package/installed.long.test.ts":

@@ -92,7 +92,7 @@ test.each<[string, string[], RegExp]>([
   [
     "vacuum with a bad retention",
     ["vacuum", "--retention", "soon"],
-    /--retention "soon" is no time[\s\S]*7d or 12h/,
+    /--retention <time>[\s\S]*soon[\s\S]*is no time; write it like 7d or 12h/,
   ],
   ["vacuum of an unknown table", ["vacuum", "bars"], /Allowed choices are bars_1d/],
   ["run without a service", ["run", "daily"], /no service to ask[\s\S]*BARLAKE_URL/],

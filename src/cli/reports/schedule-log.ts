@@ -43,6 +43,13 @@ function jsonLog(): ScheduleLog {
             { ...factsOf(event.outcome), ...bugOf(event.error) },
             "run ended",
           );
+        case "vacuumed": {
+          const { done } = event;
+          const errors = done.errors.map(messageOf);
+          return log[errors.length > 0 ? "error" : "info"]({ ...vacuumCounts(done), errors }, "vacuumed");
+        }
+        case "vacuum failed":
+          return log.error({ err: event.error }, "old files could not be deleted");
         case "scrubbed": {
           const { verifiedSince, ...facts } = event.report;
           const since = verifiedSince === undefined ? {} : { verifiedSince: iso(verifiedSince) };
@@ -73,6 +80,10 @@ function terminalLog(): ScheduleLog {
           return say(`${paint("bold", event.pipeline)} started`);
         case "ended":
           return say(endText(event.outcome));
+        case "vacuumed":
+          return say(vacuumText(event.done));
+        case "vacuum failed":
+          return say(paint("red", `old files could not be deleted: ${messageOf(event.error)}`));
         case "scrubbed":
           return say(scrubText(event.report));
         case "scrub failed":
@@ -82,9 +93,31 @@ function terminalLog(): ScheduleLog {
   };
 }
 
-/** A day on which no file was due to be verified. */
+/** A day on which no file was due to be deleted or verified. */
 function isQuiet(event: ScheduleEvent): boolean {
+  if (event.kind === "vacuumed") {
+    const { files, logEntries } = vacuumCounts(event.done);
+    return files + logEntries + event.done.errors.length === 0;
+  }
   return event.kind === "scrubbed" && event.report.files === 0 && event.report.damaged.length === 0;
+}
+
+type Vacuumed = (ScheduleEvent & { readonly kind: "vacuumed" })["done"];
+
+function vacuumCounts({ reports }: Vacuumed): Readonly<Record<"files" | "bytes" | "logEntries", number>> {
+  const all = reports.flatMap(({ deleted }) => deleted);
+  return {
+    files: all.length,
+    bytes: all.reduce((sum, file) => sum + file.size, 0),
+    logEntries: reports.reduce((sum, one) => sum + one.logEntries, 0),
+  };
+}
+
+function vacuumText(done: Vacuumed): string {
+  const { files, bytes, logEntries } = vacuumCounts(done);
+  const text = `deleted what only old versions need: ${plural(files, "file")}, ${size(bytes)}, ${count(logEntries)} of the logs`;
+  const errors = done.errors.map((error) => `; ${paint("red", messageOf(error))}`);
+  return [text, ...errors].join("");
 }
 
 function endText(outcome: RunOutcome): string {
@@ -95,11 +128,12 @@ function endText(outcome: RunOutcome): string {
     `${paint("bold", pipeline)} ${paint(status === "complete" ? "green" : "red", status)} in ${took}: `,
     `${plural(requests.sent, "request")}, ${plural(rows, "row")}, ${size(bytes)}, ${count(changed(outcome))} landed`,
     reason === undefined ? "" : `; ${inOptionWords(reason)}`,
+    ...(outcome.compaction?.faults ?? []).map((fault) => `; not compacted: ${fault}`),
   ].join("");
 }
 
 function factsOf(outcome: RunOutcome): object {
-  const { pipeline, runId, status, stopped, requests, rows, bytes, failures, landed } = outcome;
+  const { pipeline, runId, status, stopped, requests, rows, bytes, failures, landed, compaction } = outcome;
   const durationMs = outcome.finishedAt - outcome.startedAt;
   const changes = landed.map(({ table, inserted, updated, unchanged }) => ({
     table,
@@ -108,7 +142,8 @@ function factsOf(outcome: RunOutcome): object {
     unchanged,
   }));
   const bad = failures.length === 0 ? {} : { failures: failures.slice(0, SHOWN) };
-  return { pipeline, runId, status, stopped, durationMs, requests, rows, bytes, landed: changes, ...bad };
+  const more = { ...bad, ...(compaction && { compaction }) };
+  return { pipeline, runId, status, stopped, durationMs, requests, rows, bytes, landed: changes, ...more };
 }
 
 /** An unexpected error, for a log with its stack; empty for a {@link BarlakeError}. */

@@ -23,7 +23,10 @@ import { REQUESTS } from "../../schema/requests.js";
 import { askAgain } from "../ledger/ask-again.js";
 import { eachTable, publishAfter, type TableReports } from "./each-table.js";
 
-const OUTDATED: CopiedRows = { rows: 0, refused: "rows were withdrawn since the copy was made" };
+const OUTDATED: CopiedRows = {
+  rows: 0,
+  refused: "rows were withdrawn since the copy was made, or the log is too short to tell",
+};
 
 /** Options of a repair. */
 export interface RepairOptions {

@@ -1,7 +1,5 @@
-import { millisecondsInHour as HOUR_MS } from "date-fns/constants";
-import { z } from "zod";
 import { LakeError } from "../../core/errors.js";
-import { type Clock, DAY_MS } from "../../core/time.js";
+import type { Clock } from "../../core/time.js";
 import { recordVerified, verifiedFiles } from "../../lake/files/verify/verified-files.js";
 import { damageOf } from "../../lake/files/verify/verify-content.js";
 import type { Lake } from "../../lake/lake.js";
@@ -9,6 +7,7 @@ import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 import { isStoreFault } from "../../lake/storage/store-fault.js";
 import { planScrub, type ScrubbableFile } from "../../plan/scrub.js";
 import { TABLES } from "../../schema/tables.js";
+import { type DailyWork, dailyWork, lastDoneAt, recordDone } from "./daily-work.js";
 
 /** Options for verifying a part of a lake. */
 export interface ScrubOptions {
@@ -37,30 +36,10 @@ export interface ScrubReport {
 
 /** The path of the file that states when a part of the lake was last read. */
 const LAST = "verified/last-scrub.json";
-const lastScrub = z.object({ at: z.iso.datetime() });
-
-/** The verification of a part of a lake, once a day. */
-export interface DailyScrub {
-  /** When the next part is due, in epoch milliseconds. */
-  dueAt(): Promise<number>;
-  run(signal: AbortSignal): Promise<ScrubReport>;
-}
 
 /** Verifies a lake in daily parts. After a failure, the next part is due in an hour. */
-export function dailyScrub(lake: Lake, clock: Pick<Clock, "now">): DailyScrub {
-  let notBefore = 0;
-  return {
-    async dueAt() {
-      const now = clock.now();
-      // A later time was set while the clock was ahead.
-      const retryAt = notBefore > now + HOUR_MS ? 0 : notBefore;
-      return Math.max(retryAt, await scrubDueAt(lake, now));
-    },
-    async run(signal) {
-      notBefore = clock.now() + HOUR_MS;
-      return scrubLake(lake, { signal }, clock);
-    },
-  };
+export function dailyScrub(lake: Lake, clock: Pick<Clock, "now">): DailyWork<ScrubReport> {
+  return dailyWork(lake, LAST, clock, (signal) => scrubLake(lake, { signal }, clock));
 }
 
 /** So many files that a store does not give end a scrub: it reads them again soon. */
@@ -69,12 +48,6 @@ const MOST_FAULTS = 3;
 interface LakeFile extends ScrubbableFile {
   readonly snapshot: Snapshot;
   readonly file: DataFile;
-}
-
-/** When the next part of a lake is due, in epoch milliseconds: a day after the last one. */
-async function scrubDueAt({ storage }: Lake, now: number): Promise<number> {
-  const last = await readLast(storage, now);
-  return last === undefined ? 0 : last + DAY_MS;
 }
 
 /**
@@ -88,7 +61,7 @@ export async function scrubLake(
 ): Promise<ScrubReport> {
   const now = clock.now();
   const { files: all, damaged } = await filesOf(lake, now);
-  const due = planScrub(all, now, await readLast(lake.storage, now));
+  const due = planScrub(all, now, await lastDoneAt(lake.storage, LAST, now));
   const sound = new Map<Snapshot, DataFile[]>();
   let [files, bytes, soundBytes] = [0, 0, 0];
   const faults: unknown[] = [];
@@ -115,8 +88,7 @@ export async function scrubLake(
   }
   try {
     for (const [snapshot, own] of sound) await recordVerified(lake.storage, snapshot, own, now);
-    if (faults.length === 0 && !signal?.aborted && all.length > 0)
-      await lake.storage.put(LAST, `${JSON.stringify({ at: new Date(now).toISOString() })}\n`);
+    if (faults.length === 0 && !signal?.aborted && all.length > 0) await recordDone(lake.storage, LAST, now);
   } catch (error) {
     // Damage is reported even if the record cannot be written, for example because the disk is full.
     if (damaged.length === 0) throw error;
@@ -157,15 +129,4 @@ async function filesOf(lake: Lake, now: number): Promise<{ files: LakeFile[]; da
 
 function oldest(all: readonly LakeFile[], read: ReadonlySet<DataFile>, now: number): number {
   return all.reduce((least, { file, verifiedAt }) => Math.min(least, read.has(file) ? now : verifiedAt), now);
-}
-
-/** When a part was last read; undefined where this is unknown, or is later than now because the clock was ahead. */
-async function readLast(storage: Lake["storage"], now: number): Promise<number | undefined> {
-  try {
-    const text = await storage.readText(LAST);
-    const at = Date.parse(lastScrub.parse(JSON.parse(text ?? "")).at);
-    return at <= now ? at : undefined;
-  } catch {
-    return undefined;
-  }
 }

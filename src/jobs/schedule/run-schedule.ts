@@ -1,7 +1,10 @@
 import { millisecondsInHour as HOUR_MS } from "date-fns/constants";
 import { type Clock, MINUTE_MS } from "../../core/time.js";
+import type { VacuumReport } from "../../lake/maintenance/vacuum.js";
 import type { IsTradingDay } from "../../plan/due-times.js";
-import type { DailyScrub, ScrubReport } from "../maintenance/scrub-lake.js";
+import type { DailyWork } from "../maintenance/daily-work.js";
+import type { TableReports } from "../maintenance/each-table.js";
+import type { ScrubReport } from "../maintenance/scrub-lake.js";
 import type { Pipeline } from "../pipeline/definition.js";
 import { type RunOutcome, settleRun } from "../run/report/run-outcome.js";
 import type { RunReport } from "../run/run-pipeline.js";
@@ -22,6 +25,9 @@ export type ScheduleEvent =
       /** The error that the run threw, if any. */
       readonly error?: unknown;
     }
+  /** What only old versions need was deleted, except in the tables of the errors. */
+  | { readonly kind: "vacuumed"; readonly done: TableReports<VacuumReport> }
+  | { readonly kind: "vacuum failed"; readonly error: unknown }
   /** A part of the lake was read and verified. */
   | { readonly kind: "scrubbed"; readonly report: ScrubReport }
   | { readonly kind: "scrub failed"; readonly error: unknown };
@@ -35,8 +41,10 @@ export interface ScheduleEnvironment {
   readonly leading?: Leading;
   /** Runs a pipeline; an error ends only that run. */
   readonly run: (pipeline: Pipeline) => Promise<RunReport>;
+  /** Deletes what only old versions need once a day, when no pipeline is due. @default nothing */
+  readonly vacuum?: DailyWork<TableReports<VacuumReport>> | undefined;
   /** Verifies a part of the lake once a day, when no pipeline is due. @default none */
-  readonly scrub?: DailyScrub | undefined;
+  readonly scrub?: DailyWork<ScrubReport> | undefined;
   /** Called with each event. The schedule continues once its promise has resolved. */
   readonly onEvent: (event: ScheduleEvent) => void | Promise<void>;
 }
@@ -67,12 +75,12 @@ export async function runSchedule(
       else await clock.sleep(ASK_AGAIN_MS, awake).catch(unlessAborted(awake));
       continue;
     }
-    const scrubAt = await scrubWhenDue(led, environment);
+    const workAt = await workWhenDue(led, environment);
     if (signal.aborted) break;
     const next = nextRuns(led, isTradingDay);
     if (led.length > 0 && reported !== JSON.stringify(next)) await onEvent({ kind: "waiting", next });
     reported = JSON.stringify(next);
-    await sleepUntil(Math.min(next[0]?.at ?? Number.POSITIVE_INFINITY, scrubAt), clock, awake);
+    await sleepUntil(Math.min(next[0]?.at ?? Number.POSITIVE_INFINITY, workAt), clock, awake);
   }
 }
 
@@ -103,24 +111,42 @@ export async function runDue(
     if (signal.aborted || !(await leading.confirm(state.pipeline.name))) break;
     outcomes.push(await runOne(state, environment));
   }
-  await scrubWhenDue(ledOf(states, leading), environment);
+  await workWhenDue(ledOf(states, leading), environment);
   return outcomes;
 }
 
-/** Verifies a part of the lake, if it is due and this schedule leads a pipeline. @returns when the next part is due. */
-async function scrubWhenDue(
+/** Does the daily work on the lake that is due, if this schedule leads a pipeline. @returns when the next is due. */
+async function workWhenDue(led: readonly PipelineState[], environment: ScheduleEnvironment): Promise<number> {
+  const { vacuum, scrub, onEvent } = environment;
+  const vacuumAt = await doWhenDue(led, environment, vacuum, {
+    onDone: (done) => onEvent({ kind: "vacuumed", done }),
+    onFailed: (error) => onEvent({ kind: "vacuum failed", error }),
+  });
+  const scrubAt = await doWhenDue(led, environment, scrub, {
+    onDone: (report) => onEvent({ kind: "scrubbed", report }),
+    onFailed: (error) => onEvent({ kind: "scrub failed", error }),
+  });
+  return Math.min(vacuumAt, scrubAt);
+}
+
+async function doWhenDue<Report>(
   [led]: readonly PipelineState[],
-  { scrub, clock, signal, onEvent, leading = LEADS_ALL }: ScheduleEnvironment,
+  { clock, signal, leading = LEADS_ALL }: ScheduleEnvironment,
+  work: DailyWork<Report> | undefined,
+  on: {
+    readonly onDone: (report: Report) => void | Promise<void>;
+    readonly onFailed: (error: unknown) => void | Promise<void>;
+  },
 ): Promise<number> {
-  if (scrub === undefined || led === undefined || signal.aborted) return Number.POSITIVE_INFINITY;
+  if (work === undefined || led === undefined || signal.aborted) return Number.POSITIVE_INFINITY;
   try {
-    const at = await scrub.dueAt();
+    const at = await work.dueAt();
     if (at > clock.now()) return at;
     if (!(await leading.confirm(led.pipeline.name))) return clock.now() + ASK_AGAIN_MS;
-    await onEvent({ kind: "scrubbed", report: await scrub.run(signal) });
-    return await scrub.dueAt();
+    await on.onDone(await work.run(signal));
+    return await work.dueAt();
   } catch (error) {
-    await onEvent({ kind: "scrub failed", error });
+    await on.onFailed(error);
     return clock.now() + HOUR_MS;
   }
 }

@@ -13,7 +13,7 @@ import { addActionOf, type Commit, type Snapshot } from "./snapshot.js";
 /** Commits between two checkpoints. */
 export const CHECKPOINT_INTERVAL = 50;
 
-/** How long checkpoints list removed files and landed responses. The commits of the log have them for ever. */
+/** How long checkpoints list removed files and landed responses. The commits have them as long as the log has these. */
 export const RETENTION_MS = 7 * DAY_MS;
 /** Most actions in one JSON text, to limit its length. */
 const BLOCK_ROWS = 5000;

@@ -68,6 +68,17 @@ export async function listLog(storage: Storage, table: string, since = 0): Promi
   return log;
 }
 
+/**
+ * All files of a log that are about versions before another one: commits, checkpoints, and what other programs write next
+ * to these. Paths are relative to the lake, in the order of the versions.
+ */
+export async function logEntries(storage: Storage, table: string, before: number): Promise<string[]> {
+  const names = await storage.list(folderOf(table));
+  return names
+    .filter((name) => /^\d{20}\./.test(name) && Number.parseInt(name, 10) < before)
+    .map((name) => `${folderOf(table)}/${name}`);
+}
+
 /** Whether a table's log has no file at all. */
 export async function isLogEmpty(storage: Storage, table: string): Promise<boolean> {
   return (await storage.list(folderOf(table))).length === 0;

@@ -31,8 +31,8 @@ export interface LogRange {
   /** Reads only what was committed at or before this time, in epoch milliseconds. */
   readonly asOf?: number | undefined;
   /**
-   * Reads every commit. Reading from a checkpoint is faster, but a checkpoint leaves out files removed long ago.
-   * @default false
+   * Reads every commit, or those after the oldest checkpoint where the first ones were deleted. Reading from the newest
+   * checkpoint is faster, but a checkpoint leaves out files removed long ago. @default false
    */
   readonly whole?: boolean;
   /**
@@ -211,7 +211,7 @@ async function startOf(
   const isWhole = commits[0] === 0;
   const { version: last = Number.POSITIVE_INFINITY } = range;
   let unreadable: unknown;
-  for (const checkpoint of isWhole && range.whole ? [] : checkpoints.toReversed()) {
+  for (const checkpoint of !range.whole ? checkpoints.toReversed() : isWhole ? [] : checkpoints) {
     if (checkpoint.version > last || !(await wasCommittedBy(storage, table, checkpoint.version, range.asOf)))
       continue;
     try {

@@ -8,6 +8,7 @@ import { listLog } from "../log/log-files.js";
 import { isOfLog } from "../log/read-log.js";
 import type { Snapshot } from "../log/snapshot.js";
 import type { StoredFile } from "../storage/storage.js";
+import { deleteEntries, expiredEntries } from "./shorten-log.js";
 
 /** Longest time that a writer may take between writing a file and committing it. */
 const WRITING_MS = DAY_MS;
@@ -29,6 +30,8 @@ export interface VacuumReport {
   readonly deleted: readonly StoredFile[];
   /** Number of files that only older versions have, and that remain until their retention ends. */
   readonly kept: number;
+  /** Number of entries of the log that were deleted, or would be. */
+  readonly logEntries: number;
 }
 
 /**
@@ -42,10 +45,11 @@ export async function vacuumTime({ storage, work }: LakePlaces, clock: Pick<Cloc
 }
 
 /**
- * Deletes a table's data files that no retained version refers to. The newest version's files always remain. Files that
- * are in no version remain as long as a writer could still commit them.
+ * Deletes a table's data files that no retained version refers to, and then the entries of its log that no version of the
+ * retention, and of Delta's retention of the log (30 days), needs. The newest version's files always remain. Files that are
+ * in no version remain as long as a writer could still commit them.
  *
- * Versions that were replaced before the retention began can be listed afterwards, but no longer read.
+ * Versions that were replaced before the retention began can be listed as long as the log has them, but no longer read.
  *
  * @throws {LakeError} where the table is replaced meanwhile, as by a backup.
  */
@@ -62,9 +66,14 @@ export async function vacuum(lake: Lake, table: TableSchema, options: VacuumOpti
       await pMap(files, ({ path }) => lake.storage.delete(`${table.name}/${path}`), { concurrency: 8 });
     }
   }
+  const entries = await expiredEntries(lake.storage, snapshot, options);
+  if (options.dryRun !== true && entries.length > 0) {
+    await expectSame(lake, snapshot);
+    await deleteEntries(lake.storage, entries);
+  }
   const kept = data.filter(({ path }) => snapshot.removed.has(path)).length;
   const dead = deleted.filter(({ path }) => snapshot.removed.has(path)).length;
-  return { table: table.name, deleted, kept: kept - dead };
+  return { table: table.name, deleted, kept: kept - dead, logEntries: entries.length };
 }
 
 /** Files that are deleted before it is seen again whether they are of this lake. */

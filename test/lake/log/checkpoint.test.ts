@@ -1,83 +1,20 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { Lake } from "../../../src/lake/lake.js";
 import { commit } from "../../../src/lake/log/commit.js";
 import type { Action } from "../../../src/lake/log/delta-actions.js";
 import { readHistory } from "../../../src/lake/log/history.js";
 import { readLog } from "../../../src/lake/log/read-log.js";
-import { schemaActions } from "../../../src/lake/log/schema-actions.js";
-import { addActionOf, type DataFile, emptySnapshot, type Snapshot } from "../../../src/lake/log/snapshot.js";
+import { emptySnapshot } from "../../../src/lake/log/snapshot.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { land, openSession, T0, temporaryLake } from "../temporary-lake.js";
+import { contentOf, longLog, writeFilesOf } from "./long-log.js";
 
 const DAY = 86_400_000;
 
 const logPath = (lake: Lake, name: string): string => join(lake.location, "bars_1d", "_delta_log", name);
 const entry = (version: number, suffix = "json"): string => `${String(version).padStart(20, "0")}.${suffix}`;
-
-/** A file that exists only in the log. */
-function add(n: number): Action {
-  const [region, year] = [n % 3 === 0 ? "CN" : "U S/%", String(2020 + (n % 5))];
-  return {
-    add: {
-      path: `region=${encodeURIComponent(encodeURIComponent(region))}/year=${year}/p-${n}.parquet`,
-      partitionValues: { region, year },
-      size: 1000 + n,
-      modificationTime: T0,
-      dataChange: true,
-      stats: JSON.stringify({
-        numRecords: n,
-        minValues: { symbol: `"${n}'` },
-        maxValues: { symbol: "\u{1f600}" },
-      }),
-      ...(n % 2 === 0 && { tags: { "barlake.footer": `${n}-0123456789abcdef` } }),
-    },
-  };
-}
-
-/** A log in which version n adds file n, removes file n - 7, and records a response; by default one minute apart. */
-async function longLog(
-  lake: Lake,
-  versions: number,
-  timeOf = (n: number): number => T0 + n * 60_000,
-): Promise<Snapshot> {
-  let newest = emptySnapshot(BARS_1D);
-  for (let n = 0; n < versions; n++) {
-    const at = timeOf(n);
-    const gone = [...newest.files.values()].find((file) => file.path.endsWith(`/p-${n - 7}.parquet`));
-    const actions: Action[] = [
-      { commitInfo: { timestamp: at } },
-      ...(n === 0 ? schemaActions(newest, BARS_1D.columns, T0) : []),
-      { txn: { appId: `run/${n}`, version: 0, lastUpdated: at } },
-      ...(gone
-        ? [{ remove: { path: addActionOf(gone).path, dataChange: true, deletionTimestamp: at } }]
-        : []),
-      add(n),
-    ];
-    newest = (await commit(lake, newest, actions, at)) as Snapshot;
-  }
-  return newest;
-}
-
-/** The content of a snapshot for a reader. */
-function contentOf(snapshot: Snapshot): object {
-  const { version, columns, committedAt, metaData, protocol, files, txns } = snapshot;
-  const paths = [...files.keys()].sort();
-  const live = paths.map((path) => {
-    const { partitionValues, size, stats, tags } = files.get(path) as DataFile;
-    return { path, partitionValues, size, stats, tags };
-  });
-  return {
-    version,
-    columns,
-    committedAt,
-    metaData,
-    protocol,
-    live,
-    txns: [...txns.keys()].sort(),
-  };
-}
 
 test("every 50 commits there is a checkpoint; what is read from it is what the commits come to", async () => {
   const lake = temporaryLake();
@@ -203,12 +140,3 @@ test("a response that has landed lands no second time, though newer rows have co
   const mixed = land(session, lake, BARS_1D, bar(10), { responses: ["run/2", "run/4"] });
   await expect(mixed).rejects.toThrow(/1 of the responses were landed by another run at the same time/);
 });
-
-/** Creates an empty file where the log names one, so that a past version counts as readable. */
-function writeFilesOf(lake: Lake, { files, removed }: Snapshot): void {
-  for (const path of [...files.keys(), ...removed.keys()]) {
-    const full = join(lake.location, "bars_1d", path);
-    mkdirSync(dirname(full), { recursive: true });
-    writeFileSync(full, "");
-  }
-}

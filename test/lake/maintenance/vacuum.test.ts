@@ -63,7 +63,12 @@ test("the newest version's files remain, however old, and a second vacuum has no
   expect((await vacuum(lake, BARS_1D, options)).deleted).toHaveLength(2);
   expect(dataFiles(lake)).toHaveLength(1);
   expect(await closeAt(new Lake(lake.location), 2)).toBe(10.5);
-  expect(await vacuum(lake, BARS_1D, options)).toEqual({ table: "bars_1d", deleted: [], kept: 0 });
+  expect(await vacuum(lake, BARS_1D, options)).toEqual({
+    table: "bars_1d",
+    deleted: [],
+    kept: 0,
+    logEntries: 0,
+  });
 });
 
 test("a dry run reports the same, and deletes nothing", async () => {
@@ -107,6 +112,7 @@ test("a table without a commit, or without a folder, has nothing to delete", asy
     table: "bars_1d",
     deleted: [],
     kept: 0,
+    logEntries: 0,
   });
 });
 

@@ -1,21 +1,19 @@
 import { Argument } from "commander";
-import { millisecondsInHour } from "date-fns/constants";
 import { systemClock } from "../../../client/system-clock.js";
-import { UsageError } from "../../../core/errors.js";
-import { DAY_MS } from "../../../core/time.js";
-import { eachTable } from "../../../jobs/maintenance/each-table.js";
-import { STAGING } from "../../../lake/local/work-folder.js";
-import { type VacuumReport, vacuum, vacuumStaging, vacuumTime } from "../../../lake/maintenance/vacuum.js";
+import { vacuumLake } from "../../../jobs/maintenance/vacuum-lake.js";
+import type { VacuumReport } from "../../../lake/maintenance/vacuum.js";
 import { TABLES } from "../../../schema/tables.js";
 import type { Cli } from "../../cli.js";
 import { failuresOf, throwErrors } from "../../errors/throw-errors.js";
 import { EXIT } from "../../exit-codes.js";
 import { openExistingLake } from "../../options/existing-lake.js";
 import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
+import { retentionOption } from "../../options/retention-option.js";
 import { count, plural, size, table } from "../../text/text.js";
 
 interface Options extends CommonOptions {
-  readonly retention: string;
+  /** Milliseconds. */
+  readonly retention: number;
   readonly dryRun?: boolean;
 }
 
@@ -25,7 +23,7 @@ export function addVacuum(cli: Cli): void {
     .addArgument(
       new Argument("[tables...]", "tables; without one, all").choices(TABLES.map(({ name }) => name)),
     )
-    .option("--retention <time>", "versions newer than this remain readable, as 7d or 12h", "7d")
+    .addOption(retentionOption("versions newer than this remain readable, as 7d or 12h", "7d"))
     .option("--dry-run", "show what would be deleted, and delete nothing")
     .addOption(lakeOption())
     .addOption(jsonOption())
@@ -33,6 +31,8 @@ export function addVacuum(cli: Cli): void {
       "after",
       `
 A file that no version names is deleted a day after it was written at the earliest: a writer may be about to commit it.
+Entries of a log go, too, once a checkpoint is older than the retention and 30 days (the table's delta.logRetentionDuration).
+barlake schedule does this once a day.
 
 Examples:
   barlake vacuum --dry-run
@@ -41,18 +41,14 @@ Examples:
     .action((names: readonly string[], options: Options) =>
       cli.action(async () => {
         const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
-        const retentionMs = parseRetention(options.retention);
         const dryRun = options.dryRun === true;
         const lake = await openExistingLake(options);
-        const { reports: vacuumed, errors } = await eachTable(tables, cli.signal, async (one) => {
-          const now = await vacuumTime(lake, systemClock);
-          return vacuum(lake, one, { now, retentionMs, dryRun });
-        });
-        const reports = [...vacuumed];
-        if (names.length === 0 && !cli.signal.aborted) {
-          const now = await vacuumTime(lake, systemClock);
-          reports.push({ table: STAGING, deleted: await vacuumStaging(lake, { now, dryRun }), kept: 0 });
-        }
+        const { reports, errors } = await vacuumLake(
+          lake,
+          tables,
+          { retentionMs: options.retention, dryRun, signal: cli.signal },
+          systemClock,
+        );
         if (options.json)
           printJson({
             dryRun,
@@ -63,7 +59,7 @@ Examples:
         else {
           const isPart = errors.length > 0;
           const interrupted = cli.signal.aborted
-            ? `interrupted: ${vacuumed.length} of ${plural(tables.length, "table")} done`
+            ? `interrupted: ${reports.length} of ${plural(tables.length, "table")} done`
             : undefined;
           process.stdout.write(`${text(reports, { dryRun, isPart, interrupted })}\n`);
         }
@@ -72,16 +68,6 @@ Examples:
         return EXIT.done;
       }),
     );
-}
-
-function parseRetention(given: string): number {
-  const [, amount, unit] = /^(\d{1,5})([dh])$/.exec(given) ?? [];
-  if (amount === undefined) {
-    throw new UsageError(`--retention ${JSON.stringify(given)} is no time`, {
-      hint: "write it like 7d or 12h; with 0h only the newest version remains",
-    });
-  }
-  return Number(amount) * (unit === "d" ? DAY_MS : millisecondsInHour);
 }
 
 function bytesOf({ deleted }: VacuumReport): number {
@@ -98,7 +84,7 @@ interface Way {
 }
 
 function text(reports: readonly VacuumReport[], { dryRun, isPart, interrupted }: Way): string {
-  const touched = reports.filter(({ deleted, kept }) => deleted.length + kept > 0);
+  const touched = reports.filter(({ deleted, kept, logEntries }) => deleted.length + kept + logEntries > 0);
   if (touched.length === 0) {
     const where = isPart ? " in the tables that can be read" : "";
     return interrupted ?? `nothing to delete${where}: every file belongs to a newest version`;
@@ -108,12 +94,14 @@ function text(reports: readonly VacuumReport[], { dryRun, isPart, interrupted }:
     count(one.deleted.length),
     size(bytesOf(one)),
     count(one.kept),
+    count(one.logEntries),
   ]);
-  const list = table(["table", dryRun ? "would go" : "deleted", "size", "kept for old versions"], rows);
+  const go = dryRun ? "would go" : "deleted";
+  const list = table(["table", go, "size", "kept for old versions", `${go} of the log`], rows);
   return interrupted === undefined ? list : `${list}\n\n${interrupted}`;
 }
 
 function forMachines(report: VacuumReport): object {
-  const { table: name, deleted, kept } = report;
-  return { table: name, files: deleted.map(({ path }) => path), bytes: bytesOf(report), kept };
+  const { table: name, deleted, kept, logEntries } = report;
+  return { table: name, files: deleted.map(({ path }) => path), bytes: bytesOf(report), kept, logEntries };
 }

@@ -4,6 +4,7 @@ import { systemClock } from "../../../client/system-clock.js";
 import { messageOf, UsageError } from "../../../core/errors.js";
 import { releaseAfter } from "../../../core/release-after.js";
 import { dailyScrub } from "../../../jobs/maintenance/scrub-lake.js";
+import { dailyVacuum } from "../../../jobs/maintenance/vacuum-lake.js";
 import type { Pipeline } from "../../../jobs/pipeline/definition.js";
 import { loadPipeline, pipelineFiles } from "../../../jobs/pipeline/load-pipeline.js";
 import { damageNotice, type Notice, sendNotice } from "../../../jobs/run/report/notify.js";
@@ -25,6 +26,7 @@ import type { Cli } from "../../cli.js";
 import { EXIT, exitOfRun } from "../../exit-codes.js";
 import { lakeOption, openLake } from "../../options/lake-option.js";
 import { portOption } from "../../options/port-option.js";
+import { retentionOption } from "../../options/retention-option.js";
 import {
   checkService,
   maxResponseOption,
@@ -44,6 +46,9 @@ import { scheduleDays } from "../../trading-days.js";
 interface Options extends ServiceOptions, NotifyOptions {
   readonly once?: boolean;
   readonly catchUp: boolean;
+  readonly vacuum: boolean;
+  /** Milliseconds. */
+  readonly retention: number;
   readonly scrub: boolean;
   readonly metricsPort?: number;
   readonly metricsHost: string;
@@ -55,6 +60,8 @@ export function addSchedule(cli: Cli): void {
     .argument("[pipelines...]", "names or files; without one, all that have a name and a schedule")
     .option("--once", "run what is due now, then end: for cron")
     .option("--no-catch-up", "skip what was due in the last 24 hours and has not run")
+    .option("--no-vacuum", "delete nothing that only old versions need")
+    .addOption(retentionOption("old versions remain readable for this time, as 30d or 12h", "30d"))
     .option("--no-scrub", "do not verify a part of the lake each day (all of it in four weeks)")
     .addOption(notifyOption())
     .addOption(
@@ -76,7 +83,8 @@ Pipelines run one after the other, at their times in the zone of their exchange;
 SIGTERM or Ctrl-C ends the current run; what it received is not lost. Without a terminal, the output is JSON lines.
 Of several schedules over one lake, on any machines, one leads each pipeline; the others are on standby for it, until the
 leader ends or gives no sign of life for 30 s.
-Once a day, when nothing is due, a part of the lake's files is compared with what was written: all within four weeks.
+Once a day, when nothing is due, files and entries of the logs that only versions older than the retention need are deleted,
+as by barlake vacuum, and a part of the lake's files is compared with what was written: all within four weeks.
 Exit code: 0 when it is stopped; with --once that of the worst run, and at least 1 if a file is damaged.
 
 Examples:
@@ -163,6 +171,7 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
         onNote: (text) => log.note({ pipeline: pipeline.name }, text),
       }),
     onEvent,
+    vacuum: options.vacuum ? dailyVacuum(lake, options.retention, systemClock) : undefined,
     scrub: options.scrub ? dailyScrub(lake, systemClock) : undefined,
   };
   /** Where the lake cannot be reached, other schedules find out that this one has ended. */

@@ -46,9 +46,13 @@ export async function checkLog(
   return reader.finish();
 }
 
-/** The first and last version that a log should have, both inclusive; the last is -1 where there is no log. */
+/**
+ * The first and last version that a log should have, both inclusive; the last is -1 where there is no log. A log that does
+ * not begin with version 0 begins with its oldest checkpoint: what a cleanup has left before it belongs to no version
+ * that can be read.
+ */
 function rangeOf({ commits, checkpoints }: LogFiles): readonly [number, number] {
-  const starts = [commits[0], commits[0] === 0 ? undefined : checkpoints[0]?.version];
+  const starts = commits[0] === 0 ? [0] : [checkpoints[0]?.version ?? commits[0]];
   const ends = [commits.at(-1), checkpoints.at(-1)?.version];
   const known = (versions: readonly (number | undefined)[]): number[] =>
     versions.filter((version) => version !== undefined);

@@ -6,7 +6,7 @@ import { DUCKDB_TYPE, type TableSchema } from "../../../schema/column.js";
 import { damageError, damageOf } from "../../files/verify/verify-content.js";
 import type { Lake } from "../../lake.js";
 import { upsert } from "../../land/upsert.js";
-import { readHistory } from "../../log/history.js";
+import { type HistoryEntry, readHistory } from "../../log/history.js";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";
 import type { LostFile } from "./lost-files.js";
 
@@ -59,16 +59,17 @@ export async function copyLostRows(
   return { rows: inserted };
 }
 
-/** Whether rows were withdrawn from a lake by a commit that the log of its copy does not have. */
+/**
+ * Whether rows were withdrawn from a lake by a commit that the log of its copy does not have, or may have been: by one between the
+ * copy's end and the beginning of a log that a vacuum has shortened since.
+ */
 export async function lacksWithdrawal(lake: Lake, from: Lake, table: TableSchema): Promise<boolean> {
-  const withdrawals = async ({ storage }: Lake): Promise<(string | undefined)[]> =>
-    (await readHistory(storage, table)).flatMap(({ operation, runId }) =>
-      operation === "WITHDRAW" ? [runId] : [],
-    );
-  const own = await withdrawals(lake);
-  if (own.length === 0) return false;
-  const known = new Set(await withdrawals(from));
-  return own.some((runId) => !known.has(runId));
+  const [own, copied] = [await readHistory(lake.storage, table), await readHistory(from.storage, table)];
+  if ((own[0]?.version ?? 0) > (copied.at(-1)?.version ?? -1) + 1) return true;
+  const withdrawals = (history: readonly HistoryEntry[]): (string | undefined)[] =>
+    history.flatMap(({ operation, runId }) => (operation === "WITHDRAW" ? [runId] : []));
+  const known = new Set(withdrawals(copied));
+  return withdrawals(own).some((runId) => !known.has(runId));
 }
 
 /** Whether two files belong to the same partition. */

@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
@@ -381,3 +381,32 @@ once(
     expect(hook.bodies()).toHaveLength(1);
   },
 );
+
+once("--once deletes what only versions before the retention need, once a day", async () => {
+  writeFileSync(
+    join(place, "idle.mjs"),
+    `export default ${JSON.stringify({ name: "idle", kind: "reference", schedule: { cron: "0 0 1 1 *" } })};\n`,
+  );
+  const lake = new Lake(join(place, "lake"), { hasDatabase: false });
+  const session = await openSession();
+  for (const [days, close] of [
+    [100, 10],
+    [50, 11],
+    [10, 12],
+  ] as const)
+    await land(session, lake, BARS_1D, [{ at: "2019-03-06T16:00:00Z", close }], {
+      now: Date.now() - days * 86_400_000,
+    });
+  const vacuumed = async (...more: string[]): Promise<unknown[]> => {
+    const args = ["schedule", "--once", "--no-catch-up", "--no-scrub", "./idle.mjs", ...more];
+    const { code, stderr } = await runCli(args, { cwd: place, env });
+    expect(code).toBe(0);
+    return linesOf(stderr).filter(({ msg }) => msg === "vacuumed");
+  };
+  expect(await vacuumed("--no-vacuum")).toEqual([]);
+  expect(await vacuumed()).toMatchObject([{ level: 30, files: 1, logEntries: 0, errors: [] }]);
+  // The next time is a day later.
+  expect(await vacuumed("--retention", "0h")).toEqual([]);
+  rmSync(join(place, "lake", "verified"), { recursive: true });
+  expect(await vacuumed("--retention", "0h")).toMatchObject([{ files: 1 }]);
+});
