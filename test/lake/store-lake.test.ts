@@ -6,13 +6,14 @@ import { type DatasetSpec, defineDataset } from "../../src/dataset/spec.js";
 import { listDatasets } from "../../src/dataset/store/place/list-datasets.js";
 import { isSound, verifyDataset } from "../../src/dataset/store/verify/verify-dataset.js";
 import { Session } from "../../src/db/session/session.js";
+import { compactAfterRun, MOST_LANDED_FILES } from "../../src/jobs/maintenance/compact-after-run.js";
 import { writeDataFile } from "../../src/lake/files/data-file.js";
 import { ROW_GROUP_ROWS } from "../../src/lake/files/parquet/write-rows.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { writeCheckpoint } from "../../src/lake/log/checkpoint.js";
 import { commit } from "../../src/lake/log/commit.js";
 import { PROTOCOL } from "../../src/lake/log/delta-actions.js";
-import { commitFile } from "../../src/lake/log/log-files.js";
+import { commitFile, listLog } from "../../src/lake/log/log-files.js";
 import { schemaActions } from "../../src/lake/log/schema-actions.js";
 import { checkTable } from "../../src/lake/maintenance/check/check-table.js";
 import { copyLake } from "../../src/lake/maintenance/copy/copy-lake.js";
@@ -105,6 +106,28 @@ describe.skipIf(!HAS_STORE)("a lake on a store", () => {
       expect(facts[1]).toMatchObject({ findings: [], gone: " version 1 can no longer be read" });
     },
   );
+
+  once("is compacted after a run, and its log is shortened", async () => {
+    const location = stores.newLocation();
+    const lake = stores.open(location);
+    using session = await Session.open(lake.access);
+    const days = Array.from({ length: MOST_LANDED_FILES + 1 }, (_, n) => T0 - n * 86_400_000);
+    for (const [n, at] of days.entries()) await land(session, lake, BARS_1D, [{ at }], { now: T0 + n });
+    const sql = "SELECT epoch_ms(timestamp)::DOUBLE AS at FROM bars_1d ORDER BY ALL";
+    const rows = await rowsOf(lake, sql);
+    expect(rows).toHaveLength(days.length);
+    await compactAfterRun(lake, [BARS_1D], lake.clock, { runId: "test" });
+    const compacted = await stores.open(location).snapshot(BARS_1D);
+    expect([compacted.version, compacted.files.size]).toEqual([days.length, 1]);
+    await writeCheckpoint(lake, compacted, T0);
+    await land(session, lake, BARS_1D, [{ at: days[0] as number, close: 9.5 }], { now: T0 + 1000 });
+    const options = { now: T0 + 40 * 86_400_000, retentionMs: 0 };
+    expect(await vacuum(stores.open(location), BARS_1D, options)).toMatchObject({ logEntries: days.length });
+    const after = stores.open(location);
+    expect((await listLog(after.storage, BARS_1D.name)).commits).toEqual([days.length, days.length + 1]);
+    expect(await rowsOf(after, sql)).toEqual(rows);
+    expect((await checkTable(after, BARS_1D, { deep: true })).findings).toEqual([]);
+  });
 
   test.skipIf(SWEEP === "few")(
     "is copied with its history, and gives the same responses and datasets as the folder",

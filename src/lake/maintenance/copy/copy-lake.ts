@@ -4,7 +4,7 @@ import { REQUESTS } from "../../../schema/requests.js";
 import { RUNS } from "../../../schema/runs.js";
 import { TABLES } from "../../../schema/tables.js";
 import type { Lake } from "../../lake.js";
-import { commitFile, lastCheckpointFile } from "../../log/log-files.js";
+import { commitFile, lastCheckpointFile, listLog } from "../../log/log-files.js";
 import { type CopiedFile, copyFile } from "./copy-file.js";
 import { planTable, type TablePlan } from "./plan-copy.js";
 
@@ -128,11 +128,16 @@ async function copyLog(
 ): Promise<void> {
   const { name } = plan.table;
   const commits = new Set(plan.commits);
+  // A log that begins after version 0 can be read from its first checkpoint on.
+  const isBegun = (await listLog(to.storage, name)).newest >= 0;
   const versions = [...new Set([...plan.commits, ...plan.checkpoints.keys()])].sort((a, b) => a - b);
   for (const version of versions) {
     signal?.throwIfAborted();
+    const checkpoint = plan.checkpoints.get(version) ?? [];
+    const isFirst = !isBegun && version > 0 && version === versions[0];
+    if (isFirst) for (const file of checkpoint) await copyFile(from, to, file, signal);
     if (commits.has(version)) await copyCommit(from, to, commitFile(name, version));
-    for (const file of plan.checkpoints.get(version) ?? []) await copyFile(from, to, file, signal);
+    if (!isFirst) for (const file of checkpoint) await copyFile(from, to, file, signal);
   }
   const newest = [...plan.checkpoints.keys()].at(-1);
   if (newest === undefined || !plan.hasLastCheckpoint) return;

@@ -64,6 +64,8 @@ export async function planTable(from: Lake, to: Lake, table: TableSchema): Promi
   const thereSizes = new Map(there.map(({ path, size }) => [path, size]));
   const lacks = ({ path, size }: CopiedFile): boolean => thereSizes.get(path) !== size;
   const files = data.filter(lacks);
+  // What a cleanup has left before the oldest checkpoint belongs to no version that can be read.
+  const first = log.commits[0] === 0 ? 0 : (log.checkpoints[0]?.version ?? 0);
   const inLog = ({ path, size }: CopiedFile): CopiedFile => ({ path: `${name}/${path}`, size });
   const checkpoints = log.checkpoints
     .filter((one) => one.version <= version)
@@ -82,7 +84,7 @@ export async function planTable(from: Lake, to: Lake, table: TableSchema): Promi
     live: new Set([...snapshot.files.keys()].map((path) => `${name}/${path}`)),
     present: data.length - files.length,
     commits: log.commits.filter(
-      (one) => one <= version && !thereSizes.has(inTable(name, commitFile(name, one))),
+      (one) => one >= first && one <= version && !thereSizes.has(inTable(name, commitFile(name, one))),
     ),
     checkpoints: new Map(checkpoints),
     hasLastCheckpoint: sizes.has(inTable(name, lastCheckpointFile(name))),
