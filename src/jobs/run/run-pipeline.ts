@@ -63,6 +63,8 @@ export interface RunEnvironment {
   readonly waits?: boolean;
   /** Returns the free bytes of the lake's disk. @default asks the file system */
   readonly freeBytes?: FreeBytes;
+  /** Whether tables with many small files are compacted at the end. @default true */
+  readonly compacts?: boolean;
 }
 
 /** Most starts of a run. It starts again if its clock is ahead: once, unless responses state different times. */
@@ -82,9 +84,9 @@ export async function runPipeline(
   environment: RunEnvironment,
 ): Promise<RunReport> {
   const report = await runToEnd(pipeline, options, environment);
-  const { lake, clock, signal, onProgress } = environment;
+  const { lake, clock, signal, onProgress, compacts = true } = environment;
   // A run that has failed, for example because its disk is full or another machine has taken over, changes nothing more.
-  if (report.status === "failed" || report.status === "interrupted") return report;
+  if (!compacts || report.status === "failed" || report.status === "interrupted") return report;
   const progress = new RunProgress(onProgress ?? (() => {}));
   const compaction = await compactAfterRun(lake, runTables(pipeline), clock, {
     runId: newRunId(clock.now()),

@@ -4,7 +4,8 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/core/time.js";
 import { parquetRelation } from "../../../src/db/views/parquet-relation.js";
 import { compactAfterRun, MOST_LANDED_FILES } from "../../../src/jobs/maintenance/compact-after-run.js";
-import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
+import { definePipeline, type PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
+import { runPipeline } from "../../../src/jobs/run/run-pipeline.js";
 import type { Lake } from "../../../src/lake/lake.js";
 import { readHistory } from "../../../src/lake/log/history.js";
 import { landedFiles } from "../../../src/lake/maintenance/optimize.js";
@@ -38,6 +39,21 @@ async function compactions(lake: Lake, table: TableSchema): Promise<number[]> {
   const history = await readHistory(lake.storage, table);
   return history.flatMap(({ version, operation }) => (operation === "OPTIMIZE" ? [version] : []));
 }
+
+test("a run compacts nothing where that is not wanted", async () => {
+  const { lake, client, clock } = await scriptedMarket(right, "2024-01-13T00:00:00Z");
+  const session = await openSession();
+  for (let n = 0; n <= MOST_LANDED_FILES; n++)
+    await land(session, lake, BARS_1D, [{ at: Date.parse("2023-01-02T16:00:00Z") + n * DAY_MS }]);
+  const run = (compacts?: boolean) =>
+    runPipeline(
+      definePipeline(DAILY),
+      {},
+      { lake, client, clock, ...(compacts !== undefined && { compacts }) },
+    );
+  expect(await run(false)).not.toHaveProperty("compaction");
+  expect((await run()).compaction).toMatchObject({ tables: [{ table: "bars_1d" }], faults: [] });
+});
 
 test("runs leave few small files: what is above a number is compacted, and the rows are the same", async () => {
   let isAway = false;

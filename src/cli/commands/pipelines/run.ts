@@ -19,6 +19,7 @@ import { printPlan } from "./plan.js";
 interface Options extends ServiceOptions, DemandOptions, NotifyOptions {
   readonly dryRun?: boolean;
   readonly wait?: boolean;
+  readonly compact: boolean;
 }
 
 export function addRun(cli: Cli): void {
@@ -28,7 +29,8 @@ export function addRun(cli: Cli): void {
       .option(
         "--wait",
         "wait while another run asks for the same or uses the key (default: end, and say which)",
-      ),
+      )
+      .option("--no-compact", "do not compact tables with many small files at the end"),
   )
     .addOption(notifyOption())
     .addOption(lakeOption())
@@ -73,7 +75,8 @@ Examples:
           const onProgress = showRun(view, pipeline.kind === "files" ? "files" : "requests");
           const waits = options.wait === true;
           const asked = service && { client: service.client, limits: service.limits };
-          const environment = { lake, ...asked, clock: systemClock, signal, onProgress, waits };
+          const compacts = options.compact;
+          const environment = { lake, ...asked, clock: systemClock, signal, onProgress, waits, compacts };
           const run = (): Promise<RunReport> => runPipeline(pipeline, demand, environment);
           const settled = await settleRun(pipeline.name, systemClock, run);
           view?.stop();

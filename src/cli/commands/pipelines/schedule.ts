@@ -46,6 +46,7 @@ import { scheduleDays } from "../../trading-days.js";
 interface Options extends ServiceOptions, NotifyOptions {
   readonly once?: boolean;
   readonly catchUp: boolean;
+  readonly compact: boolean;
   readonly vacuum: boolean;
   /** Milliseconds. */
   readonly retention: number;
@@ -60,6 +61,7 @@ export function addSchedule(cli: Cli): void {
     .argument("[pipelines...]", "names or files; without one, all that have a name and a schedule")
     .option("--once", "run what is due now, then end: for cron")
     .option("--no-catch-up", "skip what was due in the last 24 hours and has not run")
+    .option("--no-compact", "do not compact tables with many small files after a run")
     .option("--no-vacuum", "delete nothing that only old versions need")
     .addOption(retentionOption("old versions remain readable for this time, as 30d or 12h", "30d"))
     .option("--no-scrub", "do not verify a part of the lake each day (all of it in four weeks)")
@@ -250,7 +252,7 @@ async function runOnce(
     return runPipeline(
       pipeline,
       {},
-      { lake, clock: systemClock, signal: ended, onProgress, waits: true },
+      { lake, clock: systemClock, signal: ended, onProgress, waits: true, compacts: options.compact },
     ).finally(() => view.stop());
   }
   const service = await openService(withQuota(options, pipeline.quota), lake, `schedule ${pipeline.name}`, {
@@ -263,7 +265,8 @@ async function runOnce(
   const view = progressView(pipeline.name);
   const run = async (): Promise<RunReport> => {
     const onProgress = showRun(view);
-    const environment = { lake, client, limits, clock: systemClock, signal, onProgress, waits: true };
+    const places = { lake, client, limits, clock: systemClock, signal, onProgress };
+    const environment = { ...places, waits: true, compacts: options.compact };
     const report = await runPipeline(pipeline, {}, environment);
     if (lost.aborted) throw lost.reason;
     return report;
