@@ -1,6 +1,7 @@
 import { Argument } from "commander";
 import { systemClock } from "../../../client/system-clock.js";
 import { vacuumLake } from "../../../jobs/maintenance/vacuum-lake.js";
+import { STAGING } from "../../../lake/local/work-folder.js";
 import type { VacuumReport } from "../../../lake/maintenance/vacuum.js";
 import { TABLES } from "../../../schema/tables.js";
 import type { Cli } from "../../cli.js";
@@ -59,7 +60,7 @@ Examples:
         else {
           const isPart = errors.length > 0;
           const interrupted = cli.signal.aborted
-            ? `interrupted: ${reports.length} of ${plural(tables.length, "table")} done`
+            ? `interrupted: ${reports.filter(({ table: name }) => name !== STAGING).length} of ${plural(tables.length, "table")} done`
             : undefined;
           process.stdout.write(`${text(reports, { dryRun, isPart, interrupted })}\n`);
         }
