@@ -1,3 +1,4 @@
+import { CORPORATE_ACTIONS, EX_FACTORS } from "./actions.js";
 import { BARS_1D, BARS_1M } from "./bars.js";
 import type { TableSchema } from "./column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "./reference.js";
@@ -16,6 +17,8 @@ export const TABLES = [
   UNIVERSE_MEMBERS,
   TRADING_DAYS,
   ...STATEMENT_NAMES.map((name) => STATEMENTS[name]),
+  CORPORATE_ACTIONS,
+  EX_FACTORS,
   REQUESTS,
   RUNS,
 ] as const satisfies readonly TableSchema[];

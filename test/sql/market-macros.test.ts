@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { expect, test } from "vitest";
+import { actionFactorSql } from "../../src/db/market/action-factor-sql.js";
 import {
   adjustedPriceSql,
   BAR_AGGREGATES,
@@ -36,6 +37,7 @@ import { SESSION_HOURS } from "../../src/market/sessions.js";
 
 /** The files of `sql/views/rules`: the parameters of each macro, and the expression that the rule gives for these. */
 const MACROS: Readonly<Record<string, readonly [parameters: string, sql: (...names: string[]) => string]>> = {
+  action_factor: ["last_close, cash, shares, rights, paid", actionFactorSql],
   adjusted_price: ["price, adjustment, step", (price, sql, step) => adjustedPriceSql(price, { sql }, step)],
   fiscal_quarter: ["region, month, flow, ago3, ago6, ago9, ago12", fiscalQuarterSql],
   is_ex_event: ["last_close, prev_close", isExEventSql],

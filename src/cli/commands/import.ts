@@ -61,6 +61,7 @@ Examples:
   barlake import bars_1d all.parquet --map close=last --volume-unit lots
   barlake import bars_1m minutes.csv --zone UTC --bar-label start
   barlake import income income.csv --values discrete --announce-lag 60d
+  barlake import corporate_actions dividends.csv --source company
   barlake import bars_1d monday.csv --dry-run --save-plan daily.plan.json
   barlake import bars_1d tuesday.csv --plan daily.plan.json`,
     )
@@ -160,6 +161,10 @@ function addReadingOptions(command: Command): Command {
       "--announce-lag <days>",
       "statements without an announcement are known so many days later: 60d",
       lagDays,
+    )
+    .option(
+      "--source <name>",
+      "who says so: the source of corporate actions and factors without a column of it",
     )
     .option("--encoding <name>", "encoding of text files, such as gb18030 (default: found)")
     .option("--skip <lines>", "lines before the header (default: found)", lineCount)

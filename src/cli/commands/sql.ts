@@ -89,7 +89,7 @@ export function addSql(cli: Cli): void {
       "after",
       () => `
 Views: bars_1d, bars_1m, instruments, universes, universe_members, exchanges, balance_sheet, cash_flow,
-income, metrics, shares, daily_fundamentals, daily_metrics, daily_valuation, returns, daily_status, requests, rejects, and more:
+income, metrics, shares, corporate_actions, ex_factors, daily_fundamentals, daily_metrics, daily_valuation, returns, daily_status, requests, rejects, and more:
 docs/sql.md; every version ever landed under raw. Macros: bars('5m'), adjusted('1d', 'forward', as_of := DATE), statements_asof(DATE), members('id', DATE).
 
 Notebooks that come with it, by name (docs/notebooks.md shows how to write one):

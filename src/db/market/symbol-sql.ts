@@ -1,3 +1,4 @@
+import { currencyOfRegion, OTHER_CURRENCIES } from "../../market/currency.js";
 import { OWN_SESSIONS } from "../../market/regions.js";
 import {
   FULL_SYMBOL_LENGTH,
@@ -6,6 +7,7 @@ import {
   SYMBOL_FORM,
 } from "../../market/symbol.js";
 import { literal } from "../quote.js";
+import { perRegion } from "./region-sql.js";
 
 /** Whether a text has the form of a symbol, by the same expression as `isSymbol`; null for null. */
 export function isSymbolSql(text: string): string {
@@ -40,4 +42,12 @@ export function hasOwnSessionsSql(symbol: string): string {
 /** Why minutes are rejected whose exchange has sessions that are not known. */
 export function unknownSessionsSql(symbol: string): string {
   return `'minutes of ' || ${exchangeSql(symbol)} || ' cannot land: its nights belong to the next trading date, and its sessions are not known here'`;
+}
+
+/** The currency of an instrument's prices, by ISO 4217; null where the region is unknown. */
+export function currencySql(symbol: string, region: string): string {
+  const others = OTHER_CURRENCIES.map(
+    ([form, currency]) => `WHEN regexp_full_match(${symbol}, ${literal(form)}) THEN ${literal(currency)}`,
+  );
+  return `CASE ${others.join(" ")} ELSE ${perRegion(region, (facts) => literal(currencyOfRegion(facts.region)))} END`;
 }

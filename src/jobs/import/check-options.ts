@@ -2,10 +2,12 @@ import { UsageError } from "../../core/errors.js";
 import { nearestName } from "../../core/nearest-name.js";
 import { EXCHANGE_REGION } from "../../market/regions.js";
 import { parseSymbol } from "../../market/symbol.js";
+import { CORPORATE_ACTIONS, EX_FACTORS } from "../../schema/actions.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { UNIVERSES } from "../../schema/reference.js";
 import type { ImportOptions } from "./import-options.js";
+import { fieldNames } from "./plan/field-names.js";
 import { timeFormat } from "./plan/read-time.js";
 import { ENCODINGS } from "./text/encoding.js";
 
@@ -21,7 +23,12 @@ const EXCHANGES = Object.keys(EXCHANGE_REGION);
 export function checkOptions(table: TableSchema, options: ImportOptions, files: readonly string[]): void {
   checkMap(table, options.map ?? {});
   checkSymbol(table, options, files);
-  const { dateFormat, zone, encoding, values, volumeUnit } = options;
+  const { dateFormat, zone, encoding, values, volumeUnit, source } = options;
+  if (source !== undefined && !hasSources(table))
+    throw new UsageError(
+      `\`source: "${source}"\`: is for corporate actions and factors, and ${table.name} has no sources`,
+    );
+  if (source !== undefined && !/\S/.test(source)) throw new UsageError("`source` is empty");
   if (dateFormat !== undefined && timeFormat(dateFormat) === undefined) {
     throw new UsageError(`\`dateFormat: "${dateFormat}"\`: is not known`, {
       hint: "write dmy, mdy, excel, s, ms, us, ns, or a pattern such as DD.MM.YYYY or %d/%m/%y",
@@ -38,6 +45,11 @@ export function checkOptions(table: TableSchema, options: ImportOptions, files: 
     throw new UsageError(`\`volumeUnit: "lots"\`: is for bars, and ${table.name} counts shares`);
   if (values !== undefined && !["income", "cash_flow"].includes(table.name))
     throw new UsageError(`\`values: "${values}"\`: is for flows, and ${table.name} has none`);
+}
+
+/** Whether the rows of a table say who said so. */
+function hasSources(table: TableSchema): boolean {
+  return table === CORPORATE_ACTIONS || table === EX_FACTORS;
 }
 
 function isZone(zone: string): boolean {
@@ -72,6 +84,7 @@ function checkMap(table: TableSchema, map: Readonly<Record<string, string>>): vo
 function targetsOf(table: TableSchema): string[] {
   if (table.name.startsWith("bars_"))
     return ["symbol", "timestamp", ...KLINE_COLUMNS.map((c) => c.name), "time_of_day"];
+  if (hasSources(table)) return Object.keys(fieldNames(table.name));
   const own = table.columns.map((c) => c.name).filter((name) => !name.startsWith("valid_"));
   if (table !== UNIVERSES) return own;
   return [...own.filter((name) => name !== "symbol_count"), "symbols", "symbol"];
@@ -90,9 +103,9 @@ function checkSymbol(
   }
   if (symbol === undefined) return;
   parseSymbol(symbol);
-  if (!table.name.startsWith("bars_") && !table.open)
+  if (!table.name.startsWith("bars_") && !table.open && !hasSources(table))
     throw new UsageError(
-      `\`symbol: "${symbol}"\`: is for bars and statements, and ${table.name} has a symbol in each row`,
+      `\`symbol: "${symbol}"\`: is for bars, statements and actions, and ${table.name} has a symbol in each row`,
     );
   if (exchange !== undefined)
     throw new UsageError("`symbol` and `exchange` exclude each other", {

@@ -72,15 +72,14 @@ export async function importInstruments(work: ImportWork): Promise<TableImport> 
       return verdicts;
     },
     preview: (place, limit) =>
-      previewOf(work, judged, place, limit, [
-        "symbol",
-        "name",
-        "kind",
-        "listing_date",
-        "total_shares",
-        "float_shares",
-        "lot_size",
-      ]),
+      previewOf(
+        work,
+        judged,
+        place,
+        limit,
+        ["symbol", "name", "kind", "listing_date", "total_shares", "float_shares", "lot_size"],
+        { kind: "type" },
+      ),
     async *land(lake, options) {
       const defaults = { type: "'other'", ext_type: EXT_TYPE };
       yield await landVersions(work.session, lake, INSTRUMENTS, staged.name, {
@@ -263,10 +262,9 @@ export function previewOf(
   place: number,
   limit: number,
   columns: readonly string[],
+  shownAs: Readonly<Record<string, string>> = {},
 ): Promise<Record<string, unknown>[]> {
-  const list = columns.map(
-    (name) => `CAST(${ident(name)} AS VARCHAR) AS ${ident(name === "kind" ? "type" : name)}`,
-  );
+  const list = columns.map((name) => `CAST(${ident(name)} AS VARCHAR) AS ${ident(shownAs[name] ?? name)}`);
   return session.json(
     `SELECT ${list.join(", ")}, file_row::DOUBLE AS "row" FROM ${judged.name} WHERE file = ${place} AND verdict IS NULL ORDER BY "row" LIMIT ${limit}`,
   );

@@ -51,6 +51,8 @@ export interface ImportOptions {
   readonly values?: "cumulative" | "discrete" | undefined;
   /** Days after the end of a period at which statements without an announcement count as known. */
   readonly announceLagDays?: number | undefined;
+  /** Who says what the files of corporate actions and factors say. @default their column, else the source whose form they have, else `file` */
+  readonly source?: string | undefined;
   /** The symbol of all rows. @default the symbol of each row, or of the file's name */
   readonly symbol?: string | undefined;
   /** Exchange suffix of symbols without one: with `US`, `AAPL` is `AAPL.US`. @default none */

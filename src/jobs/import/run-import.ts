@@ -12,10 +12,12 @@ import type { Fence } from "../../lake/log/fence.js";
 import { publish } from "../../lake/publish.js";
 import { parseSymbol } from "../../market/symbol.js";
 import { readSymbol } from "../../market/symbol-notation.js";
+import { CORPORATE_ACTIONS, EX_FACTORS } from "../../schema/actions.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS, UNIVERSES } from "../../schema/reference.js";
 import { tableNamed } from "../../schema/tables.js";
 import { checkOptions } from "./check-options.js";
+import { importActions, importFactors } from "./import-actions.js";
 import { importBars } from "./import-bars.js";
 import { importInstruments, importUniverses } from "./import-objects.js";
 import type { ImportOptions } from "./import-options.js";
@@ -189,7 +191,7 @@ export async function runImport(
       .find((place) => verdicts?.get(place)?.refusal === undefined);
     const firstRows = firstPlace === undefined ? [] : await rows.preview(firstPlace, PREVIEW_ROWS);
     const preview = firstRows.map(({ row: _row, ...shown }) => shown);
-    const remarks = remarksOf(paths, verdicts ?? new Map());
+    const remarks = [...(rows.notes ?? []), ...remarksOf(paths, verdicts ?? new Map())];
     let rejected: readonly RejectCount[] = [];
     const report = (): ImportReport => ({
       runId,
@@ -222,6 +224,8 @@ export async function runImport(
 function openTable(table: TableSchema, work: Parameters<typeof importInstruments>[0]): Promise<TableImport> {
   if (table.name.startsWith("bars_")) return importBars(work, table);
   if (table === INSTRUMENTS) return importInstruments(work);
+  if (table === CORPORATE_ACTIONS) return importActions(work);
+  if (table === EX_FACTORS) return importFactors(work);
   return table === UNIVERSES ? importUniverses(work) : importStatements(work, table);
 }
 

@@ -37,6 +37,8 @@ export interface FileVerdict {
 export interface TableImport extends AsyncDisposable {
   /** Fields without which a file cannot be read. A symbol may come from the file's name. */
   readonly required: readonly string[];
+  /** Sentences about the table that each of its imports shows. @default none */
+  readonly notes?: readonly string[];
   /** Whether the symbol may come from the file's name, or from the user. */
   readonly hasFileSymbols: boolean;
   /**

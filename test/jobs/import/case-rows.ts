@@ -20,6 +20,12 @@ function queriesOf(table: string): readonly string[] {
         "SELECT id, name, category, region, description, symbol_count FROM universes ORDER BY id",
         "SELECT id, symbol FROM universe_members ORDER BY id, symbol",
       ];
+    case "corporate_actions":
+      return [
+        "SELECT * EXCLUDE region FROM raw.corporate_actions ORDER BY symbol, ex_date, kind, source, first_seen_at",
+      ];
+    case "ex_factors":
+      return ["SELECT * EXCLUDE region FROM raw.ex_factors ORDER BY symbol, ex_date, source"];
     default:
       return [
         `SELECT * EXCLUDE (first_seen_at, region) FROM raw.${table} ORDER BY symbol, period_end, announce_date, first_seen_at`,

@@ -1,4 +1,5 @@
 import type { AmountUnit, VolumeUnit } from "../import-options.js";
+import { ACTIONS, FACTORS } from "./action-names.js";
 import { type NamedUnit, splitUnit } from "./named-unit.js";
 
 /**
@@ -288,6 +289,8 @@ const METRICS: Readonly<Record<string, readonly string[]>> = {
 export function fieldNames(table: string): Readonly<Record<string, readonly string[]>> {
   if (table.startsWith("bars_")) return BARS;
   if (table === "instruments") return INSTRUMENTS;
+  if (table === "corporate_actions") return ACTIONS;
+  if (table === "ex_factors") return FACTORS;
   if (table === "metrics") return METRICS;
   return table === "universes" ? UNIVERSES : STATEMENTS;
 }
@@ -393,6 +396,17 @@ export const SOURCES: readonly KnownSource[] = [
     columns: ["date", "open", "high", "low", "close", "volume", "dividends", "stock_splits"],
   },
   {
+    name: "Yahoo Finance",
+    table: "corporate_actions",
+    columns: ["date", "dividends", "stock_splits"],
+  },
+  {
+    name: "Tongdaxin",
+    table: "corporate_actions",
+    columns: ["year", "month", "day", "category", "fenhong", "songzhuangu", "peigu", "peigujia", "suogu"],
+  },
+  { name: "tushare", table: "corporate_actions", columns: ["ts_code", "cash_div_tax", "stk_div", "ex_date"] },
+  {
     name: "Stooq",
     table: "bars_",
     columns: ["ticker", "per", "date", "time", "open", "high", "low", "close", "vol", "openint"],
@@ -433,8 +447,12 @@ export const UNUSED_ADVICE: readonly (readonly [names: RegExp, advice: string])[
     "adjusted prices are no traded prices; the lake adjusts by ex-events: prev_close is one witness of them",
   ],
   [
-    /^(dividends?|dividend_amount|capital_gains|stock_splits|splits?|split_coefficient|split_factor|adj_factor|ex_factor)$/,
-    "corporate actions have no table yet; until then give prev_close, which shows ex-dates",
+    /^(dividends?|dividend_amount|stock_splits|splits?|split_coefficient)$/,
+    "`barlake import corporate_actions` lands them from this file",
+  ],
+  [
+    /^(capital_gains|split_factor|adj_factor|ex_factor)$/,
+    "the lake adjusts by ex-events: prev_close is one witness of them",
   ],
   [
     /^(vwap|average|均价|change|pct_chg|pctchg|涨跌幅|涨跌额|振幅|换手率|turn|transactions|trade_count|n|vw|peTTM|pettm|pbmrq|isst|tradestatus|adjustflag)$/i,

@@ -46,6 +46,7 @@ export const plannedOptions = z.strictObject({
   values: z.enum(["cumulative", "discrete"]).optional(),
   announceLagDays: z.number().int().min(0).optional(),
   exchange: z.string().optional(),
+  source: z.string().optional(),
 });
 const saved = z.strictObject({
   barlake: z.literal("import plan"),

@@ -108,6 +108,14 @@ function readAs(
       if (decided?.barLabel !== undefined)
         return `minute, labelled at its ${decided.barLabel}${zone === undefined ? "" : `, in ${zone}`}`;
       return zone === undefined ? "trading date" : `trading date in ${zone}`;
+    case "ratio":
+    case "stock_dividend":
+    case "split":
+      return "ratio";
+    case "kind":
+    case "source":
+    case "currency":
+      return "text";
     case "volume":
       return decided?.volumeUnit ?? "number";
     case "amount":
@@ -115,6 +123,9 @@ function readAs(
     case "period_end":
     case "announce_date":
     case "listing_date":
+    case "ex_date":
+    case "record_date":
+    case "pay_date":
       return "date";
     default:
       return mark === ","

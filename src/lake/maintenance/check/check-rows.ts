@@ -1,6 +1,7 @@
 import { regionSql } from "../../../db/market/region-sql.js";
 import { ident, literal, literalList } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
+import { CORPORATE_ACTIONS, EX_FACTORS } from "../../../schema/actions.js";
 import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../../../schema/column.js";
 import { REQUESTS } from "../../../schema/requests.js";
@@ -164,10 +165,12 @@ function rowsSql(
     SELECT *, ${key} AS sort_key, lag(${key}) OVER () AS sort_key_before FROM ${fileSource(url)})`;
 }
 
+const OF_ACTIONS: ReadonlySet<string> = new Set([CORPORATE_ACTIONS.name, EX_FACTORS.name]);
+
 /** SQL that derives a partition column from other columns; undefined where the table does not derive it. */
 function derivedSql({ name: table }: TableSchema, name: string): string | undefined {
   const isBars = table === BARS_1D.name || table === BARS_1M.name;
-  const hasRegion = isBars || isStatementName(table);
+  const hasRegion = isBars || isStatementName(table) || OF_ACTIONS.has(table);
   if (name === "region") return hasRegion ? regionSql("symbol") : undefined;
   if (name === "year") return isBars ? "year(trade_date)" : undefined;
   if (isBars) return "CAST(date_trunc('month', trade_date) AS DATE)";

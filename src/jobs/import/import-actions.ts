@@ -1,0 +1,284 @@
+import { UsageError } from "../../core/errors.js";
+import { ident, literal } from "../../db/quote.js";
+import { TempTable } from "../../db/session/temp-table.js";
+import { parquetRelation } from "../../db/views/parquet-relation.js";
+import { landActions } from "../../lake/land/land-actions.js";
+import { CORPORATE_ACTIONS, EX_FACTORS } from "../../schema/actions.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import type { TableSchema } from "../../schema/column.js";
+import { INSTRUMENTS } from "../../schema/reference.js";
+import { common, fileRules, previewOf, rejectRows, withoutRefused } from "./import-objects.js";
+import { ACTION_FIELDS, actionsSql, EX_CATEGORIES, FACTOR_FIELDS, factorsSql } from "./rows/actions.js";
+import { textExpression } from "./rows/column-sql.js";
+import { ObjectRows } from "./rows/object-rows.js";
+import type { FileGroup, OpenGroup, SourceColumn } from "./rows/raw-rows.js";
+import type { FileVerdict, ImportWork, ReadGroup, TableImport } from "./table-import.js";
+
+/** What every import of actions and factors says, until prices follow them. */
+const NOT_APPLIED =
+  "prices are not adjusted by these rows yet: adjusted prices follow the ex-events that prev_close shows";
+
+/** The import of corporate actions. */
+export async function importActions(work: ImportWork): Promise<TableImport> {
+  const rows = new ObjectRows(work.session, ACTION_FIELDS, work.options);
+  const withKind: number[] = [];
+  const forTen: number[] = [];
+  const sources = new Map<number, string>();
+  const foundIn = new Map<FileGroup, readonly string[]>();
+  const made = await importSeen(
+    work,
+    CORPORATE_ACTIONS,
+    rows,
+    (known) => actionsSql(rows.rowsSql(), { withKind, forTen }, known, sourceSql(sources)),
+    foundIn,
+  );
+  return {
+    ...made,
+    add: async (open, read, symbol) => {
+      const { group, chosen } = read;
+      expectValues(read);
+      const combined = withCombined(open, read);
+      await rows.add(combined.open, combined.chosen, symbol, read.mark);
+      for (const place of group.places) sources.set(place, sourceOf(work, read));
+      if (chosen.fields.has("kind")) withKind.push(...group.places);
+      if (chosen.source?.name === "Tongdaxin") {
+        forTen.push(...group.places);
+        foundIn.set(group, await foundInTongdaxin(work, open, read));
+      }
+      return new Map();
+    },
+  };
+}
+
+/** The import of factors of ex-events. */
+export async function importFactors(work: ImportWork): Promise<TableImport> {
+  const rows = new ObjectRows(work.session, FACTOR_FIELDS, work.options);
+  const sources = new Map<number, string>();
+  const made = await importSeen(work, EX_FACTORS, rows, (known) =>
+    factorsSql(rows.rowsSql(), known, sourceSql(sources)),
+  );
+  return {
+    ...made,
+    required: ["symbol", "ex_date", "factor"],
+    add: async (open, read, symbol) => {
+      await rows.add(open, read.chosen, symbol, read.mark);
+      for (const place of read.group.places) sources.set(place, sourceOf(work, read));
+      return new Map();
+    },
+  };
+}
+
+/** What the imports of tables of subjects with the time of their first sight have in common. */
+async function importSeen(
+  work: ImportWork,
+  table: TableSchema,
+  rows: ObjectRows,
+  judgedSql: (known: string) => string,
+  foundIn: ReadonlyMap<FileGroup, readonly string[]> = new Map(),
+): Promise<Omit<TableImport, "add">> {
+  const { session, options } = work;
+  const judged = new TempTable(session, "judged_actions");
+  const staged = new TempTable(session, "staged_actions");
+  const known = new TempTable(session, "known_symbols");
+  const subject = table.key.filter((name) => name !== "first_seen_at");
+  const fields = table.columns
+    .map(({ name }) => name)
+    .filter((name) => name !== "first_seen_at" && !subject.includes(name));
+  await rows.create();
+  const base = common(work, rows, judged);
+  return {
+    ...base,
+    required: ["symbol"],
+    hasFileSymbols: true,
+    notes: [NOT_APPLIED],
+    async judge(reads) {
+      await rows.read();
+      await fillKnown(work, known, rows.symbols);
+      await judged.fill(judgedSql(`symbol IN (SELECT symbol FROM ${known.name})`));
+      const { files, verdicts } = await fileRules(work, judged, reads);
+      await using _ = files;
+      for (const read of reads)
+        for (const place of read.group.places) {
+          const verdict = verdicts.get(place) as FileVerdict;
+          verdicts.set(place, {
+            ...verdict,
+            found: [...foundSource(work, read), ...(foundIn.get(read.group) ?? [])],
+            decided: { source: options.source },
+          });
+        }
+      await withoutRefused(work, judged, verdicts);
+      await setAsideSeveral(work, judged, table, subject);
+      await rejectRows(work, table, judged, files);
+      await rejectEarlierFiles(work, table, judged, files, subject);
+      const last = fields.map((name) => `arg_max(${ident(name)}, "row") AS ${ident(name)}`);
+      await staged.fill(
+        `SELECT ${[...subject.map(ident), ...last].join(", ")} FROM ${judged.name} WHERE verdict IS NULL GROUP BY ALL`,
+      );
+      return verdicts;
+    },
+    preview: (place, limit) =>
+      previewOf(work, judged, place, limit, [...subject, ...fields.filter((name) => name !== "region")]),
+    async *land(lake, landing) {
+      yield await landActions(session, lake, table, staged.name, landing);
+    },
+    async [Symbol.asyncDispose]() {
+      for (const one of [staged, known]) await one[Symbol.asyncDispose]();
+      await base[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The source of files that do not say it in a column. */
+function sourceOf({ options }: ImportWork, { chosen }: ReadGroup): string {
+  return options.source ?? chosen.source?.name ?? "file";
+}
+
+function foundSource(work: ImportWork, read: ReadGroup): string[] {
+  if (read.chosen.fields.has("source")) return [];
+  const other = work.options.source === undefined ? ': `source: "NAME"` gives it another one' : "";
+  return [`the rows have the source "${sourceOf(work, read)}"${other}`];
+}
+
+async function foundInTongdaxin(
+  { session }: ImportWork,
+  open: OpenGroup,
+  { chosen }: ReadGroup,
+): Promise<string[]> {
+  const category = open.columns[chosen.fields.get("category")?.index as number] as SourceColumn;
+  const [others] = await session.json<{ n: number }>(
+    `SELECT count(*)::DOUBLE AS n FROM ${open.from} WHERE ${textExpression(category)} NOT IN ${EX_CATEGORIES}`,
+  );
+  return [
+    "cash, bonus shares and rights are for ten shares, as Tongdaxin writes them, also of funds",
+    ...(others === undefined || others.n === 0
+      ? []
+      : [`${others.n} rows of other categories than 1 and 11 are no ex-events`]),
+  ];
+}
+
+/** SQL of the source of each file. */
+function sourceSql(sources: ReadonlyMap<number, string>): string {
+  const cases = [...sources].map(([place, name]) => `WHEN ${place} THEN ${literal(name)}`);
+  return cases.length === 0 ? "NULL::VARCHAR" : `CASE file ${cases.join(" ")} END`;
+}
+
+/** @throws {UsageError} where no column says what an action does, or which kind it is of. */
+function expectValues({ chosen, group }: ReadGroup): void {
+  const { fields } = chosen;
+  const [file] = group.files;
+  const has = (...names: readonly string[]): boolean => names.some((name) => fields.has(name));
+  const hint = `its columns are ${file?.columns.join(", ")}`;
+  if (!has("ex_date") && !["year", "month", "day"].every((name) => fields.has(name)))
+    throw new UsageError(`file ${file?.path}: has no column for ex_date`, {
+      hint: `give it with \`map: { ex_date: "COLUMN" }\`; ${hint}`,
+    });
+  const isWide = has("cash", "split", "stock_dividend", "rights", "split_to");
+  if (!has("kind") && !isWide && has("ratio"))
+    throw new UsageError(
+      `file ${file?.path}: its ratio "${fields.get("ratio")?.name}" may be of splits, of stock dividends or of rights`,
+      { hint: 'say which one with `map: { split: "COLUMN" }` or another field, or give each row its kind' },
+    );
+  if (!isWide && !has("ratio"))
+    throw new UsageError(`file ${file?.path}: has no column of cash, splits, stock dividends or rights`, {
+      hint: `give one with \`map: { cash: "COLUMN" }\`; ${hint}`,
+    });
+}
+
+/** A group with columns that are made of several: a date of year, month and day, a ratio of the shares after and before. */
+function withCombined(
+  open: OpenGroup,
+  { chosen }: ReadGroup,
+): { readonly open: OpenGroup; readonly chosen: ReadGroup["chosen"] } {
+  const columns = [...open.columns];
+  const fields = new Map(chosen.fields);
+  const combine = (field: string, parts: readonly string[], mark: string): void => {
+    if (fields.has(field) || !parts.every((part) => fields.has(part))) return;
+    const texts = parts.map((part) =>
+      textExpression(open.columns[fields.get(part)?.index as number] as SourceColumn),
+    );
+    fields.set(field, { index: columns.length, name: parts.join(` ${mark} `) });
+    columns.push({ sql: texts.join(` || ${literal(mark)} || `), type: "VARCHAR" });
+  };
+  combine("ex_date", ["year", "month", "day"], "-");
+  combine("split", ["split_to", "split_from"], ":");
+  const all: OpenGroup = {
+    from: open.from,
+    columns,
+    malformed: () => open.malformed(),
+    [Symbol.asyncDispose]: () => open[Symbol.asyncDispose](),
+  };
+  return { open: all, chosen: { ...chosen, fields } };
+}
+
+/**
+ * Fills a table with the symbols that may have actions: those of which the lake has an instrument or bars, and all those of
+ * a region of which it has neither.
+ */
+async function fillKnown(
+  { session, reference }: ImportWork,
+  known: TempTable,
+  symbols: string,
+): Promise<void> {
+  const of = async (table: TableSchema): Promise<string> =>
+    parquetRelation(session, reference.filesOf(await reference.snapshot(table)));
+  await known.fill(
+    `SELECT DISTINCT symbol, region FROM ${symbols} WHERE symbol IN (SELECT symbol FROM (${await of(INSTRUMENTS)}))`,
+  );
+  const regions = new Set<string>();
+  for (const table of [INSTRUMENTS, BARS_1D, BARS_1M]) {
+    const { files } = await reference.snapshot(table);
+    for (const { partitionValues } of files.values()) regions.add(partitionValues.region ?? "");
+  }
+  const isOpen = `region NOT IN (${[...regions, ""].map(literal).join(", ")})`;
+  await session.run(
+    `INSERT INTO ${known.name} SELECT DISTINCT symbol, region FROM ${symbols} WHERE ${isOpen}`,
+  );
+  for (const table of [BARS_1D, BARS_1M]) {
+    const [left] = await session.json<{ n: number }>(
+      `SELECT count(*)::DOUBLE AS n FROM ${symbols} WHERE symbol NOT IN (SELECT symbol FROM ${known.name})`,
+    );
+    if (left?.n === 0) return;
+    await session.run(`INSERT INTO ${known.name} SELECT DISTINCT symbol, region FROM (${await of(table)})
+      WHERE symbol IN (SELECT symbol FROM ${symbols} WHERE symbol NOT IN (SELECT symbol FROM ${known.name}))`);
+  }
+}
+
+/** Sets aside all rows of one file that say different things of one subject: which one is right, or whether both are, is not known. */
+async function setAsideSeveral(
+  { session }: ImportWork,
+  judged: TempTable,
+  table: TableSchema,
+  subject: readonly string[],
+): Promise<void> {
+  const values = table.columns
+    .map(({ name }) => name)
+    .filter((name) => name !== "first_seen_at" && name !== "region" && !subject.includes(name));
+  const what = table === CORPORATE_ACTIONS ? "j.kind" : "'factor'";
+  await session.run(`UPDATE ${judged.name} AS j SET verdict = ['several_actions',
+      j.symbol || ' has several rows ' || ${what} || ' of ' || j.ex_date || ', which differ: write one row, or a correction in a later file']
+    FROM (SELECT file, ${subject.map(ident).join(", ")} FROM ${judged.name} WHERE verdict IS NULL GROUP BY ALL
+      HAVING count(DISTINCT row(${values.map(ident).join(", ")})) > 1) AS d
+    WHERE j.verdict IS NULL AND j.file = d.file AND ${subject.map((name) => `j.${ident(name)} = d.${ident(name)}`).join(" AND ")}`);
+}
+
+/** Of several files that speak of one subject the later one counts; rows of earlier ones are listed. */
+async function rejectEarlierFiles(
+  { session, rejects }: ImportWork,
+  table: TableSchema,
+  judged: TempTable,
+  files: TempTable,
+  subject: readonly string[],
+): Promise<void> {
+  const key = subject.map((name) => `j.${ident(name)}`).join(", ");
+  const earlier = `FROM ${judged.name} j JOIN ${files.name} f ON f.file = j.file WHERE j.verdict IS NULL
+    QUALIFY j.file < max(j.file) OVER (PARTITION BY ${key})`;
+  const [found] = await session.json<{ n: number }>(
+    `SELECT count(*)::DOUBLE AS n FROM (SELECT 1 ${earlier})`,
+  );
+  if (found?.n === 0) return;
+  await rejects.add(
+    table.name,
+    `SELECT f.path AS source, f.first_line + j.file_row AS line, j.symbol, CAST(j.ex_date AS VARCHAR) AS timestamp, 'duplicate_key' AS rule,
+       j.symbol || ' ' || j.ex_date || ' is repeated; of each column the later file counts that has a value' AS reason, NULL AS row ${earlier}`,
+  );
+}

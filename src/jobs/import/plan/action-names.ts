@@ -1,0 +1,61 @@
+/** Names of columns by the field of corporate actions, in the notation of `plainName`: with an action a row, or with a column for each kind (`split`, `stock_dividend`, `rights`). */
+export const ACTIONS: Readonly<Record<string, readonly string[]>> = {
+  symbol: ["ts_code", "symbol", "ticker", "code", "stock_code", "act_symbol", "股票代码", "证券代码", "代码"],
+  ex_date: [
+    "ex_date",
+    "exdate",
+    "ex_dividend_date",
+    "exdividenddate",
+    "ex_div_date",
+    "execution_date",
+    "除权除息日",
+    "除息日",
+    "date",
+    "timestamp",
+  ],
+  year: ["year"],
+  month: ["month"],
+  day: ["day"],
+  category: ["category"],
+  kind: ["kind", "action", "action_type", "event_type", "type", "dividend_type"],
+  // Of tushare's two, the one before taxes, which the exchange's ex-price is of.
+  cash: [
+    "cash",
+    "cash_div_tax",
+    "dividends",
+    "dividend",
+    "cash_dividend",
+    "cash_amount",
+    "dividend_amount",
+    "amount",
+    "fenhong",
+  ],
+  ratio: ["ratio"],
+  split: ["split", "splits", "stock_splits", "split_ratio", "split_coefficient", "suogu"],
+  split_from: ["split_from"],
+  split_to: ["split_to"],
+  stock_dividend: ["stock_dividend", "stk_div", "songzhuangu"],
+  rights: ["rights", "peigu"],
+  price: ["price", "subscription_price", "peigujia"],
+  currency: ["currency"],
+  announce_date: [
+    "announce_date",
+    "ann_date",
+    "declaration_date",
+    "declared_date",
+    "announcement_date",
+    "公告日期",
+    "公告日",
+  ],
+  record_date: ["record_date", "股权登记日"],
+  pay_date: ["pay_date", "payment_date", "payable_date", "派息日"],
+  source: ["source"],
+};
+
+/** Factors of ex-events, one event a row. */
+export const FACTORS: Readonly<Record<string, readonly string[]>> = {
+  symbol: ACTIONS.symbol as readonly string[],
+  ex_date: [...(ACTIONS.ex_date as readonly string[]), "timestamp_ms"],
+  factor: ["factor", "ex_factor"],
+  source: ["source"],
+};

@@ -1,0 +1,184 @@
+import { currencySql } from "../../../db/market/symbol-sql.js";
+import { ident, literal } from "../../../db/quote.js";
+import { ACTION_KINDS, type ActionKind } from "../../../schema/actions.js";
+import { isMissingSql, scaledSql } from "./number-sql.js";
+import { dateTests, NUMBER_TEST, type ObjectFields, SYMBOL_TESTS } from "./object-rows.js";
+
+/**
+ * The fields of files of actions. A file has an action a row, with its `kind`, `cash` and `ratio`; or, without `kind`, a
+ * column for each kind: `cash`, `split`, `stock_dividend` and `rights`, of which 0 says that there is none.
+ */
+export const ACTION_FIELDS: ObjectFields = {
+  texts: ["kind", "source", "currency", "ratio", "split", "category"],
+  dates: ["ex_date", "announce_date", "record_date", "pay_date"],
+  numbers: ["cash", "stock_dividend", "rights", "price"],
+};
+
+/** Kinds of actions by the words that sources use, in lower case, with blanks for all signs between words. */
+const KINDS: Readonly<Record<ActionKind, readonly string[]>> = {
+  cash_dividend: [
+    "cash dividend",
+    "dividend",
+    "dividends",
+    "cash",
+    "div",
+    "cd",
+    "sc",
+    "special dividend",
+    "现金分红",
+    "分红",
+    "派息",
+  ],
+  stock_dividend: ["stock dividend", "bonus", "bonus issue", "scrip", "送股", "转增", "送转股"],
+  split: ["split", "stock split", "splits", "forward split", "拆股", "拆分"],
+  consolidation: ["consolidation", "reverse split", "合股", "缩股", "合并"],
+  rights: ["rights", "rights issue", "配股"],
+  spin_off: ["spin off", "spinoff", "分拆"],
+  other: ["other", "其他", "其它"],
+};
+
+/** Currencies by other names than their code, in upper case. */
+const CURRENCIES: Readonly<Record<string, readonly string[]>> = {
+  CNY: ["RMB", "CNH", "人民币", "元"],
+  HKD: ["HK$", "港币", "港元"],
+  USD: ["US$", "$", "美元"],
+};
+
+/** SQL of the key of {@link wordsOf} lists that has a text; the text itself where none has. */
+function wordSql(text: string, words: Readonly<Record<string, readonly string[]>>): string {
+  const cases = Object.entries(words).map(
+    ([name, list]) => `WHEN ${text} IN (${list.map(literal).join(", ")}) THEN ${literal(name)}`,
+  );
+  return `CASE ${cases.join(" ")} ELSE ${text} END`;
+}
+
+/** A ratio of two numbers: `4:1`, `4/1`, `4-for-1`. */
+const RATIO = String.raw`(\d+(?:\.\d+)?)\s*(?:[:：/]|[\s-]*for[\s-]*)\s*(\d+(?:\.\d+)?)`;
+
+/** SQL of the number of a text such as `4`, `4.0` or `4:1`; null where it is none. */
+function ratioSql(text: string): string {
+  const part = (group: number): string =>
+    `TRY_CAST(regexp_extract(trim(${text}), ${literal(`^${RATIO}$`)}, ${group}) AS DOUBLE)`;
+  return `coalesce(TRY_CAST(trim(${text}) AS DOUBLE), CASE WHEN NOT ${isMissingSql(text)} THEN ${part(1)} / ${part(2)} END)`;
+}
+
+/** Which files of actions have which form. */
+export interface ActionForms {
+  /** Places of files with an action a row, by its kind. */
+  readonly withKind: readonly number[];
+  /** Places of files of Tongdaxin: cash and shares are for ten shares, in numbers of single precision. */
+  readonly forTen: readonly number[];
+}
+
+const inFiles = (places: readonly number[]): string =>
+  places.length === 0 ? "false" : `file IN (${places.join(", ")})`;
+
+/** The categories of Tongdaxin that are ex-events: payouts and rights, and changes of a fund's units. */
+export const EX_CATEGORIES = "('1', '11')";
+
+/**
+ * What rows of files become: a row for each action, with `verdict`, the rule and the reason for which it is set aside. A row
+ * of a file with a column for each kind that says none becomes no row.
+ *
+ * @param known SQL of whether the lake knows the symbol.
+ * @param defaultSource SQL of the source of a file that does not say it.
+ */
+export function actionsSql(
+  rows: string,
+  { withKind, forTen }: ActionForms,
+  known: string,
+  defaultSource: string,
+): string {
+  const isTen = inFiles(forTen);
+  const tenth = (name: string): string =>
+    `CASE WHEN ${isTen} THEN ${scaledSql(`round(${name}, 6)`, -1)} ELSE ${name} END`;
+  const read = `SELECT * REPLACE (${tenth("cash")} AS cash, ${tenth("stock_dividend")} AS stock_dividend, ${tenth("rights")} AS rights,
+      CASE WHEN ${isTen} THEN round(price, 6) ELSE price END AS price),
+      ${ratioSql("ratio")} AS ratio_number,
+      CASE WHEN ${isTen} THEN round(${ratioSql("split")}, 7) ELSE ${ratioSql("split")} END AS split_number
+    FROM ${rows} WHERE NOT (${isTen}) OR category IN ${EX_CATEGORIES}`;
+  const isOdd = (name: string): string =>
+    `CASE WHEN ${name} IS NULL OR ${name}_number IS NOT NULL THEN false ELSE NOT ${isMissingSql(name)} END`;
+  const one = (kind: string, values: Readonly<Record<string, string>>): string =>
+    `{'action': ${kind}, 'c': ${values.cash ?? "NULL::DOUBLE"}, 'r': ${values.ratio ?? "NULL::DOUBLE"}, 'p': ${values.price ?? "NULL::DOUBLE"}}`;
+  const some = (condition: string, action: string): string => `CASE WHEN ${condition} THEN ${action} END`;
+  const kindText = `trim(regexp_replace(lower(kind), '[\\s_-]+', ' ', 'g'))`;
+  const kindSql = `CASE WHEN kind IN (${ACTION_KINDS.map(literal).join(", ")}) THEN kind ELSE ${wordSql(kindText, KINDS)} END`;
+  const says = (name: string): string => `${name} IS NOT NULL AND ${name} <> 0`;
+  const wide = [
+    some(says("cash"), one("'cash_dividend'", { cash: "cash" })),
+    some(`${says("split_number")} AND split_number <> 1`, one("'split'", { ratio: "split_number" })),
+    some(says("stock_dividend"), one("'stock_dividend'", { ratio: "stock_dividend" })),
+    some(says("rights"), one("'rights'", { ratio: "rights", price: "price" })),
+  ];
+  const list = `CASE WHEN ${inFiles(withKind)} THEN [${one(kindSql, { cash: "cash", ratio: "ratio_number", price: "price" })}]
+    ELSE list_filter([${wide.join(", ")}], lambda x : x IS NOT NULL) END`;
+  // A row that cannot be read is set aside once, and also where none of its numbers can be read.
+  const isOddRow = `(odd IS NOT NULL OR ${isOdd("split")})`;
+  const expanded = `SELECT *, unnest(CASE WHEN len(actions) = 0 AND ${isOddRow} THEN [${one("NULL", {})}]
+      WHEN symbol IS NULL OR ex_date IS NULL OR ${isOddRow} THEN actions[:1] ELSE actions END) AS a
+    FROM (SELECT *, ${list} AS actions FROM (${read}))`;
+  const named = `SELECT * EXCLUDE (actions, a, kind, cash, ratio, price, source, currency),
+      CASE WHEN a.action = 'split' AND a.r < 1 THEN 'consolidation' ELSE a.action END AS kind, kind AS kind_text,
+      a.c AS cash, a.r AS ratio, a.p AS price,
+      coalesce(nullif(trim(source), ''), ${defaultSource}) AS source,
+      ${wordSql("upper(trim(currency))", CURRENCIES)} AS currency, CASE WHEN currency IS NOT NULL THEN ${currencySql("symbol", "region")} END AS own_currency,
+      ratio AS ratio_text, split AS split_text, ${isOdd("ratio")} AS is_odd_ratio, ${isOdd("split")} AS is_odd_split,
+      ${known} AS is_known
+    FROM (${expanded})`;
+  return `SELECT *, CASE ${ACTION_TESTS.join(" ")} END AS verdict FROM (${named})`;
+}
+
+const isNone = (name: string): string => `(${name} IS NULL OR ${name} = 0)`;
+const kindIs = (...kinds: readonly ActionKind[]): string => `kind IN (${kinds.map(literal).join(", ")})`;
+
+/** SQL of the rule and the reason for which an action cannot land; for a CASE, the first one counts. */
+const ACTION_TESTS: readonly string[] = [
+  ...SYMBOL_TESTS,
+  ...dateTests("ex_date", true),
+  ...["announce_date", "record_date", "pay_date"].flatMap((name) => dateTests(name, false)),
+  NUMBER_TEST,
+  "WHEN is_odd_ratio THEN ['unparsable', 'ratio \"' || left(ratio_text, 40) || '\" is no ratio, such as 4 or 4:1']",
+  "WHEN is_odd_split THEN ['unparsable', 'split \"' || left(split_text, 40) || '\" is no ratio, such as 4 or 4:1']",
+  "WHEN kind IS NULL THEN ['null_in_required', 'kind is empty']",
+  `WHEN kind NOT IN (${ACTION_KINDS.map(literal).join(", ")}) THEN ['unparsable', 'kind "' || left(kind_text, 40) || '" is none of ${ACTION_KINDS.join(", ")}']`,
+  "WHEN cash < 0 THEN ['out_of_range', 'cash ' || cash || ' is below 0']",
+  "WHEN price < 0 THEN ['out_of_range', 'price ' || price || ' is below 0']",
+  `WHEN ratio < 0 OR (ratio = 0 AND ${kindIs("stock_dividend", "split", "consolidation", "rights", "spin_off")}) THEN ['out_of_range', 'ratio ' || ratio || ' is not above 0']`,
+  "WHEN NOT isfinite(ratio) THEN ['out_of_range', 'ratio ' || ratio || ' is not above 0']",
+  `WHEN ${kindIs("cash_dividend")} AND ${isNone("cash")} THEN ['null_in_required', 'cash of a dividend is ' || CASE WHEN cash = 0 THEN '0' ELSE 'empty' END]`,
+  `WHEN ${kindIs("stock_dividend", "split", "consolidation", "rights")} AND ratio IS NULL THEN ['null_in_required', 'ratio of ' || kind || ' is empty']`,
+  `WHEN ${kindIs("rights")} AND price IS NULL THEN ['null_in_required', 'price of rights is empty']`,
+  `WHEN ${kindIs("spin_off", "other")} AND ${isNone("cash")} AND ratio IS NULL THEN ['null_in_required', kind || ' has neither cash nor a ratio']`,
+  `WHEN ${kindIs("split", "consolidation")} AND ratio = 1 THEN ['out_of_range', 'ratio 1 of a split changes nothing']`,
+  `WHEN ${kindIs("consolidation")} AND ratio > 1 THEN ['out_of_range', 'ratio ' || ratio || ' of a consolidation is above 1: it is the shares after it for one before, such as 0.1']`,
+  "WHEN currency IS DISTINCT FROM own_currency AND currency IS NOT NULL AND currency <> '' THEN ['other_currency', 'currency ' || left(currency, 20) || ' is not that of its prices, ' || own_currency || ': write the amount in that']",
+  ...ordered("announce_date", "ex_date"),
+  ...ordered("announce_date", "record_date"),
+  ...ordered("record_date", "pay_date"),
+  "WHEN NOT is_known THEN ['unknown_symbol', 'the lake has neither bars nor an instrument of ' || symbol]",
+];
+
+/** SQL of the test that a date is not after another one. */
+function ordered(before: string, after: string): string[] {
+  return [
+    `WHEN ${ident(before)} > ${ident(after)} THEN ['out_of_range', '${before} ' || ${ident(before)} || ' is after ${after} ' || ${ident(after)}]`,
+  ];
+}
+
+/** The fields of files of factors, one event a row. */
+export const FACTOR_FIELDS: ObjectFields = { texts: ["source"], dates: ["ex_date"], numbers: ["factor"] };
+
+/** As {@link actionsSql}, for factors. */
+export function factorsSql(rows: string, known: string, defaultSource: string): string {
+  const tests = [
+    ...SYMBOL_TESTS,
+    ...dateTests("ex_date", true),
+    NUMBER_TEST,
+    "WHEN factor IS NULL THEN ['null_in_required', 'factor is empty']",
+    "WHEN factor <= 0 THEN ['out_of_range', 'factor ' || factor || ' is not above 0']",
+    "WHEN NOT is_known THEN ['unknown_symbol', 'the lake has neither bars nor an instrument of ' || symbol]",
+  ];
+  return `SELECT *, CASE ${tests.join(" ")} END AS verdict
+    FROM (SELECT * REPLACE (coalesce(nullif(trim(source), ''), ${defaultSource}) AS source), ${known} AS is_known FROM ${rows})`;
+}
