@@ -162,6 +162,12 @@ function addReadingOptions(command: Command): Command {
       "statements without an announcement are known so many days later: 60d",
       lagDays,
     )
+    .addOption(
+      choice("--prices <kind>", "what prices of Yahoo Finance are: adjusted for later splits, or as traded", [
+        "split-adjusted",
+        "traded",
+      ]),
+    )
     .option(
       "--source <name>",
       "who says so: the source of corporate actions and factors without a column of it",

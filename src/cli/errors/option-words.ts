@@ -8,7 +8,7 @@ const FLAGS: Readonly<Record<string, string>> = {
 
 /** Options of the library that errors name, and that a command has as the flag of the same name. */
 const SAME =
-  "amountUnit|barLabel|catalog|dateFormat|decimal|encoding|exchange|location|map|metricsPort|output|period|port|schema|server|skip|source|symbols?|values|volumeUnit|zone";
+  "amountUnit|barLabel|catalog|dateFormat|decimal|encoding|exchange|location|map|metricsPort|output|period|port|prices|schema|server|skip|source|symbols?|values|volumeUnit|zone";
 
 /** `name`, `name: "value"`, or `name: { key: "value" }`, in backquotes. */
 const OPTION = new RegExp(

@@ -3,7 +3,7 @@ import { nearestName } from "../../core/nearest-name.js";
 import { EXCHANGE_REGION } from "../../market/regions.js";
 import { parseSymbol } from "../../market/symbol.js";
 import { CORPORATE_ACTIONS, EX_FACTORS } from "../../schema/actions.js";
-import { KLINE_COLUMNS } from "../../schema/bars.js";
+import { BARS_1D, KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { UNIVERSES } from "../../schema/reference.js";
 import type { ImportOptions } from "./import-options.js";
@@ -23,8 +23,12 @@ const EXCHANGES = Object.keys(EXCHANGE_REGION);
 export function checkOptions(table: TableSchema, options: ImportOptions, files: readonly string[]): void {
   checkMap(table, options.map ?? {});
   checkSymbol(table, options, files);
-  const { dateFormat, zone, encoding, values, volumeUnit, source } = options;
-  if (source !== undefined && !hasSources(table))
+  const { dateFormat, zone, encoding, values, volumeUnit, source, prices } = options;
+  if (prices !== undefined && table !== BARS_1D && table !== CORPORATE_ACTIONS)
+    throw new UsageError(
+      `\`prices: "${prices}"\`: is for daily bars and corporate actions, and ${table.name} has none`,
+    );
+  if (source !== undefined && !hasSources(table) && table !== BARS_1D)
     throw new UsageError(
       `\`source: "${source}"\`: is for corporate actions and factors, and ${table.name} has no sources`,
     );
@@ -83,7 +87,13 @@ function checkMap(table: TableSchema, map: Readonly<Record<string, string>>): vo
 /** The columns of a table for which a file may have values. */
 function targetsOf(table: TableSchema): string[] {
   if (table.name.startsWith("bars_"))
-    return ["symbol", "timestamp", ...KLINE_COLUMNS.map((c) => c.name), "time_of_day"];
+    return [
+      "symbol",
+      "timestamp",
+      ...KLINE_COLUMNS.map((c) => c.name),
+      "time_of_day",
+      ...(table === BARS_1D ? ["dividend", "split", "capital_gain"] : []),
+    ];
   if (hasSources(table)) return Object.keys(fieldNames(table.name));
   const own = table.columns.map((c) => c.name).filter((name) => !name.startsWith("valid_"));
   if (table !== UNIVERSES) return own;

@@ -15,7 +15,7 @@ import type { FileGroup, OpenGroup, SourceColumn } from "./rows/raw-rows.js";
 import type { FileVerdict, ImportWork, ReadGroup, TableImport } from "./table-import.js";
 
 /** What every import of actions and factors says, until prices follow them. */
-const NOT_APPLIED =
+export const NOT_APPLIED =
   "prices are not adjusted by these rows yet: adjusted prices follow the ex-events that prev_close shows";
 
 /** The import of corporate actions. */
@@ -23,13 +23,14 @@ export async function importActions(work: ImportWork): Promise<TableImport> {
   const rows = new ObjectRows(work.session, ACTION_FIELDS, work.options);
   const withKind: number[] = [];
   const forTen: number[] = [];
+  const inSharesOfToday: number[] = [];
   const sources = new Map<number, string>();
   const foundIn = new Map<FileGroup, readonly string[]>();
   const made = await importSeen(
     work,
     CORPORATE_ACTIONS,
     rows,
-    (known) => actionsSql(rows.rowsSql(), { withKind, forTen }, known, sourceSql(sources)),
+    (known) => actionsSql(rows.rowsSql(), { withKind, forTen, inSharesOfToday }, known, sourceSql(sources)),
     foundIn,
   );
   return {
@@ -41,6 +42,12 @@ export async function importActions(work: ImportWork): Promise<TableImport> {
       await rows.add(combined.open, combined.chosen, symbol, read.mark);
       for (const place of group.places) sources.set(place, sourceOf(work, read));
       if (chosen.fields.has("kind")) withKind.push(...group.places);
+      if (chosen.source?.name === "Yahoo Finance" && work.options.prices !== "traded") {
+        inSharesOfToday.push(...group.places);
+        foundIn.set(group, [
+          "cash in shares of the download: it lands times the later splits of the file, for a share of then",
+        ]);
+      }
       if (chosen.source?.name === "Tongdaxin") {
         forTen.push(...group.places);
         foundIn.set(group, await foundInTongdaxin(work, open, read));

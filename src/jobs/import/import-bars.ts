@@ -3,13 +3,16 @@ import { ident, literal } from "../../db/quote.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../../lake/lake.js";
+import { landActions } from "../../lake/land/land-actions.js";
 import { landBars } from "../../lake/land/land-bars.js";
 import { landTradingDays } from "../../lake/land/trading-days.js";
 import type { LandOptions, LandReport } from "../../lake/land/upsert.js";
 import { finalEnds } from "../../market/sessions.js";
+import { CORPORATE_ACTIONS } from "../../schema/actions.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
+import { NOT_APPLIED } from "./import-actions.js";
 import { type ImportOptions, UNIT_FACTORS } from "./import-options.js";
 import { fieldNames, plainName } from "./plan/field-names.js";
 import {
@@ -22,6 +25,7 @@ import {
 import { fileEvidence, unitEvidence } from "./rows/bar-evidence.js";
 import { BarRows, type FileRule } from "./rows/bar-rows.js";
 import type { FileGroup, OpenGroup } from "./rows/raw-rows.js";
+import { BESIDE, judgeSplits, type SplitVerdict, stageBarActions, undoSplits } from "./rows/split-bars.js";
 import {
   type FileVerdict,
   type ImportWork,
@@ -37,6 +41,7 @@ export async function importBars(work: ImportWork, table: TableSchema): Promise<
   const rows = new BarRows(work.session, table, work.options, work.now);
   const staged = new TempTable(work.session, "staged_bars");
   const adjusted = new Set<number>();
+  const actions: StagedActions = { table: new TempTable(work.session, "staged_actions"), rows: 0 };
   await rows.create();
   return {
     required: ["timestamp", "open", "high", "low", "close", "volume"],
@@ -50,14 +55,24 @@ export async function importBars(work: ImportWork, table: TableSchema): Promise<
     },
     remove: ({ places }: FileGroup) => rows.remove(places),
     oddRows: async () => Number(rows.hasDoubtfulNumbers),
-    judge: (reads) => judgeBars(work, table, rows, staged, reads, adjusted),
+    get notes() {
+      return actions.rows > 0 ? [NOT_APPLIED] : [];
+    },
+    judge: (reads) => judgeBars(work, table, rows, staged, reads, adjusted, actions),
     preview: (place, limit) => rows.preview(place, limit),
-    land: (lake, options) => landAll(work, table, rows, staged, lake, options),
+    land: (lake, options) => landAll(work, table, rows, staged, actions, lake, options),
     async [Symbol.asyncDispose]() {
       await work.session.run(`DROP VIEW IF EXISTS ${ident(staged.name)}`).catch(() => {});
+      await actions.table[Symbol.asyncDispose]();
       await rows[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Dividends and splits beside bars, as rows of corporate actions. */
+interface StagedActions {
+  readonly table: TempTable;
+  rows: number;
 }
 
 async function judgeBars(
@@ -67,6 +82,7 @@ async function judgeBars(
   staged: TempTable,
   reads: readonly ReadGroup[],
   adjusted: ReadonlySet<number>,
+  actions: StagedActions,
 ): Promise<Map<number, FileVerdict>> {
   const { options, session, rejects } = work;
   await rows.read();
@@ -85,6 +101,8 @@ async function judgeBars(
   const lots = areInLots ? await boardLots(work, rows) : NO_LOTS;
   const isChinese = (await rows.symbolsOf("CN")).length > 0;
   const rounded = options.roundVolumes === true ? await rows.fractions() : new Map<number, number>();
+  const splits =
+    table === BARS_1D ? await judgeSplits(rows.source, reads, options) : new Map<number, SplitVerdict>();
   const rules: FileRule[] = [];
   const verdicts = new Map<number, FileVerdict>();
   for (const { group, chosen } of reads) {
@@ -113,13 +131,20 @@ async function judgeBars(
             unit.refusal ??
             unsaid ??
             missing ??
-            (adjusted.has(place) ? ADJUSTED : undefined))
+            (adjusted.has(place) ? ADJUSTED : undefined) ??
+            splits.get(place)?.refusal)
           : undecided(unread);
       const noAmount = chosen.fields.has("amount") ? [] : ["no amount: it stays as the lake has it, or is 0"];
       verdicts.set(place, {
         refusal,
-        found: [...times.found, ...unit.found],
-        remarks: [...times.remarks, ...unit.remarks, ...noAmount, ...roundedRemark(rounded.get(place))],
+        found: [...times.found, ...unit.found, ...(splits.get(place)?.found ?? [])],
+        remarks: [
+          ...times.remarks,
+          ...unit.remarks,
+          ...(splits.get(place)?.remarks ?? []),
+          ...noAmount,
+          ...roundedRemark(rounded.get(place)),
+        ],
         decided: {
           volumeUnit: unit.volumeUnit,
           amountUnit: unit.amountUnit,
@@ -138,6 +163,18 @@ async function judgeBars(
       });
     }
   }
+  const land = rules.filter(({ isRefused }) => !isRefused);
+  const withPrices = (...kinds: readonly SplitVerdict["prices"][]): number[] =>
+    land
+      .map(({ place }) => place)
+      .filter((place) => kinds.some((kind) => splits.get(place)?.prices === kind));
+  await undoSplits(rows.source, withPrices("with splits"), withPrices("with splits", "without splits"));
+  if (BESIDE.some((name) => rows.source.numbers.has(name)))
+    actions.rows = await stageBarActions(rows.source, actions.table, {
+      places: land.map(({ place }) => place),
+      ownDates: land.filter(({ ownDates }) => ownDates).map(({ place }) => place),
+      source: options.source ?? "Yahoo Finance",
+    });
   await rows.decide(rules, lots.known);
   if ((await rows.bad()) > 0) await rejects.add(table.name, rows.rejectsSql());
   await session.run(`CREATE OR REPLACE TEMP VIEW ${ident(staged.name)} AS ${rows.stagedSql()}`);
@@ -301,9 +338,16 @@ async function* landAll(
   table: TableSchema,
   rows: BarRows,
   staged: TempTable,
+  actions: StagedActions,
   lake: Lake,
   options: LandOptions,
 ): AsyncGenerator<LandReport, void, undefined> {
+  // The record of a file is committed with its bars, which land last: an import that was killed before lands all again.
+  if (actions.rows > 0)
+    yield await landActions(session, lake, CORPORATE_ACTIONS, actions.table.name, {
+      ...options,
+      progress: undefined,
+    });
   const finalEnd = finalEnds(options.now);
   const onCopied = () => rows.drop();
   yield await landBars(session, lake, table, staged.name, {

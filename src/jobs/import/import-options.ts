@@ -51,6 +51,8 @@ export interface ImportOptions {
   readonly values?: "cumulative" | "discrete" | undefined;
   /** Days after the end of a period at which statements without an announcement count as known. */
   readonly announceLagDays?: number | undefined;
+  /** What the prices of files of Yahoo Finance are: adjusted for later splits, or as traded. @default split-adjusted, where `Adj Close` shows that they are not adjusted for dividends */
+  readonly prices?: "split-adjusted" | "traded" | undefined;
   /** Who says what the files of corporate actions and factors say. @default their column, else the source whose form they have, else `file` */
   readonly source?: string | undefined;
   /** The symbol of all rows. @default the symbol of each row, or of the file's name */

@@ -1,5 +1,6 @@
 import type { RunSubject } from "../../lake/requests/run-lease.js";
 import { regionOf } from "../../market/symbol.js";
+import { CORPORATE_ACTIONS } from "../../schema/actions.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
@@ -63,7 +64,7 @@ function regionsOf(pipeline: Pipeline, options: Demand): readonly string[] | und
 
 /** The tables in which files of a table land: its own, and those that follow from it. */
 function tablesOfFiles(table: ImportTable): readonly { readonly name: string }[] {
-  if (table === "bars_1d") return [BARS_1D, TRADING_DAYS];
+  if (table === "bars_1d") return [BARS_1D, TRADING_DAYS, CORPORATE_ACTIONS];
   if (table === "instruments") return [INSTRUMENTS, EXCHANGES];
   return table === "universes" ? [UNIVERSES, UNIVERSE_MEMBERS] : [{ name: table }];
 }

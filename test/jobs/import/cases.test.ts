@@ -43,7 +43,11 @@ test.each(pickFrom(NAMES, { few: 90, more: NAMES.length, all: NAMES.length }))("
     texts.push(`$ barlake import ${[table, ...args].map(shellWord).join(" ")}\n${text}`);
     clock.advance(60_000);
   }
-  texts.push(await lakeText(lake, [...new Set(imports.map((one) => one.table))], folder));
+  // Dividends and splits beside bars land, too.
+  const tables = imports.flatMap(({ table }) =>
+    table === "bars_1d" ? [table, "corporate_actions"] : [table],
+  );
+  texts.push(await lakeText(lake, [...new Set(tables)], folder));
   await expect(printable(texts.join("\n"))).toMatchFileSnapshot(join(FOLDER, name, "expected.txt"));
 });
 

@@ -123,6 +123,14 @@ const BARS: Readonly<Record<string, readonly string[]>> = {
   settlement_price: ["settlement_price", "settle", "settlement", "结算价"],
 };
 
+/** Daily bars of Yahoo Finance have the actions of their days beside them. */
+const DAILY_BARS: typeof BARS = {
+  ...BARS,
+  dividend: ["dividends"],
+  split: ["stock_splits"],
+  capital_gain: ["capital_gains"],
+};
+
 const INSTRUMENTS: Readonly<Record<string, readonly string[]>> = {
   symbol: [
     "ts_code",
@@ -287,6 +295,7 @@ const METRICS: Readonly<Record<string, readonly string[]>> = {
 
 /** The names of a table's fields in files. */
 export function fieldNames(table: string): Readonly<Record<string, readonly string[]>> {
+  if (table === "bars_1d") return DAILY_BARS;
   if (table.startsWith("bars_")) return BARS;
   if (table === "instruments") return INSTRUMENTS;
   if (table === "corporate_actions") return ACTIONS;

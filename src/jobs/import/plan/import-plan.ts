@@ -47,6 +47,7 @@ export const plannedOptions = z.strictObject({
   announceLagDays: z.number().int().min(0).optional(),
   exchange: z.string().optional(),
   source: z.string().optional(),
+  prices: z.enum(["split-adjusted", "traded"]).optional(),
 });
 const saved = z.strictObject({
   barlake: z.literal("import plan"),

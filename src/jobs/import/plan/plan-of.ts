@@ -61,6 +61,7 @@ export async function planOf(
       roundVolumes,
       announceLagDays,
       period,
+      prices,
       values,
     } = options;
     forms.push({
@@ -83,6 +84,7 @@ export async function planOf(
         roundVolumes,
         announceLagDays,
         period,
+        prices,
         values,
         decimal: mark,
         ...verdict?.decided,
@@ -130,7 +132,7 @@ function readAs(
     default:
       return mark === ","
         ? "number with a decimal comma"
-        : /name|type|id|category|description/.test(field)
+        : /name|(?:^|_)(?:type|id)$|category|description/.test(field)
           ? "text"
           : "number";
   }

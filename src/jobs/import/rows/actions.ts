@@ -3,6 +3,7 @@ import { ident, literal } from "../../../db/quote.js";
 import { ACTION_KINDS, type ActionKind } from "../../../schema/actions.js";
 import { isMissingSql, scaledSql } from "./number-sql.js";
 import { dateTests, NUMBER_TEST, type ObjectFields, SYMBOL_TESTS } from "./object-rows.js";
+import { singleSql } from "./split-bars.js";
 
 /**
  * The fields of files of actions. A file has an action a row, with its `kind`, `cash` and `ratio`; or, without `kind`, a
@@ -68,6 +69,8 @@ export interface ActionForms {
   readonly withKind: readonly number[];
   /** Places of files of Tongdaxin: cash and shares are for ten shares, in numbers of single precision. */
   readonly forTen: readonly number[];
+  /** Places of files whose cash is for a share after all later splits of the file. */
+  readonly inSharesOfToday: readonly number[];
 }
 
 const inFiles = (places: readonly number[]): string =>
@@ -85,7 +88,7 @@ export const EX_CATEGORIES = "('1', '11')";
  */
 export function actionsSql(
   rows: string,
-  { withKind, forTen }: ActionForms,
+  { withKind, forTen, inSharesOfToday }: ActionForms,
   known: string,
   defaultSource: string,
 ): string {
@@ -97,6 +100,11 @@ export function actionsSql(
       ${ratioSql("ratio")} AS ratio_number,
       CASE WHEN ${isTen} THEN round(${ratioSql("split")}, 7) ELSE ${ratioSql("split")} END AS split_number
     FROM ${rows} WHERE NOT (${isTen}) OR category IN ${EX_CATEGORIES}`;
+  // Cash of the day of a split is for a share before it.
+  const since =
+    "product(CASE WHEN split_number > 0 THEN split_number ELSE 1 END) OVER (PARTITION BY file, symbol ORDER BY ex_date DESC)";
+  const ofThen = `SELECT * EXCLUDE since REPLACE (CASE WHEN since <> 1 AND ${inFiles(inSharesOfToday)} THEN ${singleSql("(cash * since)")} ELSE cash END AS cash)
+    FROM (SELECT *, ${since} AS since FROM (${read}))`;
   const isOdd = (name: string): string =>
     `CASE WHEN ${name} IS NULL OR ${name}_number IS NOT NULL THEN false ELSE NOT ${isMissingSql(name)} END`;
   const one = (kind: string, values: Readonly<Record<string, string>>): string =>
@@ -117,7 +125,7 @@ export function actionsSql(
   const isOddRow = `(odd IS NOT NULL OR ${isOdd("split")})`;
   const expanded = `SELECT *, unnest(CASE WHEN len(actions) = 0 AND ${isOddRow} THEN [${one("NULL", {})}]
       WHEN symbol IS NULL OR ex_date IS NULL OR ${isOddRow} THEN actions[:1] ELSE actions END) AS a
-    FROM (SELECT *, ${list} AS actions FROM (${read}))`;
+    FROM (SELECT *, ${list} AS actions FROM (${inSharesOfToday.length === 0 ? read : ofThen}))`;
   const named = `SELECT * EXCLUDE (actions, a, kind, cash, ratio, price, source, currency),
       CASE WHEN a.action = 'split' AND a.r < 1 THEN 'consolidation' ELSE a.action END AS kind, kind AS kind_text,
       a.c AS cash, a.r AS ratio, a.p AS price,

@@ -18,9 +18,8 @@ export interface EvidenceSource {
   readonly isMinute: boolean;
   /** Whether some times are more than dates. */
   readonly hasClocks: boolean;
-  readonly hasAmount: boolean;
-  /** Whether files say what one unit of their volumes is. */
-  readonly hasLot: boolean;
+  /** The columns of numbers that some file has. */
+  readonly numbers: ReadonlySet<string>;
   /** The table of the rows as they were read. */
   readonly raw: string;
   /** A table expression of the rows with their symbols and times. */
@@ -217,12 +216,12 @@ export async function unitEvidence(
 }
 
 async function unitsOf(
-  { session, hasAmount, hasLot, raw }: EvidenceSource,
+  { session, numbers, raw }: EvidenceSource,
   places: readonly number[],
   quotients: readonly number[],
 ): Promise<Map<number, UnitEvidence>> {
-  if (places.length === 0 || !hasAmount) return new Map();
-  const volume = hasLot ? "n_volume * coalesce(n_lot, 1)" : "n_volume";
+  if (places.length === 0 || !numbers.has("amount")) return new Map();
+  const volume = numbers.has("lot") ? "n_volume * coalesce(n_lot, 1)" : "n_volume";
   const tests = quotients.map(
     (quotient, i) =>
       `count(*) FILTER (n_amount BETWEEN n_low * ${volume} * ${quotient * 0.995} AND n_high * ${volume} * ${quotient * 1.005})::DOUBLE AS q${i}`,

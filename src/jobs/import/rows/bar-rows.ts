@@ -32,11 +32,12 @@ import {
 } from "./distinct-texts.js";
 import { plainNumbers, readOddNumbers } from "./number-sql.js";
 import type { OpenGroup, SourceColumn } from "./raw-rows.js";
+import { BESIDE } from "./split-bars.js";
 
 /** Columns of which a bar must have a value. `amount` is 0 where it is not known. */
 const REQUIRED = ["open", "high", "low", "close", "volume"] as const;
 /** Numbers of files of bars. `lot`: the shares in one unit of the volume, as the lake exports it. */
-const NUMBERS = [...KLINE_COLUMNS.map(({ name }) => name), "lot"];
+const NUMBERS = [...KLINE_COLUMNS.map(({ name }) => name), "lot", ...BESIDE];
 /** Rows among which the first ones that land are looked for. */
 const MOST_BEGUN = 4096;
 /** Above this number, doubles skip whole numbers. */
@@ -261,8 +262,7 @@ export class BarRows implements AsyncDisposable {
       session: this.#session,
       isMinute: isMinutes(this.#table),
       hasClocks: this.#hasClocks,
-      hasAmount: this.#numbers.has("amount"),
-      hasLot: this.#numbers.has("lot"),
+      numbers: this.#numbers,
       raw: this.#raw.name,
       rows: isMinutes(this.#table)
         ? `(SELECT * FROM ${this.#localMinutes()} WHERE NOT ${HAS_OWN_SESSIONS})`
@@ -317,7 +317,7 @@ export class BarRows implements AsyncDisposable {
   /** SQL of the rows that are bars, as `landBars` takes them. @param only a condition on them. */
   stagedSql(only = "true"): string {
     const values = [...this.#numbers]
-      .filter((name) => name !== "volume" && name !== "lot")
+      .filter((name) => name !== "volume" && name !== "lot" && !BESIDE.includes(name))
       .map((name) => {
         const value = ident(`n_${name}`);
         if (name === "amount") return `${value} * amount_factor AS amount`;

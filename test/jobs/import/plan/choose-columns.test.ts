@@ -129,12 +129,12 @@ test("columns without a use are named, with what can be done; those without a na
   const { unused } = chooseColumns(
     "x.csv",
     "bars_1d",
-    ["", "date", ...OHLCV, "Adj Close", "Dividends", "vwap", "note"],
+    ["", "date", ...OHLCV, "Adj Close", "split_coefficient", "vwap", "note"],
     {},
   );
   expect(unused.map(({ name, advice }) => [name, advice?.split(" ")[0]])).toEqual([
     ["Adj Close", "adjusted"],
-    ["Dividends", "corporate"],
+    ["split_coefficient", "`barlake"],
     ["vwap", "can"],
     ["note", undefined],
   ]);
