@@ -8,7 +8,15 @@ import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
 import { common, fileRules, previewOf, rejectRows, withoutRefused } from "./import-objects.js";
-import { ACTION_FIELDS, actionsSql, EX_CATEGORIES, FACTOR_FIELDS, factorsSql } from "./rows/actions.js";
+import {
+  ACTION_FIELDS,
+  actionsSql,
+  brokenChainsSql,
+  EX_CATEGORIES,
+  FACTOR_FIELDS,
+  factorsSql,
+  singleEventsSql,
+} from "./rows/actions.js";
 import { textExpression } from "./rows/column-sql.js";
 import { ObjectRows } from "./rows/object-rows.js";
 import type { FileGroup, OpenGroup, SourceColumn } from "./rows/raw-rows.js";
@@ -61,18 +69,56 @@ export async function importActions(work: ImportWork): Promise<TableImport> {
 export async function importFactors(work: ImportWork): Promise<TableImport> {
   const rows = new ObjectRows(work.session, FACTOR_FIELDS, work.options);
   const sources = new Map<number, string>();
-  const made = await importSeen(work, EX_FACTORS, rows, (known) =>
-    factorsSql(rows.rowsSql(), known, sourceSql(sources)),
+  const cumulated: number[] = [];
+  const foundIn = new Map<FileGroup, readonly string[]>();
+  const made = await importSeen(
+    work,
+    EX_FACTORS,
+    rows,
+    (known) => factorsSql(singleEventsSql(rows.rowsSql(), cumulated), known, sourceSql(sources)),
+    foundIn,
+    () => brokenChains(work, rows, cumulated),
   );
   return {
     ...made,
-    required: ["symbol", "ex_date", "factor"],
+    required: ["symbol", "ex_date"],
     add: async (open, read, symbol) => {
+      const { fields, source } = read.chosen;
+      if (!fields.has("factor") && source?.name !== "LEAN")
+        throw new UsageError(`file ${read.group.files[0]?.path}: has no column for factor`, {
+          hint: `give it with \`map: { factor: "COLUMN" }\`; its columns are ${read.group.files[0]?.columns.join(", ")}`,
+        });
       await rows.add(open, read.chosen, symbol, read.mark);
       for (const place of read.group.places) sources.set(place, sourceOf(work, read));
+      if (source?.name !== "LEAN") return new Map();
+      cumulated.push(...read.group.places);
+      foundIn.set(read.group, [
+        "a row holds up to its date: the factor of the event after it is the next row's product divided by its own, on the weekday after",
+      ]);
       return new Map();
     },
   };
+}
+
+/** The refusals of files of LEAN of which a row cannot be read. */
+async function brokenChains(
+  { session }: ImportWork,
+  rows: ObjectRows,
+  cumulated: readonly number[],
+): Promise<ReadonlyMap<number, NonNullable<FileVerdict["refusal"]>>> {
+  if (cumulated.length === 0) return new Map();
+  const found = await session.json<{ file: number; broken: string | null }>(
+    brokenChainsSql(rows.rowsSql(), cumulated),
+  );
+  return new Map(
+    found.map(({ file, broken }) => [
+      file,
+      {
+        reason: `${broken ?? "two rows have one date"}, and the factors of the rows around depend on it`,
+        hint: "correct it in the file",
+      },
+    ]),
+  );
 }
 
 /** What the imports of tables of subjects with the time of their first sight have in common. */
@@ -81,7 +127,8 @@ async function importSeen(
   table: TableSchema,
   rows: ObjectRows,
   judgedSql: (known: string) => string,
-  foundIn: ReadonlyMap<FileGroup, readonly string[]> = new Map(),
+  foundIn: ReadonlyMap<FileGroup, readonly string[]>,
+  refusals: () => Promise<ReadonlyMap<number, NonNullable<FileVerdict["refusal"]>>> = async () => new Map(),
 ): Promise<Omit<TableImport, "add">> {
   const { session, options } = work;
   const judged = new TempTable(session, "judged_actions");
@@ -104,11 +151,13 @@ async function importSeen(
       await judged.fill(judgedSql(`symbol IN (SELECT symbol FROM ${known.name})`));
       const { files, verdicts } = await fileRules(work, judged, reads);
       await using _ = files;
+      const refused = await refusals();
       for (const read of reads)
         for (const place of read.group.places) {
           const verdict = verdicts.get(place) as FileVerdict;
           verdicts.set(place, {
             ...verdict,
+            refusal: verdict.refusal ?? refused.get(place),
             found: [...foundSource(work, read), ...(foundIn.get(read.group) ?? [])],
             decided: { source: options.source },
           });

@@ -57,5 +57,8 @@ export const FACTORS: Readonly<Record<string, readonly string[]>> = {
   symbol: ACTIONS.symbol as readonly string[],
   ex_date: [...(ACTIONS.ex_date as readonly string[]), "timestamp_ms"],
   factor: ["factor", "ex_factor"],
+  // Of LEAN: what all events after a day come to.
+  price_factor: ["price_factor"],
+  split_factor: ["split_factor"],
   source: ["source"],
 };

@@ -414,6 +414,7 @@ export const SOURCES: readonly KnownSource[] = [
     table: "corporate_actions",
     columns: ["year", "month", "day", "category", "fenhong", "songzhuangu", "peigu", "peigujia", "suogu"],
   },
+  { name: "LEAN", table: "ex_factors", columns: ["date", "price_factor", "split_factor", "reference_price"] },
   { name: "tushare", table: "corporate_actions", columns: ["ts_code", "cash_div_tax", "stk_div", "ex_date"] },
   {
     name: "Stooq",

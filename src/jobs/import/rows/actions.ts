@@ -1,5 +1,6 @@
 import { currencySql } from "../../../db/market/symbol-sql.js";
 import { ident, literal } from "../../../db/quote.js";
+import { LEAST_EX_CHANGE } from "../../../market/adjustment/ex-events.js";
 import { ACTION_KINDS, type ActionKind } from "../../../schema/actions.js";
 import { isMissingSql, scaledSql } from "./number-sql.js";
 import { dateTests, NUMBER_TEST, type ObjectFields, SYMBOL_TESTS } from "./object-rows.js";
@@ -175,7 +176,43 @@ function ordered(before: string, after: string): string[] {
 }
 
 /** The fields of files of factors, one event a row. */
-export const FACTOR_FIELDS: ObjectFields = { texts: ["source"], dates: ["ex_date"], numbers: ["factor"] };
+export const FACTOR_FIELDS: ObjectFields = {
+  texts: ["source"],
+  dates: ["ex_date"],
+  numbers: ["factor", "price_factor", "split_factor"],
+};
+
+/** SQL of the weekday after a day. */
+function nextWeekdaySql(day: string): string {
+  return `(${day} + CASE isodow(${day}) WHEN 5 THEN 3 WHEN 6 THEN 2 ELSE 1 END)`;
+}
+
+/**
+ * The rows of files of factors with single events. A row of LEAN has what all events after its day come to, in prices and
+ * in splits: the factor of the event after it is the quotient of the next row's product and its own, and its ex-date the
+ * weekday after. On a holiday an event counts from the next session.
+ *
+ * @param cumulated places of files of LEAN.
+ */
+export function singleEventsSql(rows: string, cumulated: readonly number[]): string {
+  if (cumulated.length === 0) return rows;
+  const all = "price_factor * split_factor";
+  const own = inFiles(cumulated);
+  return `(SELECT * FROM ${rows} WHERE NOT (${own}) UNION ALL BY NAME
+    SELECT * EXCLUDE quotient REPLACE (${nextWeekdaySql("ex_date")} AS ex_date, quotient AS factor)
+    FROM (SELECT *, lead(${all}) OVER (PARTITION BY file, symbol ORDER BY ex_date) / (${all}) AS quotient FROM ${rows} WHERE ${own})
+    WHERE abs(quotient - 1) >= ${LEAST_EX_CHANGE})`;
+}
+
+/** SQL of the files of LEAN of which a row cannot be read, or two have one date: the events around it are not known. */
+export function brokenChainsSql(rows: string, cumulated: readonly number[]): string {
+  return `SELECT file, min(coalesce(odd || ' is not a number', CASE WHEN ex_date IS NULL THEN ex_date_text || ' is no date' END,
+      'a factor is empty, or not above 0')) FILTER (is_broken) AS broken,
+      count(*) > count(DISTINCT (symbol, ex_date)) AS repeats
+    FROM (SELECT *, coalesce(odd IS NOT NULL OR ex_date IS NULL OR NOT price_factor > 0 OR NOT split_factor > 0, true) AS is_broken
+      FROM ${rows} WHERE ${inFiles(cumulated)})
+    GROUP BY file HAVING bool_or(is_broken) OR repeats`;
+}
 
 /** As {@link actionsSql}, for factors. */
 export function factorsSql(rows: string, known: string, defaultSource: string): string {

@@ -58,7 +58,31 @@ export function findHeader(head: string, known: ReadonlySet<string>, skip?: numb
       best = { score, make: () => headerAt(lines, at, delimiter) };
     }
   }
-  return best?.make();
+  return best?.make() ?? (skip === undefined ? bareForm(head, known) : undefined);
+}
+
+/** Forms without a header that no other rows have, by the names of their columns: files of LEAN. */
+const BARE_FORMS: readonly { readonly names: readonly string[]; readonly cells: readonly RegExp[] }[] = [
+  {
+    names: ["date", "price_factor", "split_factor", "reference_price"],
+    cells: [/^\d{8}$/, /^\d*\.?\d+$/, /^\d*\.?\d+$/, /^\d*\.?\d+$/],
+  },
+];
+
+/** The header that rows without one have by their form, if the table knows its second name. */
+function bareForm(head: string, known: ReadonlySet<string>): CsvHeader | undefined {
+  const rows = parseCsv(head, ",").map(({ cells }) => cells);
+  // The last one may be cut off.
+  const whole = rows.length > 1 ? rows.slice(0, -1) : rows;
+  const form = BARE_FORMS.find(
+    ({ names, cells }) =>
+      known.has(names[1] as string) &&
+      whole.length > 0 &&
+      whole.every((row) => row.length === cells.length && cells.every((cell, i) => cell.test(row[i] ?? ""))),
+  );
+  return (
+    form && { dialect: { delimiter: ",", firstLine: 1, skip: 0 }, names: form.names, preamble: [], rows }
+  );
 }
 
 interface CsvLine {
