@@ -18,6 +18,8 @@ export interface Column {
   readonly type: ColumnType;
   /** @default false */
   readonly nullable?: boolean;
+  /** Whether a later version added it: files that were written before lack it, and it is null. @default false */
+  readonly isAdded?: boolean;
   /** Name on the wire, where the service delivers the column; the same as `name` unless given. */
   readonly wire?: string;
   /** Unit of the values, as shown in SQL comments and docs. */

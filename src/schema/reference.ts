@@ -112,12 +112,19 @@ export const UNIVERSES: TableSchema = {
 
 export const UNIVERSE_MEMBERS: TableSchema = {
   name: "universe_members",
-  doc: "Members of universes as dated versions: from when to when each was seen. Key: id, symbol, valid_from.",
+  doc: "Members of universes as dated versions: from when to when each was seen, or was by an import. Key: id, symbol, valid_from.",
   columns: [
     { name: "id", type: "string", doc: "Universe id." },
     { name: "symbol", type: "string", doc: "Member." },
     ...VALIDITY,
     REGION,
+    {
+      name: "source",
+      type: "string",
+      nullable: true,
+      isAdded: true,
+      doc: "Who said so, of a membership that was imported with its dates; null where this lake saw it.",
+    },
   ],
   key: ["id", "symbol", "valid_from"],
   sort: ["id", "symbol", "valid_from"],

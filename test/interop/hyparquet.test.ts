@@ -11,6 +11,7 @@ import type { Column } from "../../src/schema/column.js";
 import { fillLake } from "../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../src/sim/market.js";
 import { landRun } from "../lake/land/land-run.js";
+import { landSomeActions } from "../lake/land/some-actions.js";
 import { openSession, T0, temporaryLake } from "../lake/temporary-lake.js";
 
 /** Instants as microseconds and dates as days since 1970: exact, where a Date would round. */
@@ -70,6 +71,7 @@ test("hyparquet reads every data file of a lake with every table: same types, ro
   await landRequests(session, lake, [REQUEST], { operation: "TEST", runId: "test", now: T0 });
   await landRun(session, lake, "odd", T0);
   await landTradingDays(session, lake, { operation: "TEST", runId: "test", now: T0 });
+  await landSomeActions(session, lake, T0);
   const snapshots = await lake.snapshots();
   const seen = { nulls: 0, types: new Set<string>() };
   for (const snapshot of snapshots) {

@@ -22,4 +22,4 @@ SELECT id, symbol, 'assumed', DATE '0001-01-01', seen_from, seen_from, seen_to, 
 FROM lasting
 WHERE is_first;
 
-COMMENT ON VIEW members IS 'Members of universes and the dates on which they were known to be: from_date inclusive, to_date exclusive (9999-12-31: still). known: observed, or assumed for the time before the first snapshot. One row for each universe, symbol and stretch of dates.';
+COMMENT ON VIEW members IS 'Members of universes and the dates on which they were known to be: from_date inclusive, to_date exclusive (9999-12-31: still). known: observed (or imported), or assumed for the time before. One row for each universe, symbol and stretch of dates.';

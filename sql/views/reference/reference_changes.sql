@@ -1,7 +1,7 @@
 -- Changes from one snapshot of reference data or statements to a later one, and when this lake saw them.
 -- Grain: one row for each change; for a restatement one row for each field that differs. Inputs: raw.instruments,
 -- raw.universes, raw.universe_members, raw.balance_sheet, raw.cash_flow, raw.income, raw.metrics, raw.shares (every
--- version ever seen). The content of the first snapshot is not a change. Metadata that changes daily (limits, shares)
+-- version ever seen). The content of the first snapshot is not a change, and neither are members that were imported. Metadata that changes daily (limits, shares)
 -- is left to the raw tables.
 CREATE OR REPLACE VIEW reference_changes AS
 WITH instrument_versions AS (
@@ -26,7 +26,8 @@ spells AS (
   SELECT id, symbol, region, valid_from, valid_to,
     lag(valid_to) OVER (PARTITION BY id, symbol ORDER BY valid_from) AS ended_before,
     min(valid_from) OVER (PARTITION BY id) AS first_snapshot
-  FROM raw.universe_members
+  FROM (SELECT * FROM raw.universe_members UNION ALL BY NAME SELECT CAST(NULL AS VARCHAR) AS source WHERE false)
+  WHERE source IS NULL
 ),
 statement_versions AS (
   SELECT 'balance_sheet' AS dataset, to_json(s) AS content, symbol, region, period_end, announce_date, first_seen_at

@@ -30,7 +30,7 @@ export function checkOptions(table: TableSchema, options: ImportOptions, files: 
     );
   if (source !== undefined && !hasSources(table) && table !== BARS_1D)
     throw new UsageError(
-      `\`source: "${source}"\`: is for corporate actions and factors, and ${table.name} has no sources`,
+      `\`source: "${source}"\`: is for corporate actions, factors and dated members, and ${table.name} has no sources`,
     );
   if (source !== undefined && !/\S/.test(source)) throw new UsageError("`source` is empty");
   if (dateFormat !== undefined && timeFormat(dateFormat) === undefined) {
@@ -51,9 +51,13 @@ export function checkOptions(table: TableSchema, options: ImportOptions, files: 
     throw new UsageError(`\`values: "${values}"\`: is for flows, and ${table.name} has none`);
 }
 
+function isOfActions(table: TableSchema): boolean {
+  return table === CORPORATE_ACTIONS || table === EX_FACTORS;
+}
+
 /** Whether the rows of a table say who said so. */
 function hasSources(table: TableSchema): boolean {
-  return table === CORPORATE_ACTIONS || table === EX_FACTORS;
+  return isOfActions(table) || table === UNIVERSES;
 }
 
 function isZone(zone: string): boolean {
@@ -95,9 +99,7 @@ function targetsOf(table: TableSchema): string[] {
       ...(table === BARS_1D ? ["dividend", "split", "capital_gain"] : []),
     ];
   if (hasSources(table)) return Object.keys(fieldNames(table.name));
-  const own = table.columns.map((c) => c.name).filter((name) => !name.startsWith("valid_"));
-  if (table !== UNIVERSES) return own;
-  return [...own.filter((name) => name !== "symbol_count"), "symbols", "symbol"];
+  return table.columns.map((c) => c.name).filter((name) => !name.startsWith("valid_"));
 }
 
 /** @throws {UsageError} for an unknown exchange, a text that is not a symbol, and one symbol for several files. */
@@ -113,7 +115,7 @@ function checkSymbol(
   }
   if (symbol === undefined) return;
   parseSymbol(symbol);
-  if (!table.name.startsWith("bars_") && !table.open && !hasSources(table))
+  if (!table.name.startsWith("bars_") && !table.open && !isOfActions(table))
     throw new UsageError(
       `\`symbol: "${symbol}"\`: is for bars, statements and actions, and ${table.name} has a symbol in each row`,
     );

@@ -1,5 +1,9 @@
+import { DAY_MS } from "../../core/time.js";
+import { tradeDateSql } from "../../db/market/region-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import { TempTable } from "../../db/session/temp-table.js";
+import { parquetRelation } from "../../db/views/parquet-relation.js";
+import { beginsBeforeSql, landMemberRanges, membersOf } from "../../lake/land/land-member-ranges.js";
 import { landVersions } from "../../lake/land/land-versions.js";
 import type { TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
@@ -14,7 +18,7 @@ import {
 import { INSTRUMENT_FIELDS, instrumentColumnsSql, instrumentsSql } from "./rows/instruments.js";
 import { ObjectRows, SHARE_FIELDS } from "./rows/object-rows.js";
 import type { FileGroup } from "./rows/raw-rows.js";
-import { membersSql, memberTextsSql, UNIVERSE_FIELDS } from "./rows/universes.js";
+import { membersSql, memberTextsSql, overlappingSql, rangesSql, UNIVERSE_FIELDS } from "./rows/universes.js";
 import {
   type FileVerdict,
   type ImportWork,
@@ -101,48 +105,117 @@ const EXT_TYPE = `CASE WHEN coalesce(CAST(s.float_shares AS VARCHAR), CAST(s.tot
   CAST(s.limit_down AS VARCHAR), CAST(s.tick_size AS VARCHAR), CAST(s.lot_size AS VARCHAR), CAST(s.listing_date AS VARCHAR), s.name_en) IS NOT NULL
   THEN lower(s.region) || '_equity' END`;
 
-/** The import of universes with their members. */
+/** The import of universes with their members: those of today, or with the dates between which they were. */
 export async function importUniverses(work: ImportWork): Promise<TableImport> {
-  const rows = new ObjectRows(work.session, UNIVERSE_FIELDS, work.options);
-  const judged = new TempTable(work.session, "judged_members");
-  const staged = new TempTable(work.session, "staged_universes");
-  const members = new TempTable(work.session, "staged_members");
+  const { session } = work;
+  const rows = new ObjectRows(session, UNIVERSE_FIELDS, work.options);
+  const judged = new TempTable(session, "judged_members");
+  const staged = new TempTable(session, "staged_universes");
+  const members = new TempTable(session, "staged_members");
+  const ranges = new TempTable(session, "staged_ranges");
+  const dated: number[] = [];
+  let notes: readonly string[] = [];
   await rows.create();
+  const base = common(work, rows, judged);
+  const isDated = (): string => (dated.length === 0 ? "false" : `file IN (${dated.join(", ")})`);
   return {
-    ...common(work, rows, judged),
+    ...base,
     required: ["id", "symbols"],
     hasFileSymbols: false,
-    add: async (open, { chosen, mark }) => {
+    get notes() {
+      return notes;
+    },
+    add: async (open, { chosen, mark, group }) => {
       await rows.add(open, chosen, undefined, mark);
+      if (chosen.fields.has("from_date") || chosen.fields.has("to_date")) dated.push(...group.places);
       return new Map();
     },
     async judge(reads) {
       await rows.read(memberTextsSql());
-      await judged.fill(membersSql(rows.raw, rows.symbols));
+      const tomorrow = new Date(work.now + DAY_MS).toISOString().slice(0, 10);
+      await judged.fill(membersSql(rows, dated, tomorrow));
       const { files, verdicts } = await fileRules(work, judged, reads);
       await using _ = files;
+      for (const { group, chosen } of reads)
+        if (chosen.fields.has("from_date"))
+          for (const place of group.places) {
+            const verdict = verdicts.get(place) as FileVerdict;
+            const found = ["memberships with dates: to_date is the first day on which it is no member"];
+            verdicts.set(place, { ...verdict, found, decided: { source: work.options.source } });
+          }
       await withoutRefused(work, judged, verdicts);
+      const before = await membersOf(
+        session,
+        work.reference,
+        await work.reference.snapshot(UNIVERSE_MEMBERS),
+      );
+      if (dated.length > 0) {
+        const importedBefore = `SELECT id, symbol, ${tradeDateSql("valid_from", "region")} AS valid_from, ${tradeDateSql("valid_to", "region")} AS valid_to
+          FROM ${before} WHERE source IS NOT NULL`;
+        await session.run(overlappingSql(judged.name, isDated(), importedBefore));
+      }
       await rejectRows(work, UNIVERSE_MEMBERS, judged, files);
       const newest = ["name", "category", "description"].map((name) => `arg_max(${name}, "row") AS ${name}`);
-      await staged.fill(`SELECT id, ${newest.join(", ")}, coalesce(arg_max(region, "row"), mode(symbol_region)) AS region, count(DISTINCT symbol) AS symbol_count
+      // Of a universe whose members have dates, nothing is known of today but them.
+      await staged.fill(`SELECT id, ${newest.join(", ")}, coalesce(arg_max(region, "row"), mode(symbol_region)) AS region,
+          count(DISTINCT symbol) FILTER (to_date IS NULL) AS symbol_count, bool_and(${isDated()}) AS is_dated
         FROM ${judged.name} WHERE verdict IS NULL GROUP BY id`);
+      const own = `${judged.name} m JOIN ${staged.name} u USING (id)`;
       await members.fill(
-        `SELECT DISTINCT m.id, m.symbol, u.region FROM ${judged.name} m JOIN ${staged.name} u USING (id) WHERE m.verdict IS NULL`,
+        `SELECT DISTINCT m.id, m.symbol, u.region FROM ${own} WHERE m.verdict IS NULL AND NOT u.is_dated`,
       );
+      const regionOf = `coalesce((SELECT min(region) FROM ${before} b WHERE b.id = m.id), u.region)`;
+      const source = `coalesce(nullif(trim(m.source), ''), ${literal(work.options.source ?? "file")})`;
+      await ranges.fill(
+        rangesSql(`(SELECT m.id, m.symbol, ${regionOf} AS region, from_date, to_date, ${source} AS source
+          FROM ${own} WHERE m.verdict IS NULL AND ${isDated()})`),
+      );
+      notes = await rangeNotes(work, ranges, before);
       return verdicts;
     },
-    preview: (place, limit) => previewOf(work, judged, place, limit, ["id", "name", "symbol"]),
+    preview: (place, limit) =>
+      previewOf(work, judged, place, limit, ["id", "name", "symbol", "from_date", "to_date"]),
     async *land(lake, options) {
+      const live = await parquetRelation(session, lake.filesOf(await lake.snapshot(UNIVERSES)));
+      await session.run(`DELETE FROM ${staged.name} WHERE is_dated AND id IN (SELECT id FROM (${live}))`);
       const defaults = { name: "s.id", category: "'imported'" };
-      yield await landVersions(work.session, lake, UNIVERSES, staged.name, {
+      yield await landVersions(session, lake, UNIVERSES, staged.name, {
         ...options,
         merge: "keep",
         defaults,
       });
-      const complete = `c.id IN (SELECT id FROM ${staged.name})`;
-      yield await landVersions(work.session, lake, UNIVERSE_MEMBERS, members.name, { ...options, complete });
+      if (dated.length > 0) yield await landMemberRanges(session, lake, ranges.name, options);
+      const complete = `c.id IN (SELECT id FROM ${members.name})`;
+      if (dated.length === 0 || (await hasRows(work, members)))
+        yield await landVersions(session, lake, UNIVERSE_MEMBERS, members.name, { ...options, complete });
+    },
+    async [Symbol.asyncDispose]() {
+      await base[Symbol.asyncDispose]();
     },
   };
+}
+
+async function hasRows({ session }: ImportWork, table: TempTable): Promise<boolean> {
+  const [found] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM ${table.name}`);
+  return (found?.n ?? 0) > 0;
+}
+
+/** What memberships with dates change, by universe: what the lake saw stays, and what it assumed ends. */
+async function rangeNotes(
+  { session }: ImportWork,
+  ranges: TempTable,
+  before: string,
+): Promise<readonly string[]> {
+  const found = await session.json<{ id: string; seen: string; from: string; kept: number }>(
+    `SELECT r.id, CAST(any_value(${tradeDateSql("since", "s.region")}) AS VARCHAR) AS seen, CAST(min(${tradeDateSql("r.valid_from", "r.region")}) AS VARCHAR) AS "from",
+       count(*) FILTER (NOT ${beginsBeforeSql("r")})::DOUBLE AS kept
+     FROM ${ranges.name} r JOIN (SELECT id, min(valid_from) AS since, min(region) AS region FROM ${before} WHERE source IS NULL GROUP BY id) s USING (id)
+     GROUP BY r.id ORDER BY r.id`,
+  );
+  return found.map(({ id, seen, from, kept }) => {
+    const stays = kept > 0 ? `, and ${kept} of them, which begin later, do not land` : "";
+    return `${id}: from ${from} until ${seen}, when this lake first saw it, its members are those that were imported; since then it stays as it was seen${stays}`;
+  });
 }
 
 /** What the imports of all these tables have in common. */

@@ -8,8 +8,8 @@ const CHINESE: Readonly<Record<string, string>> = {
     "标的资料的历次版本：每种见过的内容一行。",
   "Exchanges as dated versions.": "交易所的历次版本。",
   "Named groups of instruments as dated versions.": "标的分组的历次版本。",
-  "Members of universes as dated versions: from when to when each was seen.":
-    "分组成员的历次版本：每个成员从何时到何时被见到。",
+  "Members of universes as dated versions: from when to when each was seen, or was by an import.":
+    "分组成员的历次版本：每个成员从何时到何时被见到，或由导入的数据说明。",
   "The days on which a region traded, from its index's daily bars, else from the days on which most symbols traded.":
     "各地区的交易日：取自指数日线，否则取多数标的有交易的日子。",
   "Balance sheets: one row for each version of a statement that was ever seen.":
@@ -22,6 +22,9 @@ const CHINESE: Readonly<Record<string, string>> = {
     "报告期主要指标：见过的每个版本一行。",
   "Numbers of shares: one row for each version of a statement that was ever seen.":
     "股本：见过的每个版本一行。",
+  "Corporate actions: one row for each version of an action that was ever seen.":
+    "公司行动：见过的每个版本一行。",
+  "Factors of ex-events as sources state them, one event a row.": "各来源给出的除权因子，每个事件一行。",
   "The ledger of everything that was asked of a service, and what came back.":
     "请求台账：向服务请求过的一切，以及收到的结果。",
   "Every run of a pipeline, and what came of it.": "流水线的每次运行及其结果。",

@@ -17,6 +17,7 @@ import { TRADING_DAYS } from "../../../src/schema/trading-days.js";
 import { fillLake } from "../../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../../src/sim/market.js";
 import { landRun } from "../../lake/land/land-run.js";
+import { landSomeActions } from "../../lake/land/some-actions.js";
 
 /** A name of which every part is one that some quoting gets wrong. */
 export const ODD_SYMBOL = `O'"B\\r %41ü\u{1f600}.US`;
@@ -73,6 +74,7 @@ export async function fillEventfulLake(lake: Lake, start: number): Promise<void>
   const market = simulateMarket({ seed: 21, symbols: 9, days: 70, end: "2026-11-20" as TradingDate });
   await fillLake(lake, market, { minuteDays: 1, runId: "sim", now: start });
   using session = await Session.open();
+  await landSomeActions(session, lake, start);
   let now = start;
   const next = (): number => {
     now += MINUTE;

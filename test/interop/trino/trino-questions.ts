@@ -8,12 +8,17 @@ const DAY = ["symbol", "trade_date"];
 const STATEMENT = ["symbol", "month", "known_from"];
 const LANDED: readonly Period[] = ["1m", "1d"];
 
+const ACTION = ["symbol", "ex_date", "kind", "source"];
+
 /** The views that both engines have under one name, with the columns that identify a row. */
 const VIEWS: Readonly<Record<string, readonly string[]>> = {
   balance_sheet_history: STATEMENT,
   bars_1d: BAR,
   bars_1m: BAR,
   cash_flow_history: STATEMENT,
+  corporate_action_versions: [...ACTION, "first_seen_at"],
+  corporate_actions: ACTION,
+  ex_factors: ["symbol", "ex_date", "source"],
   income_history: STATEMENT,
   daily_fundamentals: DAY,
   daily_metrics: DAY,

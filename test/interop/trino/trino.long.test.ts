@@ -20,6 +20,7 @@ import { TrinoClient } from "../../../src/trino/trino-client.js";
 import { TrinoEngine } from "../../../src/trino/trino-engine.js";
 import { trinoServer } from "../../../src/trino/trino-server.js";
 import { runCli } from "../../cli/run-cli.js";
+import { landSomeActions } from "../../lake/land/some-actions.js";
 import { cases, pickCases, pickFrom } from "../../sweep.js";
 import { fillEventfulLake } from "../delta/eventful-lake.js";
 import { checkpointsAlone, commitsAlone } from "../delta/log-copies.js";
@@ -104,6 +105,7 @@ describe.skipIf(missing !== undefined)("Trino", () => {
       const market = simulateMarket({ seed: 5, symbols: 24, days: 160, end: "2026-11-20" as TradingDate });
       await fillLake(lake, market, { minuteDays: 3, runId: "sim", now: NOW });
       using session = await Session.open({ threads: 2 });
+      await landSomeActions(session, lake, NOW);
       for (const table of TABLES) await optimize(session, lake, table, { runId: "test" });
       await installInTrino(clientOf("sim"), await tablesOf("sim"));
     });

@@ -19,6 +19,8 @@ function queriesOf(table: string): readonly string[] {
       return [
         "SELECT id, name, category, region, description, symbol_count FROM universes ORDER BY id",
         "SELECT id, symbol FROM universe_members ORDER BY id, symbol",
+        `SELECT id, symbol, local_date(valid_from, region) AS valid_from, local_date(valid_to, region) AS valid_to, source FROM raw.universe_members
+         WHERE id IN (SELECT id FROM raw.universe_members WHERE source IS NOT NULL) ORDER BY id, symbol, universe_members.valid_from`,
       ];
     case "corporate_actions":
       return [

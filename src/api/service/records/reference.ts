@@ -225,7 +225,7 @@ export async function askUniverseMembers(
 
 /** The columns of a dated table, without the dates that a lake gives. */
 function currentColumns({ columns }: TableSchema): Column[] {
-  return columns.filter(({ name }) => !name.startsWith("valid_"));
+  return columns.filter(({ name }) => !name.startsWith("valid_") && name !== "source");
 }
 
 function inRequestedOrder<T extends { readonly symbol: string }>(

@@ -184,6 +184,10 @@ const UNIVERSES: Readonly<Record<string, readonly string[]>> = {
   description: ["description"],
   symbols: ["symbols", "members", "constituents", "成分股", "成份股"],
   symbol: ["symbol", "con_code", "member", "ticker", "code", "成分券代码", "品种代码"],
+  from_date: ["from_date", "from", "in_date", "date_in", "start_date", "纳入日期"],
+  // The first day on which it is no member.
+  to_date: ["to_date", "to", "out_date", "date_out", "剔除日期"],
+  source: ["source"],
 };
 
 /** Fields of all tables of statements, and the items of some of them under the names of usual sources. */

@@ -126,6 +126,8 @@ function readAs(
     case "announce_date":
     case "listing_date":
     case "ex_date":
+    case "from_date":
+    case "to_date":
     case "record_date":
     case "pay_date":
       return "date";

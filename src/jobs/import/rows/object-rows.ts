@@ -215,9 +215,9 @@ export class ObjectRows implements AsyncDisposable {
     return this.#raw.name;
   }
 
-  /** SQL of the rows as they were read. */
-  rowsSql(): string {
-    const dates = this.#fields.dates.flatMap((name, i) => {
+  /** SQL of the dates of rows `r` whose symbols are in `s`: columns, and joins after both. */
+  datesSql(): { readonly columns: readonly string[]; readonly joins: string } {
+    const columns = this.#fields.dates.flatMap((name, i) => {
       const t = `t${i}`;
       const day = `coalesce(${t}.day, ${t}.own_day, CASE s.region WHEN 'CN' THEN ${t}."day_CN" WHEN 'HK' THEN ${t}."day_HK" ELSE ${t}."day_US" END)`;
       return [
@@ -231,10 +231,16 @@ export class ObjectRows implements AsyncDisposable {
       (name, i) =>
         `LEFT JOIN ${this.#times.name} t${i} ON t${i}.text = r.${ident(name)} AND t${i}.form = r.form AND t${i}.field = ${literal(name)}`,
     );
+    return { columns, joins: joins.join(" ") };
+  }
+
+  /** SQL of the rows as they were read. */
+  rowsSql(): string {
+    const dates = this.datesSql();
     const others = [...this.#fields.texts, ...this.#numbers].map((name) => `r.${ident(name)}`);
     return `(SELECT r.file::BIGINT * 1099511627776 + r.rowid AS "row", r.file, r.rowid - min(r.rowid) OVER (PARTITION BY r.file) AS file_row,
-        s.symbol, s.region, s.reason AS symbol_reason, r.symbol AS symbol_text, r.odd, r.fraction, ${[...dates, ...others].join(", ")}
-      FROM ${this.#raw.name} r LEFT JOIN ${this.#symbols.name} s ON s.text = r.symbol ${joins.join(" ")})`;
+        s.symbol, s.region, s.reason AS symbol_reason, r.symbol AS symbol_text, r.odd, r.fraction, ${[...dates.columns, ...others].join(", ")}
+      FROM ${this.#raw.name} r LEFT JOIN ${this.#symbols.name} s ON s.text = r.symbol ${dates.joins})`;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

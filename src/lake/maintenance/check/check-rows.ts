@@ -114,9 +114,10 @@ async function checkColumns(
   const types = new Map(described.map((one) => [one.column_name, one.column_type]));
   for (const { name, type, nullable } of columns) {
     const found = types.get(name);
-    // A column that was added to an open table is absent in files that were written before.
+    // A column that was added to a table is absent in files that were written before.
     if (found === undefined) {
-      if (nullable !== true || table.open !== true) find("columns", `lacks the column ${name}`, FOREIGN);
+      const isAdded = table.open === true || table.columns.find((one) => one.name === name)?.isAdded === true;
+      if (nullable !== true || !isAdded) find("columns", `lacks the column ${name}`, FOREIGN);
     } else if (!TYPES_OF[type].includes(found))
       find("columns", `has the column ${name} as ${found}, not as ${DUCKDB_TYPE[type]}`, FOREIGN);
   }
