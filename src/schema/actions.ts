@@ -104,3 +104,50 @@ export const EX_FACTORS: TableSchema = {
   partition: ["region"],
   stats: ["symbol", "ex_date"],
 };
+
+/** What happened to a symbol. */
+export const SYMBOL_CHANGE_KINDS = ["rename", "merger", "reuse", "delisting"] as const;
+/** What happened to a symbol; {@link SYMBOL_CHANGE_KINDS} has each. */
+export type SymbolChangeKind = (typeof SYMBOL_CHANGE_KINDS)[number];
+
+export const SYMBOL_CHANGES: TableSchema = {
+  name: "symbol_changes",
+  doc: "What happened to symbols, as sources state it: renames, mergers, codes given to other companies, delistings. Key: symbol, from_date, source.",
+  columns: [
+    { ...SYMBOL, doc: "Symbol until then." },
+    {
+      name: "from_date",
+      type: "date",
+      doc: "First date on which the symbol is no longer of the instrument, in the exchange's own zone.",
+    },
+    SOURCE,
+    {
+      name: "kind",
+      type: "string",
+      doc: "rename: the instrument is new_symbol since; merger: its holders got new_symbol; reuse: the code is another company's since; delisting: it trades no longer.",
+    },
+    {
+      name: "new_symbol",
+      type: "string",
+      nullable: true,
+      doc: "Symbol of the instrument since, or of what it was merged into.",
+    },
+    {
+      name: "until_date",
+      type: "date",
+      nullable: true,
+      doc: "First date on which new_symbol is no longer its symbol, where the source states it.",
+    },
+    {
+      name: "first_seen_at",
+      type: "timestamp",
+      unit: "UTC",
+      doc: "When a change of this source, symbol and date was first seen by this lake.",
+    },
+    REGION,
+  ],
+  key: ["symbol", "from_date", "source"],
+  sort: ["symbol", "from_date", "source"],
+  partition: ["region"],
+  stats: ["symbol", "from_date"],
+};

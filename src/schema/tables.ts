@@ -1,4 +1,4 @@
-import { CORPORATE_ACTIONS, EX_FACTORS } from "./actions.js";
+import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "./actions.js";
 import { BARS_1D, BARS_1M } from "./bars.js";
 import type { TableSchema } from "./column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "./reference.js";
@@ -19,6 +19,7 @@ export const TABLES = [
   ...STATEMENT_NAMES.map((name) => STATEMENTS[name]),
   CORPORATE_ACTIONS,
   EX_FACTORS,
+  SYMBOL_CHANGES,
   REQUESTS,
   RUNS,
 ] as const satisfies readonly TableSchema[];

@@ -65,6 +65,7 @@ const OF_NOW = [
   "requests",
   "runs",
   "shares",
+  "symbol_changes",
   "universe_members",
   "universes",
   "unknown_spans",

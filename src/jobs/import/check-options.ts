@@ -2,7 +2,7 @@ import { UsageError } from "../../core/errors.js";
 import { nearestName } from "../../core/nearest-name.js";
 import { EXCHANGE_REGION } from "../../market/regions.js";
 import { parseSymbol } from "../../market/symbol.js";
-import { CORPORATE_ACTIONS, EX_FACTORS } from "../../schema/actions.js";
+import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "../../schema/actions.js";
 import { BARS_1D, KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { UNIVERSES } from "../../schema/reference.js";
@@ -30,7 +30,7 @@ export function checkOptions(table: TableSchema, options: ImportOptions, files: 
     );
   if (source !== undefined && !hasSources(table) && table !== BARS_1D)
     throw new UsageError(
-      `\`source: "${source}"\`: is for corporate actions, factors and dated members, and ${table.name} has no sources`,
+      `\`source: "${source}"\`: is for corporate actions, factors, symbol changes and dated members, and ${table.name} has no sources`,
     );
   if (source !== undefined && !/\S/.test(source)) throw new UsageError("`source` is empty");
   if (dateFormat !== undefined && timeFormat(dateFormat) === undefined) {
@@ -52,7 +52,7 @@ export function checkOptions(table: TableSchema, options: ImportOptions, files: 
 }
 
 function isOfActions(table: TableSchema): boolean {
-  return table === CORPORATE_ACTIONS || table === EX_FACTORS;
+  return table === CORPORATE_ACTIONS || table === EX_FACTORS || table === SYMBOL_CHANGES;
 }
 
 /** Whether the rows of a table say who said so. */

@@ -36,7 +36,7 @@ export async function importActions(work: ImportWork): Promise<TableImport> {
   const foundIn = new Map<FileGroup, readonly string[]>();
   const made = await importSeen(
     work,
-    CORPORATE_ACTIONS,
+    ACTIONS,
     rows,
     (known) => actionsSql(rows.rowsSql(), { withKind, forTen, inSharesOfToday }, known, sourceSql(sources)),
     foundIn,
@@ -73,7 +73,7 @@ export async function importFactors(work: ImportWork): Promise<TableImport> {
   const foundIn = new Map<FileGroup, readonly string[]>();
   const made = await importSeen(
     work,
-    EX_FACTORS,
+    FACTORS,
     rows,
     (known) => factorsSql(singleEventsSql(rows.rowsSql(), cumulated), known, sourceSql(sources)),
     foundIn,
@@ -121,16 +121,39 @@ async function brokenChains(
   );
 }
 
+/** A table of subjects with the time of their first sight, and how its rows are named. */
+export interface SeenTable {
+  readonly table: TableSchema;
+  /** The column of the key that is a date. */
+  readonly date: string;
+  /** SQL of what a row of `j` is, for a reason. */
+  readonly label: string;
+  /** Sentences that each import shows. */
+  readonly notes: readonly string[];
+  /** SQL of the texts of symbols. @default the column */
+  readonly symbolTexts?: string;
+}
+
+const ACTIONS: SeenTable = {
+  table: CORPORATE_ACTIONS,
+  date: "ex_date",
+  label: "j.kind",
+  notes: [NOT_APPLIED],
+};
+const FACTORS: SeenTable = { table: EX_FACTORS, date: "ex_date", label: "'factor'", notes: [NOT_APPLIED] };
+
 /** What the imports of tables of subjects with the time of their first sight have in common. */
-async function importSeen(
+export async function importSeen(
   work: ImportWork,
-  table: TableSchema,
+  seen: SeenTable,
   rows: ObjectRows,
   judgedSql: (known: string) => string,
   foundIn: ReadonlyMap<FileGroup, readonly string[]>,
   refusals: () => Promise<ReadonlyMap<number, NonNullable<FileVerdict["refusal"]>>> = async () => new Map(),
+  setAside: (judged: string) => Promise<unknown> = async () => {},
 ): Promise<Omit<TableImport, "add">> {
   const { session, options } = work;
+  const { table, notes, symbolTexts } = seen;
   const judged = new TempTable(session, "judged_actions");
   const staged = new TempTable(session, "staged_actions");
   const known = new TempTable(session, "known_symbols");
@@ -144,9 +167,9 @@ async function importSeen(
     ...base,
     required: ["symbol"],
     hasFileSymbols: true,
-    notes: [NOT_APPLIED],
+    notes,
     async judge(reads) {
-      await rows.read();
+      await rows.read(symbolTexts);
       await fillKnown(work, known, rows.symbols);
       await judged.fill(judgedSql(`symbol IN (SELECT symbol FROM ${known.name})`));
       const { files, verdicts } = await fileRules(work, judged, reads);
@@ -163,9 +186,10 @@ async function importSeen(
           });
         }
       await withoutRefused(work, judged, verdicts);
-      await setAsideSeveral(work, judged, table, subject);
+      await setAside(judged.name);
+      await setAsideSeveral(work, judged, seen, subject);
       await rejectRows(work, table, judged, files);
-      await rejectEarlierFiles(work, table, judged, files, subject);
+      await rejectEarlierFiles(work, seen, judged, files, subject);
       const last = fields.map((name) => `arg_max(${ident(name)}, "row") AS ${ident(name)}`);
       await staged.fill(
         `SELECT ${[...subject.map(ident), ...last].join(", ")} FROM ${judged.name} WHERE verdict IS NULL GROUP BY ALL`,
@@ -185,7 +209,7 @@ async function importSeen(
 }
 
 /** The source of files that do not say it in a column. */
-function sourceOf({ options }: ImportWork, { chosen }: ReadGroup): string {
+export function sourceOf({ options }: ImportWork, { chosen }: ReadGroup): string {
   return options.source ?? chosen.source?.name ?? "file";
 }
 
@@ -213,7 +237,7 @@ async function foundInTongdaxin(
 }
 
 /** SQL of the source of each file. */
-function sourceSql(sources: ReadonlyMap<number, string>): string {
+export function sourceSql(sources: ReadonlyMap<number, string>): string {
   const cases = [...sources].map(([place, name]) => `WHEN ${place} THEN ${literal(name)}`);
   return cases.length === 0 ? "NULL::VARCHAR" : `CASE file ${cases.join(" ")} END`;
 }
@@ -303,15 +327,14 @@ async function fillKnown(
 async function setAsideSeveral(
   { session }: ImportWork,
   judged: TempTable,
-  table: TableSchema,
+  { table, date, label }: SeenTable,
   subject: readonly string[],
 ): Promise<void> {
   const values = table.columns
     .map(({ name }) => name)
     .filter((name) => name !== "first_seen_at" && name !== "region" && !subject.includes(name));
-  const what = table === CORPORATE_ACTIONS ? "j.kind" : "'factor'";
   await session.run(`UPDATE ${judged.name} AS j SET verdict = ['several_actions',
-      j.symbol || ' has several rows ' || ${what} || ' of ' || j.ex_date || ', which differ: write one row, or a correction in a later file']
+      j.symbol || ' has several rows ' || ${label} || ' of ' || j.${ident(date)} || ', which differ: write one row, or a correction in a later file']
     FROM (SELECT file, ${subject.map(ident).join(", ")} FROM ${judged.name} WHERE verdict IS NULL GROUP BY ALL
       HAVING count(DISTINCT row(${values.map(ident).join(", ")})) > 1) AS d
     WHERE j.verdict IS NULL AND j.file = d.file AND ${subject.map((name) => `j.${ident(name)} = d.${ident(name)}`).join(" AND ")}`);
@@ -320,7 +343,7 @@ async function setAsideSeveral(
 /** Of several files that speak of one subject the later one counts; rows of earlier ones are listed. */
 async function rejectEarlierFiles(
   { session, rejects }: ImportWork,
-  table: TableSchema,
+  { table, date }: SeenTable,
   judged: TempTable,
   files: TempTable,
   subject: readonly string[],
@@ -334,7 +357,7 @@ async function rejectEarlierFiles(
   if (found?.n === 0) return;
   await rejects.add(
     table.name,
-    `SELECT f.path AS source, f.first_line + j.file_row AS line, j.symbol, CAST(j.ex_date AS VARCHAR) AS timestamp, 'duplicate_key' AS rule,
-       j.symbol || ' ' || j.ex_date || ' is repeated; of each column the later file counts that has a value' AS reason, NULL AS row ${earlier}`,
+    `SELECT f.path AS source, f.first_line + j.file_row AS line, j.symbol, CAST(j.${ident(date)} AS VARCHAR) AS timestamp, 'duplicate_key' AS rule,
+       j.symbol || ' ' || j.${ident(date)} || ' is repeated; of each column the later file counts that has a value' AS reason, NULL AS row ${earlier}`,
   );
 }

@@ -9,6 +9,7 @@ export const IMPORTABLE = [
   ...STATEMENT_NAMES,
   "corporate_actions",
   "ex_factors",
+  "symbol_changes",
 ] as const;
 /** A table that files can be imported into. */
 export type ImportTable = (typeof IMPORTABLE)[number];

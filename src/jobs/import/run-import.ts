@@ -12,7 +12,7 @@ import type { Fence } from "../../lake/log/fence.js";
 import { publish } from "../../lake/publish.js";
 import { parseSymbol } from "../../market/symbol.js";
 import { readSymbol } from "../../market/symbol-notation.js";
-import { CORPORATE_ACTIONS, EX_FACTORS } from "../../schema/actions.js";
+import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "../../schema/actions.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS, UNIVERSES } from "../../schema/reference.js";
 import { tableNamed } from "../../schema/tables.js";
@@ -22,6 +22,7 @@ import { importBars } from "./import-bars.js";
 import { importInstruments, importUniverses } from "./import-objects.js";
 import type { ImportOptions } from "./import-options.js";
 import { importStatements } from "./import-statements.js";
+import { importSymbolChanges } from "./import-symbol-changes.js";
 import { IMPORTABLE, type ImportTable } from "./import-table.js";
 import { chooseColumns } from "./plan/choose-columns.js";
 import { expectPlanned, type FormPlan, type SavedPlan } from "./plan/import-plan.js";
@@ -226,6 +227,7 @@ function openTable(table: TableSchema, work: Parameters<typeof importInstruments
   if (table === INSTRUMENTS) return importInstruments(work);
   if (table === CORPORATE_ACTIONS) return importActions(work);
   if (table === EX_FACTORS) return importFactors(work);
+  if (table === SYMBOL_CHANGES) return importSymbolChanges(work);
   return table === UNIVERSES ? importUniverses(work) : importStatements(work, table);
 }
 

@@ -25,6 +25,8 @@ const CHINESE: Readonly<Record<string, string>> = {
   "Corporate actions: one row for each version of an action that was ever seen.":
     "公司行动：见过的每个版本一行。",
   "Factors of ex-events as sources state them, one event a row.": "各来源给出的除权因子，每个事件一行。",
+  "What happened to symbols, as sources state it: renames, mergers, codes given to other companies, delistings.":
+    "各来源给出的代码变更：更名、合并、代码转给其他公司、退市。",
   "The ledger of everything that was asked of a service, and what came back.":
     "请求台账：向服务请求过的一切，以及收到的结果。",
   "Every run of a pipeline, and what came of it.": "流水线的每次运行及其结果。",

@@ -28,6 +28,7 @@ const VIEWS: Readonly<Record<string, readonly string[]>> = {
   instrument_versions: ["symbol", "from_date"],
   instruments: ["symbol"],
   quality_gaps: ["dataset", "symbol", "kind", "first_date"],
+  symbol_changes: ["symbol", "from_date", "source"],
   trading_calendar: ["region", "trade_date"],
   unknown_spans: ["region", "after_date"],
 };

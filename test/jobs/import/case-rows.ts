@@ -26,6 +26,8 @@ function queriesOf(table: string): readonly string[] {
       return [
         "SELECT * EXCLUDE region FROM raw.corporate_actions ORDER BY symbol, ex_date, kind, source, first_seen_at",
       ];
+    case "symbol_changes":
+      return ["SELECT * EXCLUDE region FROM raw.symbol_changes ORDER BY symbol, from_date, source"];
     case "ex_factors":
       return ["SELECT * EXCLUDE region FROM raw.ex_factors ORDER BY symbol, ex_date, source"];
     default:

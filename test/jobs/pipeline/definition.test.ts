@@ -83,7 +83,7 @@ test.each<[string, unknown, RegExp]>([
   [
     "an unknown table",
     { ...FILES, table: "trading_days" },
-    /table: must be bars_1d, bars_1m.* or ex_factors, is "tr/,
+    /table: must be bars_1d, bars_1m.* or symbol_changes, is "tr/,
   ],
   ["files without a folder", { ...FILES, from: undefined }, /from: must be a string, is missing$/],
   [

@@ -2,11 +2,11 @@ import type { Session } from "../../../src/db/session/session.js";
 import type { Lake } from "../../../src/lake/lake.js";
 import { landActions } from "../../../src/lake/land/land-actions.js";
 import { stageObjects } from "../../../src/lake/land/stage-objects.js";
-import { CORPORATE_ACTIONS, EX_FACTORS } from "../../../src/schema/actions.js";
+import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "../../../src/schema/actions.js";
 
 const KEY = { symbol: "600519.SH", source: "test", region: "CN" };
 
-/** Lands an action of each form, one of them corrected, and a factor. @param now epoch milliseconds of the first sight. */
+/** Lands an action of each form, one of them corrected, a factor and a merger. @param now epoch milliseconds of the first sight. */
 export async function landSomeActions(session: Session, lake: Lake, now: number): Promise<void> {
   const dividend = { ...KEY, ex_date: "2026-06-19", kind: "cash_dividend", announce_date: "2026-04-20" };
   const versions = [
@@ -30,4 +30,15 @@ export async function landSomeActions(session: Session, lake: Lake, now: number)
     runId: "factors",
     now,
   });
+  const changes = SYMBOL_CHANGES.columns.filter(({ name }) => name !== "first_seen_at");
+  const merger = {
+    ...KEY,
+    symbol: "600005.SH",
+    from_date: "2017-02-27",
+    kind: "merger",
+    new_symbol: "600019.SH",
+  };
+  await stageObjects(session, "some_changes", changes, [merger]);
+  const options = { operation: "IMPORT", runId: "changes", now };
+  await landActions(session, lake, SYMBOL_CHANGES, "some_changes", options);
 }

@@ -62,3 +62,33 @@ export const FACTORS: Readonly<Record<string, readonly string[]>> = {
   split_factor: ["split_factor"],
   source: ["source"],
 };
+
+/** Names of the column with the last or first date of a symbol in lists of those that trade no longer. */
+export const DELISTING_DATES: readonly string[] = [
+  "delisting_date",
+  "delist_date",
+  "delisted_date",
+  "退市日期",
+];
+
+/** What happened to symbols. */
+export const SYMBOL_CHANGES: Readonly<Record<string, readonly string[]>> = {
+  symbol: [
+    "symbol",
+    "old_symbol",
+    "from_symbol",
+    "oldsymbol",
+    "old_ticker",
+    "ts_code",
+    "ticker",
+    "code",
+    "证券代码",
+  ],
+  new_symbol: ["new_symbol", "to_symbol", "newsymbol", "new_ticker"],
+  from_date: ["from_date", "from", "effective_date", "change_date", ...DELISTING_DATES, "date"],
+  until_date: ["until_date", "until"],
+  kind: ["kind", "change_type", "type"],
+  // Of LEAN: the symbol up to the row's date.
+  map_ticker: ["map_ticker"],
+  source: ["source"],
+};

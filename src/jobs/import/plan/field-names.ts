@@ -1,5 +1,5 @@
 import type { AmountUnit, VolumeUnit } from "../import-options.js";
-import { ACTIONS, FACTORS } from "./action-names.js";
+import { ACTIONS, FACTORS, SYMBOL_CHANGES } from "./action-names.js";
 import { type NamedUnit, splitUnit } from "./named-unit.js";
 
 /**
@@ -304,6 +304,7 @@ export function fieldNames(table: string): Readonly<Record<string, readonly stri
   if (table === "instruments") return INSTRUMENTS;
   if (table === "corporate_actions") return ACTIONS;
   if (table === "ex_factors") return FACTORS;
+  if (table === "symbol_changes") return SYMBOL_CHANGES;
   if (table === "metrics") return METRICS;
   return table === "universes" ? UNIVERSES : STATEMENTS;
 }
@@ -419,6 +420,7 @@ export const SOURCES: readonly KnownSource[] = [
     columns: ["year", "month", "day", "category", "fenhong", "songzhuangu", "peigu", "peigujia", "suogu"],
   },
   { name: "LEAN", table: "ex_factors", columns: ["date", "price_factor", "split_factor", "reference_price"] },
+  { name: "LEAN", table: "symbol_changes", columns: ["date", "map_ticker"] },
   { name: "tushare", table: "corporate_actions", columns: ["ts_code", "cash_div_tax", "stk_div", "ex_date"] },
   {
     name: "Stooq",

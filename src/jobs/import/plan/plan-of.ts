@@ -114,6 +114,9 @@ function readAs(
     case "stock_dividend":
     case "split":
       return "ratio";
+    case "map_ticker":
+    case "new_symbol":
+      return "symbol";
     case "kind":
     case "source":
     case "currency":
@@ -127,6 +130,7 @@ function readAs(
     case "listing_date":
     case "ex_date":
     case "from_date":
+    case "until_date":
     case "to_date":
     case "record_date":
     case "pay_date":

@@ -183,7 +183,7 @@ export const FACTOR_FIELDS: ObjectFields = {
 };
 
 /** SQL of the weekday after a day. */
-function nextWeekdaySql(day: string): string {
+export function nextWeekdaySql(day: string): string {
   return `(${day} + CASE isodow(${day}) WHEN 5 THEN 3 WHEN 6 THEN 2 ELSE 1 END)`;
 }
 

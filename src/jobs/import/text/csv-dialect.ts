@@ -67,6 +67,8 @@ const BARE_FORMS: readonly { readonly names: readonly string[]; readonly cells: 
     names: ["date", "price_factor", "split_factor", "reference_price"],
     cells: [/^\d{8}$/, /^\d*\.?\d+$/, /^\d*\.?\d+$/, /^\d*\.?\d+$/],
   },
+  { names: ["date", "map_ticker"], cells: [/^\d{8}$/, /^[A-Za-z][\w.]*$/] },
+  { names: ["date", "map_ticker", "exchange"], cells: [/^\d{8}$/, /^[A-Za-z][\w.]*$/, /^[A-Za-z]?$/] },
 ];
 
 /** The header that rows without one have by their form, if the table knows its second name. */

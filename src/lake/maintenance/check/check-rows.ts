@@ -1,7 +1,7 @@
 import { regionSql } from "../../../db/market/region-sql.js";
 import { ident, literal, literalList } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
-import { CORPORATE_ACTIONS, EX_FACTORS } from "../../../schema/actions.js";
+import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "../../../schema/actions.js";
 import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../../../schema/column.js";
 import { REQUESTS } from "../../../schema/requests.js";
@@ -166,7 +166,9 @@ function rowsSql(
     SELECT *, ${key} AS sort_key, lag(${key}) OVER () AS sort_key_before FROM ${fileSource(url)})`;
 }
 
-const OF_ACTIONS: ReadonlySet<string> = new Set([CORPORATE_ACTIONS.name, EX_FACTORS.name]);
+const OF_ACTIONS: ReadonlySet<string> = new Set(
+  [CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES].map(({ name }) => name),
+);
 
 /** SQL that derives a partition column from other columns; undefined where the table does not derive it. */
 function derivedSql({ name: table }: TableSchema, name: string): string | undefined {

@@ -1,0 +1,7 @@
+-- What happened to symbols, as sources state it: renames, mergers, codes given to other companies, delistings.
+-- Grain: one row for each symbol, date and source. Inputs: raw.symbol_changes.
+CREATE OR REPLACE VIEW symbol_changes AS
+SELECT *
+FROM raw.symbol_changes;
+
+COMMENT ON VIEW symbol_changes IS 'What happened to symbols, as sources state it: renames, mergers, codes given to other companies, delistings. One row for each symbol, date and source. Bars and lists do not follow them yet.';
