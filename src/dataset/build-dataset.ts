@@ -201,8 +201,8 @@ async function writeFiles(
   const of = panel.symbols.length;
   let symbols = 0;
   let rows = kept?.rows ?? 0;
-  const calendarOf = kept === undefined && hasHistory(panel) ? panel.calendarOf : undefined;
-  const history = calendarOf ? emptyHistory(panel.symbols.map(calendarOf)) : kept?.history;
+  const holeOf = kept === undefined && hasHistory(panel) ? panel.holeOf : undefined;
+  const history = holeOf ? emptyHistory(panel.symbols.map(holeOf)) : kept?.history;
   try {
     if (kept) await files.putAll(kept.files);
     for await (const block of panel.blocks(kept?.ranges, options.signal)) {

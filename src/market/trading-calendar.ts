@@ -26,7 +26,6 @@ export type IsUnknownBetween = (last: number, day: number) => boolean;
 /** The known trading days of a region. Outside the range of known days, every weekday counts as a trading day. */
 export class TradingCalendar {
   readonly region: Region;
-  readonly isUnknownBetween: IsUnknownBetween;
   /** Known trading days, and weekdays between them on which the region was closed, in days since 1970-01-01. */
   readonly #days: ReadonlySet<number>;
   /** The known trading days, ascending, in days since 1970-01-01. */
@@ -47,7 +46,6 @@ export class TradingCalendar {
     isKnownClosed: (day: TimeRange) => boolean = () => true,
   ) {
     this.region = region;
-    this.isUnknownBetween = unknownBetween(known);
     const days = known.map(epochDay);
     this.#days = new Set(days);
     this.#known = Int32Array.from(days);

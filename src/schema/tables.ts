@@ -1,3 +1,4 @@
+import { ABSENCES_1D } from "./absences.js";
 import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "./actions.js";
 import { BARS_1D, BARS_1M } from "./bars.js";
 import type { TableSchema } from "./column.js";
@@ -16,6 +17,7 @@ export const TABLES = [
   UNIVERSES,
   UNIVERSE_MEMBERS,
   TRADING_DAYS,
+  ABSENCES_1D,
   ...STATEMENT_NAMES.map((name) => STATEMENTS[name]),
   CORPORATE_ACTIONS,
   EX_FACTORS,

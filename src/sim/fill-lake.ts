@@ -2,6 +2,7 @@ import type { TradingDate } from "../core/time.js";
 import { Session } from "../db/session/session.js";
 import { TempTable } from "../db/session/temp-table.js";
 import type { Lake } from "../lake/lake.js";
+import { landAbsentDays } from "../lake/land/absent-days.js";
 import { landKlines } from "../lake/land/land-klines.js";
 import { landVersions } from "../lake/land/land-versions.js";
 import { Rejects } from "../lake/land/rejects.js";
@@ -99,7 +100,14 @@ function planFill(lake: Lake, market: Market, options: FillOptions): Step[] {
   }
   steps.push({
     doing: "trading days",
-    run: (session) => landTradingDays(session, lake, landOptions(options)).then(() => 0),
+    run: async (session) => {
+      await landTradingDays(session, lake, landOptions(options));
+      const absent = market
+        .absences(symbols, firstDay(market), end)
+        .map((one) => ({ ...one, hasNone: true }));
+      await landAbsentDays(session, lake, absent, landOptions(options));
+      return 0;
+    },
   });
   for (const region of options.minuteRegions ?? (["CN"] as const)) {
     const days = options.minuteDays === 0 ? [] : market.tradingDays(region).slice(-options.minuteDays);

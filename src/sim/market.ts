@@ -5,6 +5,7 @@ import type { ExchangeSummary, Instrument, StatementRecord, UniverseDetail } fro
 import type { SimInstrument } from "./instrument.js";
 import { type MarketSpec, marketState } from "./market-state.js";
 import { makeMinuteBars } from "./minutes/minute-bars.js";
+import { type AbsentStretch, listAbsences } from "./prices/absences.js";
 import { makeDailyBars } from "./prices/daily-bars.js";
 import { type ExFactor, listExFactors } from "./prices/ex-factors.js";
 import { listExchanges, listInstruments } from "./reference-data.js";
@@ -42,6 +43,8 @@ export interface Market {
    * low, volume and amount whose close is prev_close. Minutes are not computed.
    */
   dailyBars(symbols: readonly string[], from: TradingDate, to: TradingDate): KlineColumns;
+  /** The days of suspensions without a bar, from one date to another, both inclusive; ordered by symbol, then day. */
+  absences(symbols: readonly string[], from: TradingDate, to: TradingDate): AbsentStretch[];
   /**
    * One-minute bars of all trading days from one date to another, both inclusive, labelled with the END of the minute;
    * prev_close is null. The minutes of a day aggregate exactly to its daily bar. A minute without trades has volume 0
@@ -85,6 +88,7 @@ export function simulateMarket(spec: MarketSpec): Market {
     tradingDays: (region) => state.calendars[region].dates,
     dailyBars: (symbols, from, to) => makeDailyBars(state, symbols, from, to),
     minuteBars: (symbols, from, to) => makeMinuteBars(state, symbols, from, to),
+    absences: (symbols, from, to) => listAbsences(state, symbols, from, to),
     exFactors: (symbols, from, to) => listExFactors(state, symbols, from, to),
     instrumentsAsOf: (date) => listInstruments(state, date),
     universesAsOf: (date) => listUniverses(state, date),

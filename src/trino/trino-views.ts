@@ -5,6 +5,7 @@ import { BarlakeError } from "../core/errors.js";
 import { ident, literal } from "../db/quote.js";
 import { type SqlToken, sqlTokens } from "../db/statement/sql-tokens.js";
 import { inOrderOfNeed, readViewTree, type ViewFile, wordsOf } from "../db/views/view-files.js";
+import { ABSENCES_1D } from "../schema/absences.js";
 import type { TableSchema } from "../schema/column.js";
 import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES } from "../schema/statements.js";
 import { TRADING_DAYS } from "../schema/trading-days.js";
@@ -36,6 +37,7 @@ const MAY_BE_EMPTY: Readonly<Record<string, readonly TableSchema[]>> = {
   daily_fundamentals: [BALANCE_SHEET, CASH_FLOW, INCOME],
   daily_metrics: [METRICS, SHARES],
   income_history: [INCOME],
+  restated_closes: [TRADING_DAYS, ABSENCES_1D],
   unknown_spans: [TRADING_DAYS],
 };
 

@@ -151,6 +151,12 @@ export interface ExEventReport {
   readonly prevClose: number;
 }
 
+/** A day that is no ex-date, as nobody vouches for the days since the bar before. */
+export interface UnvouchedReport {
+  readonly day: string;
+  readonly last: string;
+}
+
 /** A day on which a statement became known. */
 export interface AnnouncedReport {
   readonly day: string;
@@ -169,6 +175,8 @@ export interface InstrumentReport extends FoundInstrument {
   /** Whether any bar states the previous close. Without it ex-events cannot be detected. */
   readonly statesPrevClose: boolean;
   readonly exEvents: readonly ExEventReport[];
+  /** Days whose previous close differs from the close of the bar before, of days between which the lake may lack bars. */
+  readonly unvouched: readonly UnvouchedReport[];
   readonly announced: readonly AnnouncedReport[];
 }
 

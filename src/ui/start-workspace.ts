@@ -1,10 +1,11 @@
 import type { AddressInfo } from "node:net";
 import fastify, { type FastifyInstance } from "fastify";
-import { type Calendars, readCalendars } from "../api/lake/calendars.js";
 import { BarlakeError, cannotListen, QueryError, UsageError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
+import { readHoles } from "../db/market/read-holes.js";
 import type { Lake } from "../lake/lake.js";
 import type { SegmentOptions } from "../lake/places.js";
+import type { HoleOf } from "../market/holes.js";
 import { Access } from "./http/access.js";
 import { addGuard, TOKEN } from "./http/guard.js";
 import { addInstrumentRoutes } from "./http/instrument-routes.js";
@@ -72,9 +73,9 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
   const processes = new QueryProcesses(lake, clock, options.limits);
   const results = new StoredResults(processes);
   const place = options.segments === false ? undefined : lake.segmentPlace(options.segments);
-  const calendars = (state: LakeState): Promise<Calendars> =>
-    readers.use(state, { signal: new AbortController().signal }, ({ session }) => readCalendars(session));
-  const segments = place && new SegmentBars(lake, place, calendars);
+  const holes = (state: LakeState): Promise<HoleOf> =>
+    readers.use(state, { signal: new AbortController().signal }, ({ session }) => readHoles(session));
+  const segments = place && new SegmentBars(lake, place, holes);
   const parts: WorkspaceParts = {
     lake,
     location: options.location ?? lake.location,

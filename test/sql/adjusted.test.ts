@@ -147,8 +147,8 @@ describe("bars of a simulated market", () => {
         for (const child of node.children ?? []) visit(child);
       };
       for (const root of JSON.parse((plan as { explain_value: string }).explain_value)) visit(root);
-      // Of the bars, of the days for their ex-events, and of the trading days.
-      expect(scans).toHaveLength(2 + 1);
+      // Of the bars, of the days for their ex-events, and for the rule of holes of trading days and absences.
+      expect(scans).toHaveLength(2 + 3 + 1);
       expect(scans.filter((filters) => filters.includes(`symbol='${symbols[0]}'`))).toHaveLength(2);
       expect(scans.filter((filters) => filters.includes("trade_date='2026-03-25'"))).toHaveLength(1);
     },

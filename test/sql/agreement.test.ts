@@ -1,12 +1,21 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Session } from "../../src/db/session/session.js";
+import type { Lake } from "../../src/lake/lake.js";
+import { landAbsentDays } from "../../src/lake/land/absent-days.js";
 import { landTradingDays } from "../../src/lake/land/trading-days.js";
 import { openReader } from "../../src/lake/open-reader.js";
 import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";
 import { localDate } from "../../src/market/zone.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
-import { type LandedBar, landRows, newLake, type Served, serve } from "../serve/served-lake.js";
+import {
+  type LandedBar,
+  landRows,
+  newLake,
+  NOW as SERVED_AT,
+  type Served,
+  serve,
+} from "../serve/served-lake.js";
 import { cases, pickCases, pickFrom, SWEEP } from "../sweep.js";
 import { type Compared, expectAgreement, type Sources } from "./agreement.js";
 import { fillSimulated } from "./simulated-lake.js";
@@ -145,6 +154,36 @@ function landedBars(
   return { daily: daily as LandedBar[], minute: minute as LandedBar[] };
 }
 
+/** Sessions on all weekdays but some, for a longer time than any symbol has bars. */
+const INDEX_DAYS: readonly Day[] = Array.from({ length: 300 }, (_, n) => ({
+  kind: n % 31 === 8 ? "none" : "traded",
+  prev: "none",
+  exPrice: 1,
+  prices: [1, 1, 1, 1],
+  volume: 1n,
+  amount: 1,
+  minutes: [],
+}));
+const FIRST_DAY = Date.parse("2023-11-20") / DAY;
+
+/** Lands the trading days, and what responses said about days without bars: days since the first one. */
+async function landKnown(
+  lake: Lake,
+  absent: readonly { readonly symbol: string; readonly first: number; readonly count: number }[],
+  now = SERVED_AT,
+): Promise<void> {
+  using session = await Session.open({ threads: 1 });
+  const options = { operation: "TEST", runId: "known", now };
+  await landTradingDays(session, lake, options);
+  const days = absent.map(({ symbol, first, count }) => ({
+    symbol,
+    first: FIRST_DAY + first,
+    end: FIRST_DAY + first + count,
+    hasNone: true,
+  }));
+  await landAbsentDays(session, lake, days, options);
+}
+
 test("service, view and dataset give the same bars where prices and volumes are extreme", async () => {
   const seen: Compared[] = [];
   const kinds = cases({ few: 2, more: 3, all: 3 });
@@ -155,19 +194,28 @@ test("service, view and dataset give the same bars where prices and volumes are 
           exchange: fc.constantFrom("SH", "HK", "US"),
           lot: fc.constantFrom(1, 100),
           days: fc.array(anyDay, { minLength: 20, maxLength: 120 }),
+          /** Weekdays, since the first one, of which a response said that there is no bar. */
+          absent: fc.array(fc.tuple(fc.nat(180), fc.constantFrom(1, 1, 3, 60))),
         }),
         { minLength: 3, maxLength: 5 },
       ),
       fc.shuffledSubarray(KINDS, { minLength: kinds, maxLength: kinds }),
       async (instruments, asked) => {
         const { lake, remove } = newLake();
+        const index = ["000001.SH", "HSI.HK", "SPY.US"].map(
+          (symbol) => landedBars(symbol, 1, INDEX_DAYS).daily,
+        );
         const market = instruments.map(({ exchange, lot, days }, n) => {
           const symbol = `${600_000 + n}.${exchange}`;
           return { symbol, ...landedBars(symbol, lot, days) };
         });
         const [daily, minute] = [market.flatMap((one) => one.daily), market.flatMap((one) => one.minute)];
-        await landRows(lake, BARS_1D, daily);
+        await landRows(lake, BARS_1D, [...daily, ...index.flat()]);
         await landRows(lake, BARS_1M, minute);
+        const absent = market.flatMap(({ symbol }, n) =>
+          (instruments[n]?.absent ?? []).map(([first, count]) => ({ symbol, first, count })),
+        );
+        await landKnown(lake, absent);
         const served = await serve(lake);
         const { session: reader } = await openReader(lake);
         try {
@@ -187,7 +235,7 @@ test("service, view and dataset give the same bars where prices and volumes are 
   expect(Math.min(sum("view"), sum("dataset"))).toBeGreaterThan(0);
 });
 
-test("a close before days that the calendar does not know makes no ex-event, one before a suspension does", async () => {
+test("a close before a hole makes no ex-event, one before a suspension does", async () => {
   const { lake, remove } = newLake();
   onTestFinished(remove);
   const at = (date: string): number => Date.parse(`${date}T00:00:00+08:00`);
@@ -210,6 +258,13 @@ test("a close before days that the calendar does not know makes no ex-event, one
     bar("600001.SH", "2024-03-28", 10),
     bar("600001.SH", "2024-07-02", 4, 4),
     bar("600001.SH", "2024-07-03", 2, 2),
+    // Nobody asked for the days in between: four months, and one day.
+    bar("600003.SH", "2024-01-10", 10),
+    bar("600003.SH", "2024-03-20", 5, 5),
+    bar("600003.SH", "2024-03-21", 5, 5),
+    bar("600003.SH", "2024-03-25", 4, 4),
+    bar("600004.SH", "2024-01-10", 10),
+    bar("600004.SH", "2024-03-20", 5, 5),
     // Three weeks and a day into what is unknown, and a day less.
     bar("600002.SH", "2024-05-01", 8),
     bar("600002.SH", "2024-05-22", 4, 4),
@@ -219,17 +274,24 @@ test("a close before days that the calendar does not know makes no ex-event, one
     bar("00700.HK", "2024-01-30", 4, 4),
     bar("00700.HK", "2024-02-20", 2, 2),
   ]);
-  {
-    using session = await Session.open({ threads: 1 });
-    await landTradingDays(session, lake, { operation: "TEST", runId: "days", now: at("2024-09-01") });
-  }
+  const since = (date: string): number => Date.parse(date) / DAY - FIRST_DAY;
+  await landKnown(
+    lake,
+    [
+      { symbol: "600000.SH", first: since("2024-01-11"), count: 69 },
+      // All but one session.
+      { symbol: "600004.SH", first: since("2024-01-11"), count: 20 },
+      { symbol: "600004.SH", first: since("2024-02-01"), count: 48 },
+    ],
+    at("2024-09-01"),
+  );
   const served = await serve(lake);
   const { session: reader } = await openReader(lake, { threads: 1 });
   onTestFinished(async () => {
     reader.close();
     await served.service.close();
   });
-  const symbols = ["600000.SH", "600001.SH", "600002.SH", "00700.HK"];
+  const symbols = ["600000.SH", "600001.SH", "600002.SH", "600003.SH", "600004.SH", "00700.HK"];
   const expected = [
     { symbol: "600000.SH", day: "2024-03-20", factor: 2 },
     { symbol: "600001.SH", day: "2024-07-03", factor: 2 },
@@ -253,17 +315,22 @@ test("a close before days that the calendar does not know makes no ex-event, one
   const compared = pickFrom(ADJUSTMENTS, { few: 1, more: 2, all: 5 });
   for (const adjustment of compared) await expectAgreement({ served, reader }, symbols, "1d", adjustment);
 
-  // The calendar of the time in between lands: now the bars were not missing, but suspended.
+  // The calendar of the time in between lands, and a response without bars of these days: they were suspended.
   const { headers } = await served.ask(path);
   await landRows(
     lake,
     BARS_1D,
     weekdays("2024-04-01", 91).map((date) => bar("000001.SH", date, 3000)),
   );
-  {
-    using session = await Session.open({ threads: 1 });
-    await landTradingDays(session, lake, { operation: "TEST", runId: "days", now: at("2024-09-01") });
-  }
+  await landKnown(
+    lake,
+    [
+      { symbol: "600001.SH", first: since("2024-03-29"), count: 95 },
+      { symbol: "600002.SH", first: since("2024-05-02"), count: 20 },
+      { symbol: "600002.SH", first: since("2024-05-23"), count: 19 },
+    ],
+    at("2024-09-01"),
+  );
   const again = await served.ask<typeof body>(path, {
     headers: { "if-none-match": headers.get("etag") as string },
   });

@@ -16,6 +16,7 @@ const DATED: readonly (readonly [query: string, date: string, mayChange?: string
   ["bars_1m", "trade_date"],
   ["returns", "trade_date"],
   ["ex_events", "ex_date"],
+  ["restated_closes", "trade_date"],
   ["daily_status", "trade_date"],
   ["daily_valuation", "trade_date"],
   // Its names and shares are those of now, as their comments say.
@@ -94,6 +95,7 @@ describe("as today moves on", () => {
     const hidden: Record<string, string> = {
       bars_1d: `SELECT * FROM all_bars_1d WHERE trade_date <= ${TODAY}`,
       bars_1m: `SELECT * FROM all_bars_1m WHERE trade_date <= ${TODAY}`,
+      absences_1d: `SELECT * REPLACE (least(last_date, ${TODAY}) AS last_date) FROM all_absences_1d WHERE first_date <= ${TODAY}`,
       trading_days: `SELECT * FROM all_trading_days WHERE trade_date <= ${TODAY}`,
       balance_sheet: `SELECT * FROM all_balance_sheet WHERE ${seen("first_seen_at")}`,
       cash_flow: `SELECT * FROM all_cash_flow WHERE ${seen("first_seen_at")}`,

@@ -1,6 +1,6 @@
 -- Days on which an exchange restated the previous close: a dividend, a split, a rights issue. See
 -- sql/views/adjustment/ex_events.sql.
--- Grain: one row for each symbol and ex-date. Inputs: raw.bars_1d, unknown_spans.
+-- Grain: one row for each symbol and ex-date. Inputs: restated_closes, unknown_spans.
 CREATE OR REPLACE VIEW ex_events AS
 SELECT
   symbol,
@@ -10,13 +10,8 @@ SELECT
   last_close / prev_close AS factor,
   last_close - prev_close AS amount,
   region
-FROM (
-  SELECT symbol, trade_date, prev_close, region,
-    lag(close) OVER (PARTITION BY symbol ORDER BY "timestamp") AS last_close,
-    lag(trade_date) OVER (PARTITION BY symbol ORDER BY "timestamp") AS last_date
-  FROM raw.bars_1d
-) AS b
-WHERE is_ex_event(last_close, prev_close)
+FROM restated_closes AS b
+WHERE NOT has_hole
   AND NOT EXISTS (
     SELECT 1
     FROM unknown_spans AS u

@@ -1,7 +1,7 @@
 import type { RecordBatch } from "apache-arrow";
 import { type Row, RowTable } from "../../arrow/row-table.js";
-import { type KnownDays, readKnownDays } from "../../dataset/panel/known-days.js";
 import { type DatasetDefinition, defineDataset } from "../../dataset/spec.js";
+import { readHoles } from "../../db/market/read-holes.js";
 import type { QueryValues } from "../../db/session/query-values.js";
 import {
   definePipeline,
@@ -21,6 +21,7 @@ import { Lake, type LakeOptions, type PointInTime } from "../../lake/lake.js";
 import type { SegmentOptions } from "../../lake/places.js";
 import type { BuiltSegments } from "../../lake/segments/segment-reader.js";
 import { SqlCopyBuilder } from "../../lake/sql-copy/sql-copy-builder.js";
+import type { HoleOf } from "../../market/holes.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { expectOptions, expectText, expectTexts } from "../expect-options.js";
@@ -98,9 +99,9 @@ export class LakeConnection implements AsyncDisposable {
     const dropOlder = (): void => this.#readers.drop(({ missingCopies }) => missingCopies.length > 0);
     this.#copies = place && new SqlCopyBuilder(this.lake, place, dropOlder);
     this.#queries = new LakeQueries(this.#readers, this.#copies);
-    const knownDays = (state: PointInTime): Promise<KnownDays> =>
-      this.#readers.use(state, undefined, ({ reader }) => readKnownDays(reader.session));
-    this.#segments = place && new SegmentReads(this.lake, place, knownDays);
+    const holes = (state: PointInTime): Promise<HoleOf> =>
+      this.#readers.use(state, undefined, ({ reader }) => readHoles(reader.session));
+    this.#segments = place && new SegmentReads(this.lake, place, holes);
   }
 
   /** The name of the lake: an absolute path, or a URL. */

@@ -1,22 +1,23 @@
 import type { RecordBatch } from "apache-arrow";
 import { UsageError } from "../../core/errors.js";
 import { epochDay } from "../../core/time.js";
-import type { KnownDays } from "../../dataset/panel/known-days.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { adjustPrices, EX_EVENT_COLUMNS, exEventsOf } from "../../lake/segments/adjust-bars.js";
 import { ADJUSTED_COLUMNS, adjustedBars, storedForAdjusted } from "../../lake/segments/adjusted-bars.js";
 import type { BarsDemand } from "../../lake/segments/bars.js";
+import { HolesByVersion } from "../../lake/segments/holes-by-version.js";
 import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
 import { type BuiltSegments, SegmentReader } from "../../lake/segments/segment-reader.js";
 import { storedColumns, viewBars, viewColumns } from "../../lake/segments/view-bars.js";
+import type { HoleOf } from "../../market/holes.js";
 import { ADJUSTMENTS, type Adjustment } from "../../market/period.js";
 import { parseSymbol, regionOf } from "../../market/symbol.js";
+import { ABSENCES_1D } from "../../schema/absences.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 import { dateOption } from "../time-input.js";
-import { type Calendars, calendarsOf } from "./calendars.js";
 import type { TableFilter } from "./table-query.js";
 
 const ALL_DAYS = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
@@ -41,14 +42,12 @@ export class SegmentReads implements AsyncDisposable {
   readonly #segments: SegmentReader;
   /** Tables of past states, the least recently used first. */
   readonly #past = new Map<string, (table: TableSchema) => Promise<Snapshot>>();
-  readonly #knownDays: (state: PointInTime) => Promise<KnownDays>;
-  /** By version of the trading days. */
-  readonly #calendars = new WeakMap<Snapshot, Promise<Calendars>>();
+  readonly #holes: HolesByVersion<PointInTime>;
 
-  /** @param knownDays reads the trading days of a state. */
-  constructor(lake: Lake, place: SegmentPlace, knownDays: (state: PointInTime) => Promise<KnownDays>) {
+  /** @param readHoles reads the holes of a state. */
+  constructor(lake: Lake, place: SegmentPlace, readHoles: (state: PointInTime) => Promise<HoleOf>) {
     this.#lake = lake;
-    this.#knownDays = knownDays;
+    this.#holes = new HolesByVersion(readHoles);
     this.#segments = new SegmentReader(lake, place);
   }
 
@@ -90,40 +89,26 @@ export class SegmentReads implements AsyncDisposable {
     const demand = demandOf(filter, names, ADJUSTED_COLUMNS, storedForAdjusted);
     const isOneState = state.versions === undefined;
     if (demand === undefined || !isOneState || !ADJUSTMENTS.includes(adjustment)) return {};
-    const [daily, tradingDays, minutes] = await Promise.all(
-      [BARS_1D, TRADING_DAYS, BARS_1M].map((one) => this.#snapshotOf(one, state)),
+    const [daily, tradingDays, absences, minutes] = await Promise.all(
+      [BARS_1D, TRADING_DAYS, ABSENCES_1D, BARS_1M].map((one) => this.#snapshotOf(one, state)),
     );
     // The bars and the events of one version: a commit may land between two reads of a log.
     const bars = table === BARS_1D ? daily : minutes;
-    if (bars === undefined || daily === undefined || tradingDays === undefined) return {};
+    if (bars === undefined || daily === undefined || tradingDays === undefined || absences === undefined)
+      return {};
     const found = await this.#segments.read(bars, demand);
     if (found.bars === undefined) return found.buildMissing === undefined ? {} : found;
-    const calendars = await this.#calendarsOf(tradingDays, state);
+    // Where they cannot be read, the view reports why.
+    const holeOf = await this.#holes.of([tradingDays, absences], state).catch(() => undefined);
     const { symbols } = demand;
     const history: BarsDemand = { symbols, by: "day", rangeOf: () => ALL_DAYS, columns: EX_EVENT_COLUMNS };
     const { bars: days, ...rest } = await this.#segments.read(daily, history);
     if (days === undefined) return rest;
-    const events = calendars && exEventsOf(days, calendars);
+    const events = holeOf && exEventsOf(days, holeOf);
     if (events === undefined) return {};
     adjustPrices(found.bars, events, adjustment);
     const batch = adjustedBars(table, found.bars, names);
     return batch === undefined ? {} : { batch };
-  }
-
-  /** The calendars of a version of the trading days; undefined where they cannot be read: the view then reports why. */
-  async #calendarsOf(tradingDays: Snapshot, state: PointInTime): Promise<Calendars | undefined> {
-    const known = this.#calendars.get(tradingDays) ?? this.#readCalendars(state);
-    this.#calendars.set(tradingDays, known);
-    try {
-      return await known;
-    } catch {
-      this.#calendars.delete(tradingDays);
-      return undefined;
-    }
-  }
-
-  async #readCalendars(state: PointInTime): Promise<Calendars> {
-    return calendarsOf(await this.#knownDays(state));
   }
 
   /** The table in a state; undefined where reading the view says what is wrong, or shows tables in several states. */

@@ -1,5 +1,5 @@
 import { exFactor } from "../../market/adjustment/ex-events.js";
-import { type IsUnknownBetween, UNKNOWN_DAYS } from "../../market/trading-calendar.js";
+import type { IsHole } from "../../market/holes.js";
 
 /** The rows with which symbols' factors have changed; those of one symbol are in the order of their days. */
 export interface FactorChanges {
@@ -14,8 +14,8 @@ export interface FactorChanges {
 
 /** The state of symbols' factors after the rows processed so far. */
 export interface FactorState {
-  /** The calendar of each symbol's region. */
-  readonly isUnknownBetween: readonly IsUnknownBetween[];
+  /** The holes of each symbol. */
+  readonly isHole: readonly IsHole[];
   readonly lastDay: Int32Array;
   readonly lastClose: Float64Array;
   readonly factor: Float64Array;
@@ -32,11 +32,11 @@ export interface DailyPrices {
   readonly prevClose: Float64Array;
 }
 
-/** The state before the first row of the symbols, each with the calendar of its region. */
-export function firstFactors(isUnknownBetween: readonly IsUnknownBetween[]): FactorState {
-  const symbols = isUnknownBetween.length;
+/** The state before the first row of the symbols, each with its holes. */
+export function firstFactors(isHole: readonly IsHole[]): FactorState {
+  const symbols = isHole.length;
   return {
-    isUnknownBetween,
+    isHole,
     lastDay: new Int32Array(symbols).fill(-0x80000000),
     lastClose: new Float64Array(symbols).fill(Number.NaN),
     factor: new Float64Array(symbols).fill(1),
@@ -46,12 +46,12 @@ export function firstFactors(isUnknownBetween: readonly IsUnknownBetween[]): Fac
 
 /** A copy of the state of some consecutive symbols. @param end exclusive. */
 export function factorsOf(
-  { isUnknownBetween, lastDay, lastClose, factor, changes }: FactorState,
+  { isHole, lastDay, lastClose, factor, changes }: FactorState,
   start: number,
   end: number,
 ): FactorState {
   const part: FactorState = {
-    isUnknownBetween: isUnknownBetween.slice(start, end),
+    isHole: isHole.slice(start, end),
     lastDay: lastDay.slice(start, end),
     lastClose: lastClose.slice(start, end),
     factor: factor.slice(start, end),
@@ -81,7 +81,7 @@ export function addChanges(
 
 /**
  * Computes each row's factor for backward adjustment: the product, from a symbol's first row on, of `last close /
- * stated previous close` over the days on which these differ, unless the days between are unknown to the calendar. A
+ * stated previous close` over the days on which these differ, unless there is a hole between. A
  * row's factor does not depend on later rows. The products, and their order, are those of the macro `adjustment_steps`.
  *
  * @param state the state after the earlier rows; it is updated.
@@ -90,7 +90,7 @@ export function addChanges(
  */
 export function backwardFactors(
   { rows, symbol, day, close, prevClose }: DailyPrices,
-  { isUnknownBetween, lastDay, lastClose, factor, changes }: FactorState,
+  { isHole, lastDay, lastClose, factor, changes }: FactorState,
   factors: Float64Array,
 ): boolean {
   // The state of the symbol of the rows before, as rows of one symbol follow each other.
@@ -112,10 +112,10 @@ export function backwardFactors(
     }
     const today = day[row] as number;
     if (today <= before) return false;
-    const isHole = today - before >= UNKNOWN_DAYS && isUnknownBetween[s]?.(before, today) === true;
     const stated = prevClose[row] as number;
     // Equal closes, as nearly all are, make no ex-event: there is nothing to divide.
-    const change = isHole || stated === last ? 1 : exFactor(last, stated);
+    const restated = stated === last ? 1 : exFactor(last, stated);
+    const change = restated !== 1 && isHole[s]?.(before, today) === true ? 1 : restated;
     if (change !== 1) {
       product *= change;
       changes.symbol.push(s);

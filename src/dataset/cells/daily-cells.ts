@@ -2,11 +2,11 @@ import { type FixedType, visitRows } from "../../arrow/scan/result-columns.js";
 import { LakeError } from "../../core/errors.js";
 import { literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
+import type { HoleOf } from "../../market/holes.js";
 import { REGIONS } from "../../market/regions.js";
 import type { ResolvedField } from "../expression/resolve-fields.js";
 import type { Axes } from "../panel/axes.js";
 import type { FieldCells } from "../panel/block.js";
-import type { CalendarOf } from "../panel/known-days.js";
 import type { DatasetSpec } from "../spec.js";
 import { firstFactors } from "./adjust-days.js";
 import { BAR_COLUMNS, type BarColumnName } from "./bar-columns.js";
@@ -57,11 +57,11 @@ export function dailyCells(
     adjustment,
     buffers,
     isSparse,
-    calendarOf,
+    holeOf,
   }: {
     readonly adjustment: string;
     readonly buffers: CellBuffers;
-    readonly calendarOf: CalendarOf;
+    readonly holeOf: HoleOf;
     /** Whether many symbols of the lake are not in the dataset. */
     readonly isSparse: boolean;
   },
@@ -80,7 +80,7 @@ export function dailyCells(
   const symbols = new Int32Array(VECTOR_ROWS);
   const history = factorHistory(
     axes.symbols,
-    calendarOf,
+    holeOf,
     (range) => `SELECT ${KEYS_SQL} ${rowsSql(range, `trade_date < ${sinceSql(range)}`)}`,
   );
   const vector = (): Float64Array => new Float64Array(VECTOR_ROWS);

@@ -1,8 +1,8 @@
 import { type ResultRows, visitRows } from "../../arrow/scan/result-columns.js";
 import { isPresent } from "../../core/bits.js";
 import type { Session } from "../../db/session/session.js";
+import type { HoleOf } from "../../market/holes.js";
 import type { PanelSymbol } from "../panel/block.js";
-import type { CalendarOf } from "../panel/known-days.js";
 import { backwardFactors, type FactorState, factorsOf, firstFactors } from "./adjust-days.js";
 import type { SymbolRange } from "./cells.js";
 import { symbolIndexes } from "./symbol-indexes.js";
@@ -40,7 +40,7 @@ export type FactorHistory = (
  */
 export function factorHistory(
   symbols: readonly PanelSymbol[],
-  calendarOf: CalendarOf,
+  holeOf: HoleOf,
   rowsBefore: (range: SymbolRange) => string,
 ): FactorHistory {
   const known = new Set<number>();
@@ -50,7 +50,7 @@ export function factorHistory(
 
   async function read(session: Session, range: SymbolRange): Promise<FactorState | undefined> {
     const indexesOf = symbolIndexes(range);
-    const state = firstFactors(range.symbols.map(calendarOf));
+    const state = firstFactors(range.symbols.map(holeOf));
     let isInOrder = true;
     await visitRows(await session.stream(rowsBefore(range)), KEY_SHAPE, (rows) => {
       if (!isInOrder) return;

@@ -1,4 +1,4 @@
-import type { IsUnknownBetween } from "../../market/trading-calendar.js";
+import type { IsHole } from "../../market/holes.js";
 import type { Block, Experience, Spans } from "../panel/block.js";
 import { addChanges, type FactorState, firstFactors } from "./adjust-days.js";
 
@@ -12,14 +12,14 @@ export interface SymbolHistory extends Spans, Experience {
 }
 
 /** The history of symbols of which nothing is known, each with the calendar of its region. */
-export function emptyHistory(isUnknownBetween: readonly IsUnknownBetween[]): SymbolHistory {
-  const symbols = isUnknownBetween.length;
+export function emptyHistory(isHole: readonly IsHole[]): SymbolHistory {
+  const symbols = isHole.length;
   return {
     first: new Int32Array(symbols).fill(-1),
     last: new Int32Array(symbols).fill(-1),
     ripe: new Int32Array(symbols),
     bars: new Int32Array(symbols),
-    factors: firstFactors(isUnknownBetween),
+    factors: firstFactors(isHole),
   };
 }
 
@@ -42,12 +42,12 @@ export function addBlock(history: SymbolHistory, block: Block): void {
  * @param history up to the last row. @param end exclusive. @param since days since 1970-01-01.
  */
 export function factorsBefore(
-  { factors: { isUnknownBetween, changes } }: SymbolHistory,
+  { factors: { isHole, changes } }: SymbolHistory,
   start: number,
   end: number,
   since: number,
 ): FactorState {
-  const state = firstFactors(isUnknownBetween.slice(start, end));
+  const state = firstFactors(isHole.slice(start, end));
   for (let at = 0; at < changes.symbol.length; at++) {
     const s = (changes.symbol[at] as number) - start;
     // Between a row with a change and the one before it is no row: the change is part of the first row's factor.

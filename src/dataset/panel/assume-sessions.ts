@@ -1,10 +1,10 @@
 import type { TradingDate } from "../../core/time.js";
+import { readKnownDays } from "../../db/market/read-holes.js";
 import { literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import type { TempTable } from "../../db/session/temp-table.js";
 import type { Region } from "../../market/regions.js";
 import { unknownSpans } from "../../market/trading-calendar.js";
-import { readKnownDays } from "./known-days.js";
 
 /** Dates of a region that count as sessions although the lake does not know whether they were trading days. */
 export interface AssumedSessions {

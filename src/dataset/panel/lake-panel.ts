@@ -1,4 +1,6 @@
+import { readHoles } from "../../db/market/read-holes.js";
 import type { Session } from "../../db/session/session.js";
+import type { HoleOf } from "../../market/holes.js";
 import { type CellSource, cellBuffers, newBytes, type SymbolRange } from "../cells/cells.js";
 import { dailyCells, dailyColumns } from "../cells/daily-cells.js";
 import { fillGaps } from "../cells/fill-gaps.js";
@@ -18,7 +20,6 @@ import {
   type Spans,
 } from "./block.js";
 import { divideSymbols } from "./divide-symbols.js";
-import { type CalendarOf, calendarsOf, readKnownDays } from "./known-days.js";
 import { experienceOf, markMembers } from "./membership.js";
 import { oneAhead, setReadAhead, TwoConnections } from "./read-ahead.js";
 
@@ -38,7 +39,7 @@ export interface LakePanel extends PanelShape {
    * The calendar of a symbol, where the cells before the first label of a range are not read, and the history of symbols
    * can be known; undefined where everything is read.
    */
-  readonly calendarOf: CalendarOf | undefined;
+  readonly holeOf: HoleOf | undefined;
   /**
    * Number of bars of each symbol before the first label of the dataset that count as history: all with trades. It is 0
    * where the dataset demands none.
@@ -88,15 +89,15 @@ export async function openPanel(
   );
   const buffers = cellBuffers(shape, most, { hasCloses, options });
   const daily = dailyColumns(spec, resolved.fields);
-  const calendarOf = daily && calendarsOf(await readKnownDays(session));
+  const holeOf = daily && (await readHoles(session));
   const source =
-    daily === undefined || calendarOf === undefined
+    daily === undefined || holeOf === undefined
       ? await sqlCells(session, spec, axes, resolved, { hasCloses, buffers })
       : dailyCells(axes, daily, {
           adjustment: spec.adjustment,
           buffers,
           isSparse: !isAll(spec),
-          calendarOf,
+          holeOf,
         });
   const parts: PanelParts = { shape, axes, source, options };
   return {
@@ -106,7 +107,7 @@ export async function openPanel(
     resolved,
     ranges,
     rangesOf,
-    calendarOf,
+    holeOf,
     barsBefore: (start, count) => barsBefore(session, spec, axes, start, count),
     async sample(symbols) {
       const start = Math.max(0, (axes.symbols.length - symbols) >> 1);

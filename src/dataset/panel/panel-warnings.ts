@@ -1,4 +1,5 @@
 import { dateOfEpochDay } from "../../core/time.js";
+import { unvouchedCloses } from "../../db/market/unvouched-closes.js";
 import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import { basePeriod } from "../../market/period.js";
@@ -42,6 +43,18 @@ export async function warningsOf(session: Session, panel: LakePanel): Promise<st
     warnings.push(
       "forward prices are those of the last day's charts: their levels follow from later ex-dates, and appending would change them all",
     );
+  if (spec.adjustment !== "none") {
+    const until = dateOfEpochDay(labels.days[labels.count - 1] as number);
+    const { closes, symbols, examples } = await unvouchedCloses(session, {
+      symbols: `SELECT symbol FROM ${axes.tables.symbols.name}`,
+      until,
+    });
+    const some = examples.map(({ symbol, last, date }) => `${symbol} ${last} to ${date}`).join(", ");
+    if (closes > 0)
+      warnings.push(
+        `${closes} price steps of ${symbols} symbols are not adjusted for: the lake lacks days between two bars that were not requested or were set aside (${some})`,
+      );
+  }
   for (const view of resolved.ownViews)
     warnings.push(`the view ${view} is your own: whether its rows were known on their dates is yours to say`);
   for (const field of spec.fields ?? [])

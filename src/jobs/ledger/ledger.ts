@@ -9,7 +9,8 @@ import { type LandOptions, upsert } from "../../lake/land/upsert.js";
 import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { type AbsenceReason, BARS_SET_ASIDE } from "../../plan/absence/absence.js";
-import { REQUESTS, type RequestStatus } from "../../schema/requests.js";
+import { REQUESTS } from "../../schema/requests.js";
+import { type AnswerRecord, landAbsences } from "./land-absences.js";
 import { instantSql, ledgerSql } from "./ledger-sql.js";
 
 /**
@@ -20,27 +21,18 @@ import { instantSql, ledgerSql } from "./ledger-sql.js";
 export const ROWS_SET_ASIDE = "rows were set aside";
 
 /** One row of the ledger: a request and its result. Times are in epoch milliseconds. */
-export interface RequestRecord {
+export interface RequestRecord extends AnswerRecord {
   readonly runId: string;
   readonly pipeline: string;
   readonly requestId: string;
-  readonly dataset: string;
   readonly endpoint: string;
-  readonly symbols: readonly string[];
-  /** Undefined for a snapshot. */
-  readonly window?: TimeRange | undefined;
-  /** End of the final bars at the time of the request; undefined for data that does not become final. */
-  readonly finalEnd?: number | undefined;
   readonly askedAt: number;
-  readonly status: RequestStatus;
   readonly httpStatus?: number | undefined;
   readonly attempts: number;
   readonly rows: number;
   readonly rejected: number;
   readonly bytes: number;
   readonly durationMs: number;
-  readonly absent: readonly string[];
-  readonly reason?: string | undefined;
 }
 
 /** Lands records in the ledger. @returns the version of the ledger with the records; undefined where there are none. */
@@ -51,6 +43,7 @@ export async function landRequests(
   options: LandOptions,
 ): Promise<number | undefined> {
   if (records.length === 0) return undefined;
+  await landAbsences(session, lake, records, options);
   const rows = records.map((r) => ({
     run_id: r.runId,
     request_id: r.requestId,

@@ -7,6 +7,7 @@ import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../../lake/lake.js";
 import { spillOptions } from "../../lake/local/work-folder.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
+import { ABSENCES_1D } from "../../schema/absences.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { REQUESTS } from "../../schema/requests.js";
@@ -15,7 +16,7 @@ import { TABLES } from "../../schema/tables.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 
 /** Tables that a lake fills itself; no service delivers them. */
-const GROWN_BY_ITSELF = new Set([REQUESTS, RUNS, TRADING_DAYS].map(({ name }) => name));
+const GROWN_BY_ITSELF = new Set([REQUESTS, RUNS, TRADING_DAYS, ABSENCES_1D].map(({ name }) => name));
 
 /** How two lakes differ in one table. */
 export interface TableComparison {

@@ -1,5 +1,6 @@
 import type { RunSubject } from "../../lake/requests/run-lease.js";
 import { regionOf } from "../../market/symbol.js";
+import { ABSENCES_1D } from "../../schema/absences.js";
 import { CORPORATE_ACTIONS } from "../../schema/actions.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -29,8 +30,10 @@ export function runSubject(pipeline: Pipeline, options: Demand): Omit<RunSubject
         tables: namesOf([EXCHANGES, INSTRUMENTS, UNIVERSES, UNIVERSE_MEMBERS, REQUESTS]),
       };
     case "bars": {
-      const table = pipeline.period === "1d" ? BARS_1D : BARS_1M;
-      return { ...subject, asks: [table.name], tables: namesOf([table, TRADING_DAYS, REQUESTS]) };
+      const isDaily = pipeline.period === "1d";
+      const table = isDaily ? BARS_1D : BARS_1M;
+      const derived = isDaily ? [TRADING_DAYS, ABSENCES_1D] : [TRADING_DAYS];
+      return { ...subject, asks: [table.name], tables: namesOf([table, ...derived, REQUESTS]) };
     }
     case "intraday":
       return { ...subject, asks: ["intraday"], tables: namesOf([BARS_1M, REQUESTS]) };
@@ -64,7 +67,7 @@ function regionsOf(pipeline: Pipeline, options: Demand): readonly string[] | und
 
 /** The tables in which files of a table land: its own, and those that follow from it. */
 function tablesOfFiles(table: ImportTable): readonly { readonly name: string }[] {
-  if (table === "bars_1d") return [BARS_1D, TRADING_DAYS, CORPORATE_ACTIONS];
+  if (table === "bars_1d") return [BARS_1D, TRADING_DAYS, ABSENCES_1D, CORPORATE_ACTIONS];
   if (table === "instruments") return [INSTRUMENTS, EXCHANGES];
   return table === "universes" ? [UNIVERSES, UNIVERSE_MEMBERS] : [{ name: table }];
 }

@@ -9,6 +9,7 @@ import { KLINE_COLUMNS } from "../../schema/bars.js";
 import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import type { BarSegment } from "../../wire/bar-segment.js";
 import type { Lake } from "../lake.js";
+import { landAbsentDays } from "./absent-days.js";
 import { type BarRules, brokenRuleSql, isMinutes, rejectBroken, rejectRepeats } from "./bar-rejects.js";
 import { clearValues, hasUnstatedSql } from "./clear-values.js";
 import type { Rejects } from "./rejects.js";
@@ -25,6 +26,8 @@ export interface LandBarsOptions extends LandOptions {
   readonly rejects: Rejects;
   /** Called with the bars of decoded columns that break a rule and are set aside. */
   readonly onBroken?: (broken: readonly BarSegment[]) => void;
+  /** Called with the bars of decoded columns that state no trade: of daily bars, these are days without one. */
+  readonly onIdle?: (idle: readonly BarSegment[]) => void;
   /** Called once staged bars have been copied: what they were made of is no longer needed. */
   readonly onCopied?: () => Promise<void>;
 }
@@ -83,7 +86,7 @@ export async function landBars(
   await dates.drop();
   await session.run(`DROP TABLE ${ident(staged)}`);
   await clearValues(session, table, landing.name, options.rejects);
-  await setAsideBroken(session, landing.name, options.rejects, rules);
+  await setAsideBroken(session, lake, landing.name, options, rules);
   const equal = await removeRepeats(session, table, landing.name, options.rejects);
   const report = await upsert(session, lake, table, landing.name, options);
   return { ...report, unchanged: report.unchanged + equal };
@@ -112,7 +115,7 @@ async function landKept(
   const facts = await factsOf(session, table, landing.name);
   const repeated = await repeatedSymbols(session, table, landing.name, facts);
   if (facts.hasUnstated) await clearValues(session, table, landing.name, options.rejects, MAY_LACK);
-  if (facts.broken > 0) await setAsideBroken(session, landing.name, options.rejects, rules);
+  if (facts.broken > 0) await setAsideBroken(session, lake, landing.name, options, rules);
   const equal =
     repeated.length > 0 ? await mergeRepeats(session, table, landing.name, repeated, options.rejects) : 0;
   const report = await upsert(session, lake, table, landing.name, options);
@@ -130,13 +133,21 @@ function localDatesSql(staged: string): string {
 
 async function setAsideBroken(
   session: Session,
+  lake: Lake,
   landing: string,
-  rejects: Rejects,
+  options: LandBarsOptions,
   rules: BarRules,
 ): Promise<void> {
   const [found] = await session.json<{ broken: bigint }>(`SELECT count(rule) AS broken FROM ${landing}`);
   if (found?.broken === 0n) return;
-  await rejectBroken(rejects, rules, `${landing} WHERE rule IS NOT NULL`);
+  await rejectBroken(options.rejects, rules, `${landing} WHERE rule IS NOT NULL`);
+  if (!isMinutes(rules.table)) {
+    const idle = await session.json<{ symbol: string; first: number }>(
+      `SELECT symbol, CAST(trade_date - DATE '1970-01-01' AS INTEGER) AS first FROM ${landing} WHERE rule = 'no_trade' AND is_final`,
+    );
+    const days = idle.map((one) => ({ ...one, end: one.first + 1, hasNone: true }));
+    await landAbsentDays(session, lake, days, options);
+  }
   await session.run(`DELETE FROM ${landing} WHERE rule IS NOT NULL`);
 }
 

@@ -108,10 +108,11 @@ async function setAside(
   session: Session,
   table: TableSchema,
   { broken, idle }: Pick<BarsPlan, "broken" | "idle">,
-  { rejects, onBroken, now, marketNow = now }: LandBarsOptions,
+  { rejects, onBroken, onIdle, now, marketNow = now }: LandBarsOptions,
 ): Promise<void> {
   if (broken.length > 0) onBroken?.(broken);
   if (broken.length + idle.length === 0) return;
+  if (idle.length > 0) onIdle?.(idle);
   const scan = session.scan(barScan([...broken, ...idle], ROW_GROUP_ROWS));
   try {
     const rules = { now: marketNow, table };

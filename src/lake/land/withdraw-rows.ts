@@ -10,7 +10,7 @@ import { commitInfoAction, removeAction } from "../log/commit-actions.js";
 import type { AddFile } from "../log/delta-actions.js";
 import { retryOnConflict } from "../log/retry-on-conflict.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
-import { deleteUncommitted } from "./upsert.js";
+import { deleteUncommitted, type LandOptions } from "./upsert.js";
 
 /** What a withdrawal did to a table. */
 export interface WithdrawReport {
@@ -32,7 +32,7 @@ export async function withdrawRows(
   lake: Lake,
   table: TableSchema,
   keys: string,
-  options: { readonly runId: string; readonly now: number },
+  options: Pick<LandOptions, "runId" | "now" | "fence">,
 ): Promise<WithdrawReport> {
   return retryOnConflict(lake, table, (base) => withdrawFrom(session, lake, base, keys, options));
 }
@@ -45,7 +45,7 @@ async function withdrawFrom(
   lake: Lake,
   base: Snapshot,
   keys: string,
-  { runId, now }: { readonly runId: string; readonly now: number },
+  { runId, now, fence }: Pick<LandOptions, "runId" | "now" | "fence">,
 ): Promise<WithdrawReport | undefined> {
   const { table } = base;
   const key = table.key.map(ident).join(", ");
@@ -78,6 +78,7 @@ async function withdrawFrom(
     ],
     stillHolds: (newest) => files.every(({ path }) => newest.files.has(path)),
     now,
+    fence,
   });
   if (after !== undefined) return { rows, version: after.version };
   await deleteUncommitted(lake, table, adds);

@@ -1,9 +1,9 @@
 import { isPresent } from "../../core/bits.js";
 import { type AdjustmentStep, adjustmentSteps } from "../../market/adjustment/adjustment-steps.js";
 import { type ExEvent, exFactor } from "../../market/adjustment/ex-events.js";
+import type { HoleOf } from "../../market/holes.js";
 import type { Adjustment } from "../../market/period.js";
-import { isRegion, type Region } from "../../market/regions.js";
-import type { IsUnknownBetween } from "../../market/trading-calendar.js";
+import { isRegion } from "../../market/regions.js";
 import type { Bars } from "./bars.js";
 
 /** The stored columns from which ex-events are derived. */
@@ -15,14 +15,10 @@ const PRICES = ["open", "high", "low", "close", "prev_close", "settlement_price"
 /**
  * Derives ex-events from all daily bars of symbols, as the view `ex_events` does.
  *
- * @param isUnknownBetween the calendar of each region.
  * @returns events by symbol, ascending by day; undefined where a symbol has two bars of one day, because their order is
  *   not defined.
  */
-export function exEventsOf(
-  bars: Bars,
-  isUnknownBetween: Readonly<Record<Region, IsUnknownBetween>>,
-): Map<string, ExEvent[]> | undefined {
+export function exEventsOf(bars: Bars, holeOf: HoleOf): Map<string, ExEvent[]> | undefined {
   const days = new Int32Array(columnIn(bars, "trade_date").buffer);
   const closeOf = valuesOf(bars, "close");
   const prevCloseOf = valuesOf(bars, "prev_close");
@@ -39,7 +35,7 @@ export function exEventsOf(
       const [day, prevClose] = [days[row] as number, prevCloseOf(row)];
       if (day <= lastDay) return undefined;
       const factor = exFactor(lastClose, prevClose);
-      if (factor !== 1 && !isUnknownBetween[region](lastDay, day))
+      if (factor !== 1 && !holeOf({ symbol, region })(lastDay, day))
         events.push({ day, factor, amount: lastClose - prevClose });
       [lastDay, lastClose] = [day, closeOf(row)];
     }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { hashOf } from "../../db/views/raw-view.js";
+import { ABSENCES_1D } from "../../schema/absences.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES } from "../../schema/statements.js";
@@ -31,7 +32,7 @@ interface CopyNames {
 /** The end of the name of a copy's file, after its key. */
 export const COPY_SUFFIX = ".duckdb";
 /** It changes whenever copies get other rows or tables of the same lake and the same views. */
-export const COPY_FORMAT = "4";
+export const COPY_FORMAT = "5";
 
 export const COPIES: Readonly<Record<CopyKind, CopyNames>> = {
   days: { database: "barlake_copy", folder: "sql" },
@@ -60,7 +61,7 @@ export const COPIED_VIEWS: readonly CopiedView[] = [
 ];
 
 /** The tables from which the copy of days is derived. */
-const SOURCES: readonly TableSchema[] = [BARS_1D, TRADING_DAYS, ...STATEMENTS];
+const SOURCES: readonly TableSchema[] = [BARS_1D, TRADING_DAYS, ABSENCES_1D, ...STATEMENTS];
 
 /** A copy for SQL of one state of a lake. */
 export interface SqlCopyFile {

@@ -1,8 +1,14 @@
 import { int64Words } from "../../core/int64-words.js";
-import type { TimeRange } from "../../core/time.js";
+import { subtractRanges, type TimeRange } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
 import type { TradingCalendar } from "../../market/trading-calendar.js";
-import { daysOverlapped, firstDayAfter, NO_DAYS, type TradingDays } from "../../market/trading-days.js";
+import {
+  dayAt,
+  daysOverlapped,
+  firstDayAfter,
+  NO_DAYS,
+  type TradingDays,
+} from "../../market/trading-days.js";
 import type { DecodedKlines } from "../../wire/decode/decode-klines.js";
 import { type AbsenceVerdict, judgeAbsence } from "./absent-symbols.js";
 import { judgeBeginnings, type Page, type SymbolWindow, type Verdict } from "./older-bars.js";
@@ -61,6 +67,8 @@ export interface ResponseVerdict extends Verdict {
   readonly absence: AbsenceVerdict;
   readonly lost: readonly LostBars[];
   readonly quiet: readonly QuietSessions[];
+  /** Of daily bars: the stretches of settled sessions without a bar of a symbol that has some in the response. */
+  readonly empty: readonly SymbolWindow[];
   /** Number of requested sessions, by symbol. */
   readonly sessions: ReadonlyMap<string, number>;
 }
@@ -111,16 +119,19 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
     const at = facts.listedAt.get(symbol) ?? Number.NEGATIVE_INFINITY;
     return days.length - firstDayAfter(days, at);
   };
+  const lost = [
+    ...lostBars(response, page, days).filter(({ symbol }) => !refused.includes(symbol)),
+    ...refused.map((symbol) => ({ symbol, window: page.window, bars: received.get(symbol) })),
+  ];
+  const { quiet, empty } = quietSessions(page, spans, verdict, { days, columns, listedAt: facts.listedAt });
   return {
     ...verdict,
     present,
     mislabelled,
     absence,
-    lost: [
-      ...lostBars(response, page, days).filter(({ symbol }) => !refused.includes(symbol)),
-      ...refused.map((symbol) => ({ symbol, window: page.window, bars: received.get(symbol) })),
-    ],
-    quiet: quietSessions(page, spans, verdict, { days, columns, listedAt: facts.listedAt }),
+    lost,
+    quiet,
+    empty: facts.period === "1d" ? withoutLost(empty, lost) : [],
     sessions: new Map(page.symbols.map((symbol) => [symbol, listed(symbol)])),
   };
 }
@@ -163,6 +174,15 @@ function lostBars(
   });
 }
 
+/** Stretches without the days whose bars were received and set aside. */
+function withoutLost(empty: readonly SymbolWindow[], lost: readonly LostBars[]): readonly SymbolWindow[] {
+  if (lost.length === 0) return empty;
+  return empty.flatMap(({ symbol, window }) => {
+    const cut = lost.filter((one) => one.symbol === symbol).map((one) => one.window);
+    return subtractRanges(window, cut).map((left) => ({ symbol, window: left }));
+  });
+}
+
 /** The sessions without a bar, for symbols that have bars. A follow-up request counts only the time that it settles. */
 function quietSessions(
   page: Page,
@@ -177,7 +197,7 @@ function quietSessions(
     readonly columns: DecodedKlines["columns"];
     readonly listedAt: ReadonlyMap<string, number>;
   },
-): QuietSessions[] {
+): { readonly quiet: readonly QuietSessions[]; readonly empty: readonly SymbolWindow[] } {
   const words = int64Words(columns.timestamp);
   const seen = new Map(spans.map((span) => [span.symbol, daysWithBars(span, words, days)]));
   // One entry for each day: whether any symbol has a bar on it.
@@ -189,6 +209,7 @@ function quietSessions(
     spans.length >= MANY_SYMBOLS && firstOpen >= 0 && day > firstOpen && open[day] === 0;
   const inDoubt = new Set(gaps.map(({ symbol }) => symbol));
   const quiet: QuietSessions[] = [];
+  const empty: SymbolWindow[] = [];
   for (const { symbols, window } of settled) {
     const { first, end } = daysOverlapped(days, window);
     // A follow-up request also returns the bar that was known before; its day is not counted again.
@@ -200,17 +221,33 @@ function quietSessions(
       const counts = { not_yet: 0, no_bar: 0, no_session: 0 };
       const begin = own[0] ?? end;
       const isInDoubt = inDoubt.has(symbol);
+      let stretch: { readonly first: number; last: number } | undefined;
+      const endStretch = (): void => {
+        if (stretch === undefined) return;
+        const range = { start: dayAt(days, stretch.first).start, end: dayAt(days, stretch.last).end };
+        empty.push({ symbol, window: range });
+        stretch = undefined;
+      };
       // Both lists of days are ascending, so they are traversed together.
       for (let day = first, next = 0; day < end; day++) {
         while (next < own.length && (own[next] as number) < day) next += 1;
         const dayEnd = days.ends[day] as number;
+        if (own[next] === day) endStretch();
         if (own[next] === day || dayEnd <= listed || dayEnd > last) continue;
-        if (day >= begin) counts[isClosed(day) ? "no_session" : "no_bar"] += 1;
-        else if (!isInDoubt) counts[isClosed(day) ? "no_session" : "not_yet"] += 1;
+        if (day < begin && isInDoubt) continue;
+        if (isClosed(day)) counts.no_session += 1;
+        else {
+          counts[day >= begin ? "no_bar" : "not_yet"] += 1;
+          // Before the first bar of many symbols there may be a holiday, which would be a stretch of each of them.
+          if (day < firstOpen && spans.length >= MANY_SYMBOLS) continue;
+          stretch ??= { first: day, last: day };
+          stretch.last = day;
+        }
       }
+      endStretch();
       for (const reason of ["not_yet", "no_bar", "no_session"] as const)
         if (counts[reason] > 0) quiet.push({ symbol, reason, sessions: counts[reason] });
     }
   }
-  return quiet;
+  return { quiet, empty };
 }

@@ -4,11 +4,12 @@ import { jsonParameter } from "../../db/session/json-parameter.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { EX_EVENT_COLUMNS, exEventsOf } from "../../lake/segments/adjust-bars.js";
 import type { ExEvent } from "../../market/adjustment/ex-events.js";
+import type { HoleOf } from "../../market/holes.js";
 import { regionOf } from "../../market/symbol.js";
+import { ABSENCES_1D } from "../../schema/absences.js";
 import { BARS_1D } from "../../schema/bars.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 import type { LakeVersion } from "../read/lake-version.js";
-import type { Calendars } from "../read/load-calendars.js";
 import { demandsOf, requestedSql } from "./requested-bars.js";
 
 /**
@@ -18,25 +19,25 @@ const MOST_SYMBOLS = 2000;
 const ALL_DAYS = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 
 /** The tables from which ex-events are derived. */
-export const EX_EVENT_TABLES = [BARS_1D, TRADING_DAYS] as const;
+export const EX_EVENT_TABLES = [BARS_1D, TRADING_DAYS, ABSENCES_1D] as const;
 
 /**
  * Derives the ex-events of symbols from all of their daily bars: the days whose `prev_close` differs from the close of
  * the bar before. The bar of a day without trades counts, with its close. A close of 0 is ignored, and so is a close
- * that is followed by days which the calendar does not know.
+ * that is followed by a hole.
  *
  * @returns the events of each symbol, in the symbols' order, ascending by day.
  */
 export async function readExEvents(
   version: LakeVersion,
   symbols: readonly string[],
-  calendars: Calendars,
+  holeOf: HoleOf,
 ): Promise<ExEvent[][]> {
   const snapshot = await version.snapshot(BARS_1D);
   const events: ExEvent[][] = symbols.map(() => []);
   const { files, requested } = demandsOf(snapshot, symbols);
   if (files.length === 0) return events;
-  const { found, buildMissing } = await eventsFromSegments(version, snapshot, symbols, calendars);
+  const { found, buildMissing } = await eventsFromSegments(version, snapshot, symbols, holeOf);
   if (found !== undefined) return found;
   const read = await version.query(async (session) => {
     const sql = `WITH ${requestedSql("$requested")}, closes AS (
@@ -62,10 +63,10 @@ export async function readExEvents(
   const { position, day, last_day, factor, amount } = read.columns;
   for (let row = 0; row < read.rows; row++) {
     const at = position.values[row] as number;
-    const region = regionOf(symbols[at] as string);
+    const symbol = symbols[at] as string;
+    const region = regionOf(symbol);
     if (region === undefined) continue;
-    if (calendars[region].isUnknownBetween(last_day.values[row] as number, day.values[row] as number))
-      continue;
+    if (holeOf({ symbol, region })(last_day.values[row] as number, day.values[row] as number)) continue;
     events[at]?.push({
       day: day.values[row] as number,
       factor: factor.values[row] as number,
@@ -82,7 +83,7 @@ async function eventsFromSegments(
   version: LakeVersion,
   snapshot: Snapshot,
   symbols: readonly string[],
-  { CN, HK, US }: Calendars,
+  holeOf: HoleOf,
 ): Promise<{ readonly found?: ExEvent[][]; readonly buildMissing?: () => void }> {
   const { segments, visibleUntil } = version;
   const isFew = symbols.length <= MOST_SYMBOLS && new Set(symbols).size === symbols.length;
@@ -94,10 +95,6 @@ async function eventsFromSegments(
     columns: EX_EVENT_COLUMNS,
   });
   if (bars === undefined) return rest;
-  const events = exEventsOf(bars, {
-    CN: CN.isUnknownBetween,
-    HK: HK.isUnknownBetween,
-    US: US.isUnknownBetween,
-  });
+  const events = exEventsOf(bars, holeOf);
   return events === undefined ? {} : { found: symbols.map((symbol) => events.get(symbol) ?? []) };
 }

@@ -2,13 +2,16 @@ import { availableParallelism } from "node:os";
 import { LakeError } from "../../core/errors.js";
 import { lowerBound } from "../../core/lower-bound.js";
 import type { LentMemory } from "../../core/memory-pool.js";
+import { readHoles } from "../../db/market/read-holes.js";
 import { fileRange } from "../../lake/files/prune.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { SegmentOptions } from "../../lake/places.js";
 import { SegmentReader } from "../../lake/segments/segment-reader.js";
 import type { ExEvent } from "../../market/adjustment/ex-events.js";
+import type { HoleOf } from "../../market/holes.js";
 import { REGION_NAMES, type Region } from "../../market/regions.js";
+import { ABSENCES_1D } from "../../schema/absences.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { TABLES } from "../../schema/tables.js";
@@ -133,6 +136,7 @@ export class LakeReader {
   #exEvents: Cached<Map<string, readonly ExEvent[]>> | undefined;
   readonly #reference = new VersionedLoad<ReferenceData>();
   readonly #calendars = new VersionedLoad<Calendars>();
+  readonly #holes = new VersionedLoad<HoleOf>();
   readonly #firstMinutes = new VersionedLoad<FirstMinutes>();
   readonly #referenceTimes = new VersionedLoad<readonly number[]>();
   readonly #asOfNow: () => AsOfTime;
@@ -189,6 +193,7 @@ export class LakeReader {
     this.#exEvents = undefined;
     this.#reference.forget();
     this.#calendars.forget();
+    this.#holes.forget();
     this.#firstMinutes.forget();
     this.#referenceTimes.forget();
     onDamage(error);
@@ -260,6 +265,23 @@ export class LakeReader {
     return this.#calendars.of([versions, ...last].join(" "), () => loadCalendars(version.shared));
   }
 
+  async #holesOf(version: LakeVersion): Promise<HoleOf> {
+    const tables = [await version.snapshot(TRADING_DAYS), await version.snapshot(ABSENCES_1D)] as const;
+    const { visibleUntil } = version;
+    const last =
+      visibleUntil === undefined ? [] : REGION_NAMES.map((region) => lastOpened(region, visibleUntil));
+    const load = (): Promise<HoleOf> => {
+      const { shared } = version;
+      return shared.query(async (session) => {
+        const [tradingDays, absences] = await Promise.all(
+          tables.map(async (table) => `(${await shared.relation(session, table, table.files.values())})`),
+        );
+        return readHoles(session, { tradingDays: tradingDays as string, absences: absences as string });
+      });
+    };
+    return this.#holes.of([versionsOf(tables), ...last].join(" "), load);
+  }
+
   async #latestDaysOf(version: LakeVersion, now: number): Promise<DaysOf> {
     const snapshot = await version.snapshot(BARS_1M);
     const { visibleUntil } = version;
@@ -292,7 +314,7 @@ export class LakeReader {
     const known = this.#exEvents.value;
     const missing = symbols.filter((symbol) => !known.has(symbol));
     if (missing.length > 0) {
-      const read = await readExEvents(version, missing, await this.#calendarsOf(version));
+      const read = await readExEvents(version, missing, await this.#holesOf(version));
       for (const [index, symbol] of missing.entries()) known.set(symbol, read[index] ?? []);
     }
     return symbols.map((symbol) => known.get(symbol) ?? []);

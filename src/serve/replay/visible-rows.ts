@@ -7,6 +7,7 @@ import type { Region } from "../../market/regions.js";
 import { REGIONS } from "../../market/regions.js";
 import { addDays, finalEnd, openMinute } from "../../market/sessions.js";
 import { instantOf, localDate } from "../../market/zone.js";
+import { ABSENCES_1D } from "../../schema/absences.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
@@ -38,7 +39,7 @@ const FIRST_SEEN_BY = new Map<TableSchema, string>([
  * - Reference data: the versions that the lake had seen; a version that ended after the instant is current.
  * - Statements: of each period the version that counted then: those whose day began before, or that the lake had seen,
  *   see {@link knownVersionsSql}.
- * - Trading days: those whose session had opened.
+ * - Trading days, and days without a bar of a symbol: those whose session had opened.
  *
  * @param relation a SELECT of all rows.
  * @param minutes for daily bars: a SELECT of minute bars that include the running day's.
@@ -70,6 +71,10 @@ export function visibleRowsSql(
     case TRADING_DAYS: {
       const last = perRegion("region", ({ region }) => `DATE ${literal(lastOpened(region, until))}`);
       return `SELECT * FROM (${relation}) WHERE trade_date <= ${last}`;
+    }
+    case ABSENCES_1D: {
+      const last = perRegion("region", ({ region }) => `DATE ${literal(lastOpened(region, until))}`);
+      return `SELECT * REPLACE (least(last_date, ${last}) AS last_date) FROM (${relation}) WHERE first_date <= ${last}`;
     }
     default:
       return versionsSql(table, relation, visibility);

@@ -123,6 +123,7 @@ const ENGLISH = {
   prevClose: "stated previous close",
   step: "step",
   noEvents: "None: no previous close differs from the last close.",
+  holes: "Not adjusted for: the lake lacks days that were not requested, and a price differs over them:",
   noPrevClose:
     "None is known: its bars state no previous close. Every adjustment shows the prices as traded.",
   brings: "This brings it:",
@@ -269,6 +270,7 @@ const CHINESE: Readonly<Record<TextName, string>> = {
   prevClose: "公布的昨收",
   step: "幅度",
   noEvents: "没有：昨收与前一收盘一致。",
+  holes: "未复权：数据湖缺少未请求过的日子，而价格在其间不同：",
   noPrevClose: "未知：它的K线没有公布昨收。各种复权都显示成交价。",
   brings: "获取的命令：",
   listed: "上市",

@@ -12,6 +12,8 @@ const CHINESE: Readonly<Record<string, string>> = {
     "分组成员的历次版本：每个成员从何时到何时被见到，或由导入的数据说明。",
   "The days on which a region traded, from its index's daily bars, else from the days on which most symbols traded.":
     "各地区的交易日：取自指数日线，否则取多数标的有交易的日子。",
+  "Stretches of days for which daily bars of a symbol were requested, and the service had none. Days of a stretch that are no trading days say nothing.":
+    "已请求某标的日线而服务没有数据的日期区间；区间内的非交易日不说明什么。",
   "Balance sheets: one row for each version of a statement that was ever seen.":
     "资产负债表：每份报表见过的每个版本一行。",
   "Cash flow statements: one row for each version of a statement that was ever seen.":

@@ -1,7 +1,13 @@
 import type { Reader } from "../../lake/open-reader.js";
 import { REGIONS } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
-import type { AnnouncedReport, ExEventReport, InstrumentReport, StatementsReport } from "../page-data.js";
+import type {
+  AnnouncedReport,
+  ExEventReport,
+  InstrumentReport,
+  StatementsReport,
+  UnvouchedReport,
+} from "../page-data.js";
 import type { ListedInstrument } from "./find-instruments.js";
 
 /** Most statements that are marked in a chart: the newest ones. */
@@ -34,6 +40,12 @@ export async function instrumentReport(
      FROM ex_events WHERE symbol = $1 ORDER BY ex_date`,
     [symbol],
   );
+  const unvouched = await session.json<UnvouchedReport>(
+    `SELECT trade_date::VARCHAR AS day, last_date::VARCHAR AS "last" FROM restated_closes AS r
+     ANTI JOIN ex_events AS e ON e.symbol = r.symbol AND e.ex_date = r.trade_date
+     WHERE symbol = $1 ORDER BY trade_date`,
+    [symbol],
+  );
   const announced = await session.json<AnnouncedReport>(
     `SELECT day::VARCHAR AS day, "table", period_end::VARCHAR AS "periodEnd" FROM (${STATEMENTS.map(
       (table) =>
@@ -54,6 +66,7 @@ export async function instrumentReport(
     zone: region === null ? "UTC" : REGIONS[region].zone,
     statesPrevClose: stated?.any === true,
     exEvents,
+    unvouched,
     announced: announced.reverse(),
   };
 }

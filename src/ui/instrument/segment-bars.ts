@@ -1,15 +1,16 @@
 import type { RecordBatch } from "apache-arrow";
-import type { Calendars } from "../../api/lake/calendars.js";
 import { epochDay, type TradingDate } from "../../core/time.js";
 import type { Lake } from "../../lake/lake.js";
-import type { Snapshot } from "../../lake/log/snapshot.js";
 import { adjustPrices, EX_EVENT_COLUMNS, exEventsOf } from "../../lake/segments/adjust-bars.js";
 import type { BarsDemand } from "../../lake/segments/bars.js";
+import { HolesByVersion } from "../../lake/segments/holes-by-version.js";
 import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
 import { SegmentReader } from "../../lake/segments/segment-reader.js";
 import { BUCKETS } from "../../market/bucket.js";
+import type { HoleOf } from "../../market/holes.js";
 import { basePeriod } from "../../market/period.js";
 import { regionOf } from "../../market/symbol.js";
+import { ABSENCES_1D } from "../../schema/absences.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 import type { LakeState } from "../session/lake-states.js";
@@ -34,15 +35,13 @@ export interface SegmentChart {
 export class SegmentBars implements AsyncDisposable {
   readonly #segments: SegmentReader;
   readonly #hasOwnViews: boolean;
-  readonly #readCalendars: (state: LakeState) => Promise<Calendars>;
-  /** Calendars by the version of the trading days. */
-  readonly #calendars = new WeakMap<Snapshot, Promise<Calendars>>();
+  readonly #holes: HolesByVersion<LakeState>;
 
-  /** @param readCalendars reads the calendars of a state. */
-  constructor(lake: Lake, place: SegmentPlace, readCalendars: (state: LakeState) => Promise<Calendars>) {
+  /** @param readHoles reads the holes of a state. */
+  constructor(lake: Lake, place: SegmentPlace, readHoles: (state: LakeState) => Promise<HoleOf>) {
     this.#segments = new SegmentReader(lake, place);
     this.#hasOwnViews = lake.userViews !== undefined;
-    this.#readCalendars = readCalendars;
+    this.#holes = new HolesByVersion(readHoles);
   }
 
   /** The bars of a request from a date. @param from the first date. @default everything */
@@ -52,11 +51,12 @@ export class SegmentBars implements AsyncDisposable {
     const region = regionOf(symbol);
     const isCut = bucket.kind === "calendar" && (from !== undefined || to !== undefined);
     if (region === undefined || bucket.kind === "minutes" || isCut || this.#hasOwnViews) return {};
-    const [daily, minutes, tradingDays] = [BARS_1D, BARS_1M, TRADING_DAYS].map((table) =>
-      state.snapshots.find((one) => one.table === table),
+    const [daily, minutes, tradingDays, absences] = [BARS_1D, BARS_1M, TRADING_DAYS, ABSENCES_1D].map(
+      (table) => state.snapshots.find((one) => one.table === table),
     );
     const snapshot = basePeriod(period) === "1d" ? daily : minutes;
-    if (snapshot === undefined || daily === undefined || tradingDays === undefined) return {};
+    if (snapshot === undefined || daily === undefined) return {};
+    if (tradingDays === undefined || absences === undefined) return {};
     const range = {
       from: from === undefined ? ALL_DAYS.from : epochDay(from),
       to: to === undefined ? ALL_DAYS.to : epochDay(to),
@@ -70,13 +70,13 @@ export class SegmentBars implements AsyncDisposable {
     if (bars === undefined) return missing;
     if (bucket.kind === "calendar") statePrices(bars);
     if (adjustment !== "none") {
-      const calendars = await this.#calendarsOf(tradingDays, state);
+      const holeOf = await this.#holes.of([tradingDays, absences], state);
       const { bars: days, ...rest } = await this.#segments.read(
         daily,
         demandOf(symbol, ALL_DAYS, EX_EVENT_COLUMNS),
       );
       if (days === undefined) return rest;
-      const events = exEventsOf(days, calendars);
+      const events = exEventsOf(days, holeOf);
       if (events === undefined) return {};
       adjustPrices(bars, events, adjustment);
     }
@@ -86,13 +86,6 @@ export class SegmentBars implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.#segments[Symbol.asyncDispose]();
-  }
-
-  async #calendarsOf(tradingDays: Snapshot, state: LakeState): Promise<Calendars> {
-    const known = this.#calendars.get(tradingDays) ?? this.#readCalendars(state);
-    this.#calendars.set(tradingDays, known);
-    known.catch(() => this.#calendars.delete(tradingDays));
-    return known;
   }
 }
 

@@ -41,7 +41,7 @@ test.each<[string[], string[]]>([
   [["sql", "from daily_val"], ["from daily_valuation"]],
   [
     ["sql", "from re"],
-    ["from reference_changes", "from rejects", "from requests", "from returns"],
+    ["from reference_changes", "from rejects", "from requests", "from restated_closes", "from returns"],
   ],
   [
     ["run", "--region", ""],

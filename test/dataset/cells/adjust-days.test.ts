@@ -13,14 +13,14 @@ const row = fc.record({
   close: price,
   prevClose: price,
 });
-/** The calendar does not know what is between days that are far from each other. */
-const isUnknownBetween = (before: number, day: number): boolean => day - before > UNKNOWN_DAYS;
+/** Between days that are far from each other, there is a hole. */
+const isHole = (before: number, day: number): boolean => day - before > UNKNOWN_DAYS;
 
 test("factors, and the state, are the products of each symbol, whose rows may be among those of others", () => {
   fc.assert(
     fc.property(fc.array(row, { maxLength: 40 }), fc.nat(40), (rows, cut) => {
-      const state = firstFactors(Array.from({ length: SYMBOLS }, () => isUnknownBetween));
-      const expected = firstFactors(state.isUnknownBetween);
+      const state = firstFactors(Array.from({ length: SYMBOLS }, () => isHole));
+      const expected = firstFactors(state.isHole);
       let today = 100;
       const days = rows.map((one) => {
         today += one.days;
@@ -29,9 +29,7 @@ test("factors, and the state, are the products of each symbol, whose rows may be
       const factors = rows.map(({ symbol: s, close, prevClose }, n) => {
         if (s < 0) return 0;
         const [day, before] = [days[n] as number, expected.lastDay[s] as number];
-        const change = isUnknownBetween(before, day)
-          ? 1
-          : exFactor(expected.lastClose[s] as number, prevClose);
+        const change = isHole(before, day) ? 1 : exFactor(expected.lastClose[s] as number, prevClose);
         expected.factor[s] = (expected.factor[s] as number) * change;
         expected.lastDay[s] = day;
         expected.lastClose[s] = close;
@@ -76,6 +74,6 @@ test.each([
     close: new Float64Array(symbols.length).fill(10),
     prevClose: new Float64Array(symbols.length).fill(10),
   };
-  const state = firstFactors([isUnknownBetween, isUnknownBetween]);
+  const state = firstFactors([isHole, isHole]);
   expect(backwardFactors(prices, state, new Float64Array(symbols.length))).toBe(false);
 });

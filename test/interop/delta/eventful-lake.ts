@@ -2,6 +2,7 @@ import type { TradingDate } from "../../../src/core/time.js";
 import { Session } from "../../../src/db/session/session.js";
 import { landRequests } from "../../../src/jobs/ledger/ledger.js";
 import type { Lake } from "../../../src/lake/lake.js";
+import { landAbsentDays } from "../../../src/lake/land/absent-days.js";
 import { landBars, stageBars } from "../../../src/lake/land/land-bars.js";
 import { landStatements } from "../../../src/lake/land/land-statements.js";
 import { landVersions } from "../../../src/lake/land/land-versions.js";
@@ -165,6 +166,8 @@ async function landLists(session: Session, lake: Lake, next: () => number): Prom
   }));
   const options = { operation: "TEST", runId, now };
   await landRequests(session, lake, records, options);
+  const absent = { symbol: ODD_SYMBOL, first: 19_000, end: 19_003, hasNone: true };
+  await landAbsentDays(session, lake, [absent], options);
   await landRun(session, lake, ODD_SYMBOL, now);
   const days = ["2024-01-02", "2024-01-03"].map((trade_date) => ({
     region: "CN",

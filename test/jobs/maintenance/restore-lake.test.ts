@@ -56,7 +56,7 @@ test("of the whole lake the ledger is restored as well: the next run asks again,
     planned.reports,
   );
   const changed = done.reports.filter(({ version }) => version !== undefined).map(({ table }) => table);
-  expect(changed).toEqual(["requests", "bars_1d", "trading_days", "runs"]);
+  expect(changed).toEqual(["requests", "bars_1d", "trading_days", "absences_1d", "runs"]);
   expect(await content()).not.toEqual(before);
   const again = await restoreLake(lake, { kind: "time", asOf: between }, { clock });
   expect(again.reports.every(({ version }) => version === undefined)).toBe(true);
@@ -71,7 +71,12 @@ test("of a table alone, what else the runs have changed is named, with the time 
   const tables = [BARS_1D];
   const { version } = await lake.snapshotAt(BARS_1D, { asOf: between });
   const done = await restoreLake(lake, { kind: "version", version }, { tables, clock });
-  expect(done.related.changes.map(({ table }) => table)).toEqual(["trading_days", "requests", "runs"]);
+  expect(done.related.changes.map(({ table }) => table)).toEqual([
+    "trading_days",
+    "absences_1d",
+    "requests",
+    "runs",
+  ]);
   // The ledger has the responses, so nothing is requested.
   expect(await run(DAILY, { symbols: SYMBOLS })).toMatchObject({ requests: { sent: 0 } });
   const { asOf = 0 } = done.related;
@@ -120,7 +125,7 @@ test("a restore that was killed between tables is completed by the same call, th
   const done = await restoreLake(new Lake(lake.location, { hasDatabase: false }), target, { clock });
   expect(done.errors).toEqual([]);
   const rest = done.reports.filter(({ version }) => version !== undefined).map(({ table }) => table);
-  expect(rest).toEqual(["bars_1d", "trading_days", "runs"]);
+  expect(rest).toEqual(["bars_1d", "trading_days", "absences_1d", "runs"]);
   for (const table of [BARS_1D, TRADING_DAYS, REQUESTS, RUNS]) {
     const then = await lake.snapshotAt(table, { asOf: between });
     expect([...(await lake.snapshot(table)).files.keys()].sort()).toEqual([...then.files.keys()].sort());

@@ -1,5 +1,6 @@
 import { systemClock } from "../../../client/system-clock.js";
 import { BarlakeError } from "../../../core/errors.js";
+import { type UnvouchedCloses, unvouchedCloses } from "../../../db/market/unvouched-closes.js";
 import { type RefusedFile, refusedFiles } from "../../../jobs/files/refused-files.js";
 import { type KnownList, knownLists } from "../../../jobs/ledger/known-lists.js";
 import { lakeCoverage, type TableCoverage } from "../../../jobs/ledger/lake-coverage.js";
@@ -23,7 +24,7 @@ import {
   pointInTimeOptions,
 } from "../../options/point-in-time-option.js";
 import { knownListLines } from "../../reports/known-lists-text.js";
-import { count, paint, size, table } from "../../text/text.js";
+import { count, paint, plural, size, table } from "../../text/text.js";
 
 interface TableRow {
   readonly name: string;
@@ -116,10 +117,25 @@ export function addStatus(cli: Cli): void {
                 lakeCoverage({ session: reader, lake, clock: systemClock }),
               )
             : [];
+        const unvouched =
+          options.asOf === undefined
+            ? await readable(["bars_1d", "trading_days", "absences_1d"], async () => [
+                await unvouchedCloses(reader),
+              ])
+            : [];
         if (options.json)
-          printJson({ tables, bars, lists, coverage, runs, refusedFiles: refusedNow, refused: faults });
+          printJson({
+            unvouchedCloses: unvouched[0],
+            tables,
+            bars,
+            lists,
+            coverage,
+            runs,
+            refusedFiles: refusedNow,
+            refused: faults,
+          });
         else if (faults.length === 0 && tables.every((t) => t.version < 0n)) printEmpty(options);
-        else print({ tables, bars, lists, coverage, runs, refusedNow });
+        else print({ tables, bars, lists, coverage, unvouched: unvouched[0], runs, refusedNow });
         for (const { message, hint } of faults)
           process.stderr.write(
             `${paint("red", "error:")} ${message}\n${hint === undefined ? "" : `${paint("dim", "hint:")}  ${hint}\n`}`,
@@ -207,18 +223,30 @@ function coverageLines(coverage: readonly TableCoverage[]): string[] {
   return lines;
 }
 
+/** Why prices are not adjusted over some days. */
+function unvouchedLines(found: UnvouchedCloses | undefined): string[] {
+  if (found === undefined || found.closes === 0) return [];
+  const some = found.examples.map(({ symbol, last, date }) => `${symbol} ${last} to ${date}`).join(", ");
+  return [
+    "",
+    `${paint("yellow", "not adjusted for:")} ${plural(found.closes, "price step")} of ${plural(found.symbols, "symbol")}, over days that were not requested or were set aside (${some}${found.symbols > found.examples.length ? ", ..." : ""})`,
+    "request the days with: barlake run daily --symbols ... --from ...; see all with: barlake check --audits",
+  ];
+}
+
 /** What `status` shows. */
 interface StatusFacts {
   readonly tables: readonly StatusRow[];
   readonly bars: readonly LandedBars[];
   readonly lists: readonly KnownList[];
   readonly coverage: readonly TableCoverage[];
+  readonly unvouched: UnvouchedCloses | undefined;
   readonly runs: readonly RunRow[];
   /** Files that pipelines have refused, and that are not mended yet. */
   readonly refusedNow: readonly RefusedFile[];
 }
 
-function print({ tables, bars, lists, coverage, runs, refusedNow }: StatusFacts): void {
+function print({ tables, bars, lists, coverage, unvouched, runs, refusedNow }: StatusFacts): void {
   const existing = tables.filter((t) => t.version >= 0n);
   const lines = [
     table(
@@ -238,7 +266,7 @@ function print({ tables, bars, lists, coverage, runs, refusedNow }: StatusFacts)
     const rows = bars.map((b) => [b.dataset, b.region, count(b.symbols), count(b.bars), b.first, b.last]);
     lines.push("", table(["bars", "region", "symbols", "bars", "first", "last"], rows));
   }
-  lines.push(...knownListLines(lists), ...coverageLines(coverage));
+  lines.push(...knownListLines(lists), ...coverageLines(coverage), ...unvouchedLines(unvouched));
   if (runs.length > 0) {
     const rows = runs.map((r) => [
       r.run_id,

@@ -2,12 +2,12 @@ import { visitRows } from "../../../arrow/scan/result-columns.js";
 import { isPresent } from "../../../core/bits.js";
 import { literal } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
+import type { HoleOf } from "../../../market/holes.js";
 import { addChanges, firstFactors } from "../../cells/adjust-days.js";
 import { DAY, KEY_SHAPE, KEYS_SQL, SYMBOL, takeFactors, VECTOR_ROWS } from "../../cells/factor-history.js";
 import { emptyHistory, type SymbolHistory } from "../../cells/symbol-history.js";
 import { symbolIndexes } from "../../cells/symbol-indexes.js";
 import { NEVER, type PanelSymbol } from "../../panel/block.js";
-import type { CalendarOf } from "../../panel/known-days.js";
 import { type LakePanel, leastHistory } from "../../panel/lake-panel.js";
 
 /** What is known of a dataset that gets more labels. */
@@ -39,7 +39,7 @@ const NAMED = 200;
 export async function growHistory(
   session: Session,
   panel: LakePanel,
-  { calendarOf, earlier }: { readonly calendarOf: CalendarOf; readonly earlier: EarlierDataset },
+  { holeOf, earlier }: { readonly holeOf: HoleOf; readonly earlier: EarlierDataset },
 ): Promise<GrownHistory | undefined> {
   const { labels, symbols, spec } = panel;
   const known = new Map(earlier.history && earlier.symbols.map((symbol, index) => [symbol, index]));
@@ -47,7 +47,7 @@ export async function growHistory(
   const last = labels.days[earlier.labels - 1] as number;
   const end = labels.days[labels.count - 1] as number;
   for (const isSorted of [false, true]) {
-    const history = emptyHistory(symbols.map(calendarOf));
+    const history = emptyHistory(symbols.map(holeOf));
     if (earlier.history) copyKnown(history, symbols, known, earlier.history);
     await countBefore(panel, history, added);
     const before = { symbols: added, end: last, isSorted };
@@ -55,7 +55,7 @@ export async function growHistory(
     const lastBefore = history.last.slice();
     if (!(await read(session, panel, history, { symbols, after: last, end, isSorted }))) continue;
     // Where nothing is adjusted, the closes were read for the order of the days alone.
-    const factors = spec.adjustment === "none" ? firstFactors(symbols.map(calendarOf)) : history.factors;
+    const factors = spec.adjustment === "none" ? firstFactors(symbols.map(holeOf)) : history.factors;
     return { history: { ...history, factors }, lastBefore };
   }
   return undefined;

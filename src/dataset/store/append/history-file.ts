@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { IsUnknownBetween } from "../../../market/trading-calendar.js";
+import type { IsHole } from "../../../market/holes.js";
 import type { SymbolHistory } from "../../cells/symbol-history.js";
 
 /** Name of the file with the history of a dataset's symbols, which an append continues. */
@@ -96,7 +96,7 @@ export function historyBytes(history: SymbolHistory): Uint8Array {
 export async function readHistory(
   folder: string,
   sha256: string | undefined,
-  calendars: readonly IsUnknownBetween[],
+  calendars: readonly IsHole[],
 ): Promise<SymbolHistory | undefined> {
   if (sha256 === undefined) return undefined;
   const file = await readFile(join(folder, HISTORY)).catch(() => undefined);
@@ -127,6 +127,6 @@ export async function readHistory(
     last,
     ripe,
     bars,
-    factors: { isUnknownBetween: calendars, lastDay, lastClose, factor, changes },
+    factors: { isHole: calendars, lastDay, lastClose, factor, changes },
   };
 }

@@ -9,6 +9,7 @@ import type { DataFile, Snapshot } from "../../../lake/log/snapshot.js";
 import { openReader } from "../../../lake/open-reader.js";
 import { isStoreFault } from "../../../lake/storage/store-fault.js";
 import { basePeriod } from "../../../market/period.js";
+import { ABSENCES_1D } from "../../../schema/absences.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { isStatementName } from "../../../schema/statements.js";
 import { TABLES } from "../../../schema/tables.js";
@@ -123,6 +124,10 @@ interface Part {
   readonly columns?: Readonly<Record<string, string>>;
   /** Whether the condition needs the whole table. */
   readonly isWhole: boolean;
+  /** SQL of what is compared instead of the rows, with the same columns. */
+  readonly of?: (rows: string) => string;
+  /** SQL condition on the rows that differ: others change nothing of the dataset. */
+  readonly matters?: string;
 }
 
 function partOf({ name }: TableSchema, { spec, last }: Manifest, symbols: string): Part | undefined {
@@ -136,6 +141,17 @@ function partOf({ name }: TableSchema, { spec, last }: Manifest, symbols: string
     };
   if (name === "trading_days")
     return { where: `trade_date <= ${end}`, label: "region || ' ' || trade_date", isWhole: false };
+  if (name === ABSENCES_1D.name)
+    return {
+      where: `${ofDataset} AND first_date <= ${end}`,
+      label: "symbol || ' ' || first_date",
+      isWhole: true,
+      // Stretches grow over holidays, and join over them: only sessions say something, and only those before a bar.
+      of: (rows) => `SELECT DISTINCT a.symbol, d.trade_date AS first_date, d.trade_date AS last_date, a.region
+        FROM (${rows}) AS a
+        JOIN raw.trading_days AS d ON d.region = a.region AND d.trade_date BETWEEN a.first_date AND a.last_date`,
+      matters: `first_date < (SELECT max(b.trade_date) FROM raw.bars_1d AS b WHERE b.symbol = one.symbol AND b.trade_date <= ${end})`,
+    };
   if (isStatementName(name)) {
     const isFirst =
       "first_seen_at = min(first_seen_at) OVER (PARTITION BY symbol, period_end, announce_date)";
@@ -177,13 +193,15 @@ async function compare(
       return sql === undefined ? ident(name) : `${sql} AS ${ident(name)}`;
     });
     const relation = await parquetRelation(session, lake.filesOf(snapshot, files));
-    return `SELECT ${columns.join(", ")} FROM (${relation}) WHERE ${part.where}`;
+    const own = `SELECT ${columns.join(", ")} FROM (${relation}) WHERE ${part.where}`;
+    return part.of?.(own) ?? own;
   };
   await using rowsBefore = new TempTable(session, "rows_before");
   await using rowsNow = new TempTable(session, "rows_now");
   await rowsBefore.fill(await rows(before ?? now, was));
   await rowsNow.fill(await rows(now, isNow));
-  const only = (one: TempTable, other: TempTable): string => `FROM ${one.name} EXCEPT ALL FROM ${other.name}`;
+  const only = (one: TempTable, other: TempTable): string =>
+    `FROM (FROM ${one.name} EXCEPT ALL FROM ${other.name}) AS one WHERE ${part.matters ?? "true"}`;
   const [counts] = await session.json<{ was: number; is_now: number }>(
     `SELECT CAST((SELECT count(*) FROM (${only(rowsBefore, rowsNow)})) AS DOUBLE) AS was,
        CAST((SELECT count(*) FROM (${only(rowsNow, rowsBefore)})) AS DOUBLE) AS is_now`,

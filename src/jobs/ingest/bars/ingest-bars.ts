@@ -1,6 +1,7 @@
 import { releaseAfter } from "../../../core/release-after.js";
 import { landTradingDays } from "../../../lake/land/trading-days.js";
 import { BARS_1D } from "../../../schema/bars.js";
+import { landEarlierAbsences, recordAbsencesLand } from "../../ledger/land-absences.js";
 import { explainLeftovers } from "../../run/leftovers.js";
 import type { Run } from "../../run/run.js";
 import { landOptions } from "../../run/run-context.js";
@@ -16,6 +17,8 @@ import type { BarsDemand } from "./bars-demand.js";
  */
 export async function ingestBars(run: Run, demand: BarsDemand): Promise<void> {
   run.progress.doing("planning");
+  const { session, lake } = run.context;
+  if (demand.period === "1d") await landEarlierAbsences(session, lake, landOptions(run.context));
   const { facts, sharing } = await RequestSharing.open(run, demand);
   const asking = new AskingBars(run, demand, facts, sharing);
   await releaseAfter(
@@ -29,6 +32,8 @@ export async function ingestBars(run: Run, demand: BarsDemand): Promise<void> {
   );
   const { landed } = run.log.facts();
   const hasLanded = landed.some(({ table, inserted }) => table === BARS_1D.name && inserted > 0);
-  if (hasLanded)
-    run.log.landed(await landTradingDays(run.context.session, run.context.lake, landOptions(run.context)));
+  if (!hasLanded) return;
+  run.log.landed(await landTradingDays(session, lake, landOptions(run.context)));
+  // A lake that began with this version has nothing to derive later.
+  await recordAbsencesLand(lake, landOptions(run.context));
 }

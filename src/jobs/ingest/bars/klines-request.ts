@@ -99,6 +99,7 @@ export function judgedResponse(
     absent: page.gaps === undefined ? response.absent : [],
     verdict,
     parts: verdict.settled,
+    empty: verdict.empty,
     holes: holesOf(verdict, answered),
   };
 }

@@ -12,7 +12,7 @@ import type { BarSegment, DeliveredBars } from "../../../wire/bar-segment.js";
 import type { DecodedKlines } from "../../../wire/decode/decode-klines.js";
 import type { KlineColumns } from "../../../wire/kline-columns.js";
 import type { RequestRecord } from "../../ledger/ledger.js";
-import type { LedgerEntry, PendingResponse } from "../../run/request/request-records.js";
+import { emptyIn, type LedgerEntry, type PendingResponse } from "../../run/request/request-records.js";
 import type { Run } from "../../run/run.js";
 import { landOptions } from "../../run/run-context.js";
 import { groupResponses } from "../group-responses.js";
@@ -187,9 +187,13 @@ async function landBarsOf(
     // A loop, because each broken bar is a segment and there can be more than fit into an argument list.
     for (const one of some) broken.push(one);
   };
+  const idle: BarSegment[] = [];
+  const onIdle = (some: readonly BarSegment[]): void => {
+    for (const one of some) idle.push(one);
+  };
   const { rejects, marketClock } = run.context;
   const marketNow = marketClock.now();
-  const options = { ...landOptions(run.context), rejects, finalEnd: finalEnds, marketNow, onBroken };
+  const options = { ...landOptions(run.context), rejects, finalEnd: finalEnds, marketNow, onBroken, onIdle };
   if (bars.length > 0) {
     const responses = bars.map(({ source }) => source);
     run.log.landed(
@@ -199,16 +203,17 @@ async function landBarsOf(
   // The commit already contains the good bars, but the broken ones may not have been recorded.
   await setAsideBroken(run.context.session, table, landedBars, options);
   for (const { entry, source } of group) {
-    const holes = brokenDays(broken.filter((one) => one.source === source));
+    const holes = daysOf(broken.filter((one) => one.source === source));
     for (const { symbol, window, bars: n } of holes)
       run.log.completeness.setAside(table.name, { symbol, window, bars: n });
-    run.ledger.enter(holes.length > 0 ? withHoles(entry, holes) : entry);
+    const quiet = withIdle(entry, daysOf(idle.filter((one) => one.source === source)));
+    run.ledger.enter(holes.length > 0 ? withHoles(quiet, holes) : quiet);
   }
   return run.ledger.prepare();
 }
 
-/** The days on which bars of a symbol were set aside at the landing, and the number of these bars. */
-function brokenDays(broken: readonly BarSegment[]) {
+/** The days of bars of a symbol, and the number of these bars. */
+function daysOf(broken: readonly BarSegment[]) {
   const days = new Map<string, { readonly symbol: string; readonly window: TimeRange; bars: number }>();
   for (const { symbol, columns, start, end } of broken) {
     const region = regionOf(symbol);
@@ -224,15 +229,25 @@ function brokenDays(broken: readonly BarSegment[]) {
   return [...days.values()];
 }
 
+/** A ledger entry in which the days of bars that state no trade are days without a bar. */
+function withIdle(entry: LedgerEntry, days: ReturnType<typeof daysOf>): LedgerEntry {
+  if (days.length === 0) return entry;
+  const records = entry.records.map((record): RequestRecord => {
+    const { empty } = record;
+    return empty === undefined ? record : { ...record, empty: [...empty, ...emptyIn(record, days)] };
+  });
+  return { ...entry, records };
+}
+
 /** A ledger entry that also has the days whose bars were set aside, so that they are requested again. */
-function withHoles(entry: LedgerEntry, holes: ReturnType<typeof brokenDays>): LedgerEntry {
+function withHoles(entry: LedgerEntry, holes: ReturnType<typeof daysOf>): LedgerEntry {
   const [first] = entry.records;
   if (first === undefined) return entry;
   const nothing = { attempts: 0, rows: 0, rejected: 0, bytes: 0, durationMs: 0 };
   const records = holes.map(({ symbol, window }, index): RequestRecord => {
     const requestId = `${first.requestId}.aside${index + 1}`;
     const absent = { symbols: [symbol], absent: [symbol], window, reason: BARS_SET_ASIDE };
-    return { ...first, ...nothing, ...absent, requestId, status: "answered" };
+    return { ...first, ...nothing, ...absent, empty: undefined, requestId, status: "answered" };
   });
   return { ...entry, records: [...entry.records, ...records] };
 }

@@ -28,6 +28,8 @@ export interface Received {
   readonly parts?: readonly Pick<Purpose, "symbols" | "window">[];
   /** The requested parts that are missing or incomplete in the lake. @default none */
   readonly holes?: readonly AbsentPart[];
+  /** Stretches of the window without a bar of a symbol that has some in the response. @default none */
+  readonly empty?: RequestRecord["empty"];
   /**
    * The requested symbols of which rows were set aside, where the caller records them itself. @default a request without
    * a window counts as failed if its response has such rows
@@ -91,7 +93,8 @@ export function responseRecords(asked: Asked, received: Received, durationMs: nu
   const missing = new Set(received.absent);
   const settled = parts.map((part) => {
     const absent = part.symbols.filter((symbol) => missing.has(symbol));
-    return { ...part, absent, ...(absent.length > 0 && asked.window && { reason: "others_came" }) };
+    const empty = received.empty && emptyIn(part, received.empty);
+    return { ...part, absent, empty, ...(absent.length > 0 && asked.window && { reason: "others_came" }) };
   });
   const holes = (received.holes ?? []).map((hole) => ({ ...hole, absent: hole.symbols }));
   const answered = { ...asked, httpStatus: 200, durationMs };
@@ -110,12 +113,31 @@ export function responseRecords(asked: Asked, received: Received, durationMs: nu
   const nothing = { attempts: 0, rows: 0, rejected: 0, bytes: 0, durationMs: 0 };
   const [first = { symbols: [], absent: [] }, ...others] = [...settled, ...holes];
   return [
-    { ...answered, status: rows === 0 ? "empty" : "answered", rows, rejected, bytes, ...first },
+    {
+      ...answered,
+      status: rows === 0 ? "empty" : "answered",
+      rows,
+      rejected,
+      bytes,
+      ...first,
+    },
     ...others.map((part, index): RequestRecord => {
       const requestId = `${asked.requestId}.${index + 1}`;
       return { ...answered, ...nothing, status: "answered", requestId, ...part };
     }),
   ];
+}
+
+/** The stretches of a response that are about a part of it. */
+export function emptyIn(
+  { symbols, window }: Pick<Purpose, "symbols" | "window">,
+  empty: NonNullable<Received["empty"]>,
+): NonNullable<Received["empty"]> {
+  if (empty.length === 0 || window === undefined) return [];
+  const own = new Set(symbols);
+  return empty.filter(
+    (one) => own.has(one.symbol) && one.window.start < window.end && one.window.end > window.start,
+  );
 }
 
 /** Whether requested rows of a snapshot were set aside, and the caller does not record of which symbols they are. */

@@ -113,12 +113,19 @@ function Title({
 
 function ExEvents({ report }: { readonly report: InstrumentReport | undefined }) {
   const events = [...(report?.exEvents ?? [])].reverse();
+  const holes = report?.unvouched ?? [];
   return (
     <section aria-labelledby="events">
       <header>
         <h2 id="events">{text("exEvents")}</h2>
       </header>
-      {report !== undefined && events.length === 0 && (
+      {report !== undefined && holes.length > 0 && (
+        <Missing
+          why={`${text("holes")} ${holes.map(({ last, day }) => `${last} – ${day}`).join(", ")}.`}
+          next={`${text("noDaysHint")} ${report.symbol} --from ${holes[0]?.last}`}
+        />
+      )}
+      {report !== undefined && events.length === 0 && holes.length === 0 && (
         <Missing why={text(report.statesPrevClose ? "noEvents" : "noPrevClose")} />
       )}
       {events.length > 0 && (

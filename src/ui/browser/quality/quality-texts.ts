@@ -195,6 +195,11 @@ const RULES: Readonly<Record<string, readonly [title: string, chineseTitle: stri
     "单位不符",
     "成交额 /（量 × 每手股数）不在最高最低价之间：量或额的单位有误。",
   ],
+  unvouched_closes: [
+    "Price steps over missing days",
+    "缺日上的价格跳变",
+    "昨收与前一根收盘不同，而其间的交易日未请求或被剔除：不作除权处理。",
+  ],
   set_aside: ["Rows set aside", "剔除的行", "已送达但没有入库的行，及其违反的规则。"],
   unexplained: [
     "Requested, and no bar came",

@@ -6,6 +6,8 @@ import { type BuildReport, buildDataset } from "../../../../src/dataset/build-da
 import { defineDataset } from "../../../../src/dataset/spec.js";
 import { verifyDataset } from "../../../../src/dataset/store/verify/verify-dataset.js";
 import { Lake } from "../../../../src/lake/lake.js";
+import { landAbsentDays } from "../../../../src/lake/land/absent-days.js";
+import { landTradingDays } from "../../../../src/lake/land/trading-days.js";
 import { writeCheckpoint } from "../../../../src/lake/log/checkpoint.js";
 import { checkpointFile, commitFile } from "../../../../src/lake/log/log-files.js";
 import { folderStorage } from "../../../../src/lake/storage/folder-storage.js";
@@ -81,4 +83,45 @@ test("a store that is not well while an earlier version is read is an error, and
   await expect(build("append", faults)).rejects.toBe(broken);
   await expect(verifyDataset(opened(faults), out)).rejects.toBe(broken);
   expect(await build("append")).toMatchObject({ rows: 3, newRows: 1 });
+});
+
+test("days without a bar are of the past where they are sessions between two bars: holidays and the time after the last bar are not", async () => {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  const [INDEX, STOCK] = ["000001.SH", "600519.SH"];
+  const options = { operation: "TEST", runId: "test", now: T0 };
+  const add = async (symbol: string, ...days: string[]): Promise<void> => {
+    const bars = days.map((day) => ({ symbol, at: `${day}T00:00:00+08:00` }));
+    await land(session, lake, BARS_1D, bars);
+    await landTradingDays(session, lake, options);
+  };
+  const lacks = async (first: string, last: string): Promise<void> => {
+    const day = (date: string): number => Date.parse(date) / 86_400_000;
+    const days = { symbol: STOCK, first: day(first), end: day(last) + 1, hasNone: true };
+    await landAbsentDays(session, lake, [days], options);
+  };
+  const spec = defineDataset({
+    name: "days",
+    universe: { region: "CN" },
+    from: "2024-11-04",
+    format: "long-parquet",
+    fields: ["close"],
+    masks: [],
+    adjustment: "backward",
+    output: join(temporaryFolder(), "out"),
+  });
+  // The 6th is a holiday, and so is the 13th; the stock has no bar on the 7th and 8th, and none from the 12th on.
+  await add(INDEX, "2024-11-04", "2024-11-05", "2024-11-07", "2024-11-08", "2024-11-11", "2024-11-12");
+  await add(STOCK, "2024-11-04", "2024-11-05", "2024-11-11");
+  await lacks("2024-11-07", "2024-11-07");
+  await buildDataset(lake, spec);
+  await lacks("2024-11-06", "2024-11-06");
+  await lacks("2024-11-12", "2024-11-13");
+  await add(INDEX, "2024-11-14");
+  expect(await buildDataset(lake, spec, { existing: "append" })).toMatchObject({ newRows: 1 });
+  await add(STOCK, "2024-11-14");
+  await buildDataset(lake, spec, { existing: "replace" });
+  await lacks("2024-11-08", "2024-11-08");
+  await expect(buildDataset(lake, spec, { existing: "append" })).rejects.toThrow(
+    /absences_1d .*: 0 rows .*, 1 are new or otherwise \(600519\.SH 2024-11-08\)$/,
+  );
 });
