@@ -119,7 +119,7 @@ export async function writeReference(session: Session, lake: Lake, symbols: numb
   ]);
   await writeFiles(session, lake, UNIVERSE_MEMBERS, [
     {
-      sql: `SELECT '${UNIVERSE}' AS id, printf('%06d.SH', s) AS symbol, ${version}
+      sql: `SELECT '${UNIVERSE}' AS id, printf('%06d.SH', s) AS symbol, ${version}, NULL::VARCHAR AS source
         FROM range(600000, 600000 + ${symbols}) a(s)`,
       values,
     },
