@@ -18,6 +18,7 @@ import { localDay } from "../../market/zone.js";
 import { type AbsenceReason, BARS_SET_ASIDE } from "../../plan/absence/absence.js";
 import { ABSENCES_1D } from "../../schema/absences.js";
 import { BARS_1D } from "../../schema/bars.js";
+import { INSTRUMENTS } from "../../schema/reference.js";
 import { REQUESTS, type RequestStatus } from "../../schema/requests.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 import { ledgerSql } from "./ledger-sql.js";
@@ -91,29 +92,32 @@ function daysOf(symbol: string, { start, end }: TimeRange, finalEnd = Number.POS
 
 /**
  * Lands the absences that a ledger of an earlier version shows, which landed none: windows without a bar of a symbol,
- * and sessions between two of its bars in a window that was answered. It does so once: the table's log records it, unless a
- * restore undoes that.
+ * and sessions since its listing between two of its bars in a window that was answered. Of a time whose bars were lost since,
+ * nothing is known. It does so once: the table's log records it, unless a restore undoes that.
  */
 export async function landEarlierAbsences(session: Session, lake: Lake, options: LandOptions): Promise<void> {
-  const [absences, ledger, bars, tradingDays] = [
+  const [absences, ledger, bars, tradingDays, instruments] = [
     await lake.snapshot(ABSENCES_1D),
     await lake.snapshot(REQUESTS),
     await lake.snapshot(BARS_1D),
     await lake.snapshot(TRADING_DAYS),
+    await lake.snapshot(INSTRUMENTS),
   ];
   if (absences.txns.has(EARLIER) || ledger.version < 0 || bars.version < 0) return;
   const of = (snapshot: Snapshot): Promise<string> => parquetRelation(session, lake.filesOf(snapshot));
   await using windows = new TempTable(session, "earlier_windows");
   await windows.fill(
-    `SELECT symbols, absent, reason, asked_at, epoch_ms(window_start)::DOUBLE AS s, epoch_ms(least(window_end, final_end))::DOUBLE AS e
+    `SELECT symbols, absent, reason, status, asked_at, epoch_ms(window_start)::DOUBLE AS s, epoch_ms(least(window_end, final_end))::DOUBLE AS e
      FROM (${await ledgerSql(session, lake, ledger)})
-     WHERE dataset = ${literal(BARS_1D.name)} AND status IN ('answered', 'empty')
+     WHERE dataset = ${literal(BARS_1D.name)} AND status IN ('answered', 'empty', 'lost')
        AND window_start < least(window_end, final_end)`,
   );
   const absent = await session.json<{ symbol: string; s: number; e: number; at: number; has_none: boolean }>(
     `SELECT symbol, s, e, epoch_ms(asked_at)::DOUBLE AS at, has_none FROM (
        SELECT unnest(absent) AS symbol, s, e, asked_at, list_contains(${literalList(VOUCHING)}, reason) AS has_none FROM ${windows.name}
-       WHERE list_contains(${literalList([...VOUCHING, BARS_SET_ASIDE])}, reason))`,
+       WHERE list_contains(${literalList([...VOUCHING, BARS_SET_ASIDE])}, reason) AND status <> 'lost'
+       UNION ALL
+       SELECT unnest(symbols), s, e, asked_at, false FROM ${windows.name} WHERE status = 'lost')`,
   );
   const between = await session.json<{ symbol: string; day: number; at: number }>(
     `WITH gaps AS (
@@ -122,10 +126,12 @@ export async function landEarlierAbsences(session: Session, lake: Lake, options:
          SELECT symbol, region, trade_date, lag(trade_date) OVER (PARTITION BY symbol ORDER BY trade_date) AS last_date
          FROM (${await of(bars)}) QUALIFY trade_date - last_date > 1) AS b
        JOIN (${await of(tradingDays)}) AS d
-         ON d.region = b.region AND d.trade_date > b.last_date AND d.trade_date < b.trade_date)
+         ON d.region = b.region AND d.trade_date > b.last_date AND d.trade_date < b.trade_date
+       ANTI JOIN (SELECT symbol, listing_date FROM (${await of(instruments)}) WHERE valid_to IS NULL) AS i
+         ON i.symbol = b.symbol AND i.listing_date > d.trade_date)
      SELECT g.symbol, CAST(g.trade_date - DATE '1970-01-01' AS INTEGER) AS day, epoch_ms(max(asked_at))::DOUBLE AS at
      FROM gaps AS g
-     JOIN (SELECT unnest(symbols) AS symbol, * FROM ${windows.name} WHERE e - s > ${DAY_MS}) AS w
+     JOIN (SELECT unnest(symbols) AS symbol, * FROM ${windows.name} WHERE status <> 'lost' AND e - s > ${DAY_MS}) AS w
        ON w.symbol = g.symbol AND w.s <= g.midnight AND w.e > g.midnight AND NOT list_contains(w.absent, w.symbol)
      GROUP BY g.symbol, g.trade_date`,
   );

@@ -1,4 +1,4 @@
-import type { TradingDate } from "../../core/time.js";
+import { readKnownDays } from "../../db/market/read-holes.js";
 import { byRegion, type Region } from "../../market/regions.js";
 import { TradingCalendar } from "../../market/trading-calendar.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
@@ -12,11 +12,8 @@ export async function loadCalendars(version: LakeVersion): Promise<Calendars> {
   const snapshot = await version.snapshot(TRADING_DAYS);
   const known = await version.query(async (session) => {
     const relation = await version.relation(session, snapshot, snapshot.files.values());
-    return session.json<{ region: Region; dates: TradingDate[] }>(
-      `SELECT region, list(CAST(trade_date AS VARCHAR) ORDER BY trade_date) AS dates FROM (${relation}) GROUP BY region`,
-    );
+    return readKnownDays(session, `(${relation})`);
   });
-  const calendarOf = (region: Region): TradingCalendar =>
-    new TradingCalendar(region, known.find((one) => one.region === region)?.dates);
+  const calendarOf = (region: Region): TradingCalendar => new TradingCalendar(region, known.get(region));
   return byRegion(calendarOf);
 }

@@ -3,12 +3,17 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { unvouchedCloses } from "../../../../src/db/market/unvouched-closes.js";
 import { Session } from "../../../../src/db/session/session.js";
+import { landEarlierAbsences } from "../../../../src/jobs/ledger/land-absences.js";
+import { landRequests, type RequestRecord } from "../../../../src/jobs/ledger/ledger.js";
 import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
 import type { RunReport } from "../../../../src/jobs/run/run-pipeline.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import { Rejects } from "../../../../src/lake/land/rejects.js";
+import { stageObjects } from "../../../../src/lake/land/stage-objects.js";
+import { upsert } from "../../../../src/lake/land/upsert.js";
 import { openReader } from "../../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../../src/schema/bars.js";
+import { INSTRUMENTS } from "../../../../src/schema/reference.js";
 import { json, type Script, type Seen } from "../../../faults/service/scripted-service.js";
 import { land, queryLake } from "../../../lake/temporary-lake.js";
 import { weekdays } from "../../minute-market.js";
@@ -78,6 +83,24 @@ async function warnedOf(lake: Lake) {
   using reader = session;
   return await unvouchedCloses(reader);
 }
+
+/** The record that the bars of a file were lost. */
+const LOST: RequestRecord = {
+  runId: "repair",
+  pipeline: "repair",
+  requestId: "bars_1d-0",
+  dataset: "bars_1d",
+  endpoint: "repair",
+  symbols: [STOCK],
+  askedAt: 0,
+  status: "lost",
+  attempts: 0,
+  rows: 0,
+  rejected: 0,
+  bytes: 0,
+  durationMs: 0,
+  absent: [],
+};
 
 const SUSPENSION = { symbol: STOCK, first: "2024-01-17", last: "2024-01-25" };
 
@@ -257,4 +280,31 @@ test("imported bars in a time that the service lacks: the first bar of the servi
   await daily();
   expect(await events()).toEqual([]);
   expect(await warnedOf(lake)).toMatchObject({ closes: 1, symbols: 1 });
+});
+
+test("a ledger of an earlier version does not vouch for bars that were lost, nor for the time before a listing", async () => {
+  const { daily, lake } = await marketAt("2024-02-08T00:00:00Z");
+  await daily();
+  using session = await Session.open({ threads: 1 });
+  const options = { operation: "TEST", runId: "test", now: Date.parse("2024-02-08T01:00:00Z") };
+  const day = Date.parse("2024-01-24T00:00:00+08:00");
+  const lost = { ...LOST, window: { start: day, end: day + 86_400_000 }, askedAt: options.now };
+  await landRequests(session, lake, [lost], options);
+  const known = { valid_from: 0, symbol: STOCK, code: "600519", exchange: "SH", region: "CN", type: "stock" };
+  await stageObjects(session, "listed", INSTRUMENTS.columns, [
+    { ...known, ext_type: "cn_equity", name: "", listing_date: "2024-01-19" },
+  ]);
+  await upsert(session, lake, INSTRUMENTS, "listed", options);
+  rmSync(join(lake.location, "absences_1d"), { recursive: true });
+  const old = new Lake(lake.location, { hasDatabase: false });
+  await landEarlierAbsences(session, old, options);
+  expect(
+    await queryLake(
+      old,
+      "SELECT first_date::VARCHAR AS first, last_date::VARCHAR AS last FROM raw.absences_1d ORDER BY first_date",
+    ),
+  ).toEqual([
+    { first: "2024-01-19", last: "2024-01-23" },
+    { first: "2024-01-25", last: "2024-01-25" },
+  ]);
 });
