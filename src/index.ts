@@ -135,6 +135,7 @@ export type { Returned } from "./jobs/run/report/symbol-tally.js";
 export type { Failure } from "./jobs/run/request/request-records.js";
 export type { RequestCounts } from "./jobs/run/run-log.js";
 export {
+  type PlannedRequest,
   planPipeline,
   type RunEnvironment,
   type RunOptions,
@@ -208,6 +209,7 @@ export {
 } from "./dataset/build-dataset.js";
 export { type Dataset, type DatasetColumns, dataset } from "./dataset/dataset.js";
 export type { BatchRows, RowStretch } from "./dataset/panel/batch-rows.js";
+export type { Coverage, CoverageRange, MemberWithGaps, MemberWithoutBars } from "./dataset/panel/coverage.js";
 export { type DatasetDefinition, type DatasetSpec, defineDataset } from "./dataset/spec.js";
 export type { Manifest } from "./dataset/store/files/manifest.js";
 

@@ -5,8 +5,8 @@
 -- return, with its sign reversed) or `value` (book value over market value). At each month's last session the region's
 -- stocks that traded on it are ranked into `groups` groups by what was known **at the end of that day**; the next
 -- month's return is from that close to the next month's last session's. So a factor never uses what it is meant to predict.
--- Prices are adjusted backward: a stock that was delisted within the month counts with its last close. One thing is
--- assumed: before the lake's first snapshot of the metadata, `value` takes the share counts of that snapshot.
+-- Prices are adjusted backward by the ex-events that the lake knows; a stock that was delisted within the month counts with
+-- its last close. One thing is assumed: before the lake's first snapshot of the metadata, `value` takes the share counts of that snapshot.
 -- %% param region = coalesce((SELECT region FROM bars_1d GROUP BY region ORDER BY count(*) DESC LIMIT 1), 'CN')
 -- %% param factor = 'momentum'
 -- %% param groups = 10

@@ -2,7 +2,8 @@
 -- One instrument: prices and volume, statements, and what they are worth.
 --
 -- `symbol` chooses it (by default the one that was traded most on the newest day), `days` the number of trading days in
--- the charts. Prices are adjusted for splits and dividends so that the newest ones are as traded.
+-- the charts. Prices before a split or dividend are divided by its factor, so that the newest ones are as traded; `prices` says
+-- whether any is known.
 -- %% param symbol = (SELECT arg_max(symbol, amount) FROM bars_1d WHERE trade_date > (SELECT max(trade_date) FROM bars_1d) - 7)
 -- %% param days = 250
 
@@ -20,11 +21,12 @@ SELECT
   CASE WHEN min(trade_date) <= max(trade_date) - INTERVAL 1 YEAR
     THEN exp(sum(log_return) FILTER (trade_date > (SELECT max(trade_date) FROM bars) - INTERVAL 1 YEAR)) - 1 END AS year_return,
   min(trade_date) AS first_day,
-  exp(sum(log_return)) - 1 AS return_since_first_day
+  exp(sum(log_return)) - 1 AS return_since_first_day,
+  (SELECT CASE count(*) WHEN 0 THEN 'as traded: no ex-event is known' WHEN 1 THEN 'adjusted by 1 ex-event' ELSE 'adjusted by ' || count(*) || ' ex-events' END FROM ex_events WHERE symbol = $symbol) AS prices
 FROM bars
 HAVING count(*) > 0;
 
--- %% chart candlestick x=trade_date lines=ma_20,ma_60 height=460 title="Daily bars, adjusted forward" empty="No daily bar of the symbol."
+-- %% chart candlestick x=trade_date lines=ma_20,ma_60 height=460 title="Daily bars" empty="No daily bar of the symbol."
 SELECT symbol, trade_date, open, high, low, close, volume, ma_20, ma_60
 FROM (
   SELECT *,
@@ -85,8 +87,8 @@ FROM statements_asof(NULL)
 WHERE symbol = $symbol AND balance_sheet_period_end IS NOT NULL
 ORDER BY period_end DESC;
 
--- %% table percent=step title="Splits and dividends" rows=20 empty="None is known: no previous close differs from the last close."
-SELECT ex_date, last_close, prev_close, amount, 1 / factor - 1 AS step
+-- %% table percent=step title="Splits and dividends" rows=20 empty="No ex-event is known: prices are as traded."
+SELECT ex_date, last_close, factor, amount, 1 / factor - 1 AS step, witness, source
 FROM ex_events
 WHERE symbol = $symbol
 ORDER BY ex_date DESC;

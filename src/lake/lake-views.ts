@@ -5,6 +5,7 @@ import type { Session } from "../db/session/session.js";
 import { type RawView, type ViewedTable, viewFault } from "../db/views/raw-view.js";
 import { type TemplateContent, templatePath } from "../db/views/view-template.js";
 import { createViews, neededBy } from "../db/views/views.js";
+import { CORPORATE_ACTIONS, EX_FACTORS } from "../schema/actions.js";
 import { BARS_1M } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
@@ -132,6 +133,7 @@ async function createAll(
   const needed = readsBars && statement !== undefined ? `${statement} ${NEEDED_BY_COPIED_BARS}` : statement;
   const created = await createViews(session, views, { extra, statement: needed, template });
   const hasComments = statement === undefined;
+  if (hasExDates({ snapshots, refused }) && isNeeded("has_ex_dates")) await session.run(SAYS_EX_DATES);
   const days = copies.find(({ file }) => file.kind === "days");
   if (days !== undefined) {
     await readCopiedViews(session, isNeeded, { hasComments });
@@ -141,6 +143,22 @@ async function createAll(
   if (isReadable && readsBars) await readCopiedBars(session, lake, copy, { hasComments });
   return created;
 }
+
+/** The tables of which `ex_dates` is made. */
+const EX_DATE_TABLES: readonly TableSchema[] = [CORPORATE_ACTIONS, EX_FACTORS];
+
+/**
+ * Whether the views read what sources say of ex-dates: also where such a table cannot be read, so that prices then fail with
+ * the reason, and are not those of a lake without it.
+ */
+export function hasExDates({ snapshots, refused }: ReadableTables): boolean {
+  const told = [...snapshots.filter(({ files }) => files.size > 0), ...refused];
+  return told.some(({ table }) => EX_DATE_TABLES.includes(table));
+}
+
+/** Replaces the macro, with its comment. */
+const SAYS_EX_DATES = `CREATE OR REPLACE MACRO has_ex_dates() AS true;
+COMMENT ON MACRO has_ex_dates IS 'Whether the lake has corporate actions or factors of ex-events.'`;
 
 /** The content of the template from which the views of every lake are copied. */
 export const TEMPLATE: TemplateContent = {

@@ -8,7 +8,7 @@ import { templatePath } from "../db/views/view-template.js";
 import { inTransaction, replaceExtraViews } from "../db/views/views.js";
 import { hasUserViews } from "./has-user-views.js";
 import type { Lake } from "./lake.js";
-import { extraViews, type ReadableTables, TEMPLATE } from "./lake-views.js";
+import { extraViews, hasExDates, type ReadableTables, TEMPLATE } from "./lake-views.js";
 import type { Snapshot } from "./log/snapshot.js";
 import { viewOf } from "./viewed-table.js";
 
@@ -33,7 +33,7 @@ export async function recordParts(
 ): Promise<void> {
   const parts = new Map([
     [LOCATION, lake.storage.location],
-    [VIEWS, isWhole ? viewsHash(lake, snapshots) : ""],
+    [VIEWS, isWhole ? viewsHash(lake, { snapshots, refused: [] }) : ""],
     ...views.flatMap(partsOf),
   ]);
   await inTransaction(session, async () => {
@@ -77,7 +77,7 @@ export async function locationOf(session: Session, file: string): Promise<string
  */
 export async function updateViews(session: Session, lake: Lake, tables: ReadableTables): Promise<boolean> {
   const parts = await readParts(session);
-  const hash = viewsHash(lake, tables.snapshots);
+  const hash = viewsHash(lake, tables);
   const isSame = parts.get(LOCATION) === lake.storage.location && hash !== "" && parts.get(VIEWS) === hash;
   if (!isSame || tables.refused.length > 0) return false;
   await inTransaction(session, async () => {
@@ -105,12 +105,13 @@ async function updateView(session: Session, view: RawView, parts: Parts): Promis
  * these cannot be read: such files may create tables, or views over other files, so they run again each time, in a new
  * database.
  */
-function viewsHash(lake: Lake, snapshots: readonly Snapshot[]): string {
+function viewsHash(lake: Lake, tables: ReadableTables): string {
   if (hasUserViews(lake)) return "";
   return hashOf([
     VERSION,
     templatePath(TEMPLATE),
-    ...snapshots.map(({ table, columns }) => JSON.stringify([table.name, columns])),
+    String(hasExDates(tables)),
+    ...tables.snapshots.map(({ table, columns }) => JSON.stringify([table.name, columns])),
   ]);
 }
 

@@ -45,6 +45,26 @@ export function holesIn({ tradingDays, absences }: HoleFacts): HoleOf {
   };
 }
 
+/**
+ * Whether a region's calendar has a session between two days, which are counted since 1970-01-01.
+ *
+ * @param tradingDays the known trading days of a region, ascending.
+ */
+export function sessionsIn(
+  tradingDays: HoleFacts["tradingDays"],
+): (region: Region) => (last: number, day: number) => boolean {
+  const regions = new Map(
+    REGION_NAMES.map((region) => [region, Int32Array.from(tradingDays.get(region) ?? [], epochDay)]),
+  );
+  return (region) => {
+    const sessions = regions.get(region) as Int32Array;
+    return (last, day) => {
+      const next = lowerBound(0, sessions.length, (at) => (sessions[at] as number) > last);
+      return (sessions[next] ?? day) < day;
+    };
+  };
+}
+
 /** Whether a session between two days is in no stretch. */
 function lacksSession(
   { sessions, stretches }: { readonly sessions: Int32Array; readonly stretches: readonly number[] },

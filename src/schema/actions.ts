@@ -84,7 +84,10 @@ export const EX_FACTORS: TableSchema = {
   columns: [
     SYMBOL,
     EX_DATE,
-    SOURCE,
+    {
+      ...SOURCE,
+      doc: "Who says so: service for the service of the bars, else the source's name in the file, or the one that the import was given.",
+    },
     {
       name: "factor",
       type: "double",

@@ -8,6 +8,7 @@ import {
 } from "../db/market/bar-sql.js";
 import { sessionBarEndSql } from "../db/market/bucket-sql.js";
 import { isExEventSql, isUnknownStretchSql } from "../db/market/ex-event-sql.js";
+import { exTermsSql } from "../db/market/ex-terms-sql.js";
 import { fiscalQuarterSql, twelveMonthsSql } from "../db/market/fiscal-quarter-sql.js";
 import { knownVersionsSql } from "../db/market/known-versions-sql.js";
 import {
@@ -113,6 +114,7 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
     sql: (symbol, type, listed) => unlimitedSessionsSql(symbol, type, listed),
   },
   exact_shares: { parameters: 2, sql: (volume, lot) => exactSharesSql(volume, lot) },
+  ex_terms: { parameters: 2, sql: (actions, factors) => exTermsSql(actions, factors) },
   is_ex_event: { parameters: 2, sql: (last, prev) => isExEventSql(last, prev) },
   is_session_minute: {
     parameters: 2,

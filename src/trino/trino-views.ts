@@ -6,6 +6,7 @@ import { ident, literal } from "../db/quote.js";
 import { type SqlToken, sqlTokens } from "../db/statement/sql-tokens.js";
 import { inOrderOfNeed, readViewTree, type ViewFile, wordsOf } from "../db/views/view-files.js";
 import { ABSENCES_1D } from "../schema/absences.js";
+import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "../schema/actions.js";
 import type { TableSchema } from "../schema/column.js";
 import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES } from "../schema/statements.js";
 import { TRADING_DAYS } from "../schema/trading-days.js";
@@ -37,7 +38,12 @@ const MAY_BE_EMPTY: Readonly<Record<string, readonly TableSchema[]>> = {
   daily_fundamentals: [BALANCE_SHEET, CASH_FLOW, INCOME],
   daily_metrics: [METRICS, SHARES],
   income_history: [INCOME],
-  restated_closes: [TRADING_DAYS, ABSENCES_1D],
+  corporate_action_versions: [CORPORATE_ACTIONS],
+  corporate_actions: [CORPORATE_ACTIONS],
+  ex_events: [CORPORATE_ACTIONS, EX_FACTORS],
+  ex_factors: [EX_FACTORS],
+  restated_closes: [TRADING_DAYS, ABSENCES_1D, CORPORATE_ACTIONS, EX_FACTORS],
+  symbol_changes: [SYMBOL_CHANGES],
   unknown_spans: [TRADING_DAYS],
 };
 

@@ -109,6 +109,9 @@ export const ENDPOINTS = {
 /** The name of an endpoint in {@link ENDPOINTS}. */
 export type EndpointName = keyof typeof ENDPOINTS;
 
+/** Requests for which a most number of symbols is learned: of a group of endpoints, or of one that permits fewer. */
+export type SizedRequests = EndpointGroup | "exFactors";
+
 /**
  * Paths of order books, which a lake does not have. The service refuses them, as it does for a plan without order
  * books.

@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { QueryError } from "../../src/core/errors.js";
@@ -105,6 +105,23 @@ test("a refused table does not pass for an empty one, in any query", async () =>
     "FROM raw.bars_1d LIMIT 1",
   ])
     await expect(reader.json(sql)).rejects.toThrow(/^table bars_1d: its log asks/);
+});
+
+test("prices are not those of a lake without actions where these cannot be read", async () => {
+  const lake = await twoTables();
+  const folder = join(lake.location, "corporate_actions", "_delta_log");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, `${"0".repeat(20)}.json`), "{");
+  const { session } = await openReader(lake);
+  using reader = session;
+  expect(await reader.json("SELECT count(*)::INTEGER AS n FROM adjusted('1d', 'none')")).toEqual([{ n: 2 }]);
+  for (const sql of [
+    "FROM ex_events",
+    "FROM returns",
+    "FROM adjusted('1d', 'forward')",
+    "FROM total_return('1d')",
+  ])
+    await expect(reader.json(sql)).rejects.toThrow(/^table corporate_actions: /);
 });
 
 test("a version that is asked for by its number and cannot be read is still refused at once", async () => {

@@ -3,10 +3,14 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { Session } from "../../src/db/session/session.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { landAbsentDays } from "../../src/lake/land/absent-days.js";
+import { landActions } from "../../src/lake/land/land-actions.js";
+import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import { landTradingDays } from "../../src/lake/land/trading-days.js";
 import { openReader } from "../../src/lake/open-reader.js";
 import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";
+import { regionOf } from "../../src/market/symbol.js";
 import { localDate } from "../../src/market/zone.js";
+import { CORPORATE_ACTIONS, EX_FACTORS } from "../../src/schema/actions.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import {
   type LandedBar,
@@ -184,6 +188,47 @@ async function landKnown(
   await landAbsentDays(session, lake, days, options);
 }
 
+/** What a source says of a day, in days since the first one: weekends too. */
+const anyTold = fc.record({
+  day: fc.nat(180),
+  source: fc.constantFrom("a", "b"),
+  kind: fc.constantFrom("factor", "cash_dividend", "split", "consolidation", "stock_dividend", "rights"),
+  value: fc.constantFrom(0.1, 0.5, 2, 3),
+});
+
+/** Lands factors and corporate actions; of several ones of a key the last. */
+async function landTold(
+  lake: Lake,
+  told: readonly (typeof anyTold extends fc.Arbitrary<infer T> ? T & { readonly symbol: string } : never)[],
+): Promise<void> {
+  using session = await Session.open({ threads: 1 });
+  const rowOf = (one: (typeof told)[number]) => ({
+    symbol: one.symbol,
+    ex_date: new Date((FIRST_DAY + one.day) * DAY).toISOString().slice(0, 10),
+    source: one.source,
+    region: regionOf(one.symbol),
+  });
+  const rows = new Map(
+    told.map((one) => {
+      const isFactor = one.kind === "factor";
+      const key = [one.symbol, one.day, one.source, one.kind].join();
+      const value = isFactor
+        ? { factor: one.value }
+        : one.kind === "cash_dividend"
+          ? { kind: one.kind, cash: one.value }
+          : { kind: one.kind, ratio: one.value, price: one.kind === "rights" ? 1 : null };
+      return [key, { table: isFactor ? EX_FACTORS : CORPORATE_ACTIONS, row: { ...rowOf(one), ...value } }];
+    }),
+  );
+  for (const table of [EX_FACTORS, CORPORATE_ACTIONS]) {
+    const own = [...rows.values()].filter((one) => one.table === table).map(({ row }) => row);
+    const columns = table.columns.filter(({ name }) => name !== "first_seen_at");
+    const staged = `staged_${table.name}`;
+    await stageObjects(session, staged, columns, own);
+    await landActions(session, lake, table, staged, { operation: "TEST", runId: "told", now: SERVED_AT });
+  }
+}
+
 test("service, view and dataset give the same bars where prices and volumes are extreme", async () => {
   const seen: Compared[] = [];
   const kinds = cases({ few: 2, more: 3, all: 3 });
@@ -196,6 +241,7 @@ test("service, view and dataset give the same bars where prices and volumes are 
           days: fc.array(anyDay, { minLength: 20, maxLength: 120 }),
           /** Weekdays, since the first one, of which a response said that there is no bar. */
           absent: fc.array(fc.tuple(fc.nat(180), fc.constantFrom(1, 1, 3, 60))),
+          told: fc.array(anyTold, { maxLength: 30 }),
         }),
         { minLength: 3, maxLength: 5 },
       ),
@@ -216,6 +262,10 @@ test("service, view and dataset give the same bars where prices and volumes are 
           (instruments[n]?.absent ?? []).map(([first, count]) => ({ symbol, first, count })),
         );
         await landKnown(lake, absent);
+        await landTold(
+          lake,
+          market.flatMap(({ symbol }, n) => (instruments[n]?.told ?? []).map((one) => ({ symbol, ...one }))),
+        );
         const served = await serve(lake);
         const { session: reader } = await openReader(lake);
         try {

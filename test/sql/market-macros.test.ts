@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { expect, test } from "vitest";
-import { actionFactorSql } from "../../src/db/market/action-factor-sql.js";
 import {
   adjustedPriceSql,
   BAR_AGGREGATES,
@@ -14,6 +13,7 @@ import {
 } from "../../src/db/market/bar-sql.js";
 import { sessionGridEndSql, sessionPartEndSql, sessionPartStartSql } from "../../src/db/market/bucket-sql.js";
 import { isExEventSql, isUnknownStretchSql } from "../../src/db/market/ex-event-sql.js";
+import { exTermsSql } from "../../src/db/market/ex-terms-sql.js";
 import { fiscalQuarterSql, twelveMonthsSql } from "../../src/db/market/fiscal-quarter-sql.js";
 import {
   downLimitSql,
@@ -37,7 +37,6 @@ import { SESSION_HOURS } from "../../src/market/sessions.js";
 
 /** The files of `sql/views/rules`: the parameters of each macro, and the expression that the rule gives for these. */
 const MACROS: Readonly<Record<string, readonly [parameters: string, sql: (...names: string[]) => string]>> = {
-  action_factor: ["last_close, cash, shares, rights, paid", actionFactorSql],
   adjusted_price: ["price, adjustment, step", (price, sql, step) => adjustedPriceSql(price, { sql }, step)],
   fiscal_quarter: ["region, month, flow, ago3, ago6, ago9, ago12", fiscalQuarterSql],
   is_ex_event: ["last_close, prev_close", isExEventSql],
@@ -108,6 +107,18 @@ test.each(Object.entries(MACROS))(
     await expect(expected).toMatchFileSnapshot(pathOf(`views/rules/${path}.sql`));
   },
 );
+
+test("sql/views/adjustment/ex_terms.sql has the query of its rule; vitest -u writes it", async () => {
+  const day = "coalesce(CAST(as_of AS DATE), DATE '9999-12-30')";
+  const isKnown = `known_from <= ${day} AND known_to > ${day}`;
+  const terms = exTermsSql("corporate_action_versions", "raw.ex_factors", isKnown);
+  const statement = `CREATE OR REPLACE MACRO ex_terms(as_of := NULL) AS TABLE\n${terms};`;
+  const expected = textOf("views/adjustment/ex_terms.sql").replace(
+    /^CREATE OR REPLACE MACRO [^;]*;/m,
+    () => statement,
+  );
+  await expect(expected).toMatchFileSnapshot(pathOf("views/adjustment/ex_terms.sql"));
+});
 
 const flat = (sql: string): string => sql.replaceAll(/\s+/g, " ");
 

@@ -58,6 +58,27 @@ test("adjusted prices need no trading days: where none have landed, all days are
   expect(without.get("daily_status")?.tables).toContain("trading_days");
 });
 
+test("adjusted prices need no corporate actions and no factors", () => {
+  const absent = new Set(["corporate_actions", "ex_factors"]);
+  const without = new Map(trinoViews("market_raw", absent).map((view) => [view.name, view]));
+  const needed = (name: string): string[] => {
+    const { tables = [], views: others = [] } = without.get(name) ?? {};
+    return [...tables, ...others.flatMap(needed)];
+  };
+  for (const name of [
+    "adjusted",
+    "adjustment_steps",
+    "ex_events",
+    "ex_factors",
+    "corporate_actions",
+    "returns",
+  ])
+    expect(
+      needed(name).filter((table) => absent.has(table)),
+      name,
+    ).toEqual([]);
+});
+
 test("the mark of a view changes with its text, its schema and the views that it reads", () => {
   const markOf = (name: string, schema: string): string | undefined =>
     /\[barlake (\w{12})\]$/.exec(trinoViews(schema).find((view) => view.name === name)?.comment ?? "")?.[1];

@@ -5,7 +5,7 @@
 -- Inputs: raw.universe_members.
 CREATE OR REPLACE VIEW members AS
 WITH spells AS (
-  SELECT id, symbol, region,
+  SELECT id, symbol, region, source,
     local_date(valid_from, region) AS seen_from,
     local_date(valid_to, region) AS seen_to,
     valid_from = min(valid_from) OVER (PARTITION BY id) AS is_first
@@ -14,11 +14,11 @@ WITH spells AS (
 lasting AS (
   SELECT * FROM spells WHERE seen_to IS NULL OR seen_from < seen_to
 )
-SELECT id, symbol, 'observed' AS known, seen_from AS from_date, coalesce(seen_to, DATE '9999-12-31') AS to_date,
-  seen_from, seen_to, region
+SELECT id, symbol, CASE WHEN source IS NULL THEN 'observed' ELSE 'imported' END AS known, seen_from AS from_date, coalesce(seen_to, DATE '9999-12-31') AS to_date,
+  seen_from, seen_to, region, source
 FROM lasting
 UNION ALL
-SELECT id, symbol, 'assumed', DATE '0001-01-01', seen_from, seen_from, seen_to, region
+SELECT id, symbol, 'assumed', DATE '0001-01-01', seen_from, seen_from, seen_to, region, source
 FROM lasting
 WHERE is_first;
 

@@ -5,4 +5,4 @@ SELECT *
 FROM raw.corporate_actions
 QUALIFY row_number() OVER (PARTITION BY symbol, ex_date, kind, source ORDER BY first_seen_at DESC) = 1;
 
-COMMENT ON VIEW corporate_actions IS 'Corporate actions (dividends, splits, rights), the newest version of each. One row for each symbol, ex-date, kind and source. All versions: corporate_action_versions. Prices are not adjusted by them yet: ex_events has the events by which they are.';
+COMMENT ON VIEW corporate_actions IS 'Corporate actions (dividends, splits, rights), the newest version of each. One row for each symbol, ex-date, kind and source. All versions: corporate_action_versions. ex_events has what prices are adjusted by.';

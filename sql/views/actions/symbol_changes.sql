@@ -4,4 +4,4 @@ CREATE OR REPLACE VIEW symbol_changes AS
 SELECT *
 FROM raw.symbol_changes;
 
-COMMENT ON VIEW symbol_changes IS 'What happened to symbols, as sources state it: renames, mergers, codes given to other companies, delistings. One row for each symbol, date and source. Bars and lists do not follow them yet.';
+COMMENT ON VIEW symbol_changes IS 'What happened to symbols, as sources state it: renames, mergers, codes given to other companies, delistings. One row for each symbol, date and source. symbol_names has what follows: which symbols make one history.';

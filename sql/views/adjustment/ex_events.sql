@@ -1,27 +1,17 @@
--- Days on which an exchange restated the previous close: a dividend, a split, a rights issue. The bar of such a day has
--- a prev_close that differs from the close of the bar before by more than a rounding error. There is no event where the
--- bar before may not be that of the previous session: over a hole (restated_closes), and over three weeks or more of which
--- the calendar knows nothing (unknown_spans). The audit unvouched_closes names these days.
--- Grain: one row for each symbol and ex-date. Inputs: restated_closes, unknown_spans, is_unknown_stretch.
+-- Days on which the price level of a symbol changes: of all that is known now. It is a view so that the copy for SQL can have
+-- its rows.
+-- Grain: one row for each symbol and ex-date. Inputs: ex_events_until, stated_events, has_ex_dates.
 CREATE OR REPLACE VIEW ex_events AS
-SELECT
-  symbol,
-  trade_date AS ex_date,
-  last_close,
-  prev_close,
-  last_close / prev_close AS factor,
-  last_close - prev_close AS amount,
-  region
-FROM restated_closes AS b
-ANTI JOIN unknown_spans AS u ON u.region = b.region AND is_unknown_stretch(
-  greatest(b.last_date, coalesce(u.after_date, b.last_date)), least(b.trade_date, coalesce(u.before_date, b.trade_date)))
-WHERE NOT has_hole;
+FROM query(CASE WHEN has_ex_dates() THEN 'FROM ex_events_until(NULL)' ELSE 'FROM stated_events()' END);
 
-COMMENT ON VIEW ex_events IS 'Days on which the exchange restated the previous close (dividend, split, rights issue), derived from prev_close. One row for each symbol and ex-date. A row comes or goes where the sessions before it become known later.';
+COMMENT ON VIEW ex_events IS 'Days on which the price level changes (dividend, split, rights issue), from factors, corporate actions or the stated previous close. One row for each symbol and ex-date. A row comes or goes where the sessions before it become known later, or where a source says more.';
 COMMENT ON COLUMN ex_events.symbol IS 'Instrument symbol.';
-COMMENT ON COLUMN ex_events.ex_date IS 'First trading date at the new price level, in the exchange''s own zone.';
+COMMENT ON COLUMN ex_events.ex_date IS 'First trading date at the new price level, in the exchange''s own zone; of an ex-date without a bar, that of the next bar.';
 COMMENT ON COLUMN ex_events.last_close IS 'Close of the bar before. [currency]';
-COMMENT ON COLUMN ex_events.prev_close IS 'Previous close as the exchange states it on the ex-date. [currency]';
-COMMENT ON COLUMN ex_events.factor IS 'last_close / prev_close. [ratio]';
-COMMENT ON COLUMN ex_events.amount IS 'last_close - prev_close. [currency]';
+COMMENT ON COLUMN ex_events.prev_close IS 'Previous close as the exchange states it on the ex-date; null where it states none. [currency]';
+COMMENT ON COLUMN ex_events.factor IS 'last_close, divided by that close at the new price level. [ratio]';
+COMMENT ON COLUMN ex_events.amount IS 'last_close, minus that close at the new price level. [currency]';
+COMMENT ON COLUMN ex_events.witness IS 'What shows it: factor, actions or prev_close.';
+COMMENT ON COLUMN ex_events.source IS 'Who states the factor or the actions; null for prev_close.';
+COMMENT ON COLUMN ex_events.reinvested IS 'Shares that a holder of one share has after it, where cash buys shares at the close of the ex-date. [ratio]';
 COMMENT ON COLUMN ex_events.region IS 'Region: CN, HK or US.';

@@ -1,7 +1,8 @@
 import type { RecordBatch } from "apache-arrow";
 import { type Row, RowTable } from "../../arrow/row-table.js";
 import { type DatasetDefinition, defineDataset } from "../../dataset/spec.js";
-import { readHoles } from "../../db/market/read-holes.js";
+import { readExRules } from "../../db/market/read-ex-rules.js";
+import { readNames } from "../../db/market/read-names.js";
 import type { QueryValues } from "../../db/session/query-values.js";
 import {
   definePipeline,
@@ -11,6 +12,7 @@ import {
 } from "../../jobs/pipeline/definition.js";
 import { loadPipeline } from "../../jobs/pipeline/load-pipeline.js";
 import {
+  type PlannedRequest,
   planPipeline,
   type RunEnvironment,
   type RunOptions,
@@ -18,17 +20,19 @@ import {
   runPipeline,
 } from "../../jobs/run/run-pipeline.js";
 import { Lake, type LakeOptions, type PointInTime } from "../../lake/lake.js";
+import { NamesByVersion } from "../../lake/names-by-version.js";
 import type { SegmentOptions } from "../../lake/places.js";
 import type { BuiltSegments } from "../../lake/segments/segment-reader.js";
 import { SqlCopyBuilder } from "../../lake/sql-copy/sql-copy-builder.js";
-import type { HoleOf } from "../../market/holes.js";
-import type { RequestUnit } from "../../plan/request-units.js";
+import type { ExRuleOf } from "../../market/adjustment/ex-rule.js";
+import { parseSymbol } from "../../market/symbol.js";
+import { SYMBOL_CHANGES } from "../../schema/actions.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { expectOptions, expectText, expectTexts } from "../expect-options.js";
 import type { MarketService } from "../service/market-service.js";
 import { type LakeDataset, lakeDataset } from "./lake-dataset.js";
 import { LakeQueries } from "./lake-queries.js";
-import { type LakeState, pointInTimeOf } from "./point-in-time.js";
+import { isNewest, type LakeState, pointInTimeOf } from "./point-in-time.js";
 import { SegmentReads } from "./segment-reads.js";
 import { type LakeServer, type ServeOptions, serveLake } from "./serve-lake.js";
 import { type TableFilter, tableQuery } from "./table-query.js";
@@ -87,6 +91,7 @@ export class LakeConnection implements AsyncDisposable {
   readonly #segments: SegmentReads | undefined;
   readonly #copies: SqlCopyBuilder | undefined;
   readonly #queries: LakeQueries;
+  readonly #names: NamesByVersion<PointInTime>;
 
   /** Only {@link openLake} makes one. */
   constructor(location: string, options: OpenLakeOptions) {
@@ -99,8 +104,11 @@ export class LakeConnection implements AsyncDisposable {
     const dropOlder = (): void => this.#readers.drop(({ missingCopies }) => missingCopies.length > 0);
     this.#copies = place && new SqlCopyBuilder(this.lake, place, dropOlder);
     this.#queries = new LakeQueries(this.#readers, this.#copies);
-    const holes = (state: PointInTime): Promise<HoleOf> =>
-      this.#readers.use(state, undefined, ({ reader }) => readHoles(reader.session));
+    const holes = (state: PointInTime): Promise<ExRuleOf> =>
+      this.#readers.use(state, undefined, ({ reader }) => readExRules(reader.session));
+    this.#names = new NamesByVersion((state) =>
+      this.#readers.use(state, undefined, ({ reader }) => readNames(reader.session)),
+    );
     this.#segments = place && new SegmentReads(this.lake, place, holes);
   }
 
@@ -142,7 +150,8 @@ export class LakeConnection implements AsyncDisposable {
   /**
    * Reads a table or a view of the lake: `bars_1d`, `daily_valuation`, or a view of the user, ordered by symbol and
    * time. With `adjust`, bars have adjusted prices, and are the rows and columns of the macro `adjusted('1d' or '1m',
-   * …)`. Bars of named symbols come from segments on this machine, where it has them; otherwise these are built in the
+   * …)`. A symbol of `symbols` that was renamed has the rows of all its names, under the one that is asked for, and is cut
+   * where its code was given to another company. Bars of other named symbols come from segments on this machine, where it has them; otherwise these are built in the
    * background, and the next read is faster.
    *
    * @throws {UsageError} for a table, a column, a symbol, an adjustment or a date that does not exist, with the names
@@ -207,7 +216,10 @@ export class LakeConnection implements AsyncDisposable {
    * The requests that a run of a pipeline of bars would send; undefined for other kinds, whose requests follow from
    * responses.
    */
-  async plan(source: PipelineSource, demand: RunOptions = {}): Promise<readonly RequestUnit[] | undefined> {
+  async plan(
+    source: PipelineSource,
+    demand: RunOptions = {},
+  ): Promise<readonly PlannedRequest[] | undefined> {
     return planPipeline(await pipelineOf(source), demand, { lake: this.lake, clock: this.lake.clock });
   }
 
@@ -239,10 +251,24 @@ export class LakeConnection implements AsyncDisposable {
     return asOf === undefined && versions === undefined ? this.#state : pointInTimeOf({ asOf, versions });
   }
 
+  /** Whether one of the symbols was renamed, or is a code that was given to another company; also where nothing can say. */
+  async #hasOtherNames(symbols: readonly string[], state: PointInTime): Promise<boolean> {
+    try {
+      const snapshot = await (isNewest(state)
+        ? this.lake.snapshot(SYMBOL_CHANGES)
+        : this.lake.reader(state)(SYMBOL_CHANGES));
+      const names = await this.#names.of(snapshot, state);
+      return symbols.some((symbol) => names.has(parseSymbol(symbol)));
+    } catch {
+      return true;
+    }
+  }
+
   async #readTable<T>(table: string, options: ReadOptions): Promise<RowTable<T>> {
     let buildMissing: (() => void) | undefined;
     const fromSegments = async (): Promise<RowTable<T> | undefined> => {
       options.signal?.throwIfAborted();
+      if (await this.#hasOtherNames(options.symbols ?? [], this.#stateOf(options))) return undefined;
       const found = await this.#segments?.read(table, options, this.#stateOf(options));
       buildMissing = found?.buildMissing;
       return found?.batch && new RowTable<T>([found.batch]);

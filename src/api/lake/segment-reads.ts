@@ -6,17 +6,15 @@ import type { Snapshot } from "../../lake/log/snapshot.js";
 import { adjustPrices, EX_EVENT_COLUMNS, exEventsOf } from "../../lake/segments/adjust-bars.js";
 import { ADJUSTED_COLUMNS, adjustedBars, storedForAdjusted } from "../../lake/segments/adjusted-bars.js";
 import type { BarsDemand } from "../../lake/segments/bars.js";
-import { HolesByVersion } from "../../lake/segments/holes-by-version.js";
+import { EX_RULE_TABLES, ExRulesByVersion } from "../../lake/segments/ex-rules-by-version.js";
 import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
 import { type BuiltSegments, SegmentReader } from "../../lake/segments/segment-reader.js";
 import { storedColumns, viewBars, viewColumns } from "../../lake/segments/view-bars.js";
-import type { HoleOf } from "../../market/holes.js";
+import type { ExRuleOf } from "../../market/adjustment/ex-rule.js";
 import { ADJUSTMENTS, type Adjustment } from "../../market/period.js";
 import { parseSymbol, regionOf } from "../../market/symbol.js";
-import { ABSENCES_1D } from "../../schema/absences.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
-import { TRADING_DAYS } from "../../schema/trading-days.js";
 import { dateOption } from "../time-input.js";
 import type { TableFilter } from "./table-query.js";
 
@@ -42,12 +40,12 @@ export class SegmentReads implements AsyncDisposable {
   readonly #segments: SegmentReader;
   /** Tables of past states, the least recently used first. */
   readonly #past = new Map<string, (table: TableSchema) => Promise<Snapshot>>();
-  readonly #holes: HolesByVersion<PointInTime>;
+  readonly #rules: ExRulesByVersion<PointInTime>;
 
-  /** @param readHoles reads the holes of a state. */
-  constructor(lake: Lake, place: SegmentPlace, readHoles: (state: PointInTime) => Promise<HoleOf>) {
+  /** @param readExRules reads the rules of a state. */
+  constructor(lake: Lake, place: SegmentPlace, readExRules: (state: PointInTime) => Promise<ExRuleOf>) {
     this.#lake = lake;
-    this.#holes = new HolesByVersion(readHoles);
+    this.#rules = new ExRulesByVersion(readExRules);
     this.#segments = new SegmentReader(lake, place);
   }
 
@@ -89,22 +87,22 @@ export class SegmentReads implements AsyncDisposable {
     const demand = demandOf(filter, names, ADJUSTED_COLUMNS, storedForAdjusted);
     const isOneState = state.versions === undefined;
     if (demand === undefined || !isOneState || !ADJUSTMENTS.includes(adjustment)) return {};
-    const [daily, tradingDays, absences, minutes] = await Promise.all(
-      [BARS_1D, TRADING_DAYS, ABSENCES_1D, BARS_1M].map((one) => this.#snapshotOf(one, state)),
+    const [daily, minutes, ...snapshots] = await Promise.all(
+      [BARS_1D, BARS_1M, ...EX_RULE_TABLES].map((one) => this.#snapshotOf(one, state)),
     );
+    const rules = snapshots.filter((one) => one !== undefined);
     // The bars and the events of one version: a commit may land between two reads of a log.
     const bars = table === BARS_1D ? daily : minutes;
-    if (bars === undefined || daily === undefined || tradingDays === undefined || absences === undefined)
-      return {};
+    if (bars === undefined || daily === undefined || rules.length < EX_RULE_TABLES.length) return {};
     const found = await this.#segments.read(bars, demand);
     if (found.bars === undefined) return found.buildMissing === undefined ? {} : found;
     // Where they cannot be read, the view reports why.
-    const holeOf = await this.#holes.of([tradingDays, absences], state).catch(() => undefined);
+    const ruleOf = await this.#rules.of(rules, state).catch(() => undefined);
     const { symbols } = demand;
     const history: BarsDemand = { symbols, by: "day", rangeOf: () => ALL_DAYS, columns: EX_EVENT_COLUMNS };
     const { bars: days, ...rest } = await this.#segments.read(daily, history);
     if (days === undefined) return rest;
-    const events = holeOf && exEventsOf(days, holeOf);
+    const events = ruleOf && exEventsOf(days, ruleOf);
     if (events === undefined) return {};
     adjustPrices(found.bars, events, adjustment);
     const batch = adjustedBars(table, found.bars, names);

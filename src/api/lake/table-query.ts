@@ -1,4 +1,5 @@
 import { UsageError } from "../../core/errors.js";
+import { namesSql, ofNamesSql, readNames } from "../../db/market/read-names.js";
 import { ident, literal } from "../../db/quote.js";
 import type { QueryValue } from "../../db/session/query-values.js";
 import type { Session } from "../../db/session/session.js";
@@ -8,7 +9,10 @@ import { dateOption } from "../time-input.js";
 
 /** What of a view is read. */
 export interface TableFilter {
-  /** @default all symbols */
+  /**
+   * A name of an instrument that was renamed, of today or of before, has its one history; all symbols are as stored.
+   * @default all symbols
+   */
   readonly symbols?: readonly string[] | undefined;
   /** First date `YYYY-MM-DD`, of the exchange's calendar. @default all */
   readonly from?: string | undefined;
@@ -57,6 +61,7 @@ export async function tableQuery(session: Session, view: string, filter: TableFi
   const where: string[] = [];
   /** The condition on the symbols. */
   let ofSymbols: string | undefined;
+  let named: NamedSource | undefined;
   const values: Record<string, QueryValue> = {};
   const bind = (name: string, value: QueryValue): string => {
     values[name] = value;
@@ -67,8 +72,11 @@ export async function tableQuery(session: Session, view: string, filter: TableFi
     const symbols = [...new Set(filter.symbols.map(parseSymbol))];
     const isFew = symbols.length <= (hasFactors ? FEW_ADJUSTED_SYMBOLS : FEW_SYMBOLS);
     const each = (): string => symbols.map((symbol, n) => bind(`symbol_${n}`, symbol)).join(", ");
+    named = await namedSource(session, { symbols, view, adjust, known });
     if (symbols.length === 0) where.push("false");
-    else if (isFew) {
+    else if (named !== undefined) {
+      // The source has these symbols alone.
+    } else if (isFew) {
       ofSymbols = `symbol IN (${each()})`;
       where.push(ofSymbols);
     } else where.push(`symbol IN (SELECT unnest(${bind("symbols", symbols)}))`);
@@ -90,7 +98,9 @@ export async function tableQuery(session: Session, view: string, filter: TableFi
   }
   for (const column of filter.columns ?? []) expectColumn(view, known, column, "columns");
   if (filter.columns?.length === 0) throw new UsageError(`read ${view}: columns is an empty list`);
-  const selected = filter.columns === undefined ? "*" : filter.columns.map(ident).join(", ");
+  const selected = (filter.columns ?? (named === undefined ? ["*"] : known))
+    .map((column) => (column === "*" ? column : ident(column)))
+    .join(", ");
   const order = ORDER.filter((name) => known.includes(name));
   // A list of symbols reaches the bars of a join, but not what they are joined with: there it is said once more. The view
   // of this name is then that of the query, also for the macro.
@@ -99,8 +109,8 @@ export async function tableQuery(session: Session, view: string, filter: TableFi
       ? [`WITH ${STRETCHES} AS NOT MATERIALIZED (FROM main.${STRETCHES} WHERE ${ofSymbols})`]
       : [];
   const sql = [
-    ...stretches,
-    `SELECT ${selected} FROM ${source}`,
+    ...(named === undefined ? stretches : [named.before]),
+    `SELECT ${selected} FROM ${named?.source ?? source}`,
     ...(where.length > 0 ? [`WHERE ${where.join(" AND ")}`] : []),
     ...(order.length > 0 ? [`ORDER BY ${order.join(", ")}`] : []),
   ].join(" ");
@@ -120,6 +130,43 @@ function adjustedSource(view: string, adjust: Adjustment): string {
       `read ${view}: adjust: ${JSON.stringify(adjust)} is not one of ${ADJUSTMENTS.join(", ")}`,
     );
   return `adjusted(${literal(period)}, ${literal(adjust)})`;
+}
+
+/** Where rows under other names come from. */
+interface NamedSource {
+  /** SQL before the SELECT. */
+  readonly before: string;
+  readonly source: string;
+}
+
+/**
+ * The rows of symbols of which one has another name; undefined where none has, or the view has no days. What is read is
+ * a list of stored symbols, which reaches the files.
+ */
+async function namedSource(
+  session: Session,
+  {
+    symbols,
+    view,
+    adjust,
+    known,
+  }: {
+    readonly symbols: readonly string[];
+    readonly view: string;
+    readonly adjust: Adjustment | undefined;
+    readonly known: readonly string[];
+  },
+): Promise<NamedSource | undefined> {
+  if (!known.includes("trade_date")) return undefined;
+  const names = await readNames(session);
+  if (!symbols.some((symbol) => names.has(symbol))) return undefined;
+  const asked = namesSql(symbols);
+  return adjust === undefined
+    ? { before: ofNamesSql(ident(view), symbols, names), source: `named_rows('of_names', ${asked})` }
+    : {
+        before: ofNamesSql("ex_events", symbols, names),
+        source: `histories(${asked}, ${literal(PERIODS[view] ?? "")}, ${literal(adjust)}, events := 'of_names')`,
+      };
 }
 
 async function columnsFrom(session: Session, source: string): Promise<readonly string[]> {

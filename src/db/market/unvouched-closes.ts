@@ -17,6 +17,11 @@ export interface UnvouchedClose {
   readonly last: TradingDate;
 }
 
+/** SQL of whether something is left out of a row `r` of restated_closes with a hole; the audit unvouched_closes has it too. */
+export const IS_UNVOUCHED = `(NOT EXISTS (FROM ex_events AS e WHERE e.symbol = r.symbol AND e.ex_date = r.trade_date)
+  OR EXISTS (FROM ex_terms() AS t WHERE t.priority = 1 AND t.paid <> 0 AND t.symbol = r.symbol
+    AND t.ex_date > r.last_date AND t.ex_date <= r.trade_date))`;
+
 /** Number of examples. */
 const EXAMPLES = 3;
 
@@ -52,7 +57,8 @@ const LACKING = `WITH sessions AS MATERIALIZED (
   ORDER BY o.symbol`;
 
 /**
- * Counts the unvouched previous closes of symbols: days that are no ex-events, because the lake may lack the bars before.
+ * Counts the unvouched previous closes of symbols: days of which the stated previous close, or
+ * cash that was paid, does not count, because the lake may lack the bars before.
  *
  * @param session has the lake's views.
  * @param of.symbols a SELECT of the symbols. @default all
@@ -69,8 +75,7 @@ export async function unvouchedCloses(
   const until = of.until === undefined ? "" : ` AND trade_date <= DATE ${literal(of.until)}`;
   const rows = await session.json<UnvouchedClose>(
     `SELECT symbol, CAST(trade_date AS VARCHAR) AS date, CAST(last_date AS VARCHAR) AS last FROM restated_closes AS r
-     ANTI JOIN ex_events AS e ON e.symbol = r.symbol AND e.ex_date = r.trade_date
-     WHERE symbol IN (${lacking.map(({ symbol }) => literal(symbol)).join(", ")})${until}
+     WHERE has_hole AND ${IS_UNVOUCHED} AND symbol IN (${lacking.map(({ symbol }) => literal(symbol)).join(", ")})${until}
      ORDER BY symbol, trade_date`,
   );
   const first = new Map<string, UnvouchedClose>();

@@ -7,15 +7,15 @@ import { type AcquireRule, acquireLease } from "../../lease/acquire-lease.js";
 import { type LeaseKind, Leases, type OwnLease } from "../../lease/leases.js";
 import { ownerShape, thisProcess } from "../../lease/owner.js";
 import type { Period } from "../../market/period.js";
-import type { EndpointGroup } from "../../wire/endpoints.js";
+import type { EndpointGroup, SizedRequests } from "../../wire/endpoints.js";
 import type { Storage } from "../storage/storage.js";
 
 /** The learned limits of a service; limits that are unknown, or were learned too long ago, are absent. */
 export interface ServiceLimits {
   /** Requests per minute of the key, by group of endpoints. */
   readonly requestsPerMinute: Readonly<Partial<Record<EndpointGroup, number>>>;
-  /** Most symbols of one request, by group of endpoints. */
-  readonly symbolsPerRequest: Readonly<Partial<Record<EndpointGroup, number>>>;
+  /** Most symbols of one request, by kind of request. */
+  readonly symbolsPerRequest: Readonly<Partial<Record<SizedRequests, number>>>;
   /** Most bars of one symbol in one K-line response, by period; it depends on the key. */
   readonly rowCap: Readonly<Partial<Record<Period, number>>>;
   /** Tables that the service does not offer to the key, by name, with the HTTP status of the refusal. @default none */

@@ -1,7 +1,7 @@
 import { isPresent } from "../../core/bits.js";
 import { type AdjustmentStep, adjustmentSteps } from "../../market/adjustment/adjustment-steps.js";
-import { type ExEvent, exFactor } from "../../market/adjustment/ex-events.js";
-import type { HoleOf } from "../../market/holes.js";
+import { type ExEvent } from "../../market/adjustment/ex-events.js";
+import { type ExRule, type ExRuleOf, exChange, termAfter } from "../../market/adjustment/ex-rule.js";
 import type { Adjustment } from "../../market/period.js";
 import { isRegion } from "../../market/regions.js";
 import type { Bars } from "./bars.js";
@@ -18,25 +18,34 @@ const PRICES = ["open", "high", "low", "close", "prev_close", "settlement_price"
  * @returns events by symbol, ascending by day; undefined where a symbol has two bars of one day, because their order is
  *   not defined.
  */
-export function exEventsOf(bars: Bars, holeOf: HoleOf): Map<string, ExEvent[]> | undefined {
+export function exEventsOf(bars: Bars, ruleOf: ExRuleOf): Map<string, ExEvent[]> | undefined {
   const days = new Int32Array(columnIn(bars, "trade_date").buffer);
   const closeOf = valuesOf(bars, "close");
   const prevCloseOf = valuesOf(bars, "prev_close");
   const found = new Map<string, ExEvent[]>();
   let row = 0;
   let [lastSymbol, lastDay, lastClose] = ["", 0, Number.NaN];
+  let rule: ExRule | undefined;
+  let term = 0;
   for (const { symbol, region, rows } of bars.runs) {
     if (!isRegion(region)) return undefined;
-    if (symbol !== lastSymbol)
+    if (symbol !== lastSymbol || rule === undefined) {
       [lastSymbol, lastDay, lastClose] = [symbol, Number.NEGATIVE_INFINITY, Number.NaN];
+      [rule, term] = [ruleOf({ symbol, region }), 0];
+    }
+    const { days: exDates } = rule.terms;
     const events = found.get(symbol) ?? [];
     found.set(symbol, events);
     for (const end = row + rows; row < end; row++) {
       const [day, prevClose] = [days[row] as number, prevCloseOf(row)];
       if (day <= lastDay) return undefined;
-      const factor = exFactor(lastClose, prevClose);
-      if (factor !== 1 && !holeOf({ symbol, region })(lastDay, day))
-        events.push({ day, factor, amount: lastClose - prevClose });
+      const isTold = (exDates[term] ?? Number.POSITIVE_INFINITY) <= day;
+      // Equal closes, as nearly all are, make no ex-event.
+      if (isTold || (prevClose !== lastClose && prevClose > 0)) {
+        const change = exChange(rule, term, { last: lastDay, day, lastClose, prevClose });
+        if (change !== undefined) events.push({ day, ...change });
+        if (isTold) term = termAfter(rule.terms, day);
+      }
       [lastDay, lastClose] = [day, closeOf(row)];
     }
   }

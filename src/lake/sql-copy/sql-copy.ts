@@ -1,13 +1,12 @@
 import { join } from "node:path";
 import { hashOf } from "../../db/views/raw-view.js";
-import { ABSENCES_1D } from "../../schema/absences.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES } from "../../schema/statements.js";
-import { TRADING_DAYS } from "../../schema/trading-days.js";
 import { hashInName } from "../files/data-file.js";
 import { rowsOfFiles } from "../files/prune.js";
 import type { Snapshot } from "../log/snapshot.js";
+import { EX_RULE_TABLES } from "../segments/ex-rules-by-version.js";
 import type { SegmentPlace } from "../segments/segment-folder.js";
 import { type CopiedFiles, copiedMinutes } from "./copied-months.js";
 
@@ -32,7 +31,7 @@ interface CopyNames {
 /** The end of the name of a copy's file, after its key. */
 export const COPY_SUFFIX = ".duckdb";
 /** It changes whenever copies get other rows or tables of the same lake and the same views. */
-export const COPY_FORMAT = "5";
+export const COPY_FORMAT = "6";
 
 export const COPIES: Readonly<Record<CopyKind, CopyNames>> = {
   days: { database: "barlake_copy", folder: "sql" },
@@ -51,6 +50,7 @@ const STATEMENTS = [BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES];
 
 /** The views in the copy of days. */
 export const COPIED_VIEWS: readonly CopiedView[] = [
+  { schema: "main", name: "restated_closes", order: "symbol, trade_date" },
   { schema: "main", name: "ex_events", order: "symbol, ex_date" },
   { schema: "main", name: "price_stretches", order: "symbol, start_date" },
   ...STATEMENTS.map(({ name }) => ({
@@ -61,7 +61,7 @@ export const COPIED_VIEWS: readonly CopiedView[] = [
 ];
 
 /** The tables from which the copy of days is derived. */
-const SOURCES: readonly TableSchema[] = [BARS_1D, TRADING_DAYS, ABSENCES_1D, ...STATEMENTS];
+const SOURCES: readonly TableSchema[] = [BARS_1D, ...EX_RULE_TABLES, ...STATEMENTS];
 
 /** A copy for SQL of one state of a lake. */
 export interface SqlCopyFile {

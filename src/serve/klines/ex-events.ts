@@ -1,14 +1,20 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
+import { isPresent } from "../../core/bits.js";
 import { isExEventSql } from "../../db/market/ex-event-sql.js";
 import { jsonParameter } from "../../db/session/json-parameter.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { EX_EVENT_COLUMNS, exEventsOf } from "../../lake/segments/adjust-bars.js";
-import type { ExEvent } from "../../market/adjustment/ex-events.js";
-import type { HoleOf } from "../../market/holes.js";
+import { EX_RULE_TABLES } from "../../lake/segments/ex-rules-by-version.js";
+import { type ExEvent } from "../../market/adjustment/ex-events.js";
+import {
+  type ExRule,
+  type ExRuleOf,
+  exChange,
+  NO_TERMS,
+  termAfter,
+} from "../../market/adjustment/ex-rule.js";
 import { regionOf } from "../../market/symbol.js";
-import { ABSENCES_1D } from "../../schema/absences.js";
 import { BARS_1D } from "../../schema/bars.js";
-import { TRADING_DAYS } from "../../schema/trading-days.js";
 import type { LakeVersion } from "../read/lake-version.js";
 import { demandsOf, requestedSql } from "./requested-bars.js";
 
@@ -19,59 +25,65 @@ const MOST_SYMBOLS = 2000;
 const ALL_DAYS = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 
 /** The tables from which ex-events are derived. */
-export const EX_EVENT_TABLES = [BARS_1D, TRADING_DAYS, ABSENCES_1D] as const;
+export const EX_EVENT_TABLES = [BARS_1D, ...EX_RULE_TABLES];
 
 /**
- * Derives the ex-events of symbols from all of their daily bars: the days whose `prev_close` differs from the close of
- * the bar before. The bar of a day without trades counts, with its close. A close of 0 is ignored, and so is a close
- * that is followed by a hole.
+ * Derives the ex-events of symbols from all of their daily bars and from what sources say, as the view `ex_events` does. The
+ * bar of a day without trades counts, with its close.
  *
  * @returns the events of each symbol, in the symbols' order, ascending by day.
  */
 export async function readExEvents(
   version: LakeVersion,
   symbols: readonly string[],
-  holeOf: HoleOf,
+  ruleOf: ExRuleOf,
 ): Promise<ExEvent[][]> {
   const snapshot = await version.snapshot(BARS_1D);
   const events: ExEvent[][] = symbols.map(() => []);
   const { files, requested } = demandsOf(snapshot, symbols);
   if (files.length === 0) return events;
-  const { found, buildMissing } = await eventsFromSegments(version, snapshot, symbols, holeOf);
+  const { found, buildMissing } = await eventsFromSegments(version, snapshot, symbols, ruleOf);
   if (found !== undefined) return found;
+  const rules = symbols.map((symbol): ExRule | undefined => {
+    const region = regionOf(symbol);
+    return region && ruleOf({ symbol, region });
+  });
+  const exDates = rules.flatMap((rule, at) =>
+    Array.from(rule?.terms.days ?? NO_TERMS.days, (day) => ({ position: at, day })),
+  );
   const read = await version.query(async (session) => {
     const sql = `WITH ${requestedSql("$requested")}, closes AS (
-        SELECT position, trade_date, prev_close, lag(close) OVER bars AS last_close, lag(trade_date) OVER bars AS last_date
+        SELECT position, CAST(trade_date - DATE '1970-01-01' AS INTEGER) AS day, prev_close, lag(close) OVER bars AS last_close,
+          CAST(lag(trade_date) OVER bars - DATE '1970-01-01' AS INTEGER) AS last_day
         FROM (${await version.relation(session, snapshot, files)}) JOIN requested USING (symbol)
-        WINDOW bars AS (PARTITION BY position ORDER BY "timestamp"))
-      SELECT position, CAST(trade_date - DATE '1970-01-01' AS INTEGER) AS day,
-        CAST(last_date - DATE '1970-01-01' AS INTEGER) AS last_day,
-        last_close / prev_close AS factor, last_close - prev_close AS amount
-      FROM closes
-      WHERE ${isExEventSql("last_close", "prev_close")}
-      ORDER BY position, day`;
-    const result = await session.run(sql, { requested: jsonParameter(requested) });
-    return readColumns(result, {
+        WINDOW bars AS (PARTITION BY position ORDER BY "timestamp")),
+      ex_dates AS (SELECT unnest(from_json($exDates, '[{"position": "INTEGER", "day": "INTEGER"}]'), max_depth := 2))
+      SELECT c.position, c.day, last_day, last_close, prev_close
+      FROM closes AS c
+      ASOF LEFT JOIN ex_dates AS t ON t.position = c.position AND t.day <= c.day
+      WHERE last_close > 0 AND (t.day > last_day OR ${isExEventSql("last_close", "prev_close")})
+      ORDER BY c.position, c.day`;
+    const parameters = { requested: jsonParameter(requested), exDates: jsonParameter(exDates) };
+    const shape = {
       position: "int32",
       day: "int32",
       last_day: "int32",
-      factor: "double",
-      amount: "double",
-    });
+      last_close: "double",
+      prev_close: "double",
+    } as const;
+    return readColumns(await session.run(sql, parameters), shape);
   });
   buildMissing?.();
-  const { position, day, last_day, factor, amount } = read.columns;
+  const { position, day, last_day, last_close, prev_close } = read.columns;
   for (let row = 0; row < read.rows; row++) {
     const at = position.values[row] as number;
-    const symbol = symbols[at] as string;
-    const region = regionOf(symbol);
-    if (region === undefined) continue;
-    if (holeOf({ symbol, region })(last_day.values[row] as number, day.values[row] as number)) continue;
-    events[at]?.push({
-      day: day.values[row] as number,
-      factor: factor.values[row] as number,
-      amount: amount.values[row] as number,
-    });
+    const rule = rules[at];
+    if (rule === undefined) continue;
+    const [last, lastClose] = [last_day.values[row] as number, last_close.values[row] as number];
+    const prevClose = isPresent(prev_close.validity, row) ? (prev_close.values[row] as number) : Number.NaN;
+    const pair = { last, day: day.values[row] as number, lastClose, prevClose };
+    const change = exChange(rule, termAfter(rule.terms, last), pair);
+    if (change !== undefined) events[at]?.push({ day: pair.day, ...change });
   }
   return events;
 }
@@ -83,7 +95,7 @@ async function eventsFromSegments(
   version: LakeVersion,
   snapshot: Snapshot,
   symbols: readonly string[],
-  holeOf: HoleOf,
+  ruleOf: ExRuleOf,
 ): Promise<{ readonly found?: ExEvent[][]; readonly buildMissing?: () => void }> {
   const { segments, visibleUntil } = version;
   const isFew = symbols.length <= MOST_SYMBOLS && new Set(symbols).size === symbols.length;
@@ -95,6 +107,6 @@ async function eventsFromSegments(
     columns: EX_EVENT_COLUMNS,
   });
   if (bars === undefined) return rest;
-  const events = exEventsOf(bars, holeOf);
+  const events = exEventsOf(bars, ruleOf);
   return events === undefined ? {} : { found: symbols.map((symbol) => events.get(symbol) ?? []) };
 }

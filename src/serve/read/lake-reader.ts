@@ -2,16 +2,17 @@ import { availableParallelism } from "node:os";
 import { LakeError } from "../../core/errors.js";
 import { lowerBound } from "../../core/lower-bound.js";
 import type { LentMemory } from "../../core/memory-pool.js";
-import { readHoles } from "../../db/market/read-holes.js";
+import { readExRules } from "../../db/market/read-ex-rules.js";
 import { fileRange } from "../../lake/files/prune.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { SegmentOptions } from "../../lake/places.js";
+import { EX_RULE_TABLES } from "../../lake/segments/ex-rules-by-version.js";
 import { SegmentReader } from "../../lake/segments/segment-reader.js";
 import type { ExEvent } from "../../market/adjustment/ex-events.js";
-import type { HoleOf } from "../../market/holes.js";
+import type { ExRuleOf } from "../../market/adjustment/ex-rule.js";
 import { REGION_NAMES, type Region } from "../../market/regions.js";
-import { ABSENCES_1D } from "../../schema/absences.js";
+import { CORPORATE_ACTIONS } from "../../schema/actions.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { TABLES } from "../../schema/tables.js";
@@ -136,7 +137,7 @@ export class LakeReader {
   #exEvents: Cached<Map<string, readonly ExEvent[]>> | undefined;
   readonly #reference = new VersionedLoad<ReferenceData>();
   readonly #calendars = new VersionedLoad<Calendars>();
-  readonly #holes = new VersionedLoad<HoleOf>();
+  readonly #rules = new VersionedLoad<ExRuleOf>();
   readonly #firstMinutes = new VersionedLoad<FirstMinutes>();
   readonly #referenceTimes = new VersionedLoad<readonly number[]>();
   readonly #asOfNow: () => AsOfTime;
@@ -193,7 +194,7 @@ export class LakeReader {
     this.#exEvents = undefined;
     this.#reference.forget();
     this.#calendars.forget();
-    this.#holes.forget();
+    this.#rules.forget();
     this.#firstMinutes.forget();
     this.#referenceTimes.forget();
     onDamage(error);
@@ -265,21 +266,25 @@ export class LakeReader {
     return this.#calendars.of([versions, ...last].join(" "), () => loadCalendars(version.shared));
   }
 
-  async #holesOf(version: LakeVersion): Promise<HoleOf> {
-    const tables = [await version.snapshot(TRADING_DAYS), await version.snapshot(ABSENCES_1D)] as const;
+  async #rulesOf(version: LakeVersion): Promise<ExRuleOf> {
+    const tables = await Promise.all(EX_RULE_TABLES.map((table) => version.snapshot(table)));
     const { visibleUntil } = version;
     const last =
       visibleUntil === undefined ? [] : REGION_NAMES.map((region) => lastOpened(region, visibleUntil));
-    const load = (): Promise<HoleOf> => {
+    // Sessions come with a day, an action or its correction at any time.
+    const hasActions = tables.some(({ table, files }) => table === CORPORATE_ACTIONS && files.size > 0);
+    const key = hasActions ? await version.stateOf(EX_RULE_TABLES) : [versionsOf(tables), ...last].join(" ");
+    const load = (): Promise<ExRuleOf> => {
       const { shared } = version;
       return shared.query(async (session) => {
-        const [tradingDays, absences] = await Promise.all(
+        const relations = await Promise.all(
           tables.map(async (table) => `(${await shared.relation(session, table, table.files.values())})`),
         );
-        return readHoles(session, { tradingDays: tradingDays as string, absences: absences as string });
+        const [tradingDays, absences, actions, factors] = relations as [string, string, string, string];
+        return readExRules(session, { tradingDays, absences, actions, factors });
       });
     };
-    return this.#holes.of([versionsOf(tables), ...last].join(" "), load);
+    return this.#rules.of(key, load);
   }
 
   async #latestDaysOf(version: LakeVersion, now: number): Promise<DaysOf> {
@@ -314,7 +319,7 @@ export class LakeReader {
     const known = this.#exEvents.value;
     const missing = symbols.filter((symbol) => !known.has(symbol));
     if (missing.length > 0) {
-      const read = await readExEvents(version, missing, await this.#holesOf(version));
+      const read = await readExEvents(version, missing, await this.#rulesOf(version));
       for (const [index, symbol] of missing.entries()) known.set(symbol, read[index] ?? []);
     }
     return symbols.map((symbol) => known.get(symbol) ?? []);

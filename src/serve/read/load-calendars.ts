@@ -1,4 +1,4 @@
-import { readKnownDays } from "../../db/market/read-holes.js";
+import { readKnownDays } from "../../db/market/read-ex-rules.js";
 import { byRegion, type Region } from "../../market/regions.js";
 import { TradingCalendar } from "../../market/trading-calendar.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";

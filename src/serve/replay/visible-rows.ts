@@ -8,6 +8,7 @@ import { REGIONS } from "../../market/regions.js";
 import { addDays, finalEnd, openMinute } from "../../market/sessions.js";
 import { instantOf, localDate } from "../../market/zone.js";
 import { ABSENCES_1D } from "../../schema/absences.js";
+import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "../../schema/actions.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
@@ -40,6 +41,9 @@ const FIRST_SEEN_BY = new Map<TableSchema, string>([
  * - Statements: of each period the version that counted then: those whose day began before, or that the lake had seen,
  *   see {@link knownVersionsSql}.
  * - Trading days, and days without a bar of a symbol: those whose session had opened.
+ * - Corporate actions: versions that the lake had seen; the first one from the day after its announcement, too, and from
+ *   the opening of its ex-date, as the view corporate_action_versions has it.
+ * - Factors of ex-events: those whose session had opened. Changes of symbols: those of days that had begun.
  *
  * @param relation a SELECT of all rows.
  * @param minutes for daily bars: a SELECT of minute bars that include the running day's.
@@ -53,7 +57,7 @@ export function visibleRowsSql(
   const { until } = visibility;
   const instant = instantSql(until);
   if (isStatementName(table.name)) {
-    const today = perRegion("region", ({ zone }) => `DATE ${literal(localDate(until, zone))}`);
+    const today = todaySql(until);
     return `SELECT * EXCLUDE known_from FROM (${knownVersionsSql(`(${relation})`, tradeDateSql)})
       WHERE first_seen_at <= ${instant} OR known_from < ${today}
       QUALIFY row_number() OVER (PARTITION BY symbol, period_end
@@ -68,13 +72,23 @@ export function visibleRowsSql(
         ? landed
         : `${landed} UNION ALL BY NAME ${formingDaysSql(relation, minutes, until)}`;
     }
-    case TRADING_DAYS: {
-      const last = perRegion("region", ({ region }) => `DATE ${literal(lastOpened(region, until))}`);
-      return `SELECT * FROM (${relation}) WHERE trade_date <= ${last}`;
-    }
+    case TRADING_DAYS:
+      return `SELECT * FROM (${relation}) WHERE trade_date <= ${openedSql(until)}`;
     case ABSENCES_1D: {
-      const last = perRegion("region", ({ region }) => `DATE ${literal(lastOpened(region, until))}`);
+      const last = openedSql(until);
       return `SELECT * REPLACE (least(last_date, ${last}) AS last_date) FROM (${relation}) WHERE first_date <= ${last}`;
+    }
+    case CORPORATE_ACTIONS: {
+      const first = "first_seen_at = min(first_seen_at) OVER (PARTITION BY symbol, ex_date, kind, source)";
+      return `SELECT * FROM (${relation})
+        QUALIFY first_seen_at <= ${instant} OR (${first} AND (announce_date < ${todaySql(until)} OR ex_date <= ${openedSql(until)}))`;
+    }
+    case EX_FACTORS:
+      return `SELECT * FROM (${relation}) WHERE ex_date <= ${openedSql(until)}`;
+    case SYMBOL_CHANGES: {
+      const today = todaySql(until);
+      return `SELECT * REPLACE (CASE WHEN until_date <= ${today} THEN until_date END AS until_date)
+        FROM (${relation}) WHERE from_date <= ${today}`;
     }
     default:
       return versionsSql(table, relation, visibility);
@@ -116,6 +130,16 @@ function formingDaysSql(relation: string, minutes: string, until: number): strin
     LEFT JOIN (
       SELECT symbol, "timestamp", prev_close FROM (${relation}) WHERE symbol IN (SELECT symbol FROM requested)) AS d
       USING (symbol, "timestamp"))`;
+}
+
+/** SQL of the newest date of each region whose session has opened. */
+function openedSql(until: number): string {
+  return perRegion("region", ({ region }) => `DATE ${literal(lastOpened(region, until))}`);
+}
+
+/** SQL of the date in each region. */
+function todaySql(until: number): string {
+  return perRegion("region", ({ zone }) => `DATE ${literal(localDate(until, zone))}`);
 }
 
 /** SQL of the start of the first day in each region that is not final. */

@@ -1,12 +1,10 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { actionFactorSql } from "../../../src/db/market/action-factor-sql.js";
 import { unitsSql } from "../../../src/db/market/bar-sql.js";
 import { isExEventSql } from "../../../src/db/market/ex-event-sql.js";
 import { localMidnightSql, lotSql, regionSql, tradeDateSql } from "../../../src/db/market/region-sql.js";
 import { canonicalSymbolSql, codeSql, exchangeSql, isSymbolSql } from "../../../src/db/market/symbol-sql.js";
 import { Session } from "../../../src/db/session/session.js";
-import { actionFactor } from "../../../src/market/adjustment/action-factor.js";
 import { exFactor, LEAST_EX_CHANGE } from "../../../src/market/adjustment/ex-events.js";
 import { EXCHANGE_REGION, REGIONS, type Region } from "../../../src/market/regions.js";
 import { canonicalSymbol, codeOf, exchangeOf, isSymbol, regionOf } from "../../../src/market/symbol.js";
@@ -38,23 +36,6 @@ async function evaluated(
 }
 
 const sample = <T>(arbitrary: fc.Arbitrary<T>): T[] => fc.sample(arbitrary, 300);
-
-test("the factor of a day's actions", async () => {
-  const price = fc.oneof(fc.double({ min: 0, max: 1e6, noNaN: true }), fc.constantFrom(0, -1, 1e-12, 1e300));
-  const some = fc.oneof(fc.constant(0), fc.double({ min: -1, max: 20, noNaN: true }));
-  const rows = sample(fc.tuple(price, some, some, some, some));
-  const names = ["last_close", "cash", "shares", "rights", "paid"] as const;
-  const found = await evaluated(
-    actionFactorSql(...names),
-    Object.fromEntries(names.map((name) => [name, "DOUBLE"])),
-    rows,
-  );
-  const expected = rows.map(([close, cash, shares, rights, paid]) =>
-    actionFactor(close, { cash, shares, rights, paid }),
-  );
-  expect(found).toEqual(expected.map((factor) => (Number.isNaN(factor) ? null : factor)));
-  expect(new Set(found.map((factor) => factor === null)).size).toBe(2);
-});
 
 test("an ex-event", async () => {
   const close = fc.oneof(

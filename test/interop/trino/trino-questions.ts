@@ -112,7 +112,7 @@ export async function asOfComparisons(session: Session): Promise<Record<string, 
   const valuesOf = (days: readonly string[]): string => days.map((day) => `DATE ${literal(day)}`).join(", ");
   return {
     "members as of": {
-      trino: `SELECT m.id, d.day, m.symbol, m.known, m.seen_from, m.seen_to, m.region
+      trino: `SELECT m.id, d.day, m.symbol, m.known, m.seen_from, m.seen_to, m.region, m.source
         FROM members AS m JOIN (VALUES ${valuesOf(memberDays)}) AS d (day) ON m.from_date <= d.day AND m.to_date > d.day`,
       duckdb: members.join(" UNION ALL "),
       key: ["id", "day", "symbol"],

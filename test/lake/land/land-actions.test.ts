@@ -5,7 +5,6 @@ import type { Lake } from "../../../src/lake/lake.js";
 import { landActions } from "../../../src/lake/land/land-actions.js";
 import { stageObjects } from "../../../src/lake/land/stage-objects.js";
 import { openReader } from "../../../src/lake/open-reader.js";
-import { actionFactor } from "../../../src/market/adjustment/action-factor.js";
 import { CORPORATE_ACTIONS, EX_FACTORS } from "../../../src/schema/actions.js";
 import { cases } from "../../sweep.js";
 import { queryLake, temporaryLake } from "../temporary-lake.js";
@@ -142,8 +141,7 @@ function factorOf(actions: readonly Told[], close: number): number | null {
     if (kind === "stock_dividend") bonus += ratio ?? 0;
     if (kind === "rights") [rights, paid] = [rights + (ratio ?? 0), paid + (ratio ?? 0) * (price ?? 0)];
   }
-  const factor = actionFactor(close, { cash, shares: after - 1 + bonus, rights, paid });
-  return Number.isNaN(factor) ? null : factor;
+  return (close * (after + bonus + rights)) / (close - cash + paid);
 }
 
 test("the actions of an ex-date, as they were known on each day, are those of a slow computation", async () => {
@@ -167,25 +165,23 @@ test("the actions of an ex-date, as they were known on each day, are those of a 
         // In the morning in Shanghai, one after another.
         await land(lake, CORPORATE_ACTIONS, [row], `${day(one.seen)}T01:00:${String(i).padStart(2, "0")}Z`);
       }
-      const { session } = await openReader(lake, { threads: 1, statement: "ex_actions action_factor" });
+      const { session } = await openReader(lake, { threads: 1, statement: "ex_terms" });
       using reader = session;
       const found = await reader.json<Row>(
-        `SELECT day(ex_date)::INTEGER AS ex, source, action_factor(10, cash, shares, rights, paid) AS factor, priority::INTEGER AS priority
-         FROM ex_actions(as_of := DATE '${day(at)}') ORDER BY ex, source`,
+        `SELECT day(ex_date)::INTEGER AS ex, source, 10 * shares / (10 + paid) AS factor, priority::INTEGER AS priority
+         FROM ex_terms(as_of := DATE '${day(at)}') ORDER BY ex, source`,
       );
       const known = [...knownAt(all, at).values()];
       const expected = [10, 20].flatMap((ex) => {
         const sources = ["a", "b"].flatMap((source) => {
           const own = known.filter((one) => one.ex === ex && one.source === source);
-          return own.length === 0 ? [] : [{ source, own }];
+          const factor = own.length === 0 ? null : factorOf(own, 10);
+          return factor === null ? [] : [{ ex, source, factor, own }];
         });
-        return sources.map(({ source, own }) => ({ ex, source, factor: factorOf(own, 10) }));
+        return sources;
       });
       expect(found.map(({ ex, source, factor }) => ({ ex, source, factor }))).toEqual(
-        expected.map((one) => ({
-          ...one,
-          factor: one.factor === null ? null : expect.closeTo(one.factor, 12),
-        })),
+        expected.map(({ ex, source, factor }) => ({ ex, source, factor: expect.closeTo(factor, 12) })),
       );
       for (const ex of [10, 20]) {
         const priorities = found.filter((one) => one.ex === ex).map(({ priority }) => priority as number);

@@ -3,8 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tableFromIPC } from "apache-arrow";
 import { afterAll, expect, onTestFinished, test } from "vitest";
+import { Session } from "../../../src/db/session/session.js";
 import type { Lake } from "../../../src/lake/lake.js";
+import { landActions } from "../../../src/lake/land/land-actions.js";
+import { stageObjects } from "../../../src/lake/land/stage-objects.js";
 import { finalEnd } from "../../../src/market/sessions.js";
+import { CORPORATE_ACTIONS, EX_FACTORS } from "../../../src/schema/actions.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
 import { BALANCE_SHEET, INCOME, METRICS, SHARES } from "../../../src/schema/statements.js";
@@ -99,6 +103,7 @@ async function fillUntil(lake: Lake, until: number): Promise<void> {
   });
   if (minutes.length > 0) await landRows(lake, BARS_1M, minutes);
   if (daily.length > 0) await landRows(lake, BARS_1D, daily);
+  await tellUntil(lake, until);
   for (const [version, now] of SEEN.entries()) {
     if (now > until) continue;
     const symbols = version === 0 ? SYMBOLS.slice(0, 1) : SYMBOLS;
@@ -139,6 +144,25 @@ async function fillUntil(lake: Lake, until: number): Promise<void> {
     await landFinancials(lake, INCOME, [{ ...own, revenue: total_assets }], seen);
     await landFinancials(lake, METRICS, [{ ...own, roe: total_assets }], seen);
     await landFinancials(lake, SHARES, [{ ...own, total_shares: total_assets }], seen);
+  }
+}
+
+/** What sources say of ex-dates, and when the lake saw it: a dividend that is corrected during a session, and a factor. */
+const TOLD = [
+  { seen: at("2026-10-29T10:00"), ex_date: "2026-11-02", kind: "cash_dividend", cash: 1 },
+  { seen: at("2026-11-02T14:00"), ex_date: "2026-11-02", kind: "cash_dividend", cash: 2 },
+  { seen: at("2026-11-03T09:15"), ex_date: "2026-11-03", factor: 1.5 },
+];
+
+async function tellUntil(lake: Lake, until: number): Promise<void> {
+  using session = await Session.open({ threads: 1 });
+  for (const { seen, ...told } of TOLD) {
+    if (seen > until) continue;
+    const table = "factor" in told ? EX_FACTORS : CORPORATE_ACTIONS;
+    const columns = table.columns.filter(({ name }) => name !== "first_seen_at");
+    const row = { symbol: SYMBOLS["factor" in told ? 1 : 0], source: "test", region: "CN", ...told };
+    await stageObjects(session, "staged", columns, [row]);
+    await landActions(session, lake, table, "staged", { operation: "TEST", runId: "told", now: seen });
   }
 }
 
