@@ -43,6 +43,8 @@ export interface Board {
   readonly splits: number;
   /** Possible numbers of shares that one share becomes in a split. */
   readonly splitRatios: readonly number[];
+  /** Price in currency below which ten shares may become one on an ex-date; 0 where they never do. */
+  readonly consolidatesBelow: number;
 }
 
 const CN_STOCK = {
@@ -60,6 +62,7 @@ const CN_STOCK = {
   dividend: [0.006, 0.05],
   splits: 0.16,
   splitRatios: [1.2, 1.3, 1.4, 1.5, 2],
+  consolidatesBelow: 0,
 } as const;
 
 /** Every board. Limits: 10 % on the main boards, 20 % on the growth board (300xxx), 30 % in Beijing. */
@@ -135,6 +138,7 @@ export const BOARDS: readonly Board[] = [
     dividend: [0.008, 0.03],
     splits: 0.03,
     splitRatios: [2, 4, 5],
+    consolidatesBelow: 2,
   },
   {
     id: "US_LISTED",
@@ -156,6 +160,7 @@ export const BOARDS: readonly Board[] = [
     dividend: [0.002, 0.009],
     splits: 0.02,
     splitRatios: [2, 3, 4, 10],
+    consolidatesBelow: 8,
   },
 ];
 

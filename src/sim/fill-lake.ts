@@ -13,8 +13,10 @@ import { writerSpillOptions } from "../lake/local/work-folder.js";
 import { publish } from "../lake/publish.js";
 import { REGION_NAMES, REGIONS, type Region } from "../market/regions.js";
 import { dayRange, finalEnds } from "../market/sessions.js";
+import { regionOf } from "../market/symbol.js";
 import { instantOf } from "../market/zone.js";
 import { inBatches } from "../plan/request-units.js";
+import { CORPORATE_ACTIONS } from "../schema/actions.js";
 import { BARS_1D, BARS_1M } from "../schema/bars.js";
 import type { Column, TableSchema } from "../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../schema/reference.js";
@@ -38,6 +40,8 @@ export interface FillOptions {
   readonly minuteDays: number;
   /** Regions with minute bars. @default only CN, as with real services */
   readonly minuteRegions?: readonly Region[];
+  /** Whether every version of the corporate actions lands, too. @default false: the bars alone show the ex-events */
+  readonly withActions?: boolean;
   /** Identifies the run in the logs of the tables. */
   readonly runId: string;
   /**
@@ -53,6 +57,8 @@ export interface FillOptions {
 
 /** Number of bars that are generated and landed together, with about 400 MB of columns. */
 const BARS_A_LANDING = 4_000_000;
+/** The source of bars and actions. */
+export const SIMULATED = "simulated market";
 /** Number of bars in one record batch. */
 const BARS_A_BATCH = 500_000;
 
@@ -64,8 +70,8 @@ interface Step {
 }
 
 /**
- * Fills a lake with a simulated market: dated reference data, every statement version, daily bars with the trading days
- * derived from them, and the minute bars of the newest days. The use of memory is limited for markets of any size. A
+ * Fills a lake with a simulated market: dated reference data, every version of statements and of corporate actions,
+ * daily bars with the trading days derived from them, and the minute bars of the newest days. The use of memory is limited for markets of any size. A
  * repeated fill changes nothing.
  */
 export async function fillLake(lake: Lake, market: Market, options: FillOptions): Promise<void> {
@@ -91,6 +97,11 @@ function planFill(lake: Lake, market: Market, options: FillOptions): Step[] {
     },
     { doing: "statements", run: (session) => fillStatements(session, lake, market, options).then(() => 0) },
   ];
+  if (options.withActions)
+    steps.push({
+      doing: "corporate actions",
+      run: (session) => fillActions(session, lake, market, options).then(() => 0),
+    });
   for (const group of groupsOf(symbols, market.tradingDays("CN").length)) {
     const bars = (batch: readonly string[]): KlineColumns => market.dailyBars(batch, firstDay(market), end);
     steps.push({
@@ -139,7 +150,7 @@ async function landMarket(
   const step = Math.max(1, Math.floor(BARS_A_BATCH / group.barsPerSymbol));
   const made = inBatches(group.symbols, step).map((batch) => ({
     columns: bars(batch),
-    source: "simulated market",
+    source: SIMULATED,
   }));
   const after = dayRange("US", market.spec.end).end;
   const ends = finalEnds(after);
@@ -209,6 +220,27 @@ async function fillStatements(
     await stageObjects(session, staged.name, table.columns, rows);
     await upsert(session, lake, table, staged.name, landOptions(options));
   }
+}
+
+async function fillActions(
+  session: Session,
+  lake: Lake,
+  market: Market,
+  options: FillOptions,
+): Promise<void> {
+  const symbols = market.instruments.map(({ symbol }) => symbol);
+  const rows = market.actionVersions(symbols).map(({ firstSeen, ...action }) => {
+    const region = regionOf(action.symbol) as Region;
+    return {
+      ...action,
+      region,
+      source: SIMULATED,
+      first_seen_at: instantOf(firstSeen, REGIONS[region].zone, 8 * 60),
+    };
+  });
+  await using staged = new TempTable(session, "staged_actions");
+  await stageObjects(session, staged.name, CORPORATE_ACTIONS.columns, rows);
+  await upsert(session, lake, CORPORATE_ACTIONS, staged.name, landOptions(options));
 }
 
 function landOptions({ runId, now }: FillOptions): LandOptions {

@@ -6,6 +6,7 @@ import type { SimInstrument } from "./instrument.js";
 import { type MarketSpec, marketState } from "./market-state.js";
 import { makeMinuteBars } from "./minutes/minute-bars.js";
 import { type AbsentStretch, listAbsences } from "./prices/absences.js";
+import { type ActionVersion, listActions } from "./prices/actions.js";
 import { makeDailyBars } from "./prices/daily-bars.js";
 import { type ExFactor, listExFactors } from "./prices/ex-factors.js";
 import { listExchanges, listInstruments } from "./reference-data.js";
@@ -17,7 +18,7 @@ import {
 } from "./statements/statements.js";
 import { listUniverses } from "./universe.js";
 
-export type { ExFactor, MarketSpec, SimInstrument, StatementKind, StatementVersion };
+export type { ActionVersion, ExFactor, MarketSpec, SimInstrument, StatementKind, StatementVersion };
 
 /**
  * A simulated market. Its results about any instrument and day depend only on the {@link MarketSpec}, and not on
@@ -53,6 +54,12 @@ export interface Market {
   minuteBars(symbols: readonly string[], from: TradingDate, to: TradingDate): KlineColumns;
   /** Dividends and splits with ex-dates from one date to another, both inclusive; ordered by symbol, then date. */
   exFactors(symbols: readonly string[], from: TradingDate, to: TradingDate): ExFactor[];
+  /**
+   * What was announced of each of these events: every version that was first seen by the end of the spec, ordered by
+   * symbol, ex-date, action, then first seen. With the close before, the newest versions of a day's actions give the
+   * factor of the event, within the rounding of its prev_close to a step.
+   */
+  actionVersions(symbols: readonly string[]): ActionVersion[];
   /**
    * The metadata of the instruments that are listed on a date, as the service states it; shares, limits and names are
    * of that date.
@@ -90,6 +97,7 @@ export function simulateMarket(spec: MarketSpec): Market {
     minuteBars: (symbols, from, to) => makeMinuteBars(state, symbols, from, to),
     absences: (symbols, from, to) => listAbsences(state, symbols, from, to),
     exFactors: (symbols, from, to) => listExFactors(state, symbols, from, to),
+    actionVersions: (symbols) => listActions(state, symbols),
     instrumentsAsOf: (date) => listInstruments(state, date),
     universesAsOf: (date) => listUniverses(state, date),
     exchangesAsOf: (date) => listExchanges(state, date),

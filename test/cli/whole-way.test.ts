@@ -66,7 +66,11 @@ test.skipIf(SWEEP === "few")("sim, serve, run, status and sql, as a user types t
   });
   expect(JSON.parse(step("daily")?.stdout ?? "")).toMatchObject({
     status: "complete",
-    landed: [{ table: "bars_1d", updated: 0 }, { table: "trading_days" }],
+    landed: [
+      { table: "bars_1d", updated: 0 },
+      { table: "trading_days" },
+      { table: "ex_factors", updated: 0 },
+    ],
   });
   expect(step("again")?.stdout).toMatch(/nothing to ask for: the lake has it all/);
 

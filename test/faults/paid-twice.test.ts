@@ -254,3 +254,17 @@ test("a window of which nothing came remains leased until the ledger has it", as
   expect(report.completeness[0]?.absent).toMatchObject([{ reason: "suspended", symbols: 3 }]);
   expect(commitsAtRelease).toBe(commits());
 });
+
+test("two runs at once pay for factors of ex-events once, and both are complete", async () => {
+  const path = "/v1/klines/ex-factors";
+  const { service, lake, run } = await setUp((seen, response) => {
+    if (seen.path !== path) return json(response, 200, { data: barsOf(seen) });
+    const factors = [{ timestamp: DAYS[100], ex_factor: 1.25 }];
+    json(response, 200, { data: Object.fromEntries(SYMBOLS.map((symbol) => [symbol, factors])) });
+  });
+  const daily = { ...DAILY, exFactors: true } as const;
+  const reports = await Promise.all([run(daily, { symbols: SYMBOLS }), run(daily, { symbols: SYMBOLS })]);
+  expect(reports.map(({ status }) => status)).toEqual(["complete", "complete"]);
+  expect(service.count(path)).toBe(1);
+  expect(await barsIn(lake, "ex_factors")).toEqual(SYMBOLS.map((symbol) => ({ symbol, n: 1 })));
+});

@@ -16,6 +16,7 @@ import { startService } from "../../serve/http/service.js";
 import { plainKeys } from "../../serve/keys/key-ring.js";
 import { type Candle, candleChart } from "../charts/candles.js";
 import type { Cli } from "../cli.js";
+import { importActions } from "../demo/demo-actions.js";
 import { emptyDemoLakes } from "../demo/demo-lakes.js";
 import { type DemoMarket, fillDemo, MARKET, SYMBOLS } from "../demo/demo-market.js";
 import { startDemoStore } from "../demo/demo-store.js";
@@ -36,7 +37,7 @@ interface DemoOptions {
 
 const PIPELINES = [
   definePipeline({ name: "reference", kind: "reference" }),
-  definePipeline({ name: "daily", kind: "bars", period: "1d", from: "-900d" }),
+  definePipeline({ name: "daily", kind: "bars", period: "1d", from: "-900d", exFactors: true }),
   definePipeline({ name: "minute", kind: "bars", period: "1m", from: "-60d", regions: ["CN"] }),
   definePipeline({ name: "financials", kind: "statements" }),
 ];
@@ -128,6 +129,12 @@ async function demoIn(
   say("2", "the lake is served over HTTP, and everything is asked for through the interface");
   const reports = await ingest(market, lake, filled, signal);
   if (signal.aborted) return undefined;
+  const importing = performance.now();
+  const { announced, corrected } = await importActions(lake, filled.actions, signal);
+  say(
+    "",
+    `${count(announced)} corporate actions from a file, and ${count(corrected)} corrections from another  ${duration(performance.now() - importing)}`,
+  );
 
   say("3", "what was served and what was landed are compared, bit by bit");
   await compare(market, lake);

@@ -52,6 +52,7 @@ export function addSim(cli: Cli): void {
         let bars = 0;
         await fillLake(lake, simulateMarket({ seed, symbols, days, end }), {
           minuteDays,
+          withActions: true,
           runId: newRunId(now),
           now,
           signal: cli.signal,

@@ -7,6 +7,7 @@ import { type DatasetCheck, isSound } from "../../dataset/store/verify/verify-da
 import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { count, paint, plural, size, table } from "../text/text.js";
+import { coverageLines } from "./coverage-text.js";
 
 /** A share as a percentage. */
 const percent = (part: number): string => (part === 0 ? "0 %" : `${(part * 100).toFixed(1)} %`);
@@ -25,6 +26,7 @@ export function planText(plan: DatasetPlan): string {
       ],
     ),
     "",
+    ...coverageLines(plan.coverage, plan.period, "with --json"),
     ...warningLines(plan.warnings),
     `${paint("dim", "into")} ${plan.folder}`,
   ];
@@ -39,6 +41,7 @@ export function buildText(report: BuildReport, tookMs: number): string {
   return [
     `${paint("bold", name)}, ${spec.format}: ${first} to ${last}`,
     `${plural(symbols.length, "symbol")}, ${plural(labels, "label")}, ${plural(rows, "row")}${added}; ${plural(files, "file")}, ${size(bytes)}${rate}`,
+    ...coverageLines(report.coverage, spec.period, "coverage in its manifest.json"),
     ...warningLines(report.warnings),
     `${paint("dim", "content")} ${content.slice(0, 16)}`,
     `${paint("dim", "in")} ${folder}`,
@@ -107,6 +110,7 @@ const LOADING: Readonly<Record<DatasetFormat, (folder: string, region: Region) =
     `backtrader.feeds.GenericCSVData(dataname="${folder}/SYMBOL.csv", dtformat="%Y-%m-%d")`,
   "zipline-csvdir": (folder, region) =>
     `zipline.data.bundles.register("NAME", csvdir_equities(None, "${folder}"), calendar_name="${CALENDARS[region]}")`,
+  lean: (folder) => `cp -r "${folder}/equity" Lean/Data/`,
 };
 
 /** Names of each region's calendar in the package exchange-calendars, which zipline uses: by ISO 10383. */

@@ -4,7 +4,7 @@ import { newRunId } from "../../jobs/run/run-pipeline.js";
 import type { Lake } from "../../lake/lake.js";
 import { localDate } from "../../market/zone.js";
 import { type FillProgress, fillLake } from "../../sim/fill-lake.js";
-import { simulateMarket } from "../../sim/market.js";
+import { type ActionVersion, simulateMarket } from "../../sim/market.js";
 import { progressView } from "../text/progress.js";
 
 /** The market of the demo: large enough to show rates, small enough to finish within seconds. */
@@ -17,6 +17,8 @@ export interface DemoMarket {
   readonly bars: number;
   /** The symbols of all instruments ever listed. */
   readonly symbols: readonly string[];
+  /** The versions of its corporate actions: services have no list of them. */
+  readonly actions: readonly ActionVersion[];
   /** The symbols that have minutes. */
   readonly minuteSymbols: readonly string[];
 }
@@ -34,15 +36,24 @@ export async function fillDemo(lake: Lake, instruments: number, signal: AbortSig
     view.update({ done, total: steps, unit: "steps", rows: landed, doing });
   };
   try {
-    await fillLake(lake, market, { minuteDays, runId: newRunId(now), now, signal, onStep });
+    await fillLake(lake, market, {
+      minuteDays,
+      withActions: true,
+      runId: newRunId(now),
+      now,
+      signal,
+      onStep,
+    });
   } finally {
     view.stop();
   }
   const firstMinutes = spec.days - minuteDays;
   const withMinutes = market.instruments.filter((one) => one.region === "CN" && one.end > firstMinutes);
+  const symbols = market.instruments.map(({ symbol }) => symbol);
   return {
     bars,
-    symbols: market.instruments.map(({ symbol }) => symbol),
+    symbols,
+    actions: market.actionVersions(symbols),
     minuteSymbols: withMinutes.map(({ symbol }) => symbol),
   };
 }

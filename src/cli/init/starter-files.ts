@@ -70,6 +70,8 @@ export default {
   from: "${from}",
   // The last days are asked for again: what the service has corrected is merged.
   lookback: "3d",
+  // The factors of dividends and splits, where the service has them.
+  exFactors: true,
   // Instead of all instruments of the regions: symbols: ["600519.SH"] or universes: ["CN_ETF"].
   regions: ["CN"],
   // When npx barlake schedule runs it, in the zone of the exchange.
@@ -87,7 +89,7 @@ const NOTEBOOK = `-- # My market
 -- %% chart candlestick x=trade_date height=320 title="Daily bars" empty="No bars: choose another with --param symbol=."
 FROM (FROM bars_1d WHERE symbol = $symbol ORDER BY trade_date DESC LIMIT $days) ORDER BY trade_date;
 
--- %% chart line x=trade_date y=close,ma_20 title="Adjusted close, and its mean of 20 days" empty="No bars of the symbol."
+-- %% chart line x=trade_date y=close,ma_20 title="Close times the factors of its ex-events, and its mean of 20 days" empty="No bars of the symbol."
 SELECT trade_date, close, avg(close) OVER (ORDER BY trade_date ROWS 19 PRECEDING) AS ma_20
 FROM adjusted('1d', 'backward') WHERE symbol = $symbol ORDER BY trade_date DESC LIMIT $days;
 

@@ -22,15 +22,12 @@ import { ObjectRows } from "./rows/object-rows.js";
 import type { FileGroup, OpenGroup, SourceColumn } from "./rows/raw-rows.js";
 import type { FileVerdict, ImportWork, ReadGroup, TableImport } from "./table-import.js";
 
-/** What every import of actions and factors says, until prices follow them. */
-export const NOT_APPLIED =
-  "prices are not adjusted by these rows yet: adjusted prices follow the ex-events that prev_close shows";
-
 /** The import of corporate actions. */
 export async function importActions(work: ImportWork): Promise<TableImport> {
   const rows = new ObjectRows(work.session, ACTION_FIELDS, work.options);
   const withKind: number[] = [];
   const forTen: number[] = [];
+  const withCategory: number[] = [];
   const inSharesOfToday: number[] = [];
   const sources = new Map<number, string>();
   const foundIn = new Map<FileGroup, readonly string[]>();
@@ -38,7 +35,13 @@ export async function importActions(work: ImportWork): Promise<TableImport> {
     work,
     ACTIONS,
     rows,
-    (known) => actionsSql(rows.rowsSql(), { withKind, forTen, inSharesOfToday }, known, sourceSql(sources)),
+    (known) =>
+      actionsSql(
+        rows.rowsSql(),
+        { withKind, forTen, withCategory, inSharesOfToday },
+        known,
+        sourceSql(sources),
+      ),
     foundIn,
   );
   return {
@@ -46,6 +49,7 @@ export async function importActions(work: ImportWork): Promise<TableImport> {
     add: async (open, read, symbol) => {
       const { group, chosen } = read;
       expectValues(read);
+      expectSplits(work, read);
       const combined = withCombined(open, read);
       await rows.add(combined.open, combined.chosen, symbol, read.mark);
       for (const place of group.places) sources.set(place, sourceOf(work, read));
@@ -56,8 +60,12 @@ export async function importActions(work: ImportWork): Promise<TableImport> {
           "cash in shares of the download: it lands times the later splits of the file, for a share of then",
         ]);
       }
-      if (chosen.source?.name === "Tongdaxin") {
+      if (chosen.source?.forShares === 10) {
         forTen.push(...group.places);
+        foundIn.set(group, [`cash and shares are for ten shares, as ${chosen.source.name} writes them`]);
+      }
+      if (chosen.source?.name === "Tongdaxin") {
+        withCategory.push(...group.places);
         foundIn.set(group, await foundInTongdaxin(work, open, read));
       }
       return new Map();
@@ -134,13 +142,8 @@ export interface SeenTable {
   readonly symbolTexts?: string;
 }
 
-const ACTIONS: SeenTable = {
-  table: CORPORATE_ACTIONS,
-  date: "ex_date",
-  label: "j.kind",
-  notes: [NOT_APPLIED],
-};
-const FACTORS: SeenTable = { table: EX_FACTORS, date: "ex_date", label: "'factor'", notes: [NOT_APPLIED] };
+const ACTIONS: SeenTable = { table: CORPORATE_ACTIONS, date: "ex_date", label: "j.kind", notes: [] };
+const FACTORS: SeenTable = { table: EX_FACTORS, date: "ex_date", label: "'factor'", notes: [] };
 
 /** What the imports of tables of subjects with the time of their first sight have in common. */
 export async function importSeen(
@@ -262,6 +265,22 @@ function expectValues({ chosen, group }: ReadGroup): void {
     throw new UsageError(`file ${file?.path}: has no column of cash, splits, stock dividends or rights`, {
       hint: `give one with \`map: { cash: "COLUMN" }\`; ${hint}`,
     });
+}
+
+/**
+ * Dividends of Yahoo Finance are for a share after all later splits, and without these nobody knows for which one.
+ *
+ * @throws {UsageError} for a file without splits, unless its dividends are said to be for a share of then.
+ */
+function expectSplits({ options }: ImportWork, { chosen, group }: ReadGroup): void {
+  if (chosen.source?.name !== "Yahoo Finance" || chosen.fields.has("split") || options.prices === "traded")
+    return;
+  throw new UsageError(
+    `file ${group.files[0]?.path}: has dividends as Yahoo Finance writes them, for a share after all later splits, and no column "Stock Splits"`,
+    {
+      hint: 'download both (`ticker.actions`), or say with `prices: "traded"` that they are for a share of their day',
+    },
+  );
 }
 
 /** A group with columns that are made of several: a date of year, month and day, a ratio of the shares after and before. */

@@ -12,7 +12,6 @@ import { CORPORATE_ACTIONS } from "../../schema/actions.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
-import { NOT_APPLIED } from "./import-actions.js";
 import { type ImportOptions, UNIT_FACTORS } from "./import-options.js";
 import { fieldNames, plainName } from "./plan/field-names.js";
 import {
@@ -55,9 +54,6 @@ export async function importBars(work: ImportWork, table: TableSchema): Promise<
     },
     remove: ({ places }: FileGroup) => rows.remove(places),
     oddRows: async () => Number(rows.hasDoubtfulNumbers),
-    get notes() {
-      return actions.rows > 0 ? [NOT_APPLIED] : [];
-    },
     judge: (reads) => judgeBars(work, table, rows, staged, reads, adjusted, actions),
     preview: (place, limit) => rows.preview(place, limit),
     land: (lake, options) => landAll(work, table, rows, staged, actions, lake, options),

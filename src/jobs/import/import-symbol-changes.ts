@@ -19,7 +19,7 @@ const CHANGES: SeenTable = {
   date: "from_date",
   label: "j.kind",
   notes: [
-    "bars, datasets and lists of instruments do not follow symbol changes yet: each symbol has its own",
+    "history(...), reads of the library, datasets and the workspace follow renames; views and the service have symbols as they are stored",
   ],
   symbolTexts: CHANGED_SYMBOL_TEXTS,
 };

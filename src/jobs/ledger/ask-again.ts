@@ -6,6 +6,7 @@ import type { Lake } from "../../lake/lake.js";
 import { upsert } from "../../lake/land/upsert.js";
 import type { LostFile } from "../../lake/maintenance/repair/lost-files.js";
 import { regionOf } from "../../market/symbol.js";
+import { EX_FACTORS } from "../../schema/actions.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { REQUESTS } from "../../schema/requests.js";
@@ -24,7 +25,8 @@ export interface AskAgainOptions {
 
 /**
  * Records in the ledger that the contents of lost files are requested again. For bars, these are all requested symbols
- * that a file can contain, in the time range of the file; for other tables, everything. Earlier responses no longer
+ * that a file can contain, in the time range of the file; for factors, the symbols at all times; for other tables,
+ * everything. Earlier responses no longer
  * count for this data.
  *
  * @returns the number of symbols that are requested again, by file.
@@ -40,13 +42,13 @@ export async function askAgain(
   // A request without ledger rows is not covered anyway, and reports of runs cannot be requested.
   if (lost.length === 0 || table === REQUESTS || table === RUNS) return counts;
   if (!dryRun) await datedBeforeNow(session, lake, table.name, { runId, now });
-  const isBars = table === BARS_1D || table === BARS_1M;
-  const asked = isBars ? await askedSymbols(session, lake, table.name) : [];
+  const hasWindows = table === BARS_1D || table === BARS_1M || table === EX_FACTORS;
+  const asked = hasWindows ? await askedSymbols(session, lake, table.name) : [];
   const records: RequestRecord[] = [];
   for (const [index, one] of lost.entries()) {
     const symbols = asked.filter(({ symbol }) => canHold(one, symbol));
     counts.set(one, symbols.length);
-    if (isBars && symbols.length === 0) continue;
+    if (hasWindows && symbols.length === 0) continue;
     const since = Math.min(...symbols.map((symbol) => symbol.since));
     records.push({
       runId,
@@ -55,7 +57,7 @@ export async function askAgain(
       dataset: table.name,
       endpoint: "repair",
       symbols: symbols.map(({ symbol }) => symbol),
-      window: isBars ? (one.range ?? { start: since, end: now }) : undefined,
+      window: hasWindows ? (one.range ?? { start: since, end: now }) : undefined,
       askedAt: now,
       status: "lost",
       attempts: 0,

@@ -8,6 +8,7 @@ import type { Lake } from "../../lake/lake.js";
 import { spillOptions } from "../../lake/local/work-folder.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { ABSENCES_1D } from "../../schema/absences.js";
+import { EX_FACTORS } from "../../schema/actions.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { REQUESTS } from "../../schema/requests.js";
@@ -15,8 +16,8 @@ import { RUNS } from "../../schema/runs.js";
 import { TABLES } from "../../schema/tables.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 
-/** Tables that a lake fills itself; no service delivers them. */
-const GROWN_BY_ITSELF = new Set([REQUESTS, RUNS, TRADING_DAYS, ABSENCES_1D].map(({ name }) => name));
+/** Tables that a lake fills itself, and no service delivers; and factors, which a service derives from its bars. */
+const NOT_COMPARED = new Set([REQUESTS, RUNS, TRADING_DAYS, ABSENCES_1D, EX_FACTORS].map(({ name }) => name));
 
 /** How two lakes differ in one table. */
 export interface TableComparison {
@@ -50,7 +51,7 @@ export async function compareLakes(left: Lake, right: Lake): Promise<TableCompar
   });
   const results: TableComparison[] = [];
   for (const table of TABLES) {
-    if (GROWN_BY_ITSELF.has(table.name)) continue;
+    if (NOT_COMPARED.has(table.name)) continue;
     const [a, b] = [await left.snapshot(table), await right.snapshot(table)];
     const columns = a.columns.map((c) => c.name).filter((name) => b.columns.some((c) => c.name === name));
     const sql = async (lake: Lake, snapshot: Snapshot): Promise<string> =>

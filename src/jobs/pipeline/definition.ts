@@ -132,11 +132,20 @@ const pipeline = z.discriminatedUnion("kind", [
         .string()
         .regex(/^\d{1,4}d$/, "must be a number of days such as 3d")
         .optional(),
+      /**
+       * Whether a pipeline of daily bars also requests the factors of ex-events, with `GET /v1/klines/ex-factors`, where
+       * the service has them.
+       */
+      exFactors: z.boolean().default(false),
       /** Types of instruments that are requested, if neither symbols nor universes are named. */
       types: z.array(z.string()).min(1).default(["stock", "etf"]),
     })
     .refine(isOneWay, ONE_WAY)
     .refine(areChosen, NAMED)
+    .refine(({ period, exFactors }) => period === "1d" || !exFactors, {
+      path: ["exFactors"],
+      message: "is for daily bars",
+    })
     .refine(({ from, to }) => from.startsWith("-") || to === undefined || from < to, {
       path: ["to"],
       message: "must come after from",

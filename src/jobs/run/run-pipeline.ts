@@ -25,6 +25,8 @@ import { ingestBars } from "../ingest/bars/ingest-bars.js";
 import { ingestIntraday } from "../ingest/bars/ingest-intraday.js";
 import { chooseSymbols, leavingTimes, type OnUnknown } from "../ingest/choose-symbols.js";
 import { noteEndedUniverses, noteUnknown } from "../ingest/demand-faults.js";
+import { ingestExFactors } from "../ingest/factors/ingest-ex-factors.js";
+import { planExFactors } from "../ingest/factors/plan-ex-factors.js";
 import { ingestReference } from "../ingest/ingest-reference.js";
 import { ingestStatements } from "../ingest/statements/ingest-statements.js";
 import { coverageFacts } from "../ledger/lake-coverage.js";
@@ -268,23 +270,33 @@ function leaseOf(
   );
 }
 
+/** A request that a run would send, and the table in which its response would land. */
+export interface PlannedRequest extends RequestUnit {
+  readonly dataset: "bars_1d" | "bars_1m" | "ex_factors";
+}
+
 /** Plans a pipeline of bars without a request; undefined for other kinds, whose requests depend on responses. */
 export async function planPipeline(
   pipeline: Pipeline,
   options: RunOptions,
   { lake, clock, limits: known }: Pick<RunEnvironment, "lake" | "clock" | "limits">,
-): Promise<readonly RequestUnit[] | undefined> {
+): Promise<readonly PlannedRequest[] | undefined> {
   if (pipeline.kind !== "bars") return undefined;
   using session = await Session.open(lake.access);
   const limits = new RequestSizeLimits(known?.limits);
-  const units: RequestUnit[] = [];
+  const planned: PlannedRequest[] = [];
   for (const demand of await barsDemands({ session, lake, clock }, pipeline, demandOf(pipeline, options))) {
     const facts = await readPlanFacts({ session, lake, clock }, demand);
     const rowCap = plannedCap(demand.period, limits.rowCap(demand.period));
     const symbolsPerRequest = limits.symbolsPerRequest("klines");
-    units.push(...planBarRequests(demand, facts, { rowCap, symbolsPerRequest }));
+    const units = planBarRequests(demand, facts, { rowCap, symbolsPerRequest });
+    const dataset = demand.period === "1d" ? "bars_1d" : "bars_1m";
+    planned.push(...units.map((unit) => ({ ...unit, dataset }) as const));
+    if (!pipeline.exFactors) continue;
+    const factors = await planExFactors({ session, lake }, demand, facts, limits);
+    planned.push(...factors.units.map((unit) => ({ ...unit, dataset: "ex_factors" }) as const));
   }
-  return units;
+  return planned;
 }
 
 /** A run id that sorts by time and is unique among machines. */
@@ -301,8 +313,10 @@ async function execute(run: Run, pipeline: ServicePipeline, options: RunOptions)
     case "reference":
       return ingestReference(run, pipeline.refreshHours);
     case "bars":
-      for (const demand of await barsDemands(run.context, pipeline, options, onUnknown))
-        await ingestBars(run, demand);
+      for (const demand of await barsDemands(run.context, pipeline, options, onUnknown)) {
+        const facts = await ingestBars(run, demand);
+        if (pipeline.exFactors) await ingestExFactors(run, demand, facts);
+      }
       return;
     case "intraday":
       return ingestIntraday(run, options.universes ?? pipeline.universes);

@@ -1,7 +1,7 @@
 import type { RunSubject } from "../../lake/requests/run-lease.js";
 import { regionOf } from "../../market/symbol.js";
 import { ABSENCES_1D } from "../../schema/absences.js";
-import { CORPORATE_ACTIONS } from "../../schema/actions.js";
+import { CORPORATE_ACTIONS, EX_FACTORS } from "../../schema/actions.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
@@ -33,7 +33,8 @@ export function runSubject(pipeline: Pipeline, options: Demand): Omit<RunSubject
       const isDaily = pipeline.period === "1d";
       const table = isDaily ? BARS_1D : BARS_1M;
       const derived = isDaily ? [TRADING_DAYS, ABSENCES_1D] : [TRADING_DAYS];
-      return { ...subject, asks: [table.name], tables: namesOf([table, ...derived, REQUESTS]) };
+      const asked = namesOf(pipeline.exFactors ? [table, EX_FACTORS] : [table]);
+      return { ...subject, asks: asked, tables: [...asked, ...namesOf([...derived, REQUESTS])] };
     }
     case "intraday":
       return { ...subject, asks: ["intraday"], tables: namesOf([BARS_1M, REQUESTS]) };

@@ -1,7 +1,11 @@
 import { messageOf } from "../../core/errors.js";
 import { laterErrors, releaseAfter } from "../../core/release-after.js";
+import type { TradingDate } from "../../core/time.js";
 import { unlanded } from "../../lake/land/upsert.js";
 import { ResponseSpool, type SpooledResponse } from "../../lake/requests/response-spool.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { regionOf } from "../../market/symbol.js";
+import { instantOf } from "../../market/zone.js";
 import { filteredBars } from "../../plan/filtered-bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { tableNamed } from "../../schema/tables.js";
@@ -11,7 +15,7 @@ import {
   GROUP_BARS,
   landResponses,
 } from "../ingest/bars/landing-bars.js";
-import { landStatementNotes, type StatementsNote } from "../ingest/statements/landing-statements.js";
+import { landRecordNotes, type RecordsNote } from "../ingest/landing-records.js";
 import type { RequestRecord } from "../ledger/ledger.js";
 import type { Run } from "../run/run.js";
 import { laterResponses } from "./later-responses.js";
@@ -48,8 +52,8 @@ async function recoverStore(run: Run, store: ResponseSpool): Promise<void> {
   for (const id of await store.ids()) {
     const response = await readable(run, store, id);
     if (response === undefined) continue;
-    if ("statements" in response) {
-      await recoverStatements(run, response.statements);
+    if ("records" in response) {
+      await recoverRecords(run, response.records);
       await store.forget([id]);
       continue;
     }
@@ -67,10 +71,10 @@ async function readable(
   run: Run,
   store: ResponseSpool,
   id: string,
-): Promise<RecoveredBars | { readonly statements: StatementsNote } | undefined> {
+): Promise<RecoveredBars | { readonly records: RecordsNote } | undefined> {
   try {
     const { note, body } = await store.read(id);
-    return isBarsNote(note) ? await barsOf(id, note, body) : { statements: note as StatementsNote };
+    return isBarsNote(note) ? await barsOf(id, note, body) : { records: note as RecordsNote };
   } catch (error) {
     const hint = `it is in ${await store.setAside(id)} now, and its content is requested again`;
     fail(run, `${messageOf(error)}; ${hint}`);
@@ -111,13 +115,23 @@ async function withoutReplaced(run: Run, response: RecoveredBars): Promise<Recov
   return { ...response, columns };
 }
 
-async function recoverStatements(run: Run, note: StatementsNote): Promise<void> {
-  const later = await laterResponses(run.context, recordOf(note));
-  const rows = note.rows.filter(({ symbol }) => later?.hasSymbol(String(symbol)) !== true);
-  await landStatementNotes(run, tableOf(note.dataset), note.columns, [{ ...note, rows }]);
+async function recoverRecords(run: Run, note: RecordsNote): Promise<void> {
+  const record = recordOf(note);
+  const later = await laterResponses(run.context, record);
+  const isReplaced = ({ symbol, ex_date }: RecordsNote["rows"][number]): boolean =>
+    record.window === undefined
+      ? later?.hasSymbol(String(symbol)) === true
+      : later?.covers(String(symbol), midnightOf(String(symbol), ex_date as TradingDate)) === true;
+  const rows = note.rows.filter((row) => !isReplaced(row));
+  await landRecordNotes(run, tableOf(note.dataset), note.columns, [{ ...note, rows }]);
 }
 
-function recordOf({ entry }: Pick<StatementsNote, "entry">): RequestRecord {
+/** Midnight of a date at the exchange of a symbol, in epoch milliseconds. */
+function midnightOf(symbol: string, date: TradingDate): number {
+  return instantOf(date, REGIONS[regionOf(symbol) as Region].zone);
+}
+
+function recordOf({ entry }: Pick<RecordsNote, "entry">): RequestRecord {
   return entry.records[0] as RequestRecord;
 }
 

@@ -32,7 +32,7 @@ export interface ExEvent {
   readonly lastCloseMilli: number;
   /** That close minus the payout: the prev_close of the ex-date. */
   readonly referenceMilli: number;
-  /** Number of shares that one share becomes; 1 if there is only a dividend. */
+  /** Number of shares that one share becomes: 1 if there is only a dividend, below 1 in a consolidation. */
   readonly splitRatio: number;
 }
 
@@ -92,7 +92,7 @@ export function walkPrices(instrument: SimInstrument, calendar: RegionCalendar):
     let prev = last;
     if (exDue) {
       exDue = false;
-      const splitRatio = splitOf(instrument, dayKey);
+      const splitRatio = splitOf(instrument, dayKey, last);
       prev = exReference(instrument, dayKey, last, splitRatio);
       anchor /= splitRatio;
       if (prev !== last)

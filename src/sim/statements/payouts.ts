@@ -15,9 +15,10 @@ export function exEventDue(instrument: SimInstrument, calendar: RegionCalendar, 
   return Math.floor((day + phase) / period) !== Math.floor((before + phase) / period);
 }
 
-/** The number of shares that one share becomes on an ex-date; usually 1. */
-export function splitOf(instrument: SimInstrument, dayKey: number): number {
-  const { splits, splitRatios } = instrument.board;
+/** The number of shares that one share becomes on an ex-date; usually 1, and 0.1 in a consolidation. */
+export function splitOf(instrument: SimInstrument, dayKey: number, closeMilli: number): number {
+  const { splits, splitRatios, consolidatesBelow } = instrument.board;
+  if (closeMilli < consolidatesBelow * 1000 && uniform(dayKey, 13) < 0.4) return 0.1;
   if (uniform(dayKey, 10) >= splits) return 1;
   return splitRatios[integer(dayKey, 11, splitRatios.length)] as number;
 }

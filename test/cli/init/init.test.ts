@@ -36,7 +36,7 @@ test("what it makes runs as it is, over the lake that it was made for", async ()
   expect((await runCli(["plan", "my-daily"], { cwd })).stdout).toMatch(/^my-daily: \d+ request/);
   const notebook = await runCli(["sql", "-f", "my-market"], { cwd });
   expect(notebook).toMatchObject({ code: 0, stderr: "" });
-  expect(notebook.stdout).toMatch(/My market[\s\S]*Adjusted close[\s\S]*15 rows/);
+  expect(notebook.stdout).toMatch(/My market[\s\S]*Close times the factors[\s\S]*15 rows/);
   // It begins with the year before this one, and the lake ends in 2026.
   const spec = join(cwd, "datasets/my-dataset.json");
   writeFileSync(spec, readFileSync(spec, "utf8").replace(/"from": "\d{4}-01-01"/, '"from": "2025-01-01"'));

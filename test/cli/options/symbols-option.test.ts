@@ -24,7 +24,11 @@ test.each([
 ])("%j are two symbols", async (options) => {
   const { code, stdout } = await plan(...options);
   expect(code).toBe(0);
-  expect(JSON.parse(stdout)).toMatchObject({ regions: [{ region: "CN", symbols: 2 }] });
+  expect(JSON.parse(stdout)).toMatchObject({
+    requests: 2,
+    factorRequests: 1,
+    regions: [{ region: "CN", symbols: 2, bars: 10 }],
+  });
 });
 
 test.each([

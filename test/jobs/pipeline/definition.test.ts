@@ -13,6 +13,7 @@ test("four lines are a pipeline; the rest has defaults", () => {
   expect(definePipeline(BARS)).toEqual({
     ...BARS,
     doc: "",
+    exFactors: false,
     schedule: [],
     regions: ["CN", "HK", "US"],
     types: ["stock", "etf"],
@@ -74,6 +75,7 @@ test.each<[string, unknown, RegExp]>([
     /universes: cannot be combined with/,
   ],
   ["a lookback without unit", { ...BARS, lookback: "3" }, /lookback: must be a number of days such as 3d/],
+  ["factors of minutes", { ...BARS, period: "1m", exFactors: true }, /exFactors: is for daily bars/],
   ["a lookback of a snapshot", { ...REFERENCE, lookback: "3d" }, /lookback: is not a field here/],
   [
     "an unknown kind",

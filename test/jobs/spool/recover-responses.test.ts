@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { klinesToIpcPieces } from "../../../src/arrow/klines-to-ipc.js";
 import type { BarsNote } from "../../../src/jobs/ingest/bars/landing-bars.js";
-import type { StatementsNote } from "../../../src/jobs/ingest/statements/landing-statements.js";
+import type { RecordsNote } from "../../../src/jobs/ingest/landing-records.js";
 import type { RequestRecord } from "../../../src/jobs/ledger/ledger.js";
 import { definePipeline, type PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { runPipeline } from "../../../src/jobs/run/run-pipeline.js";
@@ -143,7 +143,7 @@ test("older statements make no version where newer ones have landed", async () =
     { name: "line", type: "int64", doc: "" } as const,
   ];
   const entry = { records: [record], issues: [] };
-  await store.store("000001", { dataset: BALANCE_SHEET.name, columns, rows, entry } satisfies StatementsNote);
+  await store.store("000001", { dataset: BALANCE_SHEET.name, columns, rows, entry } satisfies RecordsNote);
   await store.close();
   expect((await run(sheets, { symbols: ["600519.SH"] })).status).toBe("complete");
   const query = "SELECT symbol, total_assets FROM live ORDER BY symbol";
@@ -194,7 +194,7 @@ test("bars that were committed before the ledger failed: what was set aside of t
 test("responses that cannot be landed, of a spool that cannot be given up: both are reported", async () => {
   const { lake, clock, client } = await scriptedMarket(returning(11), NOW);
   const store = ResponseSpool.of(lake, DEAD);
-  const note: StatementsNote = {
+  const note: RecordsNote = {
     dataset: "no_such_table",
     columns: [],
     rows: [],

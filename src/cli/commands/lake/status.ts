@@ -9,6 +9,7 @@ import { verifiedSince } from "../../../lake/files/verify/verified-files.js";
 import type { Lake } from "../../../lake/lake.js";
 import type { Snapshot } from "../../../lake/log/snapshot.js";
 import { openReader } from "../../../lake/open-reader.js";
+import { EX_RULE_TABLES } from "../../../lake/segments/ex-rules-by-version.js";
 import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../../schema/reference.js";
 import type { RunStatus } from "../../../schema/runs.js";
@@ -119,9 +120,10 @@ export function addStatus(cli: Cli): void {
             : [];
         const unvouched =
           options.asOf === undefined
-            ? await readable(["bars_1d", "trading_days", "absences_1d"], async () => [
-                await unvouchedCloses(reader),
-              ])
+            ? await readable(
+                [BARS_1D, ...EX_RULE_TABLES].map(({ name }) => name),
+                async () => [await unvouchedCloses(reader)],
+              )
             : [];
         if (options.json)
           printJson({

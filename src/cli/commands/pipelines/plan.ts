@@ -4,9 +4,8 @@ import { expectedRows } from "../../../jobs/ingest/bars/bars-demand.js";
 import type { Pipeline } from "../../../jobs/pipeline/definition.js";
 import { loadPipeline } from "../../../jobs/pipeline/load-pipeline.js";
 import { demandOf as demandOfPipeline } from "../../../jobs/run/run-demand.js";
-import { planPipeline, type RunOptions } from "../../../jobs/run/run-pipeline.js";
+import { type PlannedRequest, planPipeline, type RunOptions } from "../../../jobs/run/run-pipeline.js";
 import type { Lake } from "../../../lake/lake.js";
-import type { RequestUnit } from "../../../plan/request-units.js";
 import type { Cli } from "../../cli.js";
 import { EXIT } from "../../exit-codes.js";
 import { type DemandOptions, demandOf, demandOptions } from "../../options/demand-options.js";
@@ -97,9 +96,11 @@ export async function printPlan(
   const given = typeof options.rpm === "object" ? options.rpm.klines : options.rpm;
   const rpm = given ?? pipeline.quota?.requestsPerMinute ?? limits?.limits.requestsPerMinute?.klines;
   const minutes = rpm === undefined ? undefined : units.length / rpm;
+  const ofFactors = units.filter(({ dataset }) => dataset === "ex_factors").length;
   const plan = {
     pipeline: pipeline.name,
     requests: units.length,
+    factorRequests: ofFactors,
     requestsPerMinute: rpm,
     minutes,
     regions: rows,
@@ -109,7 +110,7 @@ export async function printPlan(
     return EXIT.done;
   }
   process.stdout.write(
-    `${paint("bold", pipeline.name)}: ${plural(units.length, "request")}; nothing was sent\n`,
+    `${paint("bold", pipeline.name)}: ${plural(units.length, "request")}${ofFactors > 0 ? `, ${count(ofFactors)} of them for factors of ex-events` : ""}; nothing was sent\n`,
   );
   if (units.length === 0) {
     process.stdout.write("the lake has it all\n");
@@ -134,8 +135,8 @@ export async function printPlan(
   return EXIT.done;
 }
 
-function groupByRegion(units: readonly RequestUnit[]): Map<string, RequestUnit[]> {
-  const groups = new Map<string, RequestUnit[]>();
+function groupByRegion(units: readonly PlannedRequest[]): Map<string, PlannedRequest[]> {
+  const groups = new Map<string, PlannedRequest[]>();
   for (const unit of units) groups.set(unit.region, [...(groups.get(unit.region) ?? []), unit]);
   return groups;
 }

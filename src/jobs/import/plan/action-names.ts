@@ -10,6 +10,7 @@ export const ACTIONS: Readonly<Record<string, readonly string[]>> = {
     "execution_date",
     "除权除息日",
     "除息日",
+    "除权日",
     "date",
     "timestamp",
   ],
@@ -35,6 +36,8 @@ export const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   split_from: ["split_from"],
   split_to: ["split_to"],
   stock_dividend: ["stock_dividend", "stk_div", "songzhuangu"],
+  // Of capital reserves, beside the stock dividend: sources name it.
+  transferred: [],
   rights: ["rights", "peigu"],
   price: ["price", "subscription_price", "peigujia"],
   currency: ["currency"],
@@ -46,9 +49,10 @@ export const ACTIONS: Readonly<Record<string, readonly string[]>> = {
     "announcement_date",
     "公告日期",
     "公告日",
+    "实施方案公告日期",
   ],
   record_date: ["record_date", "股权登记日"],
-  pay_date: ["pay_date", "payment_date", "payable_date", "派息日"],
+  pay_date: ["pay_date", "payment_date", "payable_date", "派息日", "红利发放日"],
   source: ["source"],
 };
 

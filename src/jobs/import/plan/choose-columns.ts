@@ -1,15 +1,8 @@
 import { UsageError } from "../../../core/errors.js";
 import { nearestName } from "../../../core/nearest-name.js";
 import type { AmountUnit, VolumeUnit } from "../import-options.js";
-import {
-  amountUnit,
-  fieldNames,
-  type KnownSource,
-  plainName,
-  SOURCES,
-  UNUSED_ADVICE,
-  volumeUnit,
-} from "./field-names.js";
+import { amountUnit, fieldNames, plainName, UNUSED_ADVICE, volumeUnit } from "./field-names.js";
+import { type KnownSource, SOURCES } from "./known-sources.js";
 import { type NamedUnit, unitOfName } from "./named-unit.js";
 
 /** A column of a file: its place, from 0, and its name in the header. */
@@ -73,7 +66,7 @@ export function chooseColumns(
   }
   for (const [field, names] of Object.entries(fieldNames(table))) {
     if (fields.has(field)) continue;
-    for (const candidate of names) {
+    for (const candidate of [...(source?.names?.[field] ?? []), ...names]) {
       const same = all.filter(({ index, plain }) => plain === candidate && !taken.has(index));
       // Polygon's rows of all tickers have the ticker as T, beside the time t.
       const isLetter = candidate.length === 1 && same.length > 1;

@@ -2,7 +2,7 @@ import { REGIONS, type Region } from "../../../market/regions.js";
 import { openMinute, SESSION_HOURS } from "../../../market/sessions.js";
 import type { ImportOptions } from "../import-options.js";
 import type { NamedUnits } from "./choose-columns.js";
-import type { KnownSource } from "./field-names.js";
+import type { KnownSource } from "./known-sources.js";
 
 /** What all rows of a file show, counted. Rows are those whose symbol and time were read. */
 export interface FileEvidence {

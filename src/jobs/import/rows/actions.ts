@@ -13,7 +13,7 @@ import { singleSql } from "./split-bars.js";
 export const ACTION_FIELDS: ObjectFields = {
   texts: ["kind", "source", "currency", "ratio", "split", "category"],
   dates: ["ex_date", "announce_date", "record_date", "pay_date"],
-  numbers: ["cash", "stock_dividend", "rights", "price"],
+  numbers: ["cash", "stock_dividend", "transferred", "rights", "price"],
 };
 
 /** Kinds of actions by the words that sources use, in lower case, with blanks for all signs between words. */
@@ -68,8 +68,10 @@ function ratioSql(text: string): string {
 export interface ActionForms {
   /** Places of files with an action a row, by its kind. */
   readonly withKind: readonly number[];
-  /** Places of files of Tongdaxin: cash and shares are for ten shares, in numbers of single precision. */
+  /** Places of files whose cash and shares are for ten shares, some in numbers of single precision. */
   readonly forTen: readonly number[];
+  /** Places of files of Tongdaxin, whose rows have a category. */
+  readonly withCategory: readonly number[];
   /** Places of files whose cash is for a share after all later splits of the file. */
   readonly inSharesOfToday: readonly number[];
 }
@@ -89,18 +91,18 @@ export const EX_CATEGORIES = "('1', '11')";
  */
 export function actionsSql(
   rows: string,
-  { withKind, forTen, inSharesOfToday }: ActionForms,
+  { withKind, forTen, withCategory, inSharesOfToday }: ActionForms,
   known: string,
   defaultSource: string,
 ): string {
   const isTen = inFiles(forTen);
   const tenth = (name: string): string =>
     `CASE WHEN ${isTen} THEN ${scaledSql(`round(${name}, 6)`, -1)} ELSE ${name} END`;
-  const read = `SELECT * REPLACE (${tenth("cash")} AS cash, ${tenth("stock_dividend")} AS stock_dividend, ${tenth("rights")} AS rights,
+  const read = `SELECT * REPLACE (${tenth("cash")} AS cash, ${tenth("coalesce(stock_dividend + transferred, stock_dividend, transferred)")} AS stock_dividend, ${tenth("rights")} AS rights,
       CASE WHEN ${isTen} THEN round(price, 6) ELSE price END AS price),
       ${ratioSql("ratio")} AS ratio_number,
       CASE WHEN ${isTen} THEN round(${ratioSql("split")}, 7) ELSE ${ratioSql("split")} END AS split_number
-    FROM ${rows} WHERE NOT (${isTen}) OR category IN ${EX_CATEGORIES}`;
+    FROM ${rows} WHERE NOT (${inFiles(withCategory)}) OR category IN ${EX_CATEGORIES}`;
   // Cash of the day of a split is for a share before it.
   const since =
     "product(CASE WHEN split_number > 0 THEN split_number ELSE 1 END) OVER (PARTITION BY file, symbol ORDER BY ex_date DESC)";

@@ -100,6 +100,16 @@ export async function readPlanFacts(
     context,
     (listed) => requested.has(listed.symbol) && isInDoubt(listed, starts, covered),
   );
+  coverUnwanted(covered, demand, delistedAt);
+  return { now, asked, calendars, covered, empty: emptyWindows(asked.holes), listedAt, delistedAt };
+}
+
+/** Adds the time in which a demand does not request symbols: before it begins, and after they left. */
+export function coverUnwanted(
+  covered: Map<string, TimeRange[]>,
+  demand: Pick<BarsDemand, "since" | "endsAtDelisting" | "leavingAt">,
+  delistedAt: PlanFacts["delistedAt"],
+): void {
   for (const [symbol, end] of demand.since ?? [])
     covered.set(
       symbol,
@@ -110,7 +120,6 @@ export async function readPlanFacts(
       const never = { start, end: Number.MAX_SAFE_INTEGER };
       covered.set(symbol, unionRanges([...(covered.get(symbol) ?? []), never]));
     }
-  return { now, asked, calendars, covered, empty: emptyWindows(asked.holes), listedAt, delistedAt };
 }
 
 /** The requests that a demand needs, ordered by their windows. */
@@ -139,9 +148,13 @@ export function plannedCap(period: LandedPeriod, cap: RowCap): number {
   return cap.known ?? ASSUMED_CAP[period];
 }
 
-/** Upper bound of the bars in the responses to the units. */
-export function expectedRows(units: readonly RequestUnit[], period: LandedPeriod): number {
-  return units.reduce((sum, unit) => sum + expectedBars(unit, period), 0);
+/** Upper bound of the bars in the responses to planned requests; those for factors bring none. */
+export function expectedRows(
+  planned: readonly (RequestUnit & { readonly dataset: string })[],
+  period: LandedPeriod,
+): number {
+  const ofBars = planned.filter(({ dataset }) => dataset === barsTable(period).name);
+  return ofBars.reduce((sum, unit) => sum + expectedBars(unit, period), 0);
 }
 
 /**
@@ -190,7 +203,7 @@ export function lookbackStart(now: number, lookbackDays = 0): number {
 }
 
 /** Start of the last `lookbackDays` trading days, by each region's own calendar (epoch ms). */
-function recheckSince(
+export function recheckSince(
   lookbackDays: number,
   calendars: PlanFacts["calendars"],
   now: number,

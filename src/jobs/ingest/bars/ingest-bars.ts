@@ -7,15 +7,17 @@ import type { Run } from "../../run/run.js";
 import { landOptions } from "../../run/run-context.js";
 import { RequestSharing } from "../request-sharing.js";
 import { AskingBars } from "./asking-bars.js";
-import type { BarsDemand } from "./bars-demand.js";
+import type { BarsDemand, PlanFacts } from "./bars-demand.js";
 
 /**
  * Requests the bars that are not covered, in the order of their windows; responses land while other requests are in
  * flight.
  *
  * The requests are planned again when a response shows that the service returns more, or fewer, bars than assumed.
+ *
+ * @returns the facts of the plan.
  */
-export async function ingestBars(run: Run, demand: BarsDemand): Promise<void> {
+export async function ingestBars(run: Run, demand: BarsDemand): Promise<PlanFacts> {
   run.progress.doing("planning");
   const { session, lake } = run.context;
   if (demand.period === "1d") await landEarlierAbsences(session, lake, landOptions(run.context));
@@ -32,8 +34,9 @@ export async function ingestBars(run: Run, demand: BarsDemand): Promise<void> {
   );
   const { landed } = run.log.facts();
   const hasLanded = landed.some(({ table, inserted }) => table === BARS_1D.name && inserted > 0);
-  if (!hasLanded) return;
+  if (!hasLanded) return facts;
   run.log.landed(await landTradingDays(session, lake, landOptions(run.context)));
   // A lake that began with this version has nothing to derive later.
   await recordAbsencesLand(lake, landOptions(run.context));
+  return facts;
 }

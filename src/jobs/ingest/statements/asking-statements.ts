@@ -14,7 +14,7 @@ import { readEarlierStatements } from "../../ledger/earlier-statements.js";
 import { ROWS_SET_ASIDE } from "../../ledger/ledger.js";
 import { type Received, withFailed } from "../../run/request/request-records.js";
 import type { Run } from "../../run/run.js";
-import type { LandingStatements } from "./landing-statements.js";
+import type { LandingRecords } from "../landing-records.js";
 import type { StatementFields } from "./statement-fields.js";
 
 /** Most unconfirmed symbols that a report names. */
@@ -25,7 +25,7 @@ interface StatementsParts {
   readonly table: TableSchema;
   readonly endpoint: Endpoint;
   readonly fields: StatementFields;
-  readonly landing: LandingStatements;
+  readonly landing: LandingRecords;
 }
 
 /**
@@ -132,7 +132,9 @@ export class AskingStatements {
       ...unconfirmed.map((symbol) => [symbol, "the response does not show that it has none"] as const),
       ...got.value.setAside.map((symbol) => [symbol, ROWS_SET_ASIDE] as const),
     ]);
-    await landing.take({ ...got, entry: withFailed(got.entry, reasons) });
+    const records = got.value.records.map((record) => ({ ...record, source: got.source }));
+    const entry = withFailed(got.entry, reasons);
+    await landing.take({ requestId: got.requestId, value: { records }, entry });
     return got.value.present;
   }
 

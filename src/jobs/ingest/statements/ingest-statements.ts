@@ -11,10 +11,11 @@ import { readSetAsideStatements } from "../../ledger/earlier-statements.js";
 import { hasDelivered, lastResponses } from "../../ledger/ledger.js";
 import type { Run } from "../../run/run.js";
 import { askEach, CONCURRENCY } from "../ask-each.js";
+import { LandingRecords } from "../landing-records.js";
+import { reportSetAside } from "../report-set-aside.js";
 import { leaseInTurn } from "../request-sharing.js";
 import { AskingStatements } from "./asking-statements.js";
-import { LandingStatements } from "./landing-statements.js";
-import { reportRefusals, reportSetAside, type TableOutcome } from "./report-refusals.js";
+import { reportRefusals, type TableOutcome } from "./report-refusals.js";
 import { StatementFields } from "./statement-fields.js";
 
 const ENDPOINT_OF: Readonly<Record<StatementName, Endpoint>> = {
@@ -74,12 +75,13 @@ async function ingestTable(
   reportSetAside(
     run,
     name,
+    "statements",
     symbols.filter((symbol) => setAside.has(symbol) && !asked.has(symbol)),
   );
   run.progress.doing(name);
   const { columns } = await lake.snapshot(table);
   const fields = new StatementFields(table, columns);
-  const landing = new LandingStatements(run, table, fields);
+  const landing = new LandingRecords(run, table, fields);
   const asking = new AskingStatements(run, { table, endpoint, fields, landing });
   let refusal: ServiceError | undefined;
   // The run stops at a 403 in any case. A 404 of the service means that the table does not exist if no response was ever

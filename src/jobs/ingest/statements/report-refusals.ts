@@ -2,9 +2,6 @@ import type { ServiceError } from "../../../core/errors.js";
 import type { StatementName } from "../../../schema/statements.js";
 import type { Run } from "../../run/run.js";
 
-/** Most symbols that a failure names. */
-const NAMED = 5;
-
 /** How the requests for a table of statements ended. */
 export interface TableOutcome {
   readonly name: StatementName;
@@ -44,12 +41,4 @@ export function reportRefusals(run: Run, outcomes: readonly TableOutcome[]): voi
       run.log.failure({ dataset: name, request: name, reason: refusal.message, symbols });
     }
   }
-}
-
-/** Reports symbols of which statements were set aside by earlier runs, and which are not requested again yet. */
-export function reportSetAside(run: Run, table: StatementName, symbols: readonly string[]): void {
-  if (symbols.length === 0) return;
-  const named = symbols.slice(0, NAMED).join(", ") + (symbols.length > NAMED ? ", ..." : "");
-  const reason = `earlier runs have set aside statements of ${named}; they are requested again after a wait`;
-  run.log.failure({ dataset: table, request: table, reason, symbols: symbols.length });
 }

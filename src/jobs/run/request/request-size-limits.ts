@@ -1,12 +1,12 @@
 import { symbolLimitOf } from "../../../client/response-error.js";
 import type { LandedPeriod } from "../../../market/period.js";
 import { RowCap } from "../../../plan/absence/row-cap.js";
-import { type EndpointGroup, LIMITS } from "../../../wire/endpoints.js";
+import { LIMITS, type SizedRequests } from "../../../wire/endpoints.js";
 
 /** Limits that a service has shown, in addition to the documented ones. */
 export interface ServiceFacts {
   readonly rowCap?: Readonly<Partial<Record<LandedPeriod, number>>>;
-  readonly symbolsPerRequest?: Readonly<Partial<Record<EndpointGroup, number>>>;
+  readonly symbolsPerRequest?: Readonly<Partial<Record<SizedRequests, number>>>;
   /** Tables that the service does not offer to the key, with the HTTP status of the refusal. */
   readonly refusedTables?: Readonly<Record<string, number>>;
 }
@@ -14,7 +14,7 @@ export interface ServiceFacts {
 /** The limits of a service, as a run learns them from its responses. */
 export class RequestSizeLimits {
   readonly #caps: Readonly<Record<LandedPeriod, RowCap>>;
-  readonly #symbols: Partial<Record<EndpointGroup, number>>;
+  readonly #symbols: Partial<Record<SizedRequests, number>>;
   readonly #refused: Readonly<Record<string, number>>;
   readonly #onLearned: (facts: ServiceFacts) => void;
 
@@ -31,7 +31,7 @@ export class RequestSizeLimits {
   }
 
   /** Most symbols that one request of a group may name. */
-  symbolsPerRequest(group: EndpointGroup): number {
+  symbolsPerRequest(group: SizedRequests): number {
     return Math.min(this.#symbols[group] ?? LIMITS.symbolsPerRequest, LIMITS.symbolsPerRequest);
   }
 
@@ -54,7 +54,7 @@ export class RequestSizeLimits {
    * Records that a request had too many symbols. Later requests have as many as the service states, or else half as
    * many.
    */
-  learnedTooMany(group: EndpointGroup, refusal: Error, symbols: number): void {
+  learnedTooMany(group: SizedRequests, refusal: Error, symbols: number): void {
     const stated = symbolLimitOf(refusal);
     const fewer = stated !== undefined && stated < symbols ? stated : Math.max(1, Math.floor(symbols / 2));
     this.#symbols[group] = Math.min(fewer, this.symbolsPerRequest(group));

@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../../../src/schema/bars.js";
@@ -63,4 +63,17 @@ test("repair shows what it removed from the other tables", async () => {
     stdout: "nothing is lost in the tables that can be read: 1 file read\n",
     stderr: expect.stringMatching(REFUSED),
   });
+});
+
+test("status names a table of actions that cannot be read once, and shows the others", async () => {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  for (const day of ["2026-08-03", "2026-11-02"])
+    await land(session, lake, BARS_1D, [{ at: `${day}T16:00:00Z` }]);
+  const log = join(lake.location, "corporate_actions", "_delta_log");
+  mkdirSync(log, { recursive: true });
+  writeFileSync(join(log, `${"0".repeat(20)}.json`), "{");
+  const { code, stdout, stderr } = await runCli(["status", "--lake", lake.location]);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/\nbars_1d +2 /);
+  expect(stderr.match(/error: table corporate_actions: /g)).toHaveLength(1);
 });
