@@ -13,6 +13,7 @@ import { addBlock, emptyHistory } from "./cells/symbol-history.js";
 import type { WriterPlace } from "./formats/dataset-writer.js";
 import { blocksFor, WRITERS } from "./formats/writers.js";
 import { type BlockOptions, rowsOf } from "./panel/block.js";
+import { type Coverage, coverageOf } from "./panel/coverage.js";
 import { type LakePanel, openPanel } from "./panel/lake-panel.js";
 import { warningsOf } from "./panel/panel-warnings.js";
 import type { DatasetSpec } from "./spec.js";
@@ -136,11 +137,12 @@ export async function buildOfBlocks(
     const write = async (draft: string): Promise<Manifest> => {
       let kept: Kept | undefined;
       try {
-        if (mayContinue) kept = await keptFiles(reader, panel, { folder, manifest: earlier });
+        if (mayContinue && panel.axes.names === undefined)
+          kept = await keptFiles(reader, panel, { folder, manifest: earlier });
       } finally {
         await verify(kept?.since === undefined ? undefined : barsFrom(kept.since));
       }
-      const of = { reader, lake, options };
+      const of = { reader, lake, options, earlier };
       const writing = await writeFiles(panel, draft, { ...of, kept }).catch(async (error: unknown) => {
         if ((error as NodeJS.ErrnoException).code !== EARLIER_FAULT) throw error;
         // An earlier file is damaged: everything is written again.
@@ -171,16 +173,20 @@ async function writeFiles(
     options,
     lake,
     kept,
+    earlier,
   }: {
     readonly reader: WriterPlace["session"];
     readonly options: BuildOptions;
     readonly lake: Lake;
     readonly kept: Kept | undefined;
+    readonly earlier: Manifest | undefined;
   },
-): Promise<{ files: DatasetFiles; rows: number; warnings: string[] }> {
+): Promise<{ files: DatasetFiles; rows: number; coverage: Coverage | undefined; warnings: string[] }> {
   const { spec, axes } = panel;
   const files = new DatasetFiles(draft, options.signal, kept?.continued?.files);
-  const warnings = await warningsOf(reader, panel);
+  const continued = earlier?.coverage && { coverage: earlier.coverage, last: earlier.last };
+  const coverage = await coverageOf(reader, panel, continued);
+  const warnings = await warningsOf(reader, panel, coverage);
   const scratch = join(draft, ".scratch");
   await mkdir(scratch);
   using session = await reader.sibling();
@@ -201,8 +207,8 @@ async function writeFiles(
   const of = panel.symbols.length;
   let symbols = 0;
   let rows = kept?.rows ?? 0;
-  const holeOf = kept === undefined && hasHistory(panel) ? panel.holeOf : undefined;
-  const history = holeOf ? emptyHistory(panel.symbols.map(holeOf)) : kept?.history;
+  const ruleOf = kept === undefined && hasHistory(panel) ? panel.ruleOf : undefined;
+  const history = ruleOf ? emptyHistory(panel.symbols.map(ruleOf)) : kept?.history;
   try {
     if (kept) await files.putAll(kept.files);
     for await (const block of panel.blocks(kept?.ranges, options.signal)) {
@@ -224,7 +230,7 @@ async function writeFiles(
     await files.close();
   }
   await rm(scratch, { recursive: true, force: true });
-  return { files, rows, warnings };
+  return { files, rows, coverage, warnings };
 }
 
 async function writeManifest(
@@ -233,6 +239,7 @@ async function writeManifest(
   facts: {
     readonly files: DatasetFiles;
     readonly rows: number;
+    readonly coverage: Coverage | undefined;
     readonly warnings: readonly string[];
     readonly lake: Lake;
     readonly snapshots: readonly Snapshot[];
@@ -261,6 +268,7 @@ async function writeManifest(
     past: pastDigest(panel, labels.count),
     sources: sourcesOf(facts.snapshots),
     verified: facts.verified,
+    ...(facts.coverage && { coverage: facts.coverage }),
     warnings: facts.warnings,
   });
   const file = await open(join(draft, MANIFEST), "w");

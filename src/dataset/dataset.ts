@@ -7,6 +7,7 @@ import type { Session } from "../db/session/session.js";
 import type { Lake, PointInTime } from "../lake/lake.js";
 import { openReader } from "../lake/open-reader.js";
 import { type BatchRows, batchRows } from "./panel/batch-rows.js";
+import { type Coverage, coverageOf } from "./panel/coverage.js";
 import { type LakePanel, openPanel } from "./panel/lake-panel.js";
 import { panelBatches } from "./panel/panel-batches.js";
 import { PanelSpool } from "./panel/panel-spool.js";
@@ -37,11 +38,18 @@ export class Dataset implements Disposable {
   readonly dates: readonly TradingDate[];
   /** What users should know before they trust the dataset. */
   readonly warnings: readonly string[];
+  /** How many of its members the lake has bars of, on each date; undefined for a universe without dates of membership. */
+  readonly coverage: Coverage | undefined;
 
-  constructor(session: Session, panel: LakePanel, warnings: readonly string[]) {
+  constructor(
+    session: Session,
+    panel: LakePanel,
+    facts: { readonly warnings: readonly string[]; readonly coverage: Coverage | undefined },
+  ) {
     this.#session = session;
     this.#panel = panel;
-    this.warnings = warnings;
+    this.warnings = facts.warnings;
+    this.coverage = facts.coverage;
     this.symbols = panel.symbols.map(({ symbol }) => symbol);
     this.dates = Array.from(panel.labels.days, (day) => dateOfEpochDay(day));
   }
@@ -117,7 +125,8 @@ export async function dataset(
   try {
     if (verify) await verifySources(lake, snapshots, spec);
     const panel = await openPanel(session, spec);
-    return new Dataset(session, panel, await warningsOf(session, panel));
+    const coverage = await coverageOf(session, panel);
+    return new Dataset(session, panel, { coverage, warnings: await warningsOf(session, panel, coverage) });
   } catch (error) {
     session.close();
     throw error;

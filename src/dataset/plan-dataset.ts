@@ -4,6 +4,7 @@ import type { Lake, PointInTime } from "../lake/lake.js";
 import { openReader } from "../lake/open-reader.js";
 import { basePeriod } from "../market/period.js";
 import type { Block } from "./panel/block.js";
+import { type Coverage, coverageOf } from "./panel/coverage.js";
 import { type LakePanel, openPanel } from "./panel/lake-panel.js";
 import { warningsOf } from "./panel/panel-warnings.js";
 import type { DatasetFormat, DatasetSpec } from "./spec.js";
@@ -13,6 +14,7 @@ import { folderOf } from "./store/place/dataset-folder.js";
 export interface DatasetPlan {
   readonly name: string;
   readonly format: DatasetFormat;
+  readonly period: DatasetSpec["period"];
   readonly folder: string;
   readonly symbols: number;
   /** Symbols of the universe without trades in the window. */
@@ -30,6 +32,8 @@ export interface DatasetPlan {
   readonly masks: readonly string[];
   /** Estimated size. */
   readonly bytes: number;
+  /** How many of the members the lake has bars of, on each date; undefined for a universe without dates of membership. */
+  readonly coverage: Coverage | undefined;
   readonly warnings: readonly string[];
 }
 
@@ -44,6 +48,7 @@ const BYTES: Readonly<Record<DatasetFormat, readonly [value: number, mark: numbe
   "symbol-parquet": [6, 0.1],
   backtrader: [15, 0],
   "zipline-csvdir": [15, 0],
+  lean: [11, 0],
 };
 /** Number of symbols in which missing values are counted. */
 const SAMPLED = 50;
@@ -62,6 +67,7 @@ export async function planDataset(
   const { labels, symbols, fields, masks, axes } = panel;
   const rows = await countRows(reader, panel);
   const nulls = nullsOf(await panel.sample(SAMPLED));
+  const coverage = await coverageOf(reader, panel);
   const isWide = spec.format.startsWith("wide");
   const cells = isWide ? labels.count * symbols.length : rows;
   const [value, mark] = BYTES[spec.format];
@@ -74,6 +80,7 @@ export async function planDataset(
   return {
     name: spec.name,
     format: spec.format,
+    period: spec.period,
     folder: folderOf(lake, spec),
     symbols: symbols.length,
     absent: axes.absent,
@@ -84,7 +91,8 @@ export async function planDataset(
     fields: fields.map(({ name }, f) => ({ name, nulls: nulls[f] ?? 0 })),
     masks,
     bytes: Math.round(cells * (fields.length * value + masks.length * mark)),
-    warnings: [...(await warningsOf(reader, panel)), ...nullWarnings],
+    coverage,
+    warnings: [...(await warningsOf(reader, panel, coverage)), ...nullWarnings],
   };
 }
 

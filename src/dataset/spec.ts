@@ -17,6 +17,7 @@ export const DATASET_FORMATS = [
   "symbol-parquet",
   "backtrader",
   "zipline-csvdir",
+  "lean",
 ] as const;
 export type DatasetFormat = (typeof DATASET_FORMATS)[number];
 
@@ -168,6 +169,7 @@ function contradictions(one: DatasetSpec): string[] {
     faults.push("period: qlib's layout is for 1d and 1m");
   if (one.format === "zipline-csvdir" && one.period !== "1d" && one.period !== "1m")
     faults.push("period: zipline reads 1d and 1m");
+  if (one.format === "lean" && one.period !== "1d") faults.push("period: LEAN's layout is for 1d");
   return faults;
 }
 

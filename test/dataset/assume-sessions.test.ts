@@ -25,7 +25,13 @@ async function minutesLake() {
   return lake;
 }
 
-const MINUTES = { name: "x", universe: ["600519.SH"], period: "1m" as const, fields: ["close"] };
+const MINUTES = {
+  name: "x",
+  universe: ["600519.SH"],
+  period: "1m" as const,
+  fields: ["close"],
+  adjustment: "none" as const,
+};
 
 test("minutes on days outside of the known trading days are in a dataset, which says so", async () => {
   using data = await dataset(await minutesLake(), { ...MINUTES, from: "2024-01-01" });

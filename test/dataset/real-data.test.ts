@@ -1,6 +1,6 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../src/client/system-clock.js";
 import { dataset } from "../../src/dataset/dataset.js";
 import { Session } from "../../src/db/session/session.js";
@@ -71,5 +71,70 @@ describe.skipIf(!isPresent)("adjusted closes of real data", () => {
     }
     expect(compared).toBeGreaterThan(5000);
     expect(steps).toBeGreaterThan(15);
+  });
+
+  test("a universe of monthly lists has the members of each, and bars of those that the lake has", async () => {
+    const { lake: place, remove: removePlace } = newLake();
+    onTestFinished(removePlace);
+    const lists = JSON.parse(readFileSync(join(DATA, "universes.json"), "utf8")) as {
+      id: string;
+      as_of: string;
+      symbols: string[];
+    }[];
+    const months = lists
+      .filter(({ id }) => id.startsWith("csi500_"))
+      .map(({ as_of, symbols }) => ({ day: as_of.replace(/^(....)(..)(..)$/, "$1-$2-$3"), symbols }));
+    const files = readdirSync(join(DATA, "bars_1d_adj2024")).map((file) =>
+      join(DATA, "bars_1d_adj2024", file),
+    );
+    const options = { map: {}, volumeUnit: "shares", barLabel: "end", runId: "import" } as const;
+    await runImport(new Lake(place.location), "bars_1d", files, options, systemClock);
+    const rows = months.flatMap(({ day, symbols }, i) =>
+      symbols.map((symbol) => `CSI500,${symbol},${day},${months[i + 1]?.day ?? ""}`),
+    );
+    const csv = join(place.location, "..", `members-${process.pid}.csv`);
+    onTestFinished(() => rmSync(csv, { force: true }));
+    writeFileSync(csv, ["id,symbol,from_date,to_date", ...rows].join("\n"));
+    const report = await runImport(
+      new Lake(place.location),
+      "universes",
+      [csv],
+      { map: {}, runId: "members" },
+      systemClock,
+    );
+    expect(report.rejected).toEqual([]);
+    using reference = await Session.open();
+    const bars = await reference.json<{ symbol: string; day: string }>(
+      `SELECT regexp_extract(filename, '([^/]+)\\.csv', 1) AS symbol,
+         CAST(make_timestamp(timestamp_ms * 1000 + 28800000000)::DATE AS VARCHAR) AS day
+       FROM read_csv('${DATA}/bars_1d_adj2024/*.csv*', filename = true)`,
+    );
+    const has = new Set(bars.map(({ symbol, day }) => `${symbol} ${day}`));
+    using data = await dataset(new Lake(place.location), {
+      name: "real",
+      universe: "CSI500",
+      from: "2024-06-03",
+      fields: ["close"],
+    });
+    const { coverage } = data;
+    expect(coverage?.recordedFrom).toBe(months[0]?.day);
+    expect(coverage?.unrecorded).toBe(data.dates.filter((date) => date < "2024-06-28").length);
+    const expected = data.dates
+      .filter((date) => date >= "2024-06-28")
+      .map((date) => {
+        const { symbols = [] } = months.findLast(({ day }) => day <= date) ?? {};
+        return [date, symbols.length, symbols.filter((symbol) => has.has(`${symbol} ${date}`)).length];
+      });
+    expect(expected.filter(([, , withBars]) => withBars === 1).length).toBeGreaterThan(100);
+    const actual = coverage?.ranges.flatMap(({ first, last, members, withBars }) =>
+      data.dates.filter((date) => date >= first && date <= last).map((date) => [date, members, withBars]),
+    );
+    expect(actual).toEqual(expected);
+    const everyone = new Set(
+      months.filter(({ day }) => day <= (data.dates.at(-1) ?? "")).flatMap((one) => one.symbols),
+    );
+    expect(coverage?.noBars.length).toBe(
+      [...everyone].filter((symbol) => !bars.some((one) => one.symbol === symbol)).length,
+    );
   });
 });

@@ -1,5 +1,4 @@
-import { exFactor } from "../../market/adjustment/ex-events.js";
-import type { IsHole } from "../../market/holes.js";
+import { type ExRule, exChange, termAfter } from "../../market/adjustment/ex-rule.js";
 
 /** The rows with which symbols' factors have changed; those of one symbol are in the order of their days. */
 export interface FactorChanges {
@@ -14,8 +13,8 @@ export interface FactorChanges {
 
 /** The state of symbols' factors after the rows processed so far. */
 export interface FactorState {
-  /** The holes of each symbol. */
-  readonly isHole: readonly IsHole[];
+  /** Of each symbol. */
+  readonly rules: readonly ExRule[];
   readonly lastDay: Int32Array;
   readonly lastClose: Float64Array;
   readonly factor: Float64Array;
@@ -32,11 +31,11 @@ export interface DailyPrices {
   readonly prevClose: Float64Array;
 }
 
-/** The state before the first row of the symbols, each with its holes. */
-export function firstFactors(isHole: readonly IsHole[]): FactorState {
-  const symbols = isHole.length;
+/** The state before the first row of the symbols. */
+export function firstFactors(rules: readonly ExRule[]): FactorState {
+  const symbols = rules.length;
   return {
-    isHole,
+    rules,
     lastDay: new Int32Array(symbols).fill(-0x80000000),
     lastClose: new Float64Array(symbols).fill(Number.NaN),
     factor: new Float64Array(symbols).fill(1),
@@ -46,12 +45,12 @@ export function firstFactors(isHole: readonly IsHole[]): FactorState {
 
 /** A copy of the state of some consecutive symbols. @param end exclusive. */
 export function factorsOf(
-  { isHole, lastDay, lastClose, factor, changes }: FactorState,
+  { rules, lastDay, lastClose, factor, changes }: FactorState,
   start: number,
   end: number,
 ): FactorState {
   const part: FactorState = {
-    isHole: isHole.slice(start, end),
+    rules: rules.slice(start, end),
     lastDay: lastDay.slice(start, end),
     lastClose: lastClose.slice(start, end),
     factor: factor.slice(start, end),
@@ -80,9 +79,8 @@ export function addChanges(
 }
 
 /**
- * Computes each row's factor for backward adjustment: the product, from a symbol's first row on, of `last close /
- * stated previous close` over the days on which these differ, unless there is a hole between. A
- * row's factor does not depend on later rows. The products, and their order, are those of the macro `adjustment_steps`.
+ * Computes each row's factor for backward adjustment: the product, from a symbol's first row on, of the factors of its
+ * ex-events, by the rule of the view `ex_events`. A row's factor does not depend on later rows. The products, and their order, are those of the macro `adjustment_steps`.
  *
  * @param state the state after the earlier rows; it is updated.
  * @param factors receives each row's factor.
@@ -90,12 +88,14 @@ export function addChanges(
  */
 export function backwardFactors(
   { rows, symbol, day, close, prevClose }: DailyPrices,
-  { isHole, lastDay, lastClose, factor, changes }: FactorState,
+  { rules, lastDay, lastClose, factor, changes }: FactorState,
   factors: Float64Array,
 ): boolean {
   // The state of the symbol of the rows before, as rows of one symbol follow each other.
   let own = -1;
   let [before, last, product] = [0, 0, 1];
+  /** The next term of its rule, and its day. */
+  let [term, exDate] = [0, Number.POSITIVE_INFINITY];
   for (let row = 0; row < rows; row++) {
     const s = symbol[row] as number;
     if (s < 0) continue;
@@ -109,13 +109,25 @@ export function backwardFactors(
       before = lastDay[s] as number;
       last = lastClose[s] as number;
       product = factor[s] as number;
+      const { terms } = rules[s] as ExRule;
+      term = termAfter(terms, before);
+      exDate = terms.days[term] ?? Number.POSITIVE_INFINITY;
     }
     const today = day[row] as number;
     if (today <= before) return false;
     const stated = prevClose[row] as number;
     // Equal closes, as nearly all are, make no ex-event: there is nothing to divide.
-    const restated = stated === last ? 1 : exFactor(last, stated);
-    const change = restated !== 1 && isHole[s]?.(before, today) === true ? 1 : restated;
+    const isTold = exDate <= today;
+    let change = 1;
+    if (isTold || (stated !== last && stated > 0)) {
+      const rule = rules[s] as ExRule;
+      const pair = { last: before, day: today, lastClose: last, prevClose: stated };
+      change = exChange(rule, term, pair)?.factor ?? 1;
+      if (isTold) {
+        term = termAfter(rule.terms, today);
+        exDate = rule.terms.days[term] ?? Number.POSITIVE_INFINITY;
+      }
+    }
     if (change !== 1) {
       product *= change;
       changes.symbol.push(s);

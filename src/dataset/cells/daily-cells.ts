@@ -2,7 +2,7 @@ import { type FixedType, visitRows } from "../../arrow/scan/result-columns.js";
 import { LakeError } from "../../core/errors.js";
 import { literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
-import type { HoleOf } from "../../market/holes.js";
+import type { ExRuleOf } from "../../market/adjustment/ex-rule.js";
 import { REGIONS } from "../../market/regions.js";
 import type { ResolvedField } from "../expression/resolve-fields.js";
 import type { Axes } from "../panel/axes.js";
@@ -57,11 +57,11 @@ export function dailyCells(
     adjustment,
     buffers,
     isSparse,
-    holeOf,
+    ruleOf,
   }: {
     readonly adjustment: string;
     readonly buffers: CellBuffers;
-    readonly holeOf: HoleOf;
+    readonly ruleOf: ExRuleOf;
     /** Whether many symbols of the lake are not in the dataset. */
     readonly isSparse: boolean;
   },
@@ -80,7 +80,7 @@ export function dailyCells(
   const symbols = new Int32Array(VECTOR_ROWS);
   const history = factorHistory(
     axes.symbols,
-    holeOf,
+    ruleOf,
     (range) => `SELECT ${KEYS_SQL} ${rowsSql(range, `trade_date < ${sinceSql(range)}`)}`,
   );
   const vector = (): Float64Array => new Float64Array(VECTOR_ROWS);

@@ -1,7 +1,7 @@
 import { type ResultRows, visitRows } from "../../arrow/scan/result-columns.js";
 import { isPresent } from "../../core/bits.js";
 import type { Session } from "../../db/session/session.js";
-import type { HoleOf } from "../../market/holes.js";
+import type { ExRuleOf } from "../../market/adjustment/ex-rule.js";
 import type { PanelSymbol } from "../panel/block.js";
 import { backwardFactors, type FactorState, factorsOf, firstFactors } from "./adjust-days.js";
 import type { SymbolRange } from "./cells.js";
@@ -40,7 +40,7 @@ export type FactorHistory = (
  */
 export function factorHistory(
   symbols: readonly PanelSymbol[],
-  holeOf: HoleOf,
+  ruleOf: ExRuleOf,
   rowsBefore: (range: SymbolRange) => string,
 ): FactorHistory {
   const known = new Set<number>();
@@ -50,7 +50,7 @@ export function factorHistory(
 
   async function read(session: Session, range: SymbolRange): Promise<FactorState | undefined> {
     const indexesOf = symbolIndexes(range);
-    const state = firstFactors(range.symbols.map(holeOf));
+    const state = firstFactors(range.symbols.map(ruleOf));
     let isInOrder = true;
     await visitRows(await session.stream(rowsBefore(range)), KEY_SHAPE, (rows) => {
       if (!isInOrder) return;

@@ -1,4 +1,4 @@
-import type { IsHole } from "../../market/holes.js";
+import type { ExRule } from "../../market/adjustment/ex-rule.js";
 import type { Block, Experience, Spans } from "../panel/block.js";
 import { addChanges, type FactorState, firstFactors } from "./adjust-days.js";
 
@@ -11,15 +11,15 @@ export interface SymbolHistory extends Spans, Experience {
   readonly factors: FactorState;
 }
 
-/** The history of symbols of which nothing is known, each with the calendar of its region. */
-export function emptyHistory(isHole: readonly IsHole[]): SymbolHistory {
-  const symbols = isHole.length;
+/** The history of symbols of which nothing is known, each with its rule. */
+export function emptyHistory(rules: readonly ExRule[]): SymbolHistory {
+  const symbols = rules.length;
   return {
     first: new Int32Array(symbols).fill(-1),
     last: new Int32Array(symbols).fill(-1),
     ripe: new Int32Array(symbols),
     bars: new Int32Array(symbols),
-    factors: firstFactors(isHole),
+    factors: firstFactors(rules),
   };
 }
 
@@ -42,12 +42,12 @@ export function addBlock(history: SymbolHistory, block: Block): void {
  * @param history up to the last row. @param end exclusive. @param since days since 1970-01-01.
  */
 export function factorsBefore(
-  { factors: { isHole, changes } }: SymbolHistory,
+  { factors: { rules, changes } }: SymbolHistory,
   start: number,
   end: number,
   since: number,
 ): FactorState {
-  const state = firstFactors(isHole.slice(start, end));
+  const state = firstFactors(rules.slice(start, end));
   for (let at = 0; at < changes.symbol.length; at++) {
     const s = (changes.symbol[at] as number) - start;
     // Between a row with a change and the one before it is no row: the change is part of the first row's factor.

@@ -47,7 +47,8 @@ const plainly = (name: string, sql: string): Fields[number] => ({ name, sql, loo
 /** The fields that users of a format expect. qlib adjusts volumes like prices; backtesters by symbol count shares. */
 function defaultFields({ format, adjustment }: DatasetSpec): Fields {
   const isAdditive = adjustment.endsWith("additive");
-  if (format === "backtrader" || format === "zipline-csvdir") return [...PRICES, plainly("volume", "shares")];
+  if (format === "backtrader" || format === "zipline-csvdir" || format === "lean")
+    return [...PRICES, plainly("volume", "shares")];
   if (isAdditive) return [...PRICES, "volume", "amount", "vwap"];
   if (format === "qlib")
     return [...PRICES, plainly("volume", "adjusted_volume"), "amount", "vwap", "factor", "change"];

@@ -1,21 +1,8 @@
-import { UsageError } from "../../core/errors.js";
+import { lowerBound } from "../../core/lower-bound.js";
 import { labelTexts } from "../cells/label-texts.js";
-import type { Block } from "../panel/block.js";
+import { type CsvProfile, fieldIndex, numberText, PRICES, volumeOf } from "./csv-profile.js";
 import type { WriterPlace } from "./dataset-writer.js";
-import { refuseEqualNames } from "./equal-names.js";
-
-/** The CSV layout of a symbol's rows. */
-export interface CsvProfile {
-  /** Folder of the files, ending with `/`; empty for the dataset's folder. */
-  readonly folder: string;
-  readonly header: string;
-  /** Name of a symbol's file, without its extension. */
-  nameOf(symbol: string): string;
-  /** Prepares a symbol of a block. The returned function returns the line of a label. */
-  open(block: Block, symbol: number): Promise<(label: number) => string>;
-}
-
-const PRICES = ["open", "high", "low", "close"] as const;
+import { ziplineProfile } from "./zipline.js";
 
 /** The profile of a spec's format. @throws {UsageError} for a field that the format needs and the spec lacks. */
 export function csvProfile(place: WriterPlace): CsvProfile {
@@ -47,108 +34,66 @@ function plainProfile({ shape, zone }: WriterPlace): CsvProfile {
 
 /**
  * The columns of backtrader's `GenericCSVData` by default: `datetime, open, high, low, close, volume, openinterest`,
- * then the other fields. A missing price is empty, which backtrader reads as NaN.
+ * then the other fields, and `adjclose`, as its Yahoo feed has it: the close itself where prices are adjusted, else the
+ * close of the adjustment `backward`. A missing price is empty, which backtrader reads as NaN.
  */
 function backtraderProfile(place: WriterPlace): CsvProfile {
-  const { shape, zone } = place;
+  const { shape, spec, zone } = place;
   const texts = labelTexts(shape.labels, zone);
+  const hasOwn = shape.fields.some(({ name }) => name === "adjclose");
+  const isTraded = spec.adjustment === "none" && !hasOwn;
+  let reading: Promise<ReadonlyMap<string, readonly Step[]>> | undefined;
   const [ohlc, volume] = [PRICES.map((name) => fieldIndex(place, name)), fieldIndex(place, "volume")];
   const interest = shape.fields.findIndex(({ name }) => name === "open_interest");
   const taken = new Set([...ohlc, volume, interest]);
   const others = shape.fields.flatMap(({ name }, f) => (taken.has(f) ? [] : [{ name, f }]));
   const names = ["datetime", ...PRICES, "volume", "openinterest", ...others.map(({ name }) => name)];
+  if (!hasOwn) names.push("adjclose");
+  const close = ohlc[3] as number;
   return {
     folder: "",
     header: `${names.join(",")}\n`,
     nameOf: (symbol) => symbol,
-    async open({ fields, width }, s) {
+    async open({ fields, width, symbols }, s) {
+      if (isTraded) reading ??= readSteps(place);
+      const steps = (await reading)?.get(symbols[s]?.symbol ?? "") ?? [];
       const text = (f: number, at: number): string => numberText(fields[f]?.[s * width + at] ?? Number.NaN);
       return (at) => {
         const traded = volumeOf(fields[volume]?.[s * width + at]);
         const cells = [...ohlc.map((f) => text(f, at)), traded, interest < 0 ? 0 : text(interest, at)];
-        return `${[texts(at), ...cells, ...others.map(({ f }) => text(f, at))].join(",")}\n`;
-      };
-    },
-  };
-}
-
-/** Largest number in zipline's files: unsigned 32 bits; prices are in thousandths. */
-const UINT32 = 0xffffffff;
-
-/**
- * The layout of zipline's `csvdir` bundle: `daily/600519_SH.csv` (zipline cuts names at a dot), or `minute/` in UTC,
- * with `date, open, high, low, close, volume, dividend, split` on every session from the first to the last. zipline
- * stores days without trades as 0, and volumes as 32-bit integers. Unadjusted prices come with `split`: the ratio by
- * which prices before an ex-date are divided, dividends included; adjusted prices need none.
- */
-function ziplineProfile(place: WriterPlace): CsvProfile {
-  const { shape, spec, session, warn } = place;
-  const { days } = shape.labels;
-  const nameOf = (symbol: string): string => symbol.replaceAll(".", "_");
-  const all = shape.symbols.map(({ symbol }) => symbol);
-  refuseEqualNames(`dataset ${spec.name}: universe`, all, nameOf, "zipline, whose names have no dot");
-  const texts = labelTexts(shape.labels, "UTC");
-  const [ohlc, volume] = [PRICES.map((name) => fieldIndex(place, name)), fieldIndex(place, "volume")];
-  let splits: Promise<ReadonlyMap<string, ReadonlyMap<number, number>>> | undefined;
-  let hasWarned = false;
-  return {
-    folder: spec.period === "1m" ? "minute/" : "daily/",
-    header: "date,open,high,low,close,volume,dividend,split\n",
-    nameOf,
-    async open({ fields, first, width, symbols }, s) {
-      splits ??= spec.adjustment === "none" ? readSplits(session) : Promise.resolve(new Map());
-      const { symbol = "" } = symbols[s] ?? {};
-      const own = (await splits).get(symbol);
-      return (at) => {
-        const cell = s * width + at;
-        const prices = ohlc.map((f) => numberOr0(fields[f]?.[cell]));
-        const shares = volumeOf(fields[volume]?.[cell]);
-        if (!hasWarned && (shares > UINT32 || prices.some((price) => price * 1000 > UINT32))) {
-          hasWarned = true;
-          warn(
-            `zipline holds volumes up to ${UINT32} and prices up to ${UINT32 / 1000}: greater ones are cut to these, ${symbol} has some`,
+        const line = [texts(at), ...cells, ...others.map(({ f }) => text(f, at))];
+        if (!hasOwn) {
+          const day = shape.labels.days[at] as number;
+          const passed = lowerBound(0, steps.length, (n) => (steps[n] as Step).day > day);
+          const factor = steps[passed - 1]?.factor ?? 1;
+          line.push(
+            factor === 1
+              ? (cells[3] as string)
+              : numberText((fields[close]?.[s * width + at] as number) * factor),
           );
         }
-        const limited = prices.map((price) => numberText(Math.min(price, UINT32 / 1000)));
-        // zipline applies each ratio that it reads: only the first row of a day has one.
-        const isFirstOfDay = at === first[s] || days[at] !== days[at - 1];
-        const split = (isFirstOfDay && own?.get(days[at] as number)) || 1;
-        return `${texts(at)},${limited.join(",")},${Math.min(shares, UINT32)},0,${numberText(split)}\n`;
+        return `${line.join(",")}\n`;
       };
     },
   };
 }
 
-/** The factor of each ex-date, by symbol and days since 1970-01-01. */
-async function readSplits(session: WriterPlace["session"]): Promise<Map<string, Map<number, number>>> {
-  const rows = await session.json<{ symbol: string; day: number; factor: number }>(
+/** The factor of the adjustment `backward` from an ex-date on, which is in days since 1970-01-01. */
+interface Step {
+  readonly day: number;
+  readonly factor: number;
+}
+
+/** The steps of each symbol, in order of time, from the beginning of the lake's history. */
+async function readSteps({ session }: WriterPlace): Promise<Map<string, Step[]>> {
+  const rows = await session.json<Step & { readonly symbol: string }>(
     "SELECT symbol, CAST(ex_date - DATE '1970-01-01' AS INTEGER) AS day, factor FROM ex_events ORDER BY symbol, ex_date",
   );
-  const splits = new Map<string, Map<number, number>>();
+  const steps = new Map<string, Step[]>();
   for (const { symbol, day, factor } of rows) {
-    const own = splits.get(symbol) ?? new Map<number, number>();
-    splits.set(symbol, own.set(day, factor));
+    const own = steps.get(symbol) ?? [];
+    own.push({ day, factor: (own.at(-1)?.factor ?? 1) * factor });
+    steps.set(symbol, own);
   }
-  return splits;
-}
-
-function fieldIndex({ shape, spec }: WriterPlace, name: string): number {
-  const index = shape.fields.findIndex((field) => field.name === name);
-  if (index >= 0) return index;
-  throw new UsageError(`dataset ${spec.name}: ${spec.format} needs the field ${name}`, {
-    hint: "leave fields out for those that it needs",
-  });
-}
-
-function numberText(value: number): string {
-  return Number.isNaN(value) ? "" : String(value);
-}
-
-function numberOr0(value: number | undefined): number {
-  return value === undefined || Number.isNaN(value) ? 0 : value;
-}
-
-/** A volume as a whole number; 0 where nothing traded. */
-function volumeOf(value: number | undefined): number {
-  return Math.round(numberOr0(value));
+  return steps;
 }

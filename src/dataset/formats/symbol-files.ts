@@ -35,7 +35,9 @@ export function csvWriter(place: WriterPlace): DatasetWriter {
       }
       await place.files.putAll(files);
     },
-    async finish() {},
+    async finish() {
+      profile.finish?.();
+    },
   };
 }
 

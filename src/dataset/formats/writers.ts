@@ -2,6 +2,7 @@ import type { BlockOptions } from "../panel/block.js";
 import { BLOCKS } from "../panel/lake-panel.js";
 import type { DatasetFormat, DatasetSpec } from "../spec.js";
 import type { DatasetWriter, WriterPlace } from "./dataset-writer.js";
+import { leanWriter } from "./lean.js";
 import { longArrowWriter, longParquetWriter } from "./long.js";
 import { qlibWriter } from "./qlib.js";
 import { csvWriter, symbolParquetWriter } from "./symbol-files.js";
@@ -18,6 +19,7 @@ export const WRITERS: Readonly<Record<DatasetFormat, (place: WriterPlace) => Dat
   "symbol-parquet": symbolParquetWriter,
   backtrader: csvWriter,
   "zipline-csvdir": csvWriter,
+  lean: leanWriter,
 };
 
 const MB = 2 ** 20;

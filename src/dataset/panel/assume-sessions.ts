@@ -1,5 +1,5 @@
 import type { TradingDate } from "../../core/time.js";
-import { readKnownDays } from "../../db/market/read-holes.js";
+import { readKnownDays } from "../../db/market/read-ex-rules.js";
 import { literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import type { TempTable } from "../../db/session/temp-table.js";

@@ -11,6 +11,7 @@ import { isSymbol, SYMBOL_GRAMMAR } from "../../market/symbol.js";
 import { type DatasetSpec, isIntraday } from "../spec.js";
 import { type AssumedSessions, assumeSessions } from "./assume-sessions.js";
 import type { Labels, PanelSymbol } from "./block.js";
+import { type FollowedNames, followNames } from "./follow-names.js";
 import { universeSql } from "./universe-sql.js";
 
 /** The temporary tables of a dataset's axes. They exist as long as their session. */
@@ -32,8 +33,12 @@ export interface Axes {
   readonly tables: AxisTables;
   readonly labels: Labels;
   readonly symbols: readonly PanelSymbol[];
+  /** Names that were followed; undefined where there were none. */
+  readonly names: FollowedNames | undefined;
   /** Symbols of the universe without trades in the window. */
   readonly absent: readonly string[];
+  /** Whether it is on record when symbols were in the universe: so it is of a universe of the lake, and of a query with dates. */
+  readonly isDated: boolean;
   /** First date on which the universe was seen (days since 1970-01-01); before it, its first members are assumed. */
   readonly seenFrom: number | undefined;
   /** Regions whose sessions define the labels. */
@@ -57,13 +62,28 @@ export async function createAxes(session: Session, spec: DatasetSpec): Promise<A
   const tables = tablesIn(session);
   const { universe } = tables;
   await universe.fill(await universeSql(session, spec));
-  const [empty] = await session.json<{ empty: boolean }>(
-    `SELECT count(*) = 0 AS empty FROM ${universe.name}`,
+  const followed = await followNames(session, spec, universe);
+  const [has] = await session.json<{ members: boolean; dates: boolean; seen: number | null }>(
+    `SELECT count(*) > 0 AS members, coalesce(bool_or(from_date IS NOT NULL OR to_date IS NOT NULL), false) AS dates,
+       CAST(min(seen_from) - DATE '1970-01-01' AS INTEGER) AS seen FROM ${universe.name}`,
   );
-  if (empty?.empty)
+  if (has?.members !== true)
     throw new UsageError(`dataset ${spec.name}: universe: ${universeText(spec)} has no members in the lake`, {
       hint: universeHint(spec),
     });
+  // Who was a member only before the window, or will be one only after it, is not of the dataset.
+  const after = spec.to === undefined ? FAR : `DATE ${literal(spec.to)}`;
+  await session.run(
+    `DELETE FROM ${universe.name} WHERE to_date <= DATE ${literal(spec.from)} OR from_date >= ${after}`,
+  );
+  const [left] = await session.json<{ members: boolean }>(
+    `SELECT count(*) > 0 AS members FROM ${universe.name}`,
+  );
+  if (left?.members !== true)
+    throw new UsageError(
+      `dataset ${spec.name}: universe: ${universeText(spec)} has no members between from and to`,
+      { hint: universeHint(spec) },
+    );
   const { calendar, guessed, assumed } = await createDays(session, spec, table, tables);
   const labels = isIntraday(spec)
     ? await createTimes(session, spec, tables)
@@ -87,19 +107,22 @@ export async function createAxes(session: Session, spec: DatasetSpec): Promise<A
       },
     );
   }
-  const [seen] = await session.json<{ day: number | null }>(
-    `SELECT CAST(min(seen_from) - DATE '1970-01-01' AS INTEGER) AS day FROM ${universe.name}`,
-  );
   return {
     tables,
     labels,
     symbols,
+    names: followed,
     absent: absent.map(({ symbol }) => symbol),
-    seenFrom: seen?.day ?? undefined,
+    isDated: typeof spec.universe === "string" || (isQuery(spec) && has.dates),
+    seenFrom: has.seen ?? undefined,
     calendar,
     guessed,
     assumed,
   };
+}
+
+function isQuery({ universe }: DatasetSpec): boolean {
+  return typeof universe === "object" && "sql" in universe;
 }
 
 /** The tables of new axes; none is created yet. */

@@ -1,6 +1,6 @@
-import { readHoles } from "../../db/market/read-holes.js";
+import { readExRules } from "../../db/market/read-ex-rules.js";
 import type { Session } from "../../db/session/session.js";
-import type { HoleOf } from "../../market/holes.js";
+import type { ExRuleOf } from "../../market/adjustment/ex-rule.js";
 import { type CellSource, cellBuffers, newBytes, type SymbolRange } from "../cells/cells.js";
 import { dailyCells, dailyColumns } from "../cells/daily-cells.js";
 import { fillGaps } from "../cells/fill-gaps.js";
@@ -36,10 +36,10 @@ export interface LakePanel extends PanelShape {
   /** The ranges of a dataset of these symbols, which would have so many labels. */
   rangesOf(symbols: readonly PanelSymbol[], labels: number): readonly SymbolRange[];
   /**
-   * The calendar of a symbol, where the cells before the first label of a range are not read, and the history of symbols
+   * The rule of a symbol's ex-events, where the cells before the first label of a range are not read, and the history of symbols
    * can be known; undefined where everything is read.
    */
-  readonly holeOf: HoleOf | undefined;
+  readonly ruleOf: ExRuleOf | undefined;
   /**
    * Number of bars of each symbol before the first label of the dataset that count as history: all with trades. It is 0
    * where the dataset demands none.
@@ -89,15 +89,15 @@ export async function openPanel(
   );
   const buffers = cellBuffers(shape, most, { hasCloses, options });
   const daily = dailyColumns(spec, resolved.fields);
-  const holeOf = daily && (await readHoles(session));
+  const ruleOf = daily && (await readExRules(session));
   const source =
-    daily === undefined || holeOf === undefined
+    daily === undefined || ruleOf === undefined
       ? await sqlCells(session, spec, axes, resolved, { hasCloses, buffers })
       : dailyCells(axes, daily, {
           adjustment: spec.adjustment,
           buffers,
           isSparse: !isAll(spec),
-          holeOf,
+          ruleOf,
         });
   const parts: PanelParts = { shape, axes, source, options };
   return {
@@ -107,7 +107,7 @@ export async function openPanel(
     resolved,
     ranges,
     rangesOf,
-    holeOf,
+    ruleOf,
     barsBefore: (start, count) => barsBefore(session, spec, axes, start, count),
     async sample(symbols) {
       const start = Math.max(0, (axes.symbols.length - symbols) >> 1);

@@ -1,32 +1,48 @@
-import { dateOfEpochDay } from "../../core/time.js";
+import { dateOfEpochDay, type TradingDate } from "../../core/time.js";
 import { unvouchedCloses } from "../../db/market/unvouched-closes.js";
+import { withExEvents } from "../../db/market/with-ex-events.js";
 import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import { basePeriod } from "../../market/period.js";
+import { type Coverage, type CoverageRange, lowestCoverage } from "./coverage.js";
 import type { LakePanel } from "./lake-panel.js";
 
 /** Number of symbols that a warning names. */
 const NAMED = 3;
+/** Number of symbols whose ex-events are looked for before those of all others. */
+const FIRST_SYMBOLS = 50;
 
-/** What users of a dataset should know before they trust it. */
-export async function warningsOf(session: Session, panel: LakePanel): Promise<string[]> {
+/** What users of a dataset should know before they trust it. @param coverage of its members, where these have dates. */
+export async function warningsOf(
+  session: Session,
+  panel: LakePanel,
+  coverage: Coverage | undefined,
+): Promise<string[]> {
   const { spec, axes, labels, resolved } = panel;
   const warnings: string[] = [];
   const first = labels.days[0] as number;
   if (axes.absent.length > 0) {
-    const names = axes.absent.slice(0, NAMED).join(", ");
-    const more = axes.absent.length > NAMED ? ` and ${axes.absent.length - NAMED} more` : "";
     warnings.push(
-      `${axes.absent.length} of the universe's symbols have no bar with trades in the window and are left out: ${names}${more}`,
+      `${axes.absent.length} of the universe's symbols have no bar with trades in the window and are left out: ${someOf(axes.absent)}`,
     );
   }
+  const { renamed = [], nameless = [] } = axes.names ?? {};
+  if (renamed.length > 0)
+    warnings.push(
+      `${renamed.length} members have the last name that they have in the dataset: ${someOf(renamed.map((pair) => pair.join(" as ")))}`,
+    );
+  if (nameless.length > 0)
+    warnings.push(
+      `${nameless.length} members have a code that another company has since, and no other name: they are left out: ${someOf(nameless)}`,
+    );
   if (axes.seenFrom !== undefined && first < axes.seenFrom) {
     warnings.push(
       typeof spec.universe === "object" && "region" in spec.universe
         ? `the instruments of ${spec.universe.region} were first seen on ${dateOfEpochDay(axes.seenFrom)}: what was delisted before is missing, unless its bars were asked for by name or imported`
-        : `the universe was first seen on ${dateOfEpochDay(axes.seenFrom)}: before it, its members of that day are assumed, so that who had left until then is missing`,
+        : `the members of the universe are on record from ${dateOfEpochDay(axes.seenFrom)} on: before it, those of that day are assumed, so that who had left until then is missing`,
     );
   }
+  warnings.push(...survivorWarnings(coverage));
   if (typeof spec.universe === "object" && "sql" in spec.universe)
     warnings.push("the universe is a query of your own: whether its dates were known then is yours to say");
   for (const region of axes.guessed) {
@@ -54,6 +70,10 @@ export async function warningsOf(session: Session, panel: LakePanel): Promise<st
       warnings.push(
         `${closes} price steps of ${symbols} symbols are not adjusted for: the lake lacks days between two bars that were not requested or were set aside (${some})`,
       );
+    if (!(await anyExEvent(session, panel, until)))
+      warnings.push(
+        `no ex-event of its symbols is known: prices are as traded, although its spec has the adjustment ${spec.adjustment}`,
+      );
   }
   for (const view of resolved.ownViews)
     warnings.push(`the view ${view} is your own: whether its rows were known on their dates is yours to say`);
@@ -64,6 +84,42 @@ export async function warningsOf(session: Session, panel: LakePanel): Promise<st
   if (outside > 0)
     warnings.push(`${outside} bars lie on dates that are no sessions of the calendar, and are left out`);
   return warnings;
+}
+
+/** Whether the lake knows an ex-event of any symbol. Nearly always one of the first symbols has one. */
+async function anyExEvent(session: Session, { symbols }: LakePanel, until: TradingDate): Promise<boolean> {
+  const names = symbols.map(({ symbol }) => symbol);
+  for (const some of [names.slice(0, FIRST_SYMBOLS), names.slice(FIRST_SYMBOLS)])
+    if ((await withExEvents(session, some, { until })).size > 0) return true;
+  return false;
+}
+
+/** What members without bars, and members that nobody has recorded, mean for results. */
+function survivorWarnings(coverage: Coverage | undefined): string[] {
+  if (coverage === undefined) return [];
+  const { ranges, noBars, joined, left, isTold } = coverage;
+  const warnings: string[] = [];
+  const worst = lowestCoverage(ranges.filter(({ members }) => members > 0));
+  if (worst !== undefined && worst.withoutBars > 0) {
+    const dates = datesIn(ranges.filter(({ withoutBars }) => withoutBars > 0));
+    warnings.push(
+      `members without bars on ${dates} of ${datesIn(ranges)} dates, most of them on ${worst.first}: ${worst.withoutBars} of ${worst.members}; of ${noBars.length} the lake has no bars at all: results over the others are those of survivors`,
+    );
+  }
+  const [none] = ranges.filter(({ members }) => members === 0);
+  if (none !== undefined)
+    warnings.push(
+      `the universe has no members on ${datesIn(ranges.filter(({ members }) => members === 0))} dates, the first of them ${none.first}: who was one is not recorded`,
+    );
+  if (joined > 0 && left === 0 && isTold)
+    warnings.push(
+      `${joined} members joined the universe and none left: lists of today's members with the dates on which they joined look like this, and lack who has left`,
+    );
+  return warnings;
+}
+
+function datesIn(ranges: readonly CoverageRange[]): number {
+  return ranges.reduce((sum, { dates }) => sum + dates, 0);
 }
 
 /** Number of bars with trades on dates that are not in the calendar. */
@@ -81,4 +137,10 @@ async function barsOutside(session: Session, { spec, labels, axes }: LakePanel):
      SEMI JOIN ${symbols.name} USING (symbol) SEMI JOIN ${outside.name} USING (trade_date) WHERE volume > 0`,
   );
   return counted?.bars ?? 0;
+}
+
+/** The first of some names, and how many there are in addition. */
+function someOf(names: readonly string[]): string {
+  const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : "";
+  return `${names.slice(0, NAMED).join(", ")}${more}`;
 }

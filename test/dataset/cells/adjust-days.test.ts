@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { backwardFactors, firstFactors } from "../../../src/dataset/cells/adjust-days.js";
 import { exFactor } from "../../../src/market/adjustment/ex-events.js";
+import { type ExRule, NO_TERMS } from "../../../src/market/adjustment/ex-rule.js";
 import { UNKNOWN_DAYS } from "../../../src/market/trading-calendar.js";
 
 const SYMBOLS = 3;
@@ -15,12 +16,13 @@ const row = fc.record({
 });
 /** Between days that are far from each other, there is a hole. */
 const isHole = (before: number, day: number): boolean => day - before > UNKNOWN_DAYS;
+const RULE: ExRule = { isHole, hasSession: () => false, terms: NO_TERMS };
 
 test("factors, and the state, are the products of each symbol, whose rows may be among those of others", () => {
   fc.assert(
     fc.property(fc.array(row, { maxLength: 40 }), fc.nat(40), (rows, cut) => {
-      const state = firstFactors(Array.from({ length: SYMBOLS }, () => isHole));
-      const expected = firstFactors(state.isHole);
+      const state = firstFactors(Array.from({ length: SYMBOLS }, () => RULE));
+      const expected = firstFactors(state.rules);
       let today = 100;
       const days = rows.map((one) => {
         today += one.days;
@@ -74,6 +76,6 @@ test.each([
     close: new Float64Array(symbols.length).fill(10),
     prevClose: new Float64Array(symbols.length).fill(10),
   };
-  const state = firstFactors([isHole, isHole]);
+  const state = firstFactors([RULE, RULE]);
   expect(backwardFactors(prices, state, new Float64Array(symbols.length))).toBe(false);
 });

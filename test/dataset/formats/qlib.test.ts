@@ -9,8 +9,10 @@ import { type Block, NEVER } from "../../../src/dataset/panel/block.js";
 import type { DatasetDefinition } from "../../../src/dataset/spec.js";
 import { defineDataset } from "../../../src/dataset/spec.js";
 import type { FloatFiles } from "../../../src/dataset/store/files/file-thread.js";
+import { queryLake, temporaryFolder } from "../../lake/temporary-lake.js";
 import { type Bar, barsOf, date, dateOf } from "../../sim/sample-market.js";
 import { MARKET, marketLake } from "../market-lake.js";
+import { EVENTFUL, engineLake, SESSIONS } from "./engine-lake.js";
 
 const its = marketLake();
 const FROM = "2025-06-02";
@@ -261,3 +263,30 @@ test("symbols of a block continue their own files, begin new ones, or have none 
   // Members from the label on at which they have the history that the dataset demands.
   expect(texts.get("instruments/sim_cn_50.txt")).toBe("SH600001\t2024-10-06\t2024-10-07\n");
 });
+
+test.each([true, false])(
+  "factor is the adjusted price by the traded one, also of corporate actions (stated previous closes: %s)",
+  async (statesPrevClose) => {
+    const lake = await engineLake(EVENTFUL.map((one) => ({ ...one, statesPrevClose })));
+    const output = join(temporaryFolder(), "out");
+    const definition: DatasetDefinition = {
+      name: "factors",
+      universe: ["AAA.US"],
+      from: SESSIONS[0] as string,
+      format: "qlib",
+      output,
+    };
+    await buildDataset(lake, defineDataset(definition));
+    const closes = await queryLake<{ traded: number; adjusted: number }>(
+      lake,
+      `SELECT b.close AS traded, a.close AS adjusted FROM bars_1d AS b JOIN adjusted('1d', 'backward') AS a USING (symbol, trade_date)
+       WHERE symbol = 'AAA.US' ORDER BY trade_date`,
+    );
+    const [, ...factors] = floatsOf(output, "aaa/factor.day.bin");
+    const [, ...adjusted] = floatsOf(output, "aaa/close.day.bin");
+    expect(adjusted).toEqual(closes.map((one) => Math.fround(one.adjusted)));
+    expect(factors).toHaveLength(closes.length);
+    for (const [at, one] of closes.entries())
+      expect((factors[at] as number) / (one.adjusted / one.traded)).toBeCloseTo(1, 6);
+  },
+);

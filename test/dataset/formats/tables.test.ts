@@ -212,13 +212,39 @@ describe("files of a dataset, read by others", () => {
     let empty = 0;
     for (const file of readdirSync(output).filter((name) => name.endsWith(".csv"))) {
       const [head, ...lines] = readFileSync(join(output, file), "utf8").trimEnd().split("\n");
-      expect(head).toBe("datetime,open,high,low,close,volume,openinterest,factor");
+      expect(head).toBe("datetime,open,high,low,close,volume,openinterest,factor,adjclose");
       for (const line of lines) {
-        expect(line).toMatch(/^\d{4}-\d\d-\d\d,(?:(?:\d+(?:\.\d+)?,){4}\d+,0,\d|,,,,0,0,$)/);
+        expect(line).toMatch(/^\d{4}-\d\d-\d\d,(?:(?:\d+(?:\.\d+)?,){4}\d+,0,\d|,,,,0,0,,$)/);
+        const [, , , , close, , , , adjclose] = line.split(",");
+        expect(adjclose).toBe(close);
         if (line.includes(",,,,")) empty++;
       }
     }
     expect(empty).toBeGreaterThan(10);
+  });
+
+  test("backtrader: adjclose of prices as traded is the close of the adjustment backward", async () => {
+    const output = await build("backtrader", { adjustment: "none" });
+    using traded = await dataset(lake, { ...DEFINITION, adjustment: "none" });
+    const { fields } = await traded.columns();
+    const labels = new Map(columns.dates.map((date, label) => [date, label]));
+    let adjusted = 0;
+    for (const [s, symbol] of columns.symbols.entries()) {
+      const lines = readFileSync(join(output, `${symbol}.csv`), "utf8")
+        .trimEnd()
+        .split("\n")
+        .slice(1);
+      for (const line of lines) {
+        const [date, , , , close, , , adjclose] = line.split(",");
+        const index = s * labels.size + (labels.get(date as TradingDate) as number);
+        if (close === "") continue;
+        expect(Number(close)).toBe(fields.close?.[index]);
+        const ours = columns.fields.close?.[index] as number;
+        expect(Math.abs(Number(adjclose) / ours - 1), line).toBeLessThan(1e-12);
+        adjusted += Number(close !== adjclose);
+      }
+    }
+    expect(adjusted).toBeGreaterThan(100);
   });
 
   test("minutes: times in UTC as columns, in the exchange's zone as text", async () => {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { buildDataset } from "../../../src/dataset/build-dataset.js";
 import { type DatasetDefinition, defineDataset } from "../../../src/dataset/spec.js";
@@ -8,6 +9,8 @@ import { landTradingDays } from "../../../src/lake/land/trading-days.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { openSession, temporaryFolder } from "../../lake/temporary-lake.js";
 import { landRows, NOW, newLake } from "../../serve/served-lake.js";
+import { cases } from "../../sweep.js";
+import { anySymbol, closesOf, EVENTFUL, engineLake, SESSIONS } from "./engine-lake.js";
 
 const [MINUTE, DAY] = [60_000, 86_400_000];
 /** Midnight of a Tuesday in Shanghai, and the end of its first minute. */
@@ -75,5 +78,97 @@ test("symbols that zipline cannot tell apart are refused", async () => {
   const symbols = ["BRK.A.US", "BRK_A.US"];
   await expect(buildDataset(await splitLake(symbols), defineDataset(definition(symbols)))).rejects.toThrow(
     "dataset splits: universe: BRK.A.US and BRK_A.US are one to zipline, whose names have no dot",
+  );
+});
+
+test("splits and dividends are the frames of zipline's writer; what has a factor alone is a split", async () => {
+  const universe = EVENTFUL.map(({ symbol }) => symbol);
+  const output = join(temporaryFolder(), "out");
+  const spec = defineDataset({
+    name: "acts",
+    universe,
+    from: SESSIONS[0] as string,
+    adjustment: "none",
+    format: "zipline-csvdir",
+    output,
+  });
+  const { warnings } = await buildDataset(await engineLake(EVENTFUL), spec);
+  const rowsOf = (name: string): string[] =>
+    readFileSync(join(output, "adjustments", `${name}.csv`), "utf8")
+      .trimEnd()
+      .split("\n");
+  const day = (at: number): string => SESSIONS[at] as string;
+  const [head, ...splits] = rowsOf("splits");
+  expect(head).toBe("sid,symbol,effective_date,ratio");
+  // A dividend after a halt, and a day with rights, are splits of their factors.
+  const [halted, rights] = [4, 5].map((row) => Number(splits[row]?.split(",")[3])) as [number, number];
+  expect(halted).toBeGreaterThan(0.97);
+  expect(halted).toBeLessThan(0.99);
+  expect(rights).toBeGreaterThan(0.87);
+  expect(rights).toBeLessThan(0.95);
+  expect(splits).toEqual([
+    `0,AAA_US,${day(12)},0.25`,
+    `0,AAA_US,${day(20)},0.5`,
+    `0,AAA_US,${day(30)},10`,
+    expect.stringMatching(new RegExp(`^1,BBB_US,${day(10)},0\\.98039215686\\d+$`)),
+    `1,BBB_US,${day(26)},${halted}`,
+    `1,BBB_US,${day(33)},${rights}`,
+  ]);
+  // 19 September is a Saturday: zipline pays on Monday. Without a day of payment it pays on the ex-date.
+  expect(rowsOf("dividends")).toEqual([
+    "sid,symbol,ex_date,declared_date,record_date,pay_date,amount",
+    `0,AAA_US,${day(5)},${day(0)},${day(5)},2026-09-21,0.5`,
+    `0,AAA_US,${day(20)},${day(15)},${day(20)},2026-10-05,0.3`,
+    `1,BBB_US,${day(18)},${day(13)},${day(18)},${day(18)},0.25`,
+  ]);
+  expect(warnings.filter((text) => text.includes("ex-event"))).toEqual([
+    expect.stringContaining(
+      `2 ex-events (BBB.US ${day(10)}, BBB.US ${day(33)}) without corporate actions that account for their factor`,
+    ),
+    expect.stringContaining(`1 ex-event (BBB.US ${day(26)}) with a dividend after a session without trades`),
+    expect.stringContaining(
+      `1 ex-event (BBB.US ${day(18)}) with a dividend whose day of payment is not known`,
+    ),
+  ]);
+});
+
+test("prices by splits and dividends, as zipline's writer counts them, are the lake's", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.tuple(anySymbol("AAA.US"), anySymbol("BBB.US")), async (symbols) => {
+      const lake = await engineLake(symbols);
+      const output = join(temporaryFolder(), "out");
+      const acts: DatasetDefinition = {
+        name: "acts",
+        universe: { region: "US" },
+        from: SESSIONS[0] as string,
+        adjustment: "none",
+        format: "zipline-csvdir",
+        output,
+      };
+      await buildDataset(lake, defineDataset(acts));
+      const closes = await closesOf(lake);
+      /** What a symbol's prices before a day are multiplied by. */
+      const ratios: { symbol: string; day: string; ratio: number }[] = [];
+      const rowsOf = (name: string): string[][] =>
+        readFileSync(join(output, `adjustments/${name}.csv`), "utf8")
+          .trimEnd()
+          .split("\n")
+          .slice(1)
+          .map((row) => row.split(","));
+      const compact = (date = ""): string => date.replaceAll("-", "");
+      for (const [, symbol = "", date, ratio] of rowsOf("splits"))
+        ratios.push({ symbol: symbol.replace("_", "."), day: compact(date), ratio: Number(ratio) });
+      for (const [, name = "", date, , , , cash] of rowsOf("dividends")) {
+        const [symbol, day] = [name.replace("_", "."), compact(date)];
+        const before = compact(SESSIONS[SESSIONS.indexOf(date as string) - 1]);
+        const close = closes.find((one) => one.symbol === symbol && one.day === before)?.traded as number;
+        ratios.push({ symbol, day, ratio: 1 - Number(cash) / close });
+      }
+      for (const { symbol, day, traded, adjusted } of closes) {
+        const later = ratios.filter((one) => one.symbol === symbol && one.day > day);
+        expect(traded * later.reduce((product, { ratio }) => product * ratio, 1)).toBeCloseTo(adjusted, 9);
+      }
+    }),
+    { numRuns: cases({ few: 4, more: 20, all: 100 }) },
   );
 });

@@ -126,4 +126,34 @@ describe("a moving-average cross", () => {
       expect(rounded(found)).toEqual(rounded(byHand(atNextOpens)));
     },
   );
+
+  test.runIf(isDrawn("backtrader") && pythonHas("backtrader"))(
+    "backtrader reads closes as traded, and adjusted ones next to them",
+    async () => {
+      const folder = await its.build({
+        name: "traded",
+        format: "backtrader",
+        universe: SYMBOLS,
+        from: FROM,
+        adjustment: "none",
+      });
+      type Row = readonly [date: string, traded: number | null, adjusted: number | null];
+      const found = runPython("datasets/read_backtrader.py", folder) as Record<string, readonly Row[]>;
+      const rows = await its.session.json<{ symbol: string; date: string; traded: number; adjusted: number }>(
+        `SELECT symbol, trade_date::VARCHAR AS date, b.close AS traded, a.close AS adjusted
+         FROM bars_1d AS b JOIN adjusted('1d', 'backward') AS a USING (symbol, trade_date)
+         WHERE symbol IN (${SYMBOLS.map((symbol) => `'${symbol}'`).join()}) AND trade_date >= DATE '${FROM}' AND b.shares > 0
+         ORDER BY symbol, trade_date`,
+      );
+      const closes = Object.entries(found).flatMap(([symbol, read]) =>
+        read.flatMap(([date, traded, adjusted]) =>
+          traded === null ? [] : [{ symbol, date, traded, adjusted }],
+        ),
+      );
+      expect(closes).toEqual(
+        rows.map((row) => ({ ...row, adjusted: expect.closeTo(row.adjusted, 9) as number })),
+      );
+      expect(rows.some(({ traded, adjusted }) => adjusted > traded * 1.5)).toBe(true);
+    },
+  );
 });

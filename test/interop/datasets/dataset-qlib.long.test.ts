@@ -177,7 +177,8 @@ describe.runIf(isDrawn("qlib") && pythonHas("qlib.workflow"))("qlib reads", () =
         CASE WHEN b.symbol IS NOT NULL THEN [b.close, b.volume] END AS values
       FROM traded JOIN (SELECT DISTINCT "timestamp" FROM bars_1m) AS t ON t."timestamp" BETWEEN first AND last
       LEFT JOIN (FROM bars_1m WHERE shares > 0) AS b USING (symbol, "timestamp")
-      WHERE symbol IN (SELECT symbol FROM raw.universe_members WHERE id = '${UNIVERSE}')
+      WHERE symbol IN (SELECT symbol FROM raw.universe_members WHERE id = '${UNIVERSE}'
+        AND coalesce(local_date(valid_to, region) > DATE '2026-11-19', true))
       ORDER BY symbol, t."timestamp"`,
       2,
     );

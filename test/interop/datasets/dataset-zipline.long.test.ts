@@ -1,7 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
+import { buildDataset } from "../../../src/dataset/build-dataset.js";
+import { defineDataset } from "../../../src/dataset/spec.js";
+import { EVENTFUL, engineLake, SESSIONS } from "../../dataset/formats/engine-lake.js";
 import { marketLake } from "../../dataset/market-lake.js";
+import { queryLake, temporaryFolder } from "../../lake/temporary-lake.js";
 import { interpreterHas, runScript, ZIPLINE_PYTHON } from "../python.js";
 import { isDrawn } from "./drawn-engines.js";
 
@@ -96,7 +100,7 @@ describe("a csvdir dataset", () => {
         `SELECT symbol, ex_date::VARCHAR AS day, factor FROM ex_events
        JOIN (SELECT symbol, min(trade_date) AS first, max(trade_date) AS last FROM bars_1d
          WHERE trade_date >= DATE '${FROM}' AND shares > 0 GROUP BY symbol) AS spans USING (symbol)
-       WHERE symbol IN (${LIST}) AND ex_date BETWEEN first AND last ORDER BY symbol, day`,
+       WHERE symbol IN (${LIST}) AND ex_date > first AND ex_date <= last ORDER BY symbol, day`,
       );
       expect(events.length).toBeGreaterThan(4);
       expect(found.splits).toEqual(
@@ -105,3 +109,56 @@ describe("a csvdir dataset", () => {
     },
   );
 });
+
+/** What a position of 1000 shares of `AAA_US` comes to in zipline, and the closes that it then has. */
+interface Position {
+  readonly splits: readonly (readonly [sid: number, date: string, ratio: number])[];
+  readonly payouts: readonly (readonly [sid: number, exDate: string, payDate: string, amount: number])[];
+  readonly value: number;
+  readonly history: readonly number[];
+}
+
+test.runIf(isDrawn("zipline") && interpreterHas(ZIPLINE_PYTHON, "zipline"))(
+  "splits and dividends, by zipline's own writer, are worth what they are by hand",
+  async () => {
+    const lake = await engineLake(EVENTFUL);
+    const output = join(temporaryFolder(), "out");
+    await buildDataset(
+      lake,
+      defineDataset({
+        name: "acts",
+        universe: EVENTFUL.map(({ symbol }) => symbol),
+        from: SESSIONS[0] as string,
+        adjustment: "none",
+        format: "zipline-csvdir",
+        output,
+      }),
+    );
+    const found = runScript(ZIPLINE_PYTHON, "datasets/ingest_actions.py", output, "AAA_US") as Position;
+    const rowsOf = (name: string): string[][] =>
+      readFileSync(join(output, `adjustments/${name}.csv`), "utf8")
+        .trimEnd()
+        .split("\n")
+        .slice(1)
+        .map((row) => row.split(","));
+    expect(found.splits).toEqual(
+      rowsOf("splits").map(([sid, , date, ratio]) => [Number(sid), date, expect.closeTo(Number(ratio), 12)]),
+    );
+    expect(found.payouts).toEqual(
+      rowsOf("dividends").map(([sid, , ex, , , pays, cash]) => [Number(sid), ex, pays, Number(cash)]),
+    );
+    const closes = await queryLake<{ traded: number; adjusted: number }>(
+      lake,
+      `SELECT b.close AS traded, a.close AS adjusted FROM bars_1d AS b JOIN adjusted('1d', 'forward') AS a USING (symbol, trade_date)
+       WHERE symbol = 'AAA.US' ORDER BY trade_date`,
+    );
+    // Prices are in thousandths, of which zipline adjusts those before a split of 1 for 10.
+    expect(found.history).toHaveLength(closes.length);
+    for (const [at, { adjusted }] of closes.entries())
+      expect(Math.abs((found.history[at] as number) - adjusted), SESSIONS[at]).toBeLessThan(0.01);
+    // Bought at the second close. 0.5 for each; 4 for 1; 0.3 for each of those, and 2 for 1; 1 for 10.
+    const price = (at: number): number => Math.round((closes.at(at)?.traded as number) * 1000) / 1000;
+    const dividends = 1000 * 0.5 + 4000 * 0.3;
+    expect(found.value).toBeCloseTo(1e6 - 1000 * price(1) + dividends + 800 * price(-1), 2);
+  },
+);

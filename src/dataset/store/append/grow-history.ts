@@ -2,7 +2,7 @@ import { visitRows } from "../../../arrow/scan/result-columns.js";
 import { isPresent } from "../../../core/bits.js";
 import { literal } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
-import type { HoleOf } from "../../../market/holes.js";
+import type { ExRuleOf } from "../../../market/adjustment/ex-rule.js";
 import { addChanges, firstFactors } from "../../cells/adjust-days.js";
 import { DAY, KEY_SHAPE, KEYS_SQL, SYMBOL, takeFactors, VECTOR_ROWS } from "../../cells/factor-history.js";
 import { emptyHistory, type SymbolHistory } from "../../cells/symbol-history.js";
@@ -39,7 +39,7 @@ const NAMED = 200;
 export async function growHistory(
   session: Session,
   panel: LakePanel,
-  { holeOf, earlier }: { readonly holeOf: HoleOf; readonly earlier: EarlierDataset },
+  { ruleOf, earlier }: { readonly ruleOf: ExRuleOf; readonly earlier: EarlierDataset },
 ): Promise<GrownHistory | undefined> {
   const { labels, symbols, spec } = panel;
   const known = new Map(earlier.history && earlier.symbols.map((symbol, index) => [symbol, index]));
@@ -47,7 +47,7 @@ export async function growHistory(
   const last = labels.days[earlier.labels - 1] as number;
   const end = labels.days[labels.count - 1] as number;
   for (const isSorted of [false, true]) {
-    const history = emptyHistory(symbols.map(holeOf));
+    const history = emptyHistory(symbols.map(ruleOf));
     if (earlier.history) copyKnown(history, symbols, known, earlier.history);
     await countBefore(panel, history, added);
     const before = { symbols: added, end: last, isSorted };
@@ -55,7 +55,7 @@ export async function growHistory(
     const lastBefore = history.last.slice();
     if (!(await read(session, panel, history, { symbols, after: last, end, isSorted }))) continue;
     // Where nothing is adjusted, the closes were read for the order of the days alone.
-    const factors = spec.adjustment === "none" ? firstFactors(symbols.map(holeOf)) : history.factors;
+    const factors = spec.adjustment === "none" ? firstFactors(symbols.map(ruleOf)) : history.factors;
     return { history: { ...history, factors }, lastBefore };
   }
   return undefined;

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { IsHole } from "../../../market/holes.js";
+import type { ExRule } from "../../../market/adjustment/ex-rule.js";
 import type { SymbolHistory } from "../../cells/symbol-history.js";
 
 /** Name of the file with the history of a dataset's symbols, which an append continues. */
@@ -90,13 +90,13 @@ export function historyBytes(history: SymbolHistory): Uint8Array {
 /**
  * Reads the file of a dataset.
  *
- * @param sha256 its digest in the dataset's list. @param calendars of the dataset's symbols, in its order.
+ * @param sha256 its digest in the dataset's list. @param rules of the dataset's symbols, in its order.
  * @returns undefined where the file is missing, not what was written, or of another layout.
  */
 export async function readHistory(
   folder: string,
   sha256: string | undefined,
-  calendars: readonly IsHole[],
+  rules: readonly ExRule[],
 ): Promise<SymbolHistory | undefined> {
   if (sha256 === undefined) return undefined;
   const file = await readFile(join(folder, HISTORY)).catch(() => undefined);
@@ -108,7 +108,7 @@ export async function readHistory(
     number,
     number,
   ];
-  if (magic !== MAGIC || layout !== LAYOUT || symbols !== calendars.length) return undefined;
+  if (magic !== MAGIC || layout !== LAYOUT || symbols !== rules.length) return undefined;
   if (count < 0 || file.length !== (HEAD + 10 * symbols + 4 * count) * 4) return undefined;
   const parts = partsOf(symbols, count);
   new Uint8Array(parts.bytes).set(file);
@@ -127,6 +127,6 @@ export async function readHistory(
     last,
     ripe,
     bars,
-    factors: { isHole: calendars, lastDay, lastClose, factor, changes },
+    factors: { rules, lastDay, lastClose, factor, changes },
   };
 }

@@ -38,8 +38,8 @@ interface Continued {
 }
 
 /** Whether an append continues the history of a dataset's symbols: others are built again. */
-export function hasHistory({ spec, holeOf }: Pick<LakePanel, "spec" | "holeOf">): boolean {
-  return holeOf !== undefined && isContinuedFormat(spec);
+export function hasHistory({ spec, ruleOf }: Pick<LakePanel, "spec" | "ruleOf">): boolean {
+  return ruleOf !== undefined && isContinuedFormat(spec);
 }
 
 /** Whether the files of a format may remain, or be continued. */
@@ -60,20 +60,20 @@ export async function keptFiles(
   panel: LakePanel,
   earlier: { readonly folder: string; readonly manifest: Manifest },
 ): Promise<Kept | undefined> {
-  const { labels, symbols, holeOf, spec } = panel;
+  const { labels, symbols, ruleOf, spec } = panel;
   const { folder, manifest } = earlier;
-  if (holeOf === undefined || !hasHistory(panel)) return undefined;
+  if (ruleOf === undefined || !hasHistory(panel)) return undefined;
   if (manifest.past === undefined || manifest.sources === undefined) return undefined;
   const known = new Map(symbols.map((one) => [one.symbol, one]));
   const were = manifest.symbols.flatMap((symbol) => known.get(symbol) ?? []);
   if (pastDigest({ labels, symbols: were }, manifest.labels) !== manifest.past) return undefined;
   const list = await readList(folder, manifest);
   if (list === undefined) return undefined;
-  const before = await readHistory(folder, digestIn(list, HISTORY), were.map(holeOf));
+  const before = await readHistory(folder, digestIn(list, HISTORY), were.map(ruleOf));
   // To read all bars takes nearly as long as to write qlib's files of them.
   if (before === undefined && spec.format === "qlib") return undefined;
   const grown = await growHistory(session, panel, {
-    holeOf,
+    ruleOf,
     earlier: { labels: manifest.labels, symbols: manifest.symbols, history: before },
   });
   if (grown === undefined) return undefined;

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { LakeError, messageOf, UsageError } from "../../../core/errors.js";
 import type { Storage } from "../../../lake/storage/storage.js";
+import type { Coverage } from "../../panel/coverage.js";
 import { type DatasetDefinition, type DatasetSpec, defineDataset } from "../../spec.js";
 
 /** Name of the file that describes what a dataset was built from. */
@@ -45,6 +46,11 @@ export interface Manifest {
    * one that it continues; absent from datasets of earlier releases.
    */
   readonly verified?: boolean | undefined;
+  /**
+   * How many of the members the lake has bars of, on each date; absent where the universe has no dates of membership, and
+   * from datasets of earlier releases.
+   */
+  readonly coverage?: Coverage | undefined;
   readonly warnings: readonly string[];
 }
 
@@ -53,6 +59,37 @@ export function manifestOf(facts: Omit<Manifest, "layout">): Manifest {
 }
 
 const count = z.number().int().min(0);
+const dated = z.array(z.object({ from: z.string().nullable(), to: z.string().nullable() }));
+const coverage = z.object({
+  recordedFrom: z.string().nullable(),
+  dates: count,
+  unrecorded: count,
+  ranges: z.array(
+    z.object({
+      first: z.string(),
+      last: z.string(),
+      dates: count,
+      members: count,
+      withBars: count,
+      withoutBars: count,
+    }),
+  ),
+  noBars: z.array(
+    z.object({
+      symbol: z.string(),
+      dates: count,
+      first: z.string(),
+      last: z.string(),
+      membership: dated,
+    }),
+  ),
+  someBars: z.array(
+    z.object({ symbol: z.string(), dates: count, without: count, first: z.string(), last: z.string() }),
+  ),
+  joined: count,
+  left: count,
+  isTold: z.boolean(),
+});
 const shape = z.object({
   layout: z.number(),
   name: z.string(),
@@ -73,6 +110,7 @@ const shape = z.object({
   past: z.string().optional(),
   sources: z.record(z.string(), z.string()).optional(),
   verified: z.boolean().optional(),
+  coverage: coverage.optional(),
   warnings: z.array(z.string()),
 });
 

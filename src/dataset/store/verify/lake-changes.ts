@@ -1,4 +1,5 @@
 import { LakeError, messageOf } from "../../../core/errors.js";
+import { exTermsSql } from "../../../db/market/ex-terms-sql.js";
 import { ident, literal, literalList } from "../../../db/quote.js";
 import { interruptOn } from "../../../db/session/interrupt-on.js";
 import type { Session } from "../../../db/session/session.js";
@@ -10,6 +11,7 @@ import { openReader } from "../../../lake/open-reader.js";
 import { isStoreFault } from "../../../lake/storage/store-fault.js";
 import { basePeriod } from "../../../market/period.js";
 import { ABSENCES_1D } from "../../../schema/absences.js";
+import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "../../../schema/actions.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { isStatementName } from "../../../schema/statements.js";
 import { TABLES } from "../../../schema/tables.js";
@@ -59,11 +61,14 @@ export async function changesSince(
   using reader = session;
   using _ = interruptOn(reader, signal);
   await using symbols = new TempTable(reader, "dataset_symbols");
-  await symbols.fill(`SELECT unnest(${literalList(manifest.symbols)}::VARCHAR[]) AS symbol`);
+  const own = `${literalList(manifest.symbols)}::VARCHAR[]`;
+  await symbols.fill(`SELECT unnest(${own}) AS symbol
+    UNION SELECT symbol FROM symbol_names() WHERE list_contains(${own}, name)`);
   const changes: TableChange[] = [];
   for (const table of TABLES) {
     const part = partOf(table, manifest, symbols.name);
-    const from = manifest.tables[table.name];
+    // An earlier version of this program did not adjust prices by actions: to it these tables were empty.
+    const from = manifest.tables[table.name] ?? (isAction(table) ? -1 : undefined);
     if (part === undefined || from === undefined) continue;
     const read = snapshots.find((one) => one.table === table);
     const now = read ?? (await lake.snapshotAt(table, pointInTime));
@@ -124,13 +129,19 @@ interface Part {
   readonly columns?: Readonly<Record<string, string>>;
   /** Whether the condition needs the whole table. */
   readonly isWhole: boolean;
-  /** SQL of what is compared instead of the rows, with the same columns. */
+  /** SQL of what is compared instead of the rows, with the columns of the label and the condition. */
   readonly of?: (rows: string) => string;
   /** SQL condition on the rows that differ: others change nothing of the dataset. */
   readonly matters?: string;
 }
 
-function partOf({ name }: TableSchema, { spec, last }: Manifest, symbols: string): Part | undefined {
+/** Whether sources say in a table that price levels change. */
+function isAction(table: TableSchema): boolean {
+  return table === EX_FACTORS || table === CORPORATE_ACTIONS;
+}
+
+function partOf(schema: TableSchema, { spec, last }: Manifest, symbols: string): Part | undefined {
+  const { name } = schema;
   const end = `DATE ${literal(last)}`;
   const ofDataset = `symbol IN (SELECT symbol FROM ${symbols})`;
   if (name === `bars_${basePeriod(spec.period)}` || name === "bars_1d")
@@ -151,6 +162,27 @@ function partOf({ name }: TableSchema, { spec, last }: Manifest, symbols: string
         FROM (${rows}) AS a
         JOIN raw.trading_days AS d ON d.region = a.region AND d.trade_date BETWEEN a.first_date AND a.last_date`,
       matters: `first_date < (SELECT max(b.trade_date) FROM raw.bars_1d AS b WHERE b.symbol = one.symbol AND b.trade_date <= ${end})`,
+    };
+  if (isAction(schema)) {
+    const none = (table: TableSchema): string => `(FROM raw.${table.name} LIMIT 0)`;
+    const terms = (rows: string): string =>
+      schema === EX_FACTORS ? exTermsSql(none(CORPORATE_ACTIONS), rows) : exTermsSql(rows, none(EX_FACTORS));
+    return {
+      where: `${ofDataset} AND ex_date <= ${end}`,
+      label: "symbol || ' ' || ex_date",
+      isWhole: true,
+      // Of several sources one counts.
+      of: (rows) => `SELECT symbol, ex_date, shares, paid FROM (${terms(`(${rows})`)}) WHERE priority = 1`,
+      // An ex-date counts from the next bar on.
+      matters: `ex_date <= (SELECT max(b.trade_date) FROM raw.bars_1d AS b WHERE b.symbol = one.symbol AND b.trade_date <= ${end})`,
+    };
+  }
+  // Which bars are an instrument's, and under which name.
+  if (name === SYMBOL_CHANGES.name)
+    return {
+      where: `${ofDataset} OR new_symbol IN (SELECT symbol FROM ${symbols})`,
+      label: "symbol || ' ' || from_date",
+      isWhole: true,
     };
   if (isStatementName(name)) {
     const isFirst =

@@ -7,11 +7,14 @@ import { defineDataset } from "../../../../src/dataset/spec.js";
 import { verifyDataset } from "../../../../src/dataset/store/verify/verify-dataset.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import { landAbsentDays } from "../../../../src/lake/land/absent-days.js";
+import { landActions } from "../../../../src/lake/land/land-actions.js";
+import { stageObjects } from "../../../../src/lake/land/stage-objects.js";
 import { landTradingDays } from "../../../../src/lake/land/trading-days.js";
 import { writeCheckpoint } from "../../../../src/lake/log/checkpoint.js";
 import { checkpointFile, commitFile } from "../../../../src/lake/log/log-files.js";
 import { folderStorage } from "../../../../src/lake/storage/folder-storage.js";
 import type { Storage } from "../../../../src/lake/storage/storage.js";
+import { CORPORATE_ACTIONS } from "../../../../src/schema/actions.js";
 import { BARS_1D } from "../../../../src/schema/bars.js";
 import { land, openSession, T0, temporaryFolder, temporaryLake } from "../../../lake/temporary-lake.js";
 
@@ -123,5 +126,54 @@ test("days without a bar are of the past where they are sessions between two bar
   await lacks("2024-11-08", "2024-11-08");
   await expect(buildDataset(lake, spec, { existing: "append" })).rejects.toThrow(
     /absences_1d .*: 0 rows .*, 1 are new or otherwise \(600519\.SH 2024-11-08\)$/,
+  );
+});
+
+test("an action changes the past where a bar follows it, unless another source counts before it", async () => {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  const STOCK = "600519.SH";
+  const add = (day: string, close: number) =>
+    land(session, lake, BARS_1D, [
+      { symbol: STOCK, at: `${day}T00:00:00+08:00`, close, high: close, low: close, open: close },
+    ]);
+  let told = 0;
+  const tell = async (ex_date: string, cash: number, source = "a"): Promise<void> => {
+    const columns = CORPORATE_ACTIONS.columns.filter(({ name }) => name !== "first_seen_at");
+    const row = { symbol: STOCK, ex_date, kind: "cash_dividend", source, region: "CN", cash };
+    await stageObjects(session, "staged", columns, [row]);
+    await landActions(session, lake, CORPORATE_ACTIONS, "staged", {
+      operation: "TEST",
+      runId: "test",
+      now: T0 + ++told,
+    });
+  };
+  const spec = defineDataset({
+    name: "days",
+    universe: { region: "CN" },
+    from: "2024-11-04",
+    format: "long-parquet",
+    fields: ["close"],
+    masks: [],
+    adjustment: "backward",
+    output: join(temporaryFolder(), "out"),
+  });
+  const append = () => buildDataset(lake, spec, { existing: "append" });
+  await add("2024-11-04", 10);
+  await add("2024-11-05", 10);
+  await tell("2024-11-05", 1);
+  await buildDataset(lake, spec);
+  // Another source says something else, and a dividend is announced.
+  await tell("2024-11-05", 5, "b");
+  await tell("2024-11-06", 2);
+  await add("2024-11-06", 8);
+  expect(await append()).toMatchObject({ newRows: 1 });
+  const closes = await session.json<{ close: number }>(
+    `SELECT round(close, 9) AS close FROM read_parquet('${spec.output}/**/*.parquet') ORDER BY ALL`,
+  );
+  expect(closes.map(({ close }) => close)).toEqual([10, 11.111111111, 11.111111111]);
+  await tell("2024-11-05", 2);
+  await add("2024-11-07", 8);
+  await expect(append()).rejects.toThrow(
+    /corporate_actions .*: 1 rows .*, 1 are new or otherwise \(600519\.SH 2024-11-05\)$/,
   );
 });
