@@ -4,6 +4,7 @@
  */
 import type { Region } from "../market/regions.js";
 import type { SessionStatus } from "../market/session-status.js";
+import type { ActionKind } from "../schema/actions.js";
 import type { RunStatus } from "../schema/runs.js";
 import type { ResultReport } from "./result-reports.js";
 
@@ -144,11 +145,34 @@ export interface SearchReport {
   readonly isWhole: boolean;
 }
 
-/** A day on which the exchange restated the previous close. */
+/** An ex-event: a day whose prices are at a new level. Earlier prices are divided by its factor. */
 export interface ExEventReport {
   readonly day: string;
   readonly lastClose: number;
-  readonly prevClose: number;
+  /** Null where no exchange states it. */
+  readonly prevClose: number | null;
+  readonly factor: number;
+  /** By what it is known: a factor of a source, the corporate actions of the day, or the stated previous close. */
+  readonly witness: "factor" | "actions" | "prev_close";
+  /** Source of the factor or of the actions; null for a stated previous close. */
+  readonly source: string | null;
+}
+
+/** What a source says of a dividend, a split or another corporate action. */
+export interface ActionReport {
+  /** The day of its ex-event: of the first bar on or after the ex-date; without such a bar, the ex-date. */
+  readonly day: string;
+  readonly exDate: string;
+  readonly kind: ActionKind;
+  readonly source: string;
+  /** Currency a share. */
+  readonly cash: number | null;
+  /** Shares a share, as in the table corporate_actions. */
+  readonly ratio: number | null;
+  readonly price: number | null;
+  readonly currency: string | null;
+  readonly announced: string | null;
+  readonly paid: string | null;
 }
 
 /** A day that is no ex-date, as nobody vouches for the days since the bar before. */
@@ -164,17 +188,33 @@ export interface AnnouncedReport {
   readonly periodEnd: string;
 }
 
+/** A symbol that an instrument had. */
+export interface NameReport {
+  readonly symbol: string;
+  /** First date; null: since ever. */
+  readonly from: string | null;
+}
+
 /** An instrument, and what its view shows in addition to the chart. */
 export interface InstrumentReport extends FoundInstrument {
+  /** The symbols that it had, the first one first; empty where it was never renamed. */
+  readonly names: readonly NameReport[];
   readonly exchange: string | null;
   readonly listedOn: string | null;
   readonly previous: string | null;
   readonly next: string | null;
   /** Time zone of the exchange. */
   readonly zone: string;
-  /** Whether any bar states the previous close. Without it ex-events cannot be detected. */
+  /** Whether any bar states the previous close. */
   readonly statesPrevClose: boolean;
+  /** The newest ones, in the order of their days. */
   readonly exEvents: readonly ExEventReport[];
+  /** The newest ones, in the order of their ex-dates, also those of days to come. */
+  readonly actions: readonly ActionReport[];
+  /** Whether there are earlier ex-events or actions. */
+  readonly hasEarlier: boolean;
+  /** Of the instrument, and of those that it is compared with, the symbols of which an ex-event is known. */
+  readonly adjusted: readonly string[];
   /** Days whose previous close differs from the close of the bar before, of days between which the lake may lack bars. */
   readonly unvouched: readonly UnvouchedReport[];
   readonly announced: readonly AnnouncedReport[];

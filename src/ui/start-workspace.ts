@@ -2,10 +2,10 @@ import type { AddressInfo } from "node:net";
 import fastify, { type FastifyInstance } from "fastify";
 import { BarlakeError, cannotListen, QueryError, UsageError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
-import { readHoles } from "../db/market/read-holes.js";
+import { readExRules } from "../db/market/read-ex-rules.js";
 import type { Lake } from "../lake/lake.js";
 import type { SegmentOptions } from "../lake/places.js";
-import type { HoleOf } from "../market/holes.js";
+import type { ExRuleOf } from "../market/adjustment/ex-rule.js";
 import { Access } from "./http/access.js";
 import { addGuard, TOKEN } from "./http/guard.js";
 import { addInstrumentRoutes } from "./http/instrument-routes.js";
@@ -73,8 +73,8 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
   const processes = new QueryProcesses(lake, clock, options.limits);
   const results = new StoredResults(processes);
   const place = options.segments === false ? undefined : lake.segmentPlace(options.segments);
-  const holes = (state: LakeState): Promise<HoleOf> =>
-    readers.use(state, { signal: new AbortController().signal }, ({ session }) => readHoles(session));
+  const holes = (state: LakeState): Promise<ExRuleOf> =>
+    readers.use(state, { signal: new AbortController().signal }, ({ session }) => readExRules(session));
   const segments = place && new SegmentBars(lake, place, holes);
   const parts: WorkspaceParts = {
     lake,

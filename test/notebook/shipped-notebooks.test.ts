@@ -2,10 +2,15 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Session } from "../../src/db/session/session.js";
+import type { Lake } from "../../src/lake/lake.js";
+import { landActions as landActionRows } from "../../src/lake/land/land-actions.js";
+import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import { openReader } from "../../src/lake/open-reader.js";
 import { notebookPage } from "../../src/notebook/page/notebook-page.js";
 import { shippedNotebooks } from "../../src/notebook/shipped-notebooks.js";
-import { temporaryFolder, temporaryLake } from "../lake/temporary-lake.js";
+import { CORPORATE_ACTIONS } from "../../src/schema/actions.js";
+import { BARS_1D } from "../../src/schema/bars.js";
+import { land, openSession, T0, temporaryFolder, temporaryLake } from "../lake/temporary-lake.js";
 import { once } from "../once.js";
 import { newLake } from "../serve/served-lake.js";
 import { fillSimulated } from "../sql/simulated-lake.js";
@@ -28,13 +33,14 @@ const EMPTY: Readonly<Record<string, readonly string[]>> = {
 
 const shipped = shippedNotebooks();
 /** Those that a browser opens; another browser for each takes longer than its cells. */
-const opened = pickFrom(shipped, { few: 1, more: 2, all: 6 });
+const opened = pickFrom(shipped, { few: 1, more: 2, all: 7 });
 const textOf = (name: string): string =>
   readFileSync(shipped.find((one) => one.name === name)?.path ?? name, "utf8");
 
-once("six notebooks come with it, each with a heading and a description", () => {
+once("seven notebooks come with it, each with a heading and a description", () => {
   expect(shipped.map(({ name, title }) => [name, title])).toEqual([
     ["data-quality", "Data quality"],
+    ["dividends", "Dividends and splits"],
     ["earnings-announcements", "Earnings announcements"],
     ["factor-deciles", "Factor deciles"],
     ["fundamentals", "Fundamentals"],
@@ -47,9 +53,12 @@ once("six notebooks come with it, each with a heading and a description", () => 
 describe("on a simulated market", () => {
   const { lake, remove } = newLake();
   let reader: Session;
+  /** The symbol with the most actions. */
+  let paying: string;
 
   beforeAll(async () => {
     await fillSimulated(lake.location, MARKET);
+    paying = await landActions(lake);
     reader = (await openReader(lake)).session;
   });
   afterAll(() => {
@@ -58,7 +67,11 @@ describe("on a simulated market", () => {
   });
 
   test.each(shipped)("$name: every cell gives rows, and its charts are drawn", async ({ name }) => {
-    const { notebook, runs, parameters } = await runText(textOf(name), GIVEN[name], reader);
+    const { notebook, runs, parameters } = await runText(
+      textOf(name),
+      name === "dividends" ? { symbol: paying } : GIVEN[name],
+      reader,
+    );
     expect(runs.filter(({ fault }) => fault !== undefined).map(({ fault }) => fault)).toEqual([]);
     const empty = runs.filter(({ results }) => results.some(({ rows }) => rows === 0));
     expect(empty.map(({ cell }) => cell.view.title)).toEqual(EMPTY[name] ?? []);
@@ -117,6 +130,108 @@ describe("on a simulated market", () => {
   }
 });
 
+/**
+ * Lands the actions that explain the ex-events of a simulated market: the first one of each symbol as a split, all others
+ * as dividends. @returns the symbol with the most of them
+ */
+async function landActions(lake: Lake): Promise<string> {
+  const { session } = await openReader(lake);
+  using reader = session;
+  const rows = await reader.json<Record<string, string | number>>(
+    `SELECT symbol, ex_date::VARCHAR AS ex_date, 'test' AS source, region,
+       CASE WHEN nth = 1 THEN 'split' ELSE 'cash_dividend' END AS kind,
+       CASE WHEN nth = 1 THEN factor END AS ratio, CASE WHEN nth > 1 THEN amount END AS cash
+     FROM (SELECT *, row_number() OVER (PARTITION BY symbol ORDER BY ex_date) AS nth FROM ex_events)`,
+  );
+  await landRows(reader, lake, rows);
+  const [most] = await reader.json<{ symbol: string }>(
+    "SELECT symbol FROM ex_events GROUP BY symbol ORDER BY count(*) DESC, symbol LIMIT 1",
+  );
+  return most?.symbol ?? "";
+}
+
+async function landRows(
+  session: Session,
+  lake: Lake,
+  rows: readonly Record<string, unknown>[],
+): Promise<void> {
+  const columns = CORPORATE_ACTIONS.columns.filter(({ name }) => name !== "first_seen_at");
+  await stageObjects(session, "staged_actions", columns, rows);
+  const options = { operation: "TEST", runId: "actions", now: T0 };
+  await landActionRows(session, lake, CORPORATE_ACTIONS, "staged_actions", options);
+}
+
+describe("dividends", () => {
+  once("are summed in shares of the newest day, of one source, and never of days to come", async () => {
+    const lake = temporaryLake();
+    const session = await openSession();
+    const days = Array.from({ length: 600 }, (_, n) => Date.parse("2024-01-01T05:00:00Z") + n * 86_400_000);
+    await land(
+      session,
+      lake,
+      BARS_1D,
+      days.flatMap((at) => [
+        { symbol: "A.US", at, close: at < Date.parse("2025-01-06T05:00:00Z") ? 400 : 100 },
+        { symbol: "B.US", at, close: 50 },
+      ]),
+    );
+    const key = { symbol: "A.US", region: "US", source: "first" };
+    const dividend = { ...key, kind: "cash_dividend", currency: "USD" };
+    await landRows(session, lake, [
+      { ...dividend, ex_date: "2024-03-01", cash: 9 },
+      { ...dividend, ex_date: "2024-12-02", cash: 4 },
+      // Of a share before the split of the same day.
+      { ...dividend, ex_date: "2025-01-06", cash: 2 },
+      { ...key, kind: "split", ex_date: "2025-01-06", ratio: 4 },
+      { ...dividend, ex_date: "2025-06-02", cash: 0.5 },
+      { ...dividend, ex_date: "2025-06-02", cash: 0.6, source: "second" },
+      { ...dividend, ex_date: "2025-09-01", cash: 7 },
+    ]);
+    const { session: reading } = await openReader(lake, { threads: 1 });
+    using reader = reading;
+    const figuresOf = async (symbol: string): Promise<Readonly<Record<string, unknown>>> => {
+      const { runs } = await runText(textOf("dividends"), { symbol }, reader);
+      expect(runs.flatMap(({ fault }) => (fault === undefined ? [] : [fault.message]))).toEqual([]);
+      const [figures] = await reader.json(
+        "SELECT trade_date::VARCHAR AS day, close, dividends FROM yearly ORDER BY trade_date DESC LIMIT 1",
+      );
+      return figures ?? {};
+    };
+    // 4 / 4 + 2 / 4 + 0.5
+    expect(await figuresOf("A.US")).toEqual({ day: "2025-08-22", close: 100, dividends: 2 });
+    expect(await reader.json("SELECT dividends FROM yearly WHERE trade_date = '2024-12-31'")).toEqual([
+      { dividends: 13 },
+    ]);
+    expect(await figuresOf("B.US")).toEqual({ day: "2025-08-22", close: 50, dividends: 0 });
+  });
+
+  once.each(["dividends", "instrument"])(
+    "%s calls no prices adjusted of which no ex-event is known",
+    async (name) => {
+      const lake = temporaryLake();
+      await land(await openSession(), lake, BARS_1D, [
+        { symbol: "A.US", at: "2024-01-02T05:00:00Z", close: 50 },
+        { symbol: "A.US", at: "2024-01-03T05:00:00Z", close: 51 },
+        { symbol: "600519.SH", at: "2024-01-02T00:00:00+08:00", close: 50, prevClose: 50 },
+        { symbol: "600519.SH", at: "2024-01-03T00:00:00+08:00", close: 40, prevClose: 40 },
+      ]);
+      const { session: reading } = await openReader(lake, { threads: 1 });
+      using reader = reading;
+      const pageOf = async (symbol: string): Promise<string> => {
+        const { notebook, runs, parameters } = await runText(textOf(name), { symbol }, reader);
+        const facts = { tables: [], asOf: undefined, madeAt: 0, version: "1" };
+        const page = await notebookPage({ ...notebook, parameters, runs, ...facts });
+        // Without the queries, scripts and styles.
+        return page.replaceAll(/<(script|style|pre)[\s>].*?<\/\1>/gs, "");
+      };
+      const unknown = await pageOf("A.US");
+      expect(unknown).toContain("as traded: no ex-event is known");
+      expect(unknown).not.toContain("adjusted");
+      expect(await pageOf("600519.SH")).toContain("adjusted by 1 ex-event");
+    },
+  );
+});
+
 describe("without look-ahead", () => {
   const { lake, remove } = newLake();
   let reader: Session;
@@ -166,7 +281,7 @@ describe("without look-ahead", () => {
   );
 });
 
-test.each(pickFrom(shipped, { few: 2, more: 6, all: 6 }))(
+test.each(pickFrom(shipped, { few: 2, more: 7, all: 7 }))(
   "$name says what is missing from an empty lake, and fails nowhere",
   async ({ name }) => {
     const { session } = await openReader(temporaryLake(), { threads: 1 });

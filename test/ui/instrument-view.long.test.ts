@@ -7,10 +7,11 @@ import { DAY_MS } from "../../src/core/time.js";
 import { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { ADJUSTMENTS } from "../../src/market/period.js";
-import { BARS_1M } from "../../src/schema/bars.js";
+import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import type { SearchReport } from "../../src/ui/page-data.js";
 import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js";
 import { apiLake } from "../api/api-lake.js";
+import { landSomeActions } from "../lake/land/some-actions.js";
 import { land } from "../lake/temporary-lake.js";
 import { hasChromium } from "../notebook/chromium.js";
 import { HANG_MS, openBrowser } from "./open-browser.js";
@@ -210,6 +211,49 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
     expect(await page.locator(`.stage[data-shown^="${symbol} "] canvas`).count()).toBeGreaterThan(0);
     await compare("999998.SZ");
     await expect.poll(() => field.isDisabled(), WAIT).toBe(true);
+    expect(faults).toEqual([]);
+  });
+
+  test("ex-dates are marked with what is known of them, and no chart without ex-events is called adjusted", async () => {
+    const lake = new Lake(join(folder, "actions"), { hasDatabase: false });
+    using session = await Session.open();
+    const days = Array.from({ length: 12 }, (_, n) => Date.parse("2026-05-11T00:00:00+08:00") + n * DAY_MS);
+    const bars = days.map((at, n) => ({ at, close: 100, prevClose: n === 3 ? 80 : 100 }));
+    await land(session, lake, BARS_1D, [
+      ...bars,
+      ...days.map((at) => ({ symbol: "000001.SZ", at, close: 10, prevClose: 10 })),
+    ]);
+    await landSomeActions(session, lake, Date.parse("2026-06-01T00:00:00Z"));
+    await using marked = await startWorkspace(lake, { limits: PATIENT });
+    await using watched = await openWatched(browser, { viewport: { width: 390, height: 844 } });
+    const { page, faults } = watched;
+    await page.goto(marked.address("/instrument/600519.SH"));
+    await page.locator(".truth >> text=adjusted forward").waitFor();
+    const rows = await page.locator(".events tbody tr").allInnerTexts();
+    expect(rows.map((row) => row.replaceAll(/\s+/g, " "))).toEqual([
+      "2026-09-10 R Rights 1 for 5 at 4.5 test prices are not adjusted by it ·",
+      "2026-06-19 S Stock dividend 3 for 10 test D Dividend 1.45 CNY announced 2026-04-20 · paid 2026-06-22 · test prices are not adjusted by it ·",
+      "2026-05-14 E Close 100.00 → 80.00 1.2500 -20.00%",
+    ]);
+    const box = await page.locator(".drawing").boundingBox();
+    const tip = page.getByRole("tooltip");
+    for (let x = 0; x < 390 && (await tip.count()) === 0; x += 2)
+      await page.mouse.move((box?.x ?? 0) + x, (box?.y ?? 0) + 200);
+    expect((await tip.innerText()).replaceAll(/\s+/g, " ")).toBe(
+      "2026-05-14 factor 1.2500 · -20.00% E Close 100.00 → 80.00",
+    );
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
+    await page.getByRole("textbox", { name: "Compare" }).fill("000001.SZ");
+    await page.keyboard.press("Enter");
+    await page.locator(".truth >> text=no ex-event is known of 000001.SZ").waitFor();
+    await page.goto(`${marked.url}/instrument/000001.SZ`);
+    await page.locator(".truth >> text=no ex-event is known: prices are as traded").waitFor();
+    const { truth, drawing } = {
+      truth: await page.locator(".truth").innerText(),
+      drawing: await page.locator(".drawing").getAttribute("aria-label"),
+    };
+    expect(`${truth} ${drawing}`).not.toContain("adjusted");
+    expect(await page.locator(".events").count()).toBe(0);
     expect(faults).toEqual([]);
   });
 

@@ -32,7 +32,8 @@ const CHINESE: Readonly<Record<string, string>> = {
   "The ledger of everything that was asked of a service, and what came back.":
     "请求台账：向服务请求过的一切，以及收到的结果。",
   "Every run of a pipeline, and what came of it.": "流水线的每次运行及其结果。",
-  "Daily bars of every stock and ETF, their whole history.": "所有股票和 ETF 的日线，全部历史。",
+  "Daily bars of every stock and ETF, their whole history, and the factors of their ex-events.":
+    "所有股票和 ETF 的日线及其除权因子，全部历史。",
   "Balance sheets, cash flows, income, key figures and shares; every version that is ever seen is stored.":
     "资产负债表、现金流量表、利润表、主要指标和股本；保存见过的每个版本。",
   "One-minute bars of the latest trading day, whole universes at a time.":

@@ -1,9 +1,12 @@
 import type { RecordBatch } from "apache-arrow";
 import type { FastifyInstance } from "fastify";
 import type { TradingDate } from "../../core/time.js";
+import { readNames } from "../../db/market/read-names.js";
+import { NamesByVersion } from "../../lake/names-by-version.js";
 import type { Reader } from "../../lake/open-reader.js";
 import { ADJUSTMENTS, PERIODS } from "../../market/period.js";
-import { parseSymbol } from "../../market/symbol.js";
+import { isSymbol, parseSymbol } from "../../market/symbol.js";
+import { SYMBOL_CHANGES } from "../../schema/actions.js";
 import { queryBars, readBars } from "../instrument/bars-query.js";
 import { findInstruments } from "../instrument/find-instruments.js";
 import { InstrumentLists } from "../instrument/instrument-lists.js";
@@ -16,6 +19,8 @@ import { dateOf, goneSignal, oneOf, queryOf, required } from "./request-use.js";
 
 /** Most instruments that a search returns. */
 const MOST_FOUND = 12;
+/** Most symbols of a comparison; the page has four. */
+const MOST_COMPARED = 16;
 
 /** Routes of the view Instrument, and of the search in the frame. */
 export function addInstrumentRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
@@ -25,6 +30,10 @@ export function addInstrumentRoutes(app: FastifyInstance, parts: WorkspaceParts)
     (state: LakeState) =>
     (use: (reader: Reader) => Promise<FoundInstrument[]>): Promise<FoundInstrument[]> =>
       readers.use(state, { signal: new AbortController().signal }, use);
+  const names = new NamesByVersion((state: LakeState) =>
+    readers.use(state, { signal: new AbortController().signal }, ({ session }) => readNames(session)),
+  );
+  const changesOf = ({ snapshots }: LakeState) => snapshots.find(({ table }) => table === SYMBOL_CHANGES);
   app.get("/api/search", async (request): Promise<SearchReport> => {
     const state = stateOf(request, parts);
     const query = queryOf(request);
@@ -40,9 +49,12 @@ export function addInstrumentRoutes(app: FastifyInstance, parts: WorkspaceParts)
   app.get("/api/instrument", async (request, reply) => {
     const signal = goneSignal(reply);
     const state = stateOf(request, parts);
-    const symbol = parseSymbol(required(queryOf(request), "symbol"));
+    const query = queryOf(request);
+    const symbol = parseSymbol(required(query, "symbol"));
+    // A text that is no symbol has no bars, which the chart says.
+    const compared = (query.get("compare") ?? "").split(",").filter(isSymbol).slice(0, MOST_COMPARED);
     const list = await lists.whole(state, readOf(state));
-    return readers.use(state, { signal }, (reader) => instrumentReport(reader, list, symbol));
+    return readers.use(state, { signal }, (reader) => instrumentReport(reader, list, symbol, compared));
   });
   app.get("/api/statements", async (request, reply) => {
     const signal = goneSignal(reply);
@@ -64,7 +76,10 @@ export function addInstrumentRoutes(app: FastifyInstance, parts: WorkspaceParts)
     const state = stateOf(request, parts);
     const { snapshots } = state;
     const read = async (from: TradingDate | undefined): Promise<readonly RecordBatch[]> => {
-      const { batch, buildMissing } = (await segments?.read(state, requested, from)) ?? {};
+      // Segments are of stored symbols.
+      const isRenamed = (await names.of(changesOf(state), state)).has(requested.symbol);
+      const { batch, buildMissing } =
+        (isRenamed ? undefined : await segments?.read(state, requested, from)) ?? {};
       if (batch !== undefined) return [batch];
       const found = await readers.use(state, { signal }, (reader) => queryBars(reader, requested, from));
       buildMissing?.();

@@ -1,5 +1,6 @@
 import type { RecordBatch } from "apache-arrow";
 import { DAY_MS, dateOfEpochDay, epochDay, parseTradingDate, type TradingDate } from "../../core/time.js";
+import { namesSql, ofNamesSql, readNames, type StoredSymbols } from "../../db/market/read-names.js";
 import { literal } from "../../db/quote.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { Reader } from "../../lake/open-reader.js";
@@ -85,7 +86,8 @@ export async function queryBars(
 ): Promise<RecordBatch[]> {
   const batches: RecordBatch[] = [];
   const { symbol } = request;
-  for await (const batch of await session.batches(barsSql(request, from), [symbol])) batches.push(batch);
+  const sql = barsSql(request, from, await readNames(session));
+  for await (const batch of await session.batches(sql, [symbol])) batches.push(batch);
   return batches;
 }
 
@@ -93,7 +95,11 @@ export async function queryBars(
  * The query of bars. Times are seconds of the exchange's local time, for the axis of a chart; for days and longer
  * periods, of midnight of the date.
  */
-function barsSql({ symbol, period, adjustment, to }: BarsRequest, from: TradingDate | undefined): string {
+function barsSql(
+  { symbol, period, adjustment, to }: BarsRequest,
+  from: TradingDate | undefined,
+  names: StoredSymbols,
+): string {
   const region = regionOf(symbol);
   const zone = region === undefined ? "UTC" : REGIONS[region].zone;
   const time =
@@ -107,8 +113,12 @@ function barsSql({ symbol, period, adjustment, to }: BarsRequest, from: TradingD
   const drawn = (price: string): string =>
     `CASE WHEN shares = 0 AND open = high AND high = low THEN close ELSE ${price} END AS ${price}`;
   const prices = ["open", "high", "low"].map(drawn).join(", ");
-  return `SELECT CAST(${time} AS DOUBLE) AS time, ${prices}, close, CAST(shares AS DOUBLE) AS shares, amount, prev_close, is_final
-    FROM adjusted(${literal(period)}, ${literal(adjustment)})
+  const isNamed = names.has(symbol);
+  const source = isNamed
+    ? `histories(${namesSql([symbol])}, ${literal(period)}, ${literal(adjustment)}, events := 'of_names')`
+    : `adjusted(${literal(period)}, ${literal(adjustment)})`;
+  return `${isNamed ? ofNamesSql("ex_events", [symbol], names) : ""} SELECT CAST(${time} AS DOUBLE) AS time, ${prices}, close, CAST(shares AS DOUBLE) AS shares, amount, prev_close, is_final
+    FROM ${source}
     WHERE ${["symbol = $1", ...window].join(" AND ")}
     ORDER BY "timestamp"`;
 }

@@ -3,16 +3,14 @@ import { epochDay, type TradingDate } from "../../core/time.js";
 import type { Lake } from "../../lake/lake.js";
 import { adjustPrices, EX_EVENT_COLUMNS, exEventsOf } from "../../lake/segments/adjust-bars.js";
 import type { BarsDemand } from "../../lake/segments/bars.js";
-import { HolesByVersion } from "../../lake/segments/holes-by-version.js";
+import { EX_RULE_TABLES, ExRulesByVersion } from "../../lake/segments/ex-rules-by-version.js";
 import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
 import { SegmentReader } from "../../lake/segments/segment-reader.js";
+import type { ExRuleOf } from "../../market/adjustment/ex-rule.js";
 import { BUCKETS } from "../../market/bucket.js";
-import type { HoleOf } from "../../market/holes.js";
 import { basePeriod } from "../../market/period.js";
 import { regionOf } from "../../market/symbol.js";
-import { ABSENCES_1D } from "../../schema/absences.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
-import { TRADING_DAYS } from "../../schema/trading-days.js";
 import type { LakeState } from "../session/lake-states.js";
 import type { BarsRequest } from "./bars-query.js";
 
@@ -35,13 +33,13 @@ export interface SegmentChart {
 export class SegmentBars implements AsyncDisposable {
   readonly #segments: SegmentReader;
   readonly #hasOwnViews: boolean;
-  readonly #holes: HolesByVersion<LakeState>;
+  readonly #rules: ExRulesByVersion<LakeState>;
 
-  /** @param readHoles reads the holes of a state. */
-  constructor(lake: Lake, place: SegmentPlace, readHoles: (state: LakeState) => Promise<HoleOf>) {
+  /** @param readExRules reads the rules of a state. */
+  constructor(lake: Lake, place: SegmentPlace, readExRules: (state: LakeState) => Promise<ExRuleOf>) {
     this.#segments = new SegmentReader(lake, place);
     this.#hasOwnViews = lake.userViews !== undefined;
-    this.#holes = new HolesByVersion(readHoles);
+    this.#rules = new ExRulesByVersion(readExRules);
   }
 
   /** The bars of a request from a date. @param from the first date. @default everything */
@@ -51,12 +49,12 @@ export class SegmentBars implements AsyncDisposable {
     const region = regionOf(symbol);
     const isCut = bucket.kind === "calendar" && (from !== undefined || to !== undefined);
     if (region === undefined || bucket.kind === "minutes" || isCut || this.#hasOwnViews) return {};
-    const [daily, minutes, tradingDays, absences] = [BARS_1D, BARS_1M, TRADING_DAYS, ABSENCES_1D].map(
-      (table) => state.snapshots.find((one) => one.table === table),
+    const [daily, minutes, ...rules] = [BARS_1D, BARS_1M, ...EX_RULE_TABLES].flatMap(
+      (table) => state.snapshots.find((one) => one.table === table) ?? [],
     );
     const snapshot = basePeriod(period) === "1d" ? daily : minutes;
-    if (snapshot === undefined || daily === undefined) return {};
-    if (tradingDays === undefined || absences === undefined) return {};
+    // A table that cannot be read is missing.
+    if (snapshot === undefined || daily === undefined || rules.length < EX_RULE_TABLES.length) return {};
     const range = {
       from: from === undefined ? ALL_DAYS.from : epochDay(from),
       to: to === undefined ? ALL_DAYS.to : epochDay(to),
@@ -70,13 +68,13 @@ export class SegmentBars implements AsyncDisposable {
     if (bars === undefined) return missing;
     if (bucket.kind === "calendar") statePrices(bars);
     if (adjustment !== "none") {
-      const holeOf = await this.#holes.of([tradingDays, absences], state);
+      const ruleOf = await this.#rules.of(rules, state);
       const { bars: days, ...rest } = await this.#segments.read(
         daily,
         demandOf(symbol, ALL_DAYS, EX_EVENT_COLUMNS),
       );
       if (days === undefined) return rest;
-      const events = exEventsOf(days, holeOf);
+      const events = exEventsOf(days, ruleOf);
       if (events === undefined) return {};
       adjustPrices(bars, events, adjustment);
     }

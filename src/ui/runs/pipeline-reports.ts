@@ -3,7 +3,7 @@ import type { Session } from "../../db/session/session.js";
 import { expectedRows } from "../../jobs/ingest/bars/bars-demand.js";
 import { type Pipeline, quotaOf } from "../../jobs/pipeline/definition.js";
 import { loadPipeline, pipelineFiles } from "../../jobs/pipeline/load-pipeline.js";
-import { planPipeline } from "../../jobs/run/run-pipeline.js";
+import { type PlannedRequest, planPipeline } from "../../jobs/run/run-pipeline.js";
 import { scheduleLeaders } from "../../jobs/schedule/leadership.js";
 import type { Lake } from "../../lake/lake.js";
 import { readTradingDays } from "../../lake/land/trading-days.js";
@@ -11,7 +11,6 @@ import type { Reader } from "../../lake/open-reader.js";
 import { REGION_NAMES } from "../../market/regions.js";
 import { TradingCalendar } from "../../market/trading-calendar.js";
 import { type IsTradingDay, nextDue } from "../../plan/due-times.js";
-import type { RequestUnit } from "../../plan/request-units.js";
 import type { WorkspaceParts } from "../workspace-parts.js";
 import { lastRunOfEach } from "./list-runs.js";
 import type { PipelineReport, PlanReport } from "./runs-data.js";
@@ -71,7 +70,7 @@ export async function planReport(
     given ?? quotaOf(pipeline)?.requestsPerMinute ?? known?.requestsPerMinute?.klines ?? null;
   if (units === undefined || pipeline.kind !== "bars")
     return { requests: null, regions: [], requestsPerMinute, minutes: null };
-  const regions = new Map<string, RequestUnit[]>();
+  const regions = new Map<string, PlannedRequest[]>();
   for (const unit of units) {
     const own = regions.get(unit.region);
     if (own === undefined) regions.set(unit.region, [unit]);

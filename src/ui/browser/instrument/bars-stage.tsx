@@ -9,9 +9,12 @@ import { useIsDark } from "../is-dark.js";
 import { useShownState } from "../lake-state.js";
 import { risingColour, risingSetting } from "../rising.js";
 import { text } from "../texts.js";
+import { adjustmentText } from "./adjustment-text.js";
 import { type Bars, type BarsKey, loadAhead, loadEarlier, loadReaching } from "./bars-source.js";
 import { placeText, placeTime } from "./chart-place.js";
 import { type ComparedBars, loadCompared } from "./compared-bars.js";
+import { type EventDay, lettersOf } from "./event-days.js";
+import { EventTip } from "./event-tip.js";
 import type { InstrumentState } from "./instrument-state.js";
 import { movingAverage } from "./moving-average.js";
 import { type Mark, PriceChart } from "./price-chart.js";
@@ -28,9 +31,11 @@ interface Loaded {
 export function BarsStage({
   state,
   report,
+  days,
 }: {
   readonly state: InstrumentState;
   readonly report: InstrumentReport | undefined;
+  readonly days: readonly EventDay[];
 }) {
   const { report: lake } = useShownState();
   const { symbol, period, adjust, averages, isLog, hasMarks } = state;
@@ -38,6 +43,7 @@ export function BarsStage({
   const [fault, setFault] = useState<Fault>();
   const [isBusy, setBusy] = useState(false);
   const [point, setPoint] = useState<number>();
+  const [mark, setMark] = useState<number>();
   const isDark = useIsDark();
   const element = useRef<HTMLDivElement>(null);
   const chart = useRef<PriceChart | undefined>(undefined);
@@ -50,7 +56,10 @@ export function BarsStage({
   useLayoutEffect(() => {
     chart.current = new PriceChart(
       element.current as HTMLElement,
-      setPoint,
+      (at, marked) => {
+        setPoint(at);
+        setMark(marked);
+      },
       () => earlier.current(),
       (end) => moved.current(end),
     );
@@ -68,6 +77,7 @@ export function BarsStage({
       const { compared, fault: refused } = await loadCompared(key, others, bars, stop.signal);
       setFault(refused);
       setPoint(undefined);
+      setMark(undefined);
       setLoaded({ key, bars, compared });
     };
     load().catch((error: unknown) => {
@@ -114,7 +124,7 @@ export function BarsStage({
     }, REST_MS);
   };
   useEffect(() => () => clearTimeout(resting.current), [symbol]);
-  const marks = hasMarks ? marksOf(report) : [];
+  const marks = hasMarks ? marksOf(days, report) : [];
   const rising = risingColour(report?.region ?? null);
   useLayoutEffect(() => {
     if (loaded === undefined || loaded.bars.time.length === 0) return chart.current?.remove();
@@ -137,6 +147,11 @@ export function BarsStage({
   const isEmpty = bars !== undefined && bars.time.length === 0;
   const isMinutes = basePeriod(period) === "1m";
   const isOfOther = loaded !== undefined && loaded.key.symbol !== symbol;
+  const says = adjustmentText(
+    adjust,
+    [symbol, ...compared.filter((one) => one.bars.time.length > 0).map((one) => one.symbol)],
+    report?.adjusted,
+  );
   const next = `${text(isMinutes ? "noMinutesHint" : "noDaysHint")} ${symbol}`;
   return (
     <>
@@ -151,7 +166,7 @@ export function BarsStage({
           class="drawing"
           ref={element}
           role="img"
-          aria-label={`${symbol}, ${period}, ${text(`${adjust}Says`)}`}
+          aria-label={[symbol, period, says].filter(Boolean).join(", ")}
         />
         {bars !== undefined && !isEmpty && !isOfOther && (
           <Legend
@@ -160,6 +175,9 @@ export function BarsStage({
             averages={compared.length > 0 ? [] : averages}
             isMinutes={isMinutes}
           />
+        )}
+        {bars !== undefined && mark !== undefined && !isOfOther && (
+          <EventTip days={daysAt(days, bars, mark)} x={chart.current?.leftOf(mark)} />
         )}
         {loaded === undefined && fault === undefined && <span class="busy quiet">{text("loading")} …</span>}
         {isBusy && <span class="busy quiet">{text("earlier")} …</span>}
@@ -173,7 +191,8 @@ export function BarsStage({
       )}
       <p class="truth">
         {compared.length > 0 && `${text("comparedSays")} · `}
-        {text(`${adjust}Says`)} · {text("priceUnit")}
+        {says !== undefined && `${says} · `}
+        {text("priceUnit")}
         {isMinutes && report !== undefined && ` · ${report.zone}`}
         {lake !== undefined && ` · ${text("asOf")} ${instant(shownAt(lake))} UTC`}
       </p>
@@ -233,10 +252,17 @@ function Legend({
   );
 }
 
-function marksOf(report: InstrumentReport | undefined): Mark[] {
-  const seconds = (day: string): number => Date.parse(`${day}T00:00:00Z`) / 1000;
+const secondsOf = (day: string): number => Date.parse(`${day}T00:00:00Z`) / 1000;
+
+function marksOf(days: readonly EventDay[], report: InstrumentReport | undefined): Mark[] {
   return [
-    ...(report?.exEvents ?? []).map(({ day }): Mark => ({ time: seconds(day), kind: "ex" })),
-    ...(report?.announced ?? []).map(({ day }): Mark => ({ time: seconds(day), kind: "statement" })),
+    ...days.map((one): Mark => ({ time: secondsOf(one.day), kind: "ex", text: lettersOf([one]) })),
+    ...(report?.announced ?? []).map(({ day }): Mark => ({ time: secondsOf(day), kind: "statement" })),
   ];
+}
+
+/** The ex-dates that are marked at a bar: those after the bar before it. */
+function daysAt(days: readonly EventDay[], { time }: Bars, at: number): EventDay[] {
+  const before = time[at - 1] ?? Number.NEGATIVE_INFINITY;
+  return days.filter(({ day }) => secondsOf(day) > before && secondsOf(day) <= (time[at] as number));
 }

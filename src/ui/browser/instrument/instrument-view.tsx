@@ -1,17 +1,18 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { regionOf } from "../../../market/symbol.js";
 import type { InstrumentReport } from "../../page-data.js";
 import { go } from "../address/address.js";
 import { Link } from "../address/link.js";
 import { FaultBox, Missing } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
-import { change, price } from "../formats.js";
 import { useStateAddress } from "../lake-state.js";
 import { risingClass } from "../rising.js";
 import { useShortcuts } from "../shortcuts.js";
 import { text } from "../texts.js";
 import { translated } from "../translations.js";
 import { BarsStage } from "./bars-stage.js";
+import { eventDays } from "./event-days.js";
+import { EventTable } from "./event-table.js";
 import { InstrumentControls } from "./instrument-controls.js";
 import { type InstrumentState, symbolInAddress, useInstrumentState } from "./instrument-state.js";
 import { StatementsTable } from "./statements-table.js";
@@ -43,10 +44,14 @@ function FirstInstrument() {
 
 function Instrument({ state }: { readonly state: InstrumentState }) {
   const { symbol } = state;
-  const { value: report, fault } = useJson<InstrumentReport>(useStateAddress("instrument", { symbol }));
+  const compare = state.compare.length === 0 ? undefined : state.compare.join(",");
+  const { value: report, fault } = useJson<InstrumentReport>(
+    useStateAddress("instrument", { symbol, compare }),
+  );
   const [, setRound] = useState(0);
   const isOther = report !== undefined && report.symbol !== symbol;
   const own = isOther ? undefined : report;
+  const days = useMemo(() => (own === undefined ? [] : eventDays(own)), [own]);
   useShortcuts((key) => {
     if (!/^Arrow(Left|Right)$/.test(key) || fault !== undefined) return "left";
     // The address is newer than what is drawn where the key is pressed twice.
@@ -62,10 +67,10 @@ function Instrument({ state }: { readonly state: InstrumentState }) {
       {fault !== undefined && <FaultBox fault={fault} />}
       <Title report={own} symbol={symbol} />
       <InstrumentControls state={state} onRising={() => setRound((n) => n + 1)} />
-      <BarsStage state={state} report={own} />
+      <BarsStage state={state} report={own} days={days} />
       <div class="halves">
         <StatementsTable symbol={symbol} known={state.known} />
-        <ExEvents report={own} />
+        <EventTable report={own} days={days} />
       </div>
       <p class="quiet">{text("keys")}</p>
     </div>
@@ -88,6 +93,8 @@ function Title({
       </h1>
       <span class="quiet">
         {facts.join(" · ")}
+        {(report?.names.length ?? 0) > 1 &&
+          ` · ${report?.names.map((one) => (one.from === null ? one.symbol : `${text("nameSince")} ${one.from} ${one.symbol}`)).join(", ")}`}
         {report?.listedOn != null && (
           <>
             {` · ${text("listed")} `}
@@ -108,57 +115,6 @@ function Title({
         )}
       </span>
     </header>
-  );
-}
-
-function ExEvents({ report }: { readonly report: InstrumentReport | undefined }) {
-  const events = [...(report?.exEvents ?? [])].reverse();
-  const holes = report?.unvouched ?? [];
-  return (
-    <section aria-labelledby="events">
-      <header>
-        <h2 id="events">{text("exEvents")}</h2>
-      </header>
-      {report !== undefined && holes.length > 0 && (
-        <Missing
-          why={`${text("holes")} ${holes.map(({ last, day }) => `${last} – ${day}`).join(", ")}.`}
-          next={`${text("noDaysHint")} ${report.symbol} --from ${holes[0]?.last}`}
-        />
-      )}
-      {report !== undefined && events.length === 0 && holes.length === 0 && (
-        <Missing why={text(report.statesPrevClose ? "noEvents" : "noPrevClose")} />
-      )}
-      {events.length > 0 && (
-        <div class="table" tabIndex={0} role="region" aria-labelledby="events">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{text("exDate")}</th>
-                <th scope="col" class="n">
-                  {text("lastClose")}
-                </th>
-                <th scope="col" class="n">
-                  {text("prevClose")}
-                </th>
-                <th scope="col" class="n">
-                  {text("step")}
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {events.map(({ day, lastClose, prevClose }) => (
-                <tr key={day}>
-                  <td>{day}</td>
-                  <td class="n">{price(lastClose)}</td>
-                  <td class="n">{price(prevClose)}</td>
-                  <td class="n">{change(prevClose / lastClose - 1)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-    </section>
   );
 }
 

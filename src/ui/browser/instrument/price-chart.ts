@@ -3,11 +3,13 @@ import {
   createSeriesMarkers,
   type IChartApi,
   type ISeriesApi,
+  type Logical,
   PriceScaleMode,
   type SeriesMarker,
   type Time,
   type UTCTimestamp,
 } from "lightweight-charts";
+import { lowerBound } from "../../../core/lower-bound.js";
 import {
   addCandles,
   addLine,
@@ -23,6 +25,7 @@ import {
 } from "../../../notebook/browser/candles/candle-series.js";
 import type { Bars } from "./bars-source.js";
 import { endOfView } from "./chart-place.js";
+import { closesAt } from "./closes-at.js";
 import { movingAverage } from "./moving-average.js";
 import { fitTimeLabels } from "./time-labels.js";
 
@@ -31,6 +34,8 @@ export interface Mark {
   /** Seconds, on the same scale as the times of the bars. */
   readonly time: number;
   readonly kind: "ex" | "statement" | "question";
+  /** Letters of an ex-date. */
+  readonly text?: string;
 }
 
 /** What the chart draws. */
@@ -67,20 +72,21 @@ const LEGEND = { narrow: 72, wide: 34 } as const;
 /** The chart of an instrument. It is a class because it owns the drawing. */
 export class PriceChart {
   readonly #element: HTMLElement;
-  readonly #onPoint: (index: number | undefined) => void;
+  readonly #onPoint: (index: number | undefined, marked: number | undefined) => void;
   readonly #onEarlier: () => void;
   readonly #onMoved: (end: number | undefined) => void;
   #chart: IChartApi | undefined;
   #drawn: Drawing | undefined;
 
   /**
-   * @param onPoint called with the position of the bar under the pointer.
+   * @param onPoint called with the position of the bar under the pointer, and with that of the bar whose ex-dates are
+   * marked under it.
    * @param onEarlier called when the view reaches bars before the loaded ones.
    * @param onMoved called with the time of the last bar in view; undefined where it is the newest bar.
    */
   constructor(
     element: HTMLElement,
-    onPoint: (index: number | undefined) => void,
+    onPoint: (index: number | undefined, marked: number | undefined) => void,
     onEarlier: () => void,
     onMoved: (end: number | undefined) => void = () => {},
   ) {
@@ -104,7 +110,9 @@ export class PriceChart {
     chart
       .timeScale()
       .applyOptions({ timeVisible: drawing.hasTimes, secondsVisible: false, minBarSpacing: 0.3 });
-    const candles = this.#fill(chart, drawing);
+    const markers = markersOf(drawing.marks, bars, colour);
+    const candles = this.#fill(chart, drawing, markers);
+    const marked = new Set(markers.flatMap(({ id }) => (id === undefined ? [] : [Number(id)])));
     const mode =
       compared.length > 0
         ? PriceScaleMode.Percentage
@@ -115,16 +123,23 @@ export class PriceChart {
     const top = (clientWidth < NARROW ? LEGEND.narrow : LEGEND.wide) / Math.max(clientHeight, 1);
     chart.priceScale("right").applyOptions({ mode, scaleMargins: { top, bottom: VOLUME_PART } });
     this.#show(chart, before, range);
-    chart.subscribeCrosshairMove(({ time, seriesData }) =>
-      this.#onPoint(
-        time === undefined || !seriesData.has(candles) ? undefined : bars.time.indexOf(Number(time)),
-      ),
-    );
+    chart.subscribeCrosshairMove(({ time, seriesData, hoveredInfo }) => {
+      const index =
+        time === undefined || !seriesData.has(candles) ? undefined : bars.time.indexOf(Number(time));
+      const hovered = hoveredInfo?.objectId;
+      const near = index !== undefined && marked.has(index) ? index : undefined;
+      this.#onPoint(index, typeof hovered === "string" ? Number(hovered) : near);
+    });
     chart.timeScale().subscribeVisibleLogicalRangeChange((visible) => {
       if (visible === null) return;
       this.#onMoved(endOfView(bars.time, visible.to));
       if (visible.from < 10) this.#onEarlier();
     });
+  }
+
+  /** Distance of a bar from the left edge, in pixels; undefined where nothing is drawn. */
+  leftOf(place: number): number | undefined {
+    return this.#chart?.timeScale().logicalToCoordinate(place as Logical) ?? undefined;
   }
 
   /** Moves to the newest bars. */
@@ -133,10 +148,13 @@ export class PriceChart {
     this.#chart = undefined;
   }
 
-  #fill(chart: IChartApi, drawing: Drawing): ISeriesApi<"Candlestick"> {
-    const { bars, averages, compared, marks } = drawing;
+  #fill(
+    chart: IChartApi,
+    { bars, rising, averages, compared }: Drawing,
+    markers: SeriesMarker<Time>[],
+  ): ISeriesApi<"Candlestick"> {
     const colour = colours(this.#element);
-    const pair = candleColours(drawing.rising, colour);
+    const pair = candleColours(rising, colour);
     const priceFormat = priceFormatOf(decimalsOf(bars.close));
     const { time, open, high, low, close, shares } = bars;
     const places = Array.from(time, (_, at) => at);
@@ -169,9 +187,10 @@ export class PriceChart {
         title: symbol,
         priceFormat,
       });
-      series.setData(Array.from(other.time, (at, n) => pointOf(at, other.close[n] as number)));
+      const closes = closesAt(time, other);
+      series.setData(places.map((at) => pointOf(time[at] as number, closes[at] as number)));
     }
-    createSeriesMarkers(candles, markersOf(marks, bars, colour));
+    createSeriesMarkers(candles, markers);
     return candles;
   }
 
@@ -225,23 +244,30 @@ function placeOf({ time }: Bars, at: number): number {
 }
 
 const MARKERS: Readonly<
-  Record<Mark["kind"], Pick<SeriesMarker<Time>, "position" | "shape" | "size" | "color"> & { text?: string }>
+  Record<Mark["kind"], Pick<SeriesMarker<Time>, "position" | "shape" | "size" | "color">>
 > = {
-  ex: { position: "belowBar", shape: "arrowUp", color: "--accent", size: 1, text: "E" },
+  ex: { position: "belowBar", shape: "arrowUp", color: "--accent", size: 0.6 },
   statement: { position: "aboveBar", shape: "circle", color: "--muted", size: 0.5 },
   question: { position: "aboveBar", shape: "arrowDown", color: "--bad", size: 1 },
 };
 
-/** Marks at the first bar on or after their day: an event on a day without a bar is shown on the next bar. */
+/**
+ * Marks at the first bar on or after their day: an event on a day without a bar is shown on the next bar. The letters of
+ * a bar's ex-dates are joined; the id of such a mark is the position of the bar.
+ */
 function markersOf(marks: readonly Mark[], { time }: Bars, colour: Colour): SeriesMarker<Time>[] {
   const places = new Map<string, SeriesMarker<Time>>();
-  for (const { time: at, kind } of marks) {
-    if (at < (time[0] ?? Number.POSITIVE_INFINITY)) continue;
-    const place = time.findIndex((one) => one >= at);
-    if (place < 0) continue;
+  const [first = Number.POSITIVE_INFINITY] = time;
+  for (const { time: at, kind, text = "" } of marks) {
+    if (at < first) continue;
+    const place = lowerBound(0, time.length, (one) => (time[one] as number) >= at);
+    if (place === time.length) continue;
     const marker = MARKERS[kind];
-    places.set(`${place} ${kind}`, {
+    const key = `${place} ${kind}`;
+    const letters = [...new Set(`${places.get(key)?.text ?? ""}${text}`)].sort().join("");
+    places.set(key, {
       ...marker,
+      ...(letters !== "" && { text: letters, id: String(place) }),
       time: time[place] as UTCTimestamp,
       color: colour(marker.color),
     } as SeriesMarker<Time>);

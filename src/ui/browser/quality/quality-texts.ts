@@ -189,11 +189,21 @@ const RULES: Readonly<Record<string, readonly [title: string, chineseTitle: stri
     "报表缺公告日",
     "没有公告日的报表只从数据湖首次见到之日起算已知。",
   ],
+  survivors: [
+    "Survivors only",
+    "只有幸存者",
+    "年末交易过的标的如今全部仍在列表：首次获取列表前退市的都缺失，地区全市场的回测结果偏高；或有标的不在任何列表，按类型筛选的数据集会漏掉它们。",
+  ],
   tiny_amounts: ["Tiny amounts", "过小的成交额", "成交额大于 0 而小于 0.01：数字格式读错。"],
   units: [
     "Units that do not fit",
     "单位不符",
     "成交额 /（量 × 每手股数）不在最高最低价之间：量或额的单位有误。",
+  ],
+  ex_witnesses: [
+    "Ex-events with differing witnesses",
+    "除权证据不一",
+    "各来源的除权因子、公司行动与昨收相差超过千分之一：价格按第一个证据调整。",
   ],
   unvouched_closes: [
     "Price steps over missing days",

@@ -1,0 +1,23 @@
+import type { Adjustment } from "../../../market/period.js";
+import { text } from "../texts.js";
+
+/**
+ * How the prices of a chart are adjusted, in words. Where no ex-event of a symbol is known, its prices are as traded,
+ * and the text says so instead of naming an adjustment.
+ *
+ * @param shown the symbols in the chart.
+ * @param adjusted symbols of which an ex-event is known; undefined: not known yet.
+ * @returns undefined until it is known.
+ */
+export function adjustmentText(
+  adjust: Adjustment,
+  shown: readonly string[],
+  adjusted: readonly string[] | undefined,
+): string | undefined {
+  if (adjust === "none") return text("noneSays");
+  if (adjusted === undefined) return undefined;
+  const others = shown.filter((symbol) => !adjusted.includes(symbol));
+  if (others.length === shown.length) return text("unadjustedSays");
+  const says = text(`${adjust}Says`);
+  return others.length === 0 ? says : `${says} · ${text("unadjustedOf")} ${others.join(", ")}`;
+}
