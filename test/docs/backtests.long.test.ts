@@ -97,6 +97,28 @@ interface RawBar {
   readonly bottom: number | null;
 }
 
+/** A corporate action. */
+interface Told {
+  readonly symbol: string;
+  readonly date: string;
+  readonly kind: string;
+  readonly cash: number | null;
+  readonly ratio: number | null;
+  readonly price: number | null;
+}
+
+/** What a share is worth after the actions of a day. */
+function exPrice(close: number, actions: readonly Told[]): number {
+  let [worth, shares] = [close, 1];
+  for (const { kind, cash, ratio, price } of actions) {
+    worth -= kind === "spin_off" ? (ratio ?? 0) * (price ?? 0) : (cash ?? 0);
+    if (kind === "split" || kind === "consolidation") shares += (ratio ?? 1) - 1;
+    if (kind === "stock_dividend" || kind === "rights") shares += ratio ?? 0;
+    if (kind === "rights") worth += (ratio ?? 0) * (price ?? 0);
+  }
+  return worth / shares;
+}
+
 let folder: string;
 let lake: Lake;
 let session: Session;
@@ -111,7 +133,7 @@ beforeAll(async () => {
   const end = parseTradingDate("2026-03-31");
   const now = dayRange("US", end).end + 86_400_000;
   const market = simulateMarket({ seed: 1, symbols: 300, days: 600, end });
-  await fillLake(lake, market, { minuteDays: 0, runId: "sim", now });
+  await fillLake(lake, market, { minuteDays: 0, withActions: true, runId: "sim", now });
   await publish(lake);
   ({ session } = await openReader(lake, {}));
   const rows = await session.json<RawBar>(
@@ -120,9 +142,16 @@ beforeAll(async () => {
      FROM raw.bars_1d b JOIN daily_status s USING (symbol, trade_date)
      WHERE b.region = 'CN' ORDER BY symbol, trade_date`,
   );
+  const told = new Map<string, Told[]>();
+  for (const one of await session.json<Told>(
+    "SELECT symbol, ex_date::VARCHAR AS date, kind, cash, ratio, price FROM corporate_actions ORDER BY ex_date",
+  ))
+    told.set(one.symbol, [...(told.get(one.symbol) ?? []), one]);
   for (const row of rows) {
     const before = history.get(row.symbol)?.at(-1);
-    const step = before && row.prev_close ? before.close / row.prev_close : 1;
+    const own = told.get(row.symbol)?.filter(({ date }) => before && date > before.date && date <= row.date);
+    const price = before && own && own.length > 0 ? exPrice(before.close, own) : row.prev_close;
+    const step = before && price ? before.close / price : 1;
     const bar = { ...row, factor: (before?.factor ?? 1) * (Math.abs(step - 1) < 1e-9 ? 1 : step) };
     history.set(row.symbol, [...(history.get(row.symbol) ?? []), bar]);
     bars.set(`${row.symbol} ${row.date}`, bar);
