@@ -104,12 +104,12 @@ export class LakeConnection implements AsyncDisposable {
     const dropOlder = (): void => this.#readers.drop(({ missingCopies }) => missingCopies.length > 0);
     this.#copies = place && new SqlCopyBuilder(this.lake, place, dropOlder);
     this.#queries = new LakeQueries(this.#readers, this.#copies);
-    const holes = (state: PointInTime): Promise<ExRuleOf> =>
+    const rules = (state: PointInTime): Promise<ExRuleOf> =>
       this.#readers.use(state, undefined, ({ reader }) => readExRules(reader.session));
     this.#names = new NamesByVersion((state) =>
       this.#readers.use(state, undefined, ({ reader }) => readNames(reader.session)),
     );
-    this.#segments = place && new SegmentReads(this.lake, place, holes);
+    this.#segments = place && new SegmentReads(this.lake, place, rules);
   }
 
   /** The name of the lake: an absolute path, or a URL. */
@@ -151,8 +151,8 @@ export class LakeConnection implements AsyncDisposable {
    * Reads a table or a view of the lake: `bars_1d`, `daily_valuation`, or a view of the user, ordered by symbol and
    * time. With `adjust`, bars have adjusted prices, and are the rows and columns of the macro `adjusted('1d' or '1m',
    * …)`. A symbol of `symbols` that was renamed has the rows of all its names, under the one that is asked for, and is cut
-   * where its code was given to another company. Bars of other named symbols come from segments on this machine, where it has them; otherwise these are built in the
-   * background, and the next read is faster.
+   * where its code was given to another company. Bars of other named symbols come from segments on this machine, where it has
+   * them; otherwise these are built in the background, and the next read is faster.
    *
    * @throws {UsageError} for a table, a column, a symbol, an adjustment or a date that does not exist, with the names
    *   that do.
@@ -268,8 +268,12 @@ export class LakeConnection implements AsyncDisposable {
     let buildMissing: (() => void) | undefined;
     const fromSegments = async (): Promise<RowTable<T> | undefined> => {
       options.signal?.throwIfAborted();
-      if (await this.#hasOtherNames(options.symbols ?? [], this.#stateOf(options))) return undefined;
-      const found = await this.#segments?.read(table, options, this.#stateOf(options));
+      const state = this.#stateOf(options);
+      const [hasOtherNames, found] = await Promise.all([
+        this.#hasOtherNames(options.symbols ?? [], state),
+        this.#segments?.read(table, options, state),
+      ]);
+      if (hasOtherNames) return undefined;
       buildMissing = found?.buildMissing;
       return found?.batch && new RowTable<T>([found.batch]);
     };

@@ -64,8 +64,9 @@ export interface ExChange {
 /**
  * The ex-event of a bar, by the rule of the view `ex_events`. What sources say counts, one term after the other; else the
  * previous close that the exchange states. Where no session lies between the bars, terms of several days are of one session, of
- * which the last day is the date: those of its source count, and not the same event again with a holiday as its date. Over a hole, where the close of the session before is not known, only shares count:
- * no cash, and no rights, of whose shares a part is paid for.
+ * which the last day is the date: those of its source count, and not the same event again with a holiday as its date. Over a
+ * hole, where the close of the session before is not known, only shares count: no cash, and no rights, of whose shares a part is
+ * paid for.
  *
  * @param first index of the first term after the bar before.
  * @returns undefined where nothing shows another level.
