@@ -5,24 +5,29 @@
 
 // A service: a method for each endpoint of the interface, whole K-lines as Arrow tables.
 
+export type { TimeInput } from "./api/inputs.js";
+export type { AskOptions, RecordTable } from "./api/service/ask-records.js";
+export type { MarketService } from "./api/service/connect.js";
 export { type ConnectOptions, connect } from "./api/service/connect.js";
-export type { IntradayOptions } from "./api/service/klines/intraday.js";
-export { IncompleteError, type KlineReport, type OpenWindow } from "./api/service/klines/kline-report.js";
-export type { KlineOptions } from "./api/service/klines/kline-request.js";
-export type { KlineRow, KlineStream, Klines, KlineTable } from "./api/service/klines/kline-table.js";
-export type { MarketService } from "./api/service/market-service.js";
-export type { AskOptions } from "./api/service/records/ask-records.js";
-export type { ExFactor, ExFactorOptions } from "./api/service/records/ex-factors.js";
+export type { KlineOptions } from "./api/service/kline-request.js";
+export { IncompleteError, type KlineReport, type OpenWindow } from "./api/service/kline-request.js";
+export type {
+  IntradayOptions,
+  KlineRow,
+  KlineStream,
+  Klines,
+  KlineTable,
+} from "./api/service/kline-table.js";
 export type {
   AskStatements,
+  ExFactor,
+  ExFactorOptions,
   Financials,
+  InstrumentType,
   Statement,
   StatementOptions,
-} from "./api/service/records/financials.js";
-export type { RecordTable } from "./api/service/records/record-table.js";
-export type { InstrumentType } from "./api/service/records/reference.js";
+} from "./api/service/records.js";
 export type { RunAccess } from "./api/service/service-access.js";
-export type { TimeInput } from "./api/time-input.js";
 export { type Row, RowTable } from "./arrow/row-table.js";
 export type {
   ExchangeSummary,
@@ -36,7 +41,8 @@ export type {
 
 // A lake: query, read, fill, serve, and datasets of it.
 
-export type { LakeDataset } from "./api/lake/lake-dataset.js";
+export type { TableFilter } from "./api/lake/lake-queries.js";
+export type { LakeDataset, LakeServer, ServeOptions } from "./api/lake/open-lake.js";
 export {
   type LakeConnection,
   type LakeRunOptions,
@@ -46,11 +52,8 @@ export {
   type QueryOptions,
   type ReadOptions,
 } from "./api/lake/open-lake.js";
-export type { LakeState } from "./api/lake/point-in-time.js";
-export type { LakeServer, ServeOptions } from "./api/lake/serve-lake.js";
-export type { TableFilter } from "./api/lake/table-query.js";
-export type { WarmReaderOptions } from "./api/lake/warm-readers.js";
-export type { QueryValue, QueryValues } from "./db/session/query-values.js";
+export type { LakeState, WarmReaderOptions } from "./api/lake/warm-readers.js";
+export type { QueryValue, QueryValues } from "./db/session/named-values.js";
 
 // Errors: every error that is thrown on purpose is a BarlakeError, with a hint what to do next.
 
@@ -83,17 +86,22 @@ export type { Fill, Scan, ScanColumn, ScanSource } from "./arrow/scan/table-scan
 export type { StatementProgress } from "./db/query-engine.js";
 export type { ReadCheck } from "./db/reads/checked-reads.js";
 export type { FileRead } from "./db/reads/file-reads.js";
-export type { ResultCopy } from "./db/result/result-copy.js";
+export type { ResultCopy } from "./db/result/read-result.js";
 export type { PlainValue, ResultColumn as ReaderColumn, RowReader } from "./db/result/row-reader.js";
 export type { ResultColumn, ResultValue, StatementResult, ValueKind } from "./db/result/statement-result.js";
 export type { NamedValues, TypedValue } from "./db/session/named-values.js";
+export type { SessionOptions } from "./db/session/open-database.js";
 export { type Bindings, Session } from "./db/session/session.js";
-export type { SessionOptions } from "./db/session/session-options.js";
 export type { StoreAccess, StoreSecret } from "./db/session/store-access.js";
 export type { ReadableTables, RefusedTable } from "./lake/lake-views.js";
-export { openReader, type Reader, type ReaderOptions } from "./lake/open-reader.js";
+export {
+  type ArrowQueryOptions,
+  openReader,
+  queryArrow,
+  type Reader,
+  type ReaderOptions,
+} from "./lake/open-reader.js";
 export { publish } from "./lake/publish.js";
-export { type ArrowQueryOptions, queryArrow } from "./lake/query-arrow.js";
 
 // Fill a lake from a service: define a pipeline, run it, read its report.
 
@@ -111,7 +119,7 @@ export {
   type ServiceClientOptions,
 } from "./client/service-client.js";
 export { systemClock } from "./client/system-clock.js";
-export type { FilesReport, RefusedFileReport } from "./jobs/files/files-report.js";
+export type { FilesReport, RefusedFileReport } from "./jobs/files/plan-files.js";
 export { type FilesPlan, type PlannedFile, planFiles } from "./jobs/files/plan-files.js";
 export type { KnownList } from "./jobs/ledger/known-lists.js";
 export type { GoneBars } from "./jobs/ledger/recent-windows.js";
@@ -124,14 +132,14 @@ export {
 export { loadPipeline } from "./jobs/pipeline/load-pipeline.js";
 export type {
   AbsentSessions,
+  Returned,
+  RunList,
   SessionReason,
   SetAsideBars,
   TableCompleteness,
   UnexplainedWindow,
 } from "./jobs/run/report/completeness.js";
-export type { RunList } from "./jobs/run/report/run-lists.js";
 export type { Progress, TableProgress } from "./jobs/run/report/run-progress.js";
-export type { Returned } from "./jobs/run/report/symbol-tally.js";
 export type { Failure } from "./jobs/run/request/request-records.js";
 export type { RequestCounts } from "./jobs/run/run-log.js";
 export {
@@ -143,7 +151,7 @@ export {
   runPipeline,
 } from "./jobs/run/run-pipeline.js";
 export type { RowChange } from "./lake/land/changes.js";
-export type { ReferenceChange } from "./lake/land/reference-changes.js";
+export type { ReferenceChange } from "./lake/land/land-versions.js";
 export type { RejectCount } from "./lake/land/rejects.js";
 export type { LandReport } from "./lake/land/upsert.js";
 export type { FreeBytes } from "./lake/local/free-space.js";
@@ -163,7 +171,7 @@ export {
 
 export type { RequestQuota } from "./serve/http/request-quota.js";
 export { type Service, type ServiceOptions, startService } from "./serve/http/service.js";
-export type { ServiceLogger } from "./serve/http/service-logger.js";
+export type { ServiceLogger } from "./serve/http/service-metrics.js";
 export { type Caller, type KeyRing, plainKeys } from "./serve/keys/key-ring.js";
 export type { Replay } from "./serve/replay/add-replay.js";
 export type { ReplayClock, ReplayState } from "./serve/replay/replay-clock.js";
@@ -175,7 +183,7 @@ export {
   type CopyProgress,
   type CopyReport,
   copyLake,
-} from "./lake/maintenance/copy/copy-lake.js";
+} from "./lake/maintenance/copy-lake.js";
 
 // Restore a lake: its tables as they were.
 
@@ -185,9 +193,12 @@ export {
   restoreLake,
 } from "./jobs/maintenance/restore-lake.js";
 export type { HistoryEntry } from "./lake/log/history.js";
-export type { RestoreTarget } from "./lake/maintenance/restore/plan-restore.js";
-export type { RelatedChange, RelatedChanges } from "./lake/maintenance/restore/related-changes.js";
-export type { RestoreReport } from "./lake/maintenance/restore/restore-table.js";
+export type {
+  RelatedChange,
+  RelatedChanges,
+  RestoreReport,
+  RestoreTarget,
+} from "./lake/maintenance/restore-table.js";
 
 // Fill a lake from files.
 
@@ -207,17 +218,15 @@ export {
   type BuildReport,
   buildDataset,
 } from "./dataset/build-dataset.js";
+export type { BatchRows, RowStretch } from "./dataset/dataset.js";
 export { type Dataset, type DatasetColumns, dataset } from "./dataset/dataset.js";
-export type { BatchRows, RowStretch } from "./dataset/panel/batch-rows.js";
 export type { Coverage, CoverageRange, MemberWithGaps, MemberWithoutBars } from "./dataset/panel/coverage.js";
 export { type DatasetDefinition, type DatasetSpec, defineDataset } from "./dataset/spec.js";
-export type { Manifest } from "./dataset/store/files/manifest.js";
+export type { Manifest } from "./dataset/store/manifest.js";
 
 // K-lines of the service's interface: bytes to columns, columns to Arrow, and back.
 
-export { klineBatch } from "./arrow/kline-batch.js";
-export { klinesFromIpc } from "./arrow/kline-ipc.js";
-export { klinesToIpc } from "./arrow/klines-to-ipc.js";
+export { klineBatch, klinesFromIpc, klinesToIpc } from "./arrow/kline-ipc.js";
 export type { Issue, IssueCount, IssueLog, IssueRule } from "./core/issue.js";
 export { type DecodedKlines, decodeKlines } from "./wire/decode/decode-klines.js";
 export type { DecodedBars } from "./wire/decode/decoded-bars.js";

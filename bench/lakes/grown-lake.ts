@@ -4,8 +4,8 @@ import { writeDataFile } from "../../src/lake/files/data-file.js";
 import { Lake } from "../../src/lake/lake.js";
 import { writerSpillOptions } from "../../src/lake/local/work-folder.js";
 import { commit } from "../../src/lake/log/commit.js";
+import { schemaActions } from "../../src/lake/log/commit-actions.js";
 import type { AddFile } from "../../src/lake/log/delta-actions.js";
-import { schemaActions } from "../../src/lake/log/schema-actions.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import { monthSql } from "./year-of-minutes.js";
 

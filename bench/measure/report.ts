@@ -1,4 +1,4 @@
-import { count, table } from "../../src/cli/text/text.js";
+import { count, table } from "../../src/cli/text.js";
 import type { BenchmarkReport, CaseReport } from "./harness.js";
 import { median } from "./median.js";
 

@@ -2,8 +2,8 @@ import { systemClock } from "../../src/client/system-clock.js";
 import { Lake } from "../../src/lake/lake.js";
 import { type ServiceOptions, startService } from "../../src/serve/http/service.js";
 import { plainKeys } from "../../src/serve/keys/key-ring.js";
+import { replayRange } from "../../src/serve/replay/add-replay.js";
 import { ReplayClock } from "../../src/serve/replay/replay-clock.js";
-import { replayRange } from "../../src/serve/replay/replay-range.js";
 import { startPlainService } from "../baselines/plain-service.js";
 import type { ServingCommand, ServingMessage } from "./serving.js";
 

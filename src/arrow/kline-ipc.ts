@@ -1,18 +1,69 @@
 import {
   type Data,
   DataType,
+  Dictionary,
+  Field,
+  Float64,
+  Int32,
+  Int64,
+  makeData,
   Precision,
+  RecordBatch,
+  RecordBatchFileWriter,
+  Schema,
+  Struct,
   Table,
   type Timestamp,
+  TimestampMillisecond,
   TimeUnit,
   tableFromIPC,
+  tableToIPC,
+  Utf8,
   Vector,
+  vectorFromArray,
 } from "apache-arrow";
-import { copyBits } from "../core/bits.js";
+import { copyBits, isAllNull } from "../core/bits.js";
 import { messageOf } from "../core/errors.js";
 import { BARS_1D } from "../schema/bars.js";
 import { columnOf } from "../schema/column.js";
 import { DOUBLE_COLUMNS, type KlineColumns, type NumberColumn } from "../wire/kline-columns.js";
+
+/**
+ * Creates one RecordBatch over the buffers of decoded columns; only the dictionary of symbols is copied.
+ *
+ * Columns: symbol dictionary<int32, utf8>, timestamp timestamp[ms, UTC], the doubles, volume int64.
+ */
+export function klineBatch(columns: KlineColumns): RecordBatch {
+  const { rows, symbols, symbolIndex, timestamp, volume, doubles } = columns;
+  const symbolType = new Dictionary(new Utf8(), new Int32(), 0);
+  const timestampType = new TimestampMillisecond("UTC");
+  const fields: Field[] = [
+    new Field("symbol", symbolType, false),
+    new Field("timestamp", timestampType, false),
+  ];
+  const children = [
+    makeData({
+      type: symbolType,
+      length: rows,
+      nullCount: 0,
+      data: symbolIndex,
+      dictionary: vectorFromArray(symbols as string[], new Utf8()),
+    }),
+    makeData({ type: timestampType, length: rows, nullCount: 0, data: timestamp }),
+    ...DOUBLE_COLUMNS.map((name) => {
+      const { values, validity } = doubles[name];
+      fields.push(new Field(name, new Float64(), columnOf(BARS_1D, name).nullable === true));
+      return makeData({ type: new Float64(), length: rows, data: values, nullBitmap: validity ?? null });
+    }),
+    makeData({ type: new Int64(), length: rows, nullCount: 0, data: volume }),
+  ];
+  fields.push(new Field("volume", new Int64(), false));
+  const schema = new Schema(fields);
+  return new RecordBatch(
+    schema,
+    makeData({ type: new Struct(fields), length: rows, nullCount: 0, children }),
+  );
+}
 
 /**
  * Reads bars from an uncompressed Arrow IPC file or stream of any writer: the inverse of `klinesToIpc`.
@@ -256,4 +307,43 @@ function readValidity(chunks: readonly Data[], rows: number): Uint8Array | undef
     at += length;
   }
   return validity;
+}
+
+/** Writes bars as an Arrow IPC file of one record batch, with the columns that {@link klineBatch} declares. */
+export function klinesToIpc(columns: KlineColumns): Uint8Array {
+  const apart = { ...columns, doubles: withoutOverlap(columns.doubles) };
+  return tableToIPC(new Table([klineBatch(apart)]), "file");
+}
+
+/**
+ * Writes bars like {@link klinesToIpc}, except columns without a value, and in pieces that are views of the columns'
+ * buffers where possible.
+ */
+export function klinesToIpcPieces(columns: KlineColumns): AsyncIterable<Uint8Array> {
+  const { rows, doubles } = columns;
+  const isEmpty = ({ validity }: NumberColumn): boolean =>
+    validity !== undefined && isAllNull(validity, rows);
+  const empty = new Set<unknown>(rows === 0 ? [] : DOUBLE_COLUMNS.filter((name) => isEmpty(doubles[name])));
+  const table = new Table([klineBatch(columns)]);
+  return RecordBatchFileWriter.writeAll(table.select(table.schema.names.filter((name) => !empty.has(name))));
+}
+
+/**
+ * Copies overlapping columns: where Arrow's writer joins its pieces, it merges neighbours that overlap in memory, and drops
+ * the shared bytes.
+ */
+function withoutOverlap(doubles: KlineColumns["doubles"]): KlineColumns["doubles"] {
+  const taken: Float64Array[] = [];
+  const apart = { ...doubles };
+  for (const name of DOUBLE_COLUMNS) {
+    const { values, validity } = doubles[name];
+    if (taken.some((other) => overlap(other, values))) apart[name] = { values: values.slice(), validity };
+    taken.push(values);
+  }
+  return apart;
+}
+
+function overlap(a: Float64Array, b: Float64Array): boolean {
+  if (a.buffer !== b.buffer) return false;
+  return a.byteOffset < b.byteOffset + b.byteLength && b.byteOffset < a.byteOffset + a.byteLength;
 }

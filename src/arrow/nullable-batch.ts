@@ -16,6 +16,9 @@ import {
 } from "apache-arrow";
 import { setBit } from "../core/bits.js";
 import { epochDay, type TradingDate } from "../core/time.js";
+import type { Column } from "../schema/column.js";
+import { INSTRUMENT_EXT } from "../schema/reference.js";
+import type { Instrument } from "../wire/resources.js";
 
 /** A column of JavaScript's values, of which some are null. */
 export type NullableColumn = {
@@ -119,4 +122,93 @@ function textBuffers(
     valueOffsets[row + 1] = end;
   }
   return { valueOffsets, data };
+}
+
+/**
+ * Makes one record batch of objects with declared columns. A value that is absent is null; a timestamp is epoch
+ * milliseconds. A text that is no date is null in a column of dates.
+ */
+export function recordBatch(
+  columns: readonly Column[],
+  rows: readonly Readonly<Record<string, unknown>>[],
+): RecordBatch {
+  return nullableBatch(
+    columns.map((column) => columnOf(column, rows)),
+    rows.length,
+  );
+}
+
+function columnOf(
+  { name, type, unit, nullable }: Column,
+  rows: readonly Readonly<Record<string, unknown>>[],
+): NullableColumn {
+  const described = { name, isRequired: nullable !== true, unit };
+  const values = rows.map((row) => row[name] ?? null);
+  const integers = (): (bigint | null)[] =>
+    values.map((value) => (value === null ? null : BigInt(value as number)));
+  switch (type) {
+    case "double":
+      return { ...described, kind: "double", values: values as (number | null)[] };
+    case "int32":
+    case "int64":
+      return { ...described, kind: "int64", values: integers() };
+    case "timestamp":
+      return { ...described, kind: "timestamp", values: integers() };
+    case "date":
+      return { ...described, kind: "date", values: values.map(dateOf) };
+    case "string":
+      return { ...described, kind: "text", values: values as (string | null)[] };
+    case "boolean":
+    case "string[]":
+      return {
+        ...described,
+        kind: "text",
+        values: values.map((value) => (value === null ? null : JSON.stringify(value))),
+      };
+  }
+}
+
+function dateOf(value: unknown): TradingDate | null {
+  const isDate = typeof value === "string" && Number.isInteger(epochDay(value as TradingDate));
+  return isDate ? (value as TradingDate) : null;
+}
+
+const REQUIRED = ["symbol", "code", "exchange", "region", "type"] as const;
+const EXT_NAMES: ReadonlySet<string> = new Set(["type", ...INSTRUMENT_EXT.map(({ name }) => name)]);
+
+/**
+ * Instruments as one record batch: the members of an instrument, and those of its `ext` that the schema declares, each
+ * as a column; `ext_type`; and `ext_other` with the other members as JSON text.
+ */
+export function instrumentBatch(
+  instruments: readonly Instrument[],
+  metadata: ReadonlyMap<string, string>,
+): RecordBatch {
+  const exts = instruments.map(({ ext }) => (ext ?? {}) as Readonly<Record<string, unknown>>);
+  const extColumns = INSTRUMENT_EXT.map(({ name, type, unit }): NullableColumn => {
+    const values = exts.map((ext) => ext[name] ?? null);
+    if (type === "double") return { name, unit, kind: "double", values: values as (number | null)[] };
+    if (type === "date") return { name, kind: "date", values: values as (TradingDate | null)[] };
+    return { name, kind: "text", values: values as (string | null)[] };
+  });
+  const columns: NullableColumn[] = [
+    ...REQUIRED.map(
+      (name): NullableColumn => ({
+        name,
+        kind: "text",
+        isRequired: true,
+        values: instruments.map((one) => one[name]),
+      }),
+    ),
+    { name: "name", kind: "text", values: instruments.map(({ name }) => name ?? null) },
+    { name: "ext_type", kind: "text", values: instruments.map(({ ext }) => ext?.type ?? null) },
+    ...extColumns,
+    { name: "ext_other", kind: "text", values: exts.map(otherMembers) },
+  ];
+  return nullableBatch(columns, instruments.length, metadata);
+}
+
+function otherMembers(ext: Readonly<Record<string, unknown>>): string | null {
+  const others = Object.entries(ext).filter(([name]) => !EXT_NAMES.has(name));
+  return others.length === 0 ? null : JSON.stringify(Object.fromEntries(others));
 }

@@ -1,5 +1,55 @@
+import { constants } from "node:os";
 import type { Command } from "commander";
-import type { ResolvedSetting } from "./settings/resolve-settings.js";
+import type { ImportReport } from "../jobs/import/run-import.js";
+import type { RunStatus } from "../schema/runs.js";
+import type { ResolvedSetting } from "./settings.js";
+
+/** Exit codes of every command. */
+export const EXIT = {
+  done: 0,
+  /** Partial, or findings. */
+  partial: 1,
+  usage: 2,
+  /** Refused by the service. */
+  refused: 3,
+  interrupted: 130,
+} as const;
+
+/** The exit code for the end of a run. */
+export function exitOfRun(status: RunStatus): number {
+  switch (status) {
+    case "complete":
+      return EXIT.done;
+    case "partial":
+    case "failed":
+    case "killed":
+      return EXIT.partial;
+    case "refused":
+      return EXIT.refused;
+    case "interrupted":
+      return EXIT.interrupted;
+  }
+}
+
+/** The exit code of an import: partial if a file could not be read, or rows were rejected and none was landed. */
+export function exitOfImport({ rejected, landed }: Pick<ImportReport, "rejected" | "landed">): number {
+  if (rejected.some(({ rule }) => rule === "unreadable_file")) return EXIT.partial;
+  const taken = landed.reduce((sum, one) => sum + one.inserted + one.updated + one.unchanged, 0);
+  return rejected.length > 0 && taken === 0 ? EXIT.partial : EXIT.done;
+}
+
+/**
+ * Ends this process by a signal, as one without handlers is: shells show 130 for Ctrl-C. `process.exit` would wait for reads
+ * of DuckDB that are running, for up to two minutes where a store does not respond.
+ *
+ * The first process of a container, where no init runs it (`docker run --init`), is not ended by such a signal: the kernel
+ * drops it. It exits with the same code.
+ */
+export function endAtOnce(signal: "SIGINT" | "SIGTERM"): void {
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+  if (process.pid === 1) process.exit(128 + constants.signals[signal]);
+}
 
 /** The parts of the process that a command needs; tests pass their own. */
 export interface Cli {

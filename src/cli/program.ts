@@ -1,14 +1,11 @@
 import { Command, CommanderError } from "commander";
 import { BarlakeError, QueryError, UsageError } from "../core/errors.js";
 import { VERSION } from "../core/version.js";
-import { TrinoQueryError } from "../trino/trino-error.js";
+import { TrinoQueryError } from "../trino/trino-client.js";
 import type { Cli } from "./cli.js";
-import { endAtOnce } from "./end-at-once.js";
-import { errorText } from "./errors/error-text.js";
-import { StatementError } from "./errors/statement-error.js";
-import { systemFaultOf } from "./errors/system-fault.js";
-import { EXIT } from "./exit-codes.js";
-import { loadSettings } from "./settings/load-settings.js";
+import { EXIT, endAtOnce } from "./cli.js";
+import { errorText, StatementError, systemFaultOf } from "./error-text.js";
+import { loadSettings } from "./load-settings.js";
 
 interface CommandEntry {
   /** What the command does, on one line. */

@@ -24,7 +24,7 @@ export class ClockAheadError extends BarlakeError {
 }
 
 /** When a request was sent, by this machine's clock, and the headers of its response that give the service's time. */
-export interface ResponseTimes {
+interface ResponseTimes {
   /** Epoch milliseconds. */
   readonly sentAt: number;
   readonly date: string | undefined;

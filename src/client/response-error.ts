@@ -1,7 +1,7 @@
 import { BarlakeError, messageOf, ServiceError, TransportError, WireError } from "../core/errors.js";
 import { PERMISSION_CODES } from "../wire/endpoints.js";
 import { type ErrorCode, parseErrorBody, retryAfterMs } from "../wire/error-body.js";
-import { decodedBody } from "./content-encoding.js";
+import { decodedBody } from "./response-limits.js";
 
 /** Most bytes of an error body that are read. */
 const MAX_ERROR_BYTES = 65_536;

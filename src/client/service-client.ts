@@ -1,17 +1,117 @@
 import type { Readable } from "node:stream";
-import { UsageError } from "../core/errors.js";
+import pRetry from "p-retry";
+import type { Agent } from "undici";
+import { ServiceError, TransportError, UsageError, WireError } from "../core/errors.js";
 import { type Clock, ticksOf } from "../core/time.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
 import { ARROW_OR_JSON, JSON_TYPE, offersArrow } from "../wire/media-type.js";
 import { expectClockNotAhead } from "./clock-ahead.js";
-import { decodedBody, encodingsFor } from "./content-encoding.js";
-import { type Http, loadHttp } from "./http-library.js";
 import { type GroupOptions, KeyQuota, type Permit } from "./key/key-quota.js";
 import type { QuotaState } from "./key/quota-gate.js";
-import { redactKey } from "./key/redact-key.js";
-import { isOverQuota, refusalError, withRequest } from "./response-error.js";
-import { bounded, interimLimit, RESPONSE_LIMITS, type ResponseLimits, timely } from "./response-limits.js";
-import { withRetries } from "./retry.js";
+import { isNotOffered, isOverQuota, refusalError, withRequest } from "./response-error.js";
+import {
+  bounded,
+  decodedBody,
+  encodingsFor,
+  interimLimit,
+  RESPONSE_LIMITS,
+  type ResponseLimits,
+  timely,
+} from "./response-limits.js";
+
+/** Shorter keys are parts of ordinary words, without which a text would not say anything. */
+const SHORTEST_KEY = 8;
+
+/**
+ * Takes a key out of all texts of an error and of its causes: some services repeat the key that they refuse, and errors
+ * reach logs, the ledger and other people.
+ *
+ * @returns the same error.
+ */
+function redactKey(error: unknown, apiKey: string): unknown {
+  if (apiKey.length < SHORTEST_KEY) return error;
+  for (let one = error; one instanceof Error; one = one.cause) {
+    const texts = one as unknown as Record<string, unknown>;
+    for (const name of Object.getOwnPropertyNames(one)) {
+      const text = texts[name];
+      if (typeof text === "string" && text.includes(apiKey))
+        texts[name] = text.replaceAll(apiKey, "[the key]");
+    }
+  }
+  return error;
+}
+
+/** Refusals for the quota after which a request fails: eight minutes of them, where none says how long to wait. */
+const MAX_REFUSALS = 24;
+
+interface RetryOptions {
+  readonly clock: Clock;
+  /** How often a request that failed is sent again; refusals for the quota do not count. */
+  readonly retries: number;
+  /** Wait before the first retry, up to twice that, in milliseconds; it doubles. */
+  readonly backoffMs: number;
+  /** Ends the retries. */
+  readonly signal: AbortSignal | undefined;
+  /** Ends a wait between two attempts. */
+  readonly unsent: AbortSignal | undefined;
+}
+
+/**
+ * Sends a request, and sends it again while that can help: at once after a refusal for the quota, because `send` waits
+ * for its permit itself, and after a wait that doubles in all other cases. The service may ask for a longer wait.
+ *
+ * @throws the error of the last attempt.
+ */
+async function withRetries<T>(
+  send: () => Promise<T>,
+  { clock, retries, backoffMs, signal, unsent }: RetryOptions,
+): Promise<T> {
+  let refusals = 0;
+  const sendInQuota = async (): Promise<T> => {
+    for (;;) {
+      try {
+        return await send();
+      } catch (error) {
+        if (!isOverQuota(error) || ++refusals > MAX_REFUSALS) throw error;
+      }
+    }
+  };
+  return await pRetry(sendInQuota, {
+    retries,
+    // The waits use the clock of the options.
+    minTimeout: 0,
+    ...(signal ? { signal } : {}),
+    shouldRetry: ({ error }) => isRetryable(error),
+    onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
+      if (retriesLeft === 0 || !isRetryable(error)) return;
+      const requestedMs = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
+      const backoff = backoffMs * 2 ** (attemptNumber - 1) * (1 + Math.random());
+      await clock.sleep(Math.max(requestedMs, Math.ceil(backoff)), unsent);
+    },
+  });
+}
+
+/** Whether sending a failed request again can help; refusals for the quota are counted elsewhere. */
+function isRetryable(error: unknown): boolean {
+  if (error instanceof TransportError) return true;
+  if (error instanceof WireError) return error.kind === "truncated" || error.kind === "not_json";
+  return (
+    error instanceof ServiceError && !isNotOffered(error) && (error.status >= 500 || error.status === 408)
+  );
+}
+
+/** The library of HTTP, with the connections of one client. */
+interface Http {
+  readonly request: typeof import("undici").request;
+  readonly agent: Agent;
+}
+
+/** Loads it when it is needed: many runs send no request. @param timeout in milliseconds; 0 waits for ever. */
+async function loadHttp(timeout = 60_000): Promise<Http> {
+  const { Agent, request } = (await import("undici")).default;
+  const agent = new Agent({ headersTimeout: timeout, bodyTimeout: timeout, connect: { timeout } });
+  return { request, agent };
+}
 
 /** How a service is reached: its address, the key, limits and times. */
 export interface ServiceClientOptions {

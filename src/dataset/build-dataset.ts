@@ -2,14 +2,14 @@ import { createHash } from "node:crypto";
 import { mkdir, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { dateOfEpochDay } from "../core/time.js";
-import { interruptOn } from "../db/session/interrupt-on.js";
+import { interruptOn } from "../db/session/session.js";
 import { OWN_VIEWS, readViewFiles, readViewTree } from "../db/views/view-files.js";
 import type { Lake, PointInTime } from "../lake/lake.js";
 import { ENGINE } from "../lake/log/commit-actions.js";
 import type { DataFile, Snapshot } from "../lake/log/snapshot.js";
 import { openReader } from "../lake/open-reader.js";
 import { REGIONS } from "../market/regions.js";
-import { addBlock, emptyHistory } from "./cells/symbol-history.js";
+import { addBlock, emptyHistory } from "./cells/cells.js";
 import type { WriterPlace } from "./formats/dataset-writer.js";
 import { blocksFor, WRITERS } from "./formats/writers.js";
 import { type BlockOptions, rowsOf } from "./panel/block.js";
@@ -17,27 +17,16 @@ import { type Coverage, coverageOf } from "./panel/coverage.js";
 import { type LakePanel, openPanel } from "./panel/lake-panel.js";
 import { warningsOf } from "./panel/panel-warnings.js";
 import type { DatasetSpec } from "./spec.js";
-import { barsFrom, barsSince } from "./store/append/bars-since.js";
-import { HISTORY, historyBytes } from "./store/append/history-file.js";
-import {
-  hasHistory,
-  isContinuedFormat,
-  type Kept,
-  keptFiles,
-  pastDigest,
-} from "./store/append/kept-files.js";
-import { refuseChangedPast } from "./store/append/refuse-changed-past.js";
-import { DatasetFiles } from "./store/files/dataset-files.js";
-import { DIGESTS } from "./store/files/digest-list.js";
-import { EARLIER_FAULT } from "./store/files/file-thread.js";
-import { MANIFEST, type Manifest, manifestOf } from "./store/files/manifest.js";
-import { folderOf, makeFolder } from "./store/place/dataset-folder.js";
-import { putDataset } from "./store/place/dataset-prefix.js";
-import { expectPlace } from "./store/place/expect-place.js";
-import { refuseForeignFiles } from "./store/place/foreign-files.js";
-import { removeFolder } from "./store/place/remove-folder.js";
-import { sourcesOf } from "./store/verify/source-digests.js";
-import { verifySources } from "./store/verify/verify-sources.js";
+import { refuseForeignFiles } from "./store/build-mark.js";
+import { barsFrom, barsSince, refuseChangedPast } from "./store/changed-past.js";
+import { DatasetFiles } from "./store/dataset-files.js";
+import { folderOf, makeFolder, removeFolder } from "./store/dataset-folder.js";
+import { expectPlace, putDataset } from "./store/dataset-prefix.js";
+import { DIGESTS, EARLIER_FAULT } from "./store/file-thread.js";
+import { HISTORY, historyBytes } from "./store/history-file.js";
+import { hasHistory, isContinuedFormat, type Kept, keptFiles, pastDigest } from "./store/kept-files.js";
+import { sourcesOf, verifySources } from "./store/lake-changes.js";
+import { MANIFEST, type Manifest, manifestOf } from "./store/manifest.js";
 
 /** Most memory of a database where none is given. */
 const MEMORY = "1GB";

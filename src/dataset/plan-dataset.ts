@@ -8,7 +8,7 @@ import { type Coverage, coverageOf } from "./panel/coverage.js";
 import { type LakePanel, openPanel } from "./panel/lake-panel.js";
 import { warningsOf } from "./panel/panel-warnings.js";
 import type { DatasetFormat, DatasetSpec } from "./spec.js";
-import { folderOf } from "./store/place/dataset-folder.js";
+import { folderOf } from "./store/dataset-folder.js";
 
 /** A preview of a dataset. */
 export interface DatasetPlan {

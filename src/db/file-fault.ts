@@ -4,7 +4,7 @@ import { messageOf } from "../core/errors.js";
 import { TABLES } from "../schema/tables.js";
 
 /** Why a file could not be read or written, in words for the user who has to act. */
-export interface FileFault {
+interface FileFault {
   readonly message: string;
   readonly hint: string;
 }

@@ -3,8 +3,7 @@ import { BarlakeError, LakeError } from "../core/errors.js";
 import { literal } from "../db/quote.js";
 import type { Session } from "../db/session/session.js";
 import { type RawView, type ViewedTable, viewFault } from "../db/views/raw-view.js";
-import { type TemplateContent, templatePath } from "../db/views/view-template.js";
-import { createViews, neededBy } from "../db/views/views.js";
+import { createViews, neededBy, type TemplateContent, templatePath } from "../db/views/views.js";
 import { CORPORATE_ACTIONS, EX_FACTORS } from "../schema/actions.js";
 import { BARS_1M } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";
@@ -13,8 +12,7 @@ import { byteCount, type Lake, type PointInTime, rowCount } from "./lake.js";
 import { noRejectsSql, rejectsSql } from "./land/rejects.js";
 import { emptySnapshot, type Snapshot } from "./log/snapshot.js";
 import { type AttachedCopy, readCopiedViews } from "./sql-copy/attach-sql-copy.js";
-import { NEEDED_BY_COPIED_BARS, readCopiedBars } from "./sql-copy/copied-bars.js";
-import { readCopiedDays } from "./sql-copy/copied-days.js";
+import { NEEDED_BY_COPIED_BARS, readCopiedBars, readCopiedDays } from "./sql-copy/copied-bars.js";
 import { copiedView, emptyView, hasColumnsOfSchema, viewOf } from "./viewed-table.js";
 
 /** A table that cannot be read, and why. */
@@ -30,7 +28,7 @@ export interface ReadableTables {
 }
 
 /** The tables of a lake whose views were created. */
-export interface CreatedViews extends ReadableTables {
+interface CreatedViews extends ReadableTables {
   readonly views: readonly RawView[];
 }
 

@@ -2,21 +2,21 @@ import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../client/system-clock.js";
 import type { Clock } from "../core/time.js";
-import type { SessionOptions } from "../db/session/session-options.js";
+import type { SessionOptions } from "../db/session/open-database.js";
 import type { StorePatience } from "../db/session/store-access.js";
 import type { ParquetFiles } from "../db/views/parquet-relation.js";
+import { readViewFiles } from "../db/views/view-files.js";
 import type { Environment } from "../object-store/access/profile-files.js";
 import type { StorePlace } from "../object-store/store-place.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
-import { hashInName } from "./files/data-file.js";
-import { isInItsFolder } from "./files/partition-folder.js";
+import { hashInName, isInItsFolder } from "./files/data-file.js";
 import { factsOfFile, readPieces, readRangeOf, unlessMissing } from "./local/local-files.js";
 import type { LakePlaces, WorkFolder } from "./local/work-folder.js";
+import { hasMixedFiles } from "./log/commit-actions.js";
+import { listLog, VersionGone } from "./log/log-files.js";
 import { readLog } from "./log/read-log.js";
-import { hasMixedFiles } from "./log/schema-actions.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "./log/snapshot.js";
-import { VersionGone } from "./log/version-gone.js";
 import { environmentFor, placesOf, type SegmentOptions, segmentPlaceOf, storePlaceOf } from "./places.js";
 import type { SegmentPlace } from "./segments/segment-folder.js";
 import type { ByteRange, FileFacts, Storage } from "./storage/storage.js";
@@ -322,4 +322,25 @@ export function byteCount(snapshot: Snapshot): number {
   let bytes = 0;
   for (const file of snapshot.files.values()) bytes += file.size;
   return bytes;
+}
+
+/**
+ * Whether a lake has at least one table: a folder with a log, even a damaged one. A missing or empty folder has none.
+ */
+export async function hasTables({ storage }: Pick<Lake, "storage">): Promise<boolean> {
+  // The logs are listed one after the other: nearly every lake has the first table, and each list costs a request to a
+  // store.
+  for (const { name } of TABLES) if ((await listLog(storage, name)).newest >= 0) return true;
+  return false;
+}
+
+/**
+ * Whether the user has views of their own. Also true if their folder cannot be read: creating them then reports why.
+ */
+export function hasUserViews({ userViews }: Lake): boolean {
+  try {
+    return userViews !== undefined && readViewFiles(userViews.folder).length > 0;
+  } catch {
+    return true;
+  }
 }

@@ -1,4 +1,4 @@
-import type { StoredSymbols } from "../db/market/read-names.js";
+import type { StoredSymbols } from "../db/market/read-ex-rules.js";
 import type { Snapshot } from "./log/snapshot.js";
 
 const NONE: StoredSymbols = new Map();

@@ -1,16 +1,16 @@
-import { Session } from "../db/session/session.js";
-import type { SessionOptions } from "../db/session/session-options.js";
+import type { RecordBatch } from "apache-arrow";
+import type { SessionOptions } from "../db/session/open-database.js";
+import { type Bindings, Session } from "../db/session/session.js";
 import { createUserViews } from "../db/views/views.js";
-import { verifyReads } from "./files/verify/verify-reads.js";
+import { verifyReads } from "./files/verify-content.js";
 import type { Lake, PointInTime } from "./lake.js";
 import { createLakeViews, type ReadableTables, readableTables, viewsKey } from "./lake-views.js";
 import { spillOptions } from "./local/work-folder.js";
 import type { Snapshot } from "./log/snapshot.js";
 import type { SegmentPlace } from "./segments/segment-folder.js";
-import { asksFor } from "./sql-copy/asks-for.js";
 import { type AttachedCopy, attachSqlCopy } from "./sql-copy/attach-sql-copy.js";
 import { nextSettlement } from "./sql-copy/copied-months.js";
-import { type SqlCopyFile, sqlCopyFiles } from "./sql-copy/sql-copy.js";
+import { asksFor, type SqlCopyFile, sqlCopyFiles } from "./sql-copy/sql-copy.js";
 
 /** How a lake is read. */
 export interface ReaderOptions extends SessionOptions {
@@ -112,4 +112,35 @@ export async function addUserViews(session: Session, { userViews }: Lake): Promi
   const faults = await createUserViews(session, userViews.folder);
   for (const fault of faults) userViews.onFault(fault);
   return faults.length === 0;
+}
+
+/** Options of {@link queryArrow}. */
+export interface ArrowQueryOptions {
+  /** Values of the query's parameters. */
+  readonly bindings?: Bindings;
+  /** The point in time to read. @default the newest version of each table */
+  readonly pointInTime?: PointInTime;
+  /**
+   * Whether to verify the data files that the query reads: a damaged one ends the batches with an error. @default true
+   */
+  readonly verify?: boolean;
+}
+
+/**
+ * Runs a query over a lake's views and yields its rows as Arrow record batches of about 64k rows while DuckDB computes
+ * them. One batch is in memory at a time, so the result may have any size. An empty result is one batch with the
+ * columns and no rows.
+ *
+ * @throws {QueryError} when the query fails, at the first batch or later.
+ * @throws {UsageError} for a column type without an Arrow counterpart, at the first batch or later.
+ * @throws {LakeError} after the last batch, where a file that was read is damaged.
+ */
+export async function* queryArrow(
+  lake: Lake,
+  sql: string,
+  { bindings, pointInTime = {}, verify = true }: ArrowQueryOptions = {},
+): AsyncGenerator<RecordBatch, void, undefined> {
+  const { session } = await openReader(lake, { verify }, pointInTime);
+  using reader = session;
+  yield* await reader.batches(sql, bindings);
 }

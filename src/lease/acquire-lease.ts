@@ -21,7 +21,7 @@ export interface AcquireRule<T> {
 }
 
 /** A lease that was acquired, and the leases of others at that time. */
-export interface Acquired<T> {
+interface Acquired<T> {
   readonly lease: OwnLease;
   readonly others: readonly Lease<T>[];
 }

@@ -12,7 +12,7 @@ const STATES: Readonly<Record<LeaseState, string>> = { waiting: " ", acquired: "
 /** Most attempts to create a folder that another process removes at the same time, together with its last record. */
 const ATTEMPTS = 10;
 
-export interface FolderLeaseOptions {
+interface FolderLeaseOptions {
   /** The ending of the names of the records' files. @default ".json" */
   readonly ending?: string;
   /** The folder in which a file is created to read the time of the file system. @default the folder of the records */

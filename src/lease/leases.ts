@@ -44,7 +44,7 @@ export interface Lease<T> {
 }
 
 /** A lease with the time of its last renewal, in epoch milliseconds by the clock of the store. */
-export interface EndedLease<T> extends Lease<T> {
+interface EndedLease<T> extends Lease<T> {
   readonly renewedAt: number;
 }
 

@@ -10,10 +10,10 @@ import { unknownBetween } from "./trading-calendar.js";
 export type IsHole = (last: number, day: number) => boolean;
 
 /** The holes of a symbol. */
-export type HoleOf = (one: { readonly symbol: string; readonly region: Region }) => IsHole;
+type HoleOf = (one: { readonly symbol: string; readonly region: Region }) => IsHole;
 
 /** What decides where holes are. */
-export interface HoleFacts {
+interface HoleFacts {
   /** The known trading days of a region, ascending. */
   readonly tradingDays: ReadonlyMap<Region, readonly TradingDate[]>;
   /**

@@ -12,7 +12,7 @@ interface Since {
 }
 
 /** The daily limits of a board's prices, in percent of the previous close. */
-export interface BoardLimit {
+interface BoardLimit {
   /** Pattern of the board's symbols. */
   readonly symbols: RegExp;
   /** Pattern of the names of exchange-traded funds; a board with one has funds alone. */

@@ -77,3 +77,39 @@ export function hasOwnSessions(symbol: string): boolean {
 export function isRegion(text: string): text is Region {
   return Object.hasOwn(REGIONS, text);
 }
+
+/** The currency of an exchange's prices, by ISO 4217. */
+const CURRENCIES: Readonly<Record<Region, string>> = { CN: "CNY", HK: "HKD", US: "USD" };
+
+/**
+ * Codes whose prices are in another currency than that of their exchange, as a regular expression over the whole symbol:
+ * B shares in Shanghai are in US dollars, those in Shenzhen in Hong Kong dollars; renminbi counters in Hong Kong.
+ */
+export const OTHER_CURRENCIES: readonly (readonly [symbol: string, currency: string])[] = [
+  ["900\\d{3}\\.SH", "USD"],
+  ["20\\d{4}\\.SZ", "HKD"],
+  ["8\\d{4}\\.HK", "CNY"],
+];
+
+/** The currency of the prices of a region, but for {@link OTHER_CURRENCIES}. */
+export function currencyOfRegion(region: Region): string {
+  return CURRENCIES[region];
+}
+
+/** Up to this number of shares, twice the shares plus a unit is exact as a double. */
+const MOST_SHARES = 2 ** 51;
+
+/**
+ * Shares in units of volume, rounded half up, as in the macro `units_of`; undefined where the number is too large for
+ * doubles.
+ */
+export function unitsOf(shares: number, unit: number): number | undefined {
+  if (shares > MOST_SHARES) return undefined;
+  const doubled = shares * 2 + unit;
+  return (doubled - (doubled % (2 * unit))) / (2 * unit);
+}
+
+/** As {@link unitsOf}, but returns the nearest double where the number of shares is too large. */
+export function nearUnitsOf(shares: number, unit: number): number {
+  return unitsOf(shares, unit) ?? Math.round(shares / unit);
+}

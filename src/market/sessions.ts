@@ -10,7 +10,7 @@ import { byRegion, REGIONS, type Region } from "./regions.js";
 import { instantOf, instantOfDay, localDate } from "./zone.js";
 
 /** Regular trading hours of a region. */
-export interface SessionHours {
+interface SessionHours {
   /** Parts of the session as local times in minutes after midnight. These are times, not labels of bars. */
   readonly parts: readonly (readonly [open: number, close: number])[];
   /** Most one-minute bars that a regular day has, including the bar of the opening auction. */
@@ -19,27 +19,27 @@ export interface SessionHours {
   readonly settleMinutes: number;
 }
 
-const at = (hour: number, minute: number): number => hour * 60 + minute;
+const clock = (hour: number, minute: number): number => hour * 60 + minute;
 
 /** Regular hours as published by the exchanges. In the US a day is final only after the extended hours. */
 export const SESSION_HOURS: Readonly<Record<Region, SessionHours>> = {
   CN: {
     parts: [
-      [at(9, 30), at(11, 30)],
-      [at(13, 0), at(15, 0)],
+      [clock(9, 30), clock(11, 30)],
+      [clock(13, 0), clock(15, 0)],
     ],
     barsPerDay: 241,
     settleMinutes: 120,
   },
   HK: {
     parts: [
-      [at(9, 30), at(12, 0)],
-      [at(13, 0), at(16, 0)],
+      [clock(9, 30), clock(12, 0)],
+      [clock(13, 0), clock(16, 0)],
     ],
     barsPerDay: 331,
     settleMinutes: 120,
   },
-  US: { parts: [[at(9, 30), at(16, 0)]], barsPerDay: 390, settleMinutes: 300 },
+  US: { parts: [[clock(9, 30), clock(16, 0)]], barsPerDay: 390, settleMinutes: 300 },
 };
 
 /** Minute of the local day at which the regular session opens. */
@@ -142,4 +142,42 @@ export function midnightOf(region: Region, day: number): number {
 /** When the regular session of a day (in days since 1970-01-01) begins, in epoch milliseconds. */
 export function sessionOpen(region: Region, day: number): number {
   return instantOfDay(day, REGIONS[region].zone, openMinute(region));
+}
+
+export const SESSION_STATUSES = ["pre_market", "regular", "lunch_break", "after_hours", "closed"] as const;
+/** The state of a market at an instant. */
+export type SessionStatus = (typeof SESSION_STATUSES)[number];
+
+/**
+ * When trading or auctions begin before the regular session, and when they end after it, in minutes after local
+ * midnight: the opening call auction (CN from 9:15, HK from 9:00), fixed-price trading after the close (CN until
+ * 15:30), the closing auction (HK until 16:10), and the extended hours of the US.
+ */
+const EXTENDED_HOURS: Readonly<Record<Region, readonly [begin: number, end: number]>> = {
+  CN: [9 * 60 + 15, 15 * 60 + 30],
+  HK: [9 * 60, 16 * 60 + 10],
+  US: [4 * 60, 20 * 60],
+};
+
+/**
+ * The state of a region's market at an instant, by the clock of its exchange. Holidays are known only from the bars, so
+ * a weekday counts as a trading day unless `isTradingDay` returns false for it.
+ *
+ * @param now epoch milliseconds.
+ */
+export function sessionStatus(
+  region: Region,
+  now: number,
+  isTradingDay: (date: TradingDate) => boolean = isWeekday,
+): SessionStatus {
+  const { zone } = REGIONS[region];
+  const date = localDate(now, zone);
+  if (!isTradingDay(date)) return "closed";
+  const at = (minute: number): number => instantOf(date, zone, minute);
+  const [begin, end] = EXTENDED_HOURS[region];
+  if (now < at(begin) || now >= at(end)) return "closed";
+  const { parts } = SESSION_HOURS[region];
+  if (parts.some(([open, close]) => now >= at(open) && now < at(close))) return "regular";
+  if (now < at((parts[0] as readonly [number, number])[0])) return "pre_market";
+  return now < at((parts.at(-1) as readonly [number, number])[1]) ? "lunch_break" : "after_hours";
 }

@@ -2,7 +2,7 @@ import { EXCHANGE_REGION } from "./regions.js";
 import { isSymbol } from "./symbol.js";
 
 /** A text that was read as a symbol, or the reason why it was not. */
-export type ReadSymbol = { readonly symbol: string } | { readonly reason: string };
+type ReadSymbol = { readonly symbol: string } | { readonly reason: string };
 
 /**
  * Names of exchanges in other notations: MIC codes, those of Yahoo, JoinQuant, RiceQuant, vn.py and Reuters. `.O`, `.N` and

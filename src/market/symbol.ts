@@ -1,8 +1,8 @@
 import { UsageError } from "../core/errors.js";
-import { EXCHANGE_REGION, type Region } from "./regions.js";
+import { EXCHANGE_REGION, isRegion, REGIONS, type Region, type RisingColour } from "./regions.js";
 
 /** An instrument's symbol, `<code>.<exchange suffix>`, such as `600519.SH`. Only {@link parseSymbol} makes one. */
-export type MarketSymbol = string & { readonly __brand: "MarketSymbol" };
+type MarketSymbol = string & { readonly __brand: "MarketSymbol" };
 
 /** The longest accepted symbol, in characters. It limits the size of keys from a hostile response. */
 export const MAX_SYMBOL_LENGTH = 32;
@@ -85,4 +85,14 @@ export function regionOf(symbol: string): Region | undefined {
 export function splitList(text: string): string[] {
   const items = text.split(",").map((item) => item.trim());
   return [...new Set(items.filter((item) => item !== ""))];
+}
+
+/** Returns the value of a column, or a parameter, of a chart's rows, as text; undefined where it does not exist. */
+export type Named = (name: "region" | "symbol") => string | undefined;
+
+/** The colour of rising bars: that of the region that the rows name, or of the symbol's region; else green. */
+export function risingColour(named: Named): RisingColour {
+  const given = named("region");
+  const region = given !== undefined && isRegion(given) ? given : regionOf(named("symbol") ?? "");
+  return region === undefined ? "green" : REGIONS[region].rising;
 }

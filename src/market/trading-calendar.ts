@@ -1,9 +1,111 @@
 import { lowerBound } from "../core/lower-bound.js";
-import { epochDay, type TimeRange, type TradingDate } from "../core/time.js";
+import { DAY_MS, dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
 import { REGIONS, type Region } from "./regions.js";
-import { isWeekdayOf, midnightOf, rangeOfDay, sessionOpen } from "./sessions.js";
-import { daysBetween, daysOverlapped, NO_DAYS, type TradingDays } from "./trading-days.js";
-import { localDay } from "./zone.js";
+import { addDays, isWeekdayOf, midnightOf, rangeOfDay, sessionOpen } from "./sessions.js";
+import { instantOf, localDate, localDay } from "./zone.js";
+
+/** A day, month or year of a zone's local calendar. */
+export interface CalendarSpan {
+  /** The first date of the span. */
+  readonly first: TradingDate;
+  /** Days from 1970-01-01 to {@link first}. */
+  readonly epochDay: number;
+  /** Epoch milliseconds. */
+  readonly start: number;
+  /** Exclusive, epoch milliseconds. */
+  readonly end: number;
+}
+
+export type CalendarUnit = "day" | "month" | "year";
+
+const FIRST_DATE: Readonly<Record<CalendarUnit, (date: TradingDate) => TradingDate>> = {
+  day: (date) => date,
+  month: (date) => `${date.slice(0, 7)}-01` as TradingDate,
+  year: (date) => `${date.slice(0, 4)}-01-01` as TradingDate,
+};
+
+/** A number of days that leads from the first date of any span into the next span, and not beyond it. */
+const DAYS_TO_NEXT: Readonly<Record<CalendarUnit, number>> = { day: 1, month: 31, year: 366 };
+
+/**
+ * Makes a function that returns the day, month or year that an instant (epoch milliseconds) falls in. Converting a time
+ * to a zone is slow, so each span is computed only once for each UTC day that it overlaps.
+ */
+export function calendarSpans(zone: string, unit: CalendarUnit): (ms: number) => CalendarSpan {
+  const byUtcDay = new Map<number, CalendarSpan[]>();
+  return (ms) => {
+    const utcDay = Math.floor(ms / DAY_MS);
+    const known = byUtcDay.get(utcDay) ?? [];
+    for (const span of known) if (ms >= span.start && ms < span.end) return span;
+    const span = spanAt(ms, zone, unit);
+    byUtcDay.set(utcDay, [...known, span]);
+    return span;
+  };
+}
+
+function spanAt(ms: number, zone: string, unit: CalendarUnit): CalendarSpan {
+  const first = FIRST_DATE[unit](localDate(ms, zone));
+  const next = FIRST_DATE[unit](addDays(first, DAYS_TO_NEXT[unit]));
+  return { first, epochDay: epochDay(first), start: instantOf(first, zone), end: instantOf(next, zone) };
+}
+
+/**
+ * Trading days of a region, ascending, from local midnight to local midnight. They are stored as columns, because a
+ * plan of a whole history has thousands of days, and looks them up for each response.
+ */
+export interface TradingDays {
+  readonly length: number;
+  /** Days from 1970-01-01 to each date. */
+  readonly epochDays: Int32Array;
+  /** Epoch milliseconds. */
+  readonly starts: Float64Array;
+  /** Exclusive, epoch milliseconds. */
+  readonly ends: Float64Array;
+}
+
+export const NO_DAYS: TradingDays = {
+  length: 0,
+  epochDays: new Int32Array(),
+  starts: new Float64Array(),
+  ends: new Float64Array(),
+};
+
+/** The date of the day at an index; undefined where there are fewer days. */
+export function dateAt({ epochDays }: TradingDays, index: number): TradingDate | undefined {
+  const day = epochDays.at(index);
+  return day === undefined ? undefined : dateOfEpochDay(day);
+}
+
+/** The day at an index, as a range in epoch milliseconds. @param index from 0; below the number of days. */
+export function dayAt({ starts, ends }: TradingDays, index: number): TimeRange {
+  return { start: starts[index] as number, end: ends[index] as number };
+}
+
+/** The days from one position to another (exclusive). They share the memory of the given days. */
+function daysBetween({ epochDays, starts, ends }: TradingDays, first: number, end: number): TradingDays {
+  const last = Math.max(first, end);
+  return {
+    length: last - first,
+    epochDays: epochDays.subarray(first, last),
+    starts: starts.subarray(first, last),
+    ends: ends.subarray(first, last),
+  };
+}
+
+/** Position of the first day that ends after an instant (epoch milliseconds). */
+export function firstDayAfter({ length, ends }: TradingDays, instant: number): number {
+  return lowerBound(0, length, (i) => (ends[i] as number) > instant);
+}
+
+/** Positions of the days that a range overlaps: `first` inclusive, `end` exclusive. */
+export function daysOverlapped(
+  days: TradingDays,
+  range: TimeRange,
+): { readonly first: number; readonly end: number } {
+  const first = firstDayAfter(days, range.start);
+  const end = lowerBound(first, days.length, (i) => (days.starts[i] as number) >= range.end);
+  return { first, end };
+}
 
 /** Number of weekdays in the longest holiday of the last twenty years: eight, in China. */
 export const LONGEST_HOLIDAY = 8;
@@ -21,7 +123,7 @@ export const UNKNOWN_DAYS = 21;
  * Whether the days between two days (since 1970-01-01) are unknown to a calendar: there are three weeks or more without
  * a known trading day.
  */
-export type IsUnknownBetween = (last: number, day: number) => boolean;
+type IsUnknownBetween = (last: number, day: number) => boolean;
 
 /** The known trading days of a region. Outside the range of known days, every weekday counts as a trading day. */
 export class TradingCalendar {
@@ -133,7 +235,7 @@ function weekdaysBetween(first: number, last: number): number[] {
 }
 
 /** Days on which a region may or may not have traded. Both ends are exclusive; undefined means an open end. */
-export interface UnknownSpan {
+interface UnknownSpan {
   readonly after: TradingDate | undefined;
   readonly before: TradingDate | undefined;
 }

@@ -1,5 +1,4 @@
-import { allStatements } from "../db/statement/split-statements.js";
-import { type SqlToken, sqlTokens } from "../db/statement/sql-tokens.js";
+import { allStatements, type SqlToken, sqlTokens } from "../db/sql-tokens.js";
 import type { Cell, Parameter } from "./notebook.js";
 
 /** Words that begin a statement which changes something; such a word may also follow a WITH clause. */

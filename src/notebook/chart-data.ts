@@ -1,7 +1,7 @@
 import { BarlakeError } from "../core/errors.js";
 import type { ResultColumn, StatementResult, ValueKind } from "../db/result/statement-result.js";
-import { type Named, risingColour } from "../market/rising-colour.js";
-import { CHANNELS, type Channel, type ChannelRule, type Chart, type DrawnChart } from "./chart.js";
+import { type Named, risingColour } from "../market/symbol.js";
+import { CHANNELS, type Channel, type ChannelRule, type Chart, type DrawnChart } from "./notebook.js";
 
 /** A column of a chart. Numbers that are not finite become null. */
 export interface ChartColumn {

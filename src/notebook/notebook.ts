@@ -1,6 +1,116 @@
 import { UsageError } from "../core/errors.js";
-import type { Chart } from "./chart.js";
-import type { FiguresView, TableView } from "./view.js";
+import type { RisingColour } from "../market/regions.js";
+
+/** Options that all views of a result have. */
+export interface Shown {
+  /** Heading of the result. */
+  readonly title: string | undefined;
+  /** Columns whose ratios are shown as percentages. */
+  readonly percent: readonly string[];
+  /** Text that is shown instead of a result without rows. */
+  readonly empty: string | undefined;
+}
+
+/** A table of the first rows. */
+export interface TableView extends Shown {
+  readonly kind: "table";
+  /** Most rows to show. */
+  readonly rows: number;
+}
+
+/** One row, of which each value is shown in large type under the name of its column. */
+export interface FiguresView extends Shown {
+  readonly kind: "figures";
+}
+
+export const CHART_KINDS = ["line", "bar", "scatter", "heatmap", "histogram", "candlestick"] as const;
+export type ChartKind = (typeof CHART_KINDS)[number];
+
+/** The role of a column in a chart. */
+export type Channel =
+  | "x"
+  | "y"
+  | "color"
+  | "low"
+  | "high"
+  | "open"
+  | "close"
+  | "volume"
+  | "size"
+  | "label"
+  | "lines";
+
+/** Which columns a channel of a chart accepts. */
+export interface ChannelRule {
+  readonly channel: Channel;
+  /** `default`: the column with the name of the channel is used, and must exist. `present`: it is used if it exists. */
+  readonly need: "required" | "optional" | "default" | "present";
+  /** Whether it accepts several columns. */
+  readonly isMany?: boolean;
+  /** Whether its values must be numbers. */
+  readonly isNumber?: boolean;
+}
+
+const X: ChannelRule = { channel: "x", need: "required" };
+const Y: ChannelRule = { channel: "y", need: "required", isNumber: true };
+const COLOR: ChannelRule = { channel: "color", need: "optional" };
+
+/** The channels of each kind of chart. */
+export const CHANNELS: Readonly<Record<ChartKind, readonly ChannelRule[]>> = {
+  line: [
+    X,
+    { ...Y, isMany: true },
+    COLOR,
+    { channel: "low", need: "optional", isNumber: true },
+    { channel: "high", need: "optional", isNumber: true },
+  ],
+  bar: [X, Y, COLOR],
+  scatter: [
+    { ...X, isNumber: true },
+    Y,
+    COLOR,
+    { channel: "size", need: "optional", isNumber: true },
+    { channel: "label", need: "optional" },
+  ],
+  heatmap: [X, { channel: "y", need: "required" }, { ...COLOR, need: "required", isNumber: true }],
+  histogram: [{ ...X, isNumber: true }, COLOR],
+  candlestick: [
+    X,
+    { channel: "open", need: "default", isNumber: true },
+    { channel: "high", need: "default", isNumber: true },
+    { channel: "low", need: "default", isNumber: true },
+    { channel: "close", need: "default", isNumber: true },
+    { channel: "volume", need: "present", isNumber: true },
+    { channel: "lines", need: "optional", isMany: true, isNumber: true },
+  ],
+};
+
+/** A chart as a directive specifies it. */
+export interface Chart extends Shown {
+  readonly kind: ChartKind;
+  /** The columns that the directive names, by channel. */
+  readonly columns: Readonly<Partial<Record<Channel, readonly string[]>>>;
+  /** Height of the drawing, in pixels. */
+  readonly height: number;
+  /** Axes with a logarithmic scale. */
+  readonly log: readonly ("x" | "y")[];
+  /** Values of y at which a horizontal line is drawn. */
+  readonly rule: readonly number[];
+  /** Whether bars with the same x are stacked, and not next to each other. */
+  readonly isStacked: boolean;
+  /**
+   * The colour of a rising candle (its close is not below its open); undefined: the usual colour in the instrument's
+   * region.
+   */
+  readonly rising: RisingColour | undefined;
+  /** Approximate number of bins of a histogram. */
+  readonly bins: number;
+}
+
+/** A chart with all settings resolved. */
+export interface DrawnChart extends Chart {
+  readonly rising: RisingColour;
+}
 
 /** How the result of a cell is shown. */
 export type View = TableView | FiguresView | Chart;

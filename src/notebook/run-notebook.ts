@@ -4,7 +4,7 @@ import { ident } from "../db/quote.js";
 import { errorPlace, placeText, unitsBefore } from "../db/result/error-place.js";
 import { firstRows, type StatementResult } from "../db/result/statement-result.js";
 import type { NamedValues, TypedValue } from "../db/session/named-values.js";
-import { allStatements } from "../db/statement/split-statements.js";
+import { allStatements } from "../db/sql-tokens.js";
 import { type ChartData, chartData } from "./chart-data.js";
 import { type Cell, type Notebook, NotebookError } from "./notebook.js";
 import { PLAIN_TABLE } from "./parse/read-directive.js";

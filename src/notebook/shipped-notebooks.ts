@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { notebookHead } from "./parse/notebook-head.js";
+import { notebookHead } from "./parse/parse-notebook.js";
 
 /** Folder of the notebooks that come with barlake. */
 const FOLDER = fileURLToPath(new URL("../../sql/notebooks", import.meta.url));

@@ -3,7 +3,7 @@ import { LIST_LAGS, ObjectStoreError } from "./http/store-error.js";
 import type { ListOptions, ObjectStore } from "./object-store.js";
 
 /** Lists of a store that contain every write of this process. */
-export interface FreshLists {
+interface FreshLists {
   /**
    * Names of the objects and folders directly in a folder, sorted: the same array as before where all of them are as they
    * were in the last list.

@@ -1,7 +1,7 @@
 import { UsageError } from "../core/errors.js";
 
 /** The address of all objects in a bucket whose keys begin with a prefix. */
-export interface ObjectAddress {
+interface ObjectAddress {
   readonly bucket: string;
   /** Without slashes at its ends; empty for the whole bucket. */
   readonly prefix: string;

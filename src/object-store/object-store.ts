@@ -1,16 +1,20 @@
 import type { Clock } from "../core/time.js";
+import type { Credentials } from "./access/credential-source.js";
 import { credentialSource } from "./access/credential-source.js";
-import type { Credentials } from "./access/credentials.js";
 import type { Environment } from "./access/profile-files.js";
 import { findEndpoint, type StoreEndpoint } from "./access/store-endpoint.js";
 import { type ListPage, parseListPage } from "./http/list-page.js";
-import type { SentRequest } from "./http/request-counts.js";
-import { expectNothing, readWhole } from "./http/response-body.js";
 import { isMissing } from "./http/store-error.js";
-import { type StoreTransport, storeTransport } from "./http/store-transport.js";
-import { createFromParts } from "./multipart-upload.js";
-import { createFromFile, type PutFileOptions } from "./put-file.js";
-import { bytesBody, createObject, putObject } from "./put-object.js";
+import type { SentRequest } from "./http/store-transport.js";
+import { expectNothing, readWhole, type StoreTransport, storeTransport } from "./http/store-transport.js";
+import {
+  bytesBody,
+  createFromFile,
+  createFromParts,
+  createObject,
+  type PutFileOptions,
+  putObject,
+} from "./put-object.js";
 import { type ObjectFacts, type ObjectRange, readFacts, readRange, readStream } from "./read-object.js";
 
 /** Which objects are listed. */

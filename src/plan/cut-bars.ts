@@ -1,9 +1,8 @@
-import { isSet } from "../core/bits.js";
-import { int64At, int64Words } from "../core/int64-words.js";
+import { int64At, int64Words, isSet } from "../core/bits.js";
 import { lowerBound } from "../core/lower-bound.js";
-import type { CalendarSpan } from "../market/calendar-spans.js";
 import { hasOwnSessions, type Region } from "../market/regions.js";
 import { regionOf } from "../market/symbol.js";
+import type { CalendarSpan } from "../market/trading-calendar.js";
 import type { BarSegment, DeliveredBars } from "../wire/bar-segment.js";
 import { type KlineColumns, OPTIONAL_COLUMNS } from "../wire/kline-columns.js";
 

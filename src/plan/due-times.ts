@@ -6,7 +6,7 @@ import { addDays } from "../market/sessions.js";
 import { instantOf, localDate } from "../market/zone.js";
 
 /** Days on which a rule applies: days on which the region's exchanges have a session, or every day. */
-export type DayRule = "trading" | "daily";
+type DayRule = "trading" | "daily";
 
 /**
  * When a pipeline is due: at times of day in a region's zone, or by a cron expression in a region's zone (UTC if no

@@ -4,7 +4,7 @@ import type { LandedPeriod } from "../market/period.js";
 import type { Region } from "../market/regions.js";
 import { SESSION_HOURS } from "../market/sessions.js";
 import type { TradingCalendar } from "../market/trading-calendar.js";
-import { daysOverlapped, type TradingDays } from "../market/trading-days.js";
+import { daysOverlapped, type TradingDays } from "../market/trading-calendar.js";
 import { LIMITS } from "../wire/endpoints.js";
 
 /** One request for K-lines: symbols of one region, and one window. */
@@ -17,7 +17,7 @@ export interface RequestUnit {
 }
 
 /** The inputs of a plan of K-line requests for one region. */
-export interface KlineDemand {
+interface KlineDemand {
   readonly period: LandedPeriod;
   readonly calendar: TradingCalendar;
   readonly symbols: readonly string[];

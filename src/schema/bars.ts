@@ -87,3 +87,40 @@ export const BARS_1M = bars(
   "End of the minute.",
   { name: "month", type: "date", doc: "First day of the trading date's month." },
 );
+
+/**
+ * What the service said about days on which the lake has no daily bar of a symbol. A day in no row was never requested,
+ * or its bars were set aside, or nothing explained their absence.
+ */
+export const ABSENCES_1D: TableSchema = {
+  name: "absences_1d",
+  doc: "Stretches of days for which daily bars of a symbol were requested, and the service had none. Days of a stretch that are no trading days say nothing. Key: symbol, first_date.",
+  columns: [
+    { name: "symbol", type: "string", doc: "Instrument symbol, <code>.<exchange suffix>." },
+    { name: "first_date", type: "date", doc: "First day of the stretch, in the exchange's own zone." },
+    { name: "last_date", type: "date", doc: "Last day of the stretch, inclusive." },
+    { name: "region", type: "string", doc: "Region of the exchange: CN, HK or US." },
+  ],
+  key: ["symbol", "first_date"],
+  sort: ["symbol", "first_date"],
+  partition: ["region"],
+  stats: ["symbol"],
+};
+
+export const TRADING_DAYS: TableSchema = {
+  name: "trading_days",
+  doc: "The days on which a region traded, from its index's daily bars, else from the days on which most symbols traded. Key: region, trade_date.",
+  columns: [
+    { name: "region", type: "string", doc: "Region: CN, HK or US." },
+    { name: "trade_date", type: "date", doc: "Trading date in the exchange's own zone." },
+    {
+      name: "source",
+      type: "string",
+      doc: "index: the region's index has a bar; majority: most of the symbols traded.",
+    },
+  ],
+  key: ["region", "trade_date"],
+  sort: ["trade_date"],
+  partition: ["region"],
+  stats: ["trade_date"],
+};

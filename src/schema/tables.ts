@@ -1,12 +1,9 @@
-import { ABSENCES_1D } from "./absences.js";
 import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "./actions.js";
-import { BARS_1D, BARS_1M } from "./bars.js";
+import { ABSENCES_1D, BARS_1D, BARS_1M, TRADING_DAYS } from "./bars.js";
 import type { TableSchema } from "./column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "./reference.js";
-import { REQUESTS } from "./requests.js";
-import { RUNS } from "./runs.js";
+import { REQUESTS, RUNS } from "./runs.js";
 import { STATEMENT_NAMES, STATEMENTS } from "./statements.js";
-import { TRADING_DAYS } from "./trading-days.js";
 
 /** Every table of a lake. */
 export const TABLES = [

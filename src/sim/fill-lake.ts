@@ -1,12 +1,11 @@
 import type { TradingDate } from "../core/time.js";
-import { Session } from "../db/session/session.js";
-import { TempTable } from "../db/session/temp-table.js";
+import { Session, TempTable } from "../db/session/session.js";
 import type { Lake } from "../lake/lake.js";
 import { landAbsentDays } from "../lake/land/absent-days.js";
+import { stageObjects } from "../lake/land/clear-values.js";
 import { landKlines } from "../lake/land/land-klines.js";
 import { landVersions } from "../lake/land/land-versions.js";
 import { Rejects } from "../lake/land/rejects.js";
-import { stageObjects } from "../lake/land/stage-objects.js";
 import { landTradingDays } from "../lake/land/trading-days.js";
 import { type LandOptions, upsert } from "../lake/land/upsert.js";
 import { writerSpillOptions } from "../lake/local/work-folder.js";
@@ -35,7 +34,7 @@ export interface FillProgress {
 }
 
 /** How much of a market is written to a lake, and how. */
-export interface FillOptions {
+interface FillOptions {
   /** Number of newest trading days that get minute bars in addition to daily bars; 0 for none. */
   readonly minuteDays: number;
   /** Regions with minute bars. @default only CN, as with real services */

@@ -1,4 +1,4 @@
-import { int64Words } from "../core/int64-words.js";
+import { int64Words } from "../core/bits.js";
 import type { KlineColumns, NumberColumn } from "../wire/kline-columns.js";
 
 /**

@@ -5,18 +5,17 @@ import type { ExchangeSummary, Instrument, StatementRecord, UniverseDetail } fro
 import type { SimInstrument } from "./instrument.js";
 import { type MarketSpec, marketState } from "./market-state.js";
 import { makeMinuteBars } from "./minutes/minute-bars.js";
-import { type AbsentStretch, listAbsences } from "./prices/absences.js";
-import { type ActionVersion, listActions } from "./prices/actions.js";
-import { makeDailyBars } from "./prices/daily-bars.js";
-import { type ExFactor, listExFactors } from "./prices/ex-factors.js";
-import { listExchanges, listInstruments } from "./reference-data.js";
 import {
-  latestVersions,
-  listVersions,
-  type StatementKind,
-  type StatementVersion,
-} from "./statements/statements.js";
-import { listUniverses } from "./universe.js";
+  type AbsentStretch,
+  type ActionVersion,
+  type ExFactor,
+  listAbsences,
+  listActions,
+  listExFactors,
+} from "./prices/actions.js";
+import { makeDailyBars } from "./prices/daily-bars.js";
+import { latestVersions, listVersions, type StatementKind, type StatementVersion } from "./statements.js";
+import { listExchanges, listInstruments, listUniverses } from "./universe.js";
 
 export type { ActionVersion, ExFactor, MarketSpec, SimInstrument, StatementKind, StatementVersion };
 

@@ -5,7 +5,7 @@ import type { TrinoColumn, TypeSignature } from "./parse-page.js";
  * How the values of a column are transferred to DuckDB: in one of three kinds of buffers, and then cast to the column's
  * type.
  */
-export interface ColumnForm {
+interface ColumnForm {
   readonly carrier: "double" | "int64" | "text";
   /** The type in DuckDB. */
   readonly type: string;

@@ -1,7 +1,7 @@
 import { UsageError } from "../core/errors.js";
 import { ident, literal } from "../db/quote.js";
 import type { TrinoClient } from "./trino-client.js";
-import { TrinoQueryError } from "./trino-error.js";
+import { TrinoQueryError } from "./trino-client.js";
 import { type TrinoView, trinoViews } from "./trino-views.js";
 
 /** A lake's table as it should be registered in Trino. */
@@ -14,9 +14,9 @@ export interface LakeTable {
 }
 
 /** The state of a table or a view in Trino, compared with its definition. */
-export type TrinoState = "current" | "missing" | "differs" | "not landed";
+type TrinoState = "current" | "missing" | "differs" | "not landed";
 
-export interface TrinoTableStatus {
+interface TrinoTableStatus {
   readonly name: string;
   readonly state: TrinoState;
   /** The newest version in the lake, and the newest version that Trino sees. */
@@ -26,7 +26,7 @@ export interface TrinoTableStatus {
   readonly location: string | undefined;
 }
 
-export interface TrinoViewStatus {
+interface TrinoViewStatus {
   readonly name: string;
   readonly state: TrinoState;
   /** Tables that have not landed yet, because of which the view cannot be created. */

@@ -7,10 +7,7 @@ import {
   statedPriceSql,
 } from "../db/market/bar-sql.js";
 import { sessionBarEndSql } from "../db/market/bucket-sql.js";
-import { isExEventSql, isUnknownStretchSql } from "../db/market/ex-event-sql.js";
-import { exTermsSql } from "../db/market/ex-terms-sql.js";
-import { fiscalQuarterSql, twelveMonthsSql } from "../db/market/fiscal-quarter-sql.js";
-import { knownVersionsSql } from "../db/market/known-versions-sql.js";
+import { exTermsSql, isExEventSql, isUnknownStretchSql } from "../db/market/ex-terms-sql.js";
 import {
   downLimitSql,
   firstLimitSql,
@@ -23,8 +20,8 @@ import {
   priceDecimalsSql,
   unlimitedSessionsSql,
 } from "../db/market/limit-sql.js";
-import { lotSql, perRegion } from "../db/market/region-sql.js";
-import { isSessionMinuteSql, sessionMinutesSql } from "../db/market/session-sql.js";
+import { isSessionMinuteSql, lotSql, perRegion, sessionMinutesSql } from "../db/market/region-sql.js";
+import { fiscalQuarterSql, knownVersionsSql, twelveMonthsSql } from "../db/market/statement-sql.js";
 import { literal } from "../db/quote.js";
 import { DAYS_OF_FIVE_SESSIONS } from "../market/price-limits.js";
 import { REGIONS } from "../market/regions.js";

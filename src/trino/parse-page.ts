@@ -5,7 +5,7 @@ export interface TypeSignature {
 }
 
 /** A parameter of a type: a length or precision, a type, or a field of a row. */
-export type TypeArgument =
+type TypeArgument =
   | { readonly kind: "LONG"; readonly value: number }
   | { readonly kind: "TYPE"; readonly value: TypeSignature }
   | {

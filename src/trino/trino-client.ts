@@ -1,11 +1,125 @@
-import { BarlakeError, messageOf, TransportError } from "../core/errors.js";
+import stringWidth from "string-width";
+import { BarlakeError, messageOf, QueryError, TransportError, UsageError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
-import { parsePage, type TrinoColumn, type TrinoPage } from "./parse-page.js";
-import { trinoError } from "./trino-error.js";
-import type { TrinoServer } from "./trino-server.js";
+import { parsePage, type TrinoColumn, type TrinoFailure, type TrinoPage } from "./parse-page.js";
+
+/** A query that Trino refused or could not finish. */
+export class TrinoQueryError extends QueryError {
+  /** Trino's name of the error, such as TABLE_NOT_FOUND. */
+  readonly errorName: string;
+  /** Whether the statement caused the error, and not the server. */
+  readonly isWrongStatement: boolean;
+
+  constructor(
+    message: string,
+    sql: string,
+    { errorName, errorType }: TrinoFailure,
+    hint: string | undefined,
+  ) {
+    super(message, sql, { hint });
+    this.errorName = errorName;
+    this.isWrongStatement = errorType === "USER_ERROR";
+  }
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  TABLE_NOT_FOUND: "barlake trino install creates the tables and views; .tables lists them",
+  SCHEMA_NOT_FOUND: "barlake trino install creates the schemas; `schema` names another",
+  CATALOG_NOT_FOUND: "`catalog` names another; SHOW CATALOGS lists them",
+  COLUMN_NOT_FOUND: "the shell's .describe NAME lists the columns of a table",
+  EXCEEDED_LOCAL_MEMORY_LIMIT: "ask for fewer symbols or days at a time, or give Trino more memory",
+};
+
+/** The error of a failed query. Its position in the statement has the form of DuckDB's errors. */
+function trinoError(failure: TrinoFailure, sql: string): TrinoQueryError {
+  const { message, errorName, errorLocation } = failure;
+  const text = `${errorName}: ${message.replace(/^line \d+:\d+: /, "")}`;
+  const line = errorLocation && sql.split("\n")[errorLocation.lineNumber - 1];
+  if (errorLocation === undefined || line === undefined)
+    return new TrinoQueryError(text, sql, failure, HINTS[errorName]);
+  const { lineNumber, columnNumber } = errorLocation;
+  const label = `LINE ${lineNumber}: `;
+  // Columns count code points. In DuckDB's form a tab has no width.
+  const before = Array.from(line)
+    .slice(0, columnNumber - 1)
+    .join("");
+  const indent = " ".repeat(label.length + stringWidth(before));
+  return new TrinoQueryError(`${text}\n\n${label}${line}\n${indent}^`, sql, failure, HINTS[errorName]);
+}
+
+/** The address of a Trino server, and the user. */
+interface TrinoServer {
+  /** Its address: scheme, host and port. */
+  readonly origin: string;
+  readonly catalog: string;
+  readonly schema: string;
+  readonly user: string;
+  /** The value of the header Authorization. It is never printed. */
+  readonly authorization: string | undefined;
+}
+
+/** Credentials from the environment. */
+export interface TrinoCredentials {
+  readonly user?: string | undefined;
+  readonly password?: string | undefined;
+  /** A JWT or OAuth token. */
+  readonly token?: string | undefined;
+}
+
+/** Names of the catalog and the schema that are used by default. */
+export const TRINO_DEFAULTS = { catalog: "lake", schema: "barlake" } as const;
+
+const HINT = 'as in http://trino:8080/lake/barlake, or `catalog: "lake"` and `schema: "barlake"`';
+
+/**
+ * Parses the address of a server: `http://host:port`, optionally with `/catalog` or `/catalog/schema`. The options take
+ * precedence over these.
+ *
+ * @throws {UsageError} for another form, for credentials in the address, for a password and a token, and for one of them
+ *   that would be sent to another machine without TLS.
+ */
+export function trinoServer(
+  address: string,
+  given: { readonly catalog?: string | undefined; readonly schema?: string | undefined },
+  { user = "barlake", password, token }: TrinoCredentials,
+): TrinoServer {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    throw new UsageError("the address of Trino must begin with http:// or https://", { hint: HINT });
+  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
+    throw new UsageError("the address of Trino has more than host, port, catalog and schema", {
+      hint: "credentials are taken from BARLAKE_TRINO_USER with BARLAKE_TRINO_PASSWORD, or from BARLAKE_TRINO_TOKEN",
+    });
+  const parts = url.pathname.split("/").filter((part) => part !== "");
+  if (parts.length > 2)
+    throw new UsageError(`the address of Trino has ${parts.length} parts after the host`, { hint: HINT });
+  const [catalog, schema] = parts.map(decodeURIComponent);
+  if (token !== undefined && password !== undefined)
+    throw new UsageError("a password and a token for Trino are given, and only one of them can be sent", {
+      hint: "unset BARLAKE_TRINO_PASSWORD or BARLAKE_TRINO_TOKEN",
+    });
+  const hasSecret = token !== undefined || password !== undefined;
+  const isLoopback = /^(localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname);
+  if (hasSecret && url.protocol !== "https:" && !isLoopback)
+    throw new UsageError("a password or a token is not sent without TLS", {
+      hint: "give an address that begins with https://",
+    });
+  return {
+    origin: url.origin,
+    catalog: given.catalog ?? catalog ?? TRINO_DEFAULTS.catalog,
+    schema: given.schema ?? schema ?? TRINO_DEFAULTS.schema,
+    user,
+    authorization:
+      token !== undefined
+        ? `Bearer ${token}`
+        : password !== undefined
+          ? `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`
+          : undefined,
+  };
+}
 
 /** Options of a client. */
-export interface TrinoClientOptions {
+interface TrinoClientOptions {
   /** Sends a request. @default fetch */
   readonly fetch?: typeof fetch;
   readonly clock: Pick<Clock, "sleep">;

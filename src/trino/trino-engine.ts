@@ -1,16 +1,137 @@
 import type { RecordBatch } from "apache-arrow";
-import { QueryError } from "../core/errors.js";
+import { type NullableColumn, nullableBatch } from "../arrow/nullable-batch.js";
+import { QueryError, UsageError } from "../core/errors.js";
 import type { QueryEngine, Rows } from "../db/query-engine.js";
-import type { PlainValue } from "../db/result/row-reader.js";
+import { literal } from "../db/quote.js";
+import type { PlainValue, ResultColumn } from "../db/result/row-reader.js";
 import type { StatementResult } from "../db/result/statement-result.js";
 import type { NamedValues, TypedValue } from "../db/session/named-values.js";
-import { Session } from "../db/session/session.js";
-import { TempTable } from "../db/session/temp-table.js";
-import { selectList } from "./column-type.js";
-import { pageBatch } from "./page-batch.js";
-import { PagedRows } from "./paged-rows.js";
+import { Session, TempTable } from "../db/session/session.js";
+import { sqlTokens } from "../db/sql-tokens.js";
+import { carrierName, columnForm, selectList } from "./column-type.js";
 import type { TrinoClient, TrinoRows } from "./trino-client.js";
-import { withParameters } from "./with-parameters.js";
+
+/** Types of DuckDB that have another name in Trino. */
+const TRINO_TYPE: Readonly<Record<string, string>> = {
+  TIMESTAMP: "TIMESTAMP(6)",
+  "TIMESTAMP WITH TIME ZONE": "TIMESTAMP(6) WITH TIME ZONE",
+  FLOAT: "REAL",
+  HUGEINT: "DECIMAL(38, 0)",
+};
+
+/**
+ * A statement in which the parameters `$name` are replaced by values, as literals of their types. Line numbers do not
+ * change.
+ *
+ * @throws {UsageError} for a parameter without a value.
+ */
+function withParameters(sql: string, values: NamedValues): string {
+  const tokens = sqlTokens(sql);
+  let bound = "";
+  for (let at = 0; at < tokens.length; at++) {
+    const [token, name] = [tokens[at], tokens[at + 1]];
+    if (token?.text !== "$" || name?.kind !== "word") {
+      bound += token?.text ?? "";
+      continue;
+    }
+    const value = values.get(name.text);
+    if (value === undefined) {
+      throw new UsageError(`parameter $${name.text} has no value`, {
+        hint: values.size > 0 ? `known: ${[...values.keys()].join(", ")}` : "none is declared",
+      });
+    }
+    bound += valueSql(value);
+    at++;
+  }
+  return bound;
+}
+
+function valueSql({ value, type }: TypedValue): string {
+  const name = TRINO_TYPE[type.toString()] ?? type.toString();
+  if (value === null) return `CAST(NULL AS ${name})`;
+  const text = String(value);
+  // Trino requires an offset with minutes.
+  const isInstant = /\d{2}:\d{2}:\d{2}(\.\d+)?[+-]\d{2}$/.test(text);
+  return `CAST(${literal(isInstant ? `${text}:00` : text)} AS ${name})`;
+}
+
+/** The rows of a page as a record batch of carriers, which `selectList` casts to the columns' types. */
+export function pageBatch({ columns, rows }: TrinoRows): RecordBatch {
+  const carried = columns.map(({ typeSignature }, index): NullableColumn => {
+    const { carrier, carry } = columnForm(typeSignature);
+    const values = rows.map((row) => {
+      const value = row[index] ?? null;
+      return value === null ? null : carry(value);
+    });
+    return { name: carrierName(index), kind: carrier, values } as NullableColumn;
+  });
+  return nullableBatch(carried, rows.length);
+}
+
+/** The rows of a page as plain values, with their columns. */
+interface PlainPage {
+  readonly columns: readonly ResultColumn[];
+  readonly all: readonly PlainValue[][];
+}
+
+/** Reads a query's rows page by page. A class because it owns the running query. */
+class PagedRows implements Rows {
+  readonly columns: readonly ResultColumn[];
+  readonly kind: Rows["kind"];
+  readonly #pages: AsyncIterator<TrinoRows, void>;
+  readonly #plain: (page: TrinoRows) => Promise<PlainPage>;
+  #read: PlainValue[][];
+  #isAtEnd = false;
+
+  private constructor(
+    kind: Rows["kind"],
+    first: PlainPage,
+    pages: AsyncIterator<TrinoRows, void>,
+    plain: (page: TrinoRows) => Promise<PlainPage>,
+  ) {
+    this.kind = kind;
+    this.columns = first.columns;
+    this.#read = [...first.all];
+    this.#pages = pages;
+    this.#plain = plain;
+  }
+
+  /** Waits until the columns are known. A statement that is not a query is run to its end. */
+  static async open(
+    pages: AsyncIterator<TrinoRows, void>,
+    plain: (page: TrinoRows) => Promise<PlainPage>,
+  ): Promise<PagedRows> {
+    let { value: page } = await pages.next();
+    if (page === undefined) return new PagedRows("nothing", { columns: [], all: [] }, pages, plain);
+    if (page.updateType === undefined) return new PagedRows("rows", await plain(page), pages, plain);
+    let changed: number | undefined;
+    while (page !== undefined) {
+      changed = page.updateCount ?? changed;
+      ({ value: page } = await pages.next());
+    }
+    const isCounted = changed !== undefined;
+    const rows = { columns: [], all: isCounted ? [[changed as number]] : [] };
+    return new PagedRows(isCounted ? "changes" : "nothing", rows, pages, plain);
+  }
+
+  async take(count: number): Promise<PlainValue[][]> {
+    while (this.#read.length < count && !this.#isAtEnd) {
+      // After a failure the result has no more rows.
+      this.#isAtEnd = true;
+      const { value: page } = await this.#pages.next();
+      this.#isAtEnd = page === undefined;
+      // A loop, because a page can have more rows than fit into an argument list.
+      if (page !== undefined && page.rows.length > 0)
+        for (const row of (await this.#plain(page)).all) this.#read.push(row);
+    }
+    return this.#read.splice(0, count);
+  }
+
+  async hasMore(): Promise<boolean> {
+    this.#read = await this.take(Math.max(1, this.#read.length));
+    return this.#read.length > 0;
+  }
+}
 
 type Pages = AsyncGenerator<TrinoRows, void, undefined>;
 

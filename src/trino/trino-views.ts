@@ -3,15 +3,30 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { BarlakeError } from "../core/errors.js";
 import { ident, literal } from "../db/quote.js";
-import { type SqlToken, sqlTokens } from "../db/statement/sql-tokens.js";
+import { type SqlToken, sqlTokens } from "../db/sql-tokens.js";
 import { inOrderOfNeed, readViewTree, type ViewFile, wordsOf } from "../db/views/view-files.js";
-import { ABSENCES_1D } from "../schema/absences.js";
 import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "../schema/actions.js";
-import type { TableSchema } from "../schema/column.js";
+import { ABSENCES_1D, TRADING_DAYS } from "../schema/bars.js";
+import type { ColumnType, TableSchema } from "../schema/column.js";
 import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES } from "../schema/statements.js";
-import { TRADING_DAYS } from "../schema/trading-days.js";
-import { emptyTableSql } from "./empty-table.js";
 import { TRINO_RULES, type TrinoRule, trinoRuleSql } from "./market-rules.js";
+
+const TYPES: Readonly<Record<ColumnType, string>> = {
+  string: "VARCHAR",
+  double: "DOUBLE",
+  int64: "BIGINT",
+  int32: "INTEGER",
+  boolean: "BOOLEAN",
+  date: "DATE",
+  timestamp: "TIMESTAMP(6) WITH TIME ZONE",
+  "string[]": "ARRAY(VARCHAR)",
+};
+
+/** A relation in Trino with the columns of a table and no rows, used instead of a table that has not landed yet. */
+function emptyTableSql({ columns }: Pick<TableSchema, "columns">): string {
+  const nulls = columns.map(({ name, type }) => `CAST(NULL AS ${TYPES[type]}) AS ${name}`);
+  return `(SELECT ${nulls.join(", ")} WHERE false)`;
+}
 
 /** The folder of the views for Trino, with one view in each file, in the same folders as `sql/views`. */
 const TRINO_VIEWS = fileURLToPath(new URL("../../sql/trino", import.meta.url));

@@ -1,12 +1,34 @@
+import type { Region } from "../market/regions.js";
+import type { SessionStatus } from "../market/sessions.js";
+import type { ActionKind } from "../schema/actions.js";
+import type { RunStatus } from "../schema/runs.js";
+
+/** A result that the workspace stores for some time, so that the page can scroll and export it. */
+export interface StoredReport {
+  readonly id: string;
+  readonly rows: number;
+}
+
+/**
+ * A result; without an id, one that needs more space than its run had left: only the rows in the page are available.
+ */
+export type ResultReport =
+  | StoredReport
+  | { readonly id: null; readonly rows: number; readonly mostBytes: number };
+
+/** A range of rows of a result, as texts. */
+export interface RowsReport {
+  /** Offset of the first row. */
+  readonly from: number;
+  /** Number of rows of the whole result. */
+  readonly rows: number;
+  readonly columns: readonly (readonly (string | null)[])[];
+}
+
 /*
  * The JSON that the page of the workspace receives. This file contains only types, which the server and the page share.
  * Times are epoch milliseconds; days are `YYYY-MM-DD` in the exchange's zone.
  */
-import type { Region } from "../market/regions.js";
-import type { SessionStatus } from "../market/session-status.js";
-import type { ActionKind } from "../schema/actions.js";
-import type { RunStatus } from "../schema/runs.js";
-import type { ResultReport } from "./result-reports.js";
 
 /** An error, and what to do next. */
 export interface FaultReport {
@@ -43,7 +65,7 @@ export interface LakeReport {
 }
 
 /** An instrument with its traded amount in the session. */
-export interface TradedReport {
+interface TradedReport {
   readonly symbol: string;
   readonly name: string | null;
   readonly close: number;

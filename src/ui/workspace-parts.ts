@@ -3,7 +3,7 @@ import type { Lake } from "../lake/lake.js";
 import type { SegmentBars } from "./instrument/segment-bars.js";
 import type { QueryProcesses } from "./process/query-processes.js";
 import type { StoredResults } from "./results/stored-results.js";
-import type { RunPlace } from "./runs/run-place.js";
+import type { RunPlace } from "./runs/started-runs.js";
 import type { LakeStates } from "./session/lake-states.js";
 import type { SessionReaders } from "./session/session-readers.js";
 

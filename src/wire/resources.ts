@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { SESSION_STATUSES } from "../market/session-status.js";
+import { SESSION_STATUSES } from "../market/sessions.js";
 import type { TableSchema } from "../schema/column.js";
 import {
   BALANCE_SHEET,

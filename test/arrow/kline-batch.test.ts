@@ -1,7 +1,7 @@
 import { Table, tableFromIPC, tableToIPC } from "apache-arrow";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { klineBatch } from "../../src/arrow/kline-batch.js";
+import { klineBatch } from "../../src/arrow/kline-ipc.js";
 import { DOUBLE_COLUMNS } from "../../src/wire/kline-columns.js";
 import { anyBars, barsOf, columnsOf, type PlainBar } from "../wire/any-kline-columns.js";
 

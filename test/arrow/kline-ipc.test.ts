@@ -27,9 +27,7 @@ import {
 } from "apache-arrow";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { klineBatch } from "../../src/arrow/kline-batch.js";
-import { klinesFromIpc } from "../../src/arrow/kline-ipc.js";
-import { klinesToIpc, klinesToIpcPieces } from "../../src/arrow/klines-to-ipc.js";
+import { klineBatch, klinesFromIpc, klinesToIpc, klinesToIpcPieces } from "../../src/arrow/kline-ipc.js";
 import { DOUBLE_COLUMNS, type KlineColumns } from "../../src/wire/kline-columns.js";
 import { anyBars, barsOf, columnsOf, type PlainBars } from "../wire/any-kline-columns.js";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { freedAfterUse, freeMemory } from "../../src/core/free-memory.js";
+import { freedAfterUse, freeMemory } from "../../src/core/memory-pool.js";
 
 test("the memory of bytes with a buffer of their own is freed", () => {
   const [bytes, doubles] = [new Uint8Array(100), new Float64Array([1, 2, 3])];

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { int64At, int64Words, setInt64 } from "../../src/core/int64-words.js";
+import { int64At, int64Words, setInt64 } from "../../src/core/bits.js";
 
 test("integers that a double holds are those of the column, also where it begins within its memory", () => {
   fc.assert(

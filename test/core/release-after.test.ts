@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { errorText } from "../../src/cli/errors/error-text.js";
+import { errorText } from "../../src/cli/error-text.js";
 import { LakeError, UsageError } from "../../src/core/errors.js";
 import { laterErrors, releaseAfter } from "../../src/core/release-after.js";
 

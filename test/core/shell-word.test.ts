@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { shellWord } from "../../src/core/shell-word.js";
+import { shellWord } from "../../src/core/text-order.js";
 
 test.each([
   ["s3://bucket/lake", "s3://bucket/lake"],

@@ -1,10 +1,10 @@
 import { parseTradingDate, type TradingDate } from "../../src/core/time.js";
 import { Session } from "../../src/db/session/session.js";
 import type { Lake } from "../../src/lake/lake.js";
+import { stageObjects } from "../../src/lake/land/clear-values.js";
 import { landKlines } from "../../src/lake/land/land-klines.js";
 import { landVersions } from "../../src/lake/land/land-versions.js";
 import { Rejects } from "../../src/lake/land/rejects.js";
-import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import { landTradingDays } from "../../src/lake/land/trading-days.js";
 import { upsert } from "../../src/lake/land/upsert.js";
 import { writerSpillOptions } from "../../src/lake/local/work-folder.js";

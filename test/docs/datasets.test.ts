@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { UsageError } from "../../src/core/errors.js";
 import { BAR_COLUMNS } from "../../src/dataset/cells/bar-columns.js";
-import { checkExpression } from "../../src/dataset/expression/check-expression.js";
+import { checkExpression } from "../../src/dataset/expression/resolve-fields.js";
 import { DATASET_FORMATS, type DatasetDefinition, defineDataset, MASKS } from "../../src/dataset/spec.js";
 import { Session } from "../../src/db/session/session.js";
 

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
 import { chart, watch } from "../../docs/examples/live/intraday-chart.js";
 import { BARS_1M } from "../../src/schema/bars.js";
+import { replayRange } from "../../src/serve/replay/add-replay.js";
 import { ReplayClock } from "../../src/serve/replay/replay-clock.js";
-import { replayRange } from "../../src/serve/replay/replay-range.js";
 import { KEY, landRows, newLake, serve } from "../serve/served-lake.js";
 import { handClock } from "../serve/stream/hand-clock.js";
 

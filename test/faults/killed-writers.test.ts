@@ -5,13 +5,13 @@ import { DAY_MS } from "../../src/core/time.js";
 import type { Session } from "../../src/db/session/session.js";
 import { parquetRelation } from "../../src/db/views/parquet-relation.js";
 import { landRequests } from "../../src/jobs/ledger/ledger.js";
-import { MOST_LANDED_FILES } from "../../src/jobs/maintenance/compact-after-run.js";
+import { MOST_LANDED_FILES } from "../../src/jobs/maintenance/optimize-lake.js";
 import { scrubLake } from "../../src/jobs/maintenance/scrub-lake.js";
 import { Lake } from "../../src/lake/lake.js";
 import { landedFiles } from "../../src/lake/maintenance/optimize.js";
 import { vacuum } from "../../src/lake/maintenance/vacuum.js";
 import { BARS_1D } from "../../src/schema/bars.js";
-import { REQUESTS } from "../../src/schema/requests.js";
+import { REQUESTS } from "../../src/schema/runs.js";
 import {
   anyDelivery,
   type Content,

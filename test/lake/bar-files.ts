@@ -2,8 +2,7 @@ import type { Session } from "../../src/db/session/session.js";
 import { writeDataFile } from "../../src/lake/files/data-file.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { commit } from "../../src/lake/log/commit.js";
-import { commitInfoAction } from "../../src/lake/log/commit-actions.js";
-import { schemaActions } from "../../src/lake/log/schema-actions.js";
+import { commitInfoAction, schemaActions } from "../../src/lake/log/commit-actions.js";
 import type { TableSchema } from "../../src/schema/column.js";
 
 /**

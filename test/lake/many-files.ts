@@ -5,9 +5,8 @@ import type { Session } from "../../src/db/session/session.js";
 import { writeDataFile } from "../../src/lake/files/data-file.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { commit } from "../../src/lake/log/commit.js";
-import { commitInfoAction } from "../../src/lake/log/commit-actions.js";
+import { commitInfoAction, schemaActions } from "../../src/lake/log/commit-actions.js";
 import type { AddFile } from "../../src/lake/log/delta-actions.js";
-import { schemaActions } from "../../src/lake/log/schema-actions.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 
 /** Another name of a file's content, in the same folder. */

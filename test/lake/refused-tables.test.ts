@@ -4,9 +4,8 @@ import { describe, expect, test } from "vitest";
 import { QueryError } from "../../src/core/errors.js";
 import { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
-import { openReader } from "../../src/lake/open-reader.js";
+import { openReader, queryArrow } from "../../src/lake/open-reader.js";
 import { publish } from "../../src/lake/publish.js";
-import { queryArrow } from "../../src/lake/query-arrow.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { land, openSession, T0, temporaryLake } from "./temporary-lake.js";
 

@@ -9,7 +9,7 @@ import { Rejects } from "../../src/lake/land/rejects.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "../../src/lake/log/snapshot.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { openReader } from "../../src/lake/open-reader.js";
-import { viewBranches } from "../../src/lake/view-branches.js";
+import { viewBranches } from "../../src/lake/viewed-table.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { EXCHANGES } from "../../src/schema/reference.js";
 import { virtualClock } from "../faults/clock/virtual-clock.js";

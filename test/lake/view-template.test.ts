@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
 import { Session } from "../../src/db/session/session.js";
-import { templatePath } from "../../src/db/views/view-template.js";
-import { createViews } from "../../src/db/views/views.js";
+import { createViews, templatePath } from "../../src/db/views/views.js";
 import { TEMPLATE } from "../../src/lake/lake-views.js";
 import { openReader } from "../../src/lake/open-reader.js";
 import { BARS_1D } from "../../src/schema/bars.js";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS, epochDay } from "../../src/core/time.js";
-import { calendarSpans } from "../../src/market/calendar-spans.js";
 import { REGIONS } from "../../src/market/regions.js";
+import { calendarSpans } from "../../src/market/trading-calendar.js";
 
 /** The dates of each region, as the platform knows them: to make a format takes far longer than to use it. */
 const DATES = new Map(

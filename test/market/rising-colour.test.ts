@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { risingColour } from "../../src/market/rising-colour.js";
+import { risingColour } from "../../src/market/symbol.js";
 
 const colourOf = (facts: { readonly region?: string; readonly symbol?: string }) =>
   risingColour((name) => facts[name]);

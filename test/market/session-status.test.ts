@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Region } from "../../src/market/regions.js";
-import { sessionStatus } from "../../src/market/session-status.js";
+import { sessionStatus } from "../../src/market/sessions.js";
 
 test.each([
   ["CN", "2024-03-15T09:14:59+08:00", "closed"],

@@ -3,8 +3,14 @@ import { describe, expect, test } from "vitest";
 import { DAY_MS, dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../../src/core/time.js";
 import { REGIONS, type Region } from "../../src/market/regions.js";
 import { dayRange, openMinute } from "../../src/market/sessions.js";
-import { TradingCalendar, unknownBetween, unknownSpans } from "../../src/market/trading-calendar.js";
-import { dateAt, dayAt, type TradingDays } from "../../src/market/trading-days.js";
+import {
+  dateAt,
+  dayAt,
+  TradingCalendar,
+  type TradingDays,
+  unknownBetween,
+  unknownSpans,
+} from "../../src/market/trading-calendar.js";
 import { instantOf } from "../../src/market/zone.js";
 
 const spansOf = (...known: string[]) => unknownSpans(known as TradingDate[]);

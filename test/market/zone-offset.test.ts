@@ -1,7 +1,7 @@
 import { tzOffset } from "@date-fns/tz";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { offsetMs } from "../../src/market/zone-offset.js";
+import { offsetMs } from "../../src/market/zone.js";
 
 /** The zones of exchanges, and others that have changed their clocks in odd ways. */
 const ZONES = [

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { HTTPFS_FILE, httpfsFolder } from "../../src/db/session/httpfs-folder.js";
+import { HTTPFS_FILE, httpfsFolder } from "../../src/db/session/store-access.js";
 
 let reported = false;
 

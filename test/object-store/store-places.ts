@@ -1,8 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { systemClock } from "../../src/client/system-clock.js";
 import { type ObjectStore, openObjectStore } from "../../src/object-store/object-store.js";
-import { type StorePlace, storePlace } from "../../src/object-store/store-place.js";
-import { probeOnce, type WriteAbility } from "../../src/object-store/store-probe.js";
+import {
+  probeOnce,
+  type StorePlace,
+  storePlace,
+  type WriteAbility,
+} from "../../src/object-store/store-place.js";
 import { type StoreServer, startStore, storesHere } from "./store-server.js";
 
 /** A store in which tests make empty places, between its start and its stop. */

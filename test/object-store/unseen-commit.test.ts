@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
-import { withdrawRows } from "../../src/lake/land/withdraw-rows.js";
+import { withdrawRows } from "../../src/lake/land/absent-days.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { land, liveRows, openSession, T0, temporaryLake } from "../lake/temporary-lake.js";

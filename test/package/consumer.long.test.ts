@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { starterFiles } from "../../src/cli/init/starter-files.js";
+import { starterFiles } from "../../src/cli/commands/project/init.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));

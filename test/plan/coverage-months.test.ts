@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DAY_MS, type TimeRange, type TradingDate } from "../../src/core/time.js";
 import { TradingCalendar } from "../../src/market/trading-calendar.js";
-import { measureCoverage } from "../../src/plan/coverage.js";
-import { coverageByMonth, type MonthFacts, missingIn } from "../../src/plan/coverage-months.js";
+import { coverageByMonth, type MonthFacts, measureCoverage, missingIn } from "../../src/plan/coverage.js";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 const DAYS = 100;

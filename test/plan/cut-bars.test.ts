@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../src/core/time.js";
-import { calendarSpans } from "../../src/market/calendar-spans.js";
 import { REGIONS, type Region } from "../../src/market/regions.js";
 import { regionOf } from "../../src/market/symbol.js";
+import { calendarSpans } from "../../src/market/trading-calendar.js";
 import { type CutBars, type CutRules, cutBars } from "../../src/plan/cut-bars.js";
 import type { BarSegment } from "../../src/wire/bar-segment.js";
 import { DOUBLE_COLUMNS, type DoubleColumn, type KlineColumns } from "../../src/wire/kline-columns.js";

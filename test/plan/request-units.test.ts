@@ -10,8 +10,7 @@ import {
   unionRanges,
 } from "../../src/core/time.js";
 import { isWeekday, SESSION_HOURS } from "../../src/market/sessions.js";
-import { TradingCalendar } from "../../src/market/trading-calendar.js";
-import { dayAt } from "../../src/market/trading-days.js";
+import { dayAt, TradingCalendar } from "../../src/market/trading-calendar.js";
 import { daysPerWindow, expectedBars, inBatches, planRequestUnits } from "../../src/plan/request-units.js";
 import { cases } from "../sweep.js";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../src/core/time.js";
-import { planScrub, type ScrubbableFile } from "../../src/plan/scrub.js";
+import { planScrub, type ScrubbableFile } from "../../src/jobs/maintenance/scrub-lake.js";
 
 const T0 = Date.parse("2026-11-22T00:00:00Z");
 

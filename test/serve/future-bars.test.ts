@@ -6,8 +6,8 @@ import { Rejects } from "../../src/lake/land/rejects.js";
 import type { Snapshot } from "../../src/lake/log/snapshot.js";
 import { openReader } from "../../src/lake/open-reader.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
-import { replayRange } from "../../src/serve/replay/replay-range.js";
-import { marketSummary } from "../../src/ui/lake/market-summary.js";
+import { replayRange } from "../../src/serve/replay/add-replay.js";
+import { marketSummary } from "../../src/ui/lake/lake-summary.js";
 import { land, openSession, queryLake, temporaryLake } from "../lake/temporary-lake.js";
 import { landRows, NOW, serveForTest } from "./served-lake.js";
 

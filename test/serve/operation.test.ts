@@ -3,10 +3,9 @@ import { request } from "undici";
 import { describe, expect, test } from "vitest";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../src/schema/reference.js";
-import { acceptedCoding, CODINGS } from "../../src/serve/http/compression.js";
-import { keyFile } from "../../src/serve/keys/key-file.js";
-import { addKey } from "../../src/serve/keys/key-records.js";
-import { StoredKeys } from "../../src/serve/keys/stored-keys.js";
+import { acceptedCoding, CODINGS } from "../../src/serve/http/add-endpoint.js";
+import { addKey, keyFile } from "../../src/serve/keys/key-records.js";
+import { StoredKeys } from "../../src/serve/keys/key-ring.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { KEY, landReference, landRows, NOW, serveForTest } from "./served-lake.js";
 

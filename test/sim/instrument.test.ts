@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../src/core/errors.js";
 import { isSymbol, regionOf } from "../../src/market/symbol.js";
-import { BOARDS } from "../../src/sim/board.js";
+import { BOARDS } from "../../src/sim/instrument.js";
 import { simulateMarket } from "../../src/sim/market.js";
 import { END, MARKET, SPEC, START, SYMBOLS } from "./sample-market.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { TradingDate } from "../../src/core/time.js";
 import { INSTRUMENT_EXT } from "../../src/schema/reference.js";
-import { NO_LIMIT_UP } from "../../src/sim/reference-data.js";
+import { NO_LIMIT_UP } from "../../src/sim/universe.js";
 import { exchangeSummary, instrument } from "../../src/wire/resources.js";
 import { barsOf, bySymbol, END, MARKET, START, SYMBOLS } from "./sample-market.js";
 

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { Session } from "../../src/db/session/session.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { landAbsentDays } from "../../src/lake/land/absent-days.js";
-import { landActions } from "../../src/lake/land/land-actions.js";
-import { stageObjects } from "../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../src/lake/land/clear-values.js";
+import { landActions } from "../../src/lake/land/land-versions.js";
 import { landTradingDays } from "../../src/lake/land/trading-days.js";
 import { openReader } from "../../src/lake/open-reader.js";
 import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";

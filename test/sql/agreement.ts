@@ -3,8 +3,7 @@ import { dateOfEpochDay, epochDay, type TradingDate } from "../../src/core/time.
 import { openPanel } from "../../src/dataset/panel/lake-panel.js";
 import { defineDataset } from "../../src/dataset/spec.js";
 import type { Session } from "../../src/db/session/session.js";
-import { BUCKETS } from "../../src/market/bucket.js";
-import { type Adjustment, basePeriod, type Period } from "../../src/market/period.js";
+import { type Adjustment, BUCKETS, basePeriod, type Period } from "../../src/market/period.js";
 import { REGIONS, type Region } from "../../src/market/regions.js";
 import { regionOf } from "../../src/market/symbol.js";
 import { localDate } from "../../src/market/zone.js";

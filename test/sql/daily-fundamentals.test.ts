@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { stageObjects } from "../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../src/lake/land/clear-values.js";
 import { upsert } from "../../src/lake/land/upsert.js";
 import { openReader } from "../../src/lake/open-reader.js";
 import { BARS_1D } from "../../src/schema/bars.js";

@@ -1,12 +1,11 @@
 import { expect, test } from "vitest";
 import type { Session } from "../../src/db/session/session.js";
 import type { Lake } from "../../src/lake/lake.js";
-import { stageObjects } from "../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../src/lake/land/clear-values.js";
 import { upsert } from "../../src/lake/land/upsert.js";
 import { openReader } from "../../src/lake/open-reader.js";
-import { BARS_1D } from "../../src/schema/bars.js";
+import { BARS_1D, TRADING_DAYS } from "../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../src/schema/reference.js";
-import { TRADING_DAYS } from "../../src/schema/trading-days.js";
 import { land, openSession, T0, type TestBar, temporaryLake } from "../lake/temporary-lake.js";
 import { landReference } from "../serve/served-lake.js";
 

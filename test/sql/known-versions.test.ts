@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { knownVersionsSql } from "../../src/db/market/known-versions-sql.js";
+import { knownVersionsSql } from "../../src/db/market/statement-sql.js";
 import type { Session } from "../../src/db/session/session.js";
 import { openReader } from "../../src/lake/open-reader.js";
 import { newLake } from "../serve/served-lake.js";

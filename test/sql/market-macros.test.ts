@@ -12,9 +12,7 @@ import {
   unitsSql,
 } from "../../src/db/market/bar-sql.js";
 import { sessionGridEndSql, sessionPartEndSql, sessionPartStartSql } from "../../src/db/market/bucket-sql.js";
-import { isExEventSql, isUnknownStretchSql } from "../../src/db/market/ex-event-sql.js";
-import { exTermsSql } from "../../src/db/market/ex-terms-sql.js";
-import { fiscalQuarterSql, twelveMonthsSql } from "../../src/db/market/fiscal-quarter-sql.js";
+import { exTermsSql, isExEventSql, isUnknownStretchSql } from "../../src/db/market/ex-terms-sql.js";
 import {
   downLimitSql,
   firstLimitSql,
@@ -28,10 +26,15 @@ import {
   priceDecimalsSql,
   unlimitedSessionsSql,
 } from "../../src/db/market/limit-sql.js";
-import { localMidnightSql, lotSql, tradeDateSql } from "../../src/db/market/region-sql.js";
-import { isSessionMinuteSql, sessionMinutesSql } from "../../src/db/market/session-sql.js";
-import { BUCKETS } from "../../src/market/bucket.js";
-import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";
+import {
+  isSessionMinuteSql,
+  localMidnightSql,
+  lotSql,
+  sessionMinutesSql,
+  tradeDateSql,
+} from "../../src/db/market/region-sql.js";
+import { fiscalQuarterSql, twelveMonthsSql } from "../../src/db/market/statement-sql.js";
+import { ADJUSTMENTS, BUCKETS, PERIODS } from "../../src/market/period.js";
 import { LIMIT_TOLERANCE } from "../../src/market/price-limits.js";
 import { SESSION_HOURS } from "../../src/market/sessions.js";
 

@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
-import { stageObjects } from "../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../src/lake/land/clear-values.js";
 import { upsert } from "../../src/lake/land/upsert.js";
-import { BARS_1D } from "../../src/schema/bars.js";
+import { BARS_1D, TRADING_DAYS } from "../../src/schema/bars.js";
 import { INSTRUMENTS } from "../../src/schema/reference.js";
-import { TRADING_DAYS } from "../../src/schema/trading-days.js";
 import { land, openSession, queryLake, T0, temporaryLake } from "../lake/temporary-lake.js";
 import { landReference } from "../serve/served-lake.js";
 

@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
-import { stageObjects } from "../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../src/lake/land/clear-values.js";
 import { upsert } from "../../src/lake/land/upsert.js";
 import { openReader } from "../../src/lake/open-reader.js";
-import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
-import { TRADING_DAYS } from "../../src/schema/trading-days.js";
+import { BARS_1D, BARS_1M, TRADING_DAYS } from "../../src/schema/bars.js";
 import { land, openSession, T0, type TestBar, temporaryLake } from "../lake/temporary-lake.js";
 
 /** Weekdays from 2024-01-01 on. */

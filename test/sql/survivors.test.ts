@@ -2,14 +2,12 @@ import { expect, test } from "vitest";
 import { Session } from "../../src/db/session/session.js";
 import { auditLake, readAudits } from "../../src/jobs/maintenance/audit-lake.js";
 import type { Lake } from "../../src/lake/lake.js";
-import { landActions } from "../../src/lake/land/land-actions.js";
-import { landVersions } from "../../src/lake/land/land-versions.js";
-import { stageObjects } from "../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../src/lake/land/clear-values.js";
+import { landActions, landVersions } from "../../src/lake/land/land-versions.js";
 import { upsert } from "../../src/lake/land/upsert.js";
 import { SYMBOL_CHANGES } from "../../src/schema/actions.js";
-import { BARS_1D } from "../../src/schema/bars.js";
+import { BARS_1D, TRADING_DAYS } from "../../src/schema/bars.js";
 import { INSTRUMENTS } from "../../src/schema/reference.js";
-import { TRADING_DAYS } from "../../src/schema/trading-days.js";
 import { land, queryLake, T0, temporaryLake } from "../lake/temporary-lake.js";
 
 const OPTIONS = { operation: "TEST", runId: "test", now: T0 };

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { fiscalQuarterSql, twelveMonthsSql } from "../../src/db/market/fiscal-quarter-sql.js";
+import { fiscalQuarterSql, twelveMonthsSql } from "../../src/db/market/statement-sql.js";
 import { Session } from "../../src/db/session/session.js";
 import { openReader } from "../../src/lake/open-reader.js";
 import { CASH_FLOW } from "../../src/schema/statements.js";

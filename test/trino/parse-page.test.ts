@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Session } from "../../src/db/session/session.js";
 import { selectList } from "../../src/trino/column-type.js";
-import { pageBatch } from "../../src/trino/page-batch.js";
 import { parsePage, type TrinoColumn, type TypeSignature } from "../../src/trino/parse-page.js";
+import { pageBatch } from "../../src/trino/trino-engine.js";
 
 test("int64 and doubles are exact, texts are untouched", () => {
   const digits = fc.stringMatching(/^[-0-9.eE",:[\]\\ ]{0,40}$/);

@@ -2,9 +2,13 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { TrinoClient, type TrinoRows } from "../../src/trino/trino-client.js";
-import { TrinoQueryError } from "../../src/trino/trino-error.js";
-import { type TrinoCredentials, trinoServer } from "../../src/trino/trino-server.js";
+import {
+  TrinoClient,
+  type TrinoCredentials,
+  TrinoQueryError,
+  type TrinoRows,
+  trinoServer,
+} from "../../src/trino/trino-client.js";
 import { virtualClock } from "../faults/clock/virtual-clock.js";
 
 const BIGINT = { name: "n", type: "bigint", typeSignature: { rawType: "bigint" } };

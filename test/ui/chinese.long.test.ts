@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { workspaceRuns } from "../../src/cli/options/workspace-runs.js";
+import { workspaceRuns } from "../../src/cli/options/service-option.js";
 import { ServiceClient } from "../../src/client/service-client.js";
 import { systemClock } from "../../src/client/system-clock.js";
 import { definePipeline } from "../../src/jobs/pipeline/definition.js";

@@ -5,8 +5,7 @@
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { hasTables } from "../../src/lake/has-tables.js";
-import { Lake } from "../../src/lake/lake.js";
+import { hasTables, Lake } from "../../src/lake/lake.js";
 import { startWorkspace } from "../../src/ui/start-workspace.js";
 import { openBrowser } from "./open-browser.js";
 

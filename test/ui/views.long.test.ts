@@ -11,7 +11,7 @@ import { Session } from "../../src/db/session/session.js";
 import { runImport } from "../../src/jobs/import/run-import.js";
 import { Lake } from "../../src/lake/lake.js";
 import { BARS_1M } from "../../src/schema/bars.js";
-import type { RunPlace } from "../../src/ui/runs/run-place.js";
+import type { RunPlace } from "../../src/ui/runs/started-runs.js";
 import { startWorkspace, type WorkspaceOptions } from "../../src/ui/start-workspace.js";
 import { apiLake } from "../api/api-lake.js";
 import { openScripted } from "../faults/service/scripted-server.js";

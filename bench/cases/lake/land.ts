@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { klineBatch } from "../../../src/arrow/kline-batch.js";
+import { klineBatch } from "../../../src/arrow/kline-ipc.js";
 import { literal } from "../../../src/db/quote.js";
 import { Session } from "../../../src/db/session/session.js";
 import { parquetRelation } from "../../../src/db/views/parquet-relation.js";

@@ -1,4 +1,4 @@
-import { klineBatch } from "../../../src/arrow/kline-batch.js";
+import { klineBatch } from "../../../src/arrow/kline-ipc.js";
 import { Session } from "../../../src/db/session/session.js";
 import type { KlineColumns } from "../../../src/wire/kline-columns.js";
 import { appendRows, type BarRow, makeBarsTable, openPlainDatabase } from "../../baselines/plain-duckdb.js";

@@ -5,7 +5,7 @@
 -- it counts again from the date on which it was first seen if its announcement is before the other's, and one that would
 -- have counted only after that date never does.
 -- Grain: one row for each version and date from which it counts. Inputs: the named table.
--- It is the text of src/db/market/known-versions-sql.ts.
+-- It is the text of src/db/market/statement-sql.ts.
 CREATE OR REPLACE MACRO known_versions(statements) AS TABLE
 SELECT s.*,
   CASE WHEN v.symbol IS NULL THEN coalesce(s.announce_date, local_date(s.first_seen_at, s.region)) ELSE v.known_from END

@@ -1,9 +1,12 @@
 import type { RecordBatch } from "apache-arrow";
 import { type Row, RowTable } from "../../arrow/row-table.js";
-import { type DatasetDefinition, defineDataset } from "../../dataset/spec.js";
-import { readExRules } from "../../db/market/read-ex-rules.js";
-import { readNames } from "../../db/market/read-names.js";
-import type { QueryValues } from "../../db/session/query-values.js";
+import { UsageError } from "../../core/errors.js";
+import type { Clock } from "../../core/time.js";
+import { type BuildOptions, type BuildReport, buildDataset } from "../../dataset/build-dataset.js";
+import { type Dataset, type DatasetColumns, dataset } from "../../dataset/dataset.js";
+import { type DatasetDefinition, type DatasetSpec, defineDataset } from "../../dataset/spec.js";
+import { readExRules, readNames } from "../../db/market/read-ex-rules.js";
+import type { QueryValues } from "../../db/session/named-values.js";
 import {
   definePipeline,
   type Pipeline,
@@ -23,20 +26,95 @@ import { Lake, type LakeOptions, type PointInTime } from "../../lake/lake.js";
 import { NamesByVersion } from "../../lake/names-by-version.js";
 import type { SegmentOptions } from "../../lake/places.js";
 import type { BuiltSegments } from "../../lake/segments/segment-reader.js";
-import { SqlCopyBuilder } from "../../lake/sql-copy/sql-copy-builder.js";
-import type { ExRuleOf } from "../../market/adjustment/ex-rule.js";
+import { SqlCopyBuilder } from "../../lake/sql-copy/build-sql-copy.js";
+import type { ExRuleOf } from "../../market/ex-rule.js";
 import { parseSymbol } from "../../market/symbol.js";
 import { SYMBOL_CHANGES } from "../../schema/actions.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
-import { expectOptions, expectText, expectTexts } from "../expect-options.js";
-import type { MarketService } from "../service/market-service.js";
-import { type LakeDataset, lakeDataset } from "./lake-dataset.js";
-import { LakeQueries } from "./lake-queries.js";
-import { isNewest, type LakeState, pointInTimeOf } from "./point-in-time.js";
+import { type Service, type ServiceOptions, startService } from "../../serve/http/service.js";
+import { type KeyRing, plainKeys } from "../../serve/keys/key-ring.js";
+import { expectOptions, expectText, expectTexts } from "../inputs.js";
+import type { MarketService } from "../service/connect.js";
+import { LakeQueries, type TableFilter, tableQuery } from "./lake-queries.js";
 import { SegmentReads } from "./segment-reads.js";
-import { type LakeServer, type ServeOptions, serveLake } from "./serve-lake.js";
-import { type TableFilter, tableQuery } from "./table-query.js";
-import { type WarmReaderOptions, WarmReaders } from "./warm-readers.js";
+import {
+  isNewest,
+  type LakeState,
+  pointInTimeOf,
+  type WarmReaderOptions,
+  WarmReaders,
+} from "./warm-readers.js";
+
+/** A dataset of a lake. Nothing is read before it is iterated, or one of its methods is called. */
+export interface LakeDataset extends AsyncIterable<RecordBatch> {
+  /** The definition, with every default. */
+  readonly spec: DatasetSpec;
+  /** Opens it: its symbols, dates and warnings, its rows and cells. The caller disposes it. */
+  open(): Promise<Dataset>;
+  /** All cells at once, aligned, for vectorised work: 8 bytes of memory per cell and field. */
+  columns(): Promise<DatasetColumns>;
+  /** Writes its files. */
+  build(options?: Omit<BuildOptions, "pointInTime">): Promise<BuildReport>;
+}
+
+/** The dataset of a definition. Iterated, it gives all rows in order of time as record batches, in bounded memory. */
+function lakeDataset(
+  lake: Lake,
+  spec: DatasetSpec,
+  options: { readonly pointInTime: PointInTime; readonly verify: boolean },
+): LakeDataset {
+  const open = (): Promise<Dataset> => dataset(lake, spec, options);
+  return {
+    spec,
+    open,
+    async *[Symbol.asyncIterator]() {
+      using opened = await open();
+      yield* opened.batches();
+    },
+    async columns() {
+      using opened = await open();
+      return await opened.columns();
+    },
+    build: (build = {}) => buildDataset(lake, spec, { ...build, pointInTime: options.pointInTime }),
+  };
+}
+
+/** How a lake is served. */
+export interface ServeOptions extends Omit<ServiceOptions, "keys" | "port" | "clock" | "pointInTime"> {
+  /** 0 takes any free port. @default 0 */
+  readonly port?: number | undefined;
+  /** Keys that may request everything, or a ring of keys, each with separate limits. */
+  readonly keys: readonly string[] | KeyRing;
+  /** The time of limits and responses. @default that of the lake */
+  readonly clock?: Clock | undefined;
+}
+
+/** A running service; disposing it closes it. */
+export interface LakeServer extends Service, AsyncDisposable {}
+
+/**
+ * Serves a lake.
+ *
+ * @throws {UsageError} without a key; {@link LakeError} where the lake cannot be read; {@link BarlakeError} where it cannot
+ *   listen on the address.
+ */
+async function serveLake(
+  lake: Lake,
+  { keys, port = 0, clock = lake.clock, ...options }: ServeOptions,
+  pointInTime: PointInTime,
+): Promise<LakeServer> {
+  const ring = "callerOf" in keys ? keys : ringOf(keys);
+  const service = await startService(lake, { ...options, keys: ring, port, clock, pointInTime });
+  return { ...service, [Symbol.asyncDispose]: () => service.close() };
+}
+
+function ringOf(keys: readonly string[]): KeyRing {
+  const given = keys.filter((key) => key !== "");
+  if (given.length > 0) return plainKeys(given);
+  throw new UsageError("serve: keys has no key: nobody could ask the service", {
+    hint: "give at least one text that callers send in x-api-key",
+  });
+}
 
 /** How a lake is opened, and which state of it is read. */
 export interface OpenLakeOptions extends LakeOptions, LakeState, WarmReaderOptions {

@@ -3,27 +3,33 @@ import { UsageError } from "../../core/errors.js";
 import { epochDay } from "../../core/time.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
-import { adjustPrices, EX_EVENT_COLUMNS, exEventsOf } from "../../lake/segments/adjust-bars.js";
-import { ADJUSTED_COLUMNS, adjustedBars, storedForAdjusted } from "../../lake/segments/adjusted-bars.js";
-import type { BarsDemand } from "../../lake/segments/bars.js";
+import {
+  ADJUSTED_COLUMNS,
+  adjustedBars,
+  adjustPrices,
+  EX_EVENT_COLUMNS,
+  exEventsOf,
+  storedForAdjusted,
+} from "../../lake/segments/adjust-bars.js";
+import type { BarsDemand } from "../../lake/segments/block.js";
 import { EX_RULE_TABLES, ExRulesByVersion } from "../../lake/segments/ex-rules-by-version.js";
 import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
 import { type BuiltSegments, SegmentReader } from "../../lake/segments/segment-reader.js";
 import { storedColumns, viewBars, viewColumns } from "../../lake/segments/view-bars.js";
-import type { ExRuleOf } from "../../market/adjustment/ex-rule.js";
+import type { ExRuleOf } from "../../market/ex-rule.js";
 import { ADJUSTMENTS, type Adjustment } from "../../market/period.js";
 import { parseSymbol, regionOf } from "../../market/symbol.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
-import { dateOption } from "../time-input.js";
-import type { TableFilter } from "./table-query.js";
+import { dateOption } from "../inputs.js";
+import type { TableFilter } from "./lake-queries.js";
 
 const ALL_DAYS = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 /** Number of past states whose tables are cached. */
 const MOST_PAST = 4;
 
 /** What a read found: its rows, or what to build so that the next one finds them. */
-export interface SegmentRead {
+interface SegmentRead {
   readonly batch?: RecordBatch;
   /** Builds, in the background, the segments that were missing. */
   readonly buildMissing?: () => void;

@@ -1,13 +1,44 @@
 import { LakeError, UsageError } from "../../core/errors.js";
 import { Permits } from "../../core/permits.js";
-import type { SessionOptions } from "../../db/session/session-options.js";
-import { hasTables } from "../../lake/has-tables.js";
-import type { Lake, PointInTime } from "../../lake/lake.js";
+import type { SessionOptions } from "../../db/session/open-database.js";
+import { hasTables, type Lake, type PointInTime } from "../../lake/lake.js";
 import { readableTables } from "../../lake/lake-views.js";
 import { rejectsSql } from "../../lake/land/rejects.js";
 import { openReader, type Reader } from "../../lake/open-reader.js";
 import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
-import { isNewest } from "./point-in-time.js";
+import { TABLES } from "../../schema/tables.js";
+import { epochMsOf, type TimeInput } from "../inputs.js";
+
+/** The state of a lake that is read. @default the newest version of each table at the time of the call */
+export interface LakeState {
+  /** What was committed by then: epoch milliseconds, a Date, or ISO text; a text without zone is UTC. */
+  readonly asOf?: TimeInput | undefined;
+  /** Versions of single tables, by name; they take precedence over `asOf`. */
+  readonly versions?: Readonly<Record<string, number>> | ReadonlyMap<string, number> | undefined;
+}
+
+/** The options as a state of the lake. @throws {UsageError} for an invalid time, an unknown table, or a version that is not an integer. */
+export function pointInTimeOf({ asOf, versions = {} }: LakeState): PointInTime {
+  const entries = [...(versions instanceof Map ? versions : Object.entries(versions))] as [string, number][];
+  const names = TABLES.map(({ name }) => name);
+  for (const [name, version] of entries) {
+    if (!names.includes(name))
+      throw new UsageError(`versions: there is no table ${JSON.stringify(name)}`, {
+        hint: `tables: ${names.join(", ")}`,
+      });
+    if (!Number.isInteger(version) || version < 0)
+      throw new UsageError(`versions.${name}: ${version} is not a whole number from 0`);
+  }
+  return {
+    ...(asOf !== undefined && { asOf: epochMsOf("asOf", asOf) }),
+    ...(entries.length > 0 && { versions: new Map(entries) }),
+  };
+}
+
+/** Whether every table is read at its newest version. */
+export function isNewest({ asOf, versions }: PointInTime): boolean {
+  return asOf === undefined && versions === undefined;
+}
 
 /** Most readers without a query that remain open: each has a database and the footers of the files that it read. */
 const MOST_IDLE = 4;

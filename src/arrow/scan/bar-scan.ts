@@ -1,15 +1,13 @@
 import type { DuckDBType } from "@duckdb/node-api";
-import { copyBits, isAllNull } from "../../core/bits.js";
-import { int64At, TWO_32 } from "../../core/int64-words.js";
+import { copyBits, int64At, isAllNull, TWO_32 } from "../../core/bits.js";
 import { lowerBound } from "../../core/lower-bound.js";
-import { type CalendarSpan, calendarSpans } from "../../market/calendar-spans.js";
 import { byRegion, REGIONS, type Region } from "../../market/regions.js";
+import { type CalendarSpan, calendarSpans } from "../../market/trading-calendar.js";
 import type { BarSegment } from "../../wire/bar-segment.js";
 import { DOUBLE_COLUMNS, type DoubleColumn, type KlineColumns } from "../../wire/kline-columns.js";
 import { BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TIMESTAMPTZ, VARCHAR } from "../duckdb-api.js";
 import type { Fill, ScanColumn, ScanSource } from "./table-scan.js";
-import { TextVector } from "./text-vector.js";
-import { copyValidity, copyValues, VECTOR_ROWS } from "./vector-copy.js";
+import { copyValidity, copyValues, TextVector, VECTOR_ROWS } from "./vector-copy.js";
 
 /** Handles the rows from `start` to `end`, exclusive, of a segment; they belong at row `at` of the vector. */
 type Visit = (segment: BarSegment, start: number, end: number, at: number) => void;

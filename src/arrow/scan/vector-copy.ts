@@ -29,7 +29,7 @@ export function copyValues(
 export const INLINE_TEXT_BYTES = 12;
 
 /** 32-bit words of a text in a vector: its length and {@link INLINE_TEXT_BYTES} bytes, padded with zeros. */
-export const TEXT_WORDS = 4;
+const TEXT_WORDS = 4;
 
 /**
  * Copies `rows` short texts into a DuckDB vector of texts, in the layout of `duckdb_string_t`.
@@ -38,7 +38,7 @@ export const TEXT_WORDS = 4;
  * @throws {RangeError} when the copy would read or write outside, or a text is too long: DuckDB would use its bytes as
  *   an address.
  */
-export function copyInlineTexts(target: duckdb.Vector, words: Uint32Array, rows: number): void {
+function copyInlineTexts(target: duckdb.Vector, words: Uint32Array, rows: number): void {
   checkBounds(0, rows, Math.floor(words.length / TEXT_WORDS));
   for (let word = 0; word < rows * TEXT_WORDS; word += TEXT_WORDS) {
     const length = words[word] as number;
@@ -76,5 +76,61 @@ function checkBounds(from: number, rows: number, available: number, at = 0): voi
     throw new RangeError(`copy of ${rows} rows to row ${at}: a vector has ${VECTOR_ROWS} rows`);
   if (from + rows > available) {
     throw new RangeError(`copy of rows ${from} to ${from + rows}: the column has ${available}`);
+  }
+}
+
+/** A text as bytes and, if it is short, as the words of a vector's entry. */
+interface EncodedText {
+  readonly bytes: Uint8Array;
+  readonly words: Uint32Array;
+}
+
+/** The texts of one vector, which are few and repeat. A class because it owns the vector's bytes. */
+export class TextVector {
+  readonly #words = new Uint32Array(VECTOR_ROWS * TEXT_WORDS);
+  readonly #encoded = new Map<string, EncodedText>();
+  /** Texts that are too long to be stored in the vector itself, and their rows. */
+  #long: { readonly bytes: Uint8Array; readonly start: number; readonly end: number }[] = [];
+  /** The short text of all rows, if they have the same one. */
+  #throughout: string | undefined;
+
+  /** Sets the text of the rows from `start` to `end`, exclusive. */
+  fill(text: string, start: number, end: number): void {
+    if (text === this.#throughout) return;
+    const { bytes, words } = this.#encode(text);
+    const isShort = bytes.length <= INLINE_TEXT_BYTES;
+    this.#throughout = isShort && start === 0 && end === VECTOR_ROWS ? text : undefined;
+    if (!isShort) this.#long.push({ bytes, start, end });
+    const [length, a, b, c] = words as unknown as [number, number, number, number];
+    const target = this.#words;
+    for (let word = start * TEXT_WORDS; word < end * TEXT_WORDS; word += TEXT_WORDS) {
+      target[word] = length;
+      target[word + 1] = a;
+      target[word + 2] = b;
+      target[word + 3] = c;
+    }
+  }
+
+  /** Writes the first `rows` texts into a vector. */
+  copyTo(target: duckdb.Vector, rows: number): void {
+    copyInlineTexts(target, this.#words, rows);
+    for (const { bytes, start, end } of this.#long) {
+      for (let row = start; row < end; row++) duckdb.vector_assign_string_element_len(target, row, bytes);
+    }
+    this.#long = [];
+  }
+
+  #encode(text: string): EncodedText {
+    const known = this.#encoded.get(text);
+    if (known !== undefined) return known;
+    const bytes = new TextEncoder().encode(text);
+    const words = new Uint32Array(TEXT_WORDS);
+    if (bytes.length <= INLINE_TEXT_BYTES) {
+      words[0] = bytes.length;
+      new Uint8Array(words.buffer).set(bytes, 4);
+    }
+    const encoded = { bytes, words };
+    this.#encoded.set(text, encoded);
+    return encoded;
   }
 }

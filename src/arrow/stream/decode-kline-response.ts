@@ -1,4 +1,4 @@
-import { freedAfterUse } from "../../core/free-memory.js";
+import { freedAfterUse } from "../../core/memory-pool.js";
 import { type DecodedKlines, decodeKlines } from "../../wire/decode/decode-klines.js";
 import type { KlineBufferPool } from "../../wire/decode/kline-buffers.js";
 import type { KlineExpectation } from "../../wire/decode/kline-expectation.js";

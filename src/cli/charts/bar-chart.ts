@@ -1,10 +1,10 @@
 import stringWidth from "string-width";
 import { cut } from "../results/result-table.js";
-import { paint } from "../text/text.js";
+import { paint } from "../text.js";
 import { chartNumber, decimalsFor } from "./line-chart.js";
 
 /** A bar of a chart. */
-export interface ChartBar {
+interface ChartBar {
   readonly label: string;
   readonly value: number;
 }

@@ -1,5 +1,5 @@
 import type { RisingColour } from "../../market/regions.js";
-import { paint } from "../text/text.js";
+import { paint } from "../text.js";
 
 /** One bar of a chart. */
 export interface Candle {

@@ -1,15 +1,15 @@
 import { UsageError } from "../../core/errors.js";
 import type { PlainValue, ResultColumn } from "../../db/result/row-reader.js";
 import type { RisingColour } from "../../market/regions.js";
-import { risingColour } from "../../market/rising-colour.js";
-import { cellText, isNumeric, isTemporal } from "../results/cell-text.js";
-import { paint } from "../text/text.js";
+import { risingColour } from "../../market/symbol.js";
+import { cellText, isNumeric, isTemporal } from "../results/result-table.js";
+import { paint } from "../text.js";
 import { barChart } from "./bar-chart.js";
 import { type Candle, candleChart } from "./candles.js";
 import { type ChartSize, lineChart, most } from "./line-chart.js";
 
 export const CHART_KINDS = ["line", "bar", "candlestick"] as const;
-export type ChartKind = (typeof CHART_KINDS)[number];
+type ChartKind = (typeof CHART_KINDS)[number];
 
 /** The chart to draw; missing settings are chosen from the columns. */
 export interface ChartWish {
@@ -23,7 +23,7 @@ export interface ChartWish {
 }
 
 /** Rows of a result, all of them or its first ones. */
-export interface ChartedResult {
+interface ChartedResult {
   readonly columns: readonly ResultColumn[];
   readonly rows: readonly (readonly PlainValue[])[];
 }

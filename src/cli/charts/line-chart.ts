@@ -1,7 +1,7 @@
-import { paint } from "../text/text.js";
+import { paint } from "../text.js";
 
 /** A point of a line. */
-export interface ChartPoint {
+interface ChartPoint {
   /** Its label on the axis. */
   readonly label: string;
   /** Its position on the axis, ascending. */

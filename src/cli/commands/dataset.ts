@@ -5,23 +5,24 @@ import { UsageError } from "../../core/errors.js";
 import { buildDataset } from "../../dataset/build-dataset.js";
 import { planDataset } from "../../dataset/plan-dataset.js";
 import { DATASET_FORMATS, type DatasetFormat, type DatasetSpec } from "../../dataset/spec.js";
-import { folderOf, movedAway, recoverFolder } from "../../dataset/store/place/dataset-folder.js";
-import { listDatasets } from "../../dataset/store/place/list-datasets.js";
-import { isSound, verifyDataset } from "../../dataset/store/verify/verify-dataset.js";
+import { folderOf, listDatasets, movedAway, recoverFolder } from "../../dataset/store/dataset-folder.js";
+import { isSound, verifyDataset } from "../../dataset/store/verify-dataset.js";
 import type { Lake } from "../../lake/lake.js";
 import { isObjectUrl } from "../../object-store/object-address.js";
 import type { Cli } from "../cli.js";
-import { buildText, checkText, listText, planText, stoppedText } from "../dataset/dataset-text.js";
-import { loadSpec, shippedSpecs } from "../dataset/load-spec.js";
-import { EXIT } from "../exit-codes.js";
-import { openExistingLake } from "../options/existing-lake.js";
-import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { EXIT } from "../cli.js";
 import {
-  type PointInTimeOptions,
-  pointInTimeOf,
-  pointInTimeOptions,
-} from "../options/point-in-time-option.js";
-import { progressView } from "../text/progress.js";
+  type CommonOptions,
+  jsonOption,
+  lakeOption,
+  openExistingLake,
+  openLake,
+  printJson,
+} from "../options/lake-option.js";
+import { loadSpec, shippedSpecs } from "../options/load-spec.js";
+import { type PointInTimeOptions, pointInTimeOf, pointInTimeOptions } from "../options/options.js";
+import { progressView } from "../progress.js";
+import { buildText, checkText, listText, planText, stoppedText } from "../reports/dataset-text.js";
 
 interface SpecOptions extends CommonOptions, PointInTimeOptions {
   readonly format?: DatasetFormat;

@@ -16,14 +16,12 @@ import { startService } from "../../serve/http/service.js";
 import { plainKeys } from "../../serve/keys/key-ring.js";
 import { type Candle, candleChart } from "../charts/candles.js";
 import type { Cli } from "../cli.js";
-import { importActions } from "../demo/demo-actions.js";
-import { emptyDemoLakes } from "../demo/demo-lakes.js";
-import { type DemoMarket, fillDemo, MARKET, SYMBOLS } from "../demo/demo-market.js";
-import { startDemoStore } from "../demo/demo-store.js";
-import { EXIT } from "../exit-codes.js";
-import { wholeNumber } from "../options/number-option.js";
-import { progressView, showRun } from "../text/progress.js";
-import { count, duration, paint, size, table } from "../text/text.js";
+import { EXIT } from "../cli.js";
+import { emptyDemoLakes, startDemoStore } from "../demo/demo-lakes.js";
+import { type DemoMarket, fillDemo, importActions, MARKET, SYMBOLS } from "../demo/demo-market.js";
+import { wholeNumber } from "../options/options.js";
+import { progressView, showRun } from "../progress.js";
+import { count, duration, paint, size, table } from "../text.js";
 
 const KEY = "demo-key";
 /** The demo's folder if no option names another. */

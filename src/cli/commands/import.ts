@@ -16,10 +16,10 @@ import {
 import { newRunId } from "../../jobs/run/run-pipeline.js";
 import { Lake } from "../../lake/lake.js";
 import type { Cli } from "../cli.js";
-import { exitOfImport } from "../exit-codes.js";
+import { exitOfImport } from "../cli.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { progressView } from "../progress.js";
 import { importText } from "../reports/import-text.js";
-import { progressView } from "../text/progress.js";
 
 interface Options extends CommonOptions, Omit<ImportOptions, "announceLagDays"> {
   readonly map: Record<string, string>;

@@ -4,11 +4,11 @@ import { splitList } from "../../market/symbol.js";
 import { addKey, type KeyGrant, type KeyRecord, revokeKey } from "../../serve/keys/key-records.js";
 import { ENDPOINT_GROUPS, type EndpointGroup } from "../../wire/endpoints.js";
 import type { Cli } from "../cli.js";
-import { EXIT } from "../exit-codes.js";
+import { EXIT } from "../cli.js";
 import { keysAt, keysOption } from "../options/keys-option.js";
 import { jsonOption, printJson } from "../options/lake-option.js";
-import { wholeNumber } from "../options/number-option.js";
-import { paint, table } from "../text/text.js";
+import { wholeNumber } from "../options/options.js";
+import { paint, table } from "../text.js";
 
 interface Options {
   readonly keys: string;

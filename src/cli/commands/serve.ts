@@ -6,29 +6,24 @@ import { UsageError } from "../../core/errors.js";
 import type { Lake } from "../../lake/lake.js";
 import { REGIONS } from "../../market/regions.js";
 import { splitList } from "../../market/symbol.js";
-import { offsetMs } from "../../market/zone-offset.js";
+import { offsetMs } from "../../market/zone.js";
 import { startService } from "../../serve/http/service.js";
 import { PermitQuota } from "../../serve/keys/count/permit-quota.js";
-import { type KeyRing, plainKeys, ringOf } from "../../serve/keys/key-ring.js";
-import { StoredKeys } from "../../serve/keys/stored-keys.js";
-import { REPLAY_PATH, type Replay } from "../../serve/replay/add-replay.js";
+import { type KeyRing, plainKeys, ringOf, StoredKeys } from "../../serve/keys/key-ring.js";
+import { parseReplayTime, REPLAY_PATH, type Replay, replayRange } from "../../serve/replay/add-replay.js";
 import { instantText, MAX_SPEED, ReplayClock } from "../../serve/replay/replay-clock.js";
-import { replayRange } from "../../serve/replay/replay-range.js";
-import { parseReplayTime } from "../../serve/replay/replay-time.js";
 import type { Cli } from "../cli.js";
-import { EXIT } from "../exit-codes.js";
-import { openExistingLake } from "../options/existing-lake.js";
+import { EXIT } from "../cli.js";
 import { type KeysLocation, keysAt, keysOption } from "../options/keys-option.js";
-import { type CommonOptions, lakeOption } from "../options/lake-option.js";
-import { reportMovedLake } from "../options/moved-lake.js";
-import { wholeNumber } from "../options/number-option.js";
+import { type CommonOptions, lakeOption, openExistingLake, reportMovedLake } from "../options/lake-option.js";
 import {
   type PointInTimeOptions,
   pointInTimeOf,
   pointInTimeOptions,
-} from "../options/point-in-time-option.js";
-import { portOption } from "../options/port-option.js";
-import { paint } from "../text/text.js";
+  portOption,
+  wholeNumber,
+} from "../options/options.js";
+import { paint } from "../text.js";
 
 interface Options extends CommonOptions, PointInTimeOptions {
   readonly keys: string;

@@ -8,10 +8,10 @@ import { localDate } from "../../market/zone.js";
 import { fillLake } from "../../sim/fill-lake.js";
 import { simulateMarket } from "../../sim/market.js";
 import type { Cli } from "../cli.js";
-import { EXIT } from "../exit-codes.js";
+import { EXIT } from "../cli.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
-import { progressView } from "../text/progress.js";
-import { count, duration, paint } from "../text/text.js";
+import { progressView } from "../progress.js";
+import { count, duration, paint } from "../text.js";
 
 interface Options extends CommonOptions {
   readonly symbols: number;

@@ -1,40 +1,35 @@
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Option } from "commander";
-import { isNewest } from "../../api/lake/point-in-time.js";
-import { stateFolder } from "../../api/service/state-folder.js";
+import { isNewest } from "../../api/lake/warm-readers.js";
+import { stateFolder } from "../../api/service/service-access.js";
 import { QueryError, UsageError } from "../../core/errors.js";
 import { isQueryText } from "../../db/reads/undo-changes.js";
-import { interruptOn } from "../../db/session/interrupt-on.js";
-import { TRACK_PROGRESS } from "../../db/session/statement-progress.js";
-import { readsCatalog } from "../../db/statement/reads-catalog.js";
-import { allStatements } from "../../db/statement/split-statements.js";
-import { hasUserViews } from "../../lake/has-user-views.js";
+import { interruptOn, TRACK_PROGRESS } from "../../db/session/session.js";
+import { allStatements, readsCatalog } from "../../db/sql-tokens.js";
 import type { Lake } from "../../lake/lake.js";
+import { hasUserViews } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { openReader, type Reader } from "../../lake/open-reader.js";
 import { expectSame, giveUpCopies } from "../../lake/sql-copy/attach-sql-copy.js";
 import { isObjectUrl } from "../../object-store/object-address.js";
 import type { Cli } from "../cli.js";
-import { endAtOnce } from "../end-at-once.js";
-import { StatementError } from "../errors/statement-error.js";
-import { EXIT } from "../exit-codes.js";
+import { EXIT, endAtOnce } from "../cli.js";
+import { StatementError } from "../error-text.js";
 import type { FoundNotebook } from "../notebook/find-notebook.js";
-import { type NotebookOptions, notebookOptions, shippedText } from "../notebook/notebook-options.js";
-import { openExistingLake } from "../options/existing-lake.js";
-import { type CommonOptions, lakeOption } from "../options/lake-option.js";
-import { reportMovedLake } from "../options/moved-lake.js";
-import { wholeNumber } from "../options/number-option.js";
+import { type NotebookOptions, notebookOptions, shippedText } from "../notebook/show-notebook.js";
+import { type CommonOptions, lakeOption, openExistingLake, reportMovedLake } from "../options/lake-option.js";
 import {
   type PointInTimeOptions,
   pointInTimeOf,
   pointInTimeOptions,
-} from "../options/point-in-time-option.js";
-import { formatOfOutput, formatOption, type ResultFormat } from "../results/result-format.js";
+  wholeNumber,
+} from "../options/options.js";
 import { TABLE_MODES, type TableMode } from "../results/result-table.js";
+import { formatOfOutput, formatOption, type ResultFormat } from "../results/write-result.js";
 import { runStatements } from "../shell/run-statements.js";
 import { lakePlace, type SqlPlace } from "../shell/sql-place.js";
-import { type TrinoOptions, trinoOptions } from "../trino/trino-options.js";
+import { type TrinoOptions, trinoOptions } from "../shell/trino-place.js";
 
 interface Options extends CommonOptions, PointInTimeOptions, NotebookOptions, TrinoOptions {
   readonly engine: "duckdb" | "trino";
@@ -242,7 +237,7 @@ async function openTrino(options: Options): Promise<OpenedPlace> {
       hint: "in Trino, write FROM barlake_raw.bars_1d FOR VERSION AS OF 12",
     });
   }
-  const { openTrinoPlace } = await import("../trino/trino-place.js");
+  const { openTrinoPlace } = await import("../shell/trino-place.js");
   const { place, close } = await openTrinoPlace(options);
   return { place, snapshots: [], copies: [], [Symbol.asyncDispose]: close };
 }

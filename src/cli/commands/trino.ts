@@ -10,12 +10,16 @@ import {
   trinoStatus,
 } from "../../trino/install.js";
 import type { Cli } from "../cli.js";
-import { EXIT } from "../exit-codes.js";
-import { openExistingLake } from "../options/existing-lake.js";
-import { type CommonOptions, jsonOption, lakeOption, printJson } from "../options/lake-option.js";
-import { type Cell, paint, table } from "../text/text.js";
-import { openTrinoClient } from "../trino/open-trino-client.js";
-import { type TrinoOptions, trinoOptions } from "../trino/trino-options.js";
+import { EXIT } from "../cli.js";
+import {
+  type CommonOptions,
+  jsonOption,
+  lakeOption,
+  openExistingLake,
+  printJson,
+} from "../options/lake-option.js";
+import { openTrinoClient, type TrinoOptions, trinoOptions } from "../shell/trino-place.js";
+import { type Cell, paint, table } from "../text.js";
 
 interface Options extends CommonOptions, TrinoOptions {
   readonly location?: string;

@@ -1,19 +1,33 @@
 import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { createInterface } from "node:readline";
 import { Option } from "commander";
 import { replacedText } from "../../lake/lake.js";
-import { steadyPort } from "../../ui/http/steady-port.js";
 import { startWorkspace, type Workspace } from "../../ui/start-workspace.js";
-import type { Cli } from "../cli.js";
-import { EXIT } from "../exit-codes.js";
+import { type Cli, EXIT } from "../cli.js";
 import { usersNotebooks } from "../notebook/find-notebook.js";
-import { openExistingLake } from "../options/existing-lake.js";
-import { lakeOption } from "../options/lake-option.js";
-import { portOption } from "../options/port-option.js";
-import { rpmOption, type ServiceOptions, shareOption, urlOption } from "../options/service-option.js";
-import { usersPipelines } from "../options/users-pipelines.js";
-import { workspaceRuns } from "../options/workspace-runs.js";
-import { paint } from "../text/text.js";
+import { lakeOption, openExistingLake } from "../options/lake-option.js";
+import { portOption, usersPipelines } from "../options/options.js";
+import {
+  rpmOption,
+  type ServiceOptions,
+  shareOption,
+  urlOption,
+  workspaceRuns,
+} from "../options/service-option.js";
+import { paint } from "../text.js";
+
+/** A range of ports that systems by default neither reserve nor use for outgoing connections. */
+const FIRST = 20_000;
+const NUMBER = 10_000;
+
+/**
+ * The port for a lake, which is always the same. A browser stores data by address, for example drafts of notebooks, and
+ * finds it again after a restart of the workspace.
+ */
+export function steadyPort(location: string): number {
+  return FIRST + (createHash("sha256").update(location).digest().readUInt32BE(0) % NUMBER);
+}
 
 interface Options extends ServiceOptions {
   readonly port?: number;

@@ -7,7 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { request } from "undici";
 import { cacheFolder } from "../../core/cache-folder.js";
 import { BarlakeError } from "../../core/errors.js";
-import { shellWord } from "../../core/shell-word.js";
+import { shellWord } from "../../core/text-order.js";
 import type { Environment } from "../../object-store/access/profile-files.js";
 
 /** Object stores that can be started here; test/interop/stores.sh builds them. */

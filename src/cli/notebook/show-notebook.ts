@@ -1,19 +1,91 @@
 import { writeFile } from "node:fs/promises";
+import { InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import type { QueryEngine } from "../../db/query-engine.js";
+import type { StatementResult } from "../../db/result/statement-result.js";
 import type { NamedValues } from "../../db/session/named-values.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
-import type { Notebook } from "../../notebook/notebook.js";
-import { notebookPage } from "../../notebook/page/notebook-page.js";
-import { PAGE_ROWS, pageContent, parameterTexts } from "../../notebook/page/page-content.js";
+import type { Notebook, View } from "../../notebook/notebook.js";
+import { formatValues } from "../../notebook/page/format-values.js";
+import { notebookPage, PAGE_ROWS, pageContent, parameterTexts } from "../../notebook/page/notebook-page.js";
 import { type CellRun, computeParameters, runCells } from "../../notebook/run-notebook.js";
-import { EXIT } from "../exit-codes.js";
-import { replaceFile } from "../results/replace-file.js";
-import type { QueryProgress } from "../text/query-progress.js";
-import { paint, plural, size, terminalWidth } from "../text/text.js";
-import { notebookCellText } from "./notebook-cell-text.js";
-import type { NotebookOptions } from "./notebook-options.js";
+import { shippedNotebooks } from "../../notebook/shipped-notebooks.js";
+import { EXIT } from "../cli.js";
+import type { QueryProgress } from "../query-progress.js";
+import { replaceFile } from "../results/write-result.js";
+import { count, paint, plural, size, table, terminalWidth } from "../text.js";
+import { chartText } from "./chart-text.js";
+
+/** The values of {@link notebookOptions}. */
+export interface NotebookOptions {
+  readonly html?: string;
+  readonly param?: ReadonlyMap<string, string>;
+}
+
+/** `--html FILE` and `--param NAME=VALUE`. */
+export function notebookOptions(): [html: Option, param: Option] {
+  return [
+    new Option("--html <file>", "with -f: write a page with tables and charts, which needs no network"),
+    new Option("--param <name=value>", "of a notebook; may be given for several").argParser(paramOf),
+  ];
+}
+
+/** The shipped notebooks, for the help. */
+export function shippedText(): string {
+  const notebooks = shippedNotebooks();
+  const width = Math.max(...notebooks.map(({ name }) => name.length));
+  return notebooks.map(({ name, title }) => `  ${name.padEnd(width)}  ${title}`).join("\n");
+}
+
+function paramOf(text: string, earlier?: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  const at = text.indexOf("=");
+  if (at < 1) throw new InvalidArgumentError("Write it like symbol=600519.SH.");
+  return new Map([...(earlier ?? []), [text.slice(0, at), text.slice(at + 1)]]);
+}
+
+/** A cell for a terminal: its prose, tables and charts. @param width columns of the terminal. */
+export function notebookCellText({ cell, results, chart }: CellRun, width: number): string {
+  const { view } = cell;
+  const parts: string[] = cell.prose === "" ? [] : [proseText(cell.prose)];
+  if (view.title !== undefined) parts.push(paint("bold", view.title));
+  for (const result of results) {
+    const isLast = result === results.at(-1);
+    if (result.rows === 0 && view.empty !== undefined) parts.push(paint("dim", view.empty));
+    else if (isLast && view.kind === "figures" && result.rows > 0) parts.push(figuresText(result, view));
+    else if (isLast && chart !== undefined) parts.push(chartText(chart, width));
+    else parts.push(tableText(result, view));
+  }
+  return parts.length === 0 ? "" : `${parts.join("\n")}\n\n`;
+}
+
+/** Markdown is printed as it is; only headings and bold text are styled. */
+function proseText(prose: string): string {
+  return prose
+    .replaceAll(/^#+\s+(.*)$/gm, (_, heading: string) => paint("bold", heading))
+    .replaceAll(/\*\*([^*]+)\*\*/g, (_, bold: string) => paint("bold", bold));
+}
+
+function tableText({ columns, rows }: StatementResult, view: View): string {
+  const texts = columns.map((column) => formatValues(column, view.percent.includes(column.name)));
+  const shown = columns[0]?.values.length ?? 0;
+  const lines = Array.from({ length: shown }, (_, row) => texts.map((column) => column[row]));
+  const names = columns.map(({ name }) => name);
+  const summary = shown < rows ? `the first ${count(shown)} of ${count(rows)} rows` : plural(rows, "row");
+  return `${table(names, lines)}\n${paint("dim", summary)}`;
+}
+
+function figuresText({ columns }: StatementResult, view: View): string {
+  const width = Math.max(...columns.map(({ name }) => name.length));
+  const lines = columns.map((column) => {
+    const [value] = formatValues(
+      { ...column, values: column.values.slice(0, 1) },
+      view.percent.includes(column.name),
+    );
+    return `${paint("dim", column.name.replaceAll("_", " ").padEnd(width))}  ${value ?? "·"}`;
+  });
+  return lines.join("\n");
+}
 
 /** Where a notebook is run. */
 export interface NotebookPlace {

@@ -1,12 +1,16 @@
 import { statSync } from "node:fs";
-import { join } from "node:path";
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
 import { Option } from "commander";
 import { placesOf } from "../../lake/places.js";
 import type { Storage } from "../../lake/storage/storage.js";
-import { keyFile } from "../../serve/keys/key-file.js";
-import { keyPlace } from "../../serve/keys/key-place.js";
-import type { KeyStore } from "../../serve/keys/key-records.js";
-import { configFolder } from "./config-folder.js";
+import { type KeyStore, keyFile, keyPlace } from "../../serve/keys/key-records.js";
+
+/** The folder of the user's settings, by the XDG Base Directory Specification. */
+export function configFolder(): string {
+  const { XDG_CONFIG_HOME: home = "" } = process.env;
+  return join(isAbsolute(home) ? home : join(homedir(), ".config"), "barlake");
+}
 
 /**
  * `--keys LOCATION`: the file with the keys of a service, by default in the user's settings folder (XDG), or a place that

@@ -1,14 +1,15 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { type KeyUse, limitsOf, openKey } from "../../api/service/open-key.js";
+import { type KeyUse, limitsOf, openKey } from "../../api/service/service-access.js";
 import { type ByGroup, hostOf, type ServiceClient } from "../../client/service-client.js";
 import { systemClock } from "../../client/system-clock.js";
 import { messageOf, UsageError } from "../../core/errors.js";
 import { MINUTE_MS } from "../../core/time.js";
-import type { Quota } from "../../jobs/pipeline/definition.js";
+import { type Quota, quotaOf } from "../../jobs/pipeline/definition.js";
 import type { Lake } from "../../lake/lake.js";
 import type { LimitsStore } from "../../lake/requests/service-limits.js";
+import type { RunPlace } from "../../ui/runs/started-runs.js";
 import { ENDPOINTS, type EndpointGroup } from "../../wire/endpoints.js";
-import { paint } from "../text/text.js";
+import { paint } from "../text.js";
 import type { CommonOptions } from "./lake-option.js";
 
 /** Options of commands that send requests to a service. */
@@ -21,7 +22,7 @@ export interface ServiceOptions extends CommonOptions {
 }
 
 /** A service with its key, of which other processes of this machine use only their shares. */
-export interface OpenService {
+interface OpenService {
   readonly client: ServiceClient;
   /** The known limits of the service; a run adds what it learns. */
   readonly limits: LimitsStore;
@@ -189,4 +190,23 @@ function positive(text: string): number {
   const n = Number(text);
   if (!(n > 0 && Number.isFinite(n))) throw new InvalidArgumentError("must be a number above 0");
   return n;
+}
+
+/** What runs of the workspace get their key from: the environment, as `run` does. */
+export function workspaceRuns(lake: Lake, options: ServiceOptions): RunPlace {
+  try {
+    const { host, ...service } = checkService(options);
+    return {
+      kind: "ready",
+      host,
+      open: (pipeline, signal) =>
+        openService(withQuota(options, quotaOf(pipeline)), lake, `ui ${pipeline.name}`, { signal }),
+      limits: async () => (await limitsOf(lake, service)).limits,
+      requestsPerMinute: typeof options.rpm === "object" ? options.rpm.klines : options.rpm,
+    };
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    const hint = `${error.hint ?? "set BARLAKE_API_KEY"}; then start barlake ui again`;
+    return { kind: "absent", message: error.message, hint };
+  }
 }

@@ -1,10 +1,10 @@
 import type { FormPlan } from "../../jobs/import/plan/import-plan.js";
-import { textOf } from "../../jobs/import/plan/plan-of.js";
+import { textOf } from "../../jobs/import/plan/import-plan.js";
 import type { ImportReport } from "../../jobs/import/run-import.js";
-import { inOptionWords } from "../errors/option-words.js";
-import { count, paint, plural, table } from "../text/text.js";
+import { inOptionWords } from "../error-text.js";
+import { count, paint, plural, table } from "../text.js";
 import { changesTable, landedTable, rejectedTable } from "./report-text.js";
-import { undoCommand } from "./undo-text.js";
+import { undoCommand } from "./restore-text.js";
 
 /** Most forms of files, and remarks, that are printed; the others are only counted. */
 const SHOWN = 5;

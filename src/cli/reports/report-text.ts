@@ -1,12 +1,223 @@
+import type { TimeRange } from "../../core/time.js";
+import type { FilesPlan, FilesReport } from "../../jobs/files/plan-files.js";
+import type { KnownList } from "../../jobs/ledger/known-lists.js";
+import type { TableCompleteness } from "../../jobs/run/report/completeness.js";
 import type { RunReport } from "../../jobs/run/run-pipeline.js";
-import type { ReferenceChange } from "../../lake/land/reference-changes.js";
+import type { ReferenceChange } from "../../lake/land/land-versions.js";
 import type { RejectCount } from "../../lake/land/rejects.js";
 import type { LandReport } from "../../lake/land/upsert.js";
-import { inOptionWords } from "../errors/option-words.js";
-import { count, duration, paint, plural, size, table } from "../text/text.js";
-import { completenessLines } from "./completeness-text.js";
-import { filesHead, filesLines } from "./files-text.js";
-import { earlierBarsLines, newListLines } from "./known-lists-text.js";
+import { REGIONS } from "../../market/regions.js";
+import { regionOf } from "../../market/symbol.js";
+import { localDate } from "../../market/zone.js";
+import { inOptionWords } from "../error-text.js";
+import { count, duration, paint, plural, size, table } from "../text.js";
+
+/** Maximum number of symbols that are named. */
+const NAMED = 5;
+
+/** The text for each reason. */
+const SAYS: Readonly<Record<string, string>> = {
+  others_came: "not in a response that had the others",
+  not_yet: "before the first bar",
+  begins_late: "listed, and before the first bar",
+  no_bar: "after the first bar, taken for suspended",
+  no_session: "no bar of any symbol, taken for a holiday",
+  no_minutes: "no minutes at the service",
+  suspended: "taken for suspended",
+  no_bars: "of symbols without any bar, as on days before",
+  ended: "no longer listed",
+  as_before: "absent as before",
+};
+
+/** The requested, absent, unexplained and set-aside parts of a table; nothing if nothing was requested. */
+export function completenessLines(of: TableCompleteness): string[] {
+  const { dataset, asked, received, absent, unexplained, setAside, withdrawn } = of;
+  const lines: string[] = [];
+  if (asked.sessions > 0) {
+    const quiet = absent.map(({ reason, sessions }) => `${count(sessions)} ${SAYS[reason] ?? reason}`);
+    lines.push(
+      `${dataset}: asked for ${plural(asked.sessions, "session")} of ${plural(asked.symbols, "symbol")}, received ${plural(received.bars, "bar")}` +
+        (quiet.length > 0 ? `; sessions without a bar: ${quiet.join(", ")}` : ""),
+    );
+  }
+  if (unexplained.length > 0) {
+    const windows = unexplained.map(
+      ({ symbol, start, end }) => `${symbol} ${datesOf(symbol, { start, end })}`,
+    );
+    lines.push(
+      `${paint("red", `${dataset}: ${plural(unexplained.length, "window")} without any bar, and nothing says why:`)} ${some(windows)}`,
+      "they are requested again by later runs, and at once with --repair",
+    );
+  }
+  if (setAside.length > 0) {
+    const parts = setAside.map(({ symbol, window, bars }) => {
+      const number = bars === undefined ? "bars" : plural(bars, "bar");
+      return `${symbol} ${window === undefined ? "" : `${datesOf(symbol, window)} `}(${number})`;
+    });
+    lines.push(`${paint("red", `${dataset}: set aside, and not in the lake:`)} ${some(parts)}`);
+  }
+  if (withdrawn.length > 0) {
+    const parts = withdrawn.map(
+      ({ symbol, window, bars }) => `${symbol} ${datesOf(symbol, window)} (${plural(bars, "bar")})`,
+    );
+    lines.push(
+      `${paint("yellow", `${dataset}: the service no longer has:`)} ${some(parts)}`,
+      `to see them, or to accept that: barlake withdrawn ${dataset} --symbols ... --from ...`,
+    );
+  }
+  return lines;
+}
+
+/** The days of a window, by the calendar of the symbol's exchange. */
+function datesOf(symbol: string, { start, end }: TimeRange): string {
+  const { zone } = REGIONS[regionOf(symbol) ?? "CN"];
+  const [first, last] = [localDate(start, zone), localDate(end - 1, zone)];
+  return first === last ? first : `${first} to ${last}`;
+}
+
+function some(parts: readonly string[]): string {
+  const more = parts.length > NAMED ? ` and ${count(parts.length - NAMED)} more` : "";
+  return `${parts.slice(0, NAMED).join(", ")}${more}`;
+}
+
+/** Most files that are named of each kind; refused ones are all named. */
+const SHOWN_FILES = 10;
+
+/** The first line about a run of files. */
+function filesHead({ pipeline, status, durationMs, requests, rows, bytes }: RunReport): string {
+  const colour = status === "complete" ? "green" : "red";
+  return (
+    `${paint("bold", pipeline)} ${paint(colour, status)} in ${duration(durationMs)}: ` +
+    `${plural(requests.sent, "file")} read (${count(requests.answered)} landed, ${count(requests.refused)} refused), ` +
+    `${plural(rows, "row")}, ${size(bytes)}`
+  );
+}
+
+/** What else a run of files says about them. */
+function filesLines(files: FilesReport): string[] {
+  const { listed, unchanged, copies, refused, leftToNextRun, remarks } = files;
+  const lines = [`${plural(listed, "file")} in ${files.from}, ${count(unchanged)} unchanged`];
+  if (copies.length > 0) {
+    const [first] = copies;
+    lines.push(
+      `${plural(copies.length, "file")} with the content of another one that has landed: ${first?.file} is a copy of ${first?.of}${copies.length > 1 ? ", ..." : ""}`,
+    );
+  }
+  if (leftToNextRun.length > 0)
+    lines.push(
+      `${paint("yellow", `changed while ${leftToNextRun.length === 1 ? "it was" : "they were"} read, and left to the next run:`)} ${namesText(leftToNextRun)}`,
+    );
+  for (const { remark, files: n, example } of remarks.slice(0, SHOWN_FILES))
+    lines.push(`${example}${n > 1 ? ` and ${plural(n - 1, "more file")}` : ""}: ${remark}`);
+  if (refused.length > 0)
+    lines.push(
+      "",
+      `${paint("red", `${plural(refused.length, "file")} refused`)}: nothing of ${refused.length === 1 ? "it" : "them"} has landed; each run reads and names ${refused.length === 1 ? "it" : "them"} until it is changed or gone`,
+      table(
+        ["file", "why"],
+        refused.map(({ file, reason }) => [file, inOptionWords(reason)]),
+      ),
+    );
+  return lines;
+}
+
+/** What the next run of a pipeline of files would read. */
+export function filesPlanText(name: string, { files, unchanged }: FilesPlan): string {
+  const lines = [
+    `${paint("bold", name)}: ${plural(files.length, "file")} to read, ${count(unchanged)} unchanged; nothing was read into the lake`,
+  ];
+  if (files.length === 0) lines.push("the lake has them all");
+  else
+    lines.push(
+      table(
+        ["file", "size", "is", "why it was refused"],
+        files.map((one) => [
+          one.file,
+          size(one.size),
+          one.state === "refused" ? "refused before" : one.state,
+          one.reason === undefined ? undefined : inOptionWords(one.reason),
+        ]),
+      ),
+    );
+  return lines.join("\n");
+}
+
+function namesText(names: readonly string[]): string {
+  return `${names.slice(0, SHOWN_FILES).join(", ")}${names.length > SHOWN_FILES ? ` and ${count(names.length - SHOWN_FILES)} more` : ""}`;
+}
+
+/** Maximum number of lists that are named of those that are known since one day. */
+const NAMED_LISTS = 5;
+
+/** Lists of one table and region that the lake knows since the same day. */
+interface Group {
+  readonly dataset: KnownList["dataset"];
+  readonly region: string;
+  readonly since: string;
+  readonly lists: string[];
+}
+
+/** What a user does about symbols that left a list before the lake knew it. */
+const ADVICE =
+  "what left a list before that day is not in the lake; request such symbols by name, with --symbols";
+
+/** The line of a run about lists whose first snapshot it took: since when they are known. Empty if there are none. */
+function newListLines(lists: readonly KnownList[]): string[] {
+  if (lists.length === 0) return [];
+  const lines = grouped(lists, ({ dataset, since }) => `${dataset} ${since}`).map(
+    ({ dataset, since, lists: names }) =>
+      `${dataset === "instruments" ? "instruments" : "members"} of ${namedLists(names)} known since ${since}`,
+  );
+  return [...lines.map((line) => `${paint("yellow", "note:")} ${line}`), ADVICE];
+}
+
+/**
+ * The line of a run about bars of a time before the lake knew the lists of their symbols:
+ * symbols that had left the lists by then were not asked for. Nothing if there are none.
+ *
+ * @param start of the earliest requested window, epoch milliseconds.
+ */
+function earlierBarsLines(dataset: string, start: number | undefined, lists: readonly KnownList[]): string[] {
+  const later = lists.filter(({ firstSeenAt }) => start !== undefined && start < firstSeenAt);
+  if (later.length === 0) return [];
+  const known = grouped(later, (one) => `${one.dataset} ${one.since}`).map(
+    ({ dataset: listed, since, lists: names }) =>
+      `${listed === "instruments" ? "instruments" : "members"} of ${namedLists(names)} since ${since}`,
+  );
+  return [
+    `${paint("yellow", "note:")} ${dataset}: the symbols are the ${known.join(", ")}; what left these lists before was not asked for; request such symbols by name, with --symbols`,
+  ];
+}
+
+/** Since when the lake knows the lists, as a table. Nothing if there are none. */
+export function knownListLines(lists: readonly KnownList[]): string[] {
+  if (lists.length === 0) return [];
+  const groups = grouped(lists, ({ dataset, region, since }) => `${dataset} ${region} ${since}`);
+  const rows = groups.map(({ dataset, region, since, lists: names }) => [
+    dataset,
+    region,
+    since,
+    count(names.length),
+    namedLists(names),
+  ]);
+  return ["", table(["lists of symbols", "region", "known since", "number", "lists"], rows), ADVICE];
+}
+
+function grouped(lists: readonly KnownList[], keyOf: (list: KnownList) => string): Group[] {
+  const groups = new Map<string, Group>();
+  for (const one of lists) {
+    const key = keyOf(one);
+    const group = groups.get(key) ?? { ...one, lists: [] };
+    group.lists.push(one.list);
+    groups.set(key, group);
+  }
+  return [...groups.values()];
+}
+
+function namedLists(names: readonly string[]): string {
+  const more = names.length > NAMED_LISTS ? ` and ${plural(names.length - NAMED_LISTS, "other")}` : "";
+  return `${names.slice(0, NAMED_LISTS).join(", ")}${more}`;
+}
 
 /** Maximum number of rejects and failures that are listed. */
 const SHOWN = 10;

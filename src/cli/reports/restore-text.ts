@@ -1,13 +1,29 @@
 import type { RestoredLake } from "../../jobs/maintenance/restore-lake.js";
 import type { HistoryEntry } from "../../lake/log/history.js";
-import type { RestoreReport } from "../../lake/maintenance/restore/restore-table.js";
+import type { RestoreReport } from "../../lake/maintenance/restore-table.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
-import { REQUESTS } from "../../schema/requests.js";
-import { count, paint, table } from "../text/text.js";
-import { undoCommand } from "./undo-text.js";
+import { REQUESTS } from "../../schema/runs.js";
+import { count, paint, table } from "../text.js";
+
+/**
+ * The command that undoes a commit: the table gets the rows again that it had before. The first commit of a table has
+ * nothing before it, so the table becomes empty.
+ *
+ * @param made the table, and the version that the commit made. A landing that changed nothing has made none: its report
+ *   has no added file.
+ */
+export function undoCommand({
+  table: name,
+  version,
+}: {
+  readonly table: string;
+  readonly version: number;
+}): string {
+  return `barlake restore ${name} ${version === 0 ? "--empty" : `--version ${version - 1}`}`;
+}
 
 /** What a restore did, or would do, in words and commands. */
-export interface RestoreSummary {
+interface RestoreSummary {
   /** The tables whose rows differ from those of the target. */
   readonly changed: readonly RestoreReport[];
   /** What a restore of these tables alone leaves as it is, and what the next run does. */

@@ -1,13 +1,36 @@
 import stringWidth from "string-width";
 import type { PlainValue, ResultColumn } from "../../db/result/row-reader.js";
-import { paint } from "../text/text.js";
-import { cellText, isNumeric } from "./cell-text.js";
+import { paint } from "../text.js";
+
+/** A value as text on one line; undefined for a missing value. Control characters for terminals are escaped. */
+export function cellText(value: PlainValue | undefined): string | undefined {
+  if (value === null || value === undefined) return undefined;
+  return String(value).replace(CONTROL, escaped);
+}
+
+const CONTROL = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+function escaped(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  return NAMED[character] ?? `\\u${code.toString(16).padStart(4, "0")}`;
+}
+
+/** Whether values of an SQL type are numbers, which are aligned right. */
+export function isNumeric(type: string): boolean {
+  return /^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGNUM)$/.test(type);
+}
+
+/** Whether values of an SQL type are dates or times. */
+export function isTemporal(type: string): boolean {
+  return /^(DATE|TIMESTAMP.*)$/.test(type);
+}
 
 /** `table`: columns that do not fit are left out. `wide`: all columns. `lines`: one line for each value. */
 export const TABLE_MODES = ["table", "wide", "lines"] as const;
 export type TableMode = (typeof TABLE_MODES)[number];
 
-export interface TableLayout {
+interface TableLayout {
   readonly mode: TableMode;
   /** Columns of the terminal. @default unlimited */
   readonly width?: number | undefined;

@@ -1,17 +1,122 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createReadStream, createWriteStream } from "node:fs";
-import { extname } from "node:path";
+import { chmod, realpath, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, extname, join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { QueryError, UsageError } from "../../core/errors.js";
+import { Option } from "commander";
+import { BarlakeError, QueryError, UsageError } from "../../core/errors.js";
+import { writeFaultOf } from "../../db/file-fault.js";
+import type { Rows } from "../../db/query-engine.js";
 import { literal } from "../../db/quote.js";
-import { COPY_OPTIONS } from "../../db/result/copy-options.js";
+import { COPY_OPTIONS } from "../../db/result/read-result.js";
+import type { PlainValue } from "../../db/result/row-reader.js";
 import type { SqlPlace } from "../shell/sql-place.js";
-import { markdownOf } from "./markdown.js";
-import { replaceFile } from "./replace-file.js";
-import type { ResultFormat } from "./result-format.js";
+import { cellText, isNumeric } from "./result-table.js";
+
+/** Formats in which a result can be written. */
+export const RESULT_FORMATS = ["table", "csv", "json", "arrow", "parquet", "markdown", "xlsx"] as const;
+export type ResultFormat = (typeof RESULT_FORMATS)[number];
+
+const BY_ENDING: Readonly<Record<string, ResultFormat>> = {
+  ".csv": "csv",
+  ".json": "json",
+  ".jsonl": "json",
+  ".ndjson": "json",
+  ".parquet": "parquet",
+  ".arrow": "arrow",
+  ".arrows": "arrow",
+  ".feather": "arrow",
+  ".ipc": "arrow",
+  ".md": "markdown",
+  ".xlsx": "xlsx",
+  ".txt": "table",
+};
+
+/** The format of a file name; undefined if its ending is not known. */
+export function formatOfFile(file: string): ResultFormat | undefined {
+  return BY_ENDING[extname(file).toLowerCase()];
+}
+
+/**
+ * The format of a file that a result goes to: CSV where the name has no ending.
+ *
+ * @throws {UsageError} for an ending that promises another format.
+ */
+export function formatOfOutput(file: string): ResultFormat {
+  const format = formatOfFile(file);
+  if (format !== undefined || extname(file) === "" || file.startsWith("/dev/")) return format ?? "csv";
+  throw new UsageError(`file ${file}: no result can be written as ${extname(file)}`, {
+    hint: `the endings are ${Object.keys(BY_ENDING).join(" ")}; --format names another format`,
+  });
+}
+
+/** `--format FORMAT`. */
+export function formatOption(): Option {
+  return new Option(
+    "--format <format>",
+    "of the result (default: by the output's name, else a table)",
+  ).choices(RESULT_FORMATS);
+}
+
+/**
+ * Writes a file completely or not at all: under a temporary name in the same folder, then renamed when `write` is done.
+ * The old file remains until then, and also if `write` fails. A pipe or a device is written to directly.
+ *
+ * @throws {UsageError} if there can be no file at this path, or the disk is full.
+ */
+export async function replaceFile(file: string, write: (path: string) => Promise<void>): Promise<void> {
+  const found = await stat(file).catch(() => undefined);
+  if (found?.isDirectory()) {
+    throw new UsageError(`file ${file}: is a folder`, { hint: "give the name of a file in it" });
+  }
+  if (found !== undefined && !found.isFile()) return write(file);
+  // For a link, its target is replaced, not the link.
+  const place = found === undefined ? resolve(file) : await realpath(file);
+  const folder = await stat(dirname(place)).catch(() => undefined);
+  if (!folder?.isDirectory()) {
+    throw new UsageError(`file ${file}: there is no folder ${dirname(place)}`, { hint: "make it first" });
+  }
+  const draft = join(dirname(place), `.${basename(place)}.${randomUUID()}`);
+  try {
+    await write(draft);
+    if (found !== undefined) await chmod(draft, found.mode);
+    await rename(draft, place);
+  } catch (cause) {
+    const fault = cause instanceof BarlakeError ? undefined : writeFaultOf(cause, file);
+    if (fault === undefined) throw cause;
+    throw new UsageError(fault.message, { hint: fault.hint, cause });
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** Rows read at a time. */
+const ROWS = 2048;
+
+/** A result as a Markdown table, in pieces of some rows. */
+async function* markdownOf(reader: Rows): AsyncGenerator<string, void, undefined> {
+  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |\n`;
+  yield line(reader.columns.map(({ name }) => markdownCell(name)));
+  yield line(reader.columns.map(({ type }) => (isNumeric(type) ? "---:" : "---")));
+  for (;;) {
+    const rows = await reader.take(ROWS);
+    yield rows.map((row) => line(row.map(markdownCell))).join("");
+    if (rows.length < ROWS) return;
+  }
+}
+
+/** Characters with a meaning in Markdown; an underscore within a word has no meaning. */
+const OBEYED = /[\\`*[\]<>|]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu;
+
+/** A line break in a cell becomes HTML; Markdown's special characters are escaped. */
+function markdownCell(value: PlainValue): string {
+  const lines = typeof value === "string" ? value.split(/\r?\n/) : [value];
+  return lines.map((line) => (cellText(line) ?? "").replace(OBEYED, "\\$&")).join("<br>");
+}
 
 /** A query's result to be written completely: any size, in constant memory. */
-export interface WrittenResult {
+interface WrittenResult {
   readonly sql: string;
   readonly format: Exclude<ResultFormat, "table">;
   /** @default standard output */

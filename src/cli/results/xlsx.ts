@@ -3,7 +3,7 @@ import { UsageError } from "../../core/errors.js";
 import { DAY_MS } from "../../core/time.js";
 import type { Rows } from "../../db/query-engine.js";
 import type { PlainValue, ResultColumn } from "../../db/result/row-reader.js";
-import { isNumeric } from "./cell-text.js";
+import { isNumeric } from "./result-table.js";
 
 /** Rows read at a time. */
 const ROWS = 2048;

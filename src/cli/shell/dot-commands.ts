@@ -1,13 +1,13 @@
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { UsageError } from "../../core/errors.js";
-import type { Catalog } from "../../db/catalog/catalog.js";
+import type { Catalog } from "../../db/catalog.js";
 import type { RisingColour } from "../../market/regions.js";
 import { CHART_KINDS } from "../charts/chart-of-result.js";
 import { TABLE_MODES, type TableMode } from "../results/result-table.js";
-import { table } from "../text/text.js";
-import type { CommandChoices } from "./catalog/completion.js";
-import { describeName, listTables } from "./catalog/describe.js";
+import { table } from "../text.js";
+import type { CommandChoices } from "./completion.js";
+import { describeName, listTables } from "./describe.js";
 import type { ShellSession } from "./shell-session.js";
 
 /** Runs the content of a file. @returns whether the shell continues. */

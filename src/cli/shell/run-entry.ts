@@ -1,9 +1,67 @@
 import { readFile } from "node:fs/promises";
 import { messageOf, QueryError, UsageError } from "../../core/errors.js";
-import { StatementError } from "../errors/statement-error.js";
+import { splitStatements } from "../../db/sql-tokens.js";
+import { StatementError } from "../error-text.js";
 import { runCommand } from "./dot-commands.js";
-import { type Entry, EntryReader } from "./entries.js";
 import type { ShellSession } from "./shell-session.js";
+
+/** What users of other shells type to leave: no statement begins so. */
+const LEAVING = /^\s*(exit|quit)\s*;?\s*$/i;
+
+/** One input: a statement, or a command: it begins with a dot, or leaves. */
+export interface Entry {
+  readonly kind: "statement" | "command";
+  readonly text: string;
+  /** Number of its first line among all lines, from 1. */
+  readonly line: number;
+  /** The text as typed, with leading blanks. */
+  readonly written: string;
+}
+
+/** Builds entries from lines. A class because it stores an incomplete statement. */
+export class EntryReader {
+  #pending = "";
+  #line = 0;
+  /** Line at which the pending statement begins. */
+  #start = 1;
+
+  /** The text of an incomplete statement; "" between statements. */
+  get pending(): string {
+    return this.#pending;
+  }
+
+  /** Adds a line. @returns the entries that it completes. */
+  take(line: string): Entry[] {
+    this.#line++;
+    if (this.#pending === "") this.#start = this.#line;
+    if (this.#pending === "" && (line.trimStart().startsWith(".") || LEAVING.test(line)))
+      return [{ kind: "command", text: line.trim(), line: this.#line, written: line }];
+    const written = `${this.#pending}${line}\n`;
+    const { statements, rest } = splitStatements(written);
+    const start = this.#start;
+    this.#pending = rest === undefined ? "" : statements.length === 0 ? written : `${rest.sql}\n`;
+    if (rest !== undefined) this.#start = start + (statements.length === 0 ? 0 : rest.line - 1);
+    return statements.map(({ sql, line: at }, index) => ({
+      kind: "statement",
+      text: sql,
+      line: start + at - 1,
+      written: index === 0 && /^[ \t]/.test(written) ? ` ${sql};` : `${sql};`,
+    }));
+  }
+
+  /** Takes the pending text as a statement, at the end of all lines, even if a quote is still open. */
+  end(): Entry[] {
+    const { rest } = splitStatements(this.#pending);
+    const line = this.#start + (rest?.line ?? 1) - 1;
+    this.clear();
+    return rest === undefined ? [] : [{ kind: "statement", text: rest.sql, line, written: rest.sql }];
+  }
+
+  /** Discards the pending text. */
+  clear(): void {
+    this.#pending = "";
+  }
+}
 
 /** Maximum depth to which files may read one another. */
 const DEEPEST = 10;

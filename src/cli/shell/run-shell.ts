@@ -1,13 +1,48 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { QueryError } from "../../core/errors.js";
-import { errorText } from "../errors/error-text.js";
-import { paint } from "../text/text.js";
-import { History } from "./history.js";
-import { runInteractive } from "./interactive-shell.js";
-import { runPiped } from "./piped-shell.js";
-import { runFile } from "./run-entry.js";
+import { errorText } from "../error-text.js";
+import { configFolder } from "../options/keys-option.js";
+import { paint } from "../text.js";
+import { History, runInteractive } from "./interactive-shell.js";
+import { EntryReader, runEntry, runFile } from "./run-entry.js";
 import { ShellSession, type ShellSettings } from "./shell-session.js";
 import type { SqlPlace } from "./sql-place.js";
-import { type StartupFile, startupFile } from "./startup-file.js";
+
+/** Runs the entries of standard input, without prompts, until one fails. @throws {BarlakeError} the failure. */
+async function runPiped(shell: ShellSession, signal: AbortSignal): Promise<void> {
+  const entries = new EntryReader();
+  const lines = createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY, signal });
+  try {
+    for await (const line of lines)
+      for (const entry of entries.take(line)) if (!(await runEntry(shell, entry))) return;
+    for (const entry of entries.end()) await runEntry(shell, entry);
+  } finally {
+    lines.close();
+  }
+}
+
+/** What a shell runs before its first line. */
+export interface StartupFile {
+  readonly path: string;
+  /** Whether an option named it, so that it must be there and must be without mistakes. */
+  readonly isNamed: boolean;
+}
+
+/**
+ * The startup file of a shell: one that the user names, otherwise `shell.sql` of the user's settings if it is there, and
+ * the shell is at a terminal. A file of the working directory is never run by itself: a shell in a folder that came from
+ * others would run what they wrote. Piped input is a program, and means the same for every user.
+ *
+ * @param named the value of `--init FILE`; false: `--no-init`.
+ */
+function startupFile(named: string | false | undefined, isInteractive: boolean): StartupFile | undefined {
+  if (named === false) return undefined;
+  if (named !== undefined) return { path: named, isNamed: true };
+  const path = join(configFolder(), "shell.sql");
+  return isInteractive && existsSync(path) ? { path, isNamed: false } : undefined;
+}
 
 export interface ShellOptions {
   readonly settings: ShellSettings;

@@ -2,18 +2,17 @@ import { stat, writeFile } from "node:fs/promises";
 import { stripVTControlCharacters } from "node:util";
 import { QueryError } from "../../core/errors.js";
 import type { QueryEngine } from "../../db/query-engine.js";
-import { allStatements } from "../../db/statement/split-statements.js";
-import { StatementError } from "../errors/statement-error.js";
-import { replaceFile } from "../results/replace-file.js";
-import type { ResultFormat } from "../results/result-format.js";
+import { allStatements } from "../../db/sql-tokens.js";
+import { StatementError } from "../error-text.js";
 import { resultTable, type TableMode } from "../results/result-table.js";
-import { writeResult } from "../results/write-result.js";
-import { count, duration, paint, plural, size, terminalWidth } from "../text/text.js";
-import { readFirstRows } from "./first-rows.js";
+import type { ResultFormat } from "../results/write-result.js";
+import { replaceFile, writeResult } from "../results/write-result.js";
+import { count, duration, paint, plural, size, terminalWidth } from "../text.js";
 import type { SqlPlace } from "./sql-place.js";
+import { readFirstRows } from "./sql-place.js";
 
 /** How the results of statements are shown or written. */
-export interface StatementsOptions {
+interface StatementsOptions {
   /** @default a table; in a file, CSV */
   readonly format?: ResultFormat | undefined;
   /** @default standard output */

@@ -2,16 +2,15 @@ import { once } from "node:events";
 import { createWriteStream, type WriteStream } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { messageOf, UsageError } from "../../core/errors.js";
-import type { Catalog } from "../../db/catalog/catalog.js";
+import type { Catalog } from "../../db/catalog.js";
 import type { Rows } from "../../db/query-engine.js";
 import type { PlainValue, ResultColumn } from "../../db/result/row-reader.js";
 import { type ChartWish, chartOfResult } from "../charts/chart-of-result.js";
-import { formatOfFile, type ResultFormat } from "../results/result-format.js";
 import { resultTable, type TableMode } from "../results/result-table.js";
-import { writeResult } from "../results/write-result.js";
-import { count, duration, paint, plural, terminalWidth } from "../text/text.js";
-import { readFirstRows } from "./first-rows.js";
+import { formatOfFile, type ResultFormat, writeResult } from "../results/write-result.js";
+import { count, duration, paint, plural, terminalWidth } from "../text.js";
 import type { SqlPlace } from "./sql-place.js";
+import { readFirstRows } from "./sql-place.js";
 
 /** How a shell shows results; commands change it. */
 export interface ShellSettings {

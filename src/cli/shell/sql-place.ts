@@ -1,10 +1,11 @@
 import type { QueryError } from "../../core/errors.js";
-import type { Catalog } from "../../db/catalog/catalog.js";
-import type { QueryEngine } from "../../db/query-engine.js";
+import type { Catalog } from "../../db/catalog.js";
+import type { QueryEngine, Rows } from "../../db/query-engine.js";
+import type { PlainValue } from "../../db/result/row-reader.js";
 import type { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { readersWork, type WorkFolder } from "../../lake/local/work-folder.js";
-import { type QueryProgress, queryProgress } from "../text/query-progress.js";
+import { type QueryProgress, queryProgress } from "../query-progress.js";
 
 /** Where the command line's SQL runs. */
 export interface SqlPlace {
@@ -30,12 +31,32 @@ export function lakePlace(session: Session, lake: Lake): SqlPlace {
     progress: queryProgress(session),
     work: readersWork(lake.work),
     catalog: async () => {
-      const { readCatalog } = await import("../../db/catalog/read-catalog.js");
+      const { readCatalog } = await import("../../db/read-catalog.js");
       using sibling = await session.sibling();
       return await readCatalog(sibling);
     },
     withRows: (sql, use) => use(session, sql),
-    withProposals: async (error) =>
-      (await import("./catalog/propose-names.js")).withProposals(session, error),
+    withProposals: async (error) => (await import("./completion.js")).withProposals(session, error),
   };
+}
+
+/** The beginning of a result. */
+interface FirstRows {
+  /** Reads the rows that follow. */
+  readonly reader: Rows;
+  readonly rows: PlainValue[][];
+  readonly hasMore: boolean;
+}
+
+/** Runs a statement and reads its first rows; the files that they come from were checked. @param limit by the number of columns. */
+export async function readFirstRows(
+  engine: QueryEngine,
+  sql: string,
+  limit: (columns: number) => number,
+): Promise<FirstRows> {
+  const reader = await engine.read(sql);
+  const rows = await reader.take(limit(reader.columns.length));
+  const hasMore = await reader.hasMore();
+  await engine.checkReads();
+  return { reader, rows, hasMore };
 }

@@ -1,6 +1,7 @@
-import { createHmac, randomBytes, randomUUID } from "node:crypto";
+import { createHmac, randomBytes, randomUUID, scrypt } from "node:crypto";
 import { link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 
 const SECRET_FILE = "key-id-secret";
 const SECRET_BYTES = 32;
@@ -54,4 +55,14 @@ async function unlessThere(error: unknown, draft: string, path: string): Promise
 /** @returns undefined where the file is missing or cannot be read. */
 async function readSecret(path: string): Promise<Uint8Array | undefined> {
   return readFile(path).catch(() => undefined);
+}
+
+/**
+ * The name of what the users of a key share. The key can be found from it only by a slow trial of every possible key,
+ * even where the host is known.
+ *
+ * @param host host of the service, with its port.
+ */
+export async function keyNameOf(host: string, apiKey: string): Promise<string> {
+  return ((await promisify(scrypt)(apiKey, host, 8)) as Buffer).toString("hex");
 }

@@ -7,9 +7,9 @@ import { type AcquireRule, acquireLease } from "../../lease/acquire-lease.js";
 import type { Lease } from "../../lease/leases.js";
 import { thisProcess } from "../../lease/owner.js";
 import { type Claim, type KeyClaims, openKeyClaims, type Sent } from "./key-claims.js";
-import { keyNameOf } from "./key-name.js";
+import { keyNameOf } from "./key-id.js";
 
-export interface KeyLockOptions {
+interface KeyLockOptions {
   /** Folder where the processes of this machine, or of this user, claim keys. */
   readonly folder: string;
   /** Host and port of the service. */

@@ -28,7 +28,7 @@ const RETRY_MS = 1000;
 /** A smaller difference of a part is not worth a change. */
 const LEAST_CHANGE = 1e-6;
 
-export interface KeySharesOptions {
+interface KeySharesOptions {
   /** Where all machines store the records of this key. */
   readonly store: LeaseStore;
   /** Host of the service, for messages. */
@@ -45,7 +45,7 @@ export interface KeySharesOptions {
 }
 
 /** The quota that a part of the key applies to. */
-export interface SharedQuota {
+interface SharedQuota {
   readonly sentLately: Sent;
   /** Applies another part. @param taken what others have sent with what was added. */
   setShare(share: number, taken: Taken): void;

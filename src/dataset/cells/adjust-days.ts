@@ -1,7 +1,7 @@
-import { type ExRule, exChange, termAfter } from "../../market/adjustment/ex-rule.js";
+import { type ExRule, exChange, termAfter } from "../../market/ex-rule.js";
 
 /** The rows with which symbols' factors have changed; those of one symbol are in the order of their days. */
-export interface FactorChanges {
+interface FactorChanges {
   /** Index of the row's symbol in the state. */
   readonly symbol: number[];
   /** The date of the row, and of the symbol's row before it, as days since 1970-01-01. */
@@ -22,7 +22,7 @@ export interface FactorState {
 }
 
 /** Some daily rows with prices as traded. A missing price is NaN. */
-export interface DailyPrices {
+interface DailyPrices {
   readonly rows: number;
   /** Index of the row's symbol in the state, negative if it is not in it; and the date as days since 1970-01-01. */
   readonly symbol: Int32Array;

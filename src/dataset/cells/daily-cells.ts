@@ -1,26 +1,29 @@
-import { type FixedType, visitRows } from "../../arrow/scan/result-columns.js";
+import { type FixedType, type ResultRows, visitRows } from "../../arrow/scan/result-columns.js";
+import { isPresent } from "../../core/bits.js";
 import { LakeError } from "../../core/errors.js";
 import { literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
-import type { ExRuleOf } from "../../market/adjustment/ex-rule.js";
+import type { ExRuleOf } from "../../market/ex-rule.js";
 import { REGIONS } from "../../market/regions.js";
 import type { ResolvedField } from "../expression/resolve-fields.js";
 import type { Axes } from "../panel/axes.js";
 import type { FieldCells } from "../panel/block.js";
 import type { DatasetSpec } from "../spec.js";
 import { firstFactors } from "./adjust-days.js";
-import { BAR_COLUMNS, type BarColumnName } from "./bar-columns.js";
-import { findRuns, newCellRuns } from "./cell-runs.js";
+import { BAR_COLUMNS, type BarColumn, type BarColumnName } from "./bar-columns.js";
 import {
   blankUntraded,
   type CellBuffers,
   type CellSource,
   type Cells,
+  factorsBefore,
   type SymbolRange,
+  symbolIndexes,
   symbolsSql,
 } from "./cells.js";
 import {
   CLOSE,
+  DAY,
   factorHistory,
   KEY_SHAPE,
   KEYS_SQL,
@@ -29,10 +32,174 @@ import {
   takeFactors,
   VECTOR_ROWS,
 } from "./factor-history.js";
-import { OF_VOLUME, type OfVolume, plainVolumes, type VolumeColumns } from "./plain-volumes.js";
-import { scatterAdjusted } from "./scatter-adjusted.js";
-import { factorsBefore } from "./symbol-history.js";
-import { symbolIndexes } from "./symbol-indexes.js";
+
+/**
+ * The rows of a vector that have a cell, as runs: consecutive rows of one symbol, with one factor, whose cells are
+ * consecutive. Nearly all rows of a lake are in long runs, which loops can handle without looking up each row.
+ */
+interface CellRuns {
+  /** Number of runs; the arrays may be longer. */
+  count: number;
+  /** The first row of each run, and the row after its last one. */
+  readonly start: Int32Array;
+  readonly end: Int32Array;
+  /** The cell of its first row. */
+  readonly cell: Int32Array;
+  /** The index of its symbol in the range. */
+  readonly symbol: Int32Array;
+  readonly factor: Float64Array;
+}
+
+/** Runs for the rows of one vector. */
+export function newCellRuns(): CellRuns {
+  const integers = (): Int32Array => new Int32Array(VECTOR_ROWS);
+  const [start, end, cell, symbol] = [integers(), integers(), integers(), integers()];
+  return { count: 0, start, end, cell, symbol, factor: new Float64Array(VECTOR_ROWS) };
+}
+
+/** The cells of a range: each symbol has as many as there are labels. */
+interface CellPlaces {
+  /** The label of each day from `firstDay` to the last label's; negative where it is no session. */
+  readonly labelOfDay: Int32Array;
+  readonly firstDay: number;
+  readonly labels: number;
+}
+
+/**
+ * Finds the cells of rows, and marks them as traded: rows of no symbol of the range, without trades, or of a date that
+ * is no session of the labels have none.
+ *
+ * @param traded number of the column that says whether something traded.
+ * @param of the index of each row's symbol in the range, negative where it is not in it; and the factor of each row.
+ * @param runs receives the runs. @param marks receives 1 for each cell that has a row.
+ */
+export function findRuns(
+  rows: ResultRows,
+  traded: number,
+  { symbols, factors }: { readonly symbols: Int32Array; readonly factors: Float64Array },
+  { labelOfDay, firstDay, labels }: CellPlaces,
+  runs: CellRuns,
+  marks: Uint8Array,
+): void {
+  const day = rows.values(DAY, "date");
+  const isTraded = rows.values(traded, "boolean");
+  const isKnown = rows.validity(traded);
+  const { start, end, cell, symbol, factor } = runs;
+  let count = 0;
+  // What the next row must be to belong to the open run.
+  let [nextRow, nextCell, own, times] = [-1, -1, -1, 0];
+  for (let row = 0; row < rows.rows; row++) {
+    const s = symbols[row] as number;
+    if (s < 0 || isTraded[row] !== 1 || !isPresent(isKnown, row)) continue;
+    const label = labelOfDay[(day[row] as number) - firstDay];
+    if (label === undefined || label < 0) continue;
+    const at = s * labels + label;
+    const by = factors[row] as number;
+    marks[at] = 1;
+    if (row !== nextRow || at !== nextCell || s !== own || by !== times) {
+      if (count > 0) end[count - 1] = nextRow;
+      start[count] = row;
+      cell[count] = at;
+      symbol[count] = s;
+      factor[count] = by;
+      count += 1;
+      own = s;
+      times = by;
+    }
+    nextRow = row + 1;
+    nextCell = at + 1;
+  }
+  if (count > 0) end[count - 1] = nextRow;
+  runs.count = count;
+}
+
+/** What is computed of a bar's volume, lot and amount. */
+type OfVolume = "volume" | "shares" | "vwap";
+
+/** Fields that follow from the volume, and what each is before it is adjusted. */
+const OF_VOLUME: Partial<Readonly<Record<BarColumnName, OfVolume>>> = {
+  volume: "volume",
+  shares: "shares",
+  adjusted_volume: "shares",
+  vwap: "vwap",
+};
+
+/** The columns of a result that volumes are computed of: an int64, an int32, and a double. */
+interface VolumeColumns {
+  readonly volume: number;
+  readonly lot: number;
+  readonly amount: number;
+}
+
+/**
+ * Computes the volumes of rows that are stored in the unit of their region, and are small enough for 64 bits in lots and
+ * shares: nearly all are. These are the values of the SQL of the columns, whose cases take DuckDB as long as a third of
+ * the scan.
+ *
+ * @param lots the lot of each symbol's region. @param into receives the values of the used rows; NaN for a missing one.
+ * @returns false where a row is another one: the values are then invalid.
+ */
+function plainVolumes(
+  rows: ResultRows,
+  columns: VolumeColumns,
+  runs: CellRuns,
+  lots: Int32Array,
+  { volume, shares, vwap }: Readonly<Record<OfVolume, Float64Array>>,
+): boolean {
+  const { buffer, byteOffset } = rows.values(columns.volume, "int64");
+  const words = new Uint32Array(buffer, byteOffset, rows.rows * 2);
+  const rowLots = rows.values(columns.lot, "int32");
+  const hasLot = rows.validity(columns.lot);
+  const amounts = rows.values(columns.amount, "double");
+  const hasAmount = rows.validity(columns.amount);
+  for (let run = 0; run < runs.count; run++) {
+    const lot = lots[runs.symbol[run] as number] as number;
+    const end = runs.end[run] as number;
+    for (let row = runs.start[run] as number; row < end; row++) {
+      if (words[row * 2 + 1] !== 0 || rowLots[row] !== lot || !isPresent(hasLot, row)) return false;
+      const inShares = (words[row * 2] as number) * lot;
+      const amount = isPresent(hasAmount, row) ? (amounts[row] as number) : Number.NaN;
+      volume[row] = words[row * 2] as number;
+      shares[row] = inShares;
+      vwap[row] = amount > 0 ? amount / inShares : Number.NaN;
+    }
+  }
+  return true;
+}
+
+/** The values of some rows, and whether each is present: all are where there is no bitmap. */
+interface RowValues {
+  readonly values: Float64Array;
+  readonly validity: Uint8Array | undefined;
+}
+
+/** Writes some rows' values to their cells, adjusted by the factor of their run: NaN for a missing one. */
+export function scatterAdjusted(
+  { values, validity }: RowValues,
+  kind: BarColumn["factor"],
+  runs: CellRuns,
+  cells: FieldCells,
+): void {
+  for (let run = 0; run < runs.count; run++) {
+    const start = runs.start[run] as number;
+    const end = runs.end[run] as number;
+    const factor = runs.factor[run] as number;
+    let cell = runs.cell[run] as number;
+    // A loop for each kind takes half the time of one that decides for each row.
+    if (validity !== undefined) {
+      for (let row = start; row < end; row++, cell++) {
+        const value = isPresent(validity, row) ? (values[row] as number) : Number.NaN;
+        cells[cell] = kind === "none" ? value : kind === "times" ? value * factor : value / factor;
+      }
+    } else if (kind === "times") {
+      for (let row = start; row < end; row++, cell++) cells[cell] = (values[row] as number) * factor;
+    } else if (kind === "none") {
+      for (let row = start; row < end; row++, cell++) cells[cell] = values[row] as number;
+    } else {
+      for (let row = start; row < end; row++, cell++) cells[cell] = (values[row] as number) / factor;
+    }
+  }
+}
 
 /** The bar columns of a dataset's fields; undefined where {@link dailyCells} does not support all of them. */
 export function dailyColumns(

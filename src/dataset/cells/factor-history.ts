@@ -1,11 +1,11 @@
 import { type ResultRows, visitRows } from "../../arrow/scan/result-columns.js";
 import { isPresent } from "../../core/bits.js";
 import type { Session } from "../../db/session/session.js";
-import type { ExRuleOf } from "../../market/adjustment/ex-rule.js";
+import type { ExRuleOf } from "../../market/ex-rule.js";
 import type { PanelSymbol } from "../panel/block.js";
 import { backwardFactors, type FactorState, factorsOf, firstFactors } from "./adjust-days.js";
 import type { SymbolRange } from "./cells.js";
-import { symbolIndexes } from "./symbol-indexes.js";
+import { symbolIndexes } from "./cells.js";
 
 /** Rows that DuckDB returns at a time. */
 export const VECTOR_ROWS = 2048;
@@ -25,7 +25,7 @@ export const [SYMBOL, DAY, CLOSE, PREV_CLOSE] = [0, 1, 2, 3];
  * @param isSorted whether rows are sorted, by symbol: then not many are read at once.
  * @returns undefined where the rows' days do not ascend.
  */
-export type FactorHistory = (
+type FactorHistory = (
   session: Session,
   range: SymbolRange,
   isSorted: boolean,

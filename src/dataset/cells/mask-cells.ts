@@ -2,12 +2,13 @@ import { readColumns } from "../../arrow/scan/result-columns.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import type { Axes, AxisTables } from "../panel/axes.js";
+import type { Block, FieldCells, PanelField } from "../panel/block.js";
 import { type DatasetSpec, isIntraday, type Mask } from "../spec.js";
 import { type SymbolRange, symbolsSql } from "./cells.js";
 
 /** Masks that are computed from bars, with the bit of each in the query's result. */
 const BITS = { tradable: 1, limit_up: 2, limit_down: 4 } as const;
-export type StatusMask = keyof typeof BITS;
+type StatusMask = keyof typeof BITS;
 
 export function isStatusMask(mask: Mask): mask is StatusMask {
   return Object.hasOwn(BITS, mask);
@@ -96,4 +97,45 @@ async function statedFrom(session: Session): Promise<string> {
      FROM instrument_versions WHERE known = 'observed' AND limit_up > 0`,
   );
   return row?.day == null ? "DATE '9999-12-31'" : `DATE '1970-01-01' + ${row.day}`;
+}
+
+/**
+ * Fills the days without trades between a symbol's first and last day with trades, at most `limit` in a row: prices
+ * with the last close, volumes with 0, other values with the last value. Works in place; the masks do not change.
+ *
+ * @param closes cells of the adjusted close, NaN where nothing traded.
+ */
+export function fillGaps(
+  { symbols, width, fields, traded, first, last }: Block,
+  columns: readonly PanelField[],
+  closes: FieldCells | undefined,
+  limit: number,
+): void {
+  for (let s = 0; s < symbols.length; s++) {
+    const base = s * width;
+    let from = base + (first[s] as number);
+    const end = base + (last[s] as number);
+    if ((first[s] as number) < 0) continue;
+    for (let cell = from + 1; cell <= end; cell++) {
+      if (traded[cell] === 1) from = cell;
+      else if (cell - from <= limit) fillCell(fields, columns, cell, from, closes);
+    }
+  }
+}
+
+function fillCell(
+  fields: readonly FieldCells[],
+  columns: readonly PanelField[],
+  cell: number,
+  from: number,
+  closes: FieldCells | undefined,
+): void {
+  for (let f = 0; f < fields.length; f++) {
+    const values = fields[f] as FieldCells;
+    const kind = (columns[f] as PanelField).fill;
+    if (kind === "none") continue;
+    if (kind === "zero") values[cell] = 0;
+    else if (kind === "close" && closes !== undefined) values[cell] = closes[from] as number;
+    else values[cell] = values[from] as number;
+  }
 }

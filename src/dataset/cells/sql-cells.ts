@@ -4,7 +4,7 @@ import { messageOf, UsageError } from "../../core/errors.js";
 import { dateOfEpochDay } from "../../core/time.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
-import { TempTable } from "../../db/session/temp-table.js";
+import { TempTable } from "../../db/session/session.js";
 import { mentions, type NeededViews, type ResolvedField } from "../expression/resolve-fields.js";
 import type { Axes, AxisTables } from "../panel/axes.js";
 import type { Labels } from "../panel/block.js";

@@ -11,7 +11,7 @@ export interface ExpressionNode {
 }
 
 /** A column, by its name and qualifiers: `["bars", "close"]`. */
-export interface ColumnNode extends ExpressionNode {
+interface ColumnNode extends ExpressionNode {
   readonly class: "COLUMN_REF";
   readonly column_names: readonly string[];
 }
@@ -21,13 +21,13 @@ export interface ConstantNode extends ExpressionNode {
   readonly value: { readonly type: { readonly id: string }; readonly value?: unknown };
 }
 
-export interface FunctionNode extends ExpressionNode {
+interface FunctionNode extends ExpressionNode {
   readonly class: "FUNCTION";
   readonly function_name: string;
   readonly children: readonly ExpressionNode[];
 }
 
-export interface OrderKey {
+interface OrderKey {
   readonly type: string;
   readonly null_order: string;
   readonly expression: ExpressionNode;

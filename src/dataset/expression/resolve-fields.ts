@@ -1,11 +1,47 @@
 import { UsageError } from "../../core/errors.js";
 import type { Session } from "../../db/session/session.js";
-import { sqlTokens } from "../../db/statement/sql-tokens.js";
+import { sqlTokens } from "../../db/sql-tokens.js";
 import { BAR_COLUMNS, type BarColumnName, isBarColumn } from "../cells/bar-columns.js";
 import type { PanelField } from "../panel/block.js";
+import { settleWindows } from "../panel/settle-windows.js";
 import { type DatasetSpec, isIntraday } from "../spec.js";
-import { checkExpression } from "./check-expression.js";
 import { isColumn, nodesOf, parseExpression, startOf } from "./expression-tree.js";
+import { type BarClock, findChance, findLookAhead } from "./look-ahead.js";
+
+/** A field's expression, as written in a spec. */
+interface WrittenExpression {
+  readonly name: string;
+  readonly sql: string;
+  readonly looksAhead: boolean;
+}
+
+/**
+ * Checks that an expression uses no later bars, unless it says so, and is reproducible.
+ *
+ * @returns its SQL with complete window definitions: see {@link settleWindows}.
+ * @throws {UsageError} naming the field, the fault, and what to do.
+ */
+export async function checkExpression(
+  session: Session,
+  { name, sql, looksAhead }: WrittenExpression,
+  clock: BarClock,
+): Promise<string> {
+  const subject = `field ${name}`;
+  const root = await parseExpression(session, subject, sql);
+  const ahead = looksAhead ? undefined : findLookAhead(root, clock);
+  if (ahead !== undefined) {
+    throw new UsageError(`${subject}: ${ahead}`, {
+      hint: "a dataset has what was known on each date; a field that is meant to look ahead, such as a label to train on, needs looksAhead: true",
+    });
+  }
+  const chance = await findChance(session, root, clock);
+  if (chance !== undefined) {
+    throw new UsageError(`${subject}: ${chance}`, {
+      hint: "a dataset has the same bytes whenever it is built of the same versions",
+    });
+  }
+  return settleWindows(sql, root, clock);
+}
 
 /** A field, and the source of its values. */
 export interface ResolvedField extends PanelField {

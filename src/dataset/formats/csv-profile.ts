@@ -1,5 +1,8 @@
+import { TZDate } from "@date-fns/tz";
+import { format } from "date-fns/format";
 import { UsageError } from "../../core/errors.js";
-import type { Block } from "../panel/block.js";
+import { dateOfEpochDay } from "../../core/time.js";
+import type { Block, Labels } from "../panel/block.js";
 import type { WriterPlace } from "./dataset-writer.js";
 
 /** The CSV layout of a symbol's rows. */
@@ -39,4 +42,19 @@ export function numberOr0(value: number | undefined): number {
 /** A volume as a whole number; 0 where nothing traded. */
 export function volumeOf(value: number | undefined): number {
   return Math.round(numberOr0(value));
+}
+
+/**
+ * Labels as texts: dates as `2026-11-20`, minutes as `2026-11-20 09:31:00` in a zone.
+ *
+ * @returns a function that returns the text of a label by its index.
+ */
+export function labelTexts({ count, days, times }: Labels, zone: string): (label: number) => string {
+  const texts = Array.from({ length: count }, (_, label) => {
+    const time = times?.[label];
+    return time === undefined
+      ? dateOfEpochDay(days[label] as number)
+      : format(new TZDate(time, zone), "yyyy-MM-dd HH:mm:ss");
+  });
+  return (label) => texts[label] as string;
 }

@@ -1,8 +1,10 @@
+import pMap from "p-map";
+import { UsageError } from "../../core/errors.js";
 import type { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Block, PanelShape } from "../panel/block.js";
 import type { DatasetSpec } from "../spec.js";
-import type { DatasetFiles } from "../store/files/dataset-files.js";
+import type { DatasetFiles } from "../store/dataset-files.js";
 
 /** Writes a dataset in one format. */
 export interface DatasetWriter {
@@ -37,4 +39,52 @@ export interface WriterPlace {
   readonly scratch: string;
   /** Reports a warning to users. */
   readonly warn: (text: string) => void;
+}
+
+/**
+ * Writes files, some at a time. After an error no other file is begun; it is thrown when the files that were begun are
+ * done, so that nothing appears in a folder that is being deleted.
+ */
+export async function sideBySide<T>(
+  files: Iterable<T>,
+  concurrency: number,
+  write: (file: T) => Promise<void>,
+): Promise<void> {
+  let failed: { readonly error: unknown } | undefined;
+  await pMap(
+    files,
+    async (file) => {
+      if (failed !== undefined) return;
+      await write(file).catch((error: unknown) => {
+        failed ??= { error };
+      });
+    },
+    { concurrency },
+  );
+  if (failed !== undefined) throw failed.error;
+}
+
+/**
+ * Refuses names that a format does not distinguish: their files would replace each other.
+ *
+ * @param subject the dataset, and what the names are of.
+ * @param nameOf the name of the file.
+ * @param reason what makes them equal, for the message: `qlib, which reads names in lower case`.
+ * @throws {UsageError} that names the first two.
+ */
+export function refuseEqualNames(
+  subject: string,
+  names: readonly string[],
+  nameOf: (name: string) => string,
+  reason: string,
+): void {
+  const first = new Map<string, string>();
+  for (const name of names) {
+    const other = first.get(nameOf(name));
+    if (other !== undefined)
+      throw new UsageError(`${subject}: ${other} and ${name} are one to ${reason}`, {
+        hint: "leave one of them out",
+      });
+    first.set(nameOf(name), name);
+  }
 }

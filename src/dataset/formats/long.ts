@@ -5,12 +5,10 @@ import { batchesToIpc } from "../../arrow/batches-ipc.js";
 import { dateOfEpochDay } from "../../core/time.js";
 import type { Block, Labels } from "../panel/block.js";
 import { blockScans } from "../panel/block-scan.js";
-import { panelBatches } from "../panel/panel-batches.js";
-import { PanelSpool, type Slice } from "../panel/panel-spool.js";
-import { copyRows } from "../store/files/copy-rows.js";
-import { parquetSessions } from "../store/files/parquet-sessions.js";
+import { PanelSpool, panelBatches, type Slice } from "../panel/panel-batches.js";
+import { copyRows, parquetSessions } from "../store/copy-rows.js";
 import type { DatasetWriter, WriterPlace } from "./dataset-writer.js";
-import { sideBySide } from "./side-by-side.js";
+import { sideBySide } from "./dataset-writer.js";
 
 /** Files that are written concurrently: one of them often waits for rows, which the main thread hands over. */
 const CONCURRENCY = 3;

@@ -1,12 +1,11 @@
 import { lowerBound } from "../../core/lower-bound.js";
 import { MINUTE_MS } from "../../core/time.js";
-import { labelTexts } from "../cells/label-texts.js";
 import type { Block, FieldCells, Labels, PanelShape, PanelSymbol } from "../panel/block.js";
-import type { FloatFiles } from "../store/files/file-thread.js";
+import type { FloatFiles } from "../store/file-thread.js";
+import { labelTexts } from "./csv-profile.js";
 import type { DatasetWriter, WriterPlace } from "./dataset-writer.js";
-import { refuseEqualNames } from "./equal-names.js";
-import { qlibFolder, qlibInstrument } from "./qlib-names.js";
-import { statementWriter } from "./qlib-statements.js";
+import { refuseEqualNames } from "./dataset-writer.js";
+import { qlibFolder, qlibInstrument, statementWriter } from "./qlib-statements.js";
 
 /** A range of labels, both ends inclusive. */
 interface Run {

@@ -6,10 +6,10 @@ import { batchesToIpc } from "../../arrow/batches-ipc.js";
 import { type TypedColumn, typedBatch } from "../../arrow/typed-batch.js";
 import { UsageError } from "../../core/errors.js";
 import { literal } from "../../db/quote.js";
-import { PanelSpool, type Slice, slicesOf } from "../panel/panel-spool.js";
-import { parquetOptions } from "../store/files/copy-rows.js";
+import { PanelSpool, type Slice, slicesOf } from "../panel/panel-batches.js";
+import { parquetOptions } from "../store/copy-rows.js";
 import type { DatasetWriter, WriterPlace } from "./dataset-writer.js";
-import { sideBySide } from "./side-by-side.js";
+import { sideBySide } from "./dataset-writer.js";
 
 /** A matrix of a dataset: its file and its cells. */
 interface Matrix {

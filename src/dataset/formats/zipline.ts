@@ -1,9 +1,16 @@
 import { dateOfEpochDay, type TradingDate } from "../../core/time.js";
-import { labelTexts } from "../cells/label-texts.js";
-import { type CsvProfile, fieldIndex, numberOr0, numberText, PRICES, volumeOf } from "./csv-profile.js";
+import {
+  type CsvProfile,
+  fieldIndex,
+  labelTexts,
+  numberOr0,
+  numberText,
+  PRICES,
+  volumeOf,
+} from "./csv-profile.js";
 import type { WriterPlace } from "./dataset-writer.js";
+import { refuseEqualNames } from "./dataset-writer.js";
 import { type EngineEvent, type EventsOf, eventsText, labelOn, readEngineEvents } from "./engine-events.js";
-import { refuseEqualNames } from "./equal-names.js";
 
 /** Largest number in zipline's files: unsigned 32 bits; prices are in thousandths. */
 const UINT32 = 0xffffffff;

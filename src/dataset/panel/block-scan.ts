@@ -1,13 +1,12 @@
 import { BOOLEAN, DATE, DOUBLE, ENUM, TIMESTAMPTZ, VARCHAR } from "../../arrow/duckdb-api.js";
 import type { Fill, ScanColumn, ScanSource } from "../../arrow/scan/table-scan.js";
-import { TextVector } from "../../arrow/scan/text-vector.js";
-import { copyValidity, copyValues, VECTOR_ROWS } from "../../arrow/scan/vector-copy.js";
+import { copyValidity, copyValues, TextVector, VECTOR_ROWS } from "../../arrow/scan/vector-copy.js";
 import { lowerBound } from "../../core/lower-bound.js";
 import { ROW_GROUP_ROWS } from "../../lake/files/parquet/write-rows.js";
 import type { Region } from "../../market/regions.js";
 import type { Block, FieldCells, PanelShape } from "./block.js";
+import type { Slice } from "./panel-batches.js";
 import { labelTimes } from "./panel-batches.js";
-import type { Slice } from "./panel-spool.js";
 
 /** Most values of an `ENUM` that DuckDB stores as bytes, and as 16-bit numbers. */
 const [MOST_OF_8_BITS, MOST_OF_16_BITS] = [255, 65_535];
@@ -18,7 +17,7 @@ type Visit = (symbol: number, label: number, end: number, at: number) => void;
 type Walk = (from: number, rows: number, visit: Visit) => void;
 
 /** Makes the rows of a block over some labels readable to SQL; undefined where there are none. */
-export type BlockScans = (block: Block, slice: Slice) => ScanSource | undefined;
+type BlockScans = (block: Block, slice: Slice) => ScanSource | undefined;
 
 /**
  * A block's rows over some labels as a scan's source, by symbol, then label: each symbol from its first label with trades

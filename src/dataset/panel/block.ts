@@ -19,7 +19,7 @@ export interface Labels {
 }
 
 /** A range of dates, as days since 1970-01-01: `start` inclusive, `end` exclusive. */
-export interface Spell {
+interface Spell {
   readonly start: number;
   readonly end: number;
 }

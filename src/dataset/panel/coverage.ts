@@ -3,7 +3,7 @@ import { dateOfEpochDay, epochDay, parseTradingDate } from "../../core/time.js";
 import { readKnownDays } from "../../db/market/read-ex-rules.js";
 import { literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
-import { TempTable } from "../../db/session/temp-table.js";
+import { TempTable } from "../../db/session/session.js";
 import { basePeriod } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
@@ -101,7 +101,7 @@ interface Member {
 }
 
 /** The coverage of a dataset whose dates are continued, none of which the lake has changed. */
-export interface EarlierCoverage {
+interface EarlierCoverage {
   readonly coverage: Coverage;
   /** Its last date. */
   readonly last: string;

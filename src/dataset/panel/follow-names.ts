@@ -1,9 +1,8 @@
 import { literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
-import { TempTable } from "../../db/session/temp-table.js";
-import { ABSENCES_1D } from "../../schema/absences.js";
+import { TempTable } from "../../db/session/session.js";
 import { CORPORATE_ACTIONS, EX_FACTORS } from "../../schema/actions.js";
-import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import { ABSENCES_1D, BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { DatasetSpec } from "../spec.js";
 
 /** What a dataset says of names of its instruments. */

@@ -1,12 +1,18 @@
+import { crc32 } from "node:zlib";
+import { lowerBound } from "../../core/lower-bound.js";
 import { readExRules } from "../../db/market/read-ex-rules.js";
-import type { Session } from "../../db/session/session.js";
-import type { ExRuleOf } from "../../market/adjustment/ex-rule.js";
-import { type CellSource, cellBuffers, newBytes, type SymbolRange } from "../cells/cells.js";
+import { interruptOn, type Session } from "../../db/session/session.js";
+import type { ExRuleOf } from "../../market/ex-rule.js";
+import {
+  type CellSource,
+  cellBuffers,
+  newBytes,
+  type SymbolHistory,
+  type SymbolRange,
+} from "../cells/cells.js";
 import { dailyCells, dailyColumns } from "../cells/daily-cells.js";
-import { fillGaps } from "../cells/fill-gaps.js";
-import { askStatus, isStatusMask } from "../cells/mask-cells.js";
+import { askStatus, fillGaps, isStatusMask } from "../cells/mask-cells.js";
 import { sqlCells } from "../cells/sql-cells.js";
-import type { SymbolHistory } from "../cells/symbol-history.js";
 import { type ResolvedFields, resolveFields } from "../expression/resolve-fields.js";
 import type { DatasetSpec } from "../spec.js";
 import { type Axes, createAxes } from "./axes.js";
@@ -14,14 +20,175 @@ import {
   type Block,
   type BlockOptions,
   type Experience,
+  type Labels,
+  NEVER,
   type PanelShape,
   type PanelSymbol,
   partOf,
   type Spans,
 } from "./block.js";
-import { divideSymbols } from "./divide-symbols.js";
-import { experienceOf, markMembers } from "./membership.js";
-import { oneAhead, setReadAhead, TwoConnections } from "./read-ahead.js";
+
+/**
+ * Counts the bars of symbols, of which all cells are known.
+ *
+ * @param minHistory number of bars that is demanded. @param before number of bars before the first label.
+ * @param traded of all labels of each symbol.
+ */
+function experienceOf(minHistory: number, before: Float64Array, traded: Uint8Array): Experience {
+  const experience = { ripe: new Int32Array(before.length), bars: new Int32Array(before.length) };
+  const { ripe, bars } = experience;
+  const width = traded.length / before.length;
+  for (let s = 0; s < before.length; s++) {
+    let count = Math.min(minHistory, before[s] as number);
+    let label = -1;
+    while (count < minHistory && ++label < width) count += traded[s * width + label] as number;
+    ripe[s] = count < minHistory ? NEVER : Math.max(0, label);
+    bars[s] = count;
+  }
+  return experience;
+}
+
+/**
+ * Marks the cells on whose dates a symbol is in the universe and has traded for enough bars.
+ *
+ * @param since first label that is marked.
+ */
+function markMembers(
+  { symbols, width, ripe, since }: Pick<Block, "symbols" | "width" | "ripe" | "since">,
+  { days }: Labels,
+  mask: Uint8Array,
+): void {
+  for (const [s, { spells }] of symbols.entries()) {
+    const base = s * width;
+    for (const { start, end } of spells) {
+      const from = lowerBound(0, days.length, (label) => (days[label] as number) >= start);
+      const first = Math.max(from, since, ripe[s] as number);
+      for (let label = first; label < width && (days[label] as number) < end; label++) mask[base + label] = 1;
+    }
+  }
+}
+
+/**
+ * Divides symbols into the blocks of a dataset.
+ *
+ * @param symbols in order.
+ * @param most number of symbols whose cells fit into memory; a block has at least one.
+ */
+export function divideSymbols(
+  symbols: readonly PanelSymbol[],
+  most: number,
+  parts: BlockOptions["parts"],
+): SymbolRange[] {
+  const starts = parts === "even" ? evenStarts(symbols.length, most) : stableStarts(symbols, most);
+  return starts.map((start, index) => ({
+    index,
+    start,
+    symbols: symbols.slice(start, starts[index + 1]),
+    since: 0,
+  }));
+}
+
+function evenStarts(symbols: number, most: number): number[] {
+  const step = Math.max(1, most);
+  return Array.from({ length: Math.ceil(symbols / step) }, (_, index) => index * step);
+}
+
+/**
+ * A block begins with a symbol whose checksum says so, on average every `full / 2` symbols, or when the block before it
+ * is full. `full` is a power of two, and so the same for twice as many labels.
+ */
+function stableStarts(symbols: readonly PanelSymbol[], most: number): number[] {
+  const full = 2 ** Math.max(0, Math.floor(Math.log2(Math.max(1, most))));
+  const starts: number[] = [];
+  let last = Number.NEGATIVE_INFINITY;
+  for (const [at, { symbol }] of symbols.entries()) {
+    const isBeginning = crc32(symbol) % Math.max(1, full / 2) === 0;
+    if (at > 0 && !isBeginning && at - last < full) continue;
+    starts.push(at);
+    last = at;
+  }
+  return starts;
+}
+
+/** Rows that DuckDB computes ahead of their reader, in megabytes: enough for its threads not to wait. */
+const STREAM_MB = 32;
+
+/** Sets how many rows of a session's streaming results are computed ahead of their reader. */
+async function setReadAhead(session: Session): Promise<void> {
+  await session.run(`SET streaming_buffer_size = '${STREAM_MB}MB'`);
+}
+
+/** Two connections to one database, for results that are read in turn. A class because it owns them. */
+export class TwoConnections implements Disposable {
+  readonly #sessions: readonly [Session, Session];
+  readonly #interrupts: readonly Disposable[];
+
+  private constructor(sessions: readonly [Session, Session], signal: AbortSignal | undefined) {
+    this.#sessions = sessions;
+    this.#interrupts = sessions.map((session) => interruptOn(session, signal));
+  }
+
+  /** @param session stays open, and is not used. @param signal interrupts their statements. */
+  static async open(session: Session, signal: AbortSignal | undefined): Promise<TwoConnections> {
+    const opened: Session[] = [];
+    const open = async (): Promise<Session> => {
+      const own = await session.sibling();
+      opened.push(own);
+      await setReadAhead(own);
+      return own;
+    };
+    try {
+      return new TwoConnections([await open(), await open()], signal);
+    } catch (error) {
+      for (const own of opened) own.close();
+      throw error;
+    }
+  }
+
+  /** The connection of the n-th result. */
+  of(n: number): Session {
+    return this.#sessions[(n % 2) as 0 | 1];
+  }
+
+  [Symbol.dispose](): void {
+    for (const interrupt of this.#interrupts) interrupt[Symbol.dispose]();
+    for (const session of this.#sessions) session.close();
+  }
+}
+
+/**
+ * Yields the result of each item, in order.
+ *
+ * @param overlapsReading whether the next item is queried while the result of the previous one is read, for which each
+ *   needs a connection; else while that result is used.
+ */
+export async function* oneAhead<T, R>(
+  items: Iterable<T>,
+  { overlapsReading }: { readonly overlapsReading: boolean },
+  ask: (item: T, index: number) => Promise<() => Promise<R>>,
+): AsyncGenerator<R, void, undefined> {
+  const next = items[Symbol.iterator]();
+  let index = 0;
+  const askNext = (): Promise<() => Promise<R>> | undefined => {
+    const { done, value } = next.next();
+    if (done === true) return undefined;
+    const asked = ask(value, index++);
+    asked.catch(() => {});
+    return asked;
+  };
+  let asked = askNext();
+  try {
+    while (asked !== undefined) {
+      const make = await asked;
+      if (overlapsReading) asked = askNext();
+      const made = await make();
+      if (!overlapsReading) asked = askNext();
+      yield made;
+    }
+  } finally {
+    await asked?.catch(() => {});
+  }
+}
 
 /** Blocks of most formats. Their sizes depend on nothing of the machine, so that files are the same everywhere. */
 export const BLOCKS: BlockOptions = { bytes: 48 * 2 ** 20, parts: "even", bits: 64, valid: 1 };

@@ -1,8 +1,8 @@
 import { dateOfEpochDay, type TradingDate } from "../../core/time.js";
+import { withExEvents } from "../../db/market/read-ex-rules.js";
 import { unvouchedCloses } from "../../db/market/unvouched-closes.js";
-import { withExEvents } from "../../db/market/with-ex-events.js";
 import type { Session } from "../../db/session/session.js";
-import { TempTable } from "../../db/session/temp-table.js";
+import { TempTable } from "../../db/session/session.js";
 import { basePeriod } from "../../market/period.js";
 import { type Coverage, type CoverageRange, lowestCoverage } from "./coverage.js";
 import type { LakePanel } from "./lake-panel.js";

@@ -1,4 +1,4 @@
-import { type SqlToken, sqlTokens } from "../../db/statement/sql-tokens.js";
+import { type SqlToken, sqlTokens } from "../../db/sql-tokens.js";
 import {
   barColumnOf,
   type ExpressionNode,
@@ -7,8 +7,7 @@ import {
   startOf,
   type WindowNode,
 } from "../expression/expression-tree.js";
-import { isOrderFree, isSettled } from "../expression/reproducible.js";
-import { type BarClock, isClock } from "./look-ahead.js";
+import { type BarClock, isClock, isOrderFree, isSettled } from "../expression/look-ahead.js";
 
 /** Column of the bars that says which symbols are part of a window over a date. */
 export const IS_MEMBER = "is_member";

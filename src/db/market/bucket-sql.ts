@@ -1,5 +1,5 @@
 import { DAY_MS, MINUTE_MS } from "../../core/time.js";
-import type { BucketUnit } from "../../market/bucket.js";
+import type { BucketUnit } from "../../market/period.js";
 import { REGION_NAMES, type Region, type RegionFacts } from "../../market/regions.js";
 import { SESSION_HOURS, sessionMinutes } from "../../market/sessions.js";
 import { literal } from "../quote.js";

@@ -1,15 +1,16 @@
 import type { TradingDate } from "../../core/time.js";
-import { type ExRuleOf, type ExTerms, NO_TERMS } from "../../market/adjustment/ex-rule.js";
+import { type ExRuleOf, type ExTerms, NO_TERMS } from "../../market/ex-rule.js";
 import { holesIn, sessionsIn } from "../../market/holes.js";
 import type { Region } from "../../market/regions.js";
+import { literal } from "../quote.js";
 import type { Session } from "../session/session.js";
 import { exTermsSql } from "./ex-terms-sql.js";
 
 /** The trading days that a lake knows, by region, ascending; a region of which none is known is absent. */
-export type KnownDays = ReadonlyMap<Region, readonly TradingDate[]>;
+type KnownDays = ReadonlyMap<Region, readonly TradingDate[]>;
 
 /** Relations with the rows of the tables from which rules follow, in addition to bars. */
-export interface RuleRelations {
+interface RuleRelations {
   readonly tradingDays: string;
   readonly absences: string;
   /** All versions. */
@@ -89,4 +90,58 @@ async function readTerms(
 
 function dayOf(name: string): string {
   return `CAST(${name} - DATE '1970-01-01' AS INTEGER)`;
+}
+
+/** The stored symbols of each name that a rename, or a code given to another company, is about. */
+export type StoredSymbols = ReadonlyMap<string, readonly string[]>;
+
+/** Reads which symbols make the one history of each name: the macro `symbol_names`. Without changes it is empty. */
+export async function readNames(session: Session): Promise<StoredSymbols> {
+  const [any] = await session.json("SELECT 1 FROM raw.symbol_changes LIMIT 1");
+  if (any === undefined) return new Map();
+  const rows = await session.json<{ name: string; symbols: string[] }>(
+    "SELECT name, list(DISTINCT symbol ORDER BY symbol) AS symbols FROM symbol_names() GROUP BY name",
+  );
+  return new Map(rows.map(({ name, symbols }) => [name, symbols]));
+}
+
+/**
+ * SQL before a SELECT that reads names: `of_names`, the rows of a view under the stored symbols of some names. The symbols are
+ * written out, because only such a list reaches the files of every view.
+ */
+export function ofNamesSql(view: string, names: readonly string[], stored: StoredSymbols): string {
+  const symbols = [...new Set(names.flatMap((name) => stored.get(name) ?? name))];
+  return `WITH of_names AS NOT MATERIALIZED (FROM main.${view} WHERE symbol IN (${symbols.map(literal).join(", ")}))`;
+}
+
+/** SQL of a list of names. */
+export function namesSql(names: readonly string[]): string {
+  return `[${names.map(literal).join(", ")}]`;
+}
+
+/**
+ * The symbols of which the lake knows an ex-event. The prices of all others are as traded, whatever adjustment is
+ * asked for: what names an adjustment to a person says of them that no ex-event is known.
+ *
+ * @param session has the lake's views.
+ * @param of.until the last date of an ex-event. @default all dates
+ * @param of.stored the names of renamed instruments, whose history is one under each of them. @default each symbol alone
+ */
+export async function withExEvents(
+  session: Session,
+  symbols: readonly string[],
+  of: { readonly until?: TradingDate; readonly stored?: StoredSymbols } = {},
+): Promise<Set<string>> {
+  if (symbols.length === 0) return new Set();
+  const { until, stored } = of;
+  const [names, events] =
+    stored !== undefined && symbols.some((symbol) => stored.has(symbol))
+      ? [ofNamesSql("ex_events", symbols, stored), `name_events(${namesSql(symbols)}, events := 'of_names')`]
+      : ["", "ex_events"];
+  const rows = await session.json<{ symbol: string }>(
+    `${names} SELECT DISTINCT symbol FROM ${events} WHERE symbol IN (${symbols.map(literal).join(", ")})${
+      until === undefined ? "" : ` AND ex_date <= DATE ${literal(until)}`
+    }`,
+  );
+  return new Set(rows.map(({ symbol }) => symbol));
 }

@@ -10,7 +10,7 @@ export interface UnvouchedCloses {
   readonly examples: readonly UnvouchedClose[];
 }
 
-export interface UnvouchedClose {
+interface UnvouchedClose {
   readonly symbol: string;
   /** The days of the bar, and of the bar before. */
   readonly date: TradingDate;

@@ -5,7 +5,7 @@ import type { QueryError } from "../../core/errors.js";
 export const PLACE = /\n*^LINE (\d+): (.*)\n( *)\^.*$/m;
 
 /** Where a statement is wrong. */
-export interface ErrorPlace {
+interface ErrorPlace {
   /** Line of the statement, from 0. */
   readonly line: number;
   /** The line's text. */

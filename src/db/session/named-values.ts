@@ -5,9 +5,57 @@ import type {
   DuckDBType,
   DuckDBValue,
 } from "@duckdb/node-api";
-import { DuckDBTypeId, StatementType, VARCHAR } from "../../arrow/duckdb-api.js";
+import {
+  DuckDBTimestampTZValue,
+  DuckDBTypeId,
+  listValue,
+  StatementType,
+  VARCHAR,
+} from "../../arrow/duckdb-api.js";
 import { UsageError } from "../../core/errors.js";
-import { isOneStatement } from "../statement/sql-tokens.js";
+import { isOneStatement } from "../sql-tokens.js";
+
+/** An escape of JSON; its group is a surrogate. JSON.stringify escapes only those surrogates that are not in a pair. */
+const ESCAPE = /\\(?:u(d[89a-f][0-9a-f]{2})|.)/gs;
+
+/**
+ * A value as JSON that DuckDB can parse. A surrogate without its other half, which JSON and JavaScript permit, has no
+ * UTF-8: it becomes U+FFFD.
+ *
+ * @param names of the members that are written. @default all
+ */
+export function jsonParameter(value: unknown, names?: string[]): string {
+  const text = JSON.stringify(value, names);
+  if (!text.includes("\\ud")) return text;
+  return text.replace(ESCAPE, (escape, surrogate?: string) => (surrogate === undefined ? escape : "\ufffd"));
+}
+
+/** A value of a query's parameter. A list is for `IN (SELECT unnest($name))`; a date is written as a text. */
+export type QueryValue = string | number | bigint | boolean | null | Date | readonly QueryValue[];
+
+/** Values of a query's parameters `$name`, by name. */
+export type QueryValues = Readonly<Record<string, QueryValue>>;
+
+/**
+ * The values as DuckDB takes them: a Date is a timestamp in UTC.
+ *
+ * @throws {UsageError} for a value that no parameter can have, naming the parameter.
+ */
+export function boundValues(values: QueryValues): Record<string, DuckDBValue> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, boundValue(name, value)]));
+}
+
+function boundValue(name: string, value: QueryValue): DuckDBValue {
+  if (value === null || ["string", "bigint", "boolean"].includes(typeof value)) return value as DuckDBValue;
+  if (typeof value === "number") return value;
+  if (value instanceof Date && Number.isFinite(value.getTime()))
+    return new DuckDBTimestampTZValue(BigInt(value.getTime()) * 1000n);
+  if (Array.isArray(value)) return listValue(value.map((one: QueryValue) => boundValue(name, one)));
+  const given = value instanceof Date ? "an invalid Date" : `of type ${typeof value}`;
+  throw new UsageError(`parameter $${name} is ${given}`, {
+    hint: "give a text, a number, a bigint, a boolean, null, a Date, or a list of these",
+  });
+}
 
 /** A DuckDB value and its type. */
 export interface TypedValue {
@@ -37,7 +85,7 @@ export function bindNamed(statement: DuckDBPreparedStatement, values: NamedValue
 }
 
 /** A statement that is prepared, with its values, when it starts. */
-export interface NamedStatement extends Disposable {
+interface NamedStatement extends Disposable {
   /** Starts it, and gives its rows as they are computed. */
   readonly stream: () => Promise<DuckDBResult>;
   /** Runs it to its end. */

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
@@ -7,9 +7,45 @@ import { DuckDBInstance } from "../../arrow/duckdb-api.js";
 import { BarlakeError } from "../../core/errors.js";
 import { deleteEndedFolders, processFolderPrefix } from "../../lease/process-folder.js";
 import { explained } from "../file-fault.js";
-import { makeFolder } from "./make-folder.js";
-import type { SessionOptions } from "./session-options.js";
-import { OpenStore } from "./store-access.js";
+import { OpenStore, type StoreAccess } from "./store-access.js";
+
+/** How a session is opened. */
+export interface SessionOptions {
+  /** Database file. @default an in-memory database */
+  readonly path?: string;
+  /** Opens the file read-only. @default false */
+  readonly readOnly?: boolean;
+  /** Memory that DuckDB may use before it spills to disk, in DuckDB's notation. @default "4GB" */
+  readonly memoryLimit?: string;
+  /**
+   * The folder in which the session creates its own spill folder, deleted on close. It is made where it is missing,
+   * but not the folders above it.
+   * @default the system's temp folder, also where the folder above it is missing
+   */
+  readonly spillUnder?: string;
+  /** @default the machine's cores */
+  readonly threads?: number;
+  /** The object stores that the session reads from. @default none: it reads files of this machine */
+  readonly stores?: readonly StoreAccess[];
+}
+
+/**
+ * Makes a folder where it is missing, but not the folders above it: what only reads a lake must not make the folder of
+ * one that was moved away.
+ *
+ * @returns whether the folder exists; false where one above it is missing. @throws the system's error otherwise.
+ */
+export function makeFolder(folder: string): boolean {
+  try {
+    mkdirSync(folder);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return false;
+    if (code === "EEXIST") return true;
+    throw error;
+  }
+}
 
 /** An open database, shared by a session and its siblings. */
 export interface Database {

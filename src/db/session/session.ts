@@ -6,18 +6,17 @@ import type {
   DuckDBValue,
 } from "@duckdb/node-api";
 import type { RecordBatch } from "apache-arrow";
-import { DuckDBResultReader, DuckDBTimestampTZValue } from "../../arrow/duckdb-api.js";
+import { DuckDBResultReader, DuckDBTimestampTZValue, StatementType } from "../../arrow/duckdb-api.js";
 import { type Scan, type ScanSource, type TableScans, tableScansOf } from "../../arrow/scan/table-scan.js";
 import { BarlakeError, QueryError } from "../../core/errors.js";
 import { explained, isFatal } from "../file-fault.js";
 import type { StatementProgress } from "../query-engine.js";
+import { ident } from "../quote.js";
 import { CheckedReads, type ReadCheck } from "../reads/checked-reads.js";
-import { readResult } from "../result/read-result.js";
-import { type CopyPlace, type ResultCopy, resultCopy } from "../result/result-copy.js";
+import { type CopyPlace, type ResultCopy, readResult, resultCopy } from "../result/read-result.js";
 import { RowReader } from "../result/row-reader.js";
 import type { StatementResult } from "../result/statement-result.js";
 import { stoppedError, type WhyStopped, wholeResult, whyStopped } from "../result/whole-result.js";
-import { CachedStatements } from "./cached-statements.js";
 import {
   bindNamed,
   computeValue,
@@ -26,9 +25,91 @@ import {
   type StatementCheck,
   type TypedValue,
 } from "./named-values.js";
-import { closeDatabase, connect, type Database, openDatabase } from "./open-database.js";
-import type { SessionOptions } from "./session-options.js";
-import { statementProgress } from "./statement-progress.js";
+import { closeDatabase, connect, type Database, openDatabase, type SessionOptions } from "./open-database.js";
+
+/** Most statements in the cache. */
+const MOST_CACHED = 32;
+
+/**
+ * Prepared queries, which are reused for the same text: binding a query over views takes about as long as running a short
+ * query. DuckDB does not bind a prepared query again when one of its views was replaced, so each statement that is not a
+ * query empties the cache. It is a class because it owns the statements.
+ */
+export class CachedStatements {
+  readonly #connection: DuckDBConnection;
+  /** By text, the least recently used first. */
+  readonly #cached = new Map<string, DuckDBPreparedStatement>();
+
+  constructor(connection: DuckDBConnection) {
+    this.#connection = connection;
+  }
+
+  /** Runs a statement, and gives its result as it is computed. */
+  async stream(sql: string, values: DuckDBValue[] | Record<string, DuckDBValue> = {}): Promise<DuckDBResult> {
+    const statement = await this.#take(sql);
+    if (statement === undefined) {
+      this.drop();
+      return this.#connection.stream(sql, values);
+    }
+    // A value that is not given again would otherwise be the last one.
+    statement.clearBindings();
+    statement.bind(values);
+    return statement.stream();
+  }
+
+  /** Empties the cache: before a statement that may change a view. */
+  drop(): void {
+    for (const statement of this.#cached.values()) statement.destroySync();
+    this.#cached.clear();
+  }
+
+  /** @returns undefined for anything but one valid query. */
+  async #take(sql: string): Promise<DuckDBPreparedStatement | undefined> {
+    const statement = this.#cached.get(sql) ?? (await this.#connection.prepare(sql).catch(() => undefined));
+    if (statement === undefined) return undefined;
+    if (statement.statementType !== StatementType.SELECT) {
+      statement.destroySync();
+      return undefined;
+    }
+    this.#cached.delete(sql);
+    this.#cached.set(sql, statement);
+    if (this.#cached.size > MOST_CACHED) {
+      const [oldest = "", unused] = this.#cached.entries().next().value ?? [];
+      unused?.destroySync();
+      this.#cached.delete(oldest);
+    }
+    return statement;
+  }
+}
+
+/** Statements that make DuckDB count how far the later ones of a session are. It prints nothing. */
+export const TRACK_PROGRESS = ["SET enable_progress_bar = true", "SET enable_progress_bar_print = false"];
+
+/** How far the running statement is; undefined where DuckDB does not know it. */
+function statementProgress({ progress }: DuckDBConnection): StatementProgress | undefined {
+  const { percentage, rows_processed } = progress;
+  return percentage < 0 ? undefined : { percentage, rows: Number(rows_processed) };
+}
+
+/** A statement that has not begun yet misses an interrupt, so the interrupt is repeated. */
+const EVERY_MS = 20;
+
+/** Interrupts a session's statements once a signal aborts, also those that begin later, until it is disposed. */
+export function interruptOn(session: { interrupt(): void }, signal: AbortSignal | undefined): Disposable {
+  let repeated: NodeJS.Timeout | undefined;
+  const interrupt = (): void => {
+    session.interrupt();
+    repeated ??= setInterval(() => session.interrupt(), EVERY_MS);
+  };
+  if (signal?.aborted) interrupt();
+  signal?.addEventListener("abort", interrupt, { once: true });
+  return {
+    [Symbol.dispose]() {
+      signal?.removeEventListener("abort", interrupt);
+      clearInterval(repeated);
+    },
+  };
+}
 
 /** Values bound to `$1, $2, ...` or, as an object, to `$name`. */
 export type Bindings = readonly DuckDBValue[] | Readonly<Record<string, DuckDBValue>>;
@@ -296,5 +377,56 @@ export class Session implements Disposable {
   #expectOpen(sql: string): void {
     if (this.#isClosed || this.#database.isClosed)
       throw new QueryError("the session is closed", sql, { hint: "open another one" });
+  }
+}
+
+let made = 0;
+
+/**
+ * A temporary table of a session, for one block: `await using rows = new TempTable(session, "rows")`. Its name is new in
+ * the process, so no other statement can mean it by chance, and it is dropped at the end of the block.
+ */
+export class TempTable implements AsyncDisposable {
+  readonly #name: string;
+  readonly #session: Pick<Session, "run">;
+  /** Whether the table may exist: only a statement that was given its name can have created it. */
+  #mayExist = false;
+
+  /** Names a table, and creates nothing yet. @param purpose the beginning of the name: letters of a-z, and underscores. */
+  constructor(session: Pick<Session, "run">, purpose: string) {
+    this.#name = `${purpose}_${++made}`;
+    this.#session = session;
+  }
+
+  /** A name that needs no quotes. */
+  get name(): string {
+    this.#mayExist = true;
+    return this.#name;
+  }
+
+  /** Creates the table with the rows of a query; it replaces what the table had. */
+  async fill(query: string, bindings?: Bindings): Promise<void> {
+    await this.#create(`AS ${query}`, bindings);
+  }
+
+  /** Creates the table, empty, with columns that are given as in DDL; it replaces what the table had. */
+  async define(columns: string): Promise<void> {
+    await this.#create(`(${columns})`);
+  }
+
+  /** Drops the table, if it exists. */
+  async drop(): Promise<void> {
+    if (!this.#mayExist) return;
+    await this.#session.run(`DROP TABLE IF EXISTS ${ident(this.#name)}`);
+    this.#mayExist = false;
+  }
+
+  /** A table that cannot be dropped, in an interrupted session for example, ends with the session. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.drop().catch(() => {});
+  }
+
+  async #create(content: string, bindings?: Bindings): Promise<void> {
+    await this.#session.run(`CREATE OR REPLACE TEMP TABLE ${ident(this.name)} ${content}`, bindings);
   }
 }

@@ -1,5 +1,5 @@
+import type { SessionOptions } from "./open-database.js";
 import { Session } from "./session.js";
-import type { SessionOptions } from "./session-options.js";
 
 /** A database, and its number of users. */
 interface SharedDatabase {

@@ -3,8 +3,13 @@ import { BarlakeError } from "../../core/errors.js";
 import { type Column, DUCKDB_TYPE } from "../../schema/column.js";
 import { ident, literal } from "../quote.js";
 import type { Session } from "../session/session.js";
-import { type FileList, FileLists, storeList } from "./file-lists.js";
-import { type ParquetFiles, parquetRelation } from "./parquet-relation.js";
+import {
+  type FileList,
+  FileLists,
+  type ParquetFiles,
+  parquetRelation,
+  storeList,
+} from "./parquet-relation.js";
 
 /** A part of a table's rows, and a condition that is true for all of them. */
 export interface ViewBranch {

@@ -32,7 +32,7 @@ export interface LandedBatch {
 }
 
 /** A landing of files. */
-export interface FilesLanding {
+interface FilesLanding {
   readonly pipeline: FilesPipeline;
   readonly lake: Lake;
   readonly clock: Clock;

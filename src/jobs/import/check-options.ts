@@ -1,5 +1,5 @@
 import { UsageError } from "../../core/errors.js";
-import { nearestName } from "../../core/nearest-name.js";
+import { nearestName } from "../../core/text-order.js";
 import { EXCHANGE_REGION } from "../../market/regions.js";
 import { parseSymbol } from "../../market/symbol.js";
 import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "../../schema/actions.js";
@@ -9,7 +9,7 @@ import { UNIVERSES } from "../../schema/reference.js";
 import type { ImportOptions } from "./import-options.js";
 import { fieldNames } from "./plan/field-names.js";
 import { timeFormat } from "./plan/read-time.js";
-import { ENCODINGS } from "./text/encoding.js";
+import { ENCODINGS } from "./text/csv-dialect.js";
 
 /** Valid names of extra statement fields. A table of statements gets a column for each field. */
 const FIELD = /^[A-Za-z_]\w{0,62}$/;

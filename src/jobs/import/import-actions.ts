@@ -1,23 +1,28 @@
 import { UsageError } from "../../core/errors.js";
 import { ident, literal } from "../../db/quote.js";
-import { TempTable } from "../../db/session/temp-table.js";
+import { TempTable } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
-import { landActions } from "../../lake/land/land-actions.js";
-import { CORPORATE_ACTIONS, EX_FACTORS } from "../../schema/actions.js";
+import { landActions } from "../../lake/land/land-versions.js";
+import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "../../schema/actions.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
 import { common, fileRules, previewOf, rejectRows, withoutRefused } from "./import-objects.js";
+import { DELISTING_DATES, plainName } from "./plan/field-names.js";
 import {
   ACTION_FIELDS,
   actionsSql,
   brokenChainsSql,
+  CHANGED_SYMBOL_TEXTS,
+  circularSql,
   EX_CATEGORIES,
   FACTOR_FIELDS,
   factorsSql,
+  SYMBOL_CHANGE_FIELDS,
   singleEventsSql,
+  symbolChangesSql,
 } from "./rows/actions.js";
-import { textExpression } from "./rows/column-sql.js";
+import { textExpression } from "./rows/number-sql.js";
 import { ObjectRows } from "./rows/object-rows.js";
 import type { FileGroup, OpenGroup, SourceColumn } from "./rows/raw-rows.js";
 import type { FileVerdict, ImportWork, ReadGroup, TableImport } from "./table-import.js";
@@ -130,7 +135,7 @@ async function brokenChains(
 }
 
 /** A table of subjects with the time of their first sight, and how its rows are named. */
-export interface SeenTable {
+interface SeenTable {
   readonly table: TableSchema;
   /** The column of the key that is a date. */
   readonly date: string;
@@ -146,7 +151,7 @@ const ACTIONS: SeenTable = { table: CORPORATE_ACTIONS, date: "ex_date", label: "
 const FACTORS: SeenTable = { table: EX_FACTORS, date: "ex_date", label: "'factor'", notes: [] };
 
 /** What the imports of tables of subjects with the time of their first sight have in common. */
-export async function importSeen(
+async function importSeen(
   work: ImportWork,
   seen: SeenTable,
   rows: ObjectRows,
@@ -212,7 +217,7 @@ export async function importSeen(
 }
 
 /** The source of files that do not say it in a column. */
-export function sourceOf({ options }: ImportWork, { chosen }: ReadGroup): string {
+function sourceOf({ options }: ImportWork, { chosen }: ReadGroup): string {
   return options.source ?? chosen.source?.name ?? "file";
 }
 
@@ -240,7 +245,7 @@ async function foundInTongdaxin(
 }
 
 /** SQL of the source of each file. */
-export function sourceSql(sources: ReadonlyMap<number, string>): string {
+function sourceSql(sources: ReadonlyMap<number, string>): string {
   const cases = [...sources].map(([place, name]) => `WHEN ${place} THEN ${literal(name)}`);
   return cases.length === 0 ? "NULL::VARCHAR" : `CASE file ${cases.join(" ")} END`;
 }
@@ -379,4 +384,58 @@ async function rejectEarlierFiles(
     `SELECT f.path AS source, f.first_line + j.file_row AS line, j.symbol, CAST(j.${ident(date)} AS VARCHAR) AS timestamp, 'duplicate_key' AS rule,
        j.symbol || ' ' || j.${ident(date)} || ' is repeated; of each column the later file counts that has a value' AS reason, NULL AS row ${earlier}`,
   );
+}
+
+const CHANGES: SeenTable = {
+  table: SYMBOL_CHANGES,
+  date: "from_date",
+  label: "j.kind",
+  notes: [
+    "history(...), reads of the library, datasets and the workspace follow renames; views and the service have symbols as they are stored",
+  ],
+  symbolTexts: CHANGED_SYMBOL_TEXTS,
+};
+
+/** The import of renames, mergers, codes that were given to other companies, and delistings. */
+export async function importSymbolChanges(work: ImportWork): Promise<TableImport> {
+  const { session, reference } = work;
+  const rows = new ObjectRows(session, SYMBOL_CHANGE_FIELDS, work.options);
+  const sources = new Map<number, string>();
+  const delistings: number[] = [];
+  const maps: number[] = [];
+  const foundIn = new Map<FileGroup, readonly string[]>();
+  const live = await parquetRelation(session, reference.filesOf(await reference.snapshot(SYMBOL_CHANGES)));
+  const made = await importSeen(
+    work,
+    CHANGES,
+    rows,
+    () => symbolChangesSql(rows, { delistings, maps }, sourceSql(sources)),
+    foundIn,
+    undefined,
+    (judged) => session.run(circularSql(judged, live)),
+  );
+  return {
+    ...made,
+    required: ["symbol", "from_date"],
+    add: async (open, read, symbol) => {
+      const { group, chosen } = read;
+      if (chosen.source?.name === "LEAN") {
+        maps.push(...group.places);
+        foundIn.set(group, ["a row has the symbol up to its date: it changes on the weekday after"]);
+      } else if (isOfDelistings(read)) delistings.push(...group.places);
+      await rows.add(open, chosen, symbol, read.mark);
+      for (const place of group.places) sources.set(place, sourceOf(work, read));
+      return new Map();
+    },
+  };
+}
+
+/** Whether a file has dates of delistings alone. @throws {UsageError} where nothing says what its rows are. */
+function isOfDelistings({ chosen: { fields }, group }: ReadGroup): boolean {
+  if (fields.has("kind")) return false;
+  const isDelisting = DELISTING_DATES.includes(plainName(fields.get("from_date")?.name ?? ""));
+  if (isDelisting || fields.has("new_symbol")) return isDelisting && !fields.has("new_symbol");
+  throw new UsageError(`file ${group.files[0]?.path}: has neither new symbols nor a kind of change`, {
+    hint: `give them with \`map: { new_symbol: "COLUMN" }\` or \`map: { kind: "COLUMN" }\`; its columns are ${group.files[0]?.columns.join(", ")}`,
+  });
 }

@@ -1,10 +1,10 @@
 import { UsageError } from "../../core/errors.js";
 import { ident, literal } from "../../db/quote.js";
-import { TempTable } from "../../db/session/temp-table.js";
+import { TempTable } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../../lake/lake.js";
-import { landActions } from "../../lake/land/land-actions.js";
 import { landBars } from "../../lake/land/land-bars.js";
+import { landActions } from "../../lake/land/land-versions.js";
 import { landTradingDays } from "../../lake/land/trading-days.js";
 import type { LandOptions, LandReport } from "../../lake/land/upsert.js";
 import { finalEnds } from "../../market/sessions.js";
@@ -33,7 +33,7 @@ import {
   type TableImport,
   undecided,
 } from "./table-import.js";
-import { stemOf } from "./text/file-path.js";
+import { stemOf } from "./text/whole-file.js";
 
 /** The import of bars. */
 export async function importBars(work: ImportWork, table: TableSchema): Promise<TableImport> {

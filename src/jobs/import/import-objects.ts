@@ -1,13 +1,24 @@
 import { DAY_MS } from "../../core/time.js";
-import { tradeDateSql } from "../../db/market/region-sql.js";
+import { codeSql, exchangeSql, localMidnightSql, tradeDateSql } from "../../db/market/region-sql.js";
 import { ident, literal } from "../../db/quote.js";
-import { TempTable } from "../../db/session/temp-table.js";
+import { TempTable } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
-import { beginsBeforeSql, landMemberRanges, membersOf } from "../../lake/land/land-member-ranges.js";
-import { landVersions } from "../../lake/land/land-versions.js";
+import {
+  beginsBeforeSql,
+  landMemberRanges,
+  landVersions,
+  membersOf,
+  overlapsSql,
+} from "../../lake/land/land-versions.js";
 import type { TableSchema } from "../../schema/column.js";
-import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
-import { landExchangeCounts } from "../ingest/land-exchange-counts.js";
+import {
+  EXCHANGES,
+  INSTRUMENT_EXT,
+  INSTRUMENTS,
+  UNIVERSE_MEMBERS,
+  UNIVERSES,
+} from "../../schema/reference.js";
+import { landExchangeCounts } from "../ingest/counted-lists.js";
 import {
   shareExponents,
   sharesFound,
@@ -15,10 +26,16 @@ import {
   type UnitKind,
   unitRefusal,
 } from "./plan/statement-units.js";
-import { INSTRUMENT_FIELDS, instrumentColumnsSql, instrumentsSql } from "./rows/instruments.js";
-import { ObjectRows, SHARE_FIELDS } from "./rows/object-rows.js";
+import {
+  dateTests,
+  NUMBER_TEST,
+  type ObjectFields,
+  ObjectRows,
+  SHARE_FIELDS,
+  SYMBOL_TESTS,
+  sharesTests,
+} from "./rows/object-rows.js";
 import type { FileGroup } from "./rows/raw-rows.js";
-import { membersSql, memberTextsSql, overlappingSql, rangesSql, UNIVERSE_FIELDS } from "./rows/universes.js";
 import {
   type FileVerdict,
   type ImportWork,
@@ -27,6 +44,129 @@ import {
   type TableImport,
   undecided,
 } from "./table-import.js";
+
+const numbers = INSTRUMENT_EXT.filter(({ type }) => type === "double").map(({ name }) => name);
+
+const INSTRUMENT_FIELDS: ObjectFields = {
+  texts: ["name", "type", "name_en", "ext_type", "ext_other"],
+  dates: ["listing_date"],
+  numbers,
+};
+
+/** Kinds of instruments by the words that sources use, in lower case. */
+const KINDS: Readonly<Record<string, readonly string[]>> = {
+  stock: ["stock", "stocks", "equity", "common stock", "cs", "share", "股票", "个股", "a股", "1"],
+  etf: ["etf", "etfs", "exchange traded fund"],
+  index: ["index", "indices", "idx", "指数", "2"],
+  bond: ["bond", "bonds", "convertible bond", "债券", "可转债"],
+  fund: ["fund", "funds", "lof", "reit", "基金"],
+  futures: ["futures", "future", "期货"],
+  options: ["options", "option", "期权"],
+  other: ["other", "其他", "其它"],
+};
+
+/** What a row of instruments becomes: its columns, and `verdict`, the rule and the reason for which it is set aside. */
+function instrumentsSql(rows: string): string {
+  const kinds = Object.entries(KINDS).map(
+    ([kind, words]) => `WHEN lower(trim(type)) IN (${words.map(literal).join(", ")}) THEN ${literal(kind)}`,
+  );
+  const kind = `CASE WHEN type IS NULL THEN NULL ${kinds.join(" ")} END`;
+  const tests = [
+    ...SYMBOL_TESTS,
+    ...dateTests("listing_date", false),
+    NUMBER_TEST,
+    ...sharesTests([...SHARE_FIELDS]),
+    "WHEN lot_size < 0 THEN ['out_of_range', 'lot_size ' || lot_size || ' is below 0']",
+    "WHEN tick_size < 0 THEN ['out_of_range', 'tick_size ' || tick_size || ' is below 0']",
+    `WHEN type IS NOT NULL AND kind IS NULL THEN ['unparsable', 'type "' || left(type, 40) || '" is none of ${Object.keys(KINDS).join(", ")}']`,
+  ];
+  return `SELECT *, CASE ${tests.join(" ")} END AS verdict FROM (SELECT *, ${kind} AS kind FROM ${rows})`;
+}
+
+/** The columns of the staged instruments, from rows without a verdict. */
+function instrumentColumnsSql(): string {
+  const own: Readonly<Record<string, string>> = {
+    code: codeSql("symbol"),
+    exchange: exchangeSql("symbol"),
+    type: "kind",
+  };
+  return INSTRUMENTS.columns
+    .filter(({ name }) => !name.startsWith("valid_"))
+    .map(({ name }) => `${own[name] ?? ident(name)} AS ${ident(name)}`)
+    .join(", ");
+}
+
+const UNIVERSE_FIELDS: ObjectFields = {
+  texts: ["id", "name", "category", "region", "description", "symbols", "source"],
+  dates: ["from_date", "to_date"],
+  numbers: [],
+};
+
+/** SQL of the texts of members: each of a list, or of a text with separators, or the symbol of the row. */
+function memberTextsSql(): string {
+  const list = `list_filter(string_split_regex(regexp_replace(symbols, '[\\[\\]"''“”‘’]', '', 'g'), '[,;|，；｜、\\s\\p{Z}]+'), lambda one : one <> '')`;
+  return `unnest(CASE WHEN symbols IS NOT NULL THEN ${list} ELSE [symbol] END)`;
+}
+
+/**
+ * Members of universes, one a row, with `verdict`.
+ *
+ * @param dated places of files whose memberships have dates: `from_date`, and `to_date` where it has ended.
+ * @param tomorrow the first date that is in the future.
+ */
+function membersSql(rows: ObjectRows, dated: readonly number[], tomorrow: string): string {
+  const { columns, joins } = rows.datesSql();
+  const isDated = dated.length === 0 ? "false" : `file IN (${dated.join(", ")})`;
+  const only = (test: string): string => test.replace("WHEN ", `WHEN ${isDated} AND `);
+  const tests = [
+    `WHEN id IS NULL THEN ['null_in_required', 'id is empty']`,
+    ...SYMBOL_TESTS,
+    ...dateTests("from_date", true).map(only),
+    ...dateTests("to_date", false).map(only),
+    ...[
+      `WHEN from_date >= DATE ${literal(tomorrow)} THEN ['out_of_range', 'from_date ' || from_date || ' is in the future']`,
+      `WHEN to_date >= DATE ${literal(tomorrow)} THEN ['out_of_range', 'to_date ' || to_date || ' is in the future']`,
+      `WHEN to_date <= from_date THEN ['out_of_range', 'to_date ' || to_date || ' is not after from_date ' || from_date]`,
+    ].map(only),
+  ];
+  return `SELECT *, CASE ${tests.join(" ")} END AS verdict
+    FROM (SELECT r.* EXCLUDE (from_date, to_date), s.symbol, s.region AS symbol_region, s.reason AS symbol_reason, ${columns.join(", ")}
+      FROM (SELECT file, form, rowid AS "row", rowid - min(rowid) OVER (PARTITION BY file) AS file_row, id, name, category, region, description, source,
+        from_date, to_date, ${memberTextsSql()} AS symbol_text FROM ${rows.raw}) r
+      LEFT JOIN ${rows.symbols} s ON s.text = r.symbol_text ${joins})`;
+}
+
+/** SQL of the instant at which a date begins in a region; null for null. */
+function instantSql(date: string): string {
+  return `CASE WHEN ${date} IS NOT NULL THEN make_timestamptz(CAST(${localMidnightSql(date, "region")} AS BIGINT) * 1000) END`;
+}
+
+/** The columns of ranges of members, as they land. @param members a table expression with dates, source and the universe's region. */
+function rangesSql(members: string): string {
+  return `SELECT DISTINCT id, symbol, region, ${instantSql("from_date")} AS valid_from, ${instantSql("to_date")} AS valid_to, source FROM ${members}`;
+}
+
+/**
+ * SQL that sets aside memberships that overlap: others of their member in the files, and those that were imported before.
+ * Those that begin on the same day as one before are its correction.
+ *
+ * @param isDated SQL of whether a row has dates. @param before a query of what was imported before, with dates.
+ */
+function overlappingSql(judged: string, isDated: string, before: string): string {
+  const own = `(SELECT "row", file, verdict, id, symbol, from_date AS valid_from, to_date AS valid_to FROM ${judged} WHERE ${isDated})`;
+  const differ = "(a.valid_from <> b.valid_from OR a.valid_to IS DISTINCT FROM b.valid_to)";
+  const overlap = `a.id = b.id AND a.symbol = b.symbol AND ${differ}
+    AND a.valid_from < coalesce(b.valid_to, 'infinity') AND b.valid_from < coalesce(a.valid_to, 'infinity')`;
+  return `UPDATE ${judged} AS j SET verdict = ['overlapping_members', j.symbol || ' in ' || j.id || ' from ' || j.from_date || coalesce(' to ' || j.to_date, '')
+      || ' overlaps its membership from ' || o.other_from || coalesce(' to ' || o.other_to, '') || o.place]
+    FROM (
+      SELECT a."row", a.symbol, min(b.valid_from) AS other_from, arg_min(b.valid_to, b.valid_from) AS other_to, ' in the files' AS place
+      FROM ${own} a JOIN ${own} b ON ${overlap} WHERE a.verdict IS NULL AND b.verdict IS NULL GROUP BY ALL
+      UNION ALL
+      SELECT a."row", a.symbol, min(b.valid_from), arg_min(b.valid_to, b.valid_from), ' that was imported before'
+      FROM ${own} a JOIN (${before}) b ON ${overlapsSql("a", "b")} WHERE a.verdict IS NULL GROUP BY ALL) AS o
+    WHERE j.verdict IS NULL AND j."row" = o."row" AND j.symbol = o.symbol`;
+}
 
 /** The import of instruments. */
 export async function importInstruments(work: ImportWork): Promise<TableImport> {

@@ -1,3 +1,19 @@
+import { STATEMENT_NAMES } from "../../schema/statements.js";
+
+/** Tables that files can be imported into. */
+export const IMPORTABLE = [
+  "bars_1d",
+  "bars_1m",
+  "instruments",
+  "universes",
+  ...STATEMENT_NAMES,
+  "corporate_actions",
+  "ex_factors",
+  "symbol_changes",
+] as const;
+/** A table that files can be imported into. */
+export type ImportTable = (typeof IMPORTABLE)[number];
+
 /** Units of a file's volumes: one share, a lot of the exchange, or a number of shares. */
 export type VolumeUnit = "shares" | "lots" | "thousands" | "ten-thousands";
 /** Units of amounts of money: of one, a thousand, 10,000, a million, 10^8 or 10^9. */

@@ -1,8 +1,7 @@
 import { BarlakeError, LakeError, messageOf, QueryError, UsageError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import { literal } from "../../db/quote.js";
-import { interruptOn } from "../../db/session/interrupt-on.js";
-import { Session } from "../../db/session/session.js";
+import { interruptOn, Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { type RejectCount, Rejects } from "../../lake/land/rejects.js";
 import type { LandReport } from "../../lake/land/upsert.js";
@@ -17,18 +16,16 @@ import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS, UNIVERSES } from "../../schema/reference.js";
 import { tableNamed } from "../../schema/tables.js";
 import { checkOptions } from "./check-options.js";
-import { importActions, importFactors } from "./import-actions.js";
+import { importActions, importFactors, importSymbolChanges } from "./import-actions.js";
 import { importBars } from "./import-bars.js";
 import { importInstruments, importUniverses } from "./import-objects.js";
 import type { ImportOptions } from "./import-options.js";
+import { IMPORTABLE, type ImportTable } from "./import-options.js";
 import { importStatements } from "./import-statements.js";
-import { importSymbolChanges } from "./import-symbol-changes.js";
-import { IMPORTABLE, type ImportTable } from "./import-table.js";
 import { chooseColumns } from "./plan/choose-columns.js";
-import { expectPlanned, type FormPlan, type SavedPlan } from "./plan/import-plan.js";
-import { planOf } from "./plan/plan-of.js";
+import { expectPlanned, type FormPlan, planOf, type SavedPlan } from "./plan/import-plan.js";
 import { hasCommas, headMark, markShown } from "./rows/decimal-mark.js";
-import { describeRejects } from "./rows/describe-rejects.js";
+import { describeRejects } from "./rows/distinct-texts.js";
 import {
   type FileGroup,
   groupFiles,
@@ -37,13 +34,13 @@ import {
   openGroup,
 } from "./rows/raw-rows.js";
 import type { FileVerdict, ReadGroup, TableImport } from "./table-import.js";
-import { stemOf } from "./text/file-path.js";
 import { type TextFile, TextFiles } from "./text/text-file.js";
+import { stemOf } from "./text/whole-file.js";
 
 export { IMPORTABLE, type ImportTable };
 
 /** How an import runs. */
-export interface ImportRun extends ImportOptions {
+interface ImportRun extends ImportOptions {
   /** Identifies the run in the log, and names the file of its rejects. */
   readonly runId: string;
   /** Ends the import before the next file. Once all files have been read, all of them land. */
@@ -57,7 +54,7 @@ export interface ImportRun extends ImportOptions {
 }
 
 /** An import that is a part of a run: the run reports refused files, and publishes the lake at its end. */
-export interface PartOfRun {
+interface PartOfRun {
   /** Names the file of the rejects. */
   readonly rejectsName: string;
   /** Called with each file that is refused; the only one, too, is no error then. */

@@ -1,7 +1,115 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Issue, IssueLog } from "../../core/issue.js";
+import { ident } from "../../db/quote.js";
+import { type Session, TempTable } from "../../db/session/session.js";
+import { parquetRelation } from "../../db/views/parquet-relation.js";
+import type { Lake } from "../../lake/lake.js";
+import { landVersions } from "../../lake/land/land-versions.js";
+import type { LandOptions, LandReport } from "../../lake/land/upsert.js";
+import { exchangeOf, isSymbol, MAX_SYMBOL_LENGTH, SYMBOL_GRAMMAR } from "../../market/symbol.js";
 import type { TableSchema } from "../../schema/column.js";
-import { elementsBefore, type ListResponse, listResponses } from "../ledger/list-responses.js";
+import { INSTRUMENTS, subjectOf } from "../../schema/reference.js";
+import type { DecodedRecords } from "../../wire/decode/decode-records.js";
+import type { UniverseDetail } from "../../wire/resources.js";
+import { elementsBefore, type ListResponse, listResponses } from "../ledger/known-lists.js";
+import type { Received } from "../run/request/request-records.js";
 import type { Run } from "../run/run.js";
-import { currentRows } from "./current-rows.js";
+
+/** The current rows of a table of reference data. @param where a condition on them. */
+export async function currentRows<T>(run: Run, table: TableSchema, where = "true"): Promise<T[]> {
+  const { session, lake } = run.context;
+  const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(table)));
+  const numbers = table.columns.flatMap(({ name, type }) =>
+    type === "int64" ? [`CAST(${ident(name)} AS DOUBLE) AS ${ident(name)}`] : [],
+  );
+  const columns = numbers.length === 0 ? "*" : `* REPLACE (${numbers.join(", ")})`;
+  return session.json<T>(
+    `SELECT ${columns} FROM (${files}) WHERE valid_to IS NULL AND ${where} ORDER BY ${subjectOf(table).join(", ")}`,
+  );
+}
+
+/** The facts for the ledger about a decoded response, and its values. */
+export function receivedRecords<T>(
+  { entries, issues, count, bytes }: DecodedRecords<T>,
+  asked: readonly string[] = [],
+): Received & { readonly values: readonly T[]; readonly count: number | undefined } {
+  const keys = new Set(entries.map(([key]) => key));
+  const absent = asked.filter((key) => !keys.has(key));
+  return {
+    values: entries.map(([, value]) => value),
+    count,
+    rows: entries.length,
+    rejected: issues.rejected,
+    bytes,
+    absent,
+    issues: issues.stored,
+    // A list that may lack elements has a fault, which is recorded for each list.
+    setAside: [],
+  };
+}
+
+/** Whether an element of an exchange's list is an instrument of that exchange. If not, an issue is added. */
+export function isInstrumentOf(exchange: string, symbol: string, issues: IssueLog): boolean {
+  if (isSymbol(symbol) && exchangeOf(symbol) === exchange) return true;
+  if (!isSymbol(symbol)) issues.add(notASymbol(symbol, `instruments of ${exchange}`));
+  else issues.add({ rule: "not_requested", message: `${symbol} is not of ${exchange}`, symbol, rejected: 1 });
+  return false;
+}
+
+/** Adds an issue for each repeated instrument with the same content. @returns the number of repeats. */
+export function noteRepeats(
+  exchange: string,
+  entries: readonly (readonly [string, { readonly symbol: string }])[],
+  issues: IssueLog,
+): number {
+  const first = new Map<string, object>();
+  let repeats = 0;
+  for (const [, one] of entries) {
+    const { symbol } = one;
+    const earlier = first.get(symbol);
+    if (earlier === undefined) first.set(symbol, one);
+    else if (isDeepStrictEqual(earlier, one)) {
+      const message = `instruments of ${exchange}: ${symbol} is listed more than once, with the same content`;
+      issues.add({ rule: "duplicate_key", message, symbol, rejected: 1 });
+      repeats += 1;
+    }
+  }
+  return repeats;
+}
+
+/** The requested universes in a response. A member that is not a symbol becomes an issue, and does not land. */
+export function receivedMembers(decoded: DecodedRecords<UniverseDetail>, ids: readonly string[]) {
+  const entries = decoded.entries.filter(([key, { id }]) => {
+    const isAsked = key === id && ids.includes(id);
+    const message = `universe ${shown(id)} was not requested as ${shown(key)}`;
+    if (!isAsked) decoded.issues.add({ rule: "not_requested", message, rejected: 1 });
+    return isAsked;
+  });
+  for (const [id, { symbols }] of entries) {
+    const different = new Set(symbols);
+    for (const symbol of different)
+      if (!isSymbol(symbol)) decoded.issues.add(notASymbol(symbol, `universe ${shown(id)}`));
+    const repeats = symbols.length - different.size;
+    const message = `universe ${shown(id)}: ${repeats} of its ${symbols.length} symbols repeat others`;
+    if (repeats > 0) decoded.issues.add({ rule: "duplicate_key", message, rejected: repeats });
+  }
+  return receivedRecords({ ...decoded, entries }, ids);
+}
+
+/** A row for each member of a universe whose symbol is valid. */
+export function memberRows({ id, region, symbols }: UniverseDetail): Record<string, unknown>[] {
+  return [...new Set(symbols.filter(isSymbol))].map((symbol) => ({ id, symbol, region }));
+}
+
+function notASymbol(text: string, where: string): Issue {
+  const message = `${where}: ${shown(text)} is not of the form ${SYMBOL_GRAMMAR}`;
+  return { rule: "bad_symbol", message, symbol: text.slice(0, MAX_SYMBOL_LENGTH), rejected: 1 };
+}
+
+/** A text of a response in the form in which messages show it. */
+function shown(text: string): string {
+  return JSON.stringify(text.slice(0, 64));
+}
 
 /** So many missing elements, and more than this share of the list, are a cut; fewer may have changed between two responses. */
 const LEAST_MISSING = 10;
@@ -12,7 +120,7 @@ const RUNS_OF_LESS = 2;
 const SAME_SHARE = 0.05;
 
 /** A list of symbols, and the number of its elements that another list gives. */
-export interface CountedList {
+interface CountedList {
   readonly table: TableSchema;
   /** The exchange, or the universe's id. */
   readonly name: string;
@@ -91,4 +199,19 @@ function missingShare(elements: number, counted: number): number {
 function isCut(elements: number, counted: number): boolean {
   const missing = counted - elements;
   return missing >= LEAST_MISSING && missing > elements * MISSING_SHARE;
+}
+
+/** Lands the exchanges with counts of the lake's current instruments, for lakes that are filled without a service. */
+export async function landExchangeCounts(
+  session: Session,
+  lake: Lake,
+  exchanges: TableSchema,
+  options: LandOptions,
+): Promise<LandReport> {
+  const live = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
+  await using counts = new TempTable(session, "exchange_counts");
+  await counts.fill(
+    `SELECT exchange, region, count(*) AS "count" FROM (${live}) WHERE valid_to IS NULL GROUP BY ALL`,
+  );
+  return await landVersions(session, lake, exchanges, counts.name, options);
 }

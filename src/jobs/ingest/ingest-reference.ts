@@ -1,9 +1,9 @@
 import { subHours } from "date-fns/subHours";
 import type { z } from "zod";
 import { ident, literal, literalList } from "../../db/quote.js";
-import { TempTable } from "../../db/session/temp-table.js";
+import { TempTable } from "../../db/session/session.js";
+import { stageObjects } from "../../lake/land/clear-values.js";
 import { landVersions } from "../../lake/land/land-versions.js";
-import { stageObjects } from "../../lake/land/stage-objects.js";
 import { isSymbol } from "../../market/symbol.js";
 import { type ListFacts, listFault } from "../../plan/absence/list-fault.js";
 import { inBatches } from "../../plan/request-units.js";
@@ -23,15 +23,16 @@ import { lastResponses } from "../ledger/ledger.js";
 import { type PendingResponse, withFailed } from "../run/request/request-records.js";
 import type { Run } from "../run/run.js";
 import { landOptions } from "../run/run-context.js";
-import { countFault, mayLackRows } from "./counted-lists.js";
-import { currentRows } from "./current-rows.js";
 import {
+  countFault,
+  currentRows,
   isInstrumentOf,
+  mayLackRows,
   memberRows,
   noteRepeats,
   receivedMembers,
   receivedRecords,
-} from "./received-lists.js";
+} from "./counted-lists.js";
 import { leaseInTurn } from "./request-sharing.js";
 
 /**

@@ -1,13 +1,43 @@
-import { TempTable } from "../../db/session/temp-table.js";
-import { landActions } from "../../lake/land/land-actions.js";
+import { TempTable } from "../../db/session/session.js";
+import type { Lake } from "../../lake/lake.js";
+import { stageObjects } from "../../lake/land/clear-values.js";
 import { landStatements } from "../../lake/land/land-statements.js";
-import { stageObjects } from "../../lake/land/stage-objects.js";
+import { landActions } from "../../lake/land/land-versions.js";
 import { EX_FACTORS } from "../../schema/actions.js";
 import type { Column, TableSchema } from "../../schema/column.js";
 import type { LedgerEntry, PendingResponse } from "../run/request/request-records.js";
 import type { Run } from "../run/run.js";
 import { landOptions } from "../run/run-context.js";
-import { groupResponses } from "./group-responses.js";
+
+/**
+ * Most responses that land together, in a lake that does not contain the responses that this machine has received. If
+ * the machine dies, another one requests again what the ledger does not have: for each run at most two groups, of which
+ * one may be landing, and the requests in flight.
+ */
+export const SHARED_GROUP_RESPONSES = 16;
+
+/**
+ * Most responses that land together. In a folder there is no limit: the next run, on any machine, lands what a killed
+ * run had received.
+ */
+export function groupResponses({ isShared }: Pick<Lake, "isShared">): number {
+  return isShared ? SHARED_GROUP_RESPONSES : Number.POSITIVE_INFINITY;
+}
+
+/** Most symbols that a failure names. */
+const NAMED = 5;
+
+/**
+ * Reports symbols of which records were set aside by earlier runs, and which are not requested again yet.
+ *
+ * @param what the records: statements, or factors.
+ */
+export function reportSetAside(run: Run, table: string, what: string, symbols: readonly string[]): void {
+  if (symbols.length === 0) return;
+  const named = symbols.slice(0, NAMED).join(", ") + (symbols.length > NAMED ? ", ..." : "");
+  const reason = `earlier runs have set aside ${what} of ${named}; they are requested again after a wait`;
+  run.log.failure({ dataset: table, request: table, reason, symbols: symbols.length });
+}
 
 /** Number of records that land together; it limits memory. */
 const GROUP_ROWS = 20_000;

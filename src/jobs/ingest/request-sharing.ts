@@ -3,10 +3,10 @@ import { releaseAll } from "../../core/release-after.js";
 import { unionRanges } from "../../core/time.js";
 import type { Lease, Subject } from "../../lake/requests/request-leases.js";
 import type { RequestUnit } from "../../plan/request-units.js";
-import { ledgerVersion } from "../ledger/ledger-sql.js";
+import { ledgerVersion } from "../ledger/ledger.js";
+import { recoverResponses } from "../recover-responses.js";
 import type { Run } from "../run/run.js";
 import type { RunContext } from "../run/run-context.js";
-import { recoverResponses } from "../spool/recover-responses.js";
 import { type BarsDemand, type PlanFacts, readPlanFacts } from "./bars/bars-demand.js";
 
 /** Bounds of the time between two reads of other runs' leases, in milliseconds. */

@@ -1,21 +1,19 @@
 import { compareText } from "../../core/text-order.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
-import { TempTable } from "../../db/session/temp-table.js";
+import { TempTable } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { upsert } from "../../lake/land/upsert.js";
-import type { LostFile } from "../../lake/maintenance/repair/lost-files.js";
+import type { LostFile } from "../../lake/maintenance/lost-files.js";
 import { regionOf } from "../../market/symbol.js";
 import { EX_FACTORS } from "../../schema/actions.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
-import { REQUESTS } from "../../schema/requests.js";
-import { RUNS } from "../../schema/runs.js";
-import { askedSymbols, landRequests, type RequestRecord } from "./ledger.js";
-import { ledgerSql } from "./ledger-sql.js";
+import { REQUESTS, RUNS } from "../../schema/runs.js";
+import { askedSymbols, landRequests, ledgerSql, type RequestRecord } from "./ledger.js";
 
 /** How a loss is recorded. */
-export interface AskAgainOptions {
+interface AskAgainOptions {
   readonly runId: string;
   /** Epoch milliseconds. */
   readonly now: number;

@@ -3,8 +3,7 @@ import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../../lake/lake.js";
 import type { EarlierStatements, SetAsideStatements } from "../../plan/absence/absent-statements.js";
 import type { TableSchema } from "../../schema/column.js";
-import { ROWS_SET_ASIDE } from "./ledger.js";
-import { instantSql, ledgerSql } from "./ledger-sql.js";
+import { instantSql, ledgerSql, ROWS_SET_ASIDE } from "./ledger.js";
 
 /** Reads which statements of a table the lake has, and which symbols were absent in earlier responses. */
 export async function readEarlierStatements(

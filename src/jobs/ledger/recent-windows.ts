@@ -1,5 +1,5 @@
 import type { TimeRange } from "../../core/time.js";
-import { jsonParameter } from "../../db/session/json-parameter.js";
+import { jsonParameter } from "../../db/session/named-values.js";
 import type { Session } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../../lake/lake.js";

@@ -1,10 +1,10 @@
 import { BarlakeError, messageOf } from "../../core/errors.js";
 import type { Lake } from "../../lake/lake.js";
 import { STAGING } from "../../lake/local/work-folder.js";
-import { CheckSession } from "../../lake/maintenance/check/check-session.js";
 import {
   CheckFault,
   type CheckOptions,
+  CheckSession,
   checkTable,
   type TableCheck,
 } from "../../lake/maintenance/check/check-table.js";

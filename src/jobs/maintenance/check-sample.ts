@@ -1,24 +1,217 @@
+import { barScan } from "../../arrow/scan/bar-scan.js";
+import { decodeKlineResponse } from "../../arrow/stream/decode-kline-response.js";
 import type { ServiceClient } from "../../client/service-client.js";
-import { messageOf, ServiceError } from "../../core/errors.js";
-import type { Clock } from "../../core/time.js";
-import { literal } from "../../db/quote.js";
-import type { Session } from "../../db/session/session.js";
-import { TempTable } from "../../db/session/temp-table.js";
+import { messageOf, ServiceError, WireError } from "../../core/errors.js";
+import type { Clock, TimeRange } from "../../core/time.js";
+import { ident, literal } from "../../db/quote.js";
+import { jsonParameter } from "../../db/session/named-values.js";
+import { type Session, TempTable } from "../../db/session/session.js";
+import { ROW_GROUP_ROWS } from "../../lake/files/parquet/write-rows.js";
 import type { Lake } from "../../lake/lake.js";
+import { isMinutes } from "../../lake/land/land-bars.js";
+import { isLoss } from "../../lake/land/rejects.js";
 import { openReader } from "../../lake/open-reader.js";
 import type { LandedPeriod } from "../../market/period.js";
-import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import { finalEnds, possibleEnds } from "../../market/sessions.js";
+import { judgeAbsence } from "../../plan/absence/absent-symbols.js";
+import { symbolSpans } from "../../plan/absence/window-beginning.js";
+import { partitionBars } from "../../plan/bar-partitions.js";
+import { statedValues } from "../../plan/stated-values.js";
+import { BARS_1D, BARS_1M, KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
-import { ENDPOINTS } from "../../wire/endpoints.js";
+import type { DecodedKlines } from "../../wire/decode/decode-klines.js";
+import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
+import { klinesQuery } from "../ingest/bars/klines-request.js";
 import { isServiceFault } from "../run/request/request-records.js";
-import { type AskedWindow, askWindowAgain } from "./ask-window-again.js";
-import { compareWindow, oldestInLake } from "./compare-window.js";
+
+/** Symbols and a time window that are requested again. */
+export interface AskedWindow {
+  readonly period: LandedPeriod;
+  readonly symbols: readonly string[];
+  readonly window: TimeRange;
+  /**
+   * Another symbol, which should have bars in the window. If its bars are received, the absence of the requested
+   * symbols counts. @default none
+   */
+  readonly control?: string | undefined;
+}
+
+/** All bars in a window that a service has now. */
+interface WholeWindow {
+  readonly responses: readonly DecodedKlines[];
+  /** Symbols with unusable columns in a response: nothing is known about their bars. */
+  readonly unusable: ReadonlySet<string>;
+}
+
+/**
+ * Most requests for a symbol that a response lacks, or that a response contains without a bar of an earlier response.
+ */
+const MOST_TRIES = 2;
+
+/**
+ * Requests everything that a service has of a window, as an ingest does. If the lake has older bars than those
+ * received, the response may be cut, and the older bars are requested. An absent symbol is requested a second time. Its
+ * absence is judged as in an ingest: a response without any bar of a requested symbol shows nothing.
+ *
+ * @param oldestKnown the oldest bar of each symbol in the window that the lake has; epoch milliseconds.
+ * @throws {ServiceError}, {@link TransportError} or {@link WireError} where a request fails, or where responses are not
+ *   about the window, or do not show whether a symbol has bars.
+ */
+export async function askWindowAgain(
+  client: ServiceClient,
+  { period, symbols, window, control }: AskedWindow,
+  oldestKnown: ReadonlyMap<string, number>,
+  signal: AbortSignal,
+): Promise<WholeWindow> {
+  const responses: DecodedKlines[] = [];
+  const unusable = new Set<string>();
+  /** Symbols with bars in a response, or with an absence that counts. */
+  const shown = new Set<string>();
+  const tries = new Map<string, number>();
+  const pages: Pick<AskedWindow, "symbols" | "window">[] = [{ symbols, window }];
+  for (let page = pages.shift(); page !== undefined; page = pages.shift()) {
+    const { symbols: own, window: part } = page;
+    const named = control === undefined || own.length >= LIMITS.symbolsPerRequest ? own : [...own, control];
+    const expectation = {
+      shape: "map",
+      symbols: named,
+      window: { first: part.start, last: part.end - 1 },
+    } as const;
+    const { value: response } = await client.ask(
+      { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(named, part, period), arrow: true },
+      (body, contentType) => decodeKlineResponse(body, contentType, expectation),
+      signal,
+    );
+    responses.push(response);
+    for (const symbol of response.unusable) unusable.add(symbol);
+    const came = new Map(
+      symbolSpans(response.columns).map(({ symbol, start, end }) => {
+        const [oldest, newest] = [response.columns.timestamp[start], response.columns.timestamp[end - 1]];
+        return [symbol, { oldest: Number(oldest), newest: Number(newest) }] as const;
+      }),
+    );
+    for (const symbol of shownBy(response)) shown.add(symbol);
+    const next = new Map<number, string[]>();
+    const ask = (symbol: string, end: number): unknown => next.set(end, [...(next.get(end) ?? []), symbol]);
+    for (const symbol of own) {
+      const known = oldestKnown.get(symbol);
+      if (known === undefined || unusable.has(symbol)) continue;
+      const bars = came.get(symbol);
+      const isPage = part.end < window.end;
+      // A page must end with the bar that was received before it. Otherwise the response does not show the symbol's
+      // bars.
+      if (bars === undefined || !shown.has(symbol) || (isPage && bars.newest < part.end - 1)) {
+        const made = (tries.get(symbol) ?? 0) + 1;
+        tries.set(symbol, made);
+        if (made < MOST_TRIES) ask(symbol, part.end);
+        else if (isPage)
+          throw new WireError("wrong_shape", `${symbol}: responses lack a bar that came before`, 0);
+      } else if (bars.oldest > known && (!isPage || bars.oldest < part.end - 1)) ask(symbol, bars.oldest + 1);
+    }
+    for (const [end, some] of next) pages.push({ symbols: some, window: { start: part.start, end } });
+  }
+  const open = symbols.find(
+    (symbol) => oldestKnown.has(symbol) && !unusable.has(symbol) && !shown.has(symbol),
+  );
+  if (open !== undefined)
+    throw new WireError("wrong_shape", `${open}: no response shows whether the service has its bars`, 0, {
+      hint: "name also a symbol that has bars in this window: an empty response can be a fault of the service",
+    });
+  return { responses, unusable };
+}
+
+/**
+ * The symbols about which a response shows something: those with bars in the window, and those that count as absent.
+ */
+function shownBy({ columns, issues, received, absent }: DecodedKlines): Set<string> {
+  const hasRule = (...rules: readonly string[]) => issues.counts.filter(({ rule }) => rules.includes(rule));
+  const strayed = new Set(hasRule("outside_window").map(({ symbol }) => symbol));
+  const hasStrangers = hasRule("not_requested", "bad_symbol").length > 0;
+  const came = [...received].flatMap(([symbol, bars]) => (bars > 0 && !strayed.has(symbol) ? [symbol] : []));
+  const { confirmed } = judgeAbsence(absent, { present: columns.symbols.length, hasStrangers });
+  return new Set([...came, ...confirmed]);
+}
+
+const IN_WINDOW = `symbol IN (SELECT unnest(from_json($1, '["VARCHAR"]')))
+  AND timestamp >= make_timestamptz($2::BIGINT * 1000) AND timestamp < make_timestamptz($3::BIGINT * 1000)`;
+
+/** The oldest bar that a lake has of each symbol in a window, in epoch milliseconds. */
+export async function oldestInLake(
+  session: Session,
+  table: TableSchema,
+  { symbols, window }: AskedWindow,
+): Promise<Map<string, number>> {
+  const rows = await session.json<{ symbol: string; oldest: number }>(
+    `SELECT symbol, epoch_ms(min(timestamp))::DOUBLE AS oldest FROM raw.${ident(table.name)} WHERE ${IN_WINDOW} GROUP BY symbol`,
+    [jsonParameter(symbols), window.start, window.end],
+  );
+  return new Map(rows.map(({ symbol, oldest }) => [symbol, oldest]));
+}
+
+/**
+ * Compares a service's bars in a window with the bars of the lake, by key, in the form in which they would land.
+ * Symbols with unusable columns are left out. If bars of a symbol were set aside, no bar of the symbol counts as gone:
+ * the service has these bars, but in a wrong form.
+ *
+ * @param compared receives the bars: `symbol`, `timestamp`, `kind` (null where both bars are equal) and `values`.
+ * @param now epoch milliseconds.
+ */
+export async function compareWindow(
+  session: Session,
+  compared: TempTable,
+  table: TableSchema,
+  { symbols, window }: AskedWindow,
+  { responses, unusable }: WholeWindow,
+  now: number,
+): Promise<void> {
+  const isMinute = isMinutes(table);
+  const rules = { finalEnd: finalEnds(now), possibleEnd: possibleEnds(now, isMinute) };
+  const bars = responses.map(({ columns }, n) => ({
+    columns: statedValues(columns).columns,
+    source: `sample ${n}`,
+  }));
+  const { partitions, broken } = partitionBars(bars, { unit: isMinute ? "month" : "year", ...rules });
+  const segments = partitions.flatMap((partition) => partition.segments);
+  const scan = session.scan(barScan(segments, ROW_GROUP_ROWS));
+  const usable = symbols.filter((symbol) => !unusable.has(symbol));
+  const columns = KLINE_COLUMNS.map(({ name }) => ({
+    name: literal(name),
+    lake: `lake.${ident(name)}`,
+    service: `service.${ident(name)}`,
+  }));
+  const differs = columns.map(({ lake, service }) => `${lake} IS DISTINCT FROM ${service}`).join(" OR ");
+  const values = columns.map(
+    ({ name, lake, service }) => `CASE WHEN ${lake} IS DISTINCT FROM ${service} THEN
+      {'column': ${name}, 'lake': coalesce(${lake}::VARCHAR, 'null'), 'service': coalesce(${service}::VARCHAR, 'null')} END`,
+  );
+  try {
+    await compared.fill(
+      `SELECT symbol, timestamp,
+         CASE WHEN lake.close IS NULL THEN 'new' WHEN service.close IS NULL THEN 'gone' WHEN ${differs} THEN 'changed' END AS kind,
+         CASE WHEN lake.close IS NOT NULL AND service.close IS NOT NULL
+           THEN list_filter([${values.join(", ")}], lambda one: one IS NOT NULL) ELSE [] END AS "values"
+       FROM (FROM raw.${ident(table.name)} WHERE ${IN_WINDOW}) AS lake
+         FULL JOIN ${scan.sql} AS service USING (symbol, timestamp)`,
+      [jsonParameter(usable), window.start, window.end],
+    );
+    const bad = new Set(broken.map(({ symbol }) => symbol));
+    for (const { issues } of responses)
+      for (const { rule, symbol, rejected } of issues.counts)
+        if (symbol !== undefined && isLoss({ rule, rows: rejected })) bad.add(symbol);
+    await session.run(
+      `DELETE FROM ${compared.name} WHERE kind = 'gone' AND symbol IN (SELECT unnest(from_json($1, '["VARCHAR"]')))`,
+      [jsonParameter([...bad])],
+    );
+  } finally {
+    scan.release();
+  }
+}
 
 /** Size of the sample: a fraction of the requests in the ledger, or a number of requests. */
 export type SampleSize = { readonly part: number } | { readonly requests: number };
 
 /** How a bar of the service differs from the lake's. */
-export type Deviation = "changed" | "gone" | "new";
+type Deviation = "changed" | "gone" | "new";
 
 /** A bar that differs between the service and the lake. */
 export interface DeviatingBar {
@@ -33,7 +226,7 @@ export interface DeviatingBar {
 }
 
 /** The result of requesting a random sample of a table's bars again. */
-export interface TableSample {
+interface TableSample {
   readonly table: string;
   /** Number of requests in the ledger that have a response. */
   readonly answered: number;

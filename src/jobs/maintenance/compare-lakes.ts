@@ -1,26 +1,22 @@
 import { volumeSql } from "../../db/market/bar-sql.js";
 import { lotSql } from "../../db/market/region-sql.js";
 import { ident } from "../../db/quote.js";
-import { Session } from "../../db/session/session.js";
-import { TempTable } from "../../db/session/temp-table.js";
+import { Session, TempTable } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../../lake/lake.js";
 import { spillOptions } from "../../lake/local/work-folder.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
-import { ABSENCES_1D } from "../../schema/absences.js";
 import { EX_FACTORS } from "../../schema/actions.js";
-import { KLINE_COLUMNS } from "../../schema/bars.js";
+import { ABSENCES_1D, KLINE_COLUMNS, TRADING_DAYS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
-import { REQUESTS } from "../../schema/requests.js";
-import { RUNS } from "../../schema/runs.js";
+import { REQUESTS, RUNS } from "../../schema/runs.js";
 import { TABLES } from "../../schema/tables.js";
-import { TRADING_DAYS } from "../../schema/trading-days.js";
 
 /** Tables that a lake fills itself, and no service delivers; and factors, which a service derives from its bars. */
 const NOT_COMPARED = new Set([REQUESTS, RUNS, TRADING_DAYS, ABSENCES_1D, EX_FACTORS].map(({ name }) => name));
 
 /** How two lakes differ in one table. */
-export interface TableComparison {
+interface TableComparison {
   readonly table: string;
   readonly rows: number;
   /** Rows that only one of the lakes has. */

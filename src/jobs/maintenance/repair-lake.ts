@@ -1,25 +1,24 @@
 import type { Clock } from "../../core/time.js";
 import { Session } from "../../db/session/session.js";
-import { recordVerified } from "../../lake/files/verify/verified-files.js";
+import { recordVerified } from "../../lake/files/verify-content.js";
 import type { Lake } from "../../lake/lake.js";
 import { writerSpillOptions } from "../../lake/local/work-folder.js";
-import { commitWithRetries } from "../../lake/log/commit.js";
+import { commitWithRetries, retryOnConflict } from "../../lake/log/commit.js";
 import { commitInfoAction, removeAction } from "../../lake/log/commit-actions.js";
-import { retryOnConflict } from "../../lake/log/retry-on-conflict.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
-import { overlappingVersions } from "../../lake/maintenance/overlapping-versions.js";
 import {
   type CopiedRows,
   copyLostRows,
   isSamePartition,
+  type LostFile,
   lacksWithdrawal,
-} from "../../lake/maintenance/repair/copy-lost-rows.js";
-import { type LostFile, lostFiles } from "../../lake/maintenance/repair/lost-files.js";
-import { repairVersions } from "../../lake/maintenance/repair/repair-versions.js";
-import { restoreFile } from "../../lake/maintenance/repair/restore-file.js";
+  lostFiles,
+  restoreFile,
+} from "../../lake/maintenance/lost-files.js";
+import { overlappingVersions, repairVersions } from "../../lake/maintenance/repair-versions.js";
 import type { TableSchema } from "../../schema/column.js";
 import { hasVersions } from "../../schema/reference.js";
-import { REQUESTS } from "../../schema/requests.js";
+import { REQUESTS } from "../../schema/runs.js";
 import { askAgain } from "../ledger/ask-again.js";
 import { eachTable, publishAfter, type TableReports } from "./each-table.js";
 

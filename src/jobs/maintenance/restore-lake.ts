@@ -4,21 +4,20 @@ import type { Lake } from "../../lake/lake.js";
 import {
   isSettled,
   planRestore,
+  type RelatedChanges,
   type RestorePlan,
-  type RestoreTarget,
-  verifyRestored,
-} from "../../lake/maintenance/restore/plan-restore.js";
-import { type RelatedChanges, relatedChanges } from "../../lake/maintenance/restore/related-changes.js";
-import {
   type RestoreReport,
+  type RestoreTarget,
+  relatedChanges,
   restoreReport,
   restoreTable,
-} from "../../lake/maintenance/restore/restore-table.js";
+  verifyRestored,
+} from "../../lake/maintenance/restore-table.js";
 import { requestsInFlight } from "../../lake/requests/request-leases.js";
 import { leasedRuns } from "../../lake/requests/run-lease.js";
 import { nameOfOwner, type Owner } from "../../lease/owner.js";
 import type { TableSchema } from "../../schema/column.js";
-import { REQUESTS } from "../../schema/requests.js";
+import { REQUESTS } from "../../schema/runs.js";
 import { TABLES } from "../../schema/tables.js";
 import { newRunId } from "../run/run-pipeline.js";
 import { eachTable, publishAfter, type TableReports } from "./each-table.js";

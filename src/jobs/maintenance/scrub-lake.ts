@@ -1,16 +1,109 @@
+import { millisecondsInHour as HOUR_MS } from "date-fns/constants";
+import { z } from "zod";
 import { LakeError } from "../../core/errors.js";
-import type { Clock } from "../../core/time.js";
-import { recordVerified, verifiedFiles } from "../../lake/files/verify/verified-files.js";
-import { damageOf } from "../../lake/files/verify/verify-content.js";
+import { type Clock, DAY_MS } from "../../core/time.js";
+import { damageOf, recordVerified, verifiedFiles } from "../../lake/files/verify-content.js";
 import type { Lake } from "../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 import { isStoreFault } from "../../lake/storage/store-fault.js";
-import { planScrub, type ScrubbableFile } from "../../plan/scrub.js";
 import { TABLES } from "../../schema/tables.js";
-import { type DailyWork, dailyWork, lastDoneAt, recordDone } from "./daily-work.js";
+
+/** Work on a lake that is due once a day, whichever machine does it. */
+export interface DailyWork<Report> {
+  /** When it is due next, in epoch milliseconds. */
+  dueAt(): Promise<number>;
+  run(signal: AbortSignal): Promise<Report>;
+}
+
+const lastDone = z.object({ at: z.iso.datetime() });
+
+/**
+ * Work that is due a day after it was last done, and an hour after an attempt that failed.
+ *
+ * @param file the file of the lake that states when it was last done; the work writes it with {@link recordDone}.
+ */
+export function dailyWork<Report>(
+  { storage }: Lake,
+  file: string,
+  clock: Pick<Clock, "now">,
+  work: (signal: AbortSignal) => Promise<Report>,
+): DailyWork<Report> {
+  let notBefore = 0;
+  return {
+    async dueAt() {
+      const now = clock.now();
+      // A later time was set while the clock was ahead.
+      const retryAt = notBefore > now + HOUR_MS ? 0 : notBefore;
+      const last = await lastDoneAt(storage, file, now);
+      return Math.max(retryAt, last === undefined ? 0 : last + DAY_MS);
+    },
+    run(signal) {
+      notBefore = clock.now() + HOUR_MS;
+      return work(signal);
+    },
+  };
+}
+
+/** When work was last done; undefined where this is unknown, or is later than now because the clock was ahead. */
+async function lastDoneAt(storage: Lake["storage"], file: string, now: number): Promise<number | undefined> {
+  try {
+    const at = Date.parse(lastDone.parse(JSON.parse((await storage.readText(file)) ?? "")).at);
+    return at <= now ? at : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Records that work was done. @param now epoch milliseconds. */
+export async function recordDone(storage: Lake["storage"], file: string, now: number): Promise<void> {
+  await storage.put(file, `${JSON.stringify({ at: new Date(now).toISOString() })}\n`);
+}
+
+/** Number of nights in which the whole lake is read once. */
+const NIGHTS = 21;
+/** Days during which a file is not read again. Together with the nights above, each file is read every four weeks. */
+const REST_DAYS = 7;
+
+/** A file that can be read to verify that it is unchanged. */
+export interface ScrubbableFile {
+  readonly bytes: number;
+  /** When it was last verified, in epoch milliseconds. */
+  readonly verifiedAt: number;
+}
+
+/**
+ * The verification of one night: `files` are read one after the other, until files with `bytes` bytes in total were
+ * found intact.
+ */
+interface ScrubPlan<File> {
+  /** All files that are due, the least recently verified first. */
+  readonly files: readonly File[];
+  readonly bytes: number;
+}
+
+/**
+ * Plans the verification of a night: as many bytes as are needed to read the whole lake in three weeks, beginning with
+ * the least recently verified files. A damaged file does not count as read. It remains due; if its bytes counted, files
+ * after it would never be read.
+ *
+ * @param now epoch milliseconds.
+ * @param lastAt when a part was last read, in epoch milliseconds: a plan after missed nights reads correspondingly
+ *   more.
+ */
+export function planScrub<File extends ScrubbableFile>(
+  files: readonly File[],
+  now: number,
+  lastAt: number | undefined,
+): ScrubPlan<File> {
+  const nights =
+    lastAt === undefined ? 1 : Math.min(NIGHTS, Math.max(1, Math.round((now - lastAt) / DAY_MS)));
+  const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
+  const due = files.filter(({ verifiedAt }) => verifiedAt <= now - REST_DAYS * DAY_MS);
+  return { files: due.sort((a, b) => a.verifiedAt - b.verifiedAt), bytes: (total * nights) / NIGHTS };
+}
 
 /** Options for verifying a part of a lake. */
-export interface ScrubOptions {
+interface ScrubOptions {
   /** Ends the work, also while a file is read. */
   readonly signal?: AbortSignal;
   /**

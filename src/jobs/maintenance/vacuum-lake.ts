@@ -4,11 +4,11 @@ import { STAGING } from "../../lake/local/work-folder.js";
 import { type VacuumReport, vacuum, vacuumStaging, vacuumTime } from "../../lake/maintenance/vacuum.js";
 import type { TableSchema } from "../../schema/column.js";
 import { TABLES } from "../../schema/tables.js";
-import { type DailyWork, dailyWork, recordDone } from "./daily-work.js";
 import { eachTable, type TableReports } from "./each-table.js";
+import { type DailyWork, dailyWork, recordDone } from "./scrub-lake.js";
 
 /** Which files of a lake may be deleted. */
-export interface VacuumLakeOptions {
+interface VacuumLakeOptions {
   /** Versions that were the newest at any time within this period remain readable; in milliseconds. */
   readonly retentionMs: number;
   /** Reports what would be deleted, and deletes nothing. @default false */

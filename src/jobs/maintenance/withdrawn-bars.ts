@@ -1,20 +1,19 @@
 import { ident } from "../../db/quote.js";
-import { jsonParameter } from "../../db/session/json-parameter.js";
+import { jsonParameter } from "../../db/session/named-values.js";
 import type { Session } from "../../db/session/session.js";
-import { TempTable } from "../../db/session/temp-table.js";
-import { type WithdrawReport, withdrawRows } from "../../lake/land/withdraw-rows.js";
+import { TempTable } from "../../db/session/session.js";
+import { type WithdrawReport, withdrawRows } from "../../lake/land/absent-days.js";
 import { openReader } from "../../lake/open-reader.js";
 import { publish } from "../../lake/publish.js";
 import { regionOf } from "../../market/symbol.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { newRunId } from "../run/run-pipeline.js";
-import { type AskedWindow, askWindowAgain } from "./ask-window-again.js";
 import type { SampleEnvironment } from "./check-sample.js";
-import { compareWindow, oldestInLake } from "./compare-window.js";
+import { type AskedWindow, askWindowAgain, compareWindow, oldestInLake } from "./check-sample.js";
 
 /** Bars of one symbol that a service no longer returns. */
-export interface WithdrawnBars {
+interface WithdrawnBars {
   readonly symbol: string;
   readonly bars: number;
   /** Times of the first and the last of them, ISO 8601, UTC. */

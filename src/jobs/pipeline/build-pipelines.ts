@@ -1,8 +1,12 @@
 import { writeFileSync } from "node:fs";
-import { BUILT_PIPELINES, type BuiltPipeline, hashOfFile } from "./built-pipelines.js";
 import { definePipeline, type PipelineDefinition } from "./definition.js";
-import { importDefinition } from "./import-definition.js";
-import { ownPipelines } from "./load-pipeline.js";
+import {
+  BUILT_PIPELINES,
+  type BuiltPipeline,
+  hashOfFile,
+  importDefinition,
+  ownPipelines,
+} from "./load-pipeline.js";
 
 /** A step of the build: writes the definitions of the pipelines that come with barlake. */
 const built: Record<string, BuiltPipeline> = {};

@@ -1,10 +1,118 @@
-import { readdir } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { register } from "node:module";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { NamespacedUnregister } from "tsx/esm/api";
 import { messageOf, UsageError } from "../../core/errors.js";
-import { builtPipeline } from "./built-pipelines.js";
 import { definePipeline, type Pipeline, type PipelineDefinition } from "./definition.js";
-import { importDefinition } from "./import-definition.js";
+
+/** Where the build writes the definitions of the pipelines that come with barlake. */
+export const BUILT_PIPELINES = new URL("own-pipelines.json", import.meta.url);
+
+/** The definition that a file had when barlake was built. */
+export interface BuiltPipeline {
+  /** The hash of the file's text. If the file was changed since the build, the file is loaded instead. */
+  readonly sha256: string;
+  readonly definition: PipelineDefinition;
+}
+
+/** The SHA-256 of a file's text, in hexadecimal. */
+export async function hashOfFile(file: string): Promise<string> {
+  return createHash("sha256")
+    .update(await readFile(file))
+    .digest("hex");
+}
+
+/**
+ * The definition of a pipeline that comes with barlake, as evaluated by the build. Importing its file would load a
+ * TypeScript compiler and the whole package, which takes more than half of the start time of a run.
+ *
+ * @returns undefined where the file was changed since the build, or the program runs without a build.
+ */
+async function builtPipeline(name: string, file: string): Promise<PipelineDefinition | undefined> {
+  try {
+    const built = JSON.parse(await readFile(BUILT_PIPELINES, "utf8")) as Record<string, BuiltPipeline>;
+    const own = built[name];
+    return own !== undefined && own.sha256 === (await hashOfFile(file)) ? own.definition : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Imports the default export of a user's TypeScript or JavaScript file.
+ *
+ * @param kind the kind of thing that the file defines, for error messages.
+ * @throws {UsageError} when the file does not exist, cannot be loaded, or has no default export.
+ */
+export async function importDefinition(kind: string, file: string): Promise<unknown> {
+  if (!existsSync(file)) throw new UsageError(`${kind} file ${file} does not exist`);
+  let exported: { default?: unknown };
+  try {
+    exported = (await importTypeScript(file)) as { default?: unknown };
+  } catch (cause) {
+    if (cause instanceof Error && cause.name === "UsageError") throw asOurs(cause);
+    throw new UsageError(`${kind} file ${file} cannot be loaded: ${messageOf(cause)}`, {
+      cause,
+      hint: 'where barlake is not installed next to it, write "export default { ... }" and import nothing',
+    });
+  }
+  const definition = unwrap(exported.default);
+  if (definition === undefined) throw new UsageError(`${kind} file ${file} has no default export`);
+  return definition;
+}
+
+/** The URL of this package's index, where it runs compiled. */
+const OWN_INDEX = new URL("../../index.js", import.meta.url).href;
+/** The URL of the index of the running modules. `src/cli/bundle.js` replaces it with that of the bundle. */
+const RUNNING_INDEX = OWN_INDEX;
+
+/**
+ * A hook of Node's module loader. If a file imports this same package as `barlake`, it gets the modules that already
+ * run. Otherwise the whole package would be compiled and loaded a second time, which takes two seconds of processor
+ * time for each command.
+ */
+const SAME_INSTANCE = `let indexes;
+export function initialize(given) { indexes = given; }
+export async function resolve(specifier, context, next) {
+  const found = await next(specifier, context);
+  return found.url.split("?")[0] === indexes.own ? { ...found, url: indexes.running } : found;
+}`;
+
+let typeScript: Promise<NamespacedUnregister> | undefined;
+
+/** Imports a TypeScript file; all of them share one scope, so that shared modules are loaded once. */
+async function importTypeScript(file: string): Promise<unknown> {
+  typeScript ??= loadTypeScript();
+  return (await typeScript).import(pathToFileURL(file).href, import.meta.url);
+}
+
+/** Loads the compiler that imports TypeScript. Only definitions need it. */
+async function loadTypeScript(): Promise<NamespacedUnregister> {
+  const [commonJs, modules] = await Promise.all([import("tsx/cjs/api"), import("tsx/esm/api")]);
+  const scope = { namespace: "definitions" };
+  commonJs.register(scope);
+  const registered = modules.register(scope);
+  register(`data:text/javascript,${encodeURIComponent(SAME_INSTANCE)}`, {
+    data: { own: OWN_INDEX, running: RUNNING_INDEX },
+  });
+  return registered;
+}
+
+/**
+ * Converts an error to this package's class: a file may have another instance of the package, with a separate class.
+ */
+function asOurs(error: Error & { readonly hint?: string }): UsageError {
+  return new UsageError(error.message, { cause: error, hint: error.hint });
+}
+
+/** The default export of a module. In a file that is loaded as CommonJS, it is one level deeper. */
+function unwrap(exported: unknown): unknown {
+  const isModule = typeof exported === "object" && exported !== null && "__esModule" in exported;
+  return isModule ? (exported as { default?: unknown }).default : exported;
+}
 
 /** The pipelines that come with barlake. */
 const OWN_PIPELINES = fileURLToPath(new URL("../../../pipelines", import.meta.url));

@@ -3,7 +3,7 @@ import { INCOMPLETE } from "../../plan/absence/absence.js";
 import type { TableSchema } from "../../schema/column.js";
 import { ENDPOINTS } from "../../wire/endpoints.js";
 import { type BarsDemand, type PlanFacts, rangeOf } from "../ingest/bars/bars-demand.js";
-import type { DemandAbsences } from "../ingest/bars/demand-absences.js";
+import type { DemandAbsences } from "../ingest/bars/explain-absences.js";
 import { explainAbsences, joinWindows } from "../ingest/bars/explain-absences.js";
 import { holesNow } from "../ledger/ledger-windows.js";
 import type { RecentWindows } from "../ledger/recent-windows.js";

@@ -6,7 +6,7 @@ import type { ServiceClient } from "../../client/service-client.js";
 import { BarlakeError, UsageError } from "../../core/errors.js";
 import { firstOf, throwAfter } from "../../core/release-after.js";
 import type { Clock } from "../../core/time.js";
-import { jsonParameter } from "../../db/session/json-parameter.js";
+import { jsonParameter } from "../../db/session/named-values.js";
 import { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { Rejects } from "../../lake/land/rejects.js";
@@ -23,27 +23,29 @@ import type { RequestUnit } from "../../plan/request-units.js";
 import { type BarsDemand, planBarRequests, plannedCap, readPlanFacts } from "../ingest/bars/bars-demand.js";
 import { ingestBars } from "../ingest/bars/ingest-bars.js";
 import { ingestIntraday } from "../ingest/bars/ingest-intraday.js";
-import { chooseSymbols, leavingTimes, type OnUnknown } from "../ingest/choose-symbols.js";
-import { noteEndedUniverses, noteUnknown } from "../ingest/demand-faults.js";
-import { ingestExFactors } from "../ingest/factors/ingest-ex-factors.js";
-import { planExFactors } from "../ingest/factors/plan-ex-factors.js";
+import {
+  chooseSymbols,
+  leavingTimes,
+  noteEndedUniverses,
+  noteUnknown,
+  type OnUnknown,
+} from "../ingest/choose-symbols.js";
+import { ingestExFactors, planExFactors } from "../ingest/ingest-ex-factors.js";
 import { ingestReference } from "../ingest/ingest-reference.js";
 import { ingestStatements } from "../ingest/statements/ingest-statements.js";
 import { coverageFacts } from "../ledger/lake-coverage.js";
-import { compactAfterRun } from "../maintenance/compact-after-run.js";
+import { compactAfterRun } from "../maintenance/optimize-lake.js";
 import type { Pipeline } from "../pipeline/definition.js";
-import { recoverResponses } from "../spool/recover-responses.js";
-import { inOneLake } from "./one-lake.js";
-import { changesOf } from "./report/run-changes.js";
-import { runLists } from "./report/run-lists.js";
+import { recoverResponses } from "../recover-responses.js";
+import { runLists } from "./report/completeness.js";
 import { type Progress, RunProgress } from "./report/run-progress.js";
-import { recordEnded, recordKilled, recordRun } from "./report/run-record.js";
+import { changesOf, recordEnded, recordKilled, recordRun } from "./report/run-record.js";
 import { type RunReport, reportOf } from "./report/run-report.js";
 import { RequestSizeLimits } from "./request/request-size-limits.js";
 import { closeRun, openRun, type Run } from "./run.js";
 import type { RunContext } from "./run-context.js";
 import { demandOf, type RunOptions } from "./run-demand.js";
-import { runSubject, runTables } from "./run-subject.js";
+import { inOneLake, runSubject, runTables } from "./run-subject.js";
 
 export type { RunOptions, RunReport };
 

@@ -1,11 +1,10 @@
-import { oneAfterAnother } from "../../core/one-after-another.js";
+import { oneAfterAnother } from "../../core/permits.js";
 import { releaseAll } from "../../core/release-after.js";
 import { RequestLeases } from "../../lake/requests/request-leases.js";
 import { ResponseSpool } from "../../lake/requests/response-spool.js";
 import { KlineBufferPool } from "../../wire/decode/kline-buffers.js";
 import { type Progress, RunProgress } from "./report/run-progress.js";
-import { PendingLedger } from "./request/pending-ledger.js";
-import { RequestSender } from "./request/request-sender.js";
+import { PendingLedger, RequestSender } from "./request/request-sender.js";
 import { type RunContext, type RunParts, runContext } from "./run-context.js";
 import { RunLog } from "./run-log.js";
 

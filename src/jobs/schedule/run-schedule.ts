@@ -2,13 +2,12 @@ import { millisecondsInHour as HOUR_MS } from "date-fns/constants";
 import { type Clock, MINUTE_MS } from "../../core/time.js";
 import type { VacuumReport } from "../../lake/maintenance/vacuum.js";
 import type { IsTradingDay } from "../../plan/due-times.js";
-import type { DailyWork } from "../maintenance/daily-work.js";
 import type { TableReports } from "../maintenance/each-table.js";
-import type { ScrubReport } from "../maintenance/scrub-lake.js";
+import type { DailyWork, ScrubReport } from "../maintenance/scrub-lake.js";
 import type { Pipeline } from "../pipeline/definition.js";
-import { type RunOutcome, settleRun } from "../run/report/run-outcome.js";
+import { type RunOutcome, settleRun } from "../run/report/run-history.js";
 import type { RunReport } from "../run/run-pipeline.js";
-import { LEADS_ALL, type Leading } from "./leading.js";
+import { LEADS_ALL, type Leading } from "./leadership.js";
 import { dueAt, dueStates, type PipelineState } from "./pipeline-state.js";
 
 /** Events of a schedule; times in epoch milliseconds. */

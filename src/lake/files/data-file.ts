@@ -1,15 +1,64 @@
 import { randomBytes } from "node:crypto";
 import { LakeError } from "../../core/errors.js";
 import type { Session } from "../../db/session/session.js";
+import { partitionValue } from "../../db/views/parquet-relation.js";
 import type { TableSchema } from "../../schema/column.js";
 import { readRangeOf } from "../local/local-files.js";
 import type { LakePlaces } from "../local/work-folder.js";
 import type { AddFile } from "../log/delta-actions.js";
-import { encodePath, type Snapshot } from "../log/snapshot.js";
+import { type DataFile, encodePath, type Snapshot } from "../log/snapshot.js";
 import type { Storage } from "../storage/storage.js";
-import { CODEC_KEY, CODEC_SQL, codecOfTable, LANDED_SQL } from "./codec.js";
 import { FOOTER_TAG, footerDigest } from "./footer-digest.js";
 import { type ScanLayout, writeScannedRows, writeSortedRows } from "./parquet/write-rows.js";
+
+/** The codecs of compacted files. */
+export const CODECS = ["lz4", "snappy", "zstd"] as const;
+
+/** A codec of compacted files. Every engine that reads Parquet reads `snappy`; Trino does not read `lz4`. */
+export type Codec = (typeof CODECS)[number];
+
+/**
+ * The codec of a table whose configuration names none. Reading it takes less time than reading zstd, and 16 to 33 %
+ * more than reading LZ4; its files are a fifth larger than those of zstd.
+ */
+const DEFAULT_CODEC: Codec = "snappy";
+
+/** The key of the codec in a table's configuration and among the tags of a file. */
+export const CODEC_KEY = "barlake.codec";
+
+/** The codec of compacted files without a codec among their tags, which an earlier version wrote. */
+const EARLIER_CODEC: Codec = "lz4";
+
+/** DuckDB's options for the codec of a compacted file. */
+const CODEC_SQL: Readonly<Record<Codec, string>> = {
+  lz4: "COMPRESSION lz4_raw",
+  snappy: "COMPRESSION snappy",
+  zstd: "COMPRESSION zstd, COMPRESSION_LEVEL 1",
+};
+
+/**
+ * DuckDB's options for a landed file. Such a file is soon compacted, and zstd makes plain prices as small as a
+ * dictionary does, so its prices have no dictionary. Compacted files remain and are read often: they have dictionaries,
+ * and the codec of their table.
+ */
+const LANDED_SQL = "COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 1024";
+
+/** Approximate size of a compacted file, relative to landed files with the same rows. */
+export const COMPACTED_GROWTH: Readonly<Record<Codec, number>> = { lz4: 1.2, snappy: 1.25, zstd: 1.05 };
+
+/** The codec of a table's next compacted files. */
+export function codecOfTable({ metaData }: Pick<Snapshot, "metaData">): Codec {
+  return knownCodec(metaData?.configuration[CODEC_KEY]) ?? DEFAULT_CODEC;
+}
+
+/** The codec that a compacted file was written with. */
+export function codecOfFile({ tags }: DataFile): Codec {
+  return knownCodec(tags?.[CODEC_KEY]) ?? EARLIER_CODEC;
+}
+
+function knownCodec(name: string | undefined): Codec | undefined {
+  return CODECS.find((codec) => codec === name);
+}
 
 /** The first letter of a file's name, by the purpose of the file. */
 const LETTERS = { landed: "p", compacted: "c" } as const;
@@ -19,7 +68,7 @@ const OWN_NAME = /(?:^|\/)([pc])-([0-9a-f]{16})-[0-9a-f]{8}\.parquet$/;
 type PartitionValues = Readonly<Record<string, string>>;
 
 /** How a data file is written. */
-export interface DataFileOptions {
+interface DataFileOptions {
   /** The purpose of the file: to land rows, or to store compacted rows. */
   readonly as: keyof typeof LETTERS;
   /** Epoch milliseconds. */
@@ -99,4 +148,27 @@ export async function deleteDataFiles(
   files: readonly AddFile[],
 ): Promise<void> {
   for (const file of files) await storage.delete(`${table.name}/${decodeURIComponent(file.path)}`);
+}
+
+/**
+ * Whether a file lies in exactly the folders that name its partition values in the log, as `region=CN/year=2026/`. The
+ * protocol does not require such folders: only the log defines a file's partition values.
+ */
+export function isInItsFolder(
+  { partition }: TableSchema,
+  { path, partitionValues }: Pick<DataFile, "path" | "partitionValues">,
+): boolean {
+  const folders = path.split("/").slice(0, -1);
+  if (folders.length !== partition.length) return false;
+  return partition.every((name, index) => {
+    const [folder = "", value = null] = [folders[index], partitionValues[name]];
+    if (folder === `${name}=${value}` && !folder.includes("%")) return true;
+    if (!folder.startsWith(`${name}=`)) return false;
+    try {
+      return partitionValue(folder, name) === (value === "" ? null : value);
+    } catch {
+      // The folder's name is not a valid URL encoding.
+      return false;
+    }
+  });
 }

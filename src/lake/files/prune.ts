@@ -117,7 +117,7 @@ function partitionTimes(file: DataFile): TimeRange | undefined {
 }
 
 /** What a query needs from a table: symbols of one region and, for bars, a range of timestamps. */
-export interface FileDemand {
+interface FileDemand {
   readonly region: Region;
   /** Ascending. */
   readonly symbols: readonly string[];

@@ -1,8 +1,9 @@
 import { ident, literal } from "../../db/quote.js";
+import { jsonParameter } from "../../db/session/named-values.js";
 import type { Session } from "../../db/session/session.js";
 import { noValue, PREVIOUS_CLOSE, symbolAt, type UnstatedValues } from "../../plan/stated-values.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
-import type { TableSchema } from "../../schema/column.js";
+import { type Column, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import type { DeliveredBars } from "../../wire/bar-segment.js";
 import type { Rejects } from "./rejects.js";
 import type { StagedColumns } from "./staged-rows.js";
@@ -110,7 +111,7 @@ export async function clearFields(
 }
 
 /** The SQL of a value in which a number that is not finite is null. */
-export function finiteSql(value: string): string {
+function finiteSql(value: string): string {
   return `CASE WHEN isfinite(${value}) THEN ${value} END`;
 }
 
@@ -131,4 +132,44 @@ function unstatedSql(name: string, isPrice = name === PREVIOUS_CLOSE): string {
 
 function reasonSql(name: string, bars: string): string {
   return `${literal(`${name} of `)} || ${bars} || ${literal(` bars ${noValue(name)}`)}`;
+}
+
+/** Most rows in one JSON text, to limit its length for a large snapshot. */
+const ROWS_A_STATEMENT = 2000;
+
+/**
+ * Puts row-like values (instruments, statements, requests; not bars) into a new temporary table.
+ *
+ * Each object has values by column name: numbers, strings, booleans, arrays of strings; a timestamp as epoch
+ * milliseconds, a date as `YYYY-MM-DD`. A missing value becomes null, as does
+ * a number that is not finite.
+ */
+export async function stageObjects(
+  session: Session,
+  name: string,
+  columns: readonly Column[],
+  rows: readonly Readonly<Record<string, unknown>>[],
+): Promise<void> {
+  const ddl = columns.map((c) => `${ident(c.name)} ${DUCKDB_TYPE[c.type]}`);
+  await session.run(`CREATE OR REPLACE TEMP TABLE ${ident(name)} (${ddl.join(", ")})`);
+  const structure = Object.fromEntries(columns.map((c) => [c.name, jsonType(c)]));
+  const select = columns.map((c) => {
+    const field = `r.${ident(c.name)}`;
+    if (c.type === "timestamp") return `make_timestamptz(${field} * 1000)`;
+    return c.type === "double" ? finiteSql(field) : field;
+  });
+  const names = columns.map((c) => c.name);
+  for (let start = 0; start < rows.length; start += ROWS_A_STATEMENT) {
+    const text = jsonParameter(rows.slice(start, start + ROWS_A_STATEMENT), names);
+    await session.run(
+      `INSERT INTO ${ident(name)} SELECT ${select.join(", ")}
+       FROM (SELECT unnest(from_json($1, ${literal(JSON.stringify([structure]))})) AS r)`,
+      [text],
+    );
+  }
+}
+
+function jsonType(column: Column): unknown {
+  if (column.type === "timestamp") return "BIGINT";
+  return column.type === "string[]" ? ["VARCHAR"] : DUCKDB_TYPE[column.type];
 }

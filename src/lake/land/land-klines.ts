@@ -1,11 +1,13 @@
 import { barScan, bitsOf } from "../../arrow/scan/bar-scan.js";
 import type { Scan } from "../../arrow/scan/table-scan.js";
-import { isAllNull } from "../../core/bits.js";
+import { int64At, int64Words, isAllNull } from "../../core/bits.js";
+import { lowerBound } from "../../core/lower-bound.js";
 import { regionSql } from "../../db/market/region-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { REGIONS } from "../../market/regions.js";
 import { possibleEnds } from "../../market/sessions.js";
+import { calendarSpans } from "../../market/trading-calendar.js";
 import {
   type BarPartition,
   type BarsPlan,
@@ -16,14 +18,62 @@ import { statedValues } from "../../plan/stated-values.js";
 import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import type { BarSegment, DeliveredBars } from "../../wire/bar-segment.js";
 import { DOUBLE_COLUMNS, type DoubleColumn } from "../../wire/kline-columns.js";
+import { oneRun, RunBuilder, type Runs } from "../files/parquet/run-chunk.js";
 import { columnsOfScan, ROW_GROUP_ROWS, type ScanLayout } from "../files/parquet/write-rows.js";
 import type { Lake } from "../lake.js";
-import { type BarRules, brokenRuleSql, isMinutes, rejectBroken, rejectRepeats } from "./bar-rejects.js";
-import { runsOfBars } from "./bar-runs.js";
 import { remarkUnstated } from "./clear-values.js";
-import type { LandBarsOptions } from "./land-bars.js";
+import {
+  type BarRules,
+  brokenRuleSql,
+  isMinutes,
+  type LandBarsOptions,
+  rejectBroken,
+  rejectRepeats,
+} from "./land-bars.js";
 import type { StagedPartition } from "./staged-rows.js";
 import { type LandReport, upsert } from "./upsert.js";
+
+/** Rows that a run must have on average: shorter ones take more bytes than values that are compressed. */
+const LEAST_ROWS = 16;
+
+/**
+ * The columns of a partition's bars that consist of runs, by name: the lot and the columns that were not delivered, and
+ * the symbol and the trading date where a symbol, or a day of it, has many bars.
+ *
+ * @param absent the columns that are null in all bars.
+ */
+function runsOfBars(partition: BarPartition, absent: readonly DoubleColumn[]): ReadonlyMap<string, Runs> {
+  const { region, rows } = partition;
+  const long = { symbol: symbolRuns(partition), trade_date: dateRuns(partition) };
+  return new Map<string, Runs>([
+    ...Object.entries(long).filter((entry): entry is [string, Runs] => entry[1] !== undefined),
+    ["lot", oneRun(REGIONS[region].lot, rows)],
+    ...absent.map((name) => [name, oneRun(null, rows)] as const),
+  ]);
+}
+
+function symbolRuns({ segments, rows }: BarPartition): Runs | undefined {
+  const runs = new RunBuilder();
+  for (const { symbol, start, end } of segments) runs.add(symbol, end - start);
+  return runs.ends.length * LEAST_ROWS > rows ? undefined : runs;
+}
+
+/** The dates in the zone of the exchange, in days since 1970-01-01. */
+function dateRuns({ region, segments, rows }: BarPartition): Runs | undefined {
+  const dayOf = calendarSpans(REGIONS[region].zone, "day");
+  const runs = new RunBuilder();
+  for (const { columns, start, end } of segments) {
+    const times = int64Words(columns.timestamp);
+    for (let row = start; row < end; ) {
+      const day = dayOf(int64At(times, row));
+      const next = lowerBound(row, end, (at) => int64At(times, at) >= day.end);
+      runs.add(day.epochDay, next - row);
+      row = next;
+    }
+    if (runs.ends.length * LEAST_ROWS > rows) return undefined;
+  }
+  return runs;
+}
 
 /**
  * Lands decoded bars directly from their columns, as {@link landBars} lands those of a table: adds bars that break a

@@ -1,18 +1,131 @@
-import { regionSql } from "../../db/market/region-sql.js";
-import { unknownExchangeReasonSql } from "../../db/market/symbol-sql.js";
+import { regionSql, unknownExchangeReasonSql } from "../../db/market/region-sql.js";
 import { ident } from "../../db/quote.js";
-import type { Session } from "../../db/session/session.js";
-import { TempTable } from "../../db/session/temp-table.js";
+import { type Session, TempTable } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { TableSchema } from "../../schema/column.js";
+import { statementFieldsOf } from "../../schema/statements.js";
 import type { Lake } from "../lake.js";
 import type { Snapshot } from "../log/snapshot.js";
 import { clearFields, finiteRows } from "./clear-values.js";
-import { evolvedColumns } from "./evolve-columns.js";
-import { landKeptStatements } from "./keep-statements.js";
 import type { Rejects } from "./rejects.js";
-import { stagedColumns } from "./staged-rows.js";
+import { evolvedColumns, stagedColumns } from "./staged-rows.js";
 import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
+
+/** Columns of staged statements that are no fields. */
+const NO_FIELDS = new Set(["symbol", "period_end", "announce_date", "source", "line", "ordinal"]);
+const KEY = "symbol, period_end, announce_date";
+
+/** The condition that a row of `a` and one of `b` are of the same announcement. */
+function isSame(a: string, b: string): string {
+  return `${a}.symbol = ${b}.symbol AND ${a}.period_end = ${b}.period_end AND ${a}.announce_date IS NOT DISTINCT FROM ${b}.announce_date`;
+}
+
+/**
+ * Lands statements of files, which say only some things. A field that a row lacks keeps the value of the newest version
+ * of the same symbol, period and announcement; a row becomes a new version if one of its fields differs from that. A row
+ * without an announcement is of the one before it in the files, else of the one of its period that the lake saw last.
+ * Of rows of the same statement the later one counts, field by field; those that said otherwise are listed in the
+ * rejects.
+ *
+ * @param staged as in `landStatements`, with `ordinal`, which ascends from the first row of the files to the last.
+ */
+async function landKeptStatements(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  staged: string,
+  { rejects, ...options }: LandOptions & { readonly rejects: Rejects },
+): Promise<LandReport> {
+  const delivered = await stagedColumns(session, staged);
+  evolvedColumns(await lake.snapshot(table), delivered);
+  await clearFields(session, table, staged, delivered, rejects);
+  const fields = [...delivered.keys()].filter((name) => !NO_FIELDS.has(name)).map(ident);
+  await using rows = new TempTable(session, "statement_rows");
+  await using merged = new TempTable(session, "merged_statements");
+  await using versions = new TempTable(session, "versions");
+  await rows.fill(`SELECT * REPLACE (coalesce(announce_date, last_value(announce_date IGNORE NULLS) OVER before) AS announce_date),
+      ${regionSql("symbol")} AS region FROM (${finiteRows(staged, delivered)})
+    WINDOW before AS (PARTITION BY symbol, period_end ORDER BY ordinal ROWS UNBOUNDED PRECEDING)`);
+  await rejects.add(
+    table.name,
+    `SELECT source, line, symbol, CAST(period_end AS VARCHAR) AS timestamp, 'unknown_exchange' AS rule,
+       ${unknownExchangeReasonSql("symbol")} AS reason, NULL AS row FROM ${rows.name} WHERE region IS NULL`,
+  );
+  const last = [...fields, "region", "source", "line"].map((name) => `arg_max(${name}, ordinal) AS ${name}`);
+  await merged.fill(`SELECT ${KEY}, ${last.join(", ")}, max(ordinal) AS ordinal, count(*) AS "rows"
+    FROM ${rows.name} WHERE region IS NOT NULL GROUP BY ALL`);
+  const unchanged = await rejectReplaced(session, table, rows.name, merged.name, fields, rejects);
+  const make = async (newest: Snapshot): Promise<string> => {
+    await versions.fill(await versionsSql(session, lake, newest, merged.name, fields, options.now));
+    return versions.name;
+  };
+  // The versions are whole: nothing of a row with the same key is kept.
+  const report = await upsertDerived(session, lake, table, make, { ...options, merge: "replace" });
+  const [counts] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM ${merged.name}`);
+  return { ...report, unchanged: unchanged + (counts?.n ?? 0) - report.inserted - report.updated };
+}
+
+/** @returns the number of rows that a later one repeats, in all that they say. */
+async function rejectReplaced(
+  session: Session,
+  table: TableSchema,
+  rows: string,
+  merged: string,
+  fields: readonly string[],
+  rejects: Rejects,
+): Promise<number> {
+  const [found] = await session.json<{ n: number }>(
+    `SELECT coalesce(sum("rows" - 1), 0)::DOUBLE AS n FROM ${merged}`,
+  );
+  const repeats = found?.n ?? 0;
+  if (repeats === 0) return 0;
+  // Of a null, the comparison is null.
+  const differs = fields.map((name) => `r.${name} <> m.${name}`).join(" OR ") || "false";
+  const replaced = `FROM ${rows} r JOIN ${merged} m ON ${isSame("r", "m")} WHERE r.ordinal < m.ordinal AND (${differs})`;
+  await rejects.add(
+    table.name,
+    `SELECT r.source, r.line, r.symbol, CAST(r.period_end AS VARCHAR) AS timestamp, 'duplicate_key' AS rule,
+       concat(r.symbol, ' ', r.period_end, ' is repeated; ', m.source, ' line ' || m.line, ' was used') AS reason, NULL AS row ${replaced}`,
+  );
+  const [counted] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n ${replaced}`);
+  return repeats - (counted?.n ?? 0);
+}
+
+/** SQL of the statements that become a new version of the table. */
+async function versionsSql(
+  session: Session,
+  lake: Lake,
+  newest: Snapshot,
+  merged: string,
+  fields: readonly string[],
+  now: number,
+): Promise<string> {
+  const live = await parquetRelation(session, lake.filesOf(newest));
+  const known = new Set(newest.columns.map(({ name }) => ident(name)));
+  const differs = fields.map((name) =>
+    known.has(name)
+      ? `(s.${name} IS NOT NULL AND s.${name} IS DISTINCT FROM l.${name})`
+      : `s.${name} IS NOT NULL`,
+  );
+  const values = fields.map((name) =>
+    known.has(name) ? `coalesce(s.${name}, l.${name}) AS ${name}` : `s.${name}`,
+  );
+  const unsaid = statementFieldsOf(newest)
+    .map(({ name }) => ident(name))
+    .filter((name) => !fields.includes(name))
+    .map((name) => `l.${name}`);
+  const last = fields.map((name) => `arg_max(s.${name}, s.ordinal) AS ${name}`);
+  return `WITH live AS (${live}),
+    l AS (SELECT * FROM live QUALIFY row_number() OVER (PARTITION BY ${KEY} ORDER BY first_seen_at DESC) = 1),
+    period AS (SELECT symbol, period_end, announce_date FROM l
+      QUALIFY row_number() OVER (PARTITION BY symbol, period_end ORDER BY first_seen_at DESC, announce_date DESC NULLS LAST) = 1),
+    s AS (SELECT s.symbol, s.period_end, coalesce(s.announce_date, p.announce_date) AS announce_date,
+        ${[...last, "any_value(s.region) AS region"].join(", ")}
+      FROM ${merged} s LEFT JOIN period p ON p.symbol = s.symbol AND p.period_end = s.period_end GROUP BY ALL)
+    SELECT s.symbol, s.period_end, s.announce_date, s.region, ${[...values, ...unsaid].map((one) => `${one}, `).join("")}
+      make_timestamptz(${now * 1000}::BIGINT) AS first_seen_at
+    FROM s LEFT JOIN l ON ${isSame("s", "l")} WHERE ${["l.symbol IS NULL", ...differs].join(" OR ")}`;
+}
 
 /** Names of additional columns of staged statements. No field can have such a name. */
 const RULE = '"its rule"';

@@ -1,13 +1,12 @@
 import { DAY_MS, type TimeRange, type TradingDate, unionRanges } from "../../core/time.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
-import { TempTable } from "../../db/session/temp-table.js";
+import { TempTable } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { REGION_NAMES, REGIONS, type Region } from "../../market/regions.js";
 import { finalEnd } from "../../market/sessions.js";
 import { instantOf, localDate } from "../../market/zone.js";
-import { BARS_1D } from "../../schema/bars.js";
-import { TRADING_DAYS } from "../../schema/trading-days.js";
+import { BARS_1D, TRADING_DAYS } from "../../schema/bars.js";
 import { fileRange } from "../files/prune.js";
 import type { Lake } from "../lake.js";
 import { commitWithRetries } from "../log/commit.js";

@@ -1,8 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { link, mkdir, open, rm, writeFile } from "node:fs/promises";
+import { constants, existsSync } from "node:fs";
+import { access, link, mkdir, mkdtemp, open, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { LakeError } from "../../core/errors.js";
 import { writeFaultOf } from "../../db/file-fault.js";
+import type { Storage } from "../storage/storage.js";
 
 /** Runs a write. @throws {LakeError} with the reason, where it fails because of the disk. */
 export async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
@@ -70,5 +73,43 @@ export async function syncFolder(path: string): Promise<void> {
     await folder.sync();
   } finally {
     await folder.close();
+  }
+}
+
+/**
+ * Makes sure that this user may create files in a folder; where it does not exist yet, that it may be created.
+ *
+ * @throws {LakeError} with the reason.
+ */
+export async function expectWritable(folder: string): Promise<void> {
+  if (!existsSync(folder) && dirname(folder) !== folder) return expectWritable(dirname(folder));
+  await writing(`${folder}/`, () => access(folder, constants.W_OK | constants.X_OK));
+}
+
+/**
+ * Runs `use` with local paths of stored files: their own paths if the storage is on this machine, else those of
+ * temporary copies. One request copies a small file, while DuckDB would need several to read it in the store.
+ *
+ * @throws where a file does not exist.
+ */
+export async function withLocalCopies<T>(
+  storage: Storage,
+  paths: readonly string[],
+  use: (files: string[]) => Promise<T>,
+): Promise<T> {
+  if (storage.access === undefined) return use(paths.map((path) => storage.urlOf(path)));
+  const folder = await mkdtemp(join(tmpdir(), "barlake-copy-"));
+  try {
+    const copies: string[] = [];
+    for (const [n, path] of paths.entries()) {
+      const pieces = await storage.read(path);
+      if (pieces === undefined) throw new Error(`${path} does not exist`);
+      const copy = join(folder, `${n}.parquet`);
+      await writing(copy, () => writeFile(copy, pieces));
+      copies.push(copy);
+    }
+    return await use(copies);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
   }
 }

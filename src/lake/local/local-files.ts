@@ -1,10 +1,28 @@
 import { type FileHandle, open, readdir, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
 import pMap from "p-map";
-import { freeMemory } from "../../core/free-memory.js";
+import { freeMemory } from "../../core/memory-pool.js";
 import type { ByteRange, FileFacts, StoredFile } from "../storage/storage.js";
 import { writing } from "./durable-file.js";
-import { writeAll } from "./write-all.js";
+
+/**
+ * Writes pieces one after the other, at the position of a file. On a disk that is nearly full, the system writes a part
+ * and reports no error; only the next write fails.
+ *
+ * @throws {Error} where the system writes nothing and reports no error.
+ */
+export async function writeAll(file: FileHandle, pieces: readonly Uint8Array[]): Promise<void> {
+  let rest = pieces.filter(({ length }) => length > 0);
+  while (rest.length > 0) {
+    let { bytesWritten } = await file.writev(rest);
+    if (bytesWritten === 0) throw new Error("the system wrote 0 bytes of a file");
+    while (rest[0] !== undefined && bytesWritten >= rest[0].length) {
+      bytesWritten -= rest[0].length;
+      rest = rest.slice(1);
+    }
+    if (rest[0] !== undefined) rest = [rest[0].subarray(bytesWritten), ...rest.slice(1)];
+  }
+}
 
 /** Bytes that are read in one step. */
 const PIECE_BYTES = 2 ** 20;

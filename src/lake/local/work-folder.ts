@@ -3,7 +3,7 @@ import { accessSync, constants, mkdirSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { makeFolder } from "../../db/session/make-folder.js";
+import { makeFolder } from "../../db/session/open-database.js";
 import { timeIn } from "../../lease/folder-leases.js";
 import type { Storage, StoredFile } from "../storage/storage.js";
 import { writing } from "./durable-file.js";

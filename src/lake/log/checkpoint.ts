@@ -3,7 +3,7 @@ import { DAY_MS } from "../../core/time.js";
 import { ident, literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { withSmallSession } from "../../db/session/small-session.js";
-import { withLocalCopies } from "../local/local-copy.js";
+import { withLocalCopies } from "../local/durable-file.js";
 import type { LakePlaces } from "../local/work-folder.js";
 import type { Storage } from "../storage/storage.js";
 import type { Action } from "./delta-actions.js";

@@ -1,11 +1,13 @@
+import { randomInt } from "node:crypto";
 import { CommitConflict } from "../../core/errors.js";
+import type { TableSchema } from "../../schema/column.js";
 import type { Lake } from "../lake.js";
 import type { LakePlaces } from "../local/work-folder.js";
 import type { Storage } from "../storage/storage.js";
 import { CHECKPOINT_INTERVAL, writeCheckpoint } from "./checkpoint.js";
-import type { Action } from "./delta-actions.js";
-import { checkWritable } from "./delta-protocol.js";
-import { expectUnfenced, type Fence } from "./fence.js";
+import { commitInfoAction, schemaActions, txnAction } from "./commit-actions.js";
+import { type Action, checkWritable } from "./delta-actions.js";
+import { expectUnfenced, type Fence, fenceName } from "./fence.js";
 import { commitFile, hasAllBehind, listLog } from "./log-files.js";
 import { isOfLog, noteRead, readLog } from "./read-log.js";
 import {
@@ -20,10 +22,10 @@ import {
 } from "./snapshot.js";
 
 /** Most attempts at one commit, if other writers take the versions. Each attempt takes about a millisecond. */
-const MAX_TRIES = 1000;
+const MAX_VERSIONS = 1000;
 
 /** Actions to commit, if the commits of other writers permit it. */
-export interface PendingCommit {
+interface PendingCommit {
   readonly actions: readonly Action[];
   /**
    * Whether the actions, which were made for an older version, may also follow a newer one of the same history and with
@@ -51,7 +53,7 @@ export async function commitWithRetries(
   { actions, stillHolds, now, fence }: PendingCommit,
 ): Promise<Snapshot | undefined> {
   let newest = base;
-  for (let attempt = 1; attempt <= MAX_TRIES; attempt++) {
+  for (let attempt = 1; attempt <= MAX_VERSIONS; attempt++) {
     if (fence !== undefined) await expectUnfenced(newest, fence);
     if (!(await hasFiles(lake, newest, actions, attempt))) return undefined;
     const after = await commit(lake, newest, actions, now);
@@ -62,7 +64,7 @@ export async function commitWithRetries(
     newest = await lake.snapshot(base.table);
     if (!isReadOn(base, newest) || !stillHolds(newest)) return undefined;
   }
-  throw tooManyWriters(base, MAX_TRIES);
+  throw tooManyWriters(base, MAX_VERSIONS);
 }
 
 /**
@@ -81,7 +83,7 @@ async function hasFiles(
 }
 
 /** The error for a commit at which other writers were first at every attempt. */
-export function tooManyWriters({ table }: Snapshot, times: number): CommitConflict {
+function tooManyWriters({ table }: Snapshot, times: number): CommitConflict {
   return new CommitConflict(`table ${table.name}: another writer committed first, ${times} times`, {
     hint: "run the command again once the other writers are done",
   });
@@ -166,4 +168,57 @@ async function isInLog(storage: Storage, after: Snapshot, actions: readonly Acti
   });
   if (!isKnown) await storage.delete(commitFile(table.name, version));
   return isKnown;
+}
+
+/** Most attempts, if other writers change what each of them was made for. */
+const MAX_TRIES = 40;
+/**
+ * Longest wait, in milliseconds, before the next attempt. Waits are random, so that two writers do not collide
+ * repeatedly.
+ */
+const MAX_WAIT_MS = 250;
+
+/**
+ * Changes a table at its newest version, again as long as a commit of another writer conflicts.
+ *
+ * @param change makes one attempt. It returns undefined where another commit conflicts, and then has committed nothing.
+ * @returns what the first attempt without a conflict returns.
+ * @throws {CommitConflict} when other writers were first at every attempt. Then nothing was committed.
+ */
+export async function retryOnConflict<Result extends object | number>(
+  lake: Lake,
+  table: TableSchema,
+  change: (base: Snapshot) => Promise<Result | undefined>,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    const base = await lake.snapshot(table);
+    const result = await change(base);
+    if (result !== undefined) return result;
+    if (attempt === MAX_TRIES) throw tooManyWriters(base, MAX_TRIES);
+    await lake.clock.sleep(randomInt(1, Math.min(MAX_WAIT_MS, 4 * 2 ** attempt)));
+  }
+}
+
+/**
+ * Prevents all later commits of a former holder to a table.
+ *
+ * @param now epoch milliseconds.
+ * @throws {LakeError} where the commit that does this cannot be made.
+ */
+export async function fenceOff(
+  lake: Lake,
+  table: TableSchema,
+  former: { readonly id: string; readonly runId: string },
+  now: number,
+): Promise<void> {
+  for (;;) {
+    const base = await lake.snapshot(table);
+    if (base.txns.has(fenceName(former.id))) return;
+    const actions = [
+      commitInfoAction({ operation: "FENCE", runId: former.runId, now }, {}),
+      ...(base.version < 0 ? schemaActions(base, base.columns, now) : []),
+      txnAction(fenceName(former.id), now),
+    ];
+    if ((await commitWithRetries(lake, base, { actions, stillHolds: () => true, now })) !== undefined) return;
+  }
 }

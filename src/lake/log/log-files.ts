@@ -1,6 +1,9 @@
 import { LakeError } from "../../core/errors.js";
 import type { Storage } from "../storage/storage.js";
 
+/** The error for a version of a table that does not exist, or that a vacuum or a cleanup of the log has made unreadable. */
+export class VersionGone extends LakeError {}
+
 /** The files in the folder of a table's log. */
 export interface LogFiles {
   /** Versions of the JSON commits, ascending. */

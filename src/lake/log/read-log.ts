@@ -2,6 +2,7 @@ import { BarlakeError, LakeError, messageOf } from "../../core/errors.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { Storage } from "../storage/storage.js";
 import { readCheckpoint } from "./checkpoint.js";
+import { parseActions } from "./delta-actions.js";
 import {
   commitFile,
   hasAllBehind,
@@ -11,8 +12,8 @@ import {
   listLog,
   MissingEntry,
   RESTORE_HINT,
+  VersionGone,
 } from "./log-files.js";
-import { parseActions } from "./parse-actions.js";
 import {
   type Commit,
   commitIdOf,
@@ -22,10 +23,9 @@ import {
   type Snapshot,
   textDigest,
 } from "./snapshot.js";
-import { VersionGone } from "./version-gone.js";
 
 /** Which part of a log is read. */
-export interface LogRange {
+interface LogRange {
   /** The newest version to read. @default the newest there is */
   readonly version?: number | undefined;
   /** Reads only what was committed at or before this time, in epoch milliseconds. */

@@ -8,8 +8,8 @@ import { livingLeases } from "../../lease/living-leases.js";
 import { nameOfOwner, type Owner, ownerShape, thisProcess } from "../../lease/owner.js";
 import { tableNamed } from "../../schema/tables.js";
 import type { Lake } from "../lake.js";
+import { fenceOff } from "../log/commit.js";
 import { type Fence, FencedError } from "../log/fence.js";
-import { fenceOff } from "../log/fence-off.js";
 import { STALE_RUN_MS } from "./request-leases.js";
 
 /** Folder of the leases, in the lake's storage: all machines see them. */
@@ -66,7 +66,7 @@ export interface RunLease extends Fence {
 /** The error where another run, possibly on another machine, has leased a part of the same subject. */
 class RunInUseError extends UsageError {}
 
-export interface RunLeaseOptions {
+interface RunLeaseOptions {
   readonly clock: Clock;
   /** Whether to wait for other runs. @default false */
   readonly waits?: boolean | undefined;

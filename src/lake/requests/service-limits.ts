@@ -23,7 +23,7 @@ export interface ServiceLimits {
 }
 
 /** The service and key that limits belong to. */
-export interface LimitsOf {
+interface LimitsOf {
   /** Host of the service, with its port. */
   readonly host: string;
   /** Identifies the key without revealing it. */

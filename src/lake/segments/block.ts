@@ -1,5 +1,4 @@
-import { copyBits, isAllNull } from "../../core/bits.js";
-import { int64At } from "../../core/int64-words.js";
+import { copyBits, int64At, isAllNull } from "../../core/bits.js";
 import { lowerBound } from "../../core/lower-bound.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { Column, ColumnType } from "../../schema/column.js";
@@ -230,4 +229,42 @@ export function firstRowFrom(
   const valueAt = (row: number): number => (by === "day" ? (words[row] as number) | 0 : int64At(words, row));
   if (hasOneValue) return valueAt(0) < bound ? rows : 0;
   return lowerBound(0, rows, (row) => valueAt(row) >= bound);
+}
+
+/** A range of trading dates (days since 1970-01-01) or of instants (epoch microseconds); `to` is exclusive. */
+export interface BarsRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Which bars of a table are read. */
+export interface BarsDemand {
+  /** The symbols, without repeats. The result is in their order. */
+  readonly symbols: readonly string[];
+  /** Whether the ranges are of trading dates or of instants. */
+  readonly by: "day" | "time";
+  readonly rangeOf: (symbol: string) => BarsRange;
+  /** The share of a larger result that this one is: it may read this share of the most bytes. @default 1 */
+  readonly share?: number;
+  /** Names of stored columns. */
+  readonly columns: ReadonlySet<string>;
+  /** Returns memory of at least a number of bytes for a column. @default new memory */
+  readonly take?: ((bytes: number) => ArrayBuffer) | undefined;
+}
+
+/** Consecutive rows of one symbol and one partition. */
+export interface BarsRun {
+  readonly symbol: string;
+  readonly region: string;
+  /** The year, or the first day of the month in days since 1970-01-01. */
+  readonly partition: number;
+  readonly rows: number;
+}
+
+/** Bars in the order of the demand's symbols and, for each symbol, of time. */
+export interface Bars {
+  readonly rows: number;
+  readonly runs: readonly BarsRun[];
+  /** The requested columns, with space for `rows` values or more. */
+  readonly columns: ReadonlyMap<string, TargetColumn>;
 }

@@ -1,8 +1,7 @@
-import type { ExRuleOf } from "../../market/adjustment/ex-rule.js";
-import { ABSENCES_1D } from "../../schema/absences.js";
+import type { ExRuleOf } from "../../market/ex-rule.js";
 import { CORPORATE_ACTIONS, EX_FACTORS } from "../../schema/actions.js";
+import { ABSENCES_1D, TRADING_DAYS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
-import { TRADING_DAYS } from "../../schema/trading-days.js";
 import type { Snapshot } from "../log/snapshot.js";
 
 /** The tables from which ex-events follow, in addition to daily bars. */

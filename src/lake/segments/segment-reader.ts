@@ -1,12 +1,11 @@
 import { rowsOfFiles } from "../files/prune.js";
 import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
-import type { Bars, BarsDemand } from "./bars.js";
+import type { Bars, BarsDemand } from "./block.js";
 import { BlockThread } from "./block-thread.js";
-import { readBars } from "./read-bars.js";
+import { readBars, segmentPlan } from "./read-bars.js";
 import { SegmentCache } from "./segment-cache.js";
 import type { SegmentPlace } from "./segment-folder.js";
-import { segmentPlan } from "./segment-plan.js";
 
 /**
  * If the missing segments have fewer rows than this in total, as those of the newest commit may, they are built while
@@ -20,7 +19,7 @@ const MANY_ROWS = 2_000_000;
  * What a read found: bars, or a function that makes them available to later reads; neither where only the view has
  * them.
  */
-export interface SegmentBars {
+interface SegmentBars {
   readonly bars?: Bars;
   /** Builds the missing segments in the background. Call it after the bars have been read in another way. */
   readonly buildMissing?: () => void;

@@ -1,11 +1,9 @@
 import type { RecordBatch } from "apache-arrow";
 import { type FlatColumn, flatBatch, type TextRun } from "../../arrow/flat-batch.js";
-import { putBit } from "../../core/bits.js";
-import { int64At, int64Words, setInt64 } from "../../core/int64-words.js";
+import { int64At, int64Words, putBit, setInt64 } from "../../core/bits.js";
 import { BARS_1D } from "../../schema/bars.js";
 import { columnOf, type TableSchema } from "../../schema/column.js";
-import type { Bars, BarsRun } from "./bars.js";
-import type { TargetColumn } from "./block.js";
+import type { Bars, BarsRun, TargetColumn } from "./block.js";
 
 /**
  * The columns of the views `bars_1d` and `bars_1m`, in their order, and the stored columns that each is computed from.

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { QueryValues } from "../../db/session/named-values.js";
 import { hashOf } from "../../db/views/raw-view.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -39,7 +40,7 @@ export const COPIES: Readonly<Record<CopyKind, CopyNames>> = {
 };
 
 /** A view whose rows are in the copy, because computing them takes longer than using them. */
-export interface CopiedView {
+interface CopiedView {
   readonly schema: "main" | "raw";
   readonly name: string;
   /** The order of its rows, so that a query of one symbol reads few of them. */
@@ -134,4 +135,17 @@ function copyFile(
   );
   const key = hashOf([COPY_FORMAT, views, ...texts]);
   return [{ ...content, path: join(folder, COPIES[kind].folder, `${key}${COPY_SUFFIX}`), key, rows }];
+}
+
+/** SQL does not distinguish capital letters in names, but a period of months is 1M. */
+const TABLE = /bars_1m/i;
+const PERIOD = /'(?:1|5|10|15|30|60)m'/;
+
+/**
+ * Whether a copy of a kind may pay for a query. Minutes take much space, so they are copied only for queries that name
+ * them, and not for those of a user's view that reads minutes.
+ */
+export function asksFor(kind: CopyKind, sql: string, values: QueryValues = {}): boolean {
+  const texts = Object.values(values).map((value) => `'${String(value)}'`);
+  return kind === "days" || TABLE.test(sql) || [sql, ...texts].some((text) => PERIOD.test(text));
 }

@@ -3,7 +3,7 @@ import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { hashOf } from "../../db/views/raw-view.js";
-import { verifyContent } from "../files/verify/verify-content.js";
+import { verifyContent } from "../files/verify-content.js";
 import type { Lake } from "../lake.js";
 import { viewsKey } from "../lake-views.js";
 import { type AttachedCopy, attachSqlCopy } from "./attach-sql-copy.js";
@@ -30,7 +30,7 @@ const IS_ODD = ["high", "low"]
 const OLDER = "barlake_older_minutes";
 
 /** A copy of another state that has some of the rows of a copy. */
-export interface OlderCopy extends AttachedCopy {
+interface OlderCopy extends AttachedCopy {
   /** Estimated bytes of the copy that is made from it. Deleted rows leave free blocks in the file. */
   readonly nextBytes: number;
 }

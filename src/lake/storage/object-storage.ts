@@ -1,6 +1,6 @@
 import type { StorePatience, StoreSecret } from "../../db/session/store-access.js";
 import { objectLeases } from "../../lease/object-leases.js";
-import type { Credentials } from "../../object-store/access/credentials.js";
+import type { Credentials } from "../../object-store/access/credential-source.js";
 import { freshLists } from "../../object-store/fresh-lists.js";
 import type { ObjectStore } from "../../object-store/object-store.js";
 import type { StorePlace } from "../../object-store/store-place.js";

@@ -1,10 +1,10 @@
 import type { PackedChart, PackedColumn } from "../page/pack-charts.js";
 
 /** Draws a chart into an element, with the element's width. @returns a function that removes the drawing. */
-export type Draw = (chart: PackedChart, element: HTMLElement) => () => void;
+type Draw = (chart: PackedChart, element: HTMLElement) => () => void;
 
 /** The drawing functions that the chart scripts register for the page. */
-export interface Drawers {
+interface Drawers {
   plots?: Draw;
   candles?: Draw;
 }
@@ -42,4 +42,32 @@ export function element(parent: HTMLElement, tag: string, name: string, text = "
   made.className = name;
   made.textContent = text;
   return made;
+}
+
+/**
+ * Draws a chart, and draws it again whenever its width or the page's colours change.
+ *
+ * @returns a function that stops this, and removes the drawing.
+ */
+export function drawOnChange(chart: PackedChart, parent: HTMLElement): () => void {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const { candles, plots } = drawers();
+  const draw = chart.chart.kind === "candlestick" ? candles : plots;
+  let remove = draw?.(chart, parent);
+  let width = parent.clientWidth;
+  const again = (): void => {
+    remove?.();
+    remove = draw?.(chart, parent);
+    width = parent.clientWidth;
+  };
+  dark.addEventListener("change", again);
+  const size = new ResizeObserver(() => {
+    if (parent.clientWidth !== width) again();
+  });
+  size.observe(parent);
+  return () => {
+    dark.removeEventListener("change", again);
+    size.disconnect();
+    remove?.();
+  };
 }

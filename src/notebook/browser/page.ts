@@ -1,5 +1,5 @@
 import type { PackedChart } from "../page/pack-charts.js";
-import { drawOnChange } from "./draw-on-change.js";
+import { drawOnChange } from "./drawing.js";
 
 const source = document.getElementById("charts")?.textContent ?? "[]";
 const charts = JSON.parse(source) as PackedChart[];

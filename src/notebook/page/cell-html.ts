@@ -1,10 +1,50 @@
+import { Marked } from "marked";
 import { firstRows, type StatementResult } from "../../db/result/statement-result.js";
 import type { ChartData } from "../chart-data.js";
 import type { View } from "../notebook.js";
 import type { CellFault, CellRun } from "../run-notebook.js";
-import { escapeHtml } from "./escape-html.js";
 import { formatValues } from "./format-values.js";
-import { proseHtml } from "./prose-html.js";
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+/** A text escaped for the content of an element or a quoted attribute. */
+export function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? "");
+}
+
+/** A value as JSON for the content of a script element. No part of it can end the element or begin a comment. */
+export function scriptJson(value: unknown): string {
+  return JSON.stringify(value)
+    .replaceAll("<", "\\u003c")
+    .replaceAll("\u2028", "\\u2028")
+    .replaceAll("\u2029", "\\u2029");
+}
+
+const markdown = new Marked({
+  async: false,
+  gfm: true,
+  renderer: {
+    html: ({ text }) => escapeHtml(text),
+    link({ href, tokens }) {
+      const text = this.parser.parseInline(tokens);
+      if (!/^(https?:|mailto:|#)/i.test(href)) return text;
+      return `<a href="${escapeHtml(href)}" rel="noopener noreferrer">${text}</a>`;
+    },
+    // A page loads nothing, so an image is replaced by its text.
+    image: ({ text }) => escapeHtml(text),
+  },
+});
+
+/** Markdown as HTML. HTML within it is shown as text. Links can lead only to the web, a mailbox or the page itself. */
+function proseHtml(prose: string): string {
+  return markdown.parse(prose) as string;
+}
 
 /** Most rows of the table below a chart. */
 const CHART_ROWS = 100;

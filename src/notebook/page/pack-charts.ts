@@ -1,5 +1,5 @@
-import type { DrawnChart } from "../chart.js";
 import type { ChartColumn, ChartData } from "../chart-data.js";
+import type { DrawnChart } from "../notebook.js";
 
 /** A column of a chart in a page. Numbers are unchanged; texts are indexes into the list of distinct texts. */
 export interface PackedColumn {

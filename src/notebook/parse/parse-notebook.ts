@@ -1,8 +1,63 @@
-import { allStatements } from "../../db/statement/split-statements.js";
+import { allStatements } from "../../db/sql-tokens.js";
 import { type Cell, type Notebook, NotebookError, type Parameter, type View } from "../notebook.js";
-import { directiveOn, parameterIn } from "./directive-line.js";
-import { DirectiveFault, PLAIN_TABLE, readView } from "./read-directive.js";
-import { readParameter } from "./read-parameter.js";
+import { DirectiveFault, PLAIN_TABLE, readParameter, readView } from "./read-directive.js";
+
+const DIRECTIVE = /^--\s*%%(.*)$/s;
+
+/** The text after `-- %%` in a line of a notebook, without blanks around it; undefined for any other line. */
+export function directiveOn(line: string): string | undefined {
+  return DIRECTIVE.exec(line)?.[1]?.trim();
+}
+
+/** The text after `param` in a directive; undefined for any other directive. */
+function parameterIn(directive: string): string | undefined {
+  return /^param\b(.*)$/s.exec(directive)?.[1];
+}
+
+/** What a list says about a notebook. */
+interface NotebookHead {
+  /** Its first heading. */
+  readonly title: string | undefined;
+  /** The paragraph below the heading, without marks of Markdown. */
+  readonly description: string | undefined;
+}
+
+const HEADING = /^--\s*#+\s*(.+)$/;
+const PROSE = /^--\s+(\S.*)$/;
+
+/** Reads the first heading of a notebook, and the paragraph below it. Nothing else is parsed, so that no text is wrong. */
+export function notebookHead(text: string): NotebookHead {
+  const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
+  const at = lines.findIndex((line) => HEADING.test(line));
+  const title = HEADING.exec(lines[at] ?? "")?.[1]?.trim();
+  const below = lines.slice(at + 1);
+  const first = below.findIndex((line) => !/^(?:--)?\s*$/.test(line));
+  const paragraph: string[] = [];
+  for (const line of at < 0 || first < 0 ? [] : below.slice(first)) {
+    const isOther = HEADING.test(line) || directiveOn(line) !== undefined;
+    const prose = isOther ? undefined : PROSE.exec(line.trimEnd())?.[1];
+    if (prose === undefined) break;
+    paragraph.push(prose);
+  }
+  const description = paragraph.join(" ").replace(/\*\*|`/g, "");
+  return { title, description: description === "" ? undefined : description };
+}
+
+/**
+ * Divides a notebook's text into the pieces that a user edits. Each piece begins at a line `-- %%`; declarations of
+ * parameters belong to the cell above them. The joined pieces equal the text, byte for byte.
+ */
+export function sourceCells(text: string): string[] {
+  const starts: number[] = [];
+  let at = 0;
+  for (const line of text.split("\n")) {
+    const shown = at === 0 ? line.replace(/^\uFEFF/, "") : line;
+    const directive = directiveOn(shown.replace(/\r$/, ""));
+    if (at === 0 || (directive !== undefined && parameterIn(directive) === undefined)) starts.push(at);
+    at += line.length + 1;
+  }
+  return starts.map((start, index) => text.slice(start, starts[index + 1]));
+}
 
 const COMMENT = /^--(?: (.*)|(.*))$/s;
 

@@ -7,7 +7,7 @@ import { UsageError } from "../../core/errors.js";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Settings of a profile by name. Settings of a nested section have the name `section.name`. */
-export type ProfileSettings = ReadonlyMap<string, string>;
+type ProfileSettings = ReadonlyMap<string, string>;
 
 /** The relevant content of the shared files of the AWS tools: settings of the chosen profile, and of services. */
 export interface SharedFiles {

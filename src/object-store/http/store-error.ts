@@ -1,5 +1,5 @@
 import { BarlakeError, type ErrorOptionsWithHint } from "../../core/errors.js";
-import { parseXml, textOf } from "./elements.js";
+import { parseXml, textOf } from "./list-page.js";
 
 /** The error where an object store refuses a request, or its response breaks the rules of the interface. */
 export class ObjectStoreError extends BarlakeError {
@@ -24,7 +24,7 @@ export class ObjectStoreError extends BarlakeError {
 }
 
 /** The parts of an error response. */
-export interface Refusal {
+interface Refusal {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: string;

@@ -8,8 +8,6 @@ import type { Clock } from "../../core/time.js";
 import type { CredentialSource } from "../access/credential-source.js";
 import type { StoreEndpoint } from "../access/store-endpoint.js";
 import { encodeKey, encodePart } from "../object-address.js";
-import type { RequestKind, SentRequest } from "./request-counts.js";
-import { readWhole, type StoreResponse } from "./response-body.js";
 import {
   canPass,
   isBare404,
@@ -20,6 +18,89 @@ import {
   refusalError,
 } from "./store-error.js";
 
+/** The kinds of requests to an object store. */
+type RequestKind =
+  | "get"
+  | "head"
+  | "put"
+  | "delete"
+  | "list"
+  | "beginUpload"
+  | "uploadPart"
+  | "completeUpload"
+  | "abortUpload";
+
+/** A request that was sent, for the first time or again. */
+export interface SentRequest {
+  readonly kind: RequestKind;
+  /** Undefined for a list. */
+  readonly key: string | undefined;
+  /** 1, or higher where an earlier attempt failed. */
+  readonly attempt: number;
+}
+
+/** Numbers of requests that were sent, by kind. */
+type RequestCounts = Readonly<Partial<Record<RequestKind, number>>>;
+
+/** Makes a counter of requests. `observe` is to be used as `onRequest` of a store. */
+export function countRequests(): {
+  readonly observe: (sent: SentRequest) => void;
+  /** The numbers of requests since the last call. */
+  readonly take: () => RequestCounts;
+} {
+  let counts: Partial<Record<RequestKind, number>> = {};
+  return {
+    observe: ({ kind }) => {
+      counts[kind] = (counts[kind] ?? 0) + 1;
+    },
+    take: () => {
+      const taken = counts;
+      counts = {};
+      return taken;
+    },
+  };
+}
+
+/** A response whose body has not been read yet. */
+export interface StoreResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Readable;
+}
+
+/**
+ * Passes on the bytes of a body, and counts them.
+ *
+ * @throws {TransportError} where the body ends before its Content-Length.
+ */
+export async function* countedPieces({ headers, body }: StoreResponse): AsyncGenerator<Uint8Array> {
+  let length = 0;
+  for await (const piece of body as AsyncIterable<Uint8Array>) {
+    length += piece.length;
+    yield piece;
+  }
+  const expected = headers["content-length"];
+  if (expected !== undefined && Number(expected) !== length)
+    throw new TransportError(`the response ended after ${length} of ${expected} bytes`);
+}
+
+/** Reads a body to its end. @throws {TransportError} where it is larger than the limit, or incomplete. */
+export async function readWhole(response: StoreResponse, maxBytes: number): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of countedPieces(response)) {
+    length += piece.length;
+    if (length > maxBytes) throw new TransportError(`the response is larger than ${maxBytes} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces, length);
+}
+
+/** Reads a short or empty body to its end, so that its connection can be used again. */
+export async function expectNothing(response: StoreResponse): Promise<void> {
+  await readWhole(response, 65_536);
+}
+
 /** The body of a request. It is opened again for each attempt. */
 export interface RequestBody {
   readonly length: number;
@@ -29,7 +110,7 @@ export interface RequestBody {
 }
 
 /** A request to a bucket. */
-export interface StoreRequest {
+interface StoreRequest {
   readonly kind: RequestKind;
   readonly method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
   /** Undefined for a request about the bucket. */
@@ -40,7 +121,7 @@ export interface StoreRequest {
 }
 
 /** How requests are sent. */
-export interface TransportOptions {
+interface TransportOptions {
   readonly bucket: string;
   readonly endpoint: StoreEndpoint;
   readonly credentials: CredentialSource;

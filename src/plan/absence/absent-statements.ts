@@ -35,7 +35,7 @@ export function dueAfterSetAside({ runs, askedAt }: SetAsideStatements, refreshM
 }
 
 /** What a response contains of the requested symbols. */
-export interface StatementsResponse {
+interface StatementsResponse {
   /** Requested symbols without a record. */
   readonly absent: readonly string[];
   /** Number of requested symbols with a record. */
@@ -59,7 +59,7 @@ export function unconfirmedAbsences(response: StatementsResponse, earlier: Earli
  * A second request: for the unconfirmed symbols, together with symbols that have statements, which a valid response
  * contains.
  */
-export interface SecondRequest {
+interface SecondRequest {
   readonly symbols: readonly string[];
   readonly controls: readonly string[];
 }

@@ -1,25 +1,68 @@
-import { int64Words } from "../../core/int64-words.js";
+import { int64Words } from "../../core/bits.js";
 import { subtractRanges, type TimeRange } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
-import type { TradingCalendar } from "../../market/trading-calendar.js";
 import {
   dayAt,
   daysOverlapped,
   firstDayAfter,
   NO_DAYS,
+  type TradingCalendar,
   type TradingDays,
-} from "../../market/trading-days.js";
+} from "../../market/trading-calendar.js";
 import type { DecodedKlines } from "../../wire/decode/decode-klines.js";
 import { type AbsenceVerdict, judgeAbsence } from "./absent-symbols.js";
-import { judgeBeginnings, type Page, type SymbolWindow, type Verdict } from "./older-bars.js";
-import { coveredTime } from "./older-time.js";
+import { coveredTime, judgeBeginnings, type Page, type SymbolWindow, type Verdict } from "./older-bars.js";
 import { symbolsOfOtherPeriod } from "./other-period.js";
 import type { RowCap } from "./row-cap.js";
-import { setAsideWindows } from "./set-aside-windows.js";
 import { beginningOf, daysWithBars, type SymbolSpan, symbolSpans } from "./window-beginning.js";
 
+/** A part of a window, and the number of bars in it that were set aside. */
+interface SetAsideWindow {
+  readonly window: TimeRange;
+  readonly bars: number;
+}
+
+/** Most windows for one symbol and response. If there are more, they are joined to one. */
+const MOST_WINDOWS = 8;
+
+/**
+ * The trading days of the bars that were set aside, with adjacent days joined. Only these are requested again.
+ *
+ * @param times epoch milliseconds, in any order.
+ * @param window the requested window; `days` are its trading days, ascending.
+ * @returns undefined where a bar is on no known trading day; then only the whole window is certain to contain the bars.
+ */
+export function setAsideWindows(
+  times: readonly number[],
+  { window, days }: { readonly window: TimeRange; readonly days: TradingDays },
+): SetAsideWindow[] | undefined {
+  const barsOf = new Map<number, number>();
+  for (const at of times) {
+    const { first, end } = daysOverlapped(days, { start: at, end: at + 1 });
+    if (first === end) return undefined;
+    barsOf.set(first, (barsOf.get(first) ?? 0) + 1);
+  }
+  const runs: { first: number; last: number; bars: number }[] = [];
+  for (const [day, bars] of [...barsOf].sort(([a], [b]) => a - b)) {
+    const run = runs.at(-1);
+    if (run?.last !== day - 1) runs.push({ first: day, last: day, bars });
+    else [run.last, run.bars] = [day, run.bars + bars];
+  }
+  const [first, last] = [runs[0], runs.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  const joined =
+    runs.length > MOST_WINDOWS ? [{ first: first.first, last: last.last, bars: times.length }] : runs;
+  return joined.map((run) => ({
+    window: {
+      start: Math.max(window.start, dayAt(days, run.first).start),
+      end: Math.min(window.end, dayAt(days, run.last).end),
+    },
+    bars: run.bars,
+  }));
+}
+
 /** The facts with which a response is judged. */
-export interface ResponseFacts {
+interface ResponseFacts {
   readonly period: LandedPeriod;
   readonly calendar: Pick<TradingCalendar, "daysIn"> | undefined;
   /** Ranges in which the region did not trade, as far as this run knows. */
@@ -45,13 +88,13 @@ export interface ResponseFacts {
 }
 
 /** Bars of a symbol that were received but broke a rule, or have another period in the second response, too. */
-export interface LostBars extends SymbolWindow {
+interface LostBars extends SymbolWindow {
   /** Number of bars; undefined where it is not known. */
   readonly bars: number | undefined;
 }
 
 /** Sessions of a symbol in which it has no bar. */
-export interface QuietSessions {
+interface QuietSessions {
   readonly symbol: string;
   /** `not_yet`: before its first bar; `no_bar`: after it; `no_session`: no symbol of the response has one. */
   readonly reason: "not_yet" | "no_bar" | "no_session";

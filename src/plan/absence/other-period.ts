@@ -1,4 +1,4 @@
-import { int64At } from "../../core/int64-words.js";
+import { int64At } from "../../core/bits.js";
 import { DAY_MS, MINUTE_MS } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
 import { REGIONS, type Region } from "../../market/regions.js";

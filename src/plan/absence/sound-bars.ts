@@ -1,15 +1,15 @@
 import { isSet } from "../../core/bits.js";
 import type { Issue } from "../../core/issue.js";
 import { dateOfEpochDay } from "../../core/time.js";
-import type { CalendarSpan } from "../../market/calendar-spans.js";
 import { byRegion } from "../../market/regions.js";
+import type { CalendarSpan } from "../../market/trading-calendar.js";
 import type { BarSegment } from "../../wire/bar-segment.js";
 import { type KlineColumns, type KlineRun, OPTIONAL_COLUMNS } from "../../wire/kline-columns.js";
 import { type CutBars, cutBars } from "../cut-bars.js";
 import { noValue, statedValues, symbolAt, type UnstatedValues } from "../stated-values.js";
 
 /** The bars of a response that could land, and an issue for every other bar. */
-export interface SoundBars {
+interface SoundBars {
   /** Runs by symbol, ascending in time; not copied. */
   readonly runs: readonly KlineRun[];
   readonly issues: readonly Issue[];

@@ -1,10 +1,12 @@
-import { int64At } from "../../core/int64-words.js";
+import { int64At } from "../../core/bits.js";
 import { lowerBound } from "../../core/lower-bound.js";
 import { MINUTE_MS, subtractRanges, type TimeRange } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
-import type { Region } from "../../market/regions.js";
+import { REGIONS, type Region } from "../../market/regions.js";
 import { openMinute } from "../../market/sessions.js";
-import { dayAt, firstDayAfter, type TradingDays } from "../../market/trading-days.js";
+import { regionOf } from "../../market/symbol.js";
+import { dayAt, firstDayAfter, type TradingDays } from "../../market/trading-calendar.js";
+import { instantOf, localDate } from "../../market/zone.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
 import type { SymbolRows } from "./row-cap.js";
 
@@ -23,7 +25,7 @@ export interface SymbolBeginning extends SymbolRows {
 }
 
 /** The facts that define the first expected bar of a window. */
-export interface ExpectedDays {
+interface ExpectedDays {
   readonly region: Region;
   readonly period: LandedPeriod;
   /** Trading days of the window, ascending. */
@@ -135,4 +137,39 @@ export function rowsBetween(
 ): number {
   const before = (at: number): number => lowerBound(start, end, (row) => Number(timestamp[row]) >= at);
   return before(range.end) - before(range.start);
+}
+
+/** A day of minutes that a service has probably cut. */
+export interface CutDay {
+  /** Number of symbols that have the largest number of bars, and lack the first minute. */
+  readonly symbols: number;
+  /** Number of bars of each of them. */
+  readonly bars: number;
+  /** The time of the oldest of these bars, in epoch milliseconds. */
+  readonly since: number;
+}
+
+/**
+ * Finds out whether a response about the latest day was cut at a number of bars for each symbol. Then the symbols with
+ * the most bars have equally many, and none of them begins with its session. One symbol alone shows nothing, because it
+ * may not have traded.
+ *
+ * @returns undefined where the day seems complete.
+ */
+export function cutDay(columns: KlineColumns): CutDay | undefined {
+  const spans = symbolSpans(columns);
+  const bars = spans.reduce((most, { start, end }) => Math.max(most, end - start), 0);
+  const longest = spans.filter(({ start, end }) => end - start === bars);
+  if (longest.length < 2) return undefined;
+  let since = Number.POSITIVE_INFINITY;
+  for (const { symbol, start } of longest) {
+    const region = regionOf(symbol);
+    if (region === undefined) return undefined;
+    const first = Number(columns.timestamp[start]);
+    const { zone } = REGIONS[region];
+    // A minute is labelled with its end.
+    if (first <= instantOf(localDate(first, zone), zone, openMinute(region)) + MINUTE_MS) return undefined;
+    since = Math.min(since, first);
+  }
+  return { symbols: longest.length, bars, since };
 }

@@ -1,7 +1,7 @@
 import { compareText } from "../../core/text-order.js";
 
 /** A user of a key, and the largest fraction of the quota that it requests, above 0 and at most 1. */
-export interface Asker {
+interface Asker {
   readonly holder: string;
   readonly ask: number;
 }

@@ -27,7 +27,7 @@ export interface Rate {
 }
 
 /** A first refusal that may have been caused by another user of the key. */
-export interface Suspicion {
+interface Suspicion {
   /** Number of this process's requests that counted at the time. */
   readonly accepted: number;
   /** When the wait that the service stated ends, in epoch milliseconds. */
@@ -50,7 +50,7 @@ export interface Refusal {
 }
 
 /** A request that the service accepted. */
-export interface Acceptance {
+interface Acceptance {
   readonly now: number;
   /** Number of this process's requests that were sent between the end of the last wait and this request. */
   readonly sinceWait: number;

@@ -1,17 +1,169 @@
 import { setImmediate } from "node:timers/promises";
-import type { Region } from "../../market/regions.js";
+import type { TradingDate } from "../../core/time.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { closeMinute, finalEnd, type SessionStatus, sessionStatus } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
-import { BARS_1D, BARS_1M } from "../../schema/bars.js";
-import { TRADING_DAYS } from "../../schema/trading-days.js";
+import type { TradingCalendar } from "../../market/trading-calendar.js";
+import { instantOf, localDate } from "../../market/zone.js";
+import { BARS_1D, BARS_1M, TRADING_DAYS } from "../../schema/bars.js";
 import { encodeQuotes } from "../../wire/encode/encode-quotes.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
-import { MOST_QUOTES } from "../klines/cached/quote-texts.js";
-import { type ReadQuoteBars, readQuoteBars } from "../klines/quote-bars.js";
+import type { Instrument, Quote } from "../../wire/resources.js";
+import { type LastBar, type QuoteBars, type ReadQuoteBars, readQuoteBars } from "../klines/quote-bars.js";
+import { MOST_QUOTES } from "../klines/quote-texts.js";
 import type { LakeView } from "../read/lake-reader.js";
-import { REFERENCE_TABLES } from "../read/reference-data.js";
-import { type MadeQuote, quoteOf } from "./quote-of.js";
-import { RegionDates } from "./region-dates.js";
+import { EXT_TYPE, REFERENCE_TABLES } from "../read/reference-data.js";
 import { type EndpointHandler, TextResponse } from "./response.js";
+
+/**
+ * Dates and closing times of a region at the time of a request. They are cached: computing them is slow, and the bars
+ * of a universe share a few timestamps.
+ */
+class RegionDates {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly region: Region;
+  /** The state of the region's market. */
+  readonly status: SessionStatus;
+  /** The start of the region's first day that is not final yet, in epoch milliseconds. */
+  readonly finalEnd: number;
+  readonly #calendar: TradingCalendar;
+  readonly #dates = new Map<number, TradingDate>();
+  readonly #closes = new Map<TradingDate, number>();
+  readonly #neighbours = new Map<TradingDate, Map<TradingDate, boolean>>();
+
+  constructor(now: number, region: Region, calendar: TradingCalendar) {
+    this.now = now;
+    this.region = region;
+    this.#calendar = calendar;
+    this.status = sessionStatus(region, now, (date) => calendar.isOpen(date));
+    this.finalEnd = finalEnd(region, now);
+  }
+
+  /** The trading date of a bar. @param timestamp epoch milliseconds. */
+  of(timestamp: number): TradingDate {
+    return once(this.#dates, timestamp, () => localDate(timestamp, REGIONS[this.region].zone));
+  }
+
+  isToday(timestamp: number): boolean {
+    return this.of(timestamp) === this.of(this.now);
+  }
+
+  /** Whether the region has no session between two dates. */
+  areNeighbours(before: TradingDate, date: TradingDate): boolean {
+    const later = once(this.#neighbours, before, () => new Map<TradingDate, boolean>());
+    return once(later, date, () => this.#calendar.areNeighbours(before, date));
+  }
+
+  /** The time at which the last session of a day ends, in epoch milliseconds. */
+  closeOf(date: TradingDate): number {
+    return once(this.#closes, date, () =>
+      instantOf(date, REGIONS[this.region].zone, closeMinute(this.region)),
+    );
+  }
+}
+
+/** The value of a key, computed only once. */
+function once<K, V>(values: Map<K, V>, key: K, make: () => V): V {
+  const known = values.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  values.set(key, made);
+  return made;
+}
+
+/** A quote, and whether it depends on the time of the request. */
+interface MadeQuote {
+  readonly quote: Quote;
+  readonly isTimed: boolean;
+}
+
+/** Makes the quote of a symbol of a region; undefined where it has no bars. */
+function quoteOf(
+  symbol: string,
+  bars: QuoteBars,
+  instrument: Instrument | undefined,
+  dates: RegionDates,
+): MadeQuote | undefined {
+  const facts = quoteFacts(bars, dates);
+  if (facts === undefined) return undefined;
+  const isHalted = dates.status !== "closed" && isSuspended(facts.bar) && dates.isToday(facts.timestamp);
+  return {
+    quote: quoteFrom(symbol, dates.region, facts, instrument, isHalted ? "halted" : dates.status),
+    isTimed: facts.timestamp === dates.now,
+  };
+}
+
+interface QuoteFacts {
+  readonly bar: LastBar;
+  readonly timestamp: number;
+  /** Undefined where neither the bar nor the previous session has it. */
+  readonly prevClose: number | undefined;
+}
+
+/**
+ * Makes a quote from the daily bar once the day is final, otherwise from the minutes. The quote's time is that of the
+ * last minute, or the close. The previous close is the one in the bar, else the close of the previous session; a bar
+ * older than that session is not used for it.
+ */
+function quoteFacts({ daily, minutes }: QuoteBars, dates: RegionDates): QuoteFacts | undefined {
+  const newest = daily.at(-1);
+  const dayOf = (bar: LastBar): TradingDate => dates.of(bar.timestamp);
+  const sameDay = newest !== undefined && minutes !== undefined && dayOf(newest) === dayOf(minutes);
+  const closeBefore = (bar: LastBar, before: LastBar | undefined): number | undefined =>
+    before !== undefined && dates.areNeighbours(dayOf(before), dayOf(bar)) ? before.close : undefined;
+  if (minutes !== undefined && !(sameDay && newest.timestamp < dates.finalEnd)) {
+    const before = sameDay ? daily.at(-2) : newest;
+    const stated = minutes.prevClose ?? (sameDay ? newest.prevClose : null);
+    return { bar: minutes, timestamp: minutes.timestamp, prevClose: stated ?? closeBefore(minutes, before) };
+  }
+  if (newest === undefined) return undefined;
+  const closesAt = dates.closeOf(dayOf(newest));
+  const timestamp = sameDay ? minutes.timestamp : Math.min(closesAt, Math.max(dates.now, newest.timestamp));
+  return { bar: newest, timestamp, prevClose: newest.prevClose ?? closeBefore(newest, daily.at(-2)) };
+}
+
+function quoteFrom(
+  symbol: string,
+  region: Region,
+  { bar, timestamp, prevClose }: QuoteFacts,
+  instrument: Instrument | undefined,
+  session: Quote["session"],
+): Quote {
+  return {
+    symbol,
+    region,
+    session,
+    last_price: bar.close,
+    open: bar.open,
+    high: bar.high,
+    low: bar.low,
+    prev_close: prevClose ?? 0,
+    volume: bar.volume,
+    amount: bar.amount,
+    timestamp,
+    ext: {
+      type: EXT_TYPE[region],
+      name: instrument?.name || undefined,
+      change_amount: prevClose === undefined ? undefined : bar.close - prevClose,
+      change_pct: ratio(bar.close - (prevClose ?? 0), prevClose),
+      amplitude: ratio(bar.high - bar.low, prevClose),
+      turnover_rate: ratio(bar.volume * REGIONS[region].lot, instrument?.ext?.float_shares),
+    },
+  };
+}
+
+function ratio(part: number, whole: unknown): number | undefined {
+  return typeof whole === "number" && whole > 0 ? part / whole : undefined;
+}
+
+/**
+ * Whether a bar has the form in which services deliver a day on which a symbol was suspended: prices of 0, and no
+ * trade.
+ */
+function isSuspended({ open, high, low, volume }: LastBar): boolean {
+  return volume === 0 && open === 0 && high === 0 && low === 0;
+}
 
 /** The tables from which quotes are derived. */
 export const QUOTE_TABLES = [BARS_1D, BARS_1M, TRADING_DAYS, ...REFERENCE_TABLES];

@@ -1,14 +1,13 @@
-import { instrumentBatch } from "../../arrow/instrument-batch.js";
+import { instrumentBatch } from "../../arrow/nullable-batch.js";
 import { INSTRUMENT_EXT, INSTRUMENTS } from "../../schema/reference.js";
 import { jsonText } from "../../wire/encode/json-text.js";
 import type { BodyFormat } from "../../wire/media-type.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { Instrument } from "../../wire/resources.js";
-import { RequestError } from "../http/errors/request-error.js";
+import { RequestError } from "../http/request-error.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { versionsText } from "../read/lake-version.js";
-import { ArrowResponse, only } from "./arrow-response.js";
-import { type EndpointHandler, TextResponse } from "./response.js";
+import { ArrowResponse, type EndpointHandler, only, TextResponse } from "./response.js";
 
 /** Number of bars that take as much memory as the text of an instrument, and the copy that is sent. */
 const ROWS_OF_AN_INSTRUMENT = 10;

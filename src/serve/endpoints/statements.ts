@@ -4,7 +4,7 @@ import { type NullableColumn, nullableBatch } from "../../arrow/nullable-batch.j
 import { wordList } from "../../arrow/typed-batch.js";
 import type { TradingDate } from "../../core/time.js";
 import { ident } from "../../db/quote.js";
-import { jsonParameter } from "../../db/session/json-parameter.js";
+import { jsonParameter } from "../../db/session/named-values.js";
 import { inBatches } from "../../plan/request-units.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
@@ -12,14 +12,12 @@ import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES } from "../../schema/
 import { jsonText } from "../../wire/encode/json-text.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { StatementRecord } from "../../wire/resources.js";
-import { RequestError } from "../http/errors/request-error.js";
+import { RequestError } from "../http/request-error.js";
 import { demandsOf, requestedSql } from "../klines/requested-bars.js";
-import { addDerivedShares, canDeriveShares } from "../read/derived-shares.js";
+import { addDerivedShares, canDeriveShares, landedSymbols } from "../read/derived-shares.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { versionsText } from "../read/lake-version.js";
-import { landedSymbols } from "../read/landed-symbols.js";
-import { ArrowResponse } from "./arrow-response.js";
-import { type Asked, type EndpointHandler, StreamedResponse } from "./response.js";
+import { ArrowResponse, type Asked, type EndpointHandler, StreamedResponse } from "./response.js";
 
 /** `GET /v1/financials/balance-sheet` */
 export const serveBalanceSheet: EndpointHandler = (view, asked) => statements(view, BALANCE_SHEET, asked);

@@ -1,15 +1,103 @@
-import { Readable } from "node:stream";
+import { pipeline, Readable, type Transform } from "node:stream";
+import { promisify } from "node:util";
+import * as zlib from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ENDPOINTS, type EndpointName } from "../../wire/endpoints.js";
 import { ARROW_LINK, ARROW_STREAM } from "../../wire/media-type.js";
-import { ArrowResponse } from "../endpoints/arrow-response.js";
-import { KlineResponse, StreamedResponse, TextResponse } from "../endpoints/response.js";
+import { ArrowResponse, KlineResponse, StreamedResponse, TextResponse } from "../endpoints/response.js";
 import type { Reading } from "../read/lake-reader.js";
-import { varyBy } from "./compression.js";
-import { disconnectStalled } from "./disconnect-stalled.js";
 import type { MemoryBudgets } from "./memory-budget.js";
-import { bodyOf, requestLifetime } from "./request-lifetime.js";
-import type { ServiceLogger } from "./service-logger.js";
+import { bodyOf, disconnectStalled, requestLifetime } from "./request-lifetime.js";
+import type { ServiceLogger } from "./service-metrics.js";
+
+/** Bodies below this number of bytes are not compressed: they fit into one packet. */
+const LEAST_BYTES = 1400;
+/** The fastest level: K-lines shrink to a third. The best level takes ten times as long to save another tenth. */
+const LEVEL = 1;
+
+/** A way to compress bodies. */
+interface Coding {
+  readonly whole: (body: Buffer | string) => Promise<Buffer>;
+  readonly pieces: () => Transform;
+}
+
+/** The functions that `node:zlib` has since Node 22.15. The installed types are those of the oldest supported Node. */
+interface Zstd {
+  readonly zstdCompress: typeof zlib.brotliCompress;
+  readonly createZstdCompress: typeof zlib.createBrotliCompress;
+  readonly constants: { readonly ZSTD_c_compressionLevel: number };
+}
+
+/** The codings that this Node supports, by name, the fastest first. */
+export const CODINGS: ReadonlyMap<string, Coding> = new Map([...zstdOf(zlib), ["gzip", gzipCoding()]]);
+
+function gzipCoding(): Coding {
+  const compress = promisify<zlib.InputType, zlib.ZlibOptions, Buffer>(zlib.gzip);
+  return {
+    whole: (body) => compress(body, { level: LEVEL }),
+    pieces: () => zlib.createGzip({ level: LEVEL }),
+  };
+}
+
+function zstdOf(node: object): [string, Coding][] {
+  const { zstdCompress, createZstdCompress, constants } = node as Partial<Zstd>;
+  if (zstdCompress === undefined || createZstdCompress === undefined || constants === undefined) return [];
+  const options = { params: { [constants.ZSTD_c_compressionLevel]: LEVEL } };
+  const compress = promisify<zlib.InputType, zlib.BrotliOptions, Buffer>(zstdCompress);
+  return [["zstd", { whole: (body) => compress(body, options), pieces: () => createZstdCompress(options) }]];
+}
+
+/** Compresses bodies for clients that accept it, off the main thread. */
+export function addCompression(app: FastifyInstance): void {
+  app.addHook("onSend", async (request, reply, payload) => {
+    const isWhole = typeof payload === "string" || Buffer.isBuffer(payload);
+    if (isWhole ? payload.length < LEAST_BYTES : !(payload instanceof Readable)) return payload;
+    varyBy(reply, "accept-encoding");
+    const name = acceptedCoding(request.headers["accept-encoding"], [...CODINGS.keys()]);
+    const coding = CODINGS.get(name ?? "");
+    if (name === undefined || coding === undefined) return payload;
+    void reply.header("content-encoding", name);
+    if (!isWhole) {
+      void reply.removeHeader("content-length");
+      // When the body is aborted, the compressed stream is destroyed, and with it the connection.
+      return pipeline(payload as Readable, coding.pieces(), () => {});
+    }
+    const body = await coding.whole(payload);
+    void reply.header("content-length", body.length);
+    return body;
+  });
+}
+
+/** Adds a header of the request to the `vary` header of the response. */
+function varyBy(reply: FastifyReply, header: string): void {
+  const said = reply.getHeader("vary");
+  void reply.header("vary", said === undefined ? header : `${String(said)}, ${header}`);
+}
+
+/**
+ * The coding to use for an `accept-encoding` header (RFC 9110): the one with the greatest weight above 0; of several
+ * with the same weight, the first one that is offered. `*` selects gzip, which every client that decodes anything can
+ * decode.
+ *
+ * @returns undefined where the body is not to be compressed.
+ */
+export function acceptedCoding(
+  header: string | string[] | undefined,
+  offered: readonly string[],
+): string | undefined {
+  const weights = new Map<string, number>();
+  for (const part of String(header ?? "")
+    .toLowerCase()
+    .split(",")) {
+    const [coding = "", ...parameters] = part.split(";").map((text) => text.trim());
+    const weight = Number(parameters.find((text) => text.startsWith("q="))?.slice(2) ?? 1);
+    weights.set(coding === "x-gzip" ? "gzip" : coding, weight);
+  }
+  const weightOf = (name: string): number =>
+    weights.get(name) ?? (name === "gzip" ? weights.get("*") : undefined) ?? 0;
+  const most = Math.max(...offered.map(weightOf).filter((weight) => weight > 0));
+  return offered.find((name) => weightOf(name) === most);
+}
 
 /** A response with its validator. @see responseTag */
 interface TaggedResponse {

@@ -1,14 +1,146 @@
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { Readable } from "node:stream";
-import type { FastifyReply } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 import { LentMemory } from "../../core/memory-pool.js";
-import type { ArrowResponse } from "../endpoints/arrow-response.js";
-import { KlineResponse, StreamedResponse } from "../endpoints/response.js";
+import { type ArrowResponse, KlineResponse, StreamedResponse } from "../endpoints/response.js";
 import type { Reading } from "../read/lake-reader.js";
-import { disconnectStalled } from "./disconnect-stalled.js";
-import { RequestError } from "./errors/request-error.js";
 import type { MemoryBudgets } from "./memory-budget.js";
+import { RequestError } from "./request-error.js";
+
+/** What waits for the end of each connection. */
+const ofConnections = new WeakMap<Socket, Set<() => void>>();
+
+/**
+ * Calls back once, when a response has ended, or its connection has: at once where that is so already. Node 20 does not
+ * emit the `close` of a response whose connection ends while the response waits for those before it.
+ */
+export function onResponseEnd(response: ServerResponse, callback: () => void): void {
+  const { socket } = response.req;
+  if (response.closed || socket.destroyed) return callback();
+  const waiting = waitingFor(socket);
+  const end = (): void => {
+    if (waiting.delete(end)) callback();
+  };
+  waiting.add(end);
+  response.once("close", end);
+}
+
+/** One listener for all responses of a connection: a client may send any number of requests at once. */
+function waitingFor(socket: Socket): Set<() => void> {
+  const known = ofConnections.get(socket);
+  if (known !== undefined) return known;
+  const waiting = new Set<() => void>();
+  ofConnections.set(socket, waiting);
+  socket.once("close", () => {
+    for (const end of waiting) end();
+  });
+  return waiting;
+}
+
+/** Milliseconds after which a client that reads nothing of its response is disconnected. */
+const STALLED_MS = 60_000;
+/** How often a client is looked at within that time: so much of it more may pass. */
+const CHECKS = 6;
+
+/**
+ * Disconnects a client that takes no byte of its response for some time although there are bytes for it; at the latest
+ * a sixth of that time later. What a client has taken is seen only when the system takes over more bytes, on Linux when a
+ * third of its send buffer is free (at most 1.4 MB): the time must suffice a slow client for so much.
+ *
+ * The timeout of a socket does not do that: Node restarts it once if any part of the last write has left, also where
+ * that was at the beginning of the time, and it also runs while the service has nothing to send.
+ */
+export function disconnectStalled(response: ServerResponse, stalledMs = STALLED_MS): void {
+  let before = -1;
+  let checks = 0;
+  const check = setInterval(() => {
+    const { socket } = response;
+    // Before the turn of a response on its connection, there is no socket.
+    if (socket === null) return;
+    const taken = bytesTaken(socket);
+    checks = taken === before && response.writableLength > 0 ? checks + 1 : 0;
+    before = taken;
+    if (checks >= CHECKS) response.destroy();
+  }, stalledMs / CHECKS).unref();
+  onResponseEnd(response, () => clearInterval(check));
+}
+
+/**
+ * How many bytes of a socket the system has taken over to send. Only the internal handle knows how many bytes of a write
+ * are still waiting: without it, a write counts when it is completed.
+ */
+function bytesTaken(socket: Socket): number {
+  const { _handle: handle } = socket as {
+    readonly _handle?: { readonly bytesWritten?: number; readonly writeQueueSize?: number } | null;
+  };
+  if (handle?.bytesWritten === undefined || handle.writeQueueSize === undefined)
+    return socket.bytesWritten - socket.writableLength;
+  return handle.bytesWritten - handle.writeQueueSize;
+}
+
+/** The requests of a service that have no complete response yet, and whose connection is open. */
+export interface RequestsInFlight {
+  readonly count: number;
+  /** Waits until there are none. @throws an error once the signal has aborted. */
+  none(signal: AbortSignal): Promise<void>;
+}
+
+/** Counts the requests in flight. */
+export function addRequestsInFlight(app: FastifyInstance): RequestsInFlight {
+  const changes = new EventEmitter();
+  const requests = new Set<object>();
+  app.addHook("onRequest", async (_, reply) => {
+    requests.add(reply);
+    onResponseEnd(reply.raw, () => {
+      requests.delete(reply);
+      if (requests.size === 0) changes.emit("none");
+    });
+  });
+  return {
+    get count() {
+      return requests.size;
+    },
+    async none(signal) {
+      signal.throwIfAborted();
+      while (requests.size > 0) await once(changes, "none", { signal });
+    },
+  };
+}
+
+/**
+ * Ends keep-alive connections after their last response; otherwise closing the service would wait for the clients to
+ * close them. Node counts a connection as idle as soon as its response is written, even if the network has not taken
+ * all of it. So idle connections are ended only while no response is in that state.
+ */
+export function addConnectionDraining(app: FastifyInstance): void {
+  const { server } = app;
+  const responses = new Set<ServerResponse>();
+  let isClosing = false;
+  const closeIdleConnections = server.closeIdleConnections.bind(server);
+  server.closeIdleConnections = () => {
+    if (![...responses].some(isBeingSent)) closeIdleConnections();
+  };
+  server.on("request", (_request, response: ServerResponse) => {
+    responses.add(response);
+    onResponseEnd(response, () => {
+      responses.delete(response);
+      if (isClosing) setImmediate(() => server.closeIdleConnections());
+    });
+  });
+  app.addHook("preClose", async () => {
+    isClosing = true;
+  });
+  app.addHook("onSend", async (_request, reply) => {
+    if (isClosing) void reply.header("connection", "close");
+  });
+}
+
+/** Whether a response is written but not completely sent. */
+function isBeingSent({ writableEnded, writableFinished }: ServerResponse): boolean {
+  return writableEnded && !writableFinished;
+}
 
 /** Responses with at most this many rows are sent in one piece, with a content length. */
 const ROWS_AT_ONCE = 16_384;

@@ -1,5 +1,5 @@
 import type { Caller } from "../keys/key-ring.js";
-import { RequestError } from "./errors/request-error.js";
+import { RequestError } from "./request-error.js";
 
 /** Length of the quota's time window. */
 const MINUTE_MS = 60_000;
@@ -13,7 +13,7 @@ export interface RequestQuota {
 }
 
 /** A counter that needs no other process, and so responds immediately. */
-export interface LocalQuota extends RequestQuota {
+interface LocalQuota extends RequestQuota {
   take(caller: string, now: number, requestsPerMinute: number): number;
 }
 

@@ -1,3 +1,4 @@
+import type { FastifyInstance } from "fastify";
 import { DEPTH_PATHS, ENDPOINTS, type EndpointName } from "../../wire/endpoints.js";
 import {
   serveExFactors,
@@ -28,10 +29,39 @@ import {
   serveShares,
 } from "../endpoints/statements.js";
 import { type ReadQuoteBars, readQuoteBars } from "../klines/quote-bars.js";
+import { openApiDocument } from "../openapi/document.js";
+import { documentationPage, frontPage } from "../openapi/page.js";
 import { REPLAY_PATH } from "../replay/add-replay.js";
-import { STREAM_PATHS } from "../stream/stream-message.js";
+import { STREAM_PATHS } from "../stream/quote-stream.js";
+import type { ServiceMetrics } from "./service-metrics.js";
 
-import { PUBLIC_PATHS } from "./public-pages.js";
+/** Paths that need no key: they reveal nothing about the lake. */
+export const PUBLIC_PATHS: ReadonlySet<string> = new Set([
+  "/",
+  "/health",
+  "/healthz",
+  "/metrics",
+  "/openapi.json",
+  "/docs",
+]);
+
+/** Adds the front page, the health check, the metrics, the OpenAPI document and its human-readable page. */
+export function addPublicPages(app: FastifyInstance, metrics: ServiceMetrics): void {
+  const document = openApiDocument();
+  for (const path of ["/health", "/healthz"]) app.get(path, () => ({ status: "ok" }));
+  app.get("/metrics", async (_, reply) => reply.type(metrics.contentType).send(await metrics.text()));
+  app.get("/openapi.json", () => document);
+  for (const [path, content] of [
+    ["/", frontPage()],
+    ["/docs", documentationPage(document)],
+  ] as const)
+    app.get(path, (_, reply) =>
+      reply
+        .type("text/html; charset=utf-8")
+        .header("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'")
+        .send(content),
+    );
+}
 
 /** The handlers of the endpoints that read the lake in the same way with and without a replay. */
 const HANDLERS: Readonly<Record<Exclude<EndpointName, "quotes" | "quotesOf">, EndpointHandler>> = {

@@ -1,6 +1,12 @@
 import type { FastifyInstance } from "fastify";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import { processMetrics, withProcessMetrics } from "../../lake/local/process-metrics.js";
+import { processMetrics, withProcessMetrics } from "../../lake/local/free-space.js";
+
+/** The log of a service. A pino logger has these methods. */
+export interface ServiceLogger {
+  info(facts: object, message: string): void;
+  error(facts: object, message: string): void;
+}
 
 /** Metrics of a service's requests, for Prometheus. */
 export interface ServiceMetrics {

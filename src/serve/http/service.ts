@@ -1,40 +1,140 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import cors from "@fastify/cors";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { cannotListen } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import { type Lake, type PointInTime, replacedText } from "../../lake/lake.js";
 import { spillOptions } from "../../lake/local/work-folder.js";
-import { API_KEY_HEADER, ENDPOINTS, type Endpoint, type EndpointName } from "../../wire/endpoints.js";
-import { acceptedFormat } from "../../wire/media-type.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import type { TableSchema } from "../../schema/column.js";
+import { STATEMENTS } from "../../schema/statements.js";
+import {
+  API_KEY_HEADER,
+  DEPTH_PATHS,
+  ENDPOINTS,
+  type Endpoint,
+  type EndpointName,
+} from "../../wire/endpoints.js";
+import { acceptedFormat, type BodyFormat } from "../../wire/media-type.js";
 import type { Caller, KeyRing } from "../keys/key-ring.js";
+import { EX_EVENT_TABLES } from "../klines/ex-events.js";
 import { LakeReader, type LakeView, type ReaderOptions, type Reading } from "../read/lake-reader.js";
+import type { LakeVersion } from "../read/lake-version.js";
+import { REFERENCE_TABLES } from "../read/reference-data.js";
 import { SessionPool } from "../read/session-pool.js";
 import { addReplay, REPLAY_TIME_HEADER, type Replay } from "../replay/add-replay.js";
-import type { AsOfTime } from "../replay/as-of-time.js";
-import { instantText } from "../replay/replay-clock.js";
-import { addStream } from "../stream/add-stream.js";
+import { type AsOfTime, instantText } from "../replay/replay-clock.js";
+import { addStream, streamOptions } from "../stream/add-stream.js";
 import { replayedQuoteBars } from "../stream/requested-quotes.js";
-import { streamOptions } from "../stream/stream-options.js";
-import { addEndpoint } from "./add-endpoint.js";
-import { addCompression } from "./compression.js";
-import { addConnectionDraining } from "./connection-draining.js";
-import { addCors } from "./cors.js";
-import { addDepth } from "./depth.js";
-import { addErrors } from "./errors/add-errors.js";
-import { refusePath } from "./errors/refuse-path.js";
-import { RequestError, responseOf } from "./errors/request-error.js";
+import { addCompression, addEndpoint } from "./add-endpoint.js";
 import { MemoryBudgets } from "./memory-budget.js";
-import { addPublicPages, PUBLIC_PATHS } from "./public-pages.js";
-import { PENDING_BYTES } from "./request-lifetime.js";
+import { RequestError, responseOf } from "./request-error.js";
+import {
+  addConnectionDraining,
+  addRequestsInFlight,
+  PENDING_BYTES,
+  type RequestsInFlight,
+} from "./request-lifetime.js";
 import { countRequest, type RequestQuota, requestQuota } from "./request-quota.js";
-import { addRequestsInFlight, type RequestsInFlight } from "./requests-in-flight.js";
-import { namesTag, responseTag } from "./response-tag.js";
-import { endpointHandlers } from "./routes.js";
-import type { ServiceLogger } from "./service-logger.js";
-import { serviceMetrics } from "./service-metrics.js";
+import { addPublicPages, endpointHandlers, methodsOf, PUBLIC_PATHS } from "./routes.js";
+import { type ServiceLogger, serviceMetrics } from "./service-metrics.js";
 import { startWarmUp } from "./warm-up.js";
+
+/** Headers of a response that a page's script may read. */
+const EXPOSED = ["etag", "retry-after", "x-replay-time", "x-request-id"];
+/** Seconds for which a browser caches the response to a preflight: Chromium's limit. */
+const MAX_AGE_S = 7200;
+
+/**
+ * Permits pages of other origins to call the service. Without origins it adds nothing, so that browsers block such
+ * calls.
+ */
+async function addCors(app: FastifyInstance, origins: readonly string[]): Promise<void> {
+  if (origins.length === 0) return;
+  await app.register(cors, {
+    origin: origins.includes("*") ? "*" : [...origins],
+    methods: [...new Set(Object.values(ENDPOINTS).map(({ method }) => method))],
+    allowedHeaders: [API_KEY_HEADER, "content-type", "if-none-match"],
+    exposedHeaders: EXPOSED,
+    maxAge: MAX_AGE_S,
+    strictPreflight: false,
+  });
+}
+
+/** Adds the endpoints of order books. A lake has none, so they always refuse requests. */
+function addDepth(app: FastifyInstance): void {
+  for (const url of DEPTH_PATHS)
+    app.get(url, async () => {
+      throw new RequestError("NO_DEPTH_PERMISSION", "a lake has no order books");
+    });
+}
+
+const TABLES_OF: Readonly<Record<(typeof ENDPOINTS)[EndpointName]["group"], readonly TableSchema[]>> = {
+  klines: [...EX_EVENT_TABLES, BARS_1M, ...REFERENCE_TABLES],
+  intraday: [BARS_1D, BARS_1M, ...REFERENCE_TABLES],
+  quotes: [],
+  reference: REFERENCE_TABLES,
+  financials: [...Object.values(STATEMENTS), ...REFERENCE_TABLES],
+};
+
+/**
+ * The strong validator (ETag) of a response that depends only on the request, the lake and the key's permissions;
+ * undefined where the response also depends on the time of day, as a quote does.
+ */
+async function responseTag(
+  { name, url, format }: { readonly name: EndpointName; readonly url: string; readonly format: BodyFormat },
+  { universes }: Caller,
+  version: LakeVersion,
+): Promise<string | undefined> {
+  const { method, group } = ENDPOINTS[name];
+  if (method !== "GET" || group === "quotes") return undefined;
+  const snapshots = await Promise.all(TABLES_OF[group].map((table) => version.snapshot(table)));
+  const parts = [
+    url,
+    format,
+    universes === undefined ? null : [...universes].sort(),
+    snapshots.map(({ table, commitId }) => [table.name, commitId]),
+    version.visibleUntil,
+    version.assumesReference,
+  ];
+  const digest = createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
+  return `"${digest.slice(0, 22)}"`;
+}
+
+/** Whether an `if-none-match` header contains a tag. Weak and strong tags are compared as equal here (RFC 9110). */
+function namesTag(header: string | undefined, tag: string): boolean {
+  if (header === undefined) return false;
+  return header.split(",").some((one) => ["*", tag].includes(one.trim().replace(/^W\//, "")));
+}
+
+/** @throws {RequestError} always: the interface does not have the path, or the path does not support the method. */
+function refusePath(request: FastifyRequest, reply: FastifyReply): never {
+  const methods = methodsOf(pathOf(request));
+  if (methods.length === 0) throw new RequestError("NOT_FOUND", "path is not one of the interface's");
+  void reply.header("allow", methods.join(", "));
+  throw new RequestError(
+    "METHOD_NOT_ALLOWED",
+    `method ${request.method} is not one of ${methods.join(", ")}`,
+  );
+}
+
+function pathOf(request: FastifyRequest): string {
+  return request.url.split(/[?#]/, 1)[0] ?? "";
+}
+
+/** Responds to errors and unknown paths with the error bodies of the interface. */
+function addErrors(app: FastifyInstance, logger: ServiceLogger | undefined): void {
+  app.setErrorHandler((error, request, reply) => {
+    const { status, body, retryAfterMs, isFault } = responseOf(error, request.id);
+    if (isFault)
+      logger?.error({ requestId: request.id, path: request.routeOptions.url, err: error }, "request failed");
+    if (retryAfterMs !== undefined) void reply.header("retry-after", String(Math.ceil(retryAfterMs / 1000)));
+    return reply.code(status).send(body);
+  });
+  app.setNotFoundHandler(refusePath);
+}
 
 /** How a lake is served: address, keys, limits, replay. */
 export interface ServiceOptions extends Pick<ReaderOptions, "segments"> {

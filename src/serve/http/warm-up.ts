@@ -3,10 +3,10 @@ import { LentMemory } from "../../core/memory-pool.js";
 import { LIMITS } from "../../wire/endpoints.js";
 import { type EndpointHandler, KlineResponse } from "../endpoints/response.js";
 import type { LakeReader, LakeView } from "../read/lake-reader.js";
-import { isOfRequest } from "./errors/request-error.js";
 import type { MemoryBudgets } from "./memory-budget.js";
-import type { RequestsInFlight } from "./requests-in-flight.js";
-import type { ServiceLogger } from "./service-logger.js";
+import { isOfRequest } from "./request-error.js";
+import type { RequestsInFlight } from "./request-lifetime.js";
+import type { ServiceLogger } from "./service-metrics.js";
 
 /** The most symbols that are read: so many quotes of a region are cached. */
 const MOST_SYMBOLS = 20_000;

@@ -1,6 +1,16 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash, randomBytes, randomInt, randomUUID } from "node:crypto";
+import { mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { dirname } from "node:path";
 import { z } from "zod";
+import { systemClock } from "../../client/system-clock.js";
 import { messageOf, UsageError } from "../../core/errors.js";
+import { ticksOf } from "../../core/time.js";
+import type { Storage } from "../../lake/storage/storage.js";
+import { acquireLease } from "../../lease/acquire-lease.js";
+import { folderLeases } from "../../lease/folder-leases.js";
+import type { LeaseStore } from "../../lease/lease-store.js";
+import { type LeaseKind, Leases, type OwnLease } from "../../lease/leases.js";
+import { ownerShape, thisProcess } from "../../lease/owner.js";
 import { ENDPOINT_GROUPS, type EndpointGroup } from "../../wire/endpoints.js";
 
 const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/i;
@@ -49,7 +59,7 @@ export interface KeyStore {
 }
 
 /** Reads a list of keys. @param what the name of the list in an error. @throws {UsageError} where it is damaged. */
-export function parseKeys(text: string, what: string): KeyRecord[] {
+function parseKeys(text: string, what: string): KeyRecord[] {
   try {
     return keyList.parse(JSON.parse(text)).keys;
   } catch (cause) {
@@ -62,7 +72,7 @@ export function parseKeys(text: string, what: string): KeyRecord[] {
 }
 
 /** The text of a list of keys. It does not contain the secrets. */
-export function keysText(keys: readonly KeyRecord[]): string {
+function keysText(keys: readonly KeyRecord[]): string {
   return `${JSON.stringify({ version: 1, keys }, undefined, 2)}\n`;
 }
 
@@ -117,4 +127,134 @@ export async function revokeKey(store: KeyStore, name: string, now: number): Pro
 /** SHA-256 of a salt and a secret. */
 export function hashOf(salt: string, secret: string): Buffer {
   return createHash("sha256").update(salt, "hex").update(secret, "utf8").digest();
+}
+
+/** How long a command waits for changes by other commands, in milliseconds: their disk may be slow. */
+const PATIENCE_MS = 120_000;
+
+/** A store of keys in a file that only its owner can read. */
+export function keyFile(path: string): KeyStore {
+  return {
+    location: path,
+    checkMs: 1000,
+    stamp: () => stampOf(path),
+    read: () => readFileOf(path),
+    change: (make) => change(path, make),
+  };
+}
+
+async function readFileOf(path: string): Promise<KeyRecord[]> {
+  try {
+    return parseKeys(await readFile(path, "utf8"), `file ${path}`);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+async function stampOf(path: string): Promise<string> {
+  const facts = await stat(path, { bigint: true }).catch(() => undefined);
+  return facts === undefined ? "none" : `${facts.ino} ${facts.mtimeNs} ${facts.size}`;
+}
+
+const changeShape = z.object({ ...ownerShape.shape, since: z.number(), id: z.string() });
+type Change = z.infer<typeof changeShape>;
+/** A command that was suspended during a change continues with it later, so a running process counts as alive. */
+const CHANGE: LeaseKind<Change> = {
+  content: changeShape,
+  ownerOf: (content) => content,
+  staleMs: 60_000,
+  trustsProcess: true,
+};
+
+/** Replaces the whole file. Only one process does this at a time. */
+async function change(path: string, make: (keys: readonly KeyRecord[]) => KeyRecord[]): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const store = folderLeases(`${path}.changes`, { isPrivate: true });
+  const lease = await turnOf(path, store);
+  const staged = `${path}.${lease.id}.new`;
+  try {
+    const keys = make(await readFileOf(path));
+    const file = await open(staged, "w", 0o600);
+    try {
+      await file.writeFile(keysText(keys));
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    if (!(await lease.renew())) throw inUse(path);
+    await rename(staged, path);
+  } finally {
+    await rm(staged, { force: true });
+    await lease.release();
+    await store.tidy();
+  }
+}
+
+/** Waits until no other command changes the file, and leases it. */
+async function turnOf(path: string, store: LeaseStore): Promise<OwnLease> {
+  const end = ticksOf(systemClock) + PATIENCE_MS;
+  const content = { ...thisProcess(), since: systemClock.now(), id: randomUUID() };
+  const { lease } = await acquireLease(
+    new Leases(store, CHANGE, systemClock),
+    content,
+    {
+      fits: (others) => others.length === 0,
+      rankOf: ({ since, id }) => `${since} ${id}`,
+      expectFree: () => {
+        if (ticksOf(systemClock) > end) throw inUse(path);
+      },
+    },
+    { clock: systemClock },
+  );
+  return lease;
+}
+
+function inUse(path: string): UsageError {
+  return new UsageError(`file ${path}: another command is changing the keys`, { hint: "run it again" });
+}
+
+const FOLDER = "keys";
+const VERSION_NAME = /^(\d{12})\.json$/;
+/** Most attempts at one change, if other processes make changes first. */
+const MAX_ATTEMPTS = 50;
+
+/**
+ * A store of keys that several machines share. Each change creates the next numbered file. Of two changes at the same
+ * time one succeeds, and the other one is repeated on the new version. Earlier versions remain, and show who had a key
+ * at which time.
+ */
+export function keyPlace(storage: Pick<Storage, "location" | "list" | "readText" | "putIfAbsent">): KeyStore {
+  const newest = async (): Promise<number> => {
+    const names = await storage.list(FOLDER);
+    return names.reduce((last, name) => Math.max(last, Number(VERSION_NAME.exec(name)?.[1] ?? 0)), 0);
+  };
+  const recordsOf = async (version: number): Promise<KeyRecord[]> => {
+    if (version === 0) return [];
+    const path = pathOf(version);
+    const text = await storage.readText(path);
+    return parseKeys(text ?? "", `${storage.location}/${path}`);
+  };
+  return {
+    location: storage.location,
+    // Each check lists files, a request for which a store may charge.
+    checkMs: 3000,
+    stamp: async () => String(await newest()),
+    read: async () => recordsOf(await newest()),
+    async change(make) {
+      for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+        const version = await newest();
+        const keys = make(await recordsOf(version));
+        if (await storage.putIfAbsent(pathOf(version + 1), keysText(keys))) return;
+        await systemClock.sleep(randomInt(1, 100));
+      }
+      throw new UsageError(`${storage.location}: other commands are changing the keys`, {
+        hint: "run it again",
+      });
+    },
+  };
+}
+
+function pathOf(version: number): string {
+  return `${FOLDER}/${String(version).padStart(12, "0")}.json`;
 }

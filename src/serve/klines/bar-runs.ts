@@ -1,6 +1,5 @@
 import type { ResultColumn, ResultColumns } from "../../arrow/scan/result-columns.js";
-import { copyBits, isSet, setBit } from "../../core/bits.js";
-import { int64At, int64Words } from "../../core/int64-words.js";
+import { copyBits, int64At, int64Words, isSet, setBit } from "../../core/bits.js";
 import { lowerBound } from "../../core/lower-bound.js";
 import {
   DOUBLE_COLUMNS,
@@ -11,7 +10,7 @@ import {
 import type { KLINE_SHAPE } from "./klines-sql.js";
 
 /** Bars as a query returns them. */
-export type KlineRows = ResultColumns<typeof KLINE_SHAPE>;
+type KlineRows = ResultColumns<typeof KLINE_SHAPE>;
 
 /** The newest bars of one symbol, ascending by timestamp. */
 export interface BarRun extends KlineRun {

@@ -1,18 +1,18 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
 import { isPresent } from "../../core/bits.js";
-import { isExEventSql } from "../../db/market/ex-event-sql.js";
-import { jsonParameter } from "../../db/session/json-parameter.js";
+import { isExEventSql } from "../../db/market/ex-terms-sql.js";
+import { jsonParameter } from "../../db/session/named-values.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { EX_EVENT_COLUMNS, exEventsOf } from "../../lake/segments/adjust-bars.js";
 import { EX_RULE_TABLES } from "../../lake/segments/ex-rules-by-version.js";
-import { type ExEvent } from "../../market/adjustment/ex-events.js";
 import {
+  type ExEvent,
   type ExRule,
   type ExRuleOf,
   exChange,
   NO_TERMS,
   termAfter,
-} from "../../market/adjustment/ex-rule.js";
+} from "../../market/ex-rule.js";
 import { regionOf } from "../../market/symbol.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { LakeVersion } from "../read/lake-version.js";

@@ -10,8 +10,7 @@ import {
 import { calendarBucketSql, sessionBarEndSql } from "../../db/market/bucket-sql.js";
 import { localMidnightSql } from "../../db/market/region-sql.js";
 import { ident, literalList } from "../../db/quote.js";
-import type { Bucket } from "../../market/bucket.js";
-import type { Adjustment } from "../../market/period.js";
+import type { Adjustment, Bucket } from "../../market/period.js";
 import { REGION_NAMES } from "../../market/regions.js";
 import { requestedSql } from "./requested-bars.js";
 
@@ -31,7 +30,7 @@ export const KLINE_SHAPE = {
 } as const;
 
 /** The parts of a query for bars. Its parameters: `$requested` and, where adjusted, `$steps`, both JSON. */
-export interface KlinesSqlParts {
+interface KlinesSqlParts {
   /** A SELECT over the files. */
   readonly relation: string;
   readonly bucket: Bucket;

@@ -1,20 +1,19 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
 import { DAY_MS, type TimeRange } from "../../core/time.js";
-import { jsonParameter } from "../../db/session/json-parameter.js";
+import { jsonParameter } from "../../db/session/named-values.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
-import { adjustmentSteps } from "../../market/adjustment/adjustment-steps.js";
-import type { ExEvent } from "../../market/adjustment/ex-events.js";
+import { adjustmentSteps } from "../../market/adjustment-steps.js";
+import type { ExEvent } from "../../market/ex-rule.js";
 import type { Adjustment } from "../../market/period.js";
 import { inBatches } from "../../plan/request-units.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { type BarRun, runsOf, runsOfLanded } from "./bar-runs.js";
-import { daysOfMinutes } from "./cached/extended-run.js";
-import type { KlinesRequest } from "./klines-request.js";
+import { daysOfMinutes } from "./bring-forward.js";
 import { KLINE_SHAPE, klinesSql } from "./klines-sql.js";
-import { demandsOf, isInShares, lotOf } from "./requested-bars.js";
+import type { KlinesRequest } from "./requested-bars.js";
+import { demandsOf, isInShares, lotOf, MINUTES_OF_A_DAY } from "./requested-bars.js";
 import { type LandedDemand, type SegmentResult, segmentBars } from "./segment-bars.js";
-import { MINUTES_OF_A_DAY } from "./series.js";
 
 /**
  * Most symbols whose minutes are in memory at the same time, to make days from them; they are converted in one turn.

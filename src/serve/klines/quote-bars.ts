@@ -1,14 +1,49 @@
+import { isPresent } from "../../core/bits.js";
 import type { TimeRange } from "../../core/time.js";
-import type { Region } from "../../market/regions.js";
+import { nearUnitsOf, type Region } from "../../market/regions.js";
 import { possibleEnds } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
-import { nearUnitsOf } from "../../market/volume-units.js";
-import type { KlineRun } from "../../wire/kline-columns.js";
+import type { KlineRun, KlineValues } from "../../wire/kline-columns.js";
 import type { LakeView } from "../read/lake-reader.js";
-import { barsOf, type LastBar } from "./last-bars.js";
 import { readKlines } from "./read-klines.js";
-import { ALL_TIME, lotOf } from "./requested-bars.js";
-import { MINUTES_OF_A_DAY, seriesOf } from "./series.js";
+import { ALL_TIME, lotOf, MINUTES_OF_A_DAY, seriesOf } from "./requested-bars.js";
+
+/** One bar as an object, for the few bars that a quote needs. */
+export interface LastBar {
+  /** Epoch milliseconds. */
+  readonly timestamp: number;
+  readonly open: number;
+  readonly high: number;
+  readonly low: number;
+  readonly close: number;
+  /** In the unit of the run. */
+  readonly volume: number;
+  /** In the currency of the symbol. */
+  readonly amount: number;
+  /** Null where it is not known. */
+  readonly prevClose: number | null;
+}
+
+/** The bars of a run, ascending. Volumes above 2^53 are rounded to a double. */
+function barsOf({ values, start, end }: KlineRun): LastBar[] {
+  const bars: LastBar[] = [];
+  for (let row = start; row < end; row++) bars.push(barOf(values, row));
+  return bars;
+}
+
+function barOf({ timestamp, volume, doubles }: KlineValues, row: number): LastBar {
+  const { values, validity } = doubles.prev_close;
+  return {
+    timestamp: Number(timestamp[row]),
+    open: doubles.open.values[row] as number,
+    high: doubles.high.values[row] as number,
+    low: doubles.low.values[row] as number,
+    close: doubles.close.values[row] as number,
+    volume: Number(volume[row]),
+    amount: doubles.amount.values[row] as number,
+    prevClose: isPresent(validity, row) ? (values[row] as number) : null,
+  };
+}
 
 /** The bars from which the quote of a symbol is made. */
 export interface QuoteBars {
@@ -19,7 +54,7 @@ export interface QuoteBars {
 }
 
 /** The bars of a symbol, by its index in the list of symbols that were requested. */
-export type QuoteBarsAt = (index: number) => QuoteBars;
+type QuoteBarsAt = (index: number) => QuoteBars;
 
 /** Reads the bars from which the quotes of symbols are made. */
 export type ReadQuoteBars = (view: LakeView, symbols: readonly string[]) => Promise<QuoteBarsAt>;

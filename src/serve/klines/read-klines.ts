@@ -7,18 +7,23 @@ import { inBatches } from "../../plan/request-units.js";
 import { BARS_1D } from "../../schema/bars.js";
 import { NO_BARS } from "../../wire/encode/encode-klines.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
+import { landedSymbols } from "../read/derived-shares.js";
 import type { LakeView } from "../read/lake-reader.js";
-import { landedSymbols } from "../read/landed-symbols.js";
+import { type CachedRun, copyOf } from "./bar-cache.js";
 import type { BarRun } from "./bar-runs.js";
-import type { CachedRun } from "./cached/bar-cache.js";
-import { bringForward } from "./cached/bring-forward.js";
-import { copyOf } from "./cached/run-memory.js";
+import { bringForward } from "./bring-forward.js";
 import { EX_EVENT_TABLES } from "./ex-events.js";
-import type { KlinesRequest } from "./klines-request.js";
-import { lookBackRanges } from "./look-back.js";
 import { queryBars } from "./query-bars.js";
-import { ALL_TIME, demandsOf, isInShares, lotOf } from "./requested-bars.js";
-import { MINUTES_OF_A_DAY, seriesOf } from "./series.js";
+import {
+  ALL_TIME,
+  demandsOf,
+  isInShares,
+  type KlinesRequest,
+  lookBackRanges,
+  lotOf,
+  MINUTES_OF_A_DAY,
+  seriesOf,
+} from "./requested-bars.js";
 
 /** Days that are not final begin at most this time ago: a weekend, and the day before it until it becomes final. */
 const RUNNING_MS = 5 * DAY_MS;
@@ -283,4 +288,33 @@ async function knownSymbols(
     for (const symbol of await landedSymbols(view.version, daily, others)) landed.add(symbol);
   }
   return symbols.filter((symbol) => runs.has(symbol) || isKnown(symbol) || landed.has(symbol));
+}
+
+/** Most bars that are read at the same time: those of a response with 100 symbols and the largest count. */
+export const BLOCK_ROWS = 1_000_000;
+
+/**
+ * Reads bars as {@link readKlines} does, one block of symbols after the other, so that a request for any number of
+ * symbols needs the memory of one block.
+ *
+ * @param most most bars that a symbol can have. @default the request's count
+ */
+export async function* klineBlocks(
+  view: LakeView,
+  request: KlinesRequest,
+  most: number = request.count,
+): AsyncGenerator<KlineRun[]> {
+  const size = Math.max(1, Math.floor(BLOCK_ROWS / Math.max(1, Math.min(most, request.count))));
+  for (let start = 0; start === 0 || start < request.symbols.length; start += size)
+    // The memory of a request is in use until its response ends: a block has its own.
+    yield await readKlines(view, {
+      ...request,
+      memory: undefined,
+      symbols: request.symbols.slice(start, start + size),
+    });
+}
+
+/** Whether a request fits into one block. */
+export function isOneBlock({ symbols, count }: KlinesRequest, most: number = count): boolean {
+  return symbols.length * Math.min(most, count) <= BLOCK_ROWS;
 }

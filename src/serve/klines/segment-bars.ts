@@ -1,14 +1,14 @@
-import { int64At, int64Words, setInt64 } from "../../core/int64-words.js";
+import { int64At, int64Words, setInt64 } from "../../core/bits.js";
 import type { TimeRange } from "../../core/time.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { adjustPrices } from "../../lake/segments/adjust-bars.js";
-import type { Bars, BarsRun } from "../../lake/segments/bars.js";
+import type { Bars, BarsRun } from "../../lake/segments/block.js";
 import type { SegmentReader } from "../../lake/segments/segment-reader.js";
-import type { ExEvent } from "../../market/adjustment/ex-events.js";
+import type { ExEvent } from "../../market/ex-rule.js";
 import type { Adjustment } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";
+import { unitsOf } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
-import { unitsOf } from "../../market/volume-units.js";
 import { DOUBLE_COLUMNS, type KlineValues } from "../../wire/kline-columns.js";
 import type { LandedBars, SymbolStretch } from "./bar-runs.js";
 

@@ -1,11 +1,30 @@
+import { readColumns } from "../../arrow/scan/result-columns.js";
 import { tradeDateSql } from "../../db/market/region-sql.js";
-import { jsonParameter } from "../../db/session/json-parameter.js";
+import { jsonParameter } from "../../db/session/named-values.js";
+import type { Snapshot } from "../../lake/log/snapshot.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
 import { SHARES } from "../../schema/statements.js";
 import type { Instrument, StatementRecord } from "../../wire/resources.js";
 import { ALL_TIME, demandsOf, requestedSql } from "../klines/requested-bars.js";
 import type { LakeVersion } from "./lake-version.js";
-import { landedSymbols } from "./landed-symbols.js";
+
+/** The symbols that have a row in a table, at any time. */
+export async function landedSymbols(
+  version: LakeVersion,
+  snapshot: Snapshot,
+  symbols: readonly string[],
+): Promise<Set<string>> {
+  const { files, requested } = demandsOf(snapshot, symbols);
+  if (files.length === 0) return new Set();
+  const { columns } = await version.query(async (session) => {
+    const relation = await version.relation(session, snapshot, files);
+    const sql = `WITH ${requestedSql("$requested")} SELECT DISTINCT position FROM (${relation}) JOIN requested USING (symbol)`;
+    return readColumns(await session.run(sql, { requested: jsonParameter(requested) }), {
+      position: "int32",
+    });
+  });
+  return new Set(Array.from(columns.position.values, (position) => symbols[position] as string));
+}
 
 /** Reporting periods from one date to another, both inclusive, as texts. */
 interface Periods {

@@ -1,43 +1,117 @@
 import { availableParallelism } from "node:os";
+import { setImmediate } from "node:timers/promises";
 import { LakeError } from "../../core/errors.js";
 import { lowerBound } from "../../core/lower-bound.js";
 import type { LentMemory } from "../../core/memory-pool.js";
-import { readExRules } from "../../db/market/read-ex-rules.js";
+import { readExRules, readKnownDays } from "../../db/market/read-ex-rules.js";
 import { fileRange } from "../../lake/files/prune.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { SegmentOptions } from "../../lake/places.js";
 import { EX_RULE_TABLES } from "../../lake/segments/ex-rules-by-version.js";
 import { SegmentReader } from "../../lake/segments/segment-reader.js";
-import type { ExEvent } from "../../market/adjustment/ex-events.js";
-import type { ExRuleOf } from "../../market/adjustment/ex-rule.js";
-import { REGION_NAMES, type Region } from "../../market/regions.js";
+import type { ExEvent, ExRuleOf } from "../../market/ex-rule.js";
+import { byRegion, REGION_NAMES, type Region } from "../../market/regions.js";
+import { TradingCalendar } from "../../market/trading-calendar.js";
 import { CORPORATE_ACTIONS } from "../../schema/actions.js";
-import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import { BARS_1D, BARS_1M, TRADING_DAYS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { TABLES } from "../../schema/tables.js";
-import { TRADING_DAYS } from "../../schema/trading-days.js";
-import type { Caller } from "../keys/key-ring.js";
-import { type Scope, scopeOf } from "../keys/scope.js";
-import { BarCache } from "../klines/cached/bar-cache.js";
-import { type FileChanges, FileHistory } from "../klines/cached/file-history.js";
-import { NewestBars } from "../klines/cached/newest-bars.js";
-import { QuoteTexts } from "../klines/cached/quote-texts.js";
-import { SingleFlight } from "../klines/cached/single-flight.js";
+import { type Caller, type Scope, scopeOf } from "../keys/key-ring.js";
+import { BarCache } from "../klines/bar-cache.js";
 import { EX_EVENT_TABLES, readExEvents } from "../klines/ex-events.js";
-import { type FirstMinutes, firstMinutes } from "../klines/first-minutes.js";
-import { type DaysOf, latestDays } from "../klines/latest-days.js";
-import type { AsOfTime } from "../replay/as-of-time.js";
+import { type FileChanges, FileHistory } from "../klines/file-history.js";
+import {
+  type DaysOf,
+  type FirstMinutes,
+  firstMinutes,
+  latestDays,
+  NewestBars,
+} from "../klines/latest-days.js";
+import { QuoteTexts } from "../klines/quote-texts.js";
+import { SingleFlight } from "../klines/single-flight.js";
+import type { AsOfTime } from "../replay/replay-clock.js";
 import { lastOpened } from "../replay/visible-rows.js";
-import { FileVerifier } from "./file-verifier.js";
-import { LakeVersion, versionsOf } from "./lake-version.js";
-import { type Calendars, loadCalendars } from "./load-calendars.js";
-import { NullColumns } from "./null-columns.js";
-import { loadReferenceData, REFERENCE_TABLES, type ReferenceData } from "./reference-data.js";
-import { loadReferenceTimes } from "./reference-times.js";
+import { FileVerifier, LakeVersion, NullColumns, versionsOf } from "./lake-version.js";
+import {
+  loadReferenceData,
+  loadReferenceTimes,
+  REFERENCE_TABLES,
+  type ReferenceData,
+} from "./reference-data.js";
 import type { SessionPool } from "./session-pool.js";
-import { snapshotReads } from "./snapshot-reads.js";
-import { VersionedLoad } from "./versioned-load.js";
+
+/** The calendar of each region. */
+type Calendars = Readonly<Record<Region, TradingCalendar>>;
+
+/** Reads the trading days of each region. For a region without known days, every weekday counts as a trading day. */
+async function loadCalendars(version: LakeVersion): Promise<Calendars> {
+  const snapshot = await version.snapshot(TRADING_DAYS);
+  const known = await version.query(async (session) => {
+    const relation = await version.relation(session, snapshot, snapshot.files.values());
+    return readKnownDays(session, `(${relation})`);
+  });
+  const calendarOf = (region: Region): TradingCalendar => new TradingCalendar(region, known.get(region));
+  return byRegion(calendarOf);
+}
+
+/**
+ * Makes a function with which requests share reads of a table's log: those that arrive in the same turn of the event
+ * loop, and those that arrive while the log is being read, which share the next read. A read starts after the requests
+ * that share it have arrived, so that each request sees everything that was committed before its arrival.
+ */
+export function snapshotReads(read: Lake["snapshot"]): Lake["snapshot"] {
+  const current = new Map<TableSchema, Promise<unknown>>();
+  const next = new Map<TableSchema, Promise<Snapshot>>();
+  let turn: Promise<unknown> | undefined;
+  const endOfTurn = (): Promise<unknown> => {
+    turn ??= setImmediate().finally(() => {
+      turn = undefined;
+    });
+    return turn;
+  };
+  const start = (table: TableSchema): Promise<Snapshot> => {
+    next.delete(table);
+    const reading = read(table).finally(() => current.delete(table));
+    current.set(table, reading);
+    return reading;
+  };
+  return (table) => {
+    const waiting = next.get(table);
+    if (waiting !== undefined) return waiting;
+    const following = (current.get(table) ?? endOfTurn()).then(
+      () => start(table),
+      () => start(table),
+    );
+    next.set(table, following);
+    return following;
+  };
+}
+
+/**
+ * A value that is loaded once for each version of the tables that it is derived from. Concurrent requests share one
+ * load.
+ */
+class VersionedLoad<T> {
+  #loaded: { readonly versions: string; readonly value: Promise<T> } | undefined;
+
+  /** The value for some versions. A failed load is not cached. */
+  async of(versions: string, load: () => Promise<T>): Promise<T> {
+    if (this.#loaded?.versions === versions) return this.#loaded.value;
+    const loaded = { versions, value: load() };
+    this.#loaded = loaded;
+    try {
+      return await loaded.value;
+    } catch (error) {
+      if (this.#loaded === loaded) this.#loaded = undefined;
+      throw error;
+    }
+  }
+
+  forget(): void {
+    this.#loaded = undefined;
+  }
+}
 
 /** The lake from the view of one request, and data derived from the table versions of the request. */
 export interface LakeView {

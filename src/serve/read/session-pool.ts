@@ -1,7 +1,6 @@
 import { Permits } from "../../core/permits.js";
-import { interruptOn } from "../../db/session/interrupt-on.js";
-import { Session } from "../../db/session/session.js";
-import type { SessionOptions } from "../../db/session/session-options.js";
+import type { SessionOptions } from "../../db/session/open-database.js";
+import { interruptOn, Session } from "../../db/session/session.js";
 
 /**
  * Most symbols of a join that DuckDB tests one by one against a file's statistics. With DuckDB's default of 50, a full

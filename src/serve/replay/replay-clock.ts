@@ -1,6 +1,19 @@
 import { UsageError } from "../../core/errors.js";
 import { type Clock, MINUTE_MS, type TimeRange, ticksOf } from "../../core/time.js";
-import type { AsOfTime } from "./as-of-time.js";
+
+/**
+ * The as-of time of a request. It alone decides what "now" is, and which rows of the lake are visible. Every endpoint
+ * and the stream use the as-of time of their view.
+ */
+export interface AsOfTime {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /**
+   * Rows that became known after this instant (epoch milliseconds, inclusive) are not visible to the request. It is a
+   * whole minute of the replayed time. Undefined: the whole lake is visible.
+   */
+  readonly visibleUntil: number | undefined;
+}
 
 /** Largest speed: a trading day of six hours then takes about two seconds. */
 export const MAX_SPEED = 10_000;
@@ -95,4 +108,30 @@ export class ReplayClock {
 export function instantText(ms: number): string {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString();
+}
+
+/** Longest and shortest wait, in milliseconds. */
+const LONGEST_MS = 1000;
+const SHORTEST_MS = 10;
+
+/**
+ * Waits until the replayed time passes the next whole minute, or is set, but at most a second.
+ *
+ * @param sleep sleeps real time.
+ */
+export async function nextMinute(
+  replay: ReplayClock,
+  sleep: Clock["sleep"],
+  signal: AbortSignal,
+): Promise<void> {
+  const set = new AbortController();
+  const end = replay.onSet(() => set.abort());
+  try {
+    const wait = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, Math.ceil(replay.untilNextMinute())));
+    await sleep(wait, AbortSignal.any([signal, set.signal]));
+  } catch (error) {
+    if (signal.aborted || !set.signal.aborted) throw error;
+  } finally {
+    end();
+  }
 }

@@ -1,19 +1,17 @@
 import { MINUTE_MS } from "../../core/time.js";
 import { BAR_AGGREGATES, exactSharesSql, int64Sql, statedPriceSql } from "../../db/market/bar-sql.js";
-import { knownVersionsSql } from "../../db/market/known-versions-sql.js";
 import { localMidnightSql, perRegion, tradeDateSql } from "../../db/market/region-sql.js";
+import { knownVersionsSql } from "../../db/market/statement-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Region } from "../../market/regions.js";
 import { REGIONS } from "../../market/regions.js";
 import { addDays, finalEnd, openMinute } from "../../market/sessions.js";
 import { instantOf, localDate } from "../../market/zone.js";
-import { ABSENCES_1D } from "../../schema/absences.js";
 import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "../../schema/actions.js";
-import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import { ABSENCES_1D, BARS_1D, BARS_1M, TRADING_DAYS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
 import { isStatementName } from "../../schema/statements.js";
-import { TRADING_DAYS } from "../../schema/trading-days.js";
 
 /** What decides which rows are visible in a replay. */
 export interface Visibility {

@@ -1,20 +1,66 @@
 import { randomUUID } from "node:crypto";
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { WebSocketServer } from "ws";
-import type { Clock } from "../../core/time.js";
+import { systemClock } from "../../client/system-clock.js";
+import { type Clock, ticksOf } from "../../core/time.js";
 import { API_KEY_HEADER } from "../../wire/endpoints.js";
-import { RequestError } from "../http/errors/request-error.js";
 import type { MemoryBudgets } from "../http/memory-budget.js";
-import type { ServiceLogger } from "../http/service-logger.js";
-import type { ServiceMetrics } from "../http/service-metrics.js";
+import { RequestError, responseOf } from "../http/request-error.js";
+import type { ServiceLogger, ServiceMetrics } from "../http/service-metrics.js";
 import type { Caller, KeyRing } from "../keys/key-ring.js";
 import type { LakeReader } from "../read/lake-reader.js";
-import { handBack, refuseHandshake } from "./handshake.js";
+import { REPLAY_TIME_HEADER, type Replay } from "../replay/add-replay.js";
+import { instantText, nextMinute } from "../replay/replay-clock.js";
 import { QuoteHub } from "./quote-hub.js";
-import { QuoteStream } from "./quote-stream.js";
-import { MAX_MESSAGE_BYTES, STREAM_PATHS, type StreamPath } from "./stream-message.js";
+import { MAX_MESSAGE_BYTES, QuoteStream, STREAM_PATHS, type StreamPath } from "./quote-stream.js";
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  429: "Too Many Requests",
+  500: "Internal Server Error",
+  503: "Service Unavailable",
+};
+
+/**
+ * Gives a request that asked for an upgrade back to the server, without its upgrade headers. Once a server has a
+ * listener for upgrades, Node no longer handles such requests itself, and HTTP/2 clients ask for an upgrade in ordinary
+ * requests.
+ */
+function handBack(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
+  const lines: string[] = [`${request.method} ${request.url} HTTP/${request.httpVersion}`];
+  const { rawHeaders } = request;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const [name = "", value = ""] = [rawHeaders[at], rawHeaders[at + 1]];
+    if (/^(?:upgrade|http2-settings)$/i.test(name)) continue;
+    const rest = /^connection$/i.test(name)
+      ? value.replaceAll(/\b(?:upgrade|http2-settings)\b,?\s*/gi, "")
+      : value;
+    if (rest.replaceAll(/[,\s]/g, "") !== "" || rest === value) lines.push(`${name}: ${rest}`);
+  }
+  // The server adds its listeners again; without this, each such request of a connection would add another one.
+  socket.removeAllListeners("timeout");
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
+  server.emit("connection", socket);
+}
+
+/** Refuses a handshake with one of the interface's errors. @returns the HTTP status. */
+function refuseHandshake(socket: Socket, error: unknown, requestId: string): number {
+  const { status, body, retryAfterMs } = responseOf(error, requestId);
+  const text = JSON.stringify(body);
+  const wait = retryAfterMs === undefined ? "" : `retry-after: ${Math.ceil(retryAfterMs / 1000)}\r\n`;
+  // The socket is destroyed when the response is sent, so that it does not stay half open until the client ends it.
+  socket.once("finish", () => socket.destroy());
+  socket.end(
+    `HTTP/1.1 ${status} ${REASONS[status] ?? "Error"}\r\nconnection: close\r\n` +
+      `content-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\n${wait}` +
+      `content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+  );
+  return status;
+}
 
 /** Most open connections of one key, and of the service. */
 const MOST_OF_A_KEY = 20;
@@ -24,7 +70,7 @@ const CLOSING_MS = 1000;
 const GOING_AWAY = 1001;
 
 /** The parts of the service that the stream needs. */
-export interface StreamOptions {
+interface StreamOptions {
   readonly reader: LakeReader;
   readonly budgets: MemoryBudgets;
   readonly metrics: ServiceMetrics;
@@ -151,4 +197,43 @@ function keyIn({ url = "", headers }: IncomingMessage): string | undefined {
   const header = headers[API_KEY_HEADER];
   if (typeof header === "string") return header;
   return new URLSearchParams(url.slice(url.indexOf("?") + 1)).get("api_key") ?? undefined;
+}
+
+/** Time between two reads of a lake that is not replayed, in milliseconds. */
+const READ_EVERY_MS = 1000;
+
+/** The options of a service that its stream depends on. */
+interface ServiceParts {
+  readonly keys: KeyRing;
+  readonly clock: Pick<Clock, "now"> & Partial<Clock>;
+  readonly logger?: ServiceLogger;
+  readonly maxSymbols?: number;
+  readonly replay?: Replay;
+}
+
+/** The options of a stream that follow from the options of its service. */
+export function streamOptions({
+  keys,
+  clock,
+  logger,
+  maxSymbols,
+  replay,
+}: ServiceParts): Omit<StreamOptions, "reader" | "budgets" | "metrics" | "takeQuota"> {
+  const sleep: Clock["sleep"] = (ms, signal) =>
+    clock.sleep === undefined ? systemClock.sleep(ms, signal) : clock.sleep(ms, signal);
+  return {
+    keys,
+    clock: { now: () => clock.now(), monotonic: () => ticksOf(clock), sleep },
+    logger,
+    maxSymbols,
+    isReplayed: replay !== undefined,
+    onSetBack: (listener) =>
+      replay?.clock.onSet((isBack) => {
+        if (isBack) listener();
+      }) ?? (() => {}),
+    nextChange: (signal) =>
+      replay === undefined ? sleep(READ_EVERY_MS, signal) : nextMinute(replay.clock, sleep, signal),
+    headers: () =>
+      replay === undefined ? [] : [`${REPLAY_TIME_HEADER}: ${instantText(replay.clock.now())}`],
+  };
 }

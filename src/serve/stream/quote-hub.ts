@@ -2,16 +2,16 @@ import { setImmediate } from "node:timers/promises";
 import { isSymbol, regionOf } from "../../market/symbol.js";
 import { inBatches } from "../../plan/request-units.js";
 import { QUOTE_TABLES, quoteTexts } from "../endpoints/quotes.js";
-import { isOfRequest } from "../http/errors/request-error.js";
 import type { MemoryBudgets } from "../http/memory-budget.js";
+import { isOfRequest } from "../http/request-error.js";
 import type { Caller } from "../keys/key-ring.js";
-import { scopeOf } from "../keys/scope.js";
+import { scopeOf } from "../keys/key-ring.js";
 import { readQuoteBars } from "../klines/quote-bars.js";
 import type { LakeReader, LakeView } from "../read/lake-reader.js";
 import type { QuoteStream } from "./quote-stream.js";
+import { MAX_SUBSCRIPTIONS, parseCommand, StreamError, subscribedText } from "./quote-stream.js";
 import { lakeReads, type ReadLake } from "./read-lake.js";
-import { ReplayedBars } from "./replayed-bars.js";
-import { MAX_SUBSCRIPTIONS, parseCommand, StreamError, subscribedText } from "./stream-message.js";
+import { ReplayedBars } from "./region-bars.js";
 
 /** Number of symbols whose quotes are made at the same time. It limits memory, however many are subscribed to. */
 const BLOCK_SYMBOLS = 1000;
@@ -23,7 +23,7 @@ const MOST_UNKNOWN = 1000;
 const NAMED_SYMBOLS = 5;
 
 /** What a hub needs. */
-export interface HubOptions {
+interface HubOptions {
   readonly reader: LakeReader;
   readonly budgets: MemoryBudgets;
   /** Whether the lake is replayed: its quotes then change with each minute, whose bars are read ahead. */

@@ -4,7 +4,7 @@ import { type ReadQuoteBars, readQuoteBars } from "../klines/quote-bars.js";
 import type { LakeReader, LakeView } from "../read/lake-reader.js";
 import type { ReplayClock } from "../replay/replay-clock.js";
 import { lakeReads } from "./read-lake.js";
-import { ReplayedBars } from "./replayed-bars.js";
+import { ReplayedBars } from "./region-bars.js";
 
 /** Most symbols whose bars are cached, about 20 MB. */
 const MOST_SYMBOLS = 20_000;

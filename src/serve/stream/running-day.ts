@@ -1,12 +1,134 @@
-import { MINUTE_MS } from "../../core/time.js";
+import { isPresent } from "../../core/bits.js";
+import { MINUTE_MS, type TimeRange } from "../../core/time.js";
+import type { Region } from "../../market/regions.js";
+import { finalEnd, nextFinal } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
-import { type QuoteBars, quoteBarsInShares, statedPrevCloses } from "../klines/quote-bars.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import {
+  inUnits,
+  type LastBar,
+  type QuoteBars,
+  quoteBarsInShares,
+  statedPrevCloses,
+} from "../klines/quote-bars.js";
 import type { LakeView } from "../read/lake-reader.js";
-import { barVersions, type DaySegment } from "./day-segment.js";
-import { MinuteBlock } from "./minute-block.js";
-import type { ReadLake } from "./read-lake.js";
-import { readMinutes } from "./read-minutes.js";
-import { quoteBarsOf, type RunningBars } from "./running-bars.js";
+import { versionsOf } from "../read/lake-version.js";
+import { type Minutes, type ReadLake, readMinutes } from "./read-lake.js";
+
+/**
+ * A period of replayed time in which the bars of a region's quotes change only by new minutes of the latest day: no day
+ * becomes final, and no new day begins.
+ */
+export interface DaySegment {
+  /** The versions of the tables of bars. */
+  readonly versions: string;
+  /** Identifies the period: two periods of a region with the same key are the same. */
+  readonly key: string;
+  /** The latest day with minutes if it is not final: its minutes then make a daily bar. Else undefined. */
+  readonly runningDay: TimeRange | undefined;
+  /** The first whole minute that may belong to another period, in epoch milliseconds; infinity where there is none. */
+  readonly end: number;
+}
+
+/** The period of a region that contains the as-of time of a view. */
+export async function daySegment(view: LakeView, region: Region): Promise<DaySegment> {
+  const until = view.version.visibleUntil ?? view.now;
+  const [versions, days] = [await barVersions(view), await view.latestDays()];
+  const final = finalEnd(region, until);
+  const day = days.get(region);
+  const end = Math.min(await view.nextDay(region), nextFinal(region, until));
+  return {
+    versions,
+    key: `${versions} ${day?.start} ${final}`,
+    runningDay: day !== undefined && day.start >= final ? day : undefined,
+    end: Math.ceil(end / MINUTE_MS) * MINUTE_MS,
+  };
+}
+
+/** The versions of the tables of bars that a view reads. */
+async function barVersions({ version }: LakeView): Promise<string> {
+  return versionsOf([await version.snapshot(BARS_1D), await version.snapshot(BARS_1M)]);
+}
+
+type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
+
+/** The bars for a symbol's quote during a day. {@link addMinute} updates them. */
+interface RunningBars {
+  readonly symbol: string;
+  readonly region: Region;
+  /**
+   * The latest day of the region if it is not final; undefined where it is final, so that its minutes make no daily
+   * bar.
+   */
+  readonly runningDay: TimeRange | undefined;
+  /** The previous close that the exchange states before the running day begins. */
+  readonly statedPrevClose: number | null;
+  daily: readonly LastBar[];
+  /** The ended minutes of the latest day as one bar; its volume is in shares. */
+  minutes: Mutable<LastBar> | undefined;
+}
+
+/** Adds the next minute of the latest day, by the rules of {@link BAR_AGGREGATES}. */
+function addMinute(bars: RunningBars, { columns }: Minutes, row: number): void {
+  const { timestamp, open, high, low, close, shares, amount, prev_close } = columns;
+  const { minutes } = bars;
+  if (minutes !== undefined) {
+    minutes.timestamp = timestamp.values[row] as number;
+    minutes.high = Math.max(minutes.high, high.values[row] as number);
+    minutes.low = Math.min(minutes.low, low.values[row] as number);
+    minutes.close = close.values[row] as number;
+    minutes.volume += shares.values[row] as number;
+    minutes.amount += amount.values[row] as number;
+    return;
+  }
+  bars.minutes = {
+    timestamp: timestamp.values[row] as number,
+    open: open.values[row] as number,
+    high: high.values[row] as number,
+    low: low.values[row] as number,
+    close: close.values[row] as number,
+    volume: shares.values[row] as number,
+    amount: amount.values[row] as number,
+    prevClose: isPresent(prev_close.validity, row) ? (prev_close.values[row] as number) : null,
+  };
+  const { daily, minutes: first, runningDay, statedPrevClose } = bars;
+  // The first minute of a day that is not final begins the bar of this day.
+  if (runningDay === undefined) return;
+  const forming = { ...first, timestamp: runningDay.start, prevClose: first.prevClose ?? statedPrevClose };
+  bars.daily = [...daily.slice(-1), forming];
+}
+
+/** The bars in the form in which a request would read them from the lake. */
+function quoteBarsOf({ daily, minutes, region }: RunningBars): QuoteBars {
+  return { daily, minutes: minutes && inUnits(minutes, region) };
+}
+
+/** Minutes of some symbols that were read ahead of the replayed time. */
+export class MinuteBlock {
+  readonly #bars: readonly RunningBars[];
+  readonly #minutes: Minutes;
+  /** The first row that has not been added yet. */
+  #next = 0;
+
+  /** @param bars the bars to which the positions of the minutes refer. */
+  constructor(bars: readonly RunningBars[], minutes: Minutes) {
+    this.#bars = bars;
+    this.#minutes = minutes;
+  }
+
+  /** Adds the minutes up to an instant (epoch milliseconds, inclusive) to the bars of their symbols. */
+  addUntil(until: number): void {
+    const { rows, columns } = this.#minutes;
+    const [times, positions] = [columns.timestamp.values, columns.position.values];
+    for (; this.#next < rows && (times[this.#next] as number) <= until; this.#next++)
+      addMinute(this.#bars[positions[this.#next] as number] as RunningBars, this.#minutes, this.#next);
+  }
+
+  /** Whether all minutes have been added. */
+  get isUsed(): boolean {
+    return this.#next === this.#minutes.rows;
+  }
+}
 
 /** Most minutes in a block, of all symbols together, about 20 MB. At most two blocks are in memory. */
 const BLOCK_ROWS = 300_000;

@@ -1,4 +1,4 @@
-import { setInt64 } from "../../core/int64-words.js";
+import { setInt64 } from "../../core/bits.js";
 import { MINUTE_MS, type TradingDate } from "../../core/time.js";
 import { REGIONS } from "../../market/regions.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
@@ -7,9 +7,13 @@ import { type KlineWriter, klineWriter } from "../kline-writer.js";
 import { type DayRange, daysBetween, instrumentsOf, type MarketState } from "../market-state.js";
 import { dayKeyOf, isSuspended } from "../prices/price-path.js";
 import { type DayShape, emptyShape, hasAuction, shapeDay } from "./day-shape.js";
-import { bridgeMinutes } from "./minute-bridge.js";
-import { type MinuteBuffer, minuteBuffer } from "./minute-buffer.js";
-import { SESSION_MINUTES, type SessionMinutes } from "./session-minutes.js";
+import {
+  bridgeMinutes,
+  type MinuteBuffer,
+  minuteBuffer,
+  SESSION_MINUTES,
+  type SessionMinutes,
+} from "./minute-bridge.js";
 
 const MAX_BARS_PER_DAY = Math.max(...Object.values(SESSION_MINUTES).map((session) => session.labels.length));
 

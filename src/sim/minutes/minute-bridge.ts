@@ -1,7 +1,162 @@
+import type { Region } from "../../market/regions.js";
+import { SESSION_HOURS } from "../../market/sessions.js";
 import type { DayShape } from "./day-shape.js";
-import { fitAmounts } from "./fit-amounts.js";
-import type { BarBounds, MinuteBuffer } from "./minute-buffer.js";
-import type { SessionMinutes } from "./session-minutes.js";
+
+/** The minute bars that a day of a region can have. */
+export interface SessionMinutes {
+  /**
+   * Labels in minutes after local midnight: the END of each minute. In CN the first one is that of the auction, 09:30.
+   */
+  readonly labels: Int16Array;
+  /** Usual weight of each bar in the volume of the day, on an arbitrary scale. */
+  readonly weights: Float64Array;
+  /** 1 where the first bar is that of an opening auction, which a day may lack; 0 otherwise. */
+  readonly auctionBars: 0 | 1;
+}
+
+/** The regular session of each region. */
+export const SESSION_MINUTES: Readonly<Record<Region, SessionMinutes>> = {
+  CN: sessionOf("CN", 1),
+  HK: sessionOf("HK", 0),
+  US: sessionOf("US", 0),
+};
+
+function sessionOf(region: Region, auctionBars: 0 | 1): SessionMinutes {
+  const labels: number[] = [];
+  for (const [open, close] of SESSION_HOURS[region].parts) {
+    if (labels.length === 0 && auctionBars === 1) labels.push(open);
+    for (let minute = open + 1; minute <= close; minute++) labels.push(minute);
+  }
+  const weights = Float64Array.from(labels, (_, i) => {
+    const x = i / (labels.length - 1);
+    return 0.6 + 2.6 * Math.exp(-14 * x) + 1.2 * Math.exp(-10 * (1 - x));
+  });
+  if (region === "CN") {
+    // From 14:57 orders wait for the closing auction at 15:00, so the minutes in between have no trades.
+    weights[labels.length - 3] = 0;
+    weights[labels.length - 2] = 0;
+    weights[labels.length - 1] = 4;
+  }
+  return { labels: Int16Array.from(labels), weights, auctionBars };
+}
+
+/** The bars of one day, in the units of `DayShape`. The buffer is created once and filled again for every day. */
+export interface MinuteBuffer {
+  readonly open: Int32Array;
+  readonly high: Int32Array;
+  readonly low: Int32Array;
+  readonly close: Int32Array;
+  readonly volume: Float64Array;
+  readonly amount: Float64Array;
+  /** Working memory: random bits, and the sum of the weights up to each bar. */
+  readonly bits: Int32Array;
+  readonly sums: Float64Array;
+}
+
+/** A buffer for days of at most `bars` bars. */
+export function minuteBuffer(bars: number): MinuteBuffer {
+  return {
+    open: new Int32Array(bars),
+    high: new Int32Array(bars),
+    low: new Int32Array(bars),
+    close: new Int32Array(bars),
+    volume: new Float64Array(bars),
+    amount: new Float64Array(bars),
+    bits: new Int32Array(bars),
+    sums: new Float64Array(bars),
+  };
+}
+
+/** Indexes of a day's bars. Each is the index of the first bar of the next kind. */
+interface BarBounds {
+  readonly first: number;
+  /** The first bar that is not the bar of the opening auction. */
+  readonly priced: number;
+  /** The first bar after the price was sealed at a limit; `end` if it was not. */
+  readonly sealed: number;
+  readonly end: number;
+}
+
+/**
+ * Gives every bar an amount between volume x low and volume x high, so that the amounts add up exactly to the day's
+ * amount.
+ *
+ * Where the ranges of the bars are too narrow for that, highs or lows are widened, step by step and never beyond the
+ * extremes of the day: first those of ordinary bars, then of sealed ones, then of the auction's bar. This is always
+ * sufficient, because the day's amount is between its volume x low and its volume x high.
+ */
+function fitAmounts(day: DayShape, out: MinuteBuffer, bounds: BarBounds): void {
+  const { high, low, volume, amount } = out;
+  const { first, end } = bounds;
+  let least = 0;
+  let most = 0;
+  for (let i = first; i < end; i++) {
+    least += (low[i] as number) * (volume[i] as number);
+    most += (high[i] as number) * (volume[i] as number);
+  }
+  if (day.amount > most) {
+    most += widen(out, high, day.high, 1, day.amount - most, bounds);
+  } else if (day.amount < least) {
+    least -= widen(out, low, day.low, -1, least - day.amount, bounds);
+  }
+  const target = day.amount - least;
+  const part = most > least ? target / (most - least) : 0;
+  let capacity = 0;
+  let given = 0;
+  for (let i = first; i < end; i++) {
+    const lots = volume[i] as number;
+    const bottom = (low[i] as number) * lots;
+    const slack = (high[i] as number) * lots - bottom;
+    capacity += slack;
+    const upTo = Math.min(target, Math.floor(part * capacity));
+    const more = Math.min(slack, upTo - given);
+    given += more;
+    amount[i] = bottom + more;
+  }
+  // Because of rounding, the floor of the last product can be less than the whole amount.
+  for (let i = first; given < target && i < end; i++) {
+    const more = Math.min(
+      target - given,
+      (high[i] as number) * (volume[i] as number) - (amount[i] as number),
+    );
+    amount[i] = (amount[i] as number) + more;
+    given += more;
+  }
+}
+
+/**
+ * Widens one side of the bars until this adds `missing`, or all bars are at `limit`. @returns the amount that was
+ * added.
+ */
+function widen(
+  out: MinuteBuffer,
+  side: Int32Array,
+  limit: number,
+  sign: 1 | -1,
+  missing: number,
+  { first, priced, sealed, end }: BarBounds,
+): number {
+  let gained = 0;
+  for (const [from, to] of [
+    [priced, sealed],
+    [sealed, end],
+    [first, priced],
+  ] as const) {
+    for (let step = 1, moved = true; moved && gained < missing; step *= 2) {
+      moved = false;
+      for (let i = from; i < to && gained < missing; i++) {
+        const lots = out.volume[i] as number;
+        const price = side[i] as number;
+        const reach = Math.min(step, (limit - price) * sign, Math.ceil((missing - gained) / (lots || 1)));
+        if (lots === 0 || reach <= 0) continue;
+        side[i] = price + sign * reach;
+        gained += reach * lots;
+        moved = true;
+      }
+    }
+  }
+  return gained;
+}
 
 /**
  * Fills a buffer with the minutes of a trading day, so that they aggregate exactly to the day: open of the first,

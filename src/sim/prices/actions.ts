@@ -1,12 +1,11 @@
 import { dateOfEpochDay, type TradingDate } from "../../core/time.js";
-import { currencyOfRegion } from "../../market/currency.js";
+import { currencyOfRegion } from "../../market/regions.js";
 import type { ActionKind } from "../../schema/actions.js";
-import type { SimInstrument } from "../instrument.js";
-import { instrumentsOf, type MarketState } from "../market-state.js";
+import { dayTick, type SimInstrument } from "../instrument.js";
+import { daysBetween, instrumentsOf, type MarketState } from "../market-state.js";
 import { integer, uniform } from "../random.js";
 import type { RegionCalendar } from "../trading-days.js";
-import { dayTick } from "./price-grid.js";
-import { dayKeyOf, type ExEvent } from "./price-path.js";
+import { DAY_KIND, dayKeyOf, type ExEvent } from "./price-path.js";
 
 /** What an action gives for one share held before it, as the table of corporate actions has it. */
 interface Terms {
@@ -113,4 +112,67 @@ function announcedWrongly(terms: Terms): Terms | undefined {
   const more = (value: number): number => Math.ceil(value * 1100) / 1000;
   if (terms.cash !== undefined) return { ...terms, cash: more(terms.cash) };
   return terms.price === undefined ? undefined : { ...terms, price: more(terms.price) };
+}
+
+/** Consecutive sessions without a bar of a symbol: the first day, and the day after the last one, since 1970-01-01. */
+export interface AbsentStretch {
+  readonly symbol: string;
+  readonly first: number;
+  readonly end: number;
+}
+
+/** Lists the stretches of absent days; see {@link Market.absences}. */
+export function listAbsences(
+  state: MarketState,
+  symbols: readonly string[],
+  from: TradingDate,
+  to: TradingDate,
+): AbsentStretch[] {
+  return instrumentsOf(state, symbols).flatMap((instrument) => {
+    const { symbol, region } = instrument;
+    const { epochDays } = state.calendars[region];
+    const { kind } = state.pathOf(instrument);
+    const { start, end } = daysBetween(state, instrument, from, to);
+    const isAbsent = (day: number): boolean => kind[day - instrument.start] === DAY_KIND.suspendedAbsent;
+    const stretches: AbsentStretch[] = [];
+    for (let day = start; day < end; day++) {
+      if (!isAbsent(day)) continue;
+      const first = epochDays[day] as number;
+      while (day + 1 < end && isAbsent(day + 1)) day++;
+      stretches.push({ symbol, first, end: (epochDays[day] as number) + 1 });
+    }
+    return stretches;
+  });
+}
+
+/** A dividend or split, with its factor. */
+export interface ExFactor {
+  readonly symbol: string;
+  /** First trading date without the payout. */
+  readonly date: TradingDate;
+  /** Local midnight of the date, epoch milliseconds. */
+  readonly timestampMs: number;
+  /** Close of the previous day / prev_close of the ex-date. */
+  readonly factor: number;
+}
+
+/** Lists the events from one date to another; see {@link Market.exFactors}. */
+export function listExFactors(
+  state: MarketState,
+  symbols: readonly string[],
+  from: TradingDate,
+  to: TradingDate,
+): ExFactor[] {
+  return instrumentsOf(state, symbols).flatMap((instrument) => {
+    const { dates, midnights } = state.calendars[instrument.region];
+    return state
+      .pathOf(instrument)
+      .events.map(({ dayIndex, lastCloseMilli, referenceMilli }) => ({
+        symbol: instrument.symbol,
+        date: dates[dayIndex] as TradingDate,
+        timestampMs: midnights[dayIndex] as number,
+        factor: lastCloseMilli / referenceMilli,
+      }))
+      .filter(({ date }) => from <= date && date <= to);
+  });
 }

@@ -1,4 +1,4 @@
-import { setInt64 } from "../../core/int64-words.js";
+import { setInt64 } from "../../core/bits.js";
 import type { TradingDate } from "../../core/time.js";
 import { REGIONS } from "../../market/regions.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";

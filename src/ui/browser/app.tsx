@@ -1,9 +1,9 @@
 import { type ComponentType, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { useAddress } from "./address/address.js";
+import { useAddress } from "./address.js";
 import { FaultBox } from "./fault-box.js";
 import { type Fault, faultOf } from "./fetch-data.js";
-import { Frame } from "./frame/frame.js";
+import { Frame } from "./frame.js";
 import { LakeView } from "./lake/lake-view.js";
 import { useLakeState } from "./lake-state.js";
 import { pressShortcut, useShortcuts } from "./shortcuts.js";

@@ -1,6 +1,47 @@
+import { useState } from "preact/hooks";
+import type { RequestStatus, RunStatus } from "../../schema/runs.js";
 import type { FaultReport } from "../page-data.js";
 import { useShownState } from "./lake-state.js";
-import { text } from "./texts.js";
+import { isChinese, text } from "./texts.js";
+
+/** A command, with a button that copies it. */
+export function Command({ command }: { readonly command: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = (): void => {
+    void navigator.clipboard.writeText(command).then(() => setCopied(true));
+  };
+  return (
+    <span class="command">
+      <code>{command}</code>{" "}
+      <button type="button" onClick={copy}>
+        {text(isCopied ? "copied" : "copy")}
+      </button>
+    </span>
+  );
+}
+
+/** How runs and requests end, in Chinese. */
+const CHINESE: Readonly<Record<RunStatus | RequestStatus, string>> = {
+  complete: "完整",
+  partial: "部分",
+  refused: "被拒绝",
+  failed: "失败",
+  interrupted: "中断",
+  killed: "被终止",
+  answered: "已答复",
+  empty: "无数据",
+  lost: "丢失",
+};
+
+/** How a run or a request has ended, in the language of the browser. */
+export function statusText(status: RunStatus | RequestStatus): string {
+  return isChinese ? CHINESE[status] : status;
+}
+
+/** The status of a run, with its colour. */
+export function StatusSign({ status }: { readonly status: RunStatus }) {
+  return <span class={`status ${status}`}>{statusText(status)}</span>;
+}
 
 /** An error, and what to do next. */
 export function FaultBox({ fault: { message, hint } }: { readonly fault: FaultReport }) {

@@ -1,7 +1,7 @@
 import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 import type { LakeReport } from "../page-data.js";
-import { useAddress } from "./address/address.js";
+import { useAddress } from "./address.js";
 import { apiAddress, askJson, type Fault, faultOf } from "./fetch-data.js";
 
 /** How often a page checks whether the lake has changed, in milliseconds. */

@@ -1,15 +1,14 @@
 import type { RecordBatch } from "apache-arrow";
 import type { FastifyInstance } from "fastify";
 import type { TradingDate } from "../../core/time.js";
-import { readNames } from "../../db/market/read-names.js";
+import { readNames } from "../../db/market/read-ex-rules.js";
 import { NamesByVersion } from "../../lake/names-by-version.js";
 import type { Reader } from "../../lake/open-reader.js";
 import { ADJUSTMENTS, PERIODS } from "../../market/period.js";
 import { isSymbol, parseSymbol } from "../../market/symbol.js";
 import { SYMBOL_CHANGES } from "../../schema/actions.js";
 import { queryBars, readBars } from "../instrument/bars-query.js";
-import { findInstruments } from "../instrument/find-instruments.js";
-import { InstrumentLists } from "../instrument/instrument-lists.js";
+import { findInstruments, InstrumentLists } from "../instrument/instrument-lists.js";
 import { instrumentReport, statementsReport } from "../instrument/instrument-report.js";
 import type { FoundInstrument, SearchReport } from "../page-data.js";
 import type { LakeState } from "../session/lake-states.js";

@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { textMs } from "../../api/time-input.js";
+import { textMs } from "../../api/inputs.js";
 import { UsageError } from "../../core/errors.js";
 import { listRuns } from "../../jobs/run/report/run-history.js";
 import { coverageReport, missingReport } from "../lake/coverage-report.js";
-import { commitTimes, lakeSummary } from "../lake/lake-summary.js";
-import { marketSummary } from "../lake/market-summary.js";
-import type { CoverageReport } from "../page-data.js";
-import { runReport } from "../runs/list-runs.js";
+import { commitTimes, lakeSummary, marketSummary } from "../lake/lake-summary.js";
+import type { CoverageReport, FaultReport } from "../page-data.js";
+import { EXPORT_FORMATS } from "../process/jobs.js";
+import { runReport } from "../runs/pipeline-reports.js";
 import type { LakeState } from "../session/lake-states.js";
 import type { WorkspaceParts } from "../workspace-parts.js";
 import { goneSignal, oneOf, queryOf, regionIn, required } from "./request-use.js";
@@ -92,4 +92,36 @@ class CoverageCache {
     });
     return report;
   }
+}
+
+const GONE: FaultReport = { message: "this result is no longer stored", hint: "run the cell again" };
+const TYPES = {
+  csv: "text/csv; charset=utf-8",
+  parquet: "application/vnd.apache.parquet",
+  arrow: "application/vnd.apache.arrow.file",
+} as const;
+
+/** Routes of the results of a notebook: ranges of their rows, and files. */
+export function addResultRoutes(app: FastifyInstance, { results }: WorkspaceParts): void {
+  app.get("/api/result", async (request, reply) => {
+    const query = queryOf(request);
+    const [from, count] = ["from", "count"].map((name) => wholeIn(query, name)) as [number, number];
+    const rows = await results.rowsOf(required(query, "id"), from, count);
+    if (rows === undefined) return reply.code(410).send(GONE);
+    return reply.type("application/json; charset=utf-8").send(rows);
+  });
+  app.get("/api/result/file", async (request, reply) => {
+    const query = queryOf(request);
+    const format = oneOf(query, "format", EXPORT_FORMATS);
+    const content = await results.export(required(query, "id"), format, goneSignal(reply));
+    if (content === undefined) return reply.code(410).send(GONE);
+    void reply.type(TYPES[format]).header("content-disposition", `attachment; filename="result.${format}"`);
+    return reply.send(content);
+  });
+}
+
+function wholeIn(query: ReadonlyMap<string, string>, name: string): number {
+  const value = Number(required(query, name));
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  throw new UsageError(`${name}: a whole number is needed`);
 }

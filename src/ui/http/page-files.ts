@@ -3,7 +3,7 @@ import { extname } from "node:path";
 import { BarlakeError } from "../../core/errors.js";
 
 /** A file that the page loads. */
-export interface PageFile {
+interface PageFile {
   readonly type: string;
   readonly bytes: Buffer;
 }

@@ -1,11 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { UsageError } from "../../core/errors.js";
-import { shellWord } from "../../core/shell-word.js";
+import { shellWord } from "../../core/text-order.js";
 import { parseTradingDate } from "../../core/time.js";
 import type { Session } from "../../db/session/session.js";
 import { countGaps, gapSubjects, gapsOf, type LedgerGaps, ledgerGaps } from "../quality/coverage-findings.js";
-import type { FindingsFilter } from "../quality/findings-sql.js";
-import { listPage, pageWithin } from "../quality/list-page.js";
 import type {
   FindingReport,
   FindingsReport,
@@ -14,14 +12,14 @@ import type {
   RulesReport,
   SubjectReport,
 } from "../quality/quality-data.js";
+import { listPage, pageWithin } from "../quality/quality-data.js";
 import { type QualityRule, qualityRules } from "../quality/quality-rules.js";
-import { readEvidence } from "../quality/read-evidence.js";
-import { countFindings, findingSubjects, findingsOf } from "../quality/read-findings.js";
+import type { FindingsFilter } from "../quality/read-findings.js";
+import { countFindings, findingSubjects, findingsOf, readEvidence } from "../quality/read-findings.js";
 import type { LakeState } from "../session/lake-states.js";
 import type { WorkspaceParts } from "../workspace-parts.js";
 import { stateOf } from "./lake-routes.js";
-import { dateOf, goneSignal, oneOf, queryOf, required } from "./request-use.js";
-import { ResultCache } from "./result-cache.js";
+import { dateOf, goneSignal, oneOf, queryOf, ResultCache, required } from "./request-use.js";
 
 /** The ledger is compared again after this time in milliseconds, because sessions begin and holes become due. */
 const LEDGER_MS = 300_000;

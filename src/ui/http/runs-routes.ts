@@ -3,18 +3,20 @@ import { UsageError } from "../../core/errors.js";
 import type { Pipeline } from "../../jobs/pipeline/definition.js";
 import { loadPipeline, pipelineFiles } from "../../jobs/pipeline/load-pipeline.js";
 import { RUN_STATUSES } from "../../schema/runs.js";
-import { pageWithin } from "../quality/list-page.js";
-import { pageOfRuns } from "../runs/list-runs.js";
-import { otherRuns } from "../runs/other-runs.js";
-import { pipelineReports, planReport } from "../runs/pipeline-reports.js";
-import { runDetailsReport } from "../runs/run-report.js";
+import { pageWithin } from "../quality/quality-data.js";
+import {
+  otherRuns,
+  pageOfRuns,
+  pipelineReports,
+  planReport,
+  runDetailsReport,
+} from "../runs/pipeline-reports.js";
 import type { LiveReport, OtherRunReport, PipelinesReport } from "../runs/runs-data.js";
 import type { StartedRuns } from "../runs/started-runs.js";
 import type { WorkspaceParts } from "../workspace-parts.js";
 import { SENT_BY_PAGE } from "./guard.js";
 import { stateOf } from "./lake-routes.js";
-import { goneSignal, queryOf, required } from "./request-use.js";
-import { ResultCache } from "./result-cache.js";
+import { goneSignal, queryOf, ResultCache, required } from "./request-use.js";
 
 /** The runs of other processes are read again after this time in milliseconds, for all pages together. */
 const LIVE_MS = 2000;

@@ -1,6 +1,6 @@
 import type { RecordBatch } from "apache-arrow";
 import { DAY_MS, dateOfEpochDay, epochDay, parseTradingDate, type TradingDate } from "../../core/time.js";
-import { namesSql, ofNamesSql, readNames, type StoredSymbols } from "../../db/market/read-names.js";
+import { namesSql, ofNamesSql, readNames, type StoredSymbols } from "../../db/market/read-ex-rules.js";
 import { literal } from "../../db/quote.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { Reader } from "../../lake/open-reader.js";
@@ -19,7 +19,7 @@ export interface BarsRequest {
 }
 
 /** Bars in the order of time, and whether there are earlier ones. */
-export interface ReadBars {
+interface ReadBars {
   readonly batches: readonly RecordBatch[];
   /** First date of the range that was read; undefined where everything was read. */
   readonly from: TradingDate | undefined;
@@ -50,7 +50,7 @@ const WINDOW_DAYS: Readonly<Record<Period, number | undefined>> = {
 const WIDENING = 5;
 
 /** A source of bars. */
-export interface BarsSource {
+interface BarsSource {
   readonly snapshots: readonly Snapshot[];
   /** The bars of the request from a date, in the order of time. @param from the first date. @default everything */
   readonly read: (from: TradingDate | undefined) => Promise<readonly RecordBatch[]>;

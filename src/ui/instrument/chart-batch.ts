@@ -2,11 +2,10 @@ import type { RecordBatch } from "apache-arrow";
 import { flatBatch } from "../../arrow/flat-batch.js";
 import { isPresent, putBit } from "../../core/bits.js";
 import { DAY_MS } from "../../core/time.js";
-import type { Bars } from "../../lake/segments/bars.js";
-import type { BucketUnit } from "../../market/bucket.js";
-import type { LandedPeriod } from "../../market/period.js";
+import type { Bars } from "../../lake/segments/block.js";
+import type { BucketUnit, LandedPeriod } from "../../market/period.js";
 import { REGIONS, type Region } from "../../market/regions.js";
-import { offsetMs } from "../../market/zone-offset.js";
+import { offsetMs } from "../../market/zone.js";
 
 /** The stored columns from which the bars of a chart are made. */
 export const STORED_COLUMNS: ReadonlySet<string> = new Set([

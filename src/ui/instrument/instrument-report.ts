@@ -1,6 +1,5 @@
-import { namesSql, ofNamesSql, readNames } from "../../db/market/read-names.js";
+import { namesSql, ofNamesSql, readNames, withExEvents } from "../../db/market/read-ex-rules.js";
 import { IS_UNVOUCHED } from "../../db/market/unvouched-closes.js";
-import { withExEvents } from "../../db/market/with-ex-events.js";
 import { literal } from "../../db/quote.js";
 import type { Reader } from "../../lake/open-reader.js";
 import { REGIONS } from "../../market/regions.js";
@@ -14,7 +13,7 @@ import type {
   StatementsReport,
   UnvouchedReport,
 } from "../page-data.js";
-import type { ListedInstrument } from "./find-instruments.js";
+import type { ListedInstrument } from "./instrument-lists.js";
 
 /** Most statements that are marked in a chart: the newest ones. */
 const MOST_ANNOUNCED = 400;

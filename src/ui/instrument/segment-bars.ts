@@ -2,13 +2,12 @@ import type { RecordBatch } from "apache-arrow";
 import { epochDay, type TradingDate } from "../../core/time.js";
 import type { Lake } from "../../lake/lake.js";
 import { adjustPrices, EX_EVENT_COLUMNS, exEventsOf } from "../../lake/segments/adjust-bars.js";
-import type { BarsDemand } from "../../lake/segments/bars.js";
+import type { BarsDemand } from "../../lake/segments/block.js";
 import { EX_RULE_TABLES, ExRulesByVersion } from "../../lake/segments/ex-rules-by-version.js";
 import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
 import { SegmentReader } from "../../lake/segments/segment-reader.js";
-import type { ExRuleOf } from "../../market/adjustment/ex-rule.js";
-import { BUCKETS } from "../../market/bucket.js";
-import { basePeriod } from "../../market/period.js";
+import type { ExRuleOf } from "../../market/ex-rule.js";
+import { BUCKETS, basePeriod } from "../../market/period.js";
 import { regionOf } from "../../market/symbol.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { LakeState } from "../session/lake-states.js";
@@ -20,7 +19,7 @@ const ALL_DAYS = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY 
  * The bars of a request, or a function that makes them available to the next request; neither where only the views have
  * them.
  */
-export interface SegmentChart {
+interface SegmentChart {
   readonly batch?: RecordBatch;
   /** Builds the missing segments in the background. */
   readonly buildMissing?: () => void;

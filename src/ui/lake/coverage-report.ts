@@ -1,5 +1,4 @@
-import { shellWord } from "../../core/shell-word.js";
-import { compareText } from "../../core/text-order.js";
+import { compareText, shellWord } from "../../core/text-order.js";
 import type { Clock, TimeRange } from "../../core/time.js";
 import { coverageFacts } from "../../jobs/ledger/lake-coverage.js";
 import type { Lake } from "../../lake/lake.js";
@@ -7,7 +6,7 @@ import type { Reader } from "../../lake/open-reader.js";
 import type { LandedPeriod } from "../../market/period.js";
 import { isRegion, type Region } from "../../market/regions.js";
 import { ASKED_AGAIN_SOON } from "../../plan/absence/absence.js";
-import { coverageByMonth, type MonthFacts, missingIn } from "../../plan/coverage-months.js";
+import { coverageByMonth, type MonthFacts, missingIn } from "../../plan/coverage.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { CoverageReport, MissingReport, MonthReport } from "../page-data.js";
 import type { LakeState } from "../session/lake-states.js";

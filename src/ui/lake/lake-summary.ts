@@ -1,14 +1,19 @@
-import { shellWord } from "../../core/shell-word.js";
+import { shellWord } from "../../core/text-order.js";
 import { DAY_MS } from "../../core/time.js";
+import { returnBaseSql, returnSql, sharesSql } from "../../db/market/bar-sql.js";
+import { perRegion } from "../../db/market/region-sql.js";
 import { byteCount, type Lake, rowCount } from "../../lake/lake.js";
 import { freeBytesOf } from "../../lake/local/free-space.js";
 import { readHistory } from "../../lake/log/history.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
-import { REGIONS } from "../../market/regions.js";
+import type { Reader } from "../../lake/open-reader.js";
+import { isRegion, REGIONS, type Region } from "../../market/regions.js";
+import { sessionStatus } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import { localDate } from "../../market/zone.js";
+import { BARS_1D } from "../../schema/bars.js";
 import { TABLES } from "../../schema/tables.js";
-import type { LakeReport, TableReport } from "../page-data.js";
+import type { LakeReport, MarketReport, TableReport } from "../page-data.js";
 import type { LakeState } from "../session/lake-states.js";
 
 /**
@@ -96,4 +101,77 @@ export async function commitTimes(lake: Lake): Promise<readonly number[]> {
   const sorted = times.sort((a, b) => a - b);
   const steps = sorted.filter((time, at) => (sorted[at + 1] ?? time + DAY_MS) - time > STEP_MS);
   return steps.slice(-MOST_STEPS);
+}
+
+/** Number of instruments shown for each region: those with the largest amount. */
+const MOST_TRADED = 5;
+/** Number of days within which the previous bar is searched for: longer than any holiday. */
+const LOOK_BACK_DAYS = 21;
+
+/** The part of a report that SQL computes. */
+type MarketRow = Omit<MarketReport, "region" | "status" | "traded"> & { readonly region: string };
+
+interface TradedRow {
+  readonly region: string;
+  readonly symbol: string;
+  readonly name: string | null;
+  readonly close: number;
+  readonly change: number | null;
+  readonly amount: number;
+}
+
+/** A summary of each region's newest landed session. @param now the time that is shown, in epoch milliseconds. */
+export async function marketSummary({ session, snapshots }: Reader, now: number): Promise<MarketReport[]> {
+  const snapshot = snapshots.find(({ table }) => table === BARS_1D);
+  const years = new Map<Region, number>();
+  for (const { partitionValues } of snapshot?.files.values() ?? []) {
+    const { region, year } = partitionValues;
+    if (region == null || !isRegion(region)) continue;
+    const isPast = Number(year) <= Number(localDate(now, REGIONS[region].zone).slice(0, 4));
+    if (isPast) years.set(region, Math.max(years.get(region) ?? 0, Number(year)));
+  }
+  if (years.size === 0) return [];
+  const todayOf = perRegion("region", (facts) => `DATE '${localDate(now, facts.zone)}'`);
+  // Only the newest partitions of each region are read; the others need not be opened.
+  const partitions = (before: number): string =>
+    [...years]
+      .map(([region, year]) => `(region = '${region}' AND year >= ${Math.trunc(year) - before})`)
+      .join(" OR ");
+  const days = `days AS MATERIALIZED (
+    SELECT region, max(trade_date) AS trade_date FROM raw.bars_1d WHERE (${partitions(0)}) AND trade_date <= ${todayOf} GROUP BY region
+  ),
+  recent AS MATERIALIZED (
+    SELECT b.*, ${returnBaseSql("b.prev_close", 'lag(b.close) OVER (PARTITION BY b.symbol ORDER BY b."timestamp")')} AS base,
+      b.trade_date = days.trade_date AS is_newest
+    FROM (SELECT * FROM raw.bars_1d WHERE ${partitions(1)}) AS b
+    JOIN days USING (region)
+    WHERE b.trade_date > days.trade_date - ${LOOK_BACK_DAYS} AND b.trade_date <= days.trade_date
+  ),
+  newest AS MATERIALIZED (
+    SELECT *, ${returnSql("close", "base")} AS change,
+      CASE WHEN amount > 0 THEN amount ELSE close * ${sharesSql("volume", "lot")} END AS traded
+    FROM recent WHERE is_newest
+  )`;
+  const rows = await session.json<MarketRow>(
+    `WITH ${days}
+     SELECT region, any_value(trade_date)::VARCHAR AS day, count(*)::INT AS bars,
+       count(*) FILTER (change > 0)::INT AS up, count(*) FILTER (change < 0)::INT AS down,
+       count(*) FILTER (change = 0)::INT AS unchanged, count(*) FILTER (change IS NULL)::INT AS "unknown",
+       count(*) FILTER (NOT is_final)::INT AS open
+     FROM newest GROUP BY region ORDER BY region`,
+  );
+  const traded = await session.json<TradedRow>(
+    `WITH ${days}
+     SELECT region, symbol, i.name, close, change, traded AS amount
+     FROM (SELECT * FROM newest WHERE traded > 0
+       QUALIFY row_number() OVER (PARTITION BY region ORDER BY traded DESC, symbol) <= ${MOST_TRADED})
+     LEFT JOIN (SELECT symbol, name FROM instruments) AS i USING (symbol)
+     ORDER BY region, amount DESC, symbol`,
+  );
+  return rows.map(({ region, ...row }) => ({
+    region: region as Region,
+    ...row,
+    status: isRegion(region) ? sessionStatus(region, now) : "closed",
+    traded: traded.filter((one) => one.region === region),
+  }));
 }

@@ -1,11 +1,13 @@
-import { BarlakeError } from "../../core/errors.js";
+import { BarlakeError, QueryError } from "../../core/errors.js";
 import { type Clock, ticksOf } from "../../core/time.js";
 import type { QueryEngine } from "../../db/query-engine.js";
 import { valueKind } from "../../db/result/read-result.js";
 import type { NamedValues, TypedValue } from "../../db/session/named-values.js";
+import type { Snapshot } from "../../lake/log/snapshot.js";
 import { cellsNeeded } from "../../notebook/cell-links.js";
 import type { Cell, Notebook, Parameter } from "../../notebook/notebook.js";
 import { cellHtml } from "../../notebook/page/cell-html.js";
+import { notebookPage, PAGE_ROWS, pageContent } from "../../notebook/page/notebook-page.js";
 import { packChart } from "../../notebook/page/pack-charts.js";
 import { type CellFault, type CellRun, computeParameters, runCells } from "../../notebook/run-notebook.js";
 import type {
@@ -15,9 +17,17 @@ import type {
   FaultReport,
   NotebookLine,
   ParameterReport,
+  ResultReport,
 } from "../page-data.js";
-import { MOST_TEXT } from "../process/most-text.js";
-import type { ResultReport } from "../result-reports.js";
+import { MOST_TEXT } from "../process/jobs.js";
+
+/** A line of the output of a run as JSON. @throws {QueryError} where it is too large for a page. */
+export function lineText(line: NotebookLine): string {
+  const text = JSON.stringify(line);
+  if (text.length <= MOST_TEXT) return text;
+  const subject = line.kind === "begin" ? "the parameters are" : "an error is";
+  throw new QueryError(`${subject} too large to be shown`, "", { hint: "shorten their values" });
+}
 
 /** Most rows of a table in the page, and most rows that a chart draws. */
 const MOST_ROWS = { table: 2000, chart: 50_000 } as const;
@@ -117,10 +127,7 @@ function tooLarge({ sqlLine }: Cell): CellFault {
 }
 
 /** Values of the parameters that a notebook declares. An address may also contain parameters of another notebook. */
-export function givenOf(
-  { parameters }: Notebook,
-  given: ReadonlyMap<string, string>,
-): ReadonlyMap<string, string> {
+function givenOf({ parameters }: Notebook, given: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   const declared = parameters.map(({ name }) => name);
   return new Map([...given].filter(([name]) => declared.includes(name)));
 }
@@ -185,4 +192,21 @@ function cellFaultReport({ line, column, message, hint }: CellFault): CellFaultR
 function faultOf(error: unknown): FaultReport {
   if (error instanceof BarlakeError) return { message: error.message, hint: error.hint ?? null };
   throw error;
+}
+
+/** Runs a notebook, and makes the same page as `barlake sql -f NOTEBOOK --html FILE`. */
+export async function madePage(
+  engine: QueryEngine,
+  notebook: Notebook,
+  given: ReadonlyMap<string, string>,
+  facts: {
+    readonly snapshots: readonly Snapshot[];
+    readonly asOf: number | undefined;
+    readonly madeAt: number;
+  },
+): Promise<string> {
+  const values = await computeParameters(engine, notebook, givenOf(notebook, given));
+  const runs: CellRun[] = [];
+  for await (const run of runCells(engine, notebook, values, PAGE_ROWS)) runs.push(run);
+  return notebookPage(pageContent(notebook, { values, runs, ...facts }));
 }

@@ -4,17 +4,13 @@ import {
   addVerified,
   type VerifiedFiles,
   verifiedCounts,
-  verifiedFiles,
-} from "../../lake/files/verify/verify-content.js";
+  verifiedOf,
+} from "../../lake/files/verify-content.js";
 import { Lake } from "../../lake/lake.js";
 import type { Reader } from "../../lake/open-reader.js";
-import { lineText } from "../notebooks/line-text.js";
-import { madePage } from "../notebooks/made-page.js";
-import { notebookLines } from "../notebooks/run-lines.js";
-import { ResultFiles } from "../results/result-files.js";
-import { ResultReader } from "../results/result-reader.js";
-import { openLocked } from "../session/open-locked.js";
-import { sandboxedEngine } from "../session/sandboxed-engine.js";
+import { lineText, madePage, notebookLines } from "../notebooks/run-lines.js";
+import { ResultFiles, ResultReader } from "../results/result-files.js";
+import { openLocked, sandboxedEngine } from "../session/open-locked.js";
 import type {
   Job,
   JobNote,
@@ -27,7 +23,7 @@ import type {
 } from "./jobs.js";
 
 /** Where the output of a job goes. */
-export interface JobOutput {
+interface JobOutput {
   /** Passes a piece on, and waits until it was taken. */
   readonly piece: (text: string) => Promise<void>;
   readonly note: (note: JobNote) => void;
@@ -141,7 +137,7 @@ export class JobRunner {
     addVerified(lake, verified);
     let known = verifiedCounts(lake);
     const noteVerified = (): void => {
-      const files = verifiedFiles(lake, known);
+      const files = verifiedOf(lake, known);
       known = verifiedCounts(lake);
       if (files.content.length + files.footers.length > 0) this.#output.note({ kind: "verified", files });
     };

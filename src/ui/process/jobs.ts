@@ -1,10 +1,44 @@
+import { BarlakeError, messageOf, QueryError, UsageError } from "../../core/errors.js";
 import type { StorePatience } from "../../db/session/store-access.js";
-import type { VerifiedFiles } from "../../lake/files/verify/verify-content.js";
+import type { VerifiedFiles } from "../../lake/files/verify-content.js";
 import type { PointInTime } from "../../lake/lake.js";
 import type { Notebook } from "../../notebook/notebook.js";
-import type { ExportFormat } from "../results/export-formats.js";
 import type { SessionLimits } from "../session/session-limits.js";
-import type { ErrorData } from "./error-data.js";
+
+/** An error as plain data. */
+interface ErrorData {
+  readonly kind: "usage" | "query" | "barlake" | "other";
+  readonly message: string;
+  readonly hint: string | undefined;
+}
+
+/** Most characters of a message: SQL can make an error of any length. */
+const MOST_MESSAGE = 10_000;
+
+export function errorData(error: unknown): ErrorData {
+  const message = messageOf(error).slice(0, MOST_MESSAGE);
+  if (!(error instanceof BarlakeError)) return { kind: "other", message, hint: undefined };
+  const kind = error instanceof UsageError ? "usage" : error instanceof QueryError ? "query" : "barlake";
+  return { kind, message, hint: error.hint?.slice(0, MOST_MESSAGE) };
+}
+
+/** The error of which the data was made. */
+export function errorOf({ kind, message, hint }: ErrorData): Error {
+  if (kind === "usage") return new UsageError(message, { hint });
+  if (kind === "query") return new QueryError(message, "", { hint });
+  return kind === "barlake" ? new BarlakeError(message, { hint }) : new Error(message);
+}
+
+/**
+ * Most characters of a text that a page gets in one piece: a line of a run, or rows of a result. The workspace has such
+ * a text in memory several times while it sends it, and no browser shows a larger one well.
+ */
+export const MOST_TEXT = 32 * 2 ** 20;
+
+/** Formats in which a result can be exported. */
+export const EXPORT_FORMATS = ["csv", "parquet", "arrow"] as const;
+
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
 /*
  * What the workspace and its processes send each other: plain data, which Node copies. A process has one job at a time.

@@ -4,9 +4,9 @@
  */
 
 import { deleteFolder } from "../../lease/process-folder.js";
-import { errorData } from "./error-data.js";
 import { JobRunner } from "./job-runner.js";
 import type { FromProcess, ProcessSetting, ToProcess } from "./jobs.js";
+import { errorData } from "./jobs.js";
 import { watchMemory } from "./memory-watch.js";
 
 let setting: ProcessSetting | undefined;

@@ -1,19 +1,29 @@
 import { randomUUID } from "node:crypto";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { QueryError } from "../../core/errors.js";
 import { Permits } from "../../core/permits.js";
 import type { Clock } from "../../core/time.js";
-import { addVerified, type VerifiedFiles, verifiedFiles } from "../../lake/files/verify/verify-content.js";
+import { addVerified, type VerifiedFiles, verifiedOf } from "../../lake/files/verify-content.js";
 import type { Lake } from "../../lake/lake.js";
 import { spillOptions } from "../../lake/local/work-folder.js";
-import { deleteFolder } from "../../lease/process-folder.js";
+import { deleteEndedFolders, deleteFolder, processFolderPrefix } from "../../lease/process-folder.js";
 import { type SessionLimits, sessionLimits, timeLimit } from "../session/session-limits.js";
 import type { Job, JobNote, JobStart, ShownLake } from "./jobs.js";
 import { StartedProcess } from "./started-process.js";
-import { makeWorkspaceFolder } from "./workspace-folder.js";
+
+/**
+ * Makes a folder for the results of a workspace, which only this user can read. It is deleted when the workspace
+ * closes, or by its processes when it was killed; where all of them were killed, by the next workspace, here.
+ */
+export function makeWorkspaceFolder(place = tmpdir()): string {
+  deleteEndedFolders(place, "ui");
+  return mkdtempSync(join(place, processFolderPrefix("ui")));
+}
 
 /** A use of a process. */
-export interface JobUse {
+interface JobUse {
   /** Ends the job, and its process, because the page was closed. */
   readonly signal: AbortSignal;
   /** Whether the job ends when its time is up. @default true */
@@ -134,7 +144,7 @@ export class QueryProcesses implements AsyncDisposable {
       };
       const { content, footers } = started.setting.verified;
       const known = { content: content.length, footers: footers.length };
-      const verified = isForeign ? verifiedFiles(this.#lake, known) : NONE;
+      const verified = isForeign ? verifiedOf(this.#lake, known) : NONE;
       const { signal, piece } = receiver;
       await performUntil(signal, started, [job, { verified, resultBytes }], piece, note);
       isReusable = !isForeign && this.#idle === undefined && !this.#closing.signal.aborted;
@@ -176,7 +186,7 @@ export class QueryProcesses implements AsyncDisposable {
       limits: this.#limits,
       lake,
       patience: this.#lake.storage.access?.patience,
-      verified: lake === undefined ? NONE : verifiedFiles(this.#lake),
+      verified: lake === undefined ? NONE : verifiedOf(this.#lake),
     };
     return new StartedProcess(setting, this.#lake.processEnvironment);
   }

@@ -5,11 +5,11 @@ import { fileURLToPath } from "node:url";
 import { BarlakeError } from "../../core/errors.js";
 import { deleteFolder } from "../../lease/process-folder.js";
 import { memoryError } from "../session/session-limits.js";
-import { errorOf } from "./error-data.js";
 import type { FromProcess, Job, JobNote, JobStart, ProcessSetting, ToProcess } from "./jobs.js";
+import { errorOf } from "./jobs.js";
 
 /** Takes the output of a job. */
-export interface JobReceiver {
+interface JobReceiver {
   /** Takes a piece. The next one is sent when it has resolved. */
   readonly piece: (text: string) => Promise<void>;
   readonly note: (note: JobNote) => void;

@@ -1,18 +1,17 @@
-import { shellWord } from "../../core/shell-word.js";
-import { compareText } from "../../core/text-order.js";
+import { compareText, shellWord } from "../../core/text-order.js";
 import type { Clock } from "../../core/time.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Reader } from "../../lake/open-reader.js";
-import { type MissingStretch, missingStretches } from "../../plan/coverage-months.js";
+import { type MissingStretch, missingStretches } from "../../plan/coverage.js";
 import { monthFacts, PERIODS_OF_LEDGER } from "../lake/coverage-report.js";
-import type { FindingsFilter } from "./findings-sql.js";
-import { NO_REGION } from "./findings-sql.js";
-import { listPage, offsetOf, PAGE_ROWS } from "./list-page.js";
 import type { FindingReport, FindingsReport, ListPage, RuleCount, SubjectReport } from "./quality-data.js";
+import { listPage, offsetOf, PAGE_ROWS } from "./quality-data.js";
 import { type QualityRule, UNEXPLAINED } from "./quality-rules.js";
+import type { FindingsFilter } from "./read-findings.js";
+import { NO_REGION } from "./read-findings.js";
 
 /** The days that a symbol lacks, by table of bars. */
-export interface SymbolGaps {
+interface SymbolGaps {
   readonly symbol: string;
   readonly region: string;
   readonly stretches: readonly (MissingStretch & { readonly dataset: string })[];

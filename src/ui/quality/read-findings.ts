@@ -1,17 +1,115 @@
-import { shellWord } from "../../core/shell-word.js";
+import { shellWord } from "../../core/text-order.js";
+import { dateOfEpochDay, epochDay, MINUTE_MS, type TradingDate } from "../../core/time.js";
+import { regionSql, tradeDateSql } from "../../db/market/region-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
-import { type FindingsFilter, filterSql, findingsQuery, jsonColumns, NO_SUBJECT } from "./findings-sql.js";
-import { listPage, offsetOf, PAGE_ROWS } from "./list-page.js";
-import type {
-  CellValue,
-  FindingReport,
-  FindingsReport,
-  ListPage,
-  RegionCount,
-  SubjectReport,
+import { isRegion, REGIONS } from "../../market/regions.js";
+import { regionOf } from "../../market/symbol.js";
+import {
+  type CellValue,
+  type Evidence,
+  type EvidenceReport,
+  type FindingReport,
+  type FindingsReport,
+  type ListPage,
+  listPage,
+  offsetOf,
+  PAGE_ROWS,
+  type RegionCount,
+  type SubjectReport,
 } from "./quality-data.js";
 import type { QualityRule } from "./quality-rules.js";
+
+/** The filter of a list of findings. Undefined members do not filter. */
+export interface FindingsFilter {
+  /** A region; `-` for symbols whose exchange is not known. */
+  readonly region?: string | undefined;
+  /** A part of the symbol's text. */
+  readonly symbol?: string | undefined;
+  /** First and last day. */
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+}
+
+/** The subject of findings without a symbol, or with an empty one. */
+const NO_SUBJECT = "-";
+/** The region of symbols whose exchange is not known. */
+export const NO_REGION = "-";
+
+/** Columns with the first and the last day of a finding. The first column that the finding has is used. */
+const FIRST = ["trade_date", "first_date", "announce_date", "first_period"];
+const LAST = ["trade_date", "last_date", "announce_date", "last_period"];
+
+/** The query of a rule in the form that the views need. */
+interface FindingsQuery {
+  /** The columns of the rule, in their order. */
+  readonly columns: readonly { readonly name: string; readonly type: string }[];
+  /**
+   * A query of the rule's columns and in addition `f_subject`, `f_region`, `f_first`, `f_last`, `f_dataset` and `f_at`
+   * (the bar's label, ISO 8601).
+   */
+  readonly sql: string;
+}
+
+/** Reads the columns of a rule's findings, and makes the query with the columns that every list needs. */
+async function findingsQuery(
+  session: Pick<Session, "json">,
+  rule: QualityRule & { readonly sql: string },
+): Promise<FindingsQuery> {
+  const described = await session.json<{ column_name: string; column_type: string }>(`DESCRIBE ${rule.sql}`);
+  const columns = described.map(({ column_name: name, column_type: type }) => ({ name, type }));
+  const has = (name: string): boolean => columns.some((column) => column.name === name);
+  const symbol = has("symbol") ? "nullif(symbol, '')" : "NULL";
+  const region = has("symbol") ? regionSql("symbol") : has("region") ? "region" : "NULL";
+  const day = (names: readonly string[]): string => {
+    const found = names.find(has);
+    if (found !== undefined) return `CAST(${ident(found)} AS DATE)`;
+    return has("timestamp") ? tradeDateSql('"timestamp"', region) : "CAST(NULL AS DATE)";
+  };
+  const label = columns.find(({ name }) => name === "timestamp");
+  const at = label?.type === "TIMESTAMP WITH TIME ZONE" ? isoSql('"timestamp"') : "CAST(NULL AS VARCHAR)";
+  return {
+    columns,
+    sql: `SELECT *, coalesce(${symbol}, ${region}, ${literal(NO_SUBJECT)}) AS f_subject, ${region} AS f_region, ${day(FIRST)} AS f_first,
+        ${day(LAST)} AS f_last, ${has("dataset") ? "dataset" : literal(rule.dataset)} AS f_dataset, ${at} AS f_at
+      FROM (${rule.sql})`,
+  };
+}
+
+/** The conditions of a filter, with the values of the parameters from `$1`. */
+function filterSql({ region, symbol, from, to }: FindingsFilter): {
+  readonly where: string;
+  readonly values: readonly string[];
+} {
+  const values: string[] = [];
+  const conditions: string[] = [];
+  const add = (value: string | undefined, condition: (at: string) => string): void => {
+    if (value !== undefined && value !== "") conditions.push(condition(`$${values.push(value)}`));
+  };
+  if (region === NO_REGION) conditions.push("f_region IS NULL");
+  else add(region, (at) => `f_region = ${at}`);
+  add(symbol, (at) => `contains(upper(f_subject), upper(${at}))`);
+  add(from, (at) => `f_last >= CAST(${at} AS DATE)`);
+  add(to, (at) => `f_first <= CAST(${at} AS DATE)`);
+  return { where: conditions.length === 0 ? "true" : conditions.join(" AND "), values };
+}
+
+/** Columns as values for JSON: instants as ISO 8601 in UTC, whole numbers as numbers, everything else as text. */
+function jsonColumns(columns: FindingsQuery["columns"]): string {
+  return columns
+    .map(({ name, type }) => {
+      const column = ident(name);
+      if (/^(DOUBLE|FLOAT|BOOLEAN|U?(TINY|SMALL)INT|U?INTEGER)$/.test(type)) return column;
+      if (/^(U?BIGINT|HUGEINT|DECIMAL.*)$/.test(type)) return `CAST(${column} AS DOUBLE) AS ${column}`;
+      if (type === "TIMESTAMP WITH TIME ZONE") return `${isoSql(column)} AS ${column}`;
+      return `CAST(${column} AS VARCHAR) AS ${column}`;
+    })
+    .join(", ");
+}
+
+function isoSql(timestamp: string): string {
+  return `strftime(timezone('UTC', ${timestamp}), '%Y-%m-%dT%H:%M:%SZ')`;
+}
 
 type SqlRule = QualityRule & { readonly sql: string };
 
@@ -146,11 +244,141 @@ function findingCommands(
 }
 
 /** Units of columns by name, as stated in the comments of the views. */
-export async function unitsOf(session: Session): Promise<ReadonlyMap<string, string>> {
+async function unitsOf(session: Session): Promise<ReadonlyMap<string, string>> {
   const rows = await session.json<{ name: string; unit: string }>(
     `SELECT column_name AS name, min(regexp_extract(comment, '\\[([^\\]]+)\\]', 1)) AS unit
      FROM duckdb_columns() WHERE (table_name LIKE 'quality%' OR table_name = 'bars_1d') AND comment LIKE '%[%]%'
      GROUP BY column_name`,
   );
   return new Map(rows.map(({ name, unit }) => [name, unit]));
+}
+
+/** Which bars are read as evidence. */
+interface EvidenceRequest {
+  /** A symbol; or a region, for the bars of all its symbols on the days. */
+  readonly subject: string;
+  readonly evidence: Exclude<Evidence, "none">;
+  readonly first: TradingDate;
+  readonly last: TradingDate;
+  /** Label of the bar in epoch milliseconds, for `minutes`; undefined: the whole first day. */
+  readonly at: number | undefined;
+}
+
+/** Most bars that are listed; of a longer stretch, the newest ones. */
+const MOST_BARS = 200;
+/** Number of days shown before and after the days in question. */
+const DAYS_AROUND = 10;
+/** Number of minutes shown before and after the bar in question. */
+const MINUTES_AROUND = 15;
+
+const PRICES = ["open", "high", "low", "close", "volume", "amount", "prev_close"];
+/** Columns of each kind of evidence, after the time. */
+const COLUMNS: Readonly<Record<EvidenceRequest["evidence"], readonly string[]>> = {
+  days: ["trade_date", ...PRICES, "lot", "is_final"],
+  minutes: ["timestamp", ...PRICES, "lot", "is_final"],
+  "minute days": ["trade_date", "bars", "first_label", "last_label", "volume", "amount"],
+};
+/** Units of columns that no view has. */
+const OWN_UNITS: Readonly<Record<string, string>> = {
+  timestamp: "UTC",
+  bars: "bars",
+  first_label: "UTC",
+  last_label: "UTC",
+};
+
+/**
+ * The bars that a finding is about, with the bars around them. A session without a bar is a row without values. The
+ * bars are shown as they landed, without adjustment.
+ */
+export async function readEvidence(session: Session, request: EvidenceRequest): Promise<EvidenceReport> {
+  const isOfRegion = isRegion(request.subject);
+  const columns = isOfRegion ? ["symbol", ...COLUMNS.days] : COLUMNS[request.evidence];
+  const { sql, values } = isOfRegion ? regionDays(request) : QUERIES[request.evidence](request);
+  const found = await session.json<
+    Readonly<Record<string, CellValue>> & { readonly seconds: number; readonly in_question: boolean }
+  >(
+    `SELECT ${columns.map((name) => `"${name}"`).join(", ")}, seconds, in_question
+     FROM (${sql}) ORDER BY seconds DESC, ${columns[0]} LIMIT ${MOST_BARS + 1}`,
+    values,
+  );
+  const units = await unitsOf(session);
+  const rows = found.slice(0, MOST_BARS).reverse();
+  return {
+    columns: columns.map((name) => ({ name, unit: OWN_UNITS[name] ?? units.get(name) ?? null })),
+    rows: rows.map((row) => ({
+      values: columns.map((name) => row[name] ?? null),
+      isInQuestion: row.in_question,
+      time: row.seconds,
+    })),
+    hasMore: found.length > MOST_BARS,
+  };
+}
+
+type Query = { readonly sql: string; readonly values: string[] };
+
+const SHOWN_PRICES =
+  "b.open, b.high, b.low, b.close, b.volume::DOUBLE AS volume, b.amount, b.prev_close, b.lot, b.is_final";
+const MARKS = "d.trade_date BETWEEN CAST($2 AS DATE) AND CAST($3 AS DATE)";
+
+const QUERIES: Readonly<Record<EvidenceRequest["evidence"], (request: EvidenceRequest) => Query>> = {
+  days: (request) => ({
+    sql: `SELECT d.trade_date::VARCHAR AS trade_date, ${SHOWN_PRICES}, epoch(d.trade_date) AS seconds, ${MARKS} AS in_question
+      FROM (${daysSql("bars_1d", request)}) AS d
+      LEFT JOIN (FROM raw.bars_1d WHERE symbol = $1) AS b USING (trade_date)`,
+    values: [request.subject, request.first, request.last],
+  }),
+  minutes: ({ subject, first, at }) => {
+    const around = MINUTES_AROUND * MINUTE_MS;
+    const instant = (ms: number): string => `make_timestamptz(${Math.trunc(ms) * 1000})`;
+    const window =
+      at === undefined ? "true" : `"timestamp" BETWEEN ${instant(at - around)} AND ${instant(at + around)}`;
+    return {
+      sql: `SELECT strftime(timezone('UTC', b."timestamp"), '%Y-%m-%dT%H:%M:%SZ') AS "timestamp", ${SHOWN_PRICES},
+          epoch(timezone(${literal(zoneOf(subject))}, b."timestamp")) AS seconds,
+          ${at === undefined ? "true" : `b."timestamp" = ${instant(at)}`} AS in_question
+        FROM raw.bars_1m AS b WHERE symbol = $1 AND trade_date = CAST($2 AS DATE) AND ${window}`,
+      values: [subject, first],
+    };
+  },
+  "minute days": (request) => ({
+    sql: `SELECT d.trade_date::VARCHAR AS trade_date, coalesce(b.bars, 0)::DOUBLE AS bars, b.first_label, b.last_label, b.volume, b.amount,
+        epoch(d.trade_date) AS seconds, ${MARKS} AS in_question
+      FROM (${daysSql("bars_1m", request)}) AS d
+      LEFT JOIN (
+        SELECT trade_date, count(*) AS bars, strftime(timezone('UTC', min("timestamp")), '%H:%M') AS first_label,
+          strftime(timezone('UTC', max("timestamp")), '%H:%M') AS last_label, sum(volume)::DOUBLE AS volume, sum(amount) AS amount
+        FROM raw.bars_1m WHERE symbol = $1 AND ${windowSql(request)} GROUP BY trade_date
+      ) AS b USING (trade_date)`,
+    values: [request.subject, request.first, request.last],
+  }),
+};
+
+/** The bars of all symbols of a region on the days. */
+function regionDays({ subject, first, last }: EvidenceRequest): Query {
+  return {
+    sql: `SELECT b.symbol, b.trade_date::VARCHAR AS trade_date, ${SHOWN_PRICES}, epoch(b.trade_date) AS seconds, true AS in_question
+      FROM raw.bars_1d AS b WHERE region = $1 AND trade_date BETWEEN CAST($2 AS DATE) AND CAST($3 AS DATE)`,
+    values: [subject, first, last],
+  };
+}
+
+/** SQL of the sessions of the calendar, and of the days with a bar, in and around the days in question. */
+function daysSql(table: "bars_1d" | "bars_1m", request: EvidenceRequest): string {
+  const window = windowSql(request);
+  return `SELECT trade_date FROM raw.${table} WHERE symbol = $1 AND ${window}
+    UNION SELECT trade_date FROM raw.trading_days WHERE region = ${literal(regionOf(request.subject) ?? "")} AND ${window}`;
+}
+
+function windowSql({ first, last }: EvidenceRequest): string {
+  return `trade_date BETWEEN DATE ${literal(shifted(first, -DAYS_AROUND))} AND DATE ${literal(shifted(last, DAYS_AROUND))}`;
+}
+
+/** A date that is a number of days later. */
+function shifted(date: TradingDate, days: number): TradingDate {
+  return dateOfEpochDay(epochDay(date) + days);
+}
+
+function zoneOf(symbol: string): string {
+  const region = regionOf(symbol);
+  return region === undefined ? "UTC" : REGIONS[region].zone;
 }

@@ -1,13 +1,29 @@
 import { randomUUID } from "node:crypto";
 import { rmSync, statSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { QueryError } from "../../core/errors.js";
 import type { QueryEngine } from "../../db/query-engine.js";
 import { literal } from "../../db/quote.js";
-import { makeEmptyDatabase } from "../../db/result/result-copy.js";
+import { COPY_OPTIONS, makeEmptyDatabase } from "../../db/result/read-result.js";
 import { Session } from "../../db/session/session.js";
-import type { ProcessSetting, StoredResult } from "../process/jobs.js";
-import type { ResultReport } from "../result-reports.js";
-import { RESULT_TABLE, resultFile } from "./result-file.js";
+import { formatValues } from "../../notebook/page/format-values.js";
+import type { ResultReport, RowsReport } from "../page-data.js";
+import {
+  type ExportJob,
+  MOST_TEXT,
+  type ProcessSetting,
+  type RowsJob,
+  type StoredResult,
+} from "../process/jobs.js";
+
+/** Name of the table in the file of a result. */
+const RESULT_TABLE = "result";
+
+/** The path of the database that contains a result. */
+export function resultFile(folder: string, id: string): string {
+  return join(folder, `${id}.duckdb`);
+}
 
 /** Memory of the database through which results are written. */
 const MEMORY = "128MB";
@@ -117,4 +133,68 @@ export class ResultFiles {
 /** Size of a file in bytes; 0 where there is none. */
 function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** Memory of the database through which results are read: 500 rows of 2,000 columns fit into it. */
+const READER_MEMORY = "256MB";
+/** Name of the file of a result while it is read. */
+const READ = "read_result";
+const TABLE = `${READ}.${RESULT_TABLE}`;
+
+/**
+ * Reads stored results: as texts for the page, or into files. It is a class because it owns the database by which they
+ * are read.
+ */
+export class ResultReader {
+  readonly #setting: Pick<ProcessSetting, "results" | "spill">;
+  #database: Promise<Session> | undefined;
+
+  constructor(setting: Pick<ProcessSetting, "results" | "spill">) {
+    this.#setting = setting;
+  }
+
+  /** Rows of a result as the JSON of a {@link RowsReport}. @throws {QueryError} where they are too large for a page. */
+  rows({ id, rows, from, count }: RowsJob): Promise<string> {
+    return this.#attached(id, async (session) => {
+      const [first, end] = [from, from + count].map((row) => literal(String(row)));
+      const range = `rowid >= ${first}::BIGINT AND rowid < ${end}::BIGINT`;
+      const sql = `SELECT * FROM ${TABLE} WHERE ${range} ORDER BY rowid`;
+      const { columns } = await session.result(sql, new Map(), count);
+      const report: RowsReport = { from, rows, columns: columns.map((column) => formatValues(column)) };
+      const text = JSON.stringify(report);
+      if (text.length <= MOST_TEXT) return text;
+      throw new QueryError("these rows are too large to be shown", sql, { hint: "export the result" });
+    });
+  }
+
+  /** Writes a result into a new file, in the same form as results of the command line. */
+  write({ id, format, file }: ExportJob): Promise<void> {
+    return this.#attached(id, async (session) => {
+      if (format === "arrow") await writeFile(file, await arrowOf(session), { flag: "wx" });
+      else
+        await session.run(
+          `COPY (FROM ${TABLE}) TO ${literal(file)} (${COPY_OPTIONS[format]}, USE_TMP_FILE false)`,
+        );
+    });
+  }
+
+  async #attached<T>(id: string, work: (session: Session) => Promise<T>): Promise<T> {
+    this.#database ??= Session.open({
+      memoryLimit: READER_MEMORY,
+      threads: 2,
+      spillUnder: this.#setting.spill,
+    });
+    const session = await this.#database;
+    await session.run(`ATTACH ${literal(resultFile(this.#setting.results, id))} AS ${READ} (READ_ONLY)`);
+    try {
+      return await work(session);
+    } finally {
+      await session.run(`DETACH ${READ}`);
+    }
+  }
+}
+
+async function arrowOf(session: Session): Promise<AsyncGenerator<Uint8Array>> {
+  const { batchesToIpc } = await import("../../arrow/batches-ipc.js");
+  return batchesToIpc(await session.batches(`FROM ${TABLE}`), "file");
 }

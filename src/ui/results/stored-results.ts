@@ -3,10 +3,9 @@ import { renameSync } from "node:fs";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import type { StoredResult } from "../process/jobs.js";
+import type { ExportFormat, StoredResult } from "../process/jobs.js";
 import { MOST_FOREIGN, type QueryProcesses } from "../process/query-processes.js";
-import type { ExportFormat } from "./export-formats.js";
-import { resultFile } from "./result-file.js";
+import { resultFile } from "./result-files.js";
 
 /** Most results that are stored. If there are more, the oldest ones are deleted. */
 const MOST_RESULTS = 40;

@@ -4,8 +4,7 @@
  */
 import type { RejectCount, RequestCount } from "../../jobs/run/report/run-counts.js";
 import type { ScheduleRule } from "../../plan/due-times.js";
-import type { RequestStatus } from "../../schema/requests.js";
-import type { RunStatus } from "../../schema/runs.js";
+import type { RequestStatus, RunStatus } from "../../schema/runs.js";
 import type { FaultReport, RunReport } from "../page-data.js";
 
 /** A pipeline, when it runs, and how its last run ended. */

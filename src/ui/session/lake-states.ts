@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { BarlakeError, UsageError } from "../../core/errors.js";
-import { hasTables } from "../../lake/has-tables.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
+import { hasTables } from "../../lake/lake.js";
 import { type RefusedTable, readableTables } from "../../lake/lake-views.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 

@@ -1,7 +1,7 @@
 import { QueryError } from "../../core/errors.js";
 import { Permits } from "../../core/permits.js";
 import type { Clock } from "../../core/time.js";
-import { interruptOn } from "../../db/session/interrupt-on.js";
+import { interruptOn } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Reader } from "../../lake/open-reader.js";
 import type { LakeState } from "./lake-states.js";
@@ -9,7 +9,7 @@ import { openLocked } from "./open-locked.js";
 import { type SessionLimits, sessionLimits, timeLimit } from "./session-limits.js";
 
 /** A use of a session. */
-export interface SessionUse {
+interface SessionUse {
   /** Ends the use, because the page was closed. */
   readonly signal: AbortSignal;
 }

@@ -1,11 +1,27 @@
-import { int64At, int64Words } from "../../core/int64-words.js";
+import { int64At, int64Words } from "../../core/bits.js";
 import { type MemberPattern, memberPattern } from "../kernel/member-pattern.js";
 import { numberKernel } from "../kernel/number-kernel.js";
 import { WIRE_COLUMNS } from "../kline-columns.js";
-import type { AcceptedSymbols } from "./accepted-symbols.js";
 import { GrowingInt64 } from "./growing-column.js";
 import type { MemberRuns } from "./json/json-sink.js";
 import type { KlineBuffers } from "./kline-buffers.js";
+
+/** The accepted symbols of a response, and the number of bars of each. */
+export class AcceptedSymbols {
+  readonly symbols: string[] = [];
+  /** For each symbol, the row after its last bar. */
+  readonly ends: number[] = [];
+  /** Number of bars of each symbol in the response, before any bar was rejected. Rejected symbols are included. */
+  readonly received = new Map<string, number>();
+  /** Number of rows of all symbols, which is the row at which the next symbol begins. */
+  rows = 0;
+
+  accept(symbol: string, end: number): void {
+    this.symbols.push(symbol);
+    this.ends.push(end);
+    this.rows = end;
+  }
+}
 
 /**
  * Most bars of a symbol after which the next symbols are expected to be short. With more bars, reading the numbers

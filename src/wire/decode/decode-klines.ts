@@ -44,7 +44,7 @@ export function decodeKlines(
 }
 
 /** The bars of a body in any format. */
-export interface ReadBars extends DecodedDocument {
+interface ReadBars extends DecodedDocument {
   /** Size of the uncompressed body in bytes. */
   readonly bytes: number;
 }

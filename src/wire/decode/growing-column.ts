@@ -1,6 +1,5 @@
-import { isSet, putBit } from "../../core/bits.js";
-import { freeMemory } from "../../core/free-memory.js";
-import { int64At, setInt64 } from "../../core/int64-words.js";
+import { int64At, isSet, putBit, setInt64 } from "../../core/bits.js";
+import { freeMemory } from "../../core/memory-pool.js";
 import type { NumberColumn } from "../kline-columns.js";
 
 const FIRST_CAPACITY = 4096;

@@ -1,8 +1,7 @@
 import { WireError } from "../../core/errors.js";
 import type { IssueLog, IssueRule } from "../../core/issue.js";
 import { OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../kline-columns.js";
-import { AcceptedSymbols } from "./accepted-symbols.js";
-import { AlikeSymbols } from "./alike-symbols.js";
+import { AcceptedSymbols, AlikeSymbols } from "./alike-symbols.js";
 import type { DecodedBars } from "./decoded-bars.js";
 import { GrowingDoubles, type GrowingInt64 } from "./growing-column.js";
 import type { MemberRuns, NumberRuns } from "./json/json-sink.js";

@@ -1,6 +1,5 @@
 import type { Quote } from "../resources.js";
-import { ByteWriter } from "./byte-writer.js";
-import { doubleText } from "./double-text.js";
+import { ByteWriter, doubleText } from "./byte-writer.js";
 
 /** The prices and the amount of a quote, in the order of the text: most have few digits. */
 const PRICES = ["last_price", "open", "high", "low", "prev_close", "amount"] as const;

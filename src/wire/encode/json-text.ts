@@ -1,4 +1,4 @@
-import { doubleText } from "./double-text.js";
+import { doubleText } from "./byte-writer.js";
 
 /** Most names of members whose text is cached. Records have a few hundred names; symbols as names are more numerous. */
 const MOST_NAMES = 1024;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { tableQuery } from "../../../src/api/lake/table-query.js";
+import { tableQuery } from "../../../src/api/lake/lake-queries.js";
 import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { land, openSession, temporaryLake } from "../../lake/temporary-lake.js";

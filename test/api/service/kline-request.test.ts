@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { klineRequest, labelledLaterMs, landedCap } from "../../../src/api/service/klines/kline-request.js";
-import { BUCKETS } from "../../../src/market/bucket.js";
-import { PERIODS } from "../../../src/market/period.js";
+import { klineRequest, labelledLaterMs, landedCap } from "../../../src/api/service/kline-request.js";
+import { BUCKETS, PERIODS } from "../../../src/market/period.js";
 
 const NOW = Date.parse("2026-11-20T18:00:00Z");
 

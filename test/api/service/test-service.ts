@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
+import type { MarketService } from "../../../src/api/service/connect.js";
 import { type ConnectOptions, connect } from "../../../src/api/service/connect.js";
-import type { MarketService } from "../../../src/api/service/market-service.js";
 import { virtualClock } from "../../faults/clock/virtual-clock.js";
 import {
   json,

@@ -15,7 +15,7 @@ import {
 } from "apache-arrow";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { klineBatch } from "../../../src/arrow/kline-batch.js";
+import { klineBatch } from "../../../src/arrow/kline-ipc.js";
 import { QueryError } from "../../../src/core/errors.js";
 import { Session } from "../../../src/db/session/session.js";
 import { DOUBLE_COLUMNS, type KlineColumns } from "../../../src/wire/kline-columns.js";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runBatches } from "../../../src/arrow/stream/run-batches.js";
+import { runBatches } from "../../../src/arrow/stream/kline-stream.js";
 import { NO_BARS } from "../../../src/wire/encode/encode-klines.js";
 import type { KlineRun, KlineValues } from "../../../src/wire/kline-columns.js";
 

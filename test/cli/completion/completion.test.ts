@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { SCRIPTS, SHELLS } from "../../../src/cli/completion/scripts.js";
+import { SCRIPTS, SHELLS } from "../../../src/cli/commands/project/completion.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 import { runCli } from "../run-cli.js";
 

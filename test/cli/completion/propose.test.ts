@@ -1,6 +1,6 @@
 import { Command, Option } from "commander";
 import { expect, test } from "vitest";
-import { type Proposals, propose } from "../../../src/cli/completion/propose.js";
+import { type Proposals, propose } from "../../../src/cli/commands/project/completion.js";
 
 /** A command line like that of barlake. */
 function program(): Command {

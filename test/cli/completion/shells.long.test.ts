@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { SHELLS, type Shell } from "../../../src/cli/completion/scripts.js";
+import { SHELLS, type Shell } from "../../../src/cli/commands/project/completion.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 import { MAIN } from "../run-cli.js";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { importActions } from "../../../src/cli/demo/demo-actions.js";
+import { importActions } from "../../../src/cli/demo/demo-market.js";
 import type { TradingDate } from "../../../src/core/time.js";
 import { compareLakes } from "../../../src/jobs/maintenance/compare-lakes.js";
 import { fillLake } from "../../../src/sim/fill-lake.js";

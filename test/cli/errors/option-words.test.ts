@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { inOptionWords } from "../../../src/cli/errors/option-words.js";
+import { inOptionWords } from "../../../src/cli/error-text.js";
 
 test("options of the library are shown as the command line has them", () => {
   const said = {

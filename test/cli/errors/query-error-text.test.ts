@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { queryErrorText } from "../../../src/cli/errors/query-error-text.js";
+import { queryErrorText } from "../../../src/cli/error-text.js";
 import type { QueryError } from "../../../src/core/errors.js";
 import { openSession } from "../../lake/temporary-lake.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { BrailleCanvas } from "../../../src/cli/notebook/braille-canvas.js";
-import { notebookCellText } from "../../../src/cli/notebook/notebook-cell-text.js";
+import { BrailleCanvas } from "../../../src/cli/notebook/chart-text.js";
+import { notebookCellText } from "../../../src/cli/notebook/show-notebook.js";
 import { runText } from "../../notebook/run-cells.js";
 
 async function shown(text: string, width = 60): Promise<string> {

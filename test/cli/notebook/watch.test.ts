@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { type Watched, watch } from "../../../src/cli/notebook/watch.js";
+import { type Watched, watch } from "../../../src/cli/notebook/watch-sql.js";
 import { virtualClock } from "../../faults/clock/virtual-clock.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 import { runCli, runProcess } from "../run-cli.js";

@@ -4,7 +4,7 @@ import {
   type PointInTimeOptions,
   pointInTimeOf,
   pointInTimeOptions,
-} from "../../../src/cli/options/point-in-time-option.js";
+} from "../../../src/cli/options/options.js";
 import type { PointInTime } from "../../../src/lake/lake.js";
 
 function parsed(...args: readonly string[]): PointInTime {

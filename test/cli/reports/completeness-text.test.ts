@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { completenessLines } from "../../../src/cli/reports/completeness-text.js";
+import { completenessLines } from "../../../src/cli/reports/report-text.js";
 
 const NOTHING = {
   dataset: "bars_1d",

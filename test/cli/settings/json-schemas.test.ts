@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect, test } from "vitest";
-import { starterFiles } from "../../../src/cli/init/starter-files.js";
-import { readConfig } from "../../../src/cli/settings/config-file.js";
+import { starterFiles } from "../../../src/cli/commands/project/init.js";
+import { readConfig } from "../../../src/cli/config-file.js";
 import { type DatasetDefinition, defineDataset } from "../../../src/dataset/spec.js";
 
 const BUILT = fileURLToPath(new URL("../../../dist/json-schema/", import.meta.url));

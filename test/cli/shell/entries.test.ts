@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Entry, EntryReader } from "../../../src/cli/shell/entries.js";
+import { type Entry, EntryReader } from "../../../src/cli/shell/run-entry.js";
 
 function read(...lines: readonly string[]): readonly Pick<Entry, "kind" | "text" | "line">[] {
   const reader = new EntryReader();

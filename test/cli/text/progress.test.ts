@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Progress, plainLine, progressLine } from "../../../src/cli/text/progress.js";
+import { type Progress, plainLine, progressLine } from "../../../src/cli/progress.js";
 
 const NOW = Date.parse("2026-11-20T10:00:00Z");
 const HALF: Progress = { done: 20, total: 40, unit: "requests", rows: 5000, bytes: 1e6, doing: "bars_1d" };

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { NO_PROGRESS, queryProgress } from "../../../src/cli/text/query-progress.js";
-import { TRACK_PROGRESS } from "../../../src/db/session/statement-progress.js";
+import { NO_PROGRESS, queryProgress } from "../../../src/cli/query-progress.js";
+import { TRACK_PROGRESS } from "../../../src/db/session/session.js";
 import { emptySession } from "../../notebook/run-cells.js";
 
 const { stderr } = process;

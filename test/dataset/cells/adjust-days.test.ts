@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { backwardFactors, firstFactors } from "../../../src/dataset/cells/adjust-days.js";
-import { exFactor } from "../../../src/market/adjustment/ex-events.js";
-import { type ExRule, NO_TERMS } from "../../../src/market/adjustment/ex-rule.js";
+import { type ExRule, exFactor, NO_TERMS } from "../../../src/market/ex-rule.js";
 import { UNKNOWN_DAYS } from "../../../src/market/trading-calendar.js";
 
 const SYMBOLS = 3;

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ResultRows } from "../../../src/arrow/scan/result-columns.js";
-import { findRuns, newCellRuns } from "../../../src/dataset/cells/cell-runs.js";
-import { scatterAdjusted } from "../../../src/dataset/cells/scatter-adjusted.js";
+import { findRuns, newCellRuns, scatterAdjusted } from "../../../src/dataset/cells/daily-cells.js";
 
 const LABELS = 6;
 const FIRST_DAY = 100;

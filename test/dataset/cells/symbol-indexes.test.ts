@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { visitRows } from "../../../src/arrow/scan/result-columns.js";
-import { symbolIndexes } from "../../../src/dataset/cells/symbol-indexes.js";
+import { symbolIndexes } from "../../../src/dataset/cells/cells.js";
 import { literal } from "../../../src/db/quote.js";
 import { openSession } from "../../lake/temporary-lake.js";
 

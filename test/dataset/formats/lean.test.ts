@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { buildDataset } from "../../../src/dataset/build-dataset.js";
 import { type DatasetDefinition, defineDataset } from "../../../src/dataset/spec.js";
 import { runImport } from "../../../src/jobs/import/run-import.js";
-import { unzip } from "../../../src/jobs/import/text/unzip.js";
+import { unzip } from "../../../src/jobs/import/text/whole-file.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { virtualClock } from "../../faults/clock/virtual-clock.js";
 import { queryLake, temporaryFolder } from "../../lake/temporary-lake.js";

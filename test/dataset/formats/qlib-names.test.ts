@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { qlibFolder, qlibInstrument } from "../../../src/dataset/formats/qlib-names.js";
+import { qlibFolder, qlibInstrument } from "../../../src/dataset/formats/qlib-statements.js";
 
 test.each([
   ["600519.SH", "SH600519", "sh600519"],

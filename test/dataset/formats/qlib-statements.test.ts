@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { buildDataset } from "../../../src/dataset/build-dataset.js";
 import { type DatasetDefinition, defineDataset } from "../../../src/dataset/spec.js";
-import { stageObjects } from "../../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../../src/lake/land/clear-values.js";
 import { upsert } from "../../../src/lake/land/upsert.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { BALANCE_SHEET } from "../../../src/schema/statements.js";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sideBySide } from "../../../src/dataset/formats/side-by-side.js";
+import { sideBySide } from "../../../src/dataset/formats/dataset-writer.js";
 
 test("an error is thrown when the files that were begun are done, and no other is begun", async () => {
   const begun: number[] = [];

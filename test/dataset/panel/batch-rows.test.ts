@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { typedBatch, wordList } from "../../../src/arrow/typed-batch.js";
-import { batchRows } from "../../../src/dataset/panel/batch-rows.js";
+import { batchRows } from "../../../src/dataset/dataset.js";
 
 const SYMBOLS = ["a", "b", "c"];
 

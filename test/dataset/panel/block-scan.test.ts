@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Block, PanelShape } from "../../../src/dataset/panel/block.js";
 import { blockScans } from "../../../src/dataset/panel/block-scan.js";
-import { copyRows } from "../../../src/dataset/store/files/copy-rows.js";
+import { copyRows } from "../../../src/dataset/store/copy-rows.js";
 import { Session } from "../../../src/db/session/session.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { PanelSymbol } from "../../../src/dataset/panel/block.js";
-import { divideSymbols } from "../../../src/dataset/panel/divide-symbols.js";
+import { divideSymbols } from "../../../src/dataset/panel/lake-panel.js";
 
 function symbolsOf(codes: readonly number[]): PanelSymbol[] {
   return codes.map((code) => ({ symbol: `${600_000 + code}.SH`, region: "CN", spells: [] }));

@@ -3,7 +3,7 @@ import { longParquetWriter } from "../../../src/dataset/formats/long.js";
 import type { Block, BlockOptions } from "../../../src/dataset/panel/block.js";
 import { BLOCKS, openPanel } from "../../../src/dataset/panel/lake-panel.js";
 import { defineDataset } from "../../../src/dataset/spec.js";
-import { DatasetFiles } from "../../../src/dataset/store/files/dataset-files.js";
+import { DatasetFiles } from "../../../src/dataset/store/dataset-files.js";
 import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { land, openSession, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { checkExpression } from "../../../src/dataset/expression/check-expression.js";
+import { checkExpression } from "../../../src/dataset/expression/resolve-fields.js";
 import { Session } from "../../../src/db/session/session.js";
 import { inOrderOfNeed, OWN_VIEWS, readViewTree } from "../../../src/db/views/view-files.js";
 

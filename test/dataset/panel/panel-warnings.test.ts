@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { buildDataset } from "../../../src/dataset/build-dataset.js";
 import { planDataset } from "../../../src/dataset/plan-dataset.js";
 import { type DatasetDefinition, defineDataset } from "../../../src/dataset/spec.js";
-import { readManifest } from "../../../src/dataset/store/files/manifest.js";
+import { readManifest } from "../../../src/dataset/store/manifest.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { land, openSession, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
 

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { oneAhead, TwoConnections } from "../../../src/dataset/panel/read-ahead.js";
+import { oneAhead, TwoConnections } from "../../../src/dataset/panel/lake-panel.js";
 import { Session } from "../../../src/db/session/session.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 

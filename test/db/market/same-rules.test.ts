@@ -1,14 +1,21 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { unitsSql } from "../../../src/db/market/bar-sql.js";
-import { isExEventSql } from "../../../src/db/market/ex-event-sql.js";
-import { localMidnightSql, lotSql, regionSql, tradeDateSql } from "../../../src/db/market/region-sql.js";
-import { canonicalSymbolSql, codeSql, exchangeSql, isSymbolSql } from "../../../src/db/market/symbol-sql.js";
+import { isExEventSql } from "../../../src/db/market/ex-terms-sql.js";
+import {
+  canonicalSymbolSql,
+  codeSql,
+  exchangeSql,
+  isSymbolSql,
+  localMidnightSql,
+  lotSql,
+  regionSql,
+  tradeDateSql,
+} from "../../../src/db/market/region-sql.js";
 import { Session } from "../../../src/db/session/session.js";
-import { exFactor, LEAST_EX_CHANGE } from "../../../src/market/adjustment/ex-events.js";
-import { EXCHANGE_REGION, REGIONS, type Region } from "../../../src/market/regions.js";
+import { exFactor, LEAST_EX_CHANGE } from "../../../src/market/ex-rule.js";
+import { EXCHANGE_REGION, nearUnitsOf, REGIONS, type Region, unitsOf } from "../../../src/market/regions.js";
 import { canonicalSymbol, codeOf, exchangeOf, isSymbol, regionOf } from "../../../src/market/symbol.js";
-import { nearUnitsOf, unitsOf } from "../../../src/market/volume-units.js";
 import { localDate } from "../../../src/market/zone.js";
 
 /** Rules that code computes as well as SQL: both give the same for every value. */

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { literal } from "../../../src/db/quote.js";
-import { makeEmptyDatabase, type ResultCopy } from "../../../src/db/result/result-copy.js";
+import { makeEmptyDatabase, type ResultCopy } from "../../../src/db/result/read-result.js";
 import { openSession } from "../../lake/temporary-lake.js";
 
 const folder = mkdtempSync(join(tmpdir(), "barlake-copy-"));

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "@duckdb/node-api";
 import { expect, test } from "vitest";
-import { HTTPFS_FILE, httpfsFolder } from "../../../src/db/session/httpfs-folder.js";
+import { HTTPFS_FILE, httpfsFolder } from "../../../src/db/session/store-access.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 
 test("the named folder comes first, then that of this DuckDB's version in the cache, if it has the file", () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { jsonParameter } from "../../../src/db/session/json-parameter.js";
+import { jsonParameter } from "../../../src/db/session/named-values.js";
 import { Session } from "../../../src/db/session/session.js";
 
 /** Texts of UTF-16 units, also of surrogates that are in no pair, and of what looks like an escape of them. */

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { Session } from "../../../src/db/session/session.js";
-import { TempTable } from "../../../src/db/session/temp-table.js";
+import { Session, TempTable } from "../../../src/db/session/session.js";
 
 const tablesOf = async (session: Session): Promise<string[]> =>
   (await session.json<{ name: string }>("SELECT table_name AS name FROM duckdb_tables()")).map(

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readsCatalog } from "../../../src/db/statement/reads-catalog.js";
+import { readsCatalog } from "../../../src/db/sql-tokens.js";
 
 test.each([
   "SHOW TABLES",

@@ -1,8 +1,7 @@
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { allStatements, onOneLine, splitStatements } from "../../../src/db/statement/split-statements.js";
-import { sqlTokens } from "../../../src/db/statement/sql-tokens.js";
+import { allStatements, onOneLine, splitStatements, sqlTokens } from "../../../src/db/sql-tokens.js";
 import { cases } from "../../sweep.js";
 import { unicodeText } from "../../unicode-text.js";
 

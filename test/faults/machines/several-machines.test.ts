@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { CONCURRENCY } from "../../../src/jobs/ingest/ask-each.js";
-import { SHARED_GROUP_RESPONSES } from "../../../src/jobs/ingest/group-responses.js";
+import { SHARED_GROUP_RESPONSES } from "../../../src/jobs/ingest/landing-records.js";
+import { CONCURRENCY } from "../../../src/jobs/run/request/request-sender.js";
 import type { RunEnvironment, RunReport } from "../../../src/jobs/run/run-pipeline.js";
 import type { Lake } from "../../../src/lake/lake.js";
 import type { LandReport } from "../../../src/lake/land/upsert.js";
+import { fenceOff } from "../../../src/lake/log/commit.js";
 import { FencedError } from "../../../src/lake/log/fence.js";
-import { fenceOff } from "../../../src/lake/log/fence-off.js";
 import { requestsInFlight } from "../../../src/lake/requests/request-leases.js";
 import { leasedRuns, takeRun } from "../../../src/lake/requests/run-lease.js";
 import { BARS_1D } from "../../../src/schema/bars.js";

@@ -14,7 +14,7 @@ import { type DataFile, encodePath, type Snapshot } from "../../../src/lake/log/
 import { isDataFile } from "../../../src/lake/maintenance/vacuum.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import type { TableSchema } from "../../../src/schema/column.js";
-import { REQUESTS } from "../../../src/schema/requests.js";
+import { REQUESTS } from "../../../src/schema/runs.js";
 import { integer } from "../../../src/sim/random.js";
 import type { SymbolTime } from "./findings/symbol-time.js";
 

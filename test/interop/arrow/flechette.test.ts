@@ -16,8 +16,7 @@ import {
 } from "@uwdata/flechette";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { klinesFromIpc } from "../../../src/arrow/kline-ipc.js";
-import { klinesToIpc } from "../../../src/arrow/klines-to-ipc.js";
+import { klinesFromIpc, klinesToIpc } from "../../../src/arrow/kline-ipc.js";
 import type { TradingDate } from "../../../src/core/time.js";
 import { simulateMarket } from "../../../src/sim/market.js";
 import { DOUBLE_COLUMNS, type KlineColumns, OPTIONAL_COLUMNS } from "../../../src/wire/kline-columns.js";

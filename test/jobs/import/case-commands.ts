@@ -1,8 +1,8 @@
 import { Command } from "commander";
 import type { Cli } from "../../../src/cli/cli.js";
+import { exitOfImport } from "../../../src/cli/cli.js";
 import { addImport } from "../../../src/cli/commands/import.js";
-import { errorText } from "../../../src/cli/errors/error-text.js";
-import { exitOfImport } from "../../../src/cli/exit-codes.js";
+import { errorText } from "../../../src/cli/error-text.js";
 import { importText } from "../../../src/cli/reports/import-text.js";
 import type { ImportOptions } from "../../../src/jobs/import/import-options.js";
 import { loadPlan, savePlan } from "../../../src/jobs/import/plan/import-plan.js";

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { exitOfImport } from "../../../src/cli/exit-codes.js";
+import { exitOfImport } from "../../../src/cli/cli.js";
 import { Session } from "../../../src/db/session/session.js";
 import type { ImportOptions } from "../../../src/jobs/import/import-options.js";
 import { type ImportTable, runImport } from "../../../src/jobs/import/run-import.js";

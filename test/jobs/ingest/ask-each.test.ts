@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { askEach } from "../../../src/jobs/ingest/ask-each.js";
+import { askEach } from "../../../src/jobs/run/request/request-sender.js";
 
 test("the first error is thrown once all that was in flight has ended, and nothing more begins", async () => {
   const events: string[] = [];

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { runSummary } from "../../../src/cli/reports/report-text.js";
-import { duration } from "../../../src/cli/text/text.js";
+import { duration } from "../../../src/cli/text.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
-import { settleRun } from "../../../src/jobs/run/report/run-outcome.js";
+import { settleRun } from "../../../src/jobs/run/report/run-history.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { json } from "../../faults/service/scripted-service.js";
 import { queryLake } from "../../lake/temporary-lake.js";

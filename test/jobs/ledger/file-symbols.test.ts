@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { TradingDate } from "../../../src/core/time.js";
 import { landedBars } from "../../../src/jobs/ledger/landed-bars.js";
-import { damageOf } from "../../../src/lake/files/verify/verify-content.js";
+import { damageOf } from "../../../src/lake/files/verify-content.js";
 import { Lake } from "../../../src/lake/lake.js";
 import type { DataFile } from "../../../src/lake/log/snapshot.js";
 import { optimize } from "../../../src/lake/maintenance/optimize.js";

@@ -19,11 +19,10 @@ import {
 } from "../../../src/jobs/maintenance/repair-lake.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { Lake } from "../../../src/lake/lake.js";
-import { withdrawRows } from "../../../src/lake/land/withdraw-rows.js";
+import { withdrawRows } from "../../../src/lake/land/absent-days.js";
 import { writeCheckpoint } from "../../../src/lake/log/checkpoint.js";
 import { checkTable } from "../../../src/lake/maintenance/check/check-table.js";
-import { optimize } from "../../../src/lake/maintenance/optimize.js";
-import { setCodec } from "../../../src/lake/maintenance/set-codec.js";
+import { optimize, setCodec } from "../../../src/lake/maintenance/optimize.js";
 import { vacuum } from "../../../src/lake/maintenance/vacuum.js";
 import { folderStorage } from "../../../src/lake/storage/folder-storage.js";
 import type { Storage } from "../../../src/lake/storage/storage.js";

@@ -7,7 +7,7 @@ import { checkLake } from "../../../src/jobs/maintenance/check-lake.js";
 import { dailyScrub, scrubLake } from "../../../src/jobs/maintenance/scrub-lake.js";
 import { definePipeline } from "../../../src/jobs/pipeline/definition.js";
 import { runDue, runSchedule, type ScheduleEvent } from "../../../src/jobs/schedule/run-schedule.js";
-import { verifiedFiles, verifiedSince } from "../../../src/lake/files/verify/verified-files.js";
+import { verifiedFiles, verifiedSince } from "../../../src/lake/files/verify-content.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { TABLES } from "../../../src/schema/tables.js";

@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import type { BuiltPipeline } from "../../../src/jobs/pipeline/built-pipelines.js";
-import { hashOfFile } from "../../../src/jobs/pipeline/built-pipelines.js";
 import { definePipeline, type PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
-import { loadPipeline, ownPipelines } from "../../../src/jobs/pipeline/load-pipeline.js";
+import type { BuiltPipeline } from "../../../src/jobs/pipeline/load-pipeline.js";
+import { hashOfFile, loadPipeline, ownPipelines } from "../../../src/jobs/pipeline/load-pipeline.js";
 
 const BUILT = fileURLToPath(new URL("../../../dist/jobs/pipeline/own-pipelines.json", import.meta.url));
 

@@ -1,11 +1,9 @@
 import perfHooks from "node:perf_hooks";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { definePipeline } from "../../../src/jobs/pipeline/definition.js";
-import type { LastRun } from "../../../src/jobs/run/report/run-history.js";
-import type { RunOutcome } from "../../../src/jobs/run/report/run-outcome.js";
-import { LEADS_ALL, type Leading } from "../../../src/jobs/schedule/leading.js";
-import { scheduleMetrics } from "../../../src/jobs/schedule/metrics.js";
-import { startMonitor } from "../../../src/jobs/schedule/monitor.js";
+import type { LastRun, RunOutcome } from "../../../src/jobs/run/report/run-history.js";
+import { LEADS_ALL, type Leading } from "../../../src/jobs/schedule/leadership.js";
+import { scheduleMetrics, startMonitor } from "../../../src/jobs/schedule/monitor.js";
 import { initialStates } from "../../../src/jobs/schedule/pipeline-state.js";
 import type { RunStatus } from "../../../src/schema/runs.js";
 import { virtualClock } from "../../faults/clock/virtual-clock.js";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Leading } from "../../../src/jobs/schedule/leading.js";
+import type { Leading } from "../../../src/jobs/schedule/leadership.js";
 import { runDue, runSchedule } from "../../../src/jobs/schedule/run-schedule.js";
 import { html } from "../../faults/service/scripted-service.js";
 import { right } from "../scripted-market.js";

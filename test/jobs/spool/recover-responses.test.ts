@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { klinesToIpcPieces } from "../../../src/arrow/klines-to-ipc.js";
+import { klinesToIpcPieces } from "../../../src/arrow/kline-ipc.js";
 import type { BarsNote } from "../../../src/jobs/ingest/bars/landing-bars.js";
 import type { RecordsNote } from "../../../src/jobs/ingest/landing-records.js";
 import type { RequestRecord } from "../../../src/jobs/ledger/ledger.js";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { literal } from "../../../src/db/quote.js";
 import { writeDataFile } from "../../../src/lake/files/data-file.js";
-import { oneRun } from "../../../src/lake/files/parquet/runs.js";
+import { oneRun } from "../../../src/lake/files/parquet/run-chunk.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { DUCKDB_TYPE } from "../../../src/schema/column.js";
 import { openSession, T0, temporaryLake } from "../temporary-lake.js";

@@ -6,7 +6,7 @@ import { landBars, stageBars } from "../../../src/lake/land/land-bars.js";
 import { Rejects } from "../../../src/lake/land/rejects.js";
 import { optimize } from "../../../src/lake/maintenance/optimize.js";
 import { vacuum } from "../../../src/lake/maintenance/vacuum.js";
-import { queryArrow } from "../../../src/lake/query-arrow.js";
+import { queryArrow } from "../../../src/lake/open-reader.js";
 import { BARS_1M } from "../../../src/schema/bars.js";
 import { FINAL, openSession, T0, temporaryLake } from "../temporary-lake.js";
 

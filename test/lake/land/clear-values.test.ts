@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { ident } from "../../../src/db/quote.js";
-import { clearValues, finiteRows } from "../../../src/lake/land/clear-values.js";
+import { clearValues, finiteRows, stageObjects } from "../../../src/lake/land/clear-values.js";
 import { Rejects, rejectsSql } from "../../../src/lake/land/rejects.js";
-import { stageObjects } from "../../../src/lake/land/stage-objects.js";
 import { stagedColumns } from "../../../src/lake/land/staged-rows.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { INSTRUMENTS } from "../../../src/schema/reference.js";

@@ -5,7 +5,7 @@ import type { Session } from "../../../src/db/session/session.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { landStatements } from "../../../src/lake/land/land-statements.js";
 import { Rejects } from "../../../src/lake/land/rejects.js";
-import { schemaActions } from "../../../src/lake/log/schema-actions.js";
+import { schemaActions } from "../../../src/lake/log/commit-actions.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { BALANCE_SHEET } from "../../../src/schema/statements.js";
 import { land, liveRows, openSession, T0, temporaryLake } from "../temporary-lake.js";

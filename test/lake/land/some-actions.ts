@@ -1,7 +1,7 @@
 import type { Session } from "../../../src/db/session/session.js";
 import type { Lake } from "../../../src/lake/lake.js";
-import { landActions } from "../../../src/lake/land/land-actions.js";
-import { stageObjects } from "../../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../../src/lake/land/clear-values.js";
+import { landActions } from "../../../src/lake/land/land-versions.js";
 import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "../../../src/schema/actions.js";
 
 const KEY = { symbol: "600519.SH", source: "test", region: "CN" };

@@ -1,11 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../src/core/time.js";
-import { TempTable } from "../../../src/db/session/temp-table.js";
+import { TempTable } from "../../../src/db/session/session.js";
 import { landTradingDays, readTradingDays } from "../../../src/lake/land/trading-days.js";
 import { upsert } from "../../../src/lake/land/upsert.js";
 import type { Region } from "../../../src/market/regions.js";
-import { BARS_1D } from "../../../src/schema/bars.js";
-import { TRADING_DAYS } from "../../../src/schema/trading-days.js";
+import { BARS_1D, TRADING_DAYS } from "../../../src/schema/bars.js";
 import { land, openSession, T0, type TestBar, temporaryLake } from "../temporary-lake.js";
 
 const OPTIONS = { operation: "TEST", runId: "test", now: T0 };

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { Session } from "../../../src/db/session/session.js";
 import { Lake } from "../../../src/lake/lake.js";
+import { stageObjects } from "../../../src/lake/land/clear-values.js";
 import { landStatements } from "../../../src/lake/land/land-statements.js";
 import { landVersions } from "../../../src/lake/land/land-versions.js";
 import { Rejects } from "../../../src/lake/land/rejects.js";
-import { stageObjects } from "../../../src/lake/land/stage-objects.js";
 import type { LandReport } from "../../../src/lake/land/upsert.js";
 import type { Storage } from "../../../src/lake/storage/storage.js";
 import { BARS_1D } from "../../../src/schema/bars.js";

@@ -5,9 +5,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { lakePlace } from "../../../src/cli/shell/sql-place.js";
 import { LakeError } from "../../../src/core/errors.js";
 import { Lake } from "../../../src/lake/lake.js";
-import { publishIfMoved } from "../../../src/lake/moved-lake.js";
 import { openReader } from "../../../src/lake/open-reader.js";
-import { publish } from "../../../src/lake/publish.js";
+import { publish, publishIfMoved } from "../../../src/lake/publish.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { land, openSession, temporaryFolder } from "../temporary-lake.js";
 

@@ -3,7 +3,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { writeAll } from "../../../src/lake/local/write-all.js";
+import { writeAll } from "../../../src/lake/local/local-files.js";
 import { temporaryFolder } from "../temporary-lake.js";
 
 test("all pieces are written, also where the system writes a part of them", async () => {

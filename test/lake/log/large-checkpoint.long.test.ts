@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { readCheckpoint, writeCheckpoint } from "../../../src/lake/log/checkpoint.js";
 import { commit } from "../../../src/lake/log/commit.js";
+import { schemaActions } from "../../../src/lake/log/commit-actions.js";
 import type { Action } from "../../../src/lake/log/delta-actions.js";
 import { listLog } from "../../../src/lake/log/log-files.js";
-import { schemaActions } from "../../../src/lake/log/schema-actions.js";
 import { Draft, emptySnapshot, type Snapshot } from "../../../src/lake/log/snapshot.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { T0, temporaryLake } from "../temporary-lake.js";

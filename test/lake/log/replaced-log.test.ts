@@ -6,7 +6,7 @@ import { commit } from "../../../src/lake/log/commit.js";
 import { commitFile } from "../../../src/lake/log/log-files.js";
 import { readLog } from "../../../src/lake/log/read-log.js";
 import { emptySnapshot, type Snapshot } from "../../../src/lake/log/snapshot.js";
-import { copyLake } from "../../../src/lake/maintenance/copy/copy-lake.js";
+import { copyLake } from "../../../src/lake/maintenance/copy-lake.js";
 import type { Storage } from "../../../src/lake/storage/storage.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { HAS_STORE, storeLakes } from "../../object-store/store-lakes.js";

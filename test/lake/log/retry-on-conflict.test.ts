@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { BarlakeError } from "../../../src/core/errors.js";
 import { Lake } from "../../../src/lake/lake.js";
-import { retryOnConflict } from "../../../src/lake/log/retry-on-conflict.js";
+import { retryOnConflict } from "../../../src/lake/log/commit.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { virtualClock } from "../../faults/clock/virtual-clock.js";
 import { land, openSession, T0, temporaryLake } from "../temporary-lake.js";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { Lake } from "../../../src/lake/lake.js";
 import { writeCheckpoint } from "../../../src/lake/log/checkpoint.js";
-import { copyLake } from "../../../src/lake/maintenance/copy/copy-lake.js";
+import { copyLake } from "../../../src/lake/maintenance/copy-lake.js";
 import { folderStorage } from "../../../src/lake/storage/folder-storage.js";
 import type { Storage } from "../../../src/lake/storage/storage.js";
 import { BARS_1D } from "../../../src/schema/bars.js";

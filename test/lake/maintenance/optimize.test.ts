@@ -5,9 +5,9 @@ import { literalList } from "../../../src/db/quote.js";
 import type { Session } from "../../../src/db/session/session.js";
 import { parquetRelation } from "../../../src/db/views/parquet-relation.js";
 import { Lake } from "../../../src/lake/lake.js";
+import { stageObjects } from "../../../src/lake/land/clear-values.js";
 import { landBars, stageBars } from "../../../src/lake/land/land-bars.js";
 import { Rejects } from "../../../src/lake/land/rejects.js";
-import { stageObjects } from "../../../src/lake/land/stage-objects.js";
 import { upsert } from "../../../src/lake/land/upsert.js";
 import type { DataFile, Snapshot } from "../../../src/lake/log/snapshot.js";
 import {

@@ -6,7 +6,7 @@ import type { Worker } from "node:worker_threads";
 import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
-import type { BarsDemand } from "../../../src/lake/segments/bars.js";
+import type { BarsDemand } from "../../../src/lake/segments/block.js";
 import { BLOCK_COLUMNS } from "../../../src/lake/segments/block.js";
 import { type BlockPlace, BlockThread, ThreadEnded } from "../../../src/lake/segments/block-thread.js";
 import { readBars } from "../../../src/lake/segments/read-bars.js";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Lake } from "../../../src/lake/lake.js";
 import type { Snapshot } from "../../../src/lake/log/snapshot.js";
-import type { BarsDemand } from "../../../src/lake/segments/bars.js";
+import type { BarsDemand } from "../../../src/lake/segments/block.js";
 import { readBars } from "../../../src/lake/segments/read-bars.js";
 import { SegmentCache } from "../../../src/lake/segments/segment-cache.js";
 import { segmentFolder } from "../../../src/lake/segments/segment-folder.js";

@@ -9,7 +9,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { verifyOnce } from "../../../src/lake/files/verify/verify-content.js";
+import { verifyOnce } from "../../../src/lake/files/verify-content.js";
 import type { DataFile } from "../../../src/lake/log/snapshot.js";
 import { BLOCK_COLUMNS, columnOffsets } from "../../../src/lake/segments/block.js";
 import { buildSegment, identityOf } from "../../../src/lake/segments/build-segment.js";

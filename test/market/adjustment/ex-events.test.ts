@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exFactor } from "../../../src/market/adjustment/ex-events.js";
+import { exFactor } from "../../../src/market/ex-rule.js";
 
 test.each([
   [10, 5, 2],

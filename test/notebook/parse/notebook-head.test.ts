@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { notebookHead } from "../../../src/notebook/parse/notebook-head.js";
+import { notebookHead } from "../../../src/notebook/parse/parse-notebook.js";
 
 const headOf = (...lines: string[]) => notebookHead(lines.join("\n"));
 

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CHART_KINDS } from "../../../src/notebook/chart.js";
-import { NotebookError } from "../../../src/notebook/notebook.js";
+import { CHART_KINDS, NotebookError } from "../../../src/notebook/notebook.js";
 import { parseNotebook } from "../../../src/notebook/parse/parse-notebook.js";
 
 const TEXT = `-- # Title

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readParameter } from "../../../src/notebook/parse/read-parameter.js";
+import { readParameter } from "../../../src/notebook/parse/read-directive.js";
 
 describe("a parameter", () => {
   test.each([

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { parseNotebook } from "../../../src/notebook/parse/parse-notebook.js";
-import { sourceCells } from "../../../src/notebook/parse/source-cells.js";
+import { parseNotebook, sourceCells } from "../../../src/notebook/parse/parse-notebook.js";
 
 const LINES = [
   "-- %%",

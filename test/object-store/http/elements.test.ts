@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { childrenOf, parseXml, textOf } from "../../../src/object-store/http/elements.js";
-import { parseListPage } from "../../../src/object-store/http/list-page.js";
+import { childrenOf, parseListPage, parseXml, textOf } from "../../../src/object-store/http/list-page.js";
 
 test("a document is read with its texts, entities decoded and prefixes left out", () => {
   const root = parseXml(

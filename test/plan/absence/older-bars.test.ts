@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import type { TimeRange } from "../../../src/core/time.js";
+import type { CoveredTime } from "../../../src/plan/absence/older-bars.js";
 import {
   judgeBeginnings,
   nextFollowUps,
   type Page,
   type PossibleGap,
 } from "../../../src/plan/absence/older-bars.js";
-import type { CoveredTime } from "../../../src/plan/absence/older-time.js";
 import { RowCap } from "../../../src/plan/absence/row-cap.js";
 import type { SymbolBeginning } from "../../../src/plan/absence/window-beginning.js";
 

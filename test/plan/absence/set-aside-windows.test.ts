@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { TradingCalendar } from "../../../src/market/trading-calendar.js";
-import { setAsideWindows } from "../../../src/plan/absence/set-aside-windows.js";
+import { setAsideWindows } from "../../../src/plan/absence/judge-response.js";
 
 const DAY = 86_400_000;
 /** Midnight of a Monday in Shanghai. */

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Session } from "../../../src/db/session/session.js";
-import { stageObjects } from "../../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../../src/lake/land/clear-values.js";
 import { upsert } from "../../../src/lake/land/upsert.js";
-import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
+import { BARS_1D, BARS_1M, TRADING_DAYS } from "../../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
-import { TRADING_DAYS } from "../../../src/schema/trading-days.js";
 import { quoteTexts } from "../../../src/serve/endpoints/quotes.js";
 import { MemoryBudgets } from "../../../src/serve/http/memory-budget.js";
 import { readQuoteBars } from "../../../src/serve/klines/quote-bars.js";

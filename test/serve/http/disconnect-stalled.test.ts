@@ -5,9 +5,8 @@ import { setImmediate } from "node:timers/promises";
 import type { FastifyReply } from "fastify";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { StreamedResponse } from "../../../src/serve/endpoints/response.js";
-import { disconnectStalled } from "../../../src/serve/http/disconnect-stalled.js";
 import { MemoryBudgets } from "../../../src/serve/http/memory-budget.js";
-import { bodyOf, requestLifetime } from "../../../src/serve/http/request-lifetime.js";
+import { bodyOf, disconnectStalled, requestLifetime } from "../../../src/serve/http/request-lifetime.js";
 
 const CHECK_MS = 10;
 const STALLED_MS = 6 * CHECK_MS;

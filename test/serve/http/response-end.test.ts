@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
-import { onResponseEnd } from "../../../src/serve/http/response-end.js";
+import { onResponseEnd } from "../../../src/serve/http/request-lifetime.js";
 
 const REQUESTS = 12;
 

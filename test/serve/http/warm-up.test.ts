@@ -15,8 +15,8 @@ import { startWarmUp, type WarmUpParts } from "../../../src/serve/http/warm-up.j
 import { plainKeys } from "../../../src/serve/keys/key-ring.js";
 import { LakeReader } from "../../../src/serve/read/lake-reader.js";
 import { SessionPool } from "../../../src/serve/read/session-pool.js";
+import { replayRange } from "../../../src/serve/replay/add-replay.js";
 import { ReplayClock } from "../../../src/serve/replay/replay-clock.js";
-import { replayRange } from "../../../src/serve/replay/replay-range.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 import { KEY, type LandedBar, landReference, landRows, NOW, newLake, serve } from "../served-lake.js";
 

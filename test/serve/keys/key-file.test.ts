@@ -14,9 +14,8 @@ import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { keyFile } from "../../../src/serve/keys/key-file.js";
-import { addKey, revokeKey } from "../../../src/serve/keys/key-records.js";
-import { StoredKeys } from "../../../src/serve/keys/stored-keys.js";
+import { addKey, keyFile, revokeKey } from "../../../src/serve/keys/key-records.js";
+import { StoredKeys } from "../../../src/serve/keys/key-ring.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 
 const NOW = Date.parse("2026-11-21T00:00:00Z");

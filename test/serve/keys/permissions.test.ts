@@ -3,9 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
 import { STATEMENTS } from "../../../src/schema/statements.js";
-import { keyFile } from "../../../src/serve/keys/key-file.js";
-import { addKey, type KeyGrant } from "../../../src/serve/keys/key-records.js";
-import { StoredKeys } from "../../../src/serve/keys/stored-keys.js";
+import { addKey, type KeyGrant, keyFile } from "../../../src/serve/keys/key-records.js";
+import { StoredKeys } from "../../../src/serve/keys/key-ring.js";
 import {
   ENDPOINT_GROUPS,
   ENDPOINTS,

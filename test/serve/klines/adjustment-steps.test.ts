@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { adjustmentSteps } from "../../../src/market/adjustment/adjustment-steps.js";
+import { adjustmentSteps } from "../../../src/market/adjustment-steps.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import type { Klines } from "../reference-klines.js";
 import { type LandedBar, landRows, serveForTest } from "../served-lake.js";

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PERIODS } from "../../../src/market/period.js";
 import type { Region } from "../../../src/market/regions.js";
-import { lookBackRanges } from "../../../src/serve/klines/look-back.js";
-import { MINUTES_OF_A_DAY, seriesOf } from "../../../src/serve/klines/series.js";
+import { lookBackRanges, MINUTES_OF_A_DAY, seriesOf } from "../../../src/serve/klines/requested-bars.js";
 
 const DAY = 86_400_000;
 

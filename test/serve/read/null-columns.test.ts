@@ -3,7 +3,7 @@ import { Session } from "../../../src/db/session/session.js";
 import { parquetRelation } from "../../../src/db/views/parquet-relation.js";
 import type { DataFile } from "../../../src/lake/log/snapshot.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
-import { NullColumns } from "../../../src/serve/read/null-columns.js";
+import { NullColumns } from "../../../src/serve/read/lake-version.js";
 import { type LandedBar, landRows, newLake } from "../served-lake.js";
 
 const bar = (date: string, more: Partial<LandedBar>): LandedBar => ({

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { emptySnapshot, type Snapshot } from "../../../src/lake/log/snapshot.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import type { TableSchema } from "../../../src/schema/column.js";
-import { snapshotReads } from "../../../src/serve/read/snapshot-reads.js";
+import { snapshotReads } from "../../../src/serve/read/lake-reader.js";
 
 /** A log whose reads end when the test says so. Each read returns the version that was committed when it began. */
 function logInTest() {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { TradingDate } from "../../../src/core/time.js";
 import type { Region } from "../../../src/market/regions.js";
-import { parseReplayTime } from "../../../src/serve/replay/replay-time.js";
+import { parseReplayTime } from "../../../src/serve/replay/add-replay.js";
 
 const CN: readonly [Region, TradingDate] = ["CN", "2026-11-20" as TradingDate];
 const HK: readonly [Region, TradingDate] = ["HK", "2026-11-19" as TradingDate];

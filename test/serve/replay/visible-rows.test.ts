@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { parseTradingDate } from "../../../src/core/time.js";
 import { Session } from "../../../src/db/session/session.js";
 import type { Lake } from "../../../src/lake/lake.js";
-import { stageObjects } from "../../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../../src/lake/land/clear-values.js";
 import { upsert } from "../../../src/lake/land/upsert.js";
 import { addDays } from "../../../src/market/sessions.js";
 import { instantOf } from "../../../src/market/zone.js";

@@ -7,7 +7,7 @@ import { LakeReader } from "../../../src/serve/read/lake-reader.js";
 import { SessionPool } from "../../../src/serve/read/session-pool.js";
 import { ReplayClock } from "../../../src/serve/replay/replay-clock.js";
 import { lakeReads } from "../../../src/serve/stream/read-lake.js";
-import { ReplayedBars } from "../../../src/serve/stream/replayed-bars.js";
+import { ReplayedBars } from "../../../src/serve/stream/region-bars.js";
 import { once } from "../../once.js";
 import { pickFrom } from "../../sweep.js";
 import { KEY, landRows, newLake, serveForTest } from "../served-lake.js";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { currencyOfRegion } from "../../../src/market/currency.js";
+import { currencyOfRegion } from "../../../src/market/regions.js";
 import { regionOf } from "../../../src/market/symbol.js";
 import { ACTION_KINDS } from "../../../src/schema/actions.js";
+import { dayTick } from "../../../src/sim/instrument.js";
 import { type ActionVersion, simulateMarket } from "../../../src/sim/market.js";
-import { dayTick } from "../../../src/sim/prices/price-grid.js";
 import { barsOf, bySymbol, dateOf, END, MARKET, SPEC, START, SYMBOLS } from "../sample-market.js";
 
 const versions = MARKET.actionVersions(SYMBOLS);

@@ -1,7 +1,15 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { BOARDS, type Board, type BoardId } from "../../../src/sim/board.js";
-import { dayTick, highestTicks, hkTick, lowestTicks, onGrid } from "../../../src/sim/prices/price-grid.js";
+import {
+  BOARDS,
+  type Board,
+  type BoardId,
+  dayTick,
+  highestTicks,
+  hkTick,
+  lowestTicks,
+  onGrid,
+} from "../../../src/sim/instrument.js";
 
 const board = (id: BoardId): Board => BOARDS.find((b) => b.id === id) as Board;
 

@@ -12,9 +12,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Catalog } from "../../../src/db/catalog/catalog.js";
+import type { Catalog } from "../../../src/db/catalog.js";
 import { Lake } from "../../../src/lake/lake.js";
-import { hashOf } from "../../../src/ui/notebooks/notebook-text.js";
+import { hashOf } from "../../../src/ui/notebooks/notebook-files.js";
 import type { LakeReport, NotebookLine, NotebookSource, NotebooksReport } from "../../../src/ui/page-data.js";
 import { startWorkspace, type Workspace } from "../../../src/ui/start-workspace.js";
 import { smallLake } from "../../cli/small-lake.js";

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { PieceQueue } from "../../../src/ui/http/piece-queue.js";
+import { PieceQueue } from "../../../src/ui/http/notebook-routes.js";
 
 /** What has become of a push after everything that could happen has happened. */
 async function fateOf(push: Promise<void>): Promise<string> {

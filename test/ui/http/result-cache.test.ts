@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ResultCache } from "../../../src/ui/http/result-cache.js";
+import { ResultCache } from "../../../src/ui/http/request-use.js";
 
 const STAYS = new AbortController().signal;
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findInstruments, listInstruments } from "../../../src/ui/instrument/find-instruments.js";
+import { findInstruments, listInstruments } from "../../../src/ui/instrument/instrument-lists.js";
 
 const ROWS = [
   ["600519.SH", "贵州茅台", "Kweichow Moutai"],

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Lake } from "../../../src/lake/lake.js";
-import { landActions } from "../../../src/lake/land/land-actions.js";
-import { stageObjects } from "../../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../../src/lake/land/clear-values.js";
+import { landActions } from "../../../src/lake/land/land-versions.js";
 import { openReader } from "../../../src/lake/open-reader.js";
 import { CORPORATE_ACTIONS, SYMBOL_CHANGES } from "../../../src/schema/actions.js";
 import { BARS_1D } from "../../../src/schema/bars.js";

@@ -12,9 +12,7 @@ import {
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../../src/core/errors.js";
-import { expectNotebookName } from "../../../src/ui/notebooks/notebook-name.js";
-import { hashOf } from "../../../src/ui/notebooks/notebook-text.js";
-import { notebookWriter } from "../../../src/ui/notebooks/notebook-writer.js";
+import { expectNotebookName, hashOf, notebookWriter } from "../../../src/ui/notebooks/notebook-files.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 
 describe("a notebook", () => {

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
-import { verifiedFiles } from "../../../src/lake/files/verify/verify-content.js";
+import { verifiedOf } from "../../../src/lake/files/verify-content.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { StartedProcess } from "../../../src/ui/process/started-process.js";
 import { apiLake } from "../../api/api-lake.js";
@@ -31,7 +31,7 @@ test("what a run has verified, no other process reads for that; what nobody has 
   const sql = "SELECT sum(close) > 0 AS has_bars FROM bars_1d";
   const { run } = openProcesses(own, PATIENT);
   expect(cellsOf(await run([sql]))[0]?.html).toContain("<td>true</td>");
-  const { content } = verifiedFiles(own);
+  const { content } = verifiedOf(own);
   expect(content.length).toBeGreaterThan(0);
   for (const path of content) {
     // The first column, which the statement does not read. Another lake may have the same file by a link.
@@ -53,15 +53,15 @@ test("a process gets the paths of verified files once, when it is started", asyn
   onTestFinished(() => begun.mockRestore());
   const sql = "SELECT sum(close) > 0 AS has_bars FROM bars_1d";
   await run([sql]);
-  const first = verifiedFiles(own);
+  const first = verifiedOf(own);
   expect(first.content.length).toBeGreaterThan(0);
   await run([sql]);
   const none = { content: [], footers: [] };
   expect(begun.mock.calls.map(([, { verified }]) => verified)).toEqual([none, none]);
   const started = begun.mock.contexts as StartedProcess[];
   expect(started.map(({ setting }) => setting.verified)).toEqual([none, first]);
-  expect(verifiedFiles(own)).toEqual(first);
-  expect(verifiedFiles(own, { content: first.content.length - 1, footers: 0 })).toEqual({
+  expect(verifiedOf(own)).toEqual(first);
+  expect(verifiedOf(own, { content: first.content.length - 1, footers: 0 })).toEqual({
     content: first.content.slice(-1),
     footers: first.footers,
   });

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { thisProcess } from "../../../src/lease/owner.js";
-import { makeWorkspaceFolder } from "../../../src/ui/process/workspace-folder.js";
+import { makeWorkspaceFolder } from "../../../src/ui/process/query-processes.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 
 test("a folder whose workspace has ended is deleted by the next one, and no other", () => {

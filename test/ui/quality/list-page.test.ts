@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { listPage, MOST_PAGES, offsetOf, PAGE_ROWS, pageWithin } from "../../../src/ui/quality/list-page.js";
+import {
+  listPage,
+  MOST_PAGES,
+  offsetOf,
+  PAGE_ROWS,
+  pageWithin,
+} from "../../../src/ui/quality/quality-data.js";
 
 test("a list of a million rows has pages, and never more than can be opened", () => {
   expect(listPage([1], 1_000_000, 3)).toEqual({ rows: [1], total: 1_000_000, page: 3, pages: MOST_PAGES });

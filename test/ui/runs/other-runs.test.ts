@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { mergeRuns } from "../../../src/ui/runs/other-runs.js";
-import { tableChange } from "../../../src/ui/runs/run-report.js";
+import { mergeRuns, tableChange } from "../../../src/ui/runs/pipeline-reports.js";
 
 const LANDED = {
   pipeline: "daily",

@@ -8,13 +8,13 @@ import { systemClock } from "../../../src/client/system-clock.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { RequestLeases } from "../../../src/lake/requests/request-leases.js";
 import type { LakeReport } from "../../../src/ui/page-data.js";
-import type { RunPlace } from "../../../src/ui/runs/run-place.js";
 import type {
   LiveReport,
   PipelinesReport,
   PlanReport,
   RunDetailsReport,
 } from "../../../src/ui/runs/runs-data.js";
+import type { RunPlace } from "../../../src/ui/runs/started-runs.js";
 import { startWorkspace, type Workspace } from "../../../src/ui/start-workspace.js";
 import { openScripted, type Script, type ScriptedService } from "../../faults/service/scripted-server.js";
 import { json } from "../../faults/service/scripted-service.js";

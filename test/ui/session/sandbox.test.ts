@@ -5,13 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { QueryError } from "../../../src/core/errors.js";
 import type { QueryEngine } from "../../../src/db/query-engine.js";
 import type { Lake } from "../../../src/lake/lake.js";
-import { PieceQueue } from "../../../src/ui/http/piece-queue.js";
+import { PieceQueue } from "../../../src/ui/http/notebook-routes.js";
 import { LakeStates } from "../../../src/ui/session/lake-states.js";
-import { openLocked } from "../../../src/ui/session/open-locked.js";
-import { sandboxedEngine } from "../../../src/ui/session/sandboxed-engine.js";
+import { forbiddenBy, openLocked, sandboxedEngine } from "../../../src/ui/session/open-locked.js";
 import { sessionLimits } from "../../../src/ui/session/session-limits.js";
 import { SessionReaders } from "../../../src/ui/session/session-readers.js";
-import { forbiddenBy } from "../../../src/ui/session/statement-rule.js";
 import { apiLake } from "../../api/api-lake.js";
 
 const LIMITS = { memoryLimit: "64MB", threads: 1 };

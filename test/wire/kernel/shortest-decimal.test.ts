@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ByteWriter } from "../../../src/wire/encode/byte-writer.js";
-import { doubleText } from "../../../src/wire/encode/double-text.js";
+import { ByteWriter, doubleText } from "../../../src/wire/encode/byte-writer.js";
 import { numberKernel } from "../../../src/wire/kernel/number-kernel.js";
 import { cases } from "../../sweep.js";
 

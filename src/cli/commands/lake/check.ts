@@ -8,16 +8,13 @@ import type { Lake } from "../../../lake/lake.js";
 import type { Finding, Severity } from "../../../lake/maintenance/check/finding.js";
 import { TABLES } from "../../../schema/tables.js";
 import type { Cli } from "../../cli.js";
-import { failuresOf, throwErrors } from "../../errors/throw-errors.js";
-import { EXIT } from "../../exit-codes.js";
-import { openExistingLake } from "../../options/existing-lake.js";
-import { jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
+import { EXIT } from "../../cli.js";
+import { failuresOf, throwErrors } from "../../error-text.js";
+import { jsonOption, lakeOption, openExistingLake, printJson } from "../../options/lake-option.js";
 import { openService, type ServiceOptions, serviceOptions } from "../../options/service-option.js";
-import { auditText } from "../../reports/audit-text.js";
-import { isAsLanded, sampleText } from "../../reports/sample-text.js";
-import { scrubText } from "../../reports/scrub-text.js";
-import { progressView } from "../../text/progress.js";
-import { count, paint, plural, size, table } from "../../text/text.js";
+import { progressView } from "../../progress.js";
+import { auditText, isAsLanded, sampleText, scrubText } from "../../reports/check-text.js";
+import { count, paint, plural, size, table } from "../../text.js";
 
 interface Options extends ServiceOptions {
   readonly deep?: boolean;

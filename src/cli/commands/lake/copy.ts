@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import { Option } from "commander";
 import { messageOf } from "../../../core/errors.js";
-import { type CopyReport, copyLake } from "../../../lake/maintenance/copy/copy-lake.js";
+import { type CopyReport, copyLake } from "../../../lake/maintenance/copy-lake.js";
 import { publish } from "../../../lake/publish.js";
 import type { Cli } from "../../cli.js";
-import { EXIT } from "../../exit-codes.js";
+import { EXIT } from "../../cli.js";
 import { jsonOption, lakeAt, printJson } from "../../options/lake-option.js";
-import { progressView } from "../../text/progress.js";
-import { count, paint, plural, size, table } from "../../text/text.js";
+import { progressView } from "../../progress.js";
+import { count, paint, plural, size, table } from "../../text.js";
 
 interface Options {
   readonly json?: boolean;

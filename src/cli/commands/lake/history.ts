@@ -4,10 +4,15 @@ import { type HistoryEntry, readHistory } from "../../../lake/log/history.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { TABLES } from "../../../schema/tables.js";
 import type { Cli } from "../../cli.js";
-import { EXIT } from "../../exit-codes.js";
-import { openExistingLake } from "../../options/existing-lake.js";
-import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
-import { count, size, table } from "../../text/text.js";
+import { EXIT } from "../../cli.js";
+import {
+  type CommonOptions,
+  jsonOption,
+  lakeOption,
+  openExistingLake,
+  printJson,
+} from "../../options/lake-option.js";
+import { count, size, table } from "../../text.js";
 
 interface Options extends CommonOptions {
   readonly limit: string;

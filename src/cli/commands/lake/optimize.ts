@@ -2,16 +2,21 @@ import { Argument, InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../../client/system-clock.js";
 import { optimizeLake } from "../../../jobs/maintenance/optimize-lake.js";
 import { newRunId } from "../../../jobs/run/run-pipeline.js";
-import { CODECS, type Codec } from "../../../lake/files/codec.js";
+import { CODECS, type Codec } from "../../../lake/files/data-file.js";
 import { type OptimizeReport, TARGET_BYTES } from "../../../lake/maintenance/optimize.js";
 import { TABLES } from "../../../schema/tables.js";
 import type { Cli } from "../../cli.js";
-import { failuresOf, throwErrors } from "../../errors/throw-errors.js";
-import { EXIT } from "../../exit-codes.js";
-import { openExistingLake } from "../../options/existing-lake.js";
-import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
-import { progressView } from "../../text/progress.js";
-import { count, paint, plural, size, table } from "../../text/text.js";
+import { EXIT } from "../../cli.js";
+import { failuresOf, throwErrors } from "../../error-text.js";
+import {
+  type CommonOptions,
+  jsonOption,
+  lakeOption,
+  openExistingLake,
+  printJson,
+} from "../../options/lake-option.js";
+import { progressView } from "../../progress.js";
+import { count, paint, plural, size, table } from "../../text.js";
 
 interface Options extends CommonOptions {
   readonly targetMb: number;

@@ -7,12 +7,17 @@ import { isRegion, REGIONS } from "../../../market/regions.js";
 import { localDate } from "../../../market/zone.js";
 import { TABLES } from "../../../schema/tables.js";
 import type { Cli } from "../../cli.js";
-import { failuresOf, throwErrors } from "../../errors/throw-errors.js";
-import { EXIT } from "../../exit-codes.js";
-import { openExistingLake } from "../../options/existing-lake.js";
-import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
-import { progressView } from "../../text/progress.js";
-import { count, plural, table } from "../../text/text.js";
+import { EXIT } from "../../cli.js";
+import { failuresOf, throwErrors } from "../../error-text.js";
+import {
+  type CommonOptions,
+  jsonOption,
+  lakeOption,
+  openExistingLake,
+  printJson,
+} from "../../options/lake-option.js";
+import { progressView } from "../../progress.js";
+import { count, plural, table } from "../../text.js";
 
 interface Options extends CommonOptions {
   readonly from?: string;

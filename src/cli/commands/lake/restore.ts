@@ -2,17 +2,21 @@ import { Argument, InvalidArgumentError, Option } from "commander";
 import { UsageError } from "../../../core/errors.js";
 import { type RestoredLake, restoreLake } from "../../../jobs/maintenance/restore-lake.js";
 import type { HistoryEntry } from "../../../lake/log/history.js";
-import type { RestoreTarget } from "../../../lake/maintenance/restore/plan-restore.js";
-import type { RestoreReport } from "../../../lake/maintenance/restore/restore-table.js";
+import type { RestoreReport, RestoreTarget } from "../../../lake/maintenance/restore-table.js";
 import { TABLES } from "../../../schema/tables.js";
 import type { Cli } from "../../cli.js";
-import { failuresOf, throwErrors } from "../../errors/throw-errors.js";
-import { EXIT } from "../../exit-codes.js";
-import { openExistingLake } from "../../options/existing-lake.js";
-import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
-import { asOfOption } from "../../options/point-in-time-option.js";
+import { EXIT } from "../../cli.js";
+import { failuresOf, throwErrors } from "../../error-text.js";
+import {
+  type CommonOptions,
+  jsonOption,
+  lakeOption,
+  openExistingLake,
+  printJson,
+} from "../../options/lake-option.js";
+import { asOfOption } from "../../options/options.js";
 import { restoreSummary, restoreText } from "../../reports/restore-text.js";
-import { plural } from "../../text/text.js";
+import { plural } from "../../text.js";
 
 interface Options extends CommonOptions {
   readonly version?: number;

@@ -1,11 +1,11 @@
 import { systemClock } from "../../../client/system-clock.js";
 import { BarlakeError } from "../../../core/errors.js";
 import { type UnvouchedCloses, unvouchedCloses } from "../../../db/market/unvouched-closes.js";
-import { type RefusedFile, refusedFiles } from "../../../jobs/files/refused-files.js";
+import { type RefusedFile, refusedFiles } from "../../../jobs/files/landed-files.js";
 import { type KnownList, knownLists } from "../../../jobs/ledger/known-lists.js";
 import { lakeCoverage, type TableCoverage } from "../../../jobs/ledger/lake-coverage.js";
 import { type LandedBars, landedBars } from "../../../jobs/ledger/landed-bars.js";
-import { verifiedSince } from "../../../lake/files/verify/verified-files.js";
+import { verifiedSince } from "../../../lake/files/verify-content.js";
 import type { Lake } from "../../../lake/lake.js";
 import type { Snapshot } from "../../../lake/log/snapshot.js";
 import { openReader } from "../../../lake/open-reader.js";
@@ -14,18 +14,19 @@ import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../../schema/reference.js";
 import type { RunStatus } from "../../../schema/runs.js";
 import type { Cli } from "../../cli.js";
-import { inOptionWords } from "../../errors/option-words.js";
-import { EXIT } from "../../exit-codes.js";
-import { openExistingLake } from "../../options/existing-lake.js";
-import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
-import { reportMovedLake } from "../../options/moved-lake.js";
+import { EXIT } from "../../cli.js";
+import { inOptionWords } from "../../error-text.js";
 import {
-  type PointInTimeOptions,
-  pointInTimeOf,
-  pointInTimeOptions,
-} from "../../options/point-in-time-option.js";
-import { knownListLines } from "../../reports/known-lists-text.js";
-import { count, paint, plural, size, table } from "../../text/text.js";
+  type CommonOptions,
+  jsonOption,
+  lakeOption,
+  openExistingLake,
+  printJson,
+  reportMovedLake,
+} from "../../options/lake-option.js";
+import { type PointInTimeOptions, pointInTimeOf, pointInTimeOptions } from "../../options/options.js";
+import { knownListLines } from "../../reports/report-text.js";
+import { count, paint, plural, size, table } from "../../text.js";
 
 interface TableRow {
   readonly name: string;

@@ -5,12 +5,17 @@ import { STAGING } from "../../../lake/local/work-folder.js";
 import type { VacuumReport } from "../../../lake/maintenance/vacuum.js";
 import { TABLES } from "../../../schema/tables.js";
 import type { Cli } from "../../cli.js";
-import { failuresOf, throwErrors } from "../../errors/throw-errors.js";
-import { EXIT } from "../../exit-codes.js";
-import { openExistingLake } from "../../options/existing-lake.js";
-import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
-import { retentionOption } from "../../options/retention-option.js";
-import { count, plural, size, table } from "../../text/text.js";
+import { EXIT } from "../../cli.js";
+import { failuresOf, throwErrors } from "../../error-text.js";
+import {
+  type CommonOptions,
+  jsonOption,
+  lakeOption,
+  openExistingLake,
+  printJson,
+} from "../../options/lake-option.js";
+import { retentionOption } from "../../options/options.js";
+import { count, plural, size, table } from "../../text.js";
 
 interface Options extends CommonOptions {
   /** Milliseconds. */

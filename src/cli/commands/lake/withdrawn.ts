@@ -9,12 +9,11 @@ import { parseSymbol, regionOf } from "../../../market/symbol.js";
 import { instantOf } from "../../../market/zone.js";
 import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import type { Cli } from "../../cli.js";
-import { EXIT } from "../../exit-codes.js";
-import { openExistingLake } from "../../options/existing-lake.js";
-import { jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
+import { EXIT } from "../../cli.js";
+import { jsonOption, lakeOption, openExistingLake, printJson } from "../../options/lake-option.js";
 import { openService, type ServiceOptions, serviceOptions } from "../../options/service-option.js";
 import { expectNoMore, namedSymbols, SYMBOLS_HELP, symbolsOption } from "../../options/symbols-option.js";
-import { count, paint, plural, table } from "../../text/text.js";
+import { count, paint, plural, table } from "../../text.js";
 
 interface Options extends ServiceOptions {
   readonly symbols: string[];

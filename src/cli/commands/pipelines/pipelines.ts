@@ -1,15 +1,41 @@
 import { systemClock } from "../../../client/system-clock.js";
 import { BarlakeError } from "../../../core/errors.js";
+import { withSmallSession } from "../../../db/session/small-session.js";
+import { regionCalendars } from "../../../jobs/ingest/bars/bars-demand.js";
 import type { Pipeline } from "../../../jobs/pipeline/definition.js";
 import { loadPipeline, pipelineFiles } from "../../../jobs/pipeline/load-pipeline.js";
-import { nextDue } from "../../../plan/due-times.js";
-import type { Cli } from "../../cli.js";
-import { EXIT } from "../../exit-codes.js";
+import type { Lake } from "../../../lake/lake.js";
+import { isWeekday } from "../../../market/sessions.js";
+import { type IsTradingDay, nextDue } from "../../../plan/due-times.js";
+import { type Cli, EXIT } from "../../cli.js";
 import { jsonOption, printJson } from "../../options/lake-option.js";
-import { usersPipelines } from "../../options/users-pipelines.js";
-import { instantText, scheduleText, windowText } from "../../reports/schedule-text.js";
-import { paint, table } from "../../text/text.js";
-import { isLikelyTradingDay } from "../../trading-days.js";
+import { usersPipelines } from "../../options/options.js";
+import { instantText, scheduleText, windowText } from "../../reports/schedule-log.js";
+import { paint, table } from "../../text.js";
+
+/** Assumes that every weekday is a trading day, for days that no calendar covers. */
+export const isLikelyTradingDay: IsTradingDay = (_, date) => isWeekday(date);
+
+/** The trading days used by schedules. */
+export interface ScheduleDays {
+  /** From the lake's calendar; every weekday that it does not cover yet counts as a trading day. */
+  readonly isTradingDay: IsTradingDay;
+  /** Reads the calendar again. */
+  reload(): Promise<void>;
+}
+
+/** Reads the trading days that a lake knows. */
+export async function scheduleDays(lake: Lake): Promise<ScheduleDays> {
+  const read = () =>
+    withSmallSession((session) => regionCalendars(session, lake, systemClock.now()), lake.access);
+  let calendars = await read();
+  return {
+    isTradingDay: (region, date) => calendars.get(region)?.isOpen(date) === true,
+    async reload() {
+      calendars = await read();
+    },
+  };
+}
 
 /** A pipeline's file, and the result of loading it. */
 type Loaded = { readonly file: string } & (

@@ -1,4 +1,4 @@
-import { limitsOf } from "../../../api/service/open-key.js";
+import { limitsOf } from "../../../api/service/service-access.js";
 import { systemClock } from "../../../client/system-clock.js";
 import { expectedRows } from "../../../jobs/ingest/bars/bars-demand.js";
 import type { Pipeline } from "../../../jobs/pipeline/definition.js";
@@ -7,14 +7,14 @@ import { demandOf as demandOfPipeline } from "../../../jobs/run/run-demand.js";
 import { type PlannedRequest, planPipeline, type RunOptions } from "../../../jobs/run/run-pipeline.js";
 import type { Lake } from "../../../lake/lake.js";
 import type { Cli } from "../../cli.js";
-import { EXIT } from "../../exit-codes.js";
-import { type DemandOptions, demandOf, demandOptions } from "../../options/demand-options.js";
+import { EXIT } from "../../cli.js";
 import { jsonOption, lakeOption, openLake, printJson } from "../../options/lake-option.js";
+import { usersPipelines } from "../../options/options.js";
 import { rpmOption, type ServiceOptions, urlOption } from "../../options/service-option.js";
-import { usersPipelines } from "../../options/users-pipelines.js";
-import { filesPlanText } from "../../reports/files-text.js";
-import { progressView } from "../../text/progress.js";
-import { count, duration, paint, plural, size, table } from "../../text/text.js";
+import { type DemandOptions, demandOf, demandOptions } from "../../options/symbols-option.js";
+import { progressView } from "../../progress.js";
+import { filesPlanText } from "../../reports/report-text.js";
+import { count, duration, paint, plural, size, table } from "../../text.js";
 
 /** Approximate size of a bar: as JSON on the wire, and in a compacted file. */
 const WIRE_BYTES_PER_BAR = 58;

@@ -2,14 +2,19 @@ import { Option } from "commander";
 import { listRuns, type RunDetails, type RunRow, runDetails } from "../../../jobs/run/report/run-history.js";
 import { openReader } from "../../../lake/open-reader.js";
 import type { Cli } from "../../cli.js";
-import { inOptionWords } from "../../errors/option-words.js";
-import { EXIT } from "../../exit-codes.js";
-import { openExistingLake } from "../../options/existing-lake.js";
-import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
-import { wholeNumber } from "../../options/number-option.js";
+import { EXIT } from "../../cli.js";
+import { inOptionWords } from "../../error-text.js";
+import {
+  type CommonOptions,
+  jsonOption,
+  lakeOption,
+  openExistingLake,
+  printJson,
+} from "../../options/lake-option.js";
+import { wholeNumber } from "../../options/options.js";
 import { referenceTable } from "../../reports/report-text.js";
-import { instantText } from "../../reports/schedule-text.js";
-import { count, duration, paint, plural, size, table } from "../../text/text.js";
+import { instantText } from "../../reports/schedule-log.js";
+import { count, duration, paint, plural, size, table } from "../../text.js";
 
 interface ListOptions extends CommonOptions {
   readonly limit: number;

@@ -11,8 +11,7 @@ import { damageNotice, type Notice, sendNotice } from "../../../jobs/run/report/
 import { lastRuns } from "../../../jobs/run/report/run-history.js";
 import { type RunReport, runPipeline } from "../../../jobs/run/run-pipeline.js";
 import { Leadership } from "../../../jobs/schedule/leadership.js";
-import { scheduleMetrics } from "../../../jobs/schedule/metrics.js";
-import { startMonitor } from "../../../jobs/schedule/monitor.js";
+import { scheduleMetrics, startMonitor } from "../../../jobs/schedule/monitor.js";
 import { catchUpWith, initialStates } from "../../../jobs/schedule/pipeline-state.js";
 import {
   runDue,
@@ -21,12 +20,10 @@ import {
   type ScheduleEvent,
 } from "../../../jobs/schedule/run-schedule.js";
 import { type Lake, replacedText } from "../../../lake/lake.js";
-import { announce, type NotifyOptions, notifyOption, webhookOf } from "../../announce.js";
 import type { Cli } from "../../cli.js";
-import { EXIT, exitOfRun } from "../../exit-codes.js";
+import { EXIT, exitOfRun } from "../../cli.js";
 import { lakeOption, openLake } from "../../options/lake-option.js";
-import { portOption } from "../../options/port-option.js";
-import { retentionOption } from "../../options/retention-option.js";
+import { portOption, retentionOption, usersPipelines } from "../../options/options.js";
 import {
   checkService,
   maxResponseOption,
@@ -38,10 +35,10 @@ import {
   urlOption,
   withQuota,
 } from "../../options/service-option.js";
-import { usersPipelines } from "../../options/users-pipelines.js";
+import { progressView, showRun } from "../../progress.js";
 import { scheduleLog } from "../../reports/schedule-log.js";
-import { progressView, showRun } from "../../text/progress.js";
-import { scheduleDays } from "../../trading-days.js";
+import { scheduleDays } from "./pipelines.js";
+import { announce, type NotifyOptions, notifyOption, webhookOf } from "./run.js";
 
 interface Options extends ServiceOptions, NotifyOptions {
   readonly once?: boolean;

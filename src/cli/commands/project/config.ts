@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import type { Cli } from "../../cli.js";
-import { EXIT } from "../../exit-codes.js";
+import { EXIT } from "../../cli.js";
 import { jsonOption, printJson } from "../../options/lake-option.js";
-import type { ResolvedSetting } from "../../settings/resolve-settings.js";
-import { CONFIG_FILE, ENV_FILE } from "../../settings/settings.js";
-import { paint, table } from "../../text/text.js";
+import type { ResolvedSetting } from "../../settings.js";
+import { CONFIG_FILE, ENV_FILE } from "../../settings.js";
+import { paint, table } from "../../text.js";
 
 export function addConfig(cli: Cli): void {
   cli.program

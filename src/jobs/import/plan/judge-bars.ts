@@ -1,8 +1,7 @@
 import { REGIONS, type Region } from "../../../market/regions.js";
 import { openMinute, SESSION_HOURS } from "../../../market/sessions.js";
 import type { ImportOptions } from "../import-options.js";
-import type { NamedUnits } from "./choose-columns.js";
-import type { KnownSource } from "./known-sources.js";
+import type { KnownSource, NamedUnits } from "./choose-columns.js";
 
 /** What all rows of a file show, counted. Rows are those whose symbol and time were read. */
 export interface FileEvidence {
@@ -313,7 +312,7 @@ export interface UnitEvidence {
 }
 
 /** The units of a file's volumes and amounts. */
-export interface UnitVerdict {
+interface UnitVerdict {
   readonly refusal?: Refusal;
   readonly volumeUnit: NonNullable<ImportOptions["volumeUnit"]>;
   readonly amountUnit: NonNullable<ImportOptions["amountUnit"]>;

@@ -9,7 +9,7 @@ import { type NamedUnit, unitOfName, unitsOfLine } from "./named-unit.js";
 export type UnitKind = "money" | "shares" | "none";
 
 /** What one file says about the units of its numbers. */
-export interface StatedUnits {
+interface StatedUnits {
   /** Units of its amounts of money, by their power of ten. */
   readonly money: ReadonlyMap<number, NamedUnit>;
   /** The unit of its numbers of shares, where no name of a column says it. */

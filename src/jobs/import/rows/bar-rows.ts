@@ -1,10 +1,9 @@
 import { DAY_MS, MINUTE_MS } from "../../../core/time.js";
-import { lotSql, perRegion } from "../../../db/market/region-sql.js";
-import { hasOwnSessionsSql, unknownSessionsSql } from "../../../db/market/symbol-sql.js";
+import { hasOwnSessionsSql, lotSql, perRegion, unknownSessionsSql } from "../../../db/market/region-sql.js";
 import { ident, literal } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
-import { TempTable } from "../../../db/session/temp-table.js";
-import { isMinutes } from "../../../lake/land/bar-rejects.js";
+import { TempTable } from "../../../db/session/session.js";
+import { isMinutes } from "../../../lake/land/land-bars.js";
 import { REGION_NAMES, REGIONS, type Region } from "../../../market/regions.js";
 import { possibleEnds } from "../../../market/sessions.js";
 import { instantOfDay } from "../../../market/zone.js";
@@ -15,14 +14,6 @@ import type { DecimalMark, ImportOptions } from "../import-options.js";
 import type { ChosenColumns } from "../plan/choose-columns.js";
 import type { EvidenceSource } from "./bar-evidence.js";
 import {
-  formOf,
-  isReadDirectly,
-  NO_TIME,
-  type TextForm,
-  textExpression,
-  timeExpressions,
-} from "./column-sql.js";
-import {
   distinctTexts,
   divideByOrder,
   fillSymbols,
@@ -30,7 +21,16 @@ import {
   insertObjects,
   type TimeText,
 } from "./distinct-texts.js";
-import { plainNumbers, readOddNumbers } from "./number-sql.js";
+import {
+  formOf,
+  isReadDirectly,
+  NO_TIME,
+  plainNumbers,
+  readOddNumbers,
+  type TextForm,
+  textExpression,
+  timeExpressions,
+} from "./number-sql.js";
 import type { OpenGroup, SourceColumn } from "./raw-rows.js";
 import { BESIDE } from "./split-bars.js";
 

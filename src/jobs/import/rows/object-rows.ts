@@ -1,13 +1,19 @@
 import { UsageError } from "../../../core/errors.js";
 import { ident, literal } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
-import { TempTable } from "../../../db/session/temp-table.js";
+import { TempTable } from "../../../db/session/session.js";
 import type { DecimalMark, ImportOptions } from "../import-options.js";
 import type { ChosenColumns, FileColumn } from "../plan/choose-columns.js";
 import type { ReadGroup } from "../table-import.js";
-import { isReadDirectly, textExpression } from "./column-sql.js";
 import { distinctTexts, fillSymbols, fillTimes, type TimeText } from "./distinct-texts.js";
-import { hasScaleSql, plainNumbers, readOddNumbers, scaledSql } from "./number-sql.js";
+import {
+  hasScaleSql,
+  isReadDirectly,
+  plainNumbers,
+  readOddNumbers,
+  scaledSql,
+  textExpression,
+} from "./number-sql.js";
 import type { OpenGroup, SourceColumn } from "./raw-rows.js";
 
 /** The fields of a table by how their texts are read. Each table has a `symbol`. */

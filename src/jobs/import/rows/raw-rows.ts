@@ -1,10 +1,10 @@
 import { QueryError } from "../../../core/errors.js";
 import { ident, literal, literalList } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
-import { TempTable } from "../../../db/session/temp-table.js";
+import { TempTable } from "../../../db/session/session.js";
 import type { DecimalMark } from "../import-options.js";
-import { exactPath, notArrow, stemOf } from "../text/file-path.js";
 import { openBytes, type TextFile } from "../text/text-file.js";
+import { exactPath, notArrow, stemOf } from "../text/whole-file.js";
 
 /** Files that one statement reads: they have the same form and the same columns. */
 export interface FileGroup {

@@ -1,5 +1,4 @@
-import type { Session } from "../../../db/session/session.js";
-import type { TempTable } from "../../../db/session/temp-table.js";
+import type { Session, TempTable } from "../../../db/session/session.js";
 import type { ImportOptions } from "../import-options.js";
 import { plainName } from "../plan/field-names.js";
 import type { FileVerdict, ReadGroup } from "../table-import.js";
@@ -179,7 +178,7 @@ export async function undoSplits(
 }
 
 /** The actions that files of bars have beside them. */
-export interface BarActions {
+interface BarActions {
   /** Files that land, with dividends and splits. */
   readonly places: readonly number[];
   /** Those of them whose midnights have the trading date of their own clock. */

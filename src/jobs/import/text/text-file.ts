@@ -9,12 +9,9 @@ import { literal } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
 import type { WorkFolder } from "../../../lake/local/work-folder.js";
 import { fieldNames, plainName } from "../plan/field-names.js";
-import { type CsvHeader, findHeader } from "./csv-dialect.js";
-import { arePiecesUtf8, encodingOfStart, isGb18030 } from "./encoding.js";
-import { exactPath, FORMATS, notArrow } from "./file-path.js";
+import { arePiecesUtf8, type CsvHeader, encodingOfStart, findHeader, isGb18030 } from "./csv-dialect.js";
 import { recordsOf, type TextRecord } from "./json-records.js";
-import { unzip } from "./unzip.js";
-import { damagedFile, expectWholeZstd } from "./whole-file.js";
+import { damagedFile, exactPath, expectWholeZstd, FORMATS, notArrow, unzip } from "./whole-file.js";
 
 /** A file as columns, ready to be read by a statement. */
 export interface TextFile {
@@ -37,7 +34,7 @@ export interface TextFile {
 }
 
 /** How the user says that files are written. */
-export interface TextOptions {
+interface TextOptions {
   /** The table's fields that the user mapped: their columns are part of a header. */
   readonly map: Readonly<Record<string, string>>;
   readonly encoding?: string | undefined;

@@ -1,25 +1,175 @@
+import { compareText } from "../../../core/text-order.js";
 import {
   type Clock,
   DAY_MS,
   parseTradingDate,
   subtractRanges,
   type TimeRange,
+  type TradingDate,
   unionRanges,
 } from "../../../core/time.js";
+import { jsonParameter } from "../../../db/session/named-values.js";
+import type { Session } from "../../../db/session/session.js";
+import { parquetRelation } from "../../../db/views/parquet-relation.js";
+import { selectFiles } from "../../../lake/files/prune.js";
+import type { Lake } from "../../../lake/lake.js";
+import { CALENDAR_SYMBOLS, FEWEST_SYMBOLS, readTradingDays } from "../../../lake/land/trading-days.js";
 import type { LandedPeriod } from "../../../market/period.js";
-import { byRegion, REGIONS, type Region } from "../../../market/regions.js";
+import { byRegion, REGION_NAMES, REGIONS, type Region } from "../../../market/regions.js";
 import { addDays, finalEnd } from "../../../market/sessions.js";
-import type { TradingCalendar } from "../../../market/trading-calendar.js";
+import { regionOf } from "../../../market/symbol.js";
+import { TradingCalendar } from "../../../market/trading-calendar.js";
 import { instantOf, localDate } from "../../../market/zone.js";
 import { ASSUMED_CAP, type RowCap } from "../../../plan/absence/row-cap.js";
 import { expectedBars, planRequestUnits, type RequestUnit } from "../../../plan/request-units.js";
 import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import type { TableSchema } from "../../../schema/column.js";
-import { emptyWindows } from "../../ledger/ledger-holes.js";
-import { coveredWindows, type LedgerWindows, readLedgerWindows } from "../../ledger/ledger-windows.js";
+import { INSTRUMENTS } from "../../../schema/reference.js";
+import {
+  coveredWindows,
+  emptyWindows,
+  type LedgerWindows,
+  readLedgerWindows,
+} from "../../ledger/ledger-windows.js";
 import type { RunContext } from "../../run/run-context.js";
-import { regionCalendars } from "./region-calendars.js";
-import { type ListedSymbol, readLives } from "./symbol-lives.js";
+import { endOfDay } from "../choose-symbols.js";
+
+/**
+ * The calendar of every region, as the lake knows it. A weekday without a bar counts as a holiday only where bars were
+ * requested: of the region's index, or of at least half of the symbols that were requested before and after.
+ *
+ * @param now epoch milliseconds.
+ * @param daily the windows of daily bars in the ledger. @default its newest version is read
+ */
+export async function regionCalendars(
+  session: Session,
+  lake: Lake,
+  now: number,
+  daily?: LedgerWindows,
+): Promise<Map<Region, TradingCalendar>> {
+  const known = await readTradingDays(session, lake);
+  const asked = daily ?? (await readLedgerWindows(session, lake, BARS_1D.name, { now }));
+  const covered = coveredWindows(asked, { now, openHoles: "all" });
+  const windowsOf = new Map<Region, (readonly TimeRange[])[]>();
+  for (const [symbol, windows] of covered) {
+    const region = regionOf(symbol);
+    if (region === undefined) continue;
+    const own = windowsOf.get(region);
+    if (own === undefined) windowsOf.set(region, [windows]);
+    else own.push(windows);
+  }
+  return new Map(
+    REGION_NAMES.map((region) => {
+      const indexes = CALENDAR_SYMBOLS[region].flatMap((symbol) => [covered.get(symbol) ?? []]);
+      const others = windowsOf.get(region) ?? [];
+      const isKnownClosed = (day: TimeRange): boolean =>
+        indexes.some((windows) => holds(windows, day)) || mostHold(others, day);
+      return [region, new TradingCalendar(region, known.get(region), isKnownClosed)];
+    }),
+  );
+}
+
+/**
+ * Whether at least half of the symbols that were requested before and after a day were also requested on it.
+ *
+ * @param asked the windows of each symbol, ascending.
+ */
+function mostHold(asked: readonly (readonly TimeRange[])[], day: TimeRange): boolean {
+  let [around, within] = [0, 0];
+  for (const windows of asked) {
+    const [first, last] = [windows[0], windows.at(-1)];
+    if (first === undefined || last === undefined || first.start > day.start || last.end < day.end) continue;
+    around += 1;
+    if (holds(windows, day)) within += 1;
+  }
+  return around >= FEWEST_SYMBOLS && 2 * within >= around;
+}
+
+function holds(windows: readonly TimeRange[], day: TimeRange): boolean {
+  return windows.some(({ start, end }) => start <= day.start && end >= day.end);
+}
+
+/** When symbols began to trade, and when they were seen to be delisted, where that is known; epoch milliseconds. */
+interface SymbolLives {
+  readonly listedAt: ReadonlyMap<string, number>;
+  readonly delistedAt: ReadonlyMap<string, number>;
+}
+
+/** A symbol with the listing date that the instruments have. */
+interface ListedSymbol {
+  readonly symbol: string;
+  readonly region: Region;
+  readonly listingDate: TradingDate;
+  /** The start of that date, in epoch milliseconds. */
+  readonly listedAt: number;
+}
+
+type LakeParts = Pick<RunContext, "session" | "lake">;
+
+/**
+ * Reads from the snapshots of the instruments when symbols were listed, and when they left the lists of their
+ * exchanges. Services give no delisting date, so the date is that of the first snapshot of the instruments without the
+ * symbol. The symbol may still have traded on that day. A symbol that is listed again is not delisted.
+ *
+ * A listing date can be wrong. Where the lake has a daily bar of the symbol that is earlier, the listing date is not known.
+ *
+ * @param isDoubted whether a listing date keeps the plan from requesting time; no other date is compared with the lake.
+ */
+async function readLives(
+  parts: LakeParts,
+  isDoubted: (listed: ListedSymbol) => boolean,
+): Promise<SymbolLives> {
+  const { session, lake } = parts;
+  const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
+  const rows = await session.json<{ symbol: string; listed: string | null; left: number | null }>(
+    `SELECT symbol, CAST(max(listing_date) FILTER (valid_to IS NULL) AS VARCHAR) AS listed,
+       CASE WHEN bool_and(valid_to IS NOT NULL) THEN epoch_ms(max(valid_to))::DOUBLE END AS "left"
+     FROM (${files}) GROUP BY symbol HAVING listed IS NOT NULL OR "left" IS NOT NULL`,
+  );
+  const listedAt = new Map<string, number>();
+  const delistedAt = new Map<string, number>();
+  const doubtful: ListedSymbol[] = [];
+  for (const { symbol, listed, left } of rows) {
+    const region = regionOf(symbol);
+    if (region === undefined) continue;
+    if (listed !== null) {
+      const listingDate = parseTradingDate(listed);
+      const one = { symbol, region, listingDate, listedAt: instantOf(listingDate, REGIONS[region].zone) };
+      listedAt.set(symbol, one.listedAt);
+      if (isDoubted(one)) doubtful.push(one);
+    }
+    if (left !== null) delistedAt.set(symbol, endOfDay(left, region));
+  }
+  for (const symbol of await refutedByBars(parts, doubtful)) listedAt.delete(symbol);
+  return { listedAt, delistedAt };
+}
+
+/** The symbols whose listing date is wrong, as the lake has a daily bar before it. */
+async function refutedByBars(
+  { session, lake }: LakeParts,
+  listed: readonly ListedSymbol[],
+): Promise<readonly string[]> {
+  if (listed.length === 0) return [];
+  const snapshot = await lake.snapshot(BARS_1D);
+  const demands = REGION_NAMES.map((region) => {
+    const own = listed.filter((one) => one.region === region);
+    const end = own.reduce((latest, { listedAt }) => Math.max(latest, listedAt), Number.NEGATIVE_INFINITY);
+    const symbols = own.map(({ symbol }) => symbol).sort(compareText);
+    return { region, symbols, range: { start: Number.NEGATIVE_INFINITY, end } };
+  });
+  const files = lake.filesOf(snapshot, selectFiles(snapshot.files.values(), demands));
+  const rows = await session.json<{ symbol: string }>(
+    `WITH listed AS (
+       SELECT unnest(from_json($1, '["VARCHAR"]')) AS symbol, unnest(from_json($2, '["DATE"]')) AS listing_date)
+     SELECT DISTINCT symbol FROM (${await parquetRelation(session, files)}) JOIN listed USING (symbol)
+     WHERE trade_date < listing_date`,
+    [
+      jsonParameter(listed.map(({ symbol }) => symbol)),
+      jsonParameter(listed.map(({ listingDate }) => listingDate)),
+    ],
+  );
+  return rows.map(({ symbol }) => symbol);
+}
 
 /** A window is not checked again within this time after its request, in milliseconds. */
 const RECHECK_AFTER_MS = 12 * 3_600_000;

@@ -1,27 +1,101 @@
 import { subtractRanges, type TimeRange, unionRanges } from "../../../core/time.js";
-import { jsonParameter } from "../../../db/session/json-parameter.js";
+import { literal, literalList } from "../../../db/quote.js";
+import { jsonParameter } from "../../../db/session/named-values.js";
 import type { Session } from "../../../db/session/session.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import type { Lake } from "../../../lake/lake.js";
-import { CALENDAR_SYMBOLS } from "../../../lake/land/trading-days.js";
+import { CALENDAR_SYMBOLS, FEWEST_SYMBOLS } from "../../../lake/land/trading-days.js";
 import type { LandedPeriod } from "../../../market/period.js";
 import type { Region } from "../../../market/regions.js";
+import { rangeOfDay } from "../../../market/sessions.js";
 import type { TradingCalendar } from "../../../market/trading-calendar.js";
 import {
   type AbsenceReason,
   ASKED_AGAIN_SOON,
+  areMany,
   explainAbsence,
   isSilent,
   type SymbolCount,
 } from "../../../plan/absence/absence.js";
-import type { AbsentGroup } from "../../../plan/absence/absent-symbols.js";
+import { type AbsentGroup, AbsentSymbols, keyOf } from "../../../plan/absence/absent-symbols.js";
+import type { ResponseVerdict } from "../../../plan/absence/judge-response.js";
+import type { Page } from "../../../plan/absence/older-bars.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { INSTRUMENTS } from "../../../schema/reference.js";
-import { absentBefore, daysOfNone, lastReceived } from "../../ledger/ledger.js";
-import { tradedDays, wasSession } from "./traded-days.js";
+import { absentBefore, daysOfNone, instantSql, lastReceived } from "../../ledger/ledger.js";
+
+/** A day on which symbols traded, according to the final bars of a table. */
+interface TradedDay {
+  readonly region: Region;
+  readonly range: TimeRange;
+  /** Number of symbols that traded, and whether the region's index is one of them. */
+  readonly symbols: number;
+  readonly hasIndex: boolean;
+}
+
+/**
+ * The days of some windows on which symbols traded. The calendar does not have the days whose bars landed in this run.
+ */
+async function tradedDays(
+  { session, lake, table }: { readonly session: Session; readonly lake: Lake; readonly table: TableSchema },
+  windows: readonly { readonly region: Region; readonly window: TimeRange }[],
+): Promise<TradedDay[]> {
+  if (windows.length === 0) return [];
+  const bars = await parquetRelation(session, lake.filesOf(await lake.snapshot(table)));
+  const within = windows.map(
+    ({ region, window: { start, end } }) =>
+      `(region = ${literal(region)} AND timestamp >= ${instantSql(start)} AND timestamp < ${instantSql(end)})`,
+  );
+  const rows = await session.json<Omit<TradedDay, "range"> & { readonly day: number }>(
+    `SELECT region, (trade_date - DATE '1970-01-01')::INTEGER AS day, count(DISTINCT symbol)::INTEGER AS symbols,
+       bool_or(symbol IN (SELECT unnest(${literalList(Object.values(CALENDAR_SYMBOLS).flat())}))) AS "hasIndex"
+     FROM (${bars}) WHERE is_final AND volume > 0 AND (${[...new Set(within)].join(" OR ")})
+     GROUP BY region, trade_date`,
+  );
+  return rows.map(({ day, ...one }) => ({ ...one, range: rangeOfDay(one.region, day) }));
+}
+
+/**
+ * Whether a day was a session, although symbols have no bar on it: its index traded, or a number of symbols that is
+ * not small next to that of the absent ones. A service may have a stray bar on a holiday.
+ */
+function wasSession({ symbols, hasIndex }: TradedDay, absent: number): boolean {
+  return hasIndex || symbols >= Math.min(FEWEST_SYMBOLS, absent / 10);
+}
+
+/** The regions for which a run has received minutes. Many services have minutes only for Chinese instruments. */
+export class MinuteRegions {
+  readonly #withMinutes = new Set<Region>();
+  readonly #withoutMinutes = new Set<Region>();
+  readonly #period: LandedPeriod;
+
+  constructor(period: LandedPeriod) {
+    this.#period = period;
+  }
+
+  /** Records that bars of a region were received. */
+  came(region: Region): void {
+    this.#withMinutes.add(region);
+  }
+
+  /** Records that no bars of a region were received, although they were requested twice. */
+  didNotCome(region: Region): void {
+    this.#withoutMinutes.add(region);
+  }
+
+  /** Whether the service may have no minutes of a region: it has at least not returned any in this run. */
+  mayLack(region: Region): boolean {
+    return this.#period === "1m" && region !== "CN" && !this.#withMinutes.has(region);
+  }
+
+  /** Whether the service was found to have no minutes of a region. */
+  lack(region: Region): boolean {
+    return this.#withoutMinutes.has(region);
+  }
+}
 
 /** Symbols that are absent in a window for the same reason. */
-export interface ExplainedGroup extends AbsentGroup {
+interface ExplainedGroup extends AbsentGroup {
   /** The requested window, of which `window` is all or a part. */
   readonly requested: TimeRange;
   readonly reason: AbsenceReason;
@@ -48,7 +122,7 @@ interface Parts {
 }
 
 /** Counts symbols of a region. */
-export function countSymbols(region: Region, symbols: readonly string[]): SymbolCount {
+function countSymbols(region: Region, symbols: readonly string[]): SymbolCount {
   const hasIndex = symbols.some((symbol) => CALENDAR_SYMBOLS[region].includes(symbol));
   return { symbols: symbols.length, hasIndex };
 }
@@ -218,4 +292,65 @@ async function endedSymbols({ session, lake }: Parts, symbols: readonly string[]
     [jsonParameter(symbols)],
   );
   return new Set(rows.map(({ symbol }) => symbol));
+}
+
+/** Symbols without bars in the responses to a demand: those that are requested again, and those that were absent twice. */
+export class DemandAbsences {
+  readonly symbols = new AbsentSymbols();
+  readonly minutes: MinuteRegions;
+  readonly wasEmpty: (symbol: string, window: TimeRange) => boolean;
+  /** How many like it the first response about a window lacked, for each symbol that had traded up to the window. */
+  readonly #silent = new Map<string, "few" | "many">();
+
+  /**
+   * @param wasEmpty whether all of a window that no response has settled for a symbol was requested by an earlier run, and
+   *   nothing came.
+   */
+  constructor(period: LandedPeriod, wasEmpty: (symbol: string, window: TimeRange) => boolean) {
+    this.minutes = new MinuteRegions(period);
+    this.wasEmpty = wasEmpty;
+  }
+
+  get isEmpty(): boolean {
+    return this.symbols.isEmpty;
+  }
+
+  /** Whether a symbol traded up to a requested window, and a response with others lacked it and few like it. */
+  isOneOfFew(symbol: string, region: Region, window: TimeRange): boolean {
+    return this.#silent.get(keyOfSymbol(symbol, { region, window })) === "few";
+  }
+
+  /**
+   * Schedules a second request for absent symbols, and records those that are absent again. An empty window that an earlier
+   * run requested has had its second request.
+   */
+  take(page: Page, { absence, present }: Pick<ResponseVerdict, "absence" | "present">): void {
+    const { region, window, again } = page;
+    const [group, isBarren] = [{ region, window, symbols: absence.unconfirmed }, present.length === 0];
+    const like = areMany(countSymbols(region, absence.silent)) ? "many" : "few";
+    for (const symbol of absence.silent) {
+      const key = keyOfSymbol(symbol, page);
+      if (!this.#silent.has(key)) this.#silent.set(key, like);
+    }
+    if (again === "some") this.symbols.seen(page, new Set(present));
+    if (again === "some" && isBarren && this.minutes.mayLack(region)) {
+      this.minutes.didNotCome(region);
+      this.symbols.closeRegion(region);
+    }
+    if (group.symbols.length === 0) return;
+    const isSecond =
+      again !== undefined ||
+      (isBarren && (this.minutes.lack(region) || group.symbols.every((one) => this.wasEmpty(one, window))));
+    if (isSecond) this.symbols.addUnseen(group);
+    else this.symbols.add(group, !isBarren);
+  }
+
+  /** The follow-up requests that are to be sent now. @param size most symbols of one request. */
+  takeFollowUps(size: number): Page[] {
+    return this.symbols.takeFollowUps(size, (region: Region) => this.minutes.mayLack(region));
+  }
+}
+
+function keyOfSymbol(symbol: string, page: Pick<Page, "region" | "window">): string {
+  return `${keyOf(page)} ${symbol}`;
 }

@@ -1,7 +1,7 @@
 import { releaseAfter } from "../../../core/release-after.js";
 import { landTradingDays } from "../../../lake/land/trading-days.js";
 import { BARS_1D } from "../../../schema/bars.js";
-import { landEarlierAbsences, recordAbsencesLand } from "../../ledger/land-absences.js";
+import { landEarlierAbsences, recordAbsencesLand } from "../../ledger/ledger.js";
 import { explainLeftovers } from "../../run/leftovers.js";
 import type { Run } from "../../run/run.js";
 import { landOptions } from "../../run/run-context.js";

@@ -15,7 +15,7 @@ import type { RequestRecord } from "../../ledger/ledger.js";
 import { emptyIn, type LedgerEntry, type PendingResponse } from "../../run/request/request-records.js";
 import type { Run } from "../../run/run.js";
 import { landOptions } from "../../run/run-context.js";
-import { groupResponses } from "../group-responses.js";
+import { groupResponses } from "../landing-records.js";
 
 /** Most bars that land together. The same number may be waiting at the same time, so this limits memory. */
 export const GROUP_BARS = 750_000;
@@ -62,7 +62,7 @@ export class LandingBars {
    */
   async take(response: PendingResponse<{ readonly response: DecodedKlines }>, lease?: Lease): Promise<void> {
     // Arrow is loaded with the first response that has bars.
-    const { klinesToIpcPieces } = await import("../../../arrow/klines-to-ipc.js");
+    const { klinesToIpcPieces } = await import("../../../arrow/kline-ipc.js");
     const cached: CachedResponse = { ...response, lease: lease?.retain() };
     const { columns } = cached.value.response;
     const { dataset, finalEnds } = { dataset: this.#table.name, finalEnds: this.#run.context.finalEnds };

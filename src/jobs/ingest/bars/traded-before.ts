@@ -1,13 +1,13 @@
 import { DAY_MS, subtractRanges, type TimeRange } from "../../../core/time.js";
-import { jsonParameter } from "../../../db/session/json-parameter.js";
+import { jsonParameter } from "../../../db/session/named-values.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import { fileRange } from "../../../lake/files/prune.js";
 import type { Region } from "../../../market/regions.js";
 import type { TradingCalendar } from "../../../market/trading-calendar.js";
-import { dayAt } from "../../../market/trading-days.js";
+import { dayAt } from "../../../market/trading-calendar.js";
 import type { Page } from "../../../plan/absence/older-bars.js";
 import type { TableSchema } from "../../../schema/column.js";
-import { instantSql } from "../../ledger/ledger-sql.js";
+import { instantSql } from "../../ledger/ledger.js";
 import type { Run } from "../../run/run.js";
 import type { PlanFacts } from "./bars-demand.js";
 

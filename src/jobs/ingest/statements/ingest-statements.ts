@@ -9,14 +9,53 @@ import { STATEMENTS, type StatementName } from "../../../schema/statements.js";
 import { ENDPOINTS, type Endpoint } from "../../../wire/endpoints.js";
 import { readSetAsideStatements } from "../../ledger/earlier-statements.js";
 import { hasDelivered, lastResponses } from "../../ledger/ledger.js";
+import { askEach, CONCURRENCY } from "../../run/request/request-sender.js";
 import type { Run } from "../../run/run.js";
-import { askEach, CONCURRENCY } from "../ask-each.js";
-import { LandingRecords } from "../landing-records.js";
-import { reportSetAside } from "../report-set-aside.js";
+import { LandingRecords, reportSetAside } from "../landing-records.js";
 import { leaseInTurn } from "../request-sharing.js";
 import { AskingStatements } from "./asking-statements.js";
-import { reportRefusals, type TableOutcome } from "./report-refusals.js";
 import { StatementFields } from "./statement-fields.js";
+
+/** How the requests for a table of statements ended. */
+interface TableOutcome {
+  readonly name: StatementName;
+  /** Number of symbols that were to be requested. */
+  readonly symbols: number;
+  /** Whether no earlier run has received a response. */
+  readonly isNew: boolean;
+  /** Whether this run has received a response. */
+  readonly isAnswered: boolean;
+  /** The refusal of the whole table; undefined where there was none. */
+  readonly refusal: ServiceError | undefined;
+  /** The HTTP status of a refusal that an earlier run received, because of which this run requested nothing. */
+  readonly remembered: number | undefined;
+}
+
+/**
+ * Reports the tables that the service refuses. If the service has never offered a table to the key but offers another
+ * one, this is not a failure: the refusal is remembered, so that runs of the next days do not request the table again.
+ * If the table was offered before, or all tables are refused, it is a failure, because the lake then lacks data.
+ */
+function reportRefusals(run: Run, outcomes: readonly TableOutcome[]): void {
+  const { limits } = run.context;
+  const isOneAnswered = outcomes.some(({ isAnswered }) => isAnswered);
+  const isOneOffered = isOneAnswered || outcomes.some(({ isNew }) => !isNew);
+  for (const { name, symbols, isNew, isAnswered, refusal, remembered } of outcomes) {
+    if (remembered !== undefined) {
+      const reason =
+        `an earlier run was refused it with status ${remembered}; it is requested again a week after that, ` +
+        "or by the next run once the service's file in limits/ of the lake is deleted";
+      if (isOneOffered) run.log.notOffered(name, reason);
+      else run.log.forbid(name, reason);
+    } else if (refusal !== undefined && isNew && !isAnswered && isOneOffered) {
+      run.log.notOffered(name, refusal.message);
+      if (isOneAnswered) limits.learnedRefusal(name, refusal.status);
+    } else if (refusal?.status === 404 && isNew) {
+      // This is also a failure if a response was received before the refusal: the rest of the table was not requested.
+      run.log.failure({ dataset: name, request: name, reason: refusal.message, symbols });
+    }
+  }
+}
 
 const ENDPOINT_OF: Readonly<Record<StatementName, Endpoint>> = {
   balance_sheet: ENDPOINTS.balanceSheet,
@@ -27,7 +66,7 @@ const ENDPOINT_OF: Readonly<Record<StatementName, Endpoint>> = {
 };
 
 /** The statements that are requested. */
-export interface StatementsDemand {
+interface StatementsDemand {
   readonly tables: readonly StatementName[];
   readonly symbols: ReadonlyMap<Region, readonly string[]>;
   /** Symbols whose last response is newer than this number of hours are not requested again. */

@@ -1,10 +1,109 @@
 import { compareText } from "../../../core/text-order.js";
 import type { TimeRange } from "../../../core/time.js";
+import type { Session } from "../../../db/session/session.js";
+import { parquetRelation } from "../../../db/views/parquet-relation.js";
+import type { Lake } from "../../../lake/lake.js";
+import type { Region } from "../../../market/regions.js";
 import type { AbsenceReason } from "../../../plan/absence/absence.js";
 import type { ResponseVerdict } from "../../../plan/absence/judge-response.js";
 import type { Page } from "../../../plan/absence/older-bars.js";
-
+import type { TableSchema } from "../../../schema/column.js";
+import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../../schema/reference.js";
+import { type KnownList, knownLists } from "../../ledger/known-lists.js";
 import type { GoneBars } from "../../ledger/recent-windows.js";
+import type { Pipeline } from "../../pipeline/definition.js";
+
+/** A list that a run's symbols come from. */
+export interface RunList extends KnownList {
+  /** Whether its first snapshot was taken during the run. */
+  readonly isNew: boolean;
+}
+
+/** The parts of a run that are needed to read the lists. */
+interface RunParts {
+  readonly session: Session;
+  readonly lake: Lake;
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+}
+
+/** The part of a run's demand that decides where the symbols come from. */
+interface Demand {
+  readonly symbols?: readonly string[] | undefined;
+  readonly universes?: readonly string[] | undefined;
+  readonly regions?: readonly Region[] | undefined;
+  readonly repair?: boolean | undefined;
+}
+
+/**
+ * The lists that a run's symbols come from: all lists for reference data, the chosen universes, or the instruments of
+ * the regions. There are none for named symbols, for gaps of earlier requests, and for universes that are requested as
+ * a whole.
+ */
+export async function runLists(run: RunParts, pipeline: Pipeline, demand: Demand): Promise<RunList[]> {
+  const found: KnownList[] = [];
+  for (const { table, ...choice } of choicesOf(pipeline, demand)) {
+    const files = run.lake.filesOf(await run.lake.snapshot(table));
+    const relation = `(${await parquetRelation(run.session, files)})`;
+    found.push(...(await knownLists(run.session, { table, relation, ...choice })));
+  }
+  return found.map((list) => ({ ...list, isNew: list.firstSeenAt >= run.startedAt }));
+}
+
+interface Choice {
+  readonly table: TableSchema;
+  readonly regions?: readonly Region[] | undefined;
+  readonly ids?: readonly string[] | undefined;
+}
+
+function choicesOf(pipeline: Pipeline, { symbols, universes, regions, repair }: Demand): Choice[] {
+  if (pipeline.kind === "reference") return [{ table: INSTRUMENTS }, { table: UNIVERSE_MEMBERS }];
+  if (pipeline.kind === "intraday" || pipeline.kind === "files" || symbols || repair) return [];
+  if (universes) return [{ table: UNIVERSE_MEMBERS, ids: universes }];
+  return [{ table: INSTRUMENTS, regions: regions ?? pipeline.regions }];
+}
+
+/** The numbers of requested and of returned symbols. */
+export interface Returned {
+  readonly dataset: string;
+  readonly requested: number;
+  readonly returned: number;
+  /** The first of the symbols for which nothing was returned. */
+  readonly missing: readonly string[];
+}
+
+/** Most missing symbols that are named. */
+const NAMED = 10;
+
+/** Counts requested and returned symbols, by dataset. A symbol counts as returned if any response had it. */
+export class SymbolTally {
+  readonly #datasets = new Map<string, { requested: Set<string>; returned: Set<string> }>();
+
+  /** Counts a request. @param absent its symbols that the response lacked; all of them where the request failed. */
+  note(dataset: string, symbols: readonly string[], absent: ReadonlySet<string>): void {
+    const tally = this.#datasets.get(dataset) ?? { requested: new Set(), returned: new Set() };
+    this.#datasets.set(dataset, tally);
+    for (const symbol of symbols) {
+      tally.requested.add(symbol);
+      if (!absent.has(symbol)) tally.returned.add(symbol);
+    }
+  }
+
+  /** Removes all counts of a dataset. */
+  forget(dataset: string): void {
+    this.#datasets.delete(dataset);
+  }
+
+  /** The counts, by dataset. */
+  counts(): Returned[] {
+    return [...this.#datasets].map(([dataset, { requested, returned }]) => ({
+      dataset,
+      requested: requested.size,
+      returned: returned.size,
+      missing: [...requested].filter((symbol) => !returned.has(symbol)).slice(0, NAMED),
+    }));
+  }
+}
 
 /** Why a symbol with bars has no bar in a session. */
 export type SessionReason = AbsenceReason | "no_bar";

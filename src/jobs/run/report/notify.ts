@@ -4,7 +4,7 @@ import { messageOf, TransportError } from "../../../core/errors.js";
 import type { Clock } from "../../../core/time.js";
 import type { RunStatus } from "../../../schema/runs.js";
 import type { ScrubReport } from "../../maintenance/scrub-lake.js";
-import type { RunOutcome } from "./run-outcome.js";
+import type { RunOutcome } from "./run-history.js";
 
 /** Run results after which a complete run is a recovery. */
 const BAD_ENDS = new Set<RunStatus>(["partial", "refused", "failed"]);
@@ -81,7 +81,7 @@ export function damageNotice({ damaged }: Pick<ScrubReport, "damaged">, now: num
   };
 }
 
-export interface SendOptions {
+interface SendOptions {
   readonly signal?: AbortSignal | undefined;
   /** How often a notice that was not accepted is sent again. @default 3 */
   readonly retries?: number;

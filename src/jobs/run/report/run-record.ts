@@ -1,20 +1,34 @@
 import type { Clock } from "../../../core/time.js";
-import { jsonParameter } from "../../../db/session/json-parameter.js";
-import { Session } from "../../../db/session/session.js";
-import { TempTable } from "../../../db/session/temp-table.js";
+import { jsonParameter } from "../../../db/session/named-values.js";
+import { Session, TempTable } from "../../../db/session/session.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import type { Lake } from "../../../lake/lake.js";
-import { stageObjects } from "../../../lake/land/stage-objects.js";
+import { stageObjects } from "../../../lake/land/clear-values.js";
+import { changesOfLake, type ReferenceChange, WITH_CHANGES } from "../../../lake/land/land-versions.js";
 import { type LandReport, upsert } from "../../../lake/land/upsert.js";
 import { writerSpillOptions } from "../../../lake/local/work-folder.js";
 import { ENGINE } from "../../../lake/log/commit-actions.js";
 import { effectiveHistory } from "../../../lake/log/history.js";
 import type { EndedRun } from "../../../lake/requests/run-lease.js";
 import { nameOfOwner } from "../../../lease/owner.js";
-import { REQUESTS } from "../../../schema/requests.js";
-import { RUNS, type RunStatus } from "../../../schema/runs.js";
+import { REQUESTS, RUNS, type RunStatus } from "../../../schema/runs.js";
 import { TABLES } from "../../../schema/tables.js";
 import { landOptions } from "../run-context.js";
+
+/** What the snapshots of a run have changed. @param run.startedAt epoch milliseconds. */
+export async function changesOf(
+  {
+    lake,
+    clock,
+    startedAt,
+  }: { readonly lake: Lake; readonly clock: Pick<Clock, "now">; readonly startedAt: number },
+  landed: readonly LandReport[],
+): Promise<readonly ReferenceChange[]> {
+  const hasChanged = landed.some(
+    ({ table, inserted, updated }) => WITH_CHANGES.has(table) && inserted + updated > 0,
+  );
+  return hasChanged ? changesOfLake(lake, { since: startedAt, until: clock.now() }) : [];
+}
 
 /** The run that is recorded. */
 interface RecordedRun {

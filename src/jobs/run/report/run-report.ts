@@ -1,16 +1,14 @@
 import { BarlakeError, messageOf } from "../../../core/errors.js";
-import type { ReferenceChange } from "../../../lake/land/reference-changes.js";
+import type { ReferenceChange } from "../../../lake/land/land-versions.js";
 import { isLoss, type RejectCount } from "../../../lake/land/rejects.js";
 import type { LandReport } from "../../../lake/land/upsert.js";
 import type { RunStatus } from "../../../schema/runs.js";
-import type { FilesReport } from "../../files/files-report.js";
-import type { Compaction } from "../../maintenance/compact-after-run.js";
+import type { FilesReport } from "../../files/plan-files.js";
+import type { Compaction } from "../../maintenance/optimize-lake.js";
 import type { Failure } from "../request/request-records.js";
 import { clockShiftMs, elapsedMs, type RunContext } from "../run-context.js";
 import type { RequestCounts, RunFacts } from "../run-log.js";
-import type { TableCompleteness } from "./completeness.js";
-import type { RunList } from "./run-lists.js";
-import type { Returned } from "./symbol-tally.js";
+import type { Returned, RunList, TableCompleteness } from "./completeness.js";
 
 /** What a run requested, received, landed and left out. */
 export interface RunReport {

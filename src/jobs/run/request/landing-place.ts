@@ -1,18 +1,17 @@
 import pMap from "p-map";
 import type { TimeRange } from "../../../core/time.js";
 import { selectFiles } from "../../../lake/files/prune.js";
-import { verifyContent } from "../../../lake/files/verify/verify-content.js";
+import { verifyContent } from "../../../lake/files/verify-content.js";
 import type { Lake } from "../../../lake/lake.js";
-import { expectWritable } from "../../../lake/local/writable-folder.js";
+import { expectWritable } from "../../../lake/local/durable-file.js";
 import type { DataFile, Snapshot } from "../../../lake/log/snapshot.js";
 import { spoolFolder } from "../../../lake/requests/response-spool.js";
-import { calendarSpans } from "../../../market/calendar-spans.js";
 import { REGIONS, type Region } from "../../../market/regions.js";
 import { regionOf } from "../../../market/symbol.js";
+import { calendarSpans } from "../../../market/trading-calendar.js";
 import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import type { TableSchema } from "../../../schema/column.js";
-import { REQUESTS } from "../../../schema/requests.js";
-import { RUNS } from "../../../schema/runs.js";
+import { REQUESTS, RUNS } from "../../../schema/runs.js";
 import type { Purpose } from "./request-records.js";
 
 /** Tables with so many rows that a landing reads only some of their files. */

@@ -1,25 +1,201 @@
+import pMap from "p-map";
+import { isEndpointRefusal } from "../../../client/response-error.js";
 import type { Ask } from "../../../client/service-client.js";
 import { ServiceError } from "../../../core/errors.js";
-import { ticksOf } from "../../../core/time.js";
+import { oneAfterAnother } from "../../../core/permits.js";
+import { firstOf } from "../../../core/release-after.js";
+import { type Clock, ticksOf } from "../../../core/time.js";
+import type { Session } from "../../../db/session/session.js";
 import { expectSpace } from "../../../lake/local/free-space.js";
+import type { AbsenceReason } from "../../../plan/absence/absence.js";
+import type { Endpoint } from "../../../wire/endpoints.js";
+import { landRequests, type RequestRecord } from "../../ledger/ledger.js";
+import { leavesHole } from "../../ledger/ledger-windows.js";
 import type { RunProgress } from "../report/run-progress.js";
-import type { RunContext } from "../run-context.js";
+import { landOptions, type RunContext } from "../run-context.js";
 import type { RunLog } from "../run-log.js";
-import { CircuitBreaker } from "./circuit-breaker.js";
 import { LandingPlace } from "./landing-place.js";
-import type { PendingLedger } from "./pending-ledger.js";
-import { RefusedDatasets } from "./refused-datasets.js";
 import {
   type Asked,
   failedRecord,
   isRefusal,
   isServiceFault,
+  type LedgerEntry,
   type PendingResponse,
   type Purpose,
   type Received,
   responseRecords,
   type ServiceFault,
+  settledRecord,
 } from "./request-records.js";
+
+/** Consecutive failures after which requests pause. */
+const MAX_FAILURES_IN_A_ROW = 5;
+/** Length of the first pause, in milliseconds. Each further pause is twice as long. */
+const FIRST_PAUSE_MS = 30_000;
+/** Number of pauses without a response in between, after which the run stops. */
+const MAX_PAUSES = 2;
+
+/**
+ * Prevents a run from sending requests to a service that does not respond: requests pause, and finally the run stops.
+ */
+export class CircuitBreaker {
+  readonly #clock: Clock;
+  #failures = 0;
+  #pauses = 0;
+  #closedUntil = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Resolves once a request may be sent. */
+  async ready(signal: AbortSignal): Promise<void> {
+    const wait = this.#closedUntil - this.#clock.now();
+    if (wait > 0) await this.#clock.sleep(wait, signal);
+  }
+
+  /** Records a response: the service is available. */
+  succeeded(): void {
+    this.#failures = 0;
+    this.#pauses = 0;
+  }
+
+  /** Records a failure. @returns the reason to stop the run, if there were too many failures; else undefined. */
+  failed(reason: string): string | undefined {
+    this.#failures += 1;
+    if (this.#failures % MAX_FAILURES_IN_A_ROW !== 0) return undefined;
+    if (this.#pauses === MAX_PAUSES)
+      return `${this.#failures} requests failed in a row, the last with: ${reason}`;
+    this.#closedUntil = this.#clock.now() + FIRST_PAUSE_MS * 2 ** this.#pauses;
+    this.#pauses += 1;
+    return undefined;
+  }
+}
+
+/** Number of refusals of an endpoint after which a run sends it no more requests, if it has received no response of it. */
+const MOST_REFUSALS = 5;
+
+/**
+ * Recognises the datasets of a run whose endpoint the service does not have: it refuses their requests with 404, and has
+ * not responded to one. Other datasets may have responses, so that this is no reason to pause or to stop the run.
+ */
+class RefusedDatasets {
+  readonly #received = new Set<string>();
+  readonly #refusals = new Map<string, number>();
+
+  /** Records a response: the dataset's endpoint exists. */
+  received(dataset: string): void {
+    this.#received.add(dataset);
+  }
+
+  /**
+   * Records a failed request.
+   *
+   * @returns undefined where it does not show that the endpoint is absent; else the reason to request no more of the
+   *   dataset, or "" while there are too few refusals.
+   */
+  refused(dataset: string, fault: ServiceFault): string | undefined {
+    const isRefused = fault instanceof ServiceError && fault.status === 404 && isEndpointRefusal(fault);
+    if (!isRefused || this.#received.has(dataset)) return undefined;
+    const refusals = (this.#refusals.get(dataset) ?? 0) + 1;
+    this.#refusals.set(dataset, refusals);
+    if (refusals < MOST_REFUSALS) return "";
+    return `${refusals} requests were refused and none was answered, the last with: ${fault.message}`;
+  }
+}
+
+/** The entries of a run for the ledger, stored from the end of a request until the rows of its response have landed. */
+export class PendingLedger {
+  readonly #context: RunContext;
+  /** The versions of the ledger that this run made, and whether one of their records leaves a hole. */
+  readonly #ownVersions = new Map<number, boolean>();
+  #entries: LedgerEntry[] = [];
+  #lastRequest = 0;
+  /** A connection of its own to the database of the run's session. */
+  #session: Session | undefined;
+  readonly #oneAfterAnother = oneAfterAnother();
+
+  constructor(context: RunContext) {
+    this.#context = context;
+  }
+
+  /** A request with a new id, which is about to be sent or counts as sent. */
+  newRequest({ method, path }: Endpoint, purpose: Purpose): Asked {
+    const { runId, pipeline, marketClock } = this.#context;
+    const requestId = String(++this.#lastRequest).padStart(6, "0");
+    const endpoint = `${method} ${path}`;
+    return { runId, pipeline, requestId, endpoint, askedAt: marketClock.now(), attempts: 0, ...purpose };
+  }
+
+  /** Adds an entry, which the next {@link land} lands. */
+  enter(entry: LedgerEntry): void {
+    this.#entries.push(entry);
+  }
+
+  /**
+   * Records a window without a separate request, because other responses have shown its result.
+   *
+   * @param reason why the symbols are absent in it; undefined where they have bars after it.
+   */
+  enterSettled(
+    { endpoint, ...purpose }: Purpose & { readonly endpoint: Endpoint },
+    reason?: AbsenceReason,
+  ): void {
+    this.enter({ records: [settledRecord(this.newRequest(endpoint, purpose), reason)], issues: [] });
+  }
+
+  /** Lands the entries. Call it after the data that they describe has landed. */
+  async land(): Promise<void> {
+    const landRecords = await this.prepare();
+    await landRecords();
+  }
+
+  /**
+   * Adds the issues of the entries to the rejects, and takes their records, after the data that they describe has landed.
+   *
+   * @returns the landing of the records. It does not use the run's session, which is free for the next data; of several
+   *   landings, each waits for the one before.
+   */
+  async prepare(): Promise<() => Promise<void>> {
+    const entries = this.#entries;
+    this.#entries = [];
+    for (const { records, issues } of entries) {
+      const [first] = records;
+      if (first === undefined || issues.length === 0) continue;
+      const source = `${first.endpoint} ${first.runId}/${first.requestId}`;
+      await this.#context.rejects.addIssues({ runId: first.runId, dataset: first.dataset, source }, issues);
+    }
+    const records = entries.flatMap((entry) => entry.records);
+    return () => this.#oneAfterAnother(() => this.#landRecords(records));
+  }
+
+  async #landRecords(records: readonly RequestRecord[]): Promise<void> {
+    if (records.length === 0) return;
+    const { session, lake, tables } = this.#context;
+    // The tables have the rows of the records only if they were not replaced since these landed.
+    await Promise.all(tables.map((table) => lake.snapshot(table)));
+    this.#session ??= await session.sibling();
+    const version = await landRequests(this.#session, lake, records, landOptions(this.#context));
+    if (version !== undefined) this.#ownVersions.set(version, records.some(leavesHole));
+  }
+
+  /** Closes the connection. */
+  close(): void {
+    this.#session?.close();
+    this.#session = undefined;
+  }
+
+  /** Whether this run made a version of the ledger. */
+  isOwn(version: number): boolean {
+    return this.#ownVersions.has(version);
+  }
+
+  /** Whether this run made a version of the ledger, and none of its records leaves a hole. */
+  leavesNone(version: number): boolean {
+    return this.#ownVersions.get(version) === false;
+  }
+}
 
 /** Sends the requests of a run, until the run may send no more. */
 export class RequestSender {
@@ -153,4 +329,32 @@ export class RequestSender {
     const why = this.#breaker.failed(fault.message);
     if (why !== undefined) this.#log.stop(why);
   }
+}
+
+/** Most requests in flight. */
+export const CONCURRENCY = 4;
+
+/**
+ * Sends several requests at the same time. After the first error no further request is sent. Requests in flight are
+ * awaited, because they are paid for: their responses are stored while the run still has their leases. Then the error
+ * is thrown.
+ */
+export async function askEach<T>(
+  requests: Pick<RequestSender, "stop">,
+  subjects: Iterable<T>,
+  ask: (subject: T) => Promise<void>,
+  concurrency: number,
+): Promise<void> {
+  const errors: unknown[] = [];
+  const askOne = async (subject: T): Promise<void> => {
+    if (errors.length > 0) return;
+    try {
+      await ask(subject);
+    } catch (error) {
+      errors.push(error);
+      requests.stop();
+    }
+  };
+  await pMap(subjects, askOne, { concurrency });
+  if (errors.length > 0) throw firstOf(errors);
 }

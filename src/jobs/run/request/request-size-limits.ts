@@ -4,7 +4,7 @@ import { RowCap } from "../../../plan/absence/row-cap.js";
 import { LIMITS, type SizedRequests } from "../../../wire/endpoints.js";
 
 /** Limits that a service has shown, in addition to the documented ones. */
-export interface ServiceFacts {
+interface ServiceFacts {
   readonly rowCap?: Readonly<Partial<Record<LandedPeriod, number>>>;
   readonly symbolsPerRequest?: Readonly<Partial<Record<SizedRequests, number>>>;
   /** Tables that the service does not offer to the key, with the HTTP status of the refusal. */

@@ -1,17 +1,5 @@
-import { inByteOrder } from "../../../core/byte-order.js";
-import {
-  DATA_PAGE,
-  DICTIONARY_PAGE,
-  ELEMENT,
-  ENCODING,
-  META,
-  OPTIONAL,
-  PAGE,
-  PAGE_TYPE,
-  STATISTICS,
-  UNCOMPRESSED,
-} from "./parquet-fields.js";
-import type { Runs } from "./runs.js";
+import { inByteOrder } from "../../../core/bits.js";
+import { lowerBound } from "../../../core/lower-bound.js";
 import {
   bool,
   bytes,
@@ -25,6 +13,109 @@ import {
   type ThriftValue,
   text,
 } from "./thrift.js";
+
+/**
+ * Runs of equal values of one column: `values[k]` is in the rows from `ends[k - 1]` to `ends[k]`, exclusive. A column
+ * that is null in a row is null in all.
+ */
+export interface Runs {
+  readonly values: readonly (string | number | null)[];
+  /** Ascending; the last one is the number of rows. */
+  readonly ends: readonly number[];
+}
+
+/** Collects runs; values that follow an equal one make its run longer. */
+export class RunBuilder implements Runs {
+  readonly values: (string | number | null)[] = [];
+  readonly ends: number[] = [];
+
+  /** The value of the next rows. */
+  add(value: string | number | null, rows: number): void {
+    const last = this.ends.length - 1;
+    const end = (this.ends[last] ?? 0) + rows;
+    if (last >= 0 && this.values[last] === value) this.ends[last] = end;
+    else {
+      this.values.push(value);
+      this.ends.push(end);
+    }
+  }
+}
+
+/** One run of a value. */
+export function oneRun(value: string | number | null, rows: number): Runs {
+  return { values: [value], ends: [rows] };
+}
+
+/** The runs of the rows from `start` to `end`, exclusive; row `start` becomes row 0. */
+export function runsBetween({ values, ends }: Runs, start: number, end: number): Runs {
+  const first = lowerBound(0, ends.length, (k) => (ends[k] as number) > start);
+  const last = lowerBound(first, ends.length, (k) => (ends[k] as number) >= end);
+  return {
+    values: values.slice(first, last + 1),
+    ends: ends.slice(first, last + 1).map((one) => Math.min(one, end) - start),
+  };
+}
+
+/**
+ * Ids of the fields of a Parquet file's structs, and numbers of its enumerations.
+ *
+ * https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
+ */
+export const FILE = { schema: 2, rows: 3, rowGroups: 4, columnOrders: 7 } as const;
+export const ELEMENT = { type: 1, repetition: 3, name: 4, children: 5, converted: 6 } as const;
+export const GROUP = {
+  columns: 1,
+  bytes: 2,
+  rows: 3,
+  fileOffset: 5,
+  compressedBytes: 6,
+  ordinal: 7,
+} as const;
+/** `indexes` are positions and lengths of the offset index and the column index. */
+export const CHUNK = { fileOffset: 2, metaData: 3, indexes: [4, 5, 6, 7] } as const;
+export const META = {
+  type: 1,
+  encodings: 2,
+  path: 3,
+  codec: 4,
+  values: 5,
+  bytes: 6,
+  compressedBytes: 7,
+  dataPage: 9,
+  dictionaryPage: 11,
+  statistics: 12,
+  /** The position and the length of the Bloom filter. */
+  bloomFilter: [14, 15],
+} as const;
+/** `oldMax` and `oldMin` are for old readers, which ignore `min` and `max`. */
+export const STATISTICS = {
+  oldMax: 1,
+  oldMin: 2,
+  nulls: 3,
+  distinct: 4,
+  max: 5,
+  min: 6,
+  maxIsExact: 7,
+  minIsExact: 8,
+} as const;
+const PAGE = { type: 1, bytes: 2, compressedBytes: 3, data: 5, dictionary: 7 } as const;
+const DATA_PAGE = { values: 1, encoding: 2, definitionLevels: 3, repetitionLevels: 4 } as const;
+const DICTIONARY_PAGE = { values: 1, encoding: 2 } as const;
+
+const PAGE_TYPE = { data: 0, dictionary: 2 } as const;
+const ENCODING = { plain: 0, plainDictionary: 2, rle: 3 } as const;
+const OPTIONAL = 1;
+const UNCOMPRESSED = 0;
+
+/** The first and the last bytes of a file. */
+export const MAGIC = Buffer.from("PAR1");
+
+/** What follows a footer, until the end of the file. */
+export function trailerOf(footer: Uint8Array): readonly Uint8Array[] {
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(footer.length);
+  return [length, MAGIC];
+}
 
 /** The types of columns that can be written as runs; `date` is in days since 1970-01-01, and a `double` only null. */
 export type RunType = "string" | "int32" | "date" | "double";
@@ -50,7 +141,7 @@ export function schemaElement(name: string, type: RunType): ThriftValue {
 }
 
 /** A column chunk: the bytes of its pages, and what the footer says of it. */
-export interface Chunk {
+interface Chunk {
   readonly pages: Uint8Array;
   /** The metadata of the chunk, whose first page is at a position of the file. */
   metaData(at: number): ThriftValue;

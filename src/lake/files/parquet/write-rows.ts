@@ -1,5 +1,5 @@
 import { ROW_GROUP } from "../../../arrow/scan/bar-scan.js";
-import { inByteOrder } from "../../../core/byte-order.js";
+import { inByteOrder } from "../../../core/bits.js";
 import { ident, literal } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
 import type { Column, ColumnType } from "../../../schema/column.js";
@@ -8,13 +8,13 @@ import type { WorkFolder } from "../../local/work-folder.js";
 import type { FileStats } from "../../log/delta-actions.js";
 import { type ContentHash, contentHash } from "../content-hash.js";
 import { addRunColumns, type FileColumn } from "./add-run-columns.js";
-import type { Runs } from "./runs.js";
+import type { Runs } from "./run-chunk.js";
 
 /** Rows of a row group, a multiple of DuckDB's vector size. A symbol's month of minute bars is in one or two groups. */
 export const ROW_GROUP_ROWS = 122_880;
 
 /** Rows that become a file. */
-export interface RowsToWrite {
+interface RowsToWrite {
   /** A SELECT of at least the columns. */
   readonly sql: string;
   readonly columns: readonly Column[];
@@ -42,7 +42,7 @@ export function columnsOfScan({ bits }: ScanLayout): string[] {
 }
 
 /** A written file. */
-export interface WrittenRows {
+interface WrittenRows {
   readonly content: ContentHash;
   readonly stats: FileStats;
 }
@@ -70,7 +70,7 @@ export async function writeSortedRows(
  * {@link ROW_GROUP}, to a new file. DuckDB writes the values: each thread encodes the rows of a row group. The columns of
  * runs are added afterwards.
  *
- * Doubles are written as the integers that have their bits, as `double-bits.ts` explains, unless one of them has a sign
+ * Doubles are written as the integers that have their bits, as `add-run-columns.ts` explains, unless one of them has a sign
  * or is not finite.
  *
  * @returns undefined, and there is no file, where DuckDB put rows of several numbered groups into one row group, or a column

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { BarlakeError, messageOf } from "../../../core/errors.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { readCheckpoint } from "../../log/checkpoint.js";
@@ -9,11 +10,50 @@ import {
   listLog,
 } from "../../log/log-files.js";
 import { readCommit } from "../../log/read-log.js";
-import { type Commit, Draft, emptySnapshot, type Snapshot } from "../../log/snapshot.js";
+import { type Commit, type DataFile, Draft, emptySnapshot, type Snapshot } from "../../log/snapshot.js";
 import type { Storage } from "../../storage/storage.js";
 import { isStoreFault } from "../../storage/store-fault.js";
-import { checkpointDifference } from "./checkpoint-difference.js";
 import type { Finding } from "./finding.js";
+
+/**
+ * How a checkpoint differs from the state that the log gives at its version, in a few words; undefined where it does
+ * not. A checkpoint may leave out old removed files and old landed responses.
+ */
+export function checkpointDifference(log: Snapshot, checkpoint: Snapshot): string | undefined {
+  for (const [path, file] of log.files) {
+    const other = checkpoint.files.get(path);
+    if (other === undefined) return `it lacks ${path}`;
+    const difference = fileDifference(file, other);
+    if (difference !== undefined) return `${path} has another ${difference}`;
+  }
+  for (const path of checkpoint.files.keys()) {
+    if (!log.files.has(path)) return `it has ${path}, which is not live`;
+  }
+  for (const [identity, { version }] of checkpoint.txns) {
+    if (log.txns.get(identity)?.version !== version) return `it has another transaction ${identity}`;
+  }
+  const { metaData, protocol } = log;
+  if (
+    metaData?.id !== checkpoint.metaData?.id ||
+    metaData?.schemaString !== checkpoint.metaData?.schemaString
+  )
+    return "it has other columns";
+  if (
+    protocol?.minReaderVersion !== checkpoint.protocol?.minReaderVersion ||
+    protocol?.minWriterVersion !== checkpoint.protocol?.minWriterVersion
+  )
+    return "it has another protocol";
+  return undefined;
+}
+
+/** Statistics are compared only where both files have them: other writers may store them in separate columns. */
+function fileDifference(file: DataFile, other: DataFile): string | undefined {
+  if (file.size !== other.size) return "size";
+  if (!isDeepStrictEqual({ ...file.partitionValues }, { ...other.partitionValues })) return "partition";
+  const [stats, others] = [file.stats, other.stats];
+  if (stats === undefined || others === undefined) return undefined;
+  return isDeepStrictEqual(stats, others) ? undefined : "statistics";
+}
 
 const RESTORE_ENTRY = "restore it from a backup; no version from there on is read without it";
 const DROP_CHECKPOINT = "move it away: readers then use an older one, or the log from its beginning";

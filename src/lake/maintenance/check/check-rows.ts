@@ -4,16 +4,18 @@ import type { Session } from "../../../db/session/session.js";
 import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "../../../schema/actions.js";
 import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../../../schema/column.js";
-import { REQUESTS } from "../../../schema/requests.js";
-import { RUNS } from "../../../schema/runs.js";
+import { subjectOf } from "../../../schema/reference.js";
+import { REQUESTS, RUNS } from "../../../schema/runs.js";
 import { isStatementName } from "../../../schema/statements.js";
+import type { Lake } from "../../lake.js";
 import { statSql } from "../../land/staged-rows.js";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";
+import { overlappingVersions } from "../repair-versions.js";
 import { type Find, readableStats } from "./check-files.js";
-import { FOREIGN, RESTORE_LOG } from "./finding.js";
+import { type Finding, FOREIGN, RESTORE_LOG } from "./finding.js";
 
 /** Facts about a file's rows, found by reading them. */
-export interface RowFacts {
+interface RowFacts {
   readonly rows: number;
   /** Whether the rows are in the table's order: then repeats of the sort columns are adjacent. */
   readonly isSorted: boolean;
@@ -216,4 +218,116 @@ function sameValue(stated: string, actual: string): boolean {
     stated === actual ||
     (/^\d{4}-\d{2}-\d{2}T/.test(actual) && Math.floor(Date.parse(stated)) === Date.parse(actual))
   );
+}
+
+/** A live file whose rows have been read. */
+export interface ReadFile {
+  readonly file: DataFile;
+  readonly facts: RowFacts;
+}
+
+/**
+ * Finds keys that occur more than once in a partition. Files whose ranges do not overlap cannot share a key, and a
+ * sorted file shows its own repeats. So only keys of files that overlap, or are not sorted, are compared, group by
+ * group; what does not fit into memory is spilled.
+ *
+ * @param files of one partition.
+ */
+export async function checkKeys(
+  session: Session,
+  lake: Lake,
+  snapshot: Snapshot,
+  files: readonly ReadFile[],
+): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const group of overlappingGroups(snapshot.table, files)) {
+    if (isSettled(snapshot.table, group)) continue;
+    const found = await duplicates(session, lake, snapshot, group);
+    if (found !== undefined) findings.push(found);
+  }
+  return findings;
+}
+
+/** Whether a group is a single file whose rows, when they were read, showed that its keys are unique. */
+function isSettled({ key, sort }: TableSchema, group: readonly ReadFile[]): boolean {
+  const [one] = group;
+  if (one === undefined || group.length > 1 || !one.facts.isSorted) return false;
+  return one.facts.repeats === 0 && sort.every((name) => key.includes(name));
+}
+
+/** Groups of overlapping files: files of different groups share no key. */
+function overlappingGroups(table: TableSchema, files: readonly ReadFile[]): ReadFile[][] {
+  const columns = table.stats.filter((name) => table.key.includes(name));
+  let groups: ReadFile[][] = [];
+  for (const file of files) {
+    const isMet = (group: readonly ReadFile[]): boolean => group.some((one) => meets(columns, one, file));
+    const met = groups.filter(isMet);
+    groups = [...groups.filter((group) => !met.includes(group)), [...met.flat(), file]];
+  }
+  return groups;
+}
+
+function meets(columns: readonly string[], { facts: a }: ReadFile, { facts: b }: ReadFile): boolean {
+  return columns.every((name) => {
+    const [aMin, aMax, bMin, bMax] = [a.min[name], a.max[name], b.min[name], b.max[name]];
+    if (aMin === undefined || aMax === undefined || bMin === undefined || bMax === undefined) return true;
+    return aMin <= bMax && bMin <= aMax;
+  });
+}
+
+async function duplicates(
+  session: Session,
+  lake: Lake,
+  snapshot: Snapshot,
+  group: readonly ReadFile[],
+): Promise<Finding | undefined> {
+  const { table, version } = snapshot;
+  const urls = new Map(group.map(({ file }) => [lake.urlOf(snapshot, file), file]));
+  const keys = table.key.map(ident).join(", ");
+  const shown = table.key.map((name) => `coalesce(CAST(${ident(name)} AS VARCHAR), 'null')`);
+  const [row] = await session.json<{ keys: bigint; example: string; first: string; last: string }>(
+    `SELECT count(*) OVER () AS keys, concat_ws(' ', ${shown.join(", ")}) AS example, first, last
+     FROM (
+       SELECT ${keys}, min(live_file) AS first, max(live_file) AS last
+       FROM read_parquet(${literalList([...urls.keys()])}, hive_partitioning = false, filename = 'live_file')
+       GROUP BY ${keys} HAVING count(*) > 1
+     )
+     ORDER BY ${keys} LIMIT 1`,
+  );
+  if (row === undefined) return undefined;
+  const nameOf = (url: string): string => `${table.name}/${urls.get(url)?.path}`;
+  const places = [...new Set([row.first, row.last].map(nameOf))];
+  return {
+    severity: "error",
+    table: table.name,
+    version,
+    file: places[0] as string,
+    rule: "duplicate_key",
+    message: `${places.join(" and ")}: ${row.keys === 1n ? "a key" : `${row.keys} keys`} (${table.key.join(", ")}) more than once: ${row.example}`,
+    hint: "every query counts these rows twice; barlake history shows which commit brought the second",
+  };
+}
+
+/** Finds subjects of a table of dated versions that have two versions at the same time. */
+export async function checkVersions(
+  session: Session,
+  lake: Lake,
+  snapshot: Snapshot,
+  files: readonly ReadFile[],
+): Promise<Finding[]> {
+  const { table, version } = snapshot;
+  const read = files.map(({ file }) => file);
+  const { subjects, example } = await overlappingVersions(session, lake, snapshot, read);
+  if (subjects === 0) return [];
+  const which = `${subjects} ${subjects === 1 ? "subject" : "subjects"} (${subjectOf(table).join(", ")})`;
+  return [
+    {
+      severity: "error",
+      table: table.name,
+      version,
+      rule: "versions_overlap",
+      message: `${table.name}: ${which} with two versions at the same time, or a version twice: ${example}`,
+      hint: `barlake repair ${table.name} keeps each version once and ends it where the next one begins`,
+    },
+  ];
 }

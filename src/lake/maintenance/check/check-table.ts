@@ -1,21 +1,45 @@
 import { BarlakeError, messageOf } from "../../../core/errors.js";
-import type { Session } from "../../../db/session/session.js";
+import type { SessionOptions } from "../../../db/session/open-database.js";
+import { Session } from "../../../db/session/session.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { hasVersions } from "../../../schema/reference.js";
 import { contentHash } from "../../files/content-hash.js";
 import { hashInName } from "../../files/data-file.js";
-import { recordVerified } from "../../files/verify/verified-files.js";
+import { recordVerified } from "../../files/verify-content.js";
 import type { Lake } from "../../lake.js";
 import { forgetSymbols } from "../../local/symbols-file.js";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";
 import { isStoreFault } from "../../storage/store-fault.js";
 import { checkFiles, finder, unknownFiles } from "./check-files.js";
-import { checkKeys, type ReadFile } from "./check-keys.js";
 import { checkLog } from "./check-log.js";
-import { checkRows } from "./check-rows.js";
-import { CheckSession } from "./check-session.js";
-import { checkVersions } from "./check-versions.js";
+import { checkKeys, checkRows, checkVersions, type ReadFile } from "./check-rows.js";
 import { type Finding, RESTORE } from "./finding.js";
+
+/** The session in which a check reads files. It is opened at the first use, and again after a damaged file. */
+export class CheckSession implements Disposable {
+  readonly #options: SessionOptions;
+  #session: Session | undefined;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+  }
+
+  async open(): Promise<Session> {
+    if (this.#session?.isBroken) this.discard();
+    this.#session ??= await Session.open(this.#options);
+    return this.#session;
+  }
+
+  /** Closes the session: damaged bytes may have left its database in any state. */
+  discard(): void {
+    this.#session?.close();
+    this.#session = undefined;
+  }
+
+  [Symbol.dispose](): void {
+    this.discard();
+  }
+}
 
 export interface CheckOptions {
   /** Reads every live file in full. @default false */
@@ -31,7 +55,7 @@ export interface CheckOptions {
 }
 
 /** Progress of reading a table's files. */
-export interface CheckProgress {
+interface CheckProgress {
   readonly table: string;
   /** The next file, relative to the table. */
   readonly file: string;

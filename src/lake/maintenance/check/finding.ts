@@ -5,7 +5,7 @@
 export type Severity = "error" | "warning" | "info";
 
 /** The kind of a finding. */
-export type FindingRule =
+type FindingRule =
   | "log_entry_missing"
   | "log_entry_unreadable"
   | "log_not_understood"

@@ -21,7 +21,7 @@ export function colours(element: HTMLElement): Colour {
 }
 
 /** The colours of rising and of falling candles. */
-export interface CandleColours {
+interface CandleColours {
   readonly up: string;
   readonly down: string;
 }

@@ -3,11 +3,12 @@ import {
   type IChartApi,
   type ISeriesApi,
   PriceScaleMode,
+  TickMarkType,
+  type Time,
   type UTCTimestamp,
 } from "lightweight-charts";
 import type { PackedChart, PackedColumn } from "../../page/pack-charts.js";
 import { drawers, element, spaced } from "../drawing.js";
-import { CandleLegend, type LegendEntry } from "./candle-legend.js";
 import {
   addCandles,
   addLine,
@@ -20,7 +21,67 @@ import {
   priceFormatOf,
   volumeColour,
 } from "./candle-series.js";
-import { hasTimes, tickText, timeText } from "./candle-times.js";
+
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** Whether a chart's bars are shorter than days, so that their labels are times. */
+export function hasTimes({ channels }: PackedChart): boolean {
+  return channels.x?.[0]?.kind === "time";
+}
+
+/** The date of a bar, or its time with the zone. */
+export function timeText(seconds: UTCTimestamp, isTime: boolean): string {
+  const text = new Date(seconds * 1000).toISOString();
+  return isTime ? `${text.slice(0, 16).replace("T", " ")} UTC` : text.slice(0, 10);
+}
+
+/** A label on the time axis. Its form depends on whether it marks a year, a month, a day or a time. */
+export function tickText(time: Time, kind: TickMarkType): string {
+  const at = new Date((time as UTCTimestamp) * 1000);
+  const month = MONTHS[at.getUTCMonth()];
+  switch (kind) {
+    case TickMarkType.Year:
+      return String(at.getUTCFullYear());
+    case TickMarkType.Month:
+      return `${month} ${at.getUTCFullYear()}`;
+    case TickMarkType.DayOfMonth:
+      return `${at.getUTCDate()} ${month}`;
+    case TickMarkType.Time:
+    case TickMarkType.TimeWithSeconds:
+      return at.toISOString().slice(11, 16);
+  }
+}
+
+/** A value in the legend: a price, the volume, or a line of the chart with its colour. */
+export interface LegendEntry {
+  readonly name: string;
+  readonly text: string;
+  readonly color?: string;
+}
+
+/** A line above a chart that shows one bar and its values. It may wrap; its height never decreases. */
+export class CandleLegend {
+  readonly #place: HTMLElement;
+  #height = 0;
+
+  constructor(parent: HTMLElement) {
+    this.#place = element(parent, "div", "legend");
+  }
+
+  /** @param when the date or time of the bar. */
+  show(when: string, entries: readonly LegendEntry[]): void {
+    this.#place.replaceChildren();
+    element(this.#place, "b", "when", when);
+    for (const { name, text, color } of entries) {
+      const entry = element(this.#place, "span", "entry");
+      const label = element(entry, "i", "", name);
+      if (color !== undefined) label.style.color = color;
+      entry.append(` ${text}`);
+    }
+    this.#height = Math.max(this.#height, this.#place.offsetHeight);
+    this.#place.style.minHeight = `${this.#height}px`;
+  }
+}
 
 type Numbers = readonly (number | null)[];
 

@@ -1,20 +1,169 @@
 import * as Plot from "@observablehq/plot";
-import type { PackedChart } from "../../page/pack-charts.js";
-import { drawers, spaced } from "../drawing.js";
-import { axes, categories, named, rules, valueScale } from "./axes.js";
-import { type Row, rowsOf } from "./chart-rows.js";
-import { hintFormat } from "./hints.js";
-import {
-  compact,
-  inOrder,
-  isOrdered,
-  labelFor,
-  labelOf,
-  percentText,
-  shortPercent,
-  thinned,
-  widthOf,
-} from "./labels.js";
+import type { PackedChart, PackedColumn } from "../../page/pack-charts.js";
+import { drawers, spaced, type Value, valuesOf } from "../drawing.js";
+
+/** A row of a chart: a value for each of its channels. */
+export type Row = Record<string, Value>;
+
+/**
+ * Rows of the columns of a chart, by channel, for channels with one column. `more` replaces the columns of its
+ * channels.
+ */
+export function rowsOf({ channels }: PackedChart, more: Readonly<Record<string, PackedColumn>> = {}): Row[] {
+  const columns = Object.entries({
+    ...Object.fromEntries(
+      Object.entries(channels).flatMap(([channel, [first]]) => (first ? [[channel, first] as const] : [])),
+    ),
+    ...more,
+  }).map(([channel, column]) => [channel, valuesOf(column)] as const);
+  const length = columns[0]?.[1].length ?? 0;
+  return Array.from({ length }, (_, row) =>
+    Object.fromEntries(columns.map(([channel, values]) => [channel, values[row] ?? null])),
+  );
+}
+
+/** Up to this number of series, Plot chooses the colours. */
+const FEW = 10;
+/** Lightness of adjacent hues, in turn, so that the next colour of the same lightness is three hues away. */
+const LIGHTNESS = { light: [0.5, 0.64, 0.76], dark: [0.58, 0.72, 0.86] } as const;
+const CHROMA = 0.15;
+
+/** A different colour for each series; undefined for a small number of series. */
+export function seriesColours(count: number, isDark: boolean): string[] | undefined {
+  if (count <= FEW) return undefined;
+  const lightness = LIGHTNESS[isDark ? "dark" : "light"];
+  return Array.from(
+    { length: count },
+    (_, n) => `oklch(${lightness[n % lightness.length]} ${CHROMA} ${Math.round((n * 3600) / count) / 10})`,
+  );
+}
+
+/** A scale with as many of the labels as fit into the width. */
+export function thinned(labels: readonly string[], width: number): Plot.ScaleOptions {
+  const longest = Math.max(...labels.map((label) => label.length), 1);
+  const most = Math.max(2, Math.floor((width - 80) / (longest * 7 + 14)));
+  const step = Math.ceil(labels.length / most);
+  return step > 1 ? { ticks: labels.filter((_, index) => index % step === 0) } : {};
+}
+
+/** Width of a label in characters. Chinese characters count as two. */
+export function widthOf(label: string): number {
+  return label.length + (label.match(/[\u2e80-\u9fff\uff00-\uffef]/g)?.length ?? 0);
+}
+
+/** A value as text for an axis or a hint; times in UTC. */
+export function labelOf(value: Value | undefined): string {
+  if (value === null || value === undefined) return "";
+  if (!(value instanceof Date)) return String(value);
+  const text = value.toISOString();
+  return text.endsWith("T00:00:00.000Z") ? text.slice(0, 10) : text.slice(0, 16).replace("T", " ");
+}
+
+/** A column's label on an axis. */
+export function labelFor(column: PackedColumn | undefined): string {
+  return column === undefined ? "" : spaced(column.name);
+}
+
+/**
+ * Whether a label can be understood from its position, as numbers and dates can. Some such labels may then be left out.
+ */
+export function isOrdered(label: string): boolean {
+  return /^[\d.:\s-]+$/.test(label);
+}
+
+/** Distinct labels in ascending order. Numbers within them are compared by value. */
+export function inOrder(labels: readonly string[]): string[] {
+  return [...new Set(labels)].sort((a, b) => ORDER.compare(a, b));
+}
+
+const ORDER = new Intl.Collator("en", { numeric: true });
+
+/** A ratio as a percentage with one decimal. */
+export function shortPercent(value: number): string {
+  return `${(Math.round(value * 1000) / 10 || 0).toFixed(1)}%`;
+}
+
+/** A ratio as a percentage. */
+export function percentText(value: number): string {
+  return `${Number((value * 100).toPrecision(6))}%`;
+}
+
+const COMPACT = new Intl.NumberFormat("en-US", { notation: "compact", maximumSignificantDigits: 4 });
+
+/** A number in short form for an axis: 12K, 3.4M. */
+export function compact(value: number): string {
+  return COMPACT.format(value);
+}
+
+/** The axes of two columns. @param isPercent whether the values of y are percentages. */
+export function axes(
+  packed: PackedChart,
+  x: PackedColumn | undefined,
+  y: PackedColumn | undefined,
+  isPercent = y?.isPercent === true,
+): Partial<Plot.PlotOptions> {
+  return {
+    x: {
+      label: labelFor(x),
+      ...(packed.chart.log.includes("x") ? { type: "log" } : {}),
+      ...(x?.isPercent ? { tickFormat: percentText } : {}),
+      ...(x?.kind === "text" ? { domain: x.texts as string[] } : {}),
+    },
+    y: { label: y ? labelFor(y) : null, grid: true, ...valueScale(packed, isPercent) },
+  };
+}
+
+/** The scale of a chart's values. */
+export function valueScale(packed: PackedChart, isPercent: boolean): Plot.ScaleOptions {
+  return {
+    ...(packed.chart.log.includes("y") ? { type: "log" } : {}),
+    tickFormat: isPercent ? percentText : compact,
+  };
+}
+
+/** Horizontal lines across a chart. */
+export function rules({ chart }: PackedChart): Plot.Markish[] {
+  return chart.rule.length > 0 ? [Plot.ruleY(chart.rule, { stroke: "var(--muted)" })] : [];
+}
+
+/** The label of the colour scale, for hints. */
+export function named(color: PackedColumn | undefined): Plot.ScaleOptions {
+  return color === undefined ? {} : { label: labelFor(color) };
+}
+
+/** A scale whose series have the order of the rows. */
+export function categories(rows: readonly Row[], channel: string): Plot.ScaleOptions {
+  if (channel.startsWith("var(")) return {};
+  const domain = [...new Set(rows.map((row) => row[channel]))].filter((value) => value !== null) as string[];
+  const range = seriesColours(domain.length, matchMedia("(prefers-color-scheme: dark)").matches);
+  return { domain, type: "ordinal", ...(range === undefined ? { scheme: "observable10" } : { range }) };
+}
+
+/** For each channel of a mark, the channel of the chart. */
+type Drawn = Readonly<Record<string, string>>;
+
+const USUAL: Drawn = { x: "x", y: "y", fill: "color", r: "size" };
+
+/** The format of a mark's hints: dates as dates, ratios as percentages, and only values that come from columns. */
+export function hintFormat(
+  { channels }: PackedChart,
+  drawn: Drawn = USUAL,
+): Record<string, false | ((value: Value) => string)> {
+  const formats = Object.entries(drawn).map(([mark, channel]) => {
+    const columns = channels[channel];
+    if (columns === undefined) return [mark, false] as const;
+    const isPercent = columns.some((column) => column.isPercent);
+    return [mark, (value: Value) => hintText(value, isPercent)] as const;
+  });
+  return Object.fromEntries(formats);
+}
+
+function hintText(value: Value, isPercent: boolean): string {
+  if (typeof value !== "number") return labelOf(value);
+  return isPercent
+    ? `${(value * 100).toFixed(2)}%`
+    : value.toLocaleString("en-US", { maximumSignificantDigits: 6 });
+}
 
 /** The options of one kind of chart, in addition to the common options. */
 type Options = Partial<Plot.PlotOptions>;

@@ -13,7 +13,7 @@ const RETAINED = 200;
 const SLOW_MS = 5000;
 
 /** A version of the book. */
-export interface BookVersion {
+interface BookVersion {
   readonly version: number;
   readonly book: PermitBook;
 }

@@ -24,7 +24,7 @@ export interface OwnKey {
   readonly uses: PermitUses;
 }
 
-export interface BookChange {
+interface BookChange {
   readonly self: string;
   /** The beat that a new version states for this process. */
   readonly beat: number;
@@ -41,13 +41,13 @@ export interface BookChange {
 }
 
 /** The permits that a process gives up. */
-export interface Given {
+interface Given {
   readonly permits: number;
   /** Uses before this number are given up with the permits: see {@link PermitUses}. */
   readonly usesUntil: number;
 }
 
-export interface NextBook {
+interface NextBook {
   /** Undefined where nothing changes. */
   readonly book: PermitBook | undefined;
   /** Number of permits taken, by the name of the key. */

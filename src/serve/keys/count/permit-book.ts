@@ -48,7 +48,7 @@ export function parseBook(text: string): PermitBook {
 }
 
 /** The permits of a key from the view of one process. */
-export interface KeyOutlook {
+interface KeyOutlook {
   /** Permits that no process has; negative after the key's limit was lowered. */
   readonly free: number;
   /**

@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from "node:crypto";
 import { type Clock, MINUTE_MS, ticksOf } from "../../../core/time.js";
 import { stateOf } from "../../../lease/owner.js";
-import { RequestError } from "../../http/errors/request-error.js";
+import { RequestError } from "../../http/request-error.js";
 import type { RequestQuota } from "../../http/request-quota.js";
 import { BookLog, type BookStore } from "./book-log.js";
 import { nextBook, type OwnKey } from "./next-book.js";

@@ -6,7 +6,7 @@ import { MINUTE_MS } from "../../../core/time.js";
 const STEP_MS = 1000;
 
 /** A group of recently used permits, and how long they rest. */
-export interface Rest {
+interface Rest {
   readonly permits: number;
   readonly forMs: number;
 }

@@ -1,23 +1,79 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { basePeriod } from "../../../market/period.js";
 import type { InstrumentReport } from "../../page-data.js";
-import { change } from "../address/address.js";
+import { change } from "../address.js";
+import { risingColour, risingSetting, useIsDark } from "../colours.js";
 import { FaultBox, Missing } from "../fault-box.js";
 import { type Fault, faultOf } from "../fetch-data.js";
 import { compactNumber, instant, change as ratioText } from "../formats.js";
-import { useIsDark } from "../is-dark.js";
 import { useShownState } from "../lake-state.js";
-import { risingColour, risingSetting } from "../rising.js";
 import { text } from "../texts.js";
 import { adjustmentText } from "./adjustment-text.js";
 import { type Bars, type BarsKey, loadAhead, loadEarlier, loadReaching } from "./bars-source.js";
-import { placeText, placeTime } from "./chart-place.js";
-import { type ComparedBars, loadCompared } from "./compared-bars.js";
-import { type EventDay, lettersOf } from "./event-days.js";
-import { EventTip } from "./event-tip.js";
+import { type EventDay, factorText, lettersOf } from "./event-days.js";
+import { EventLines } from "./event-table.js";
 import type { InstrumentState } from "./instrument-state.js";
-import { movingAverage } from "./moving-average.js";
-import { type Mark, PriceChart } from "./price-chart.js";
+import { type Mark, movingAverage, PriceChart, placeText, placeTime } from "./price-chart.js";
+
+/** The bars of an instrument with which another one is compared. */
+interface ComparedBars {
+  readonly symbol: string;
+  readonly bars: Bars;
+}
+
+/**
+ * Loads the bars of other instruments for the range of the given bars. An instrument whose bars are refused, such as a
+ * symbol that cannot exist, is left out, and the first such error is returned.
+ *
+ * @param key the key of the given bars.
+ */
+async function loadCompared(
+  key: BarsKey,
+  symbols: readonly string[],
+  { from }: Bars,
+  signal: AbortSignal,
+): Promise<{ readonly compared: readonly ComparedBars[]; readonly fault: Fault | undefined }> {
+  const reaches = (bars: Bars): boolean => from !== undefined && bars.from !== undefined && bars.from <= from;
+  const outcomes = await Promise.allSettled(
+    symbols.map(
+      async (symbol): Promise<ComparedBars> => ({
+        symbol,
+        bars: await loadReaching({ ...key, symbol }, reaches, signal),
+      }),
+    ),
+  );
+  signal.throwIfAborted();
+  const refused = outcomes.find((outcome) => outcome.status === "rejected");
+  return {
+    compared: outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : [])),
+    fault: refused && faultOf(refused.reason),
+  };
+}
+
+/** Most ex-dates of one bar that are shown: a bar of a year may have dozens. */
+const MOST_DAYS = 6;
+
+/** What is known of the ex-dates of a bar, beside the bar. @param x pixels from the left of the stage */
+function EventTip({ days, x }: { readonly days: readonly EventDay[]; readonly x: number | undefined }) {
+  if (days.length === 0 || x === undefined) return null;
+  const more = days.length - MOST_DAYS;
+  return (
+    <div class="tip" role="tooltip" style={`--x:${Math.round(x)}px`}>
+      {days.slice(-MOST_DAYS).map((one) => (
+        <div key={one.day}>
+          <b>{one.day}</b>
+          {one.event !== undefined && (
+            <span class="factor">
+              {` ${text("factor")} ${factorText(one.event.factor)} · ${ratioText(1 / one.event.factor - 1)}`}
+            </span>
+          )}
+          <EventLines of={one} />
+        </div>
+      ))}
+      {more > 0 && <small>{`+ ${more} ${text("more")}`}</small>}
+    </div>
+  );
+}
 
 /** The chart counts as at rest after this time without a movement, in milliseconds. */
 const REST_MS = 300;

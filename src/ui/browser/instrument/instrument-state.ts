@@ -1,6 +1,5 @@
 import { ADJUSTMENTS, type Adjustment, PERIODS, type Period } from "../../../market/period.js";
-import { change, useAddress } from "../address/address.js";
-import { textOfPart } from "../address/path-part.js";
+import { change, textOfPart, useAddress } from "../address.js";
 
 /** The state of the view of an instrument. All of it is in the address. */
 export interface InstrumentState {

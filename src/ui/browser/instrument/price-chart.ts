@@ -24,10 +24,78 @@ import {
   volumeColour,
 } from "../../../notebook/browser/candles/candle-series.js";
 import type { Bars } from "./bars-source.js";
-import { endOfView } from "./chart-place.js";
-import { closesAt } from "./closes-at.js";
-import { movingAverage } from "./moving-average.js";
-import { fitTimeLabels } from "./time-labels.js";
+
+/**
+ * The closes of another instrument at the times of a chart: at each the newest one since the time before, NaN where there
+ * is none. A chart whose series had times of their own would have other positions than its bars.
+ */
+export function closesAt(
+  times: Float64Array,
+  { time, close }: { readonly time: Float64Array; readonly close: Float64Array },
+): Float64Array {
+  let next = 0;
+  return times.map((at) => {
+    let found = Number.NaN;
+    for (; next < time.length && (time[next] as number) <= at; next++) found = close[next] as number;
+    return found;
+  });
+}
+
+/** The mean of the last `length` values at each position; NaN where there are fewer values. */
+export function movingAverage(values: Float64Array, length: number): Float64Array {
+  const means = new Float64Array(values.length).fill(Number.NaN);
+  for (let end = length - 1; end < values.length; end++) {
+    // Each sum is computed separately, because a running sum would accumulate rounding errors.
+    let sum = 0;
+    for (let at = end - length + 1; at <= end; at++) sum += values[at] as number;
+    means[end] = sum / length;
+  }
+  return means;
+}
+
+/**
+ * Moves the labels of a chart's time axis that an edge would cut, so that they are drawn within the axis. The library
+ * does so only at the ends of the data.
+ *
+ * @param element the element that contains the chart.
+ */
+function fitTimeLabels(element: HTMLElement): void {
+  // The last row of the chart is the time axis. Its first canvas has the labels, the second one that of the pointer.
+  const canvas = element.querySelector<HTMLCanvasElement>("tr:last-child td:nth-child(2) canvas");
+  const context = canvas?.getContext("2d");
+  if (canvas == null || context == null) return;
+  const draw = context.fillText.bind(context);
+  context.fillText = (text, x, y) => {
+    const half = context.measureText(text).width / 2;
+    const width = canvas.clientWidth;
+    // A label of a bar outside of the view is left out.
+    if (x >= 0 && x <= width) draw(text, Math.min(Math.max(x, half), width - half), y);
+  };
+}
+
+/**
+ * A time on a chart's axis in the form of the address: a date, or a date and a time of day, in the exchange's local
+ * time.
+ */
+export function placeText(seconds: number, hasTimes: boolean): string {
+  return new Date(seconds * 1000).toISOString().slice(0, hasTimes ? 16 : 10);
+}
+
+/** The time of a text in the address, in seconds of the axis; undefined for any other text. */
+export function placeTime(text: string | undefined): number | undefined {
+  if (text === undefined || !/^\d{4}-\d\d-\d\d(T\d\d:\d\d)?$/.test(text)) return undefined;
+  const ms = Date.parse(text.length === 10 ? `${text}T23:59:59Z` : `${text}Z`);
+  return Number.isNaN(ms) ? undefined : ms / 1000;
+}
+
+/**
+ * The time of the last bar in view; undefined where that is the newest bar. @param to position of the right edge, which
+ * may be after the last bar
+ */
+export function endOfView(time: ArrayLike<number>, to: number): number | undefined {
+  const last = time.length - 1;
+  return to >= last - 0.5 ? undefined : time[Math.max(0, Math.floor(to))];
+}
 
 /** A mark on a day. */
 export interface Mark {
@@ -39,7 +107,7 @@ export interface Mark {
 }
 
 /** What the chart draws. */
-export interface Drawing {
+interface Drawing {
   readonly bars: Bars;
   readonly hasTimes: boolean;
   readonly rising: "red" | "green";

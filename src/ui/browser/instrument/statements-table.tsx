@@ -1,11 +1,30 @@
 import type { StatementsReport } from "../../page-data.js";
-import { change } from "../address/address.js";
+import { change } from "../address.js";
 import { FaultBox, Missing } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { percent } from "../formats.js";
 import { useStateAddress } from "../lake-state.js";
-import { text } from "../texts.js";
-import { statementName } from "./statement-names.js";
+import { isChinese, text } from "../texts.js";
+
+/** The columns of the table of statements in Chinese. */
+const CHINESE: Readonly<Record<string, string>> = {
+  period_end: "报告期",
+  known_from: "获知日",
+  revenue: "营业收入",
+  net_income_attributable: "归母净利润",
+  gross_margin: "毛利率",
+  net_operating_cash_flow: "经营现金流净额",
+  free_cash_flow: "自由现金流",
+  total_assets: "总资产",
+  total_liabilities: "总负债",
+  book_value: "净资产",
+  debt_to_assets: "资产负债率",
+};
+
+/** The name of a column of statements, in the language of the browser. */
+function statementName(column: string): string {
+  return (isChinese ? CHINESE[column] : undefined) ?? column.replaceAll("_", " ");
+}
 
 /** Statements as they were known at the end of a day: those that a backtest of that day may use. */
 export function StatementsTable({

@@ -1,14 +1,162 @@
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { CoverageReport, MarketReport, RunReport } from "../../page-data.js";
+import type { CoverageReport, LakeReport, MarketReport, RunReport } from "../../page-data.js";
+import { addressOf } from "../address.js";
+import { risingClass } from "../colours.js";
 import { FaultBox, Missing } from "../fault-box.js";
 import { useJson, type Waiting } from "../fetch-data.js";
+import { bytes, change, compactNumber, count, instant, price } from "../formats.js";
 import { useShownState, useStateAddress } from "../lake-state.js";
-import { type TextName, text } from "../texts.js";
+import { Link } from "../link.js";
+import { type TextName, text, translated } from "../texts.js";
 import { CoverageMap } from "./coverage-map.js";
-import { MarketCards } from "./market-cards.js";
 import { RunList } from "./run-list.js";
-import { TableList } from "./table-list.js";
+
+/** The newest landed session of each region. */
+function MarketCards({ markets }: { readonly markets: readonly MarketReport[] }) {
+  return (
+    <div class="cards">
+      {markets.map((market) => (
+        <MarketCard key={market.region} market={market} />
+      ))}
+    </div>
+  );
+}
+
+function MarketCard({ market }: { readonly market: MarketReport }) {
+  const { region, day, bars, up, down, unchanged, unknown, open, status, traded } = market;
+  const known = up + down + unchanged;
+  const share = (part: number): string => `flex-grow:${part}`;
+  return (
+    <article class={`card ${risingClass(region)}`}>
+      <header>
+        <h3>{region}</h3>
+        <span class={status === "closed" ? "state" : "state live"}>{text(status)}</span>
+        <p class="quiet">
+          {text("session")} <b>{day}</b> · {count(bars)} {text(bars === 1 ? "bar" : "bars")},{" "}
+          {open === 0 ? text("allFinal") : `${count(open)} ${text("notFinal")}`}
+        </p>
+      </header>
+      {known > 0 && (
+        <>
+          <div class="breadth" aria-hidden="true">
+            <i class="up" style={share(up)} />
+            <i class="flat" style={share(unchanged)} />
+            <i class="down" style={share(down)} />
+          </div>
+          <p class="figures-line">
+            <span class="up">
+              {count(up)} {text("up")}
+            </span>
+            <span class="quiet">
+              {count(unchanged)} {text("unchanged")}
+            </span>
+            <span class="down">
+              {count(down)} {text("down")}
+            </span>
+          </p>
+        </>
+      )}
+      {unknown > 0 && (
+        <p class="quiet">
+          {count(unknown)} {text("unknown")}
+        </p>
+      )}
+      {traded.length > 0 && (
+        <table class="plain">
+          <caption>{text("mostTraded")}</caption>
+          <tbody>
+            {traded.map((one) => (
+              <tr key={one.symbol}>
+                <th scope="row">
+                  <span class="named">
+                    <Link
+                      to={addressOf(`/instrument/${encodeURIComponent(one.symbol)}`)}
+                      title={one.name ?? one.symbol}
+                    >
+                      {one.name ?? one.symbol}
+                    </Link>
+                    {one.name !== null && <small>{one.symbol}</small>}
+                  </span>
+                </th>
+                <td class="n">{price(one.close)}</td>
+                <td class={`n ${(one.change ?? 0) > 0 ? "up" : (one.change ?? 0) < 0 ? "down" : ""}`}>
+                  {change(one.change)}
+                </td>
+                <td class="n quiet" title={text("amount")}>
+                  {compactNumber(one.amount)}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </article>
+  );
+}
+
+/** The tables of the lake, with facts from their logs. */
+function TableList({ report: { tables, freeBytes } }: { readonly report: LakeReport }) {
+  const all = tables.reduce((sum, table) => sum + table.bytes, 0);
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0);
+  const most = Math.max(...tables.map((table) => table.bytes), 1);
+  return (
+    <div class="table" tabIndex={0} role="region" aria-labelledby="tables">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{text("table")}</th>
+            <th scope="col" class="n">
+              {text("rows")}
+            </th>
+            <th scope="col" class="n">
+              {text("size")}
+            </th>
+            <th scope="col" class="n">
+              {text("files")}
+            </th>
+            <th scope="col" class="n">
+              {text("version")}
+            </th>
+            <th scope="col">{text("span")}</th>
+            <th scope="col">{text("changed")} (UTC)</th>
+          </tr>
+        </thead>
+        <tbody>
+          {tables.map((table) => (
+            <tr key={table.name}>
+              <th scope="row" title={translated(table.doc)}>
+                {table.name}
+                <small class="doc">{translated(table.doc)}</small>
+              </th>
+              <td class="n">{count(table.rows)}</td>
+              <td class="n">
+                {bytes(table.bytes)}
+                <i
+                  class="meter"
+                  style={`width:${Math.max(2, (table.bytes / most) * 100)}%`}
+                  aria-hidden="true"
+                />
+              </td>
+              <td class="n">{count(table.files)}</td>
+              <td class="n">{table.version}</td>
+              <td>{table.first === null ? "·" : `${table.first} – ${table.last}`}</td>
+              <td>{table.committedAt === null ? "·" : instant(table.committedAt)}</td>
+            </tr>
+          ))}
+        </tbody>
+        <tfoot>
+          <tr>
+            <th scope="row">{text("total")}</th>
+            <td class="n">{count(rows)}</td>
+            <td class="n">{bytes(all)}</td>
+            <td colSpan={4}>{freeBytes !== null && `${bytes(freeBytes)} ${text("free")}`}</td>
+          </tr>
+        </tfoot>
+      </table>
+    </div>
+  );
+}
 
 /** The first view: the state of the markets, coverage, the last runs, the findings of the audits, and the tables. */
 export function LakeView() {

@@ -1,8 +1,8 @@
 import type { RunReport } from "../../page-data.js";
-import { addressOf } from "../address/address.js";
-import { Link } from "../address/link.js";
+import { addressOf } from "../address.js";
+import { StatusSign } from "../fault-box.js";
 import { bytes, count, duration, instant } from "../formats.js";
-import { StatusSign } from "../statuses.js";
+import { Link } from "../link.js";
 import { text } from "../texts.js";
 
 /** The newest runs of pipelines, and how each ended. */

@@ -1,12 +1,99 @@
-import { CellEditor } from "./cell-editor.js";
-import { CellPart } from "./cell-part.js";
-import type { EditorLinks } from "./editor/code-editor.js";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { drawers, drawOnChange } from "../../../notebook/browser/drawing.js";
+import type { PackedChart } from "../../../notebook/page/pack-charts.js";
+import type { CellLine } from "../../page-data.js";
+import type { CodeEditor, EditorLinks } from "./code-editor.js";
 import type { DocumentCell } from "./notebook-document.js";
+import type { CellOutput, PlacedFault } from "./notebook-run.js";
 import { notebookText } from "./notebook-texts.js";
-import type { CellOutput } from "./run/notebook-run.js";
+import { resultControls } from "./result-controls.js";
+
+/**
+ * The editor of a cell. It starts with the cell's text; a text that another part of the page sets belongs to a new
+ * cell. Its script is loaded when a cell is edited for the first time.
+ */
+function CellEditor({
+  text,
+  faults,
+  links,
+  isFocused,
+}: {
+  readonly text: string;
+  readonly faults: readonly PlacedFault[];
+  readonly links: EditorLinks;
+  /** Whether the editor is focused when it opens. */
+  readonly isFocused: boolean;
+}) {
+  const element = useRef<HTMLDivElement>(null);
+  const editor = useRef<CodeEditor | undefined>(undefined);
+  // The editor remains open while the page is drawn again. It reads the newest values from this reference.
+  const now = useRef({ text, faults, links });
+  now.current = { text, faults, links };
+  useEffect(() => {
+    let isGone = false;
+    const open = async (): Promise<void> => {
+      const { openCodeEditor } = await import("./code-editor.js");
+      const { current: parent } = element;
+      if (isGone || parent === null) return;
+      editor.current = openCodeEditor(parent, now.current.text, {
+        label: now.current.links.label,
+        onChange: (typed) => now.current.links.onChange(typed),
+        catalog: () => now.current.links.catalog(),
+        parameters: () => now.current.links.parameters(),
+        run: () => now.current.links.run(),
+        runAndNext: () => now.current.links.runAndNext(),
+      });
+      editor.current.setFaults(now.current.faults);
+      if (isFocused) editor.current.focus();
+    };
+    void open();
+    return () => {
+      isGone = true;
+      editor.current?.close();
+      editor.current = undefined;
+    };
+  }, []);
+  useEffect(() => editor.current?.setFaults(faults), [faults]);
+  return <div class="cell-editor" ref={element} />;
+}
+
+/** A cell in the same form as in the exported page, with the same text and drawing. */
+function CellPart({ cell }: { readonly cell: CellLine }) {
+  const element = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const { current } = element;
+    if (current === null) return;
+    // The server has escaped every value, and the page's policy permits no script in it.
+    current.innerHTML = cell.html;
+    const end = resultControls(current, cell.results, notebookText("resultAs"));
+    const chart = cell.chart as PackedChart | undefined;
+    const figure = current.querySelector<HTMLElement>("figure[data-chart]");
+    if (chart === undefined || figure === null) return end;
+    let stop = (): void => {};
+    let isGone = false;
+    const draw = async (): Promise<void> => {
+      await loadDrawing(chart);
+      if (!isGone) stop = drawOnChange(chart, figure);
+    };
+    void draw();
+    return () => {
+      isGone = true;
+      stop();
+      end();
+    };
+  }, [cell]);
+  return <div ref={element} />;
+}
+
+/** Loads the script that draws this kind of chart. */
+async function loadDrawing({ chart: { kind } }: PackedChart): Promise<void> {
+  if (kind === "candlestick") {
+    if (drawers().candles === undefined) await import("../../../notebook/browser/candles/candles.js");
+  } else if (drawers().plots === undefined) await import("../../../notebook/browser/plots/plots.js");
+}
 
 /** The actions of a cell's buttons. */
-export interface CellActions {
+interface CellActions {
   readonly toggle: () => void;
   readonly run: () => void;
   readonly add: () => void;

@@ -1,12 +1,14 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { NotebookSource } from "../../page-data.js";
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import type { FoundInstrument, NotebookSource, ParameterReport, RunRequest } from "../../page-data.js";
+import { change, useAddress } from "../address.js";
 import { FaultBox } from "../fault-box.js";
-import type { Fault } from "../fetch-data.js";
-import { useStateAddress } from "../lake-state.js";
+import { apiAddress, askJson, type Fault, faultOf, send } from "../fetch-data.js";
+import { duration } from "../formats.js";
+import { useShownState, useStateAddress } from "../lake-state.js";
 import { text } from "../texts.js";
 import { CellSection } from "./cell-section.js";
-import { lazyCatalog } from "./editor/lazy-catalog.js";
-import { NotebookBar } from "./notebook-bar.js";
+import { lazyCatalog } from "./lazy-catalog.js";
 import {
   canMove,
   type DocumentCell,
@@ -20,12 +22,196 @@ import {
   withRestored,
 } from "./notebook-document.js";
 import { notebookText } from "./notebook-texts.js";
-import { useRun } from "./run/use-run.js";
-import { draftKey, readDraft } from "./saving/drafts.js";
-import { SaveSigns } from "./saving/save-signs.js";
-import { useDraft } from "./saving/use-draft.js";
-import { type FileContent, useSaving } from "./saving/use-saving.js";
-import { usePage } from "./use-page.js";
+import { SaveSigns } from "./save-signs.js";
+import { draftKey, type FileContent, readDraft, type SaveState, useDraft, useSaving } from "./saving.js";
+import { type UsedRun, useRun } from "./use-run.js";
+
+/** Makes the page of a notebook, with the parameters in the address. */
+function usePage(
+  name: string,
+  newest: { readonly current: NotebookDocument },
+): { readonly make: (() => void) | undefined; readonly fault: Fault | undefined } {
+  const { query } = useAddress();
+  const given = Object.fromEntries([...query].filter(([key]) => key.startsWith("p.")));
+  const address = useStateAddress("notebook/page", given);
+  const [isMaking, setMaking] = useState(false);
+  const [fault, setFault] = useState<Fault>();
+  const make = (): void => {
+    if (address === undefined) return;
+    setMaking(true);
+    setFault(undefined);
+    savePage(address, { name, text: textOf(newest.current) }).then(
+      () => setMaking(false),
+      (error: unknown) => {
+        setMaking(false);
+        setFault(faultOf(error));
+      },
+    );
+  };
+  return { make: isMaking ? undefined : make, fault };
+}
+
+/** Requests the page of a notebook, for which the notebook runs, and downloads it as a file. @throws {Fault} */
+async function savePage(address: string, run: RunRequest): Promise<void> {
+  const response = await send("POST", address, { name: run.name, text: run.text });
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await response.blob());
+  link.download = `${run.name}.html`;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+/** The parameters of a notebook as controls. A new value changes the address, and the notebook runs again. */
+function ParameterControls({
+  parameters,
+  children,
+}: {
+  readonly parameters: readonly ParameterReport[];
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <form
+      class="parameter-controls"
+      aria-label={text("parameters")}
+      onSubmit={(event) => event.preventDefault()}
+    >
+      {parameters.map((parameter) => (
+        <label key={parameter.name}>
+          {parameter.name.replaceAll("_", " ")}
+          <Control parameter={parameter} choose={(value) => change({ [`p.${parameter.name}`]: value })} />
+        </label>
+      ))}
+      {children}
+    </form>
+  );
+}
+
+/** The control of one parameter. */
+function Control({
+  parameter,
+  choose,
+}: {
+  readonly parameter: ParameterReport;
+  readonly choose: (value: string) => void;
+}) {
+  const { name, kind, value, options, min, max } = parameter;
+  const list = useId();
+  const [proposed, setProposed] = useState<readonly FoundInstrument[]>([]);
+  const [typed, setTyped] = useState(value);
+  const state = useShownState().report?.state;
+  useEffect(() => setTyped(value), [value]);
+  useEffect(() => {
+    if (kind !== "symbol" || options !== null || state === undefined) return;
+    const stop = new AbortController();
+    askJson<{ found: FoundInstrument[] }>(apiAddress("search", { state, q: typed }), stop.signal).then(
+      ({ found }) => setProposed(found),
+      () => {},
+    );
+    return () => stop.abort();
+  }, [kind, options, state, typed]);
+  if (options !== null)
+    return (
+      <select value={value} onChange={(event) => choose(event.currentTarget.value)}>
+        {(options.includes(value) ? options : [value, ...options]).map((one) => (
+          <option key={one} value={one}>
+            {one}
+          </option>
+        ))}
+      </select>
+    );
+  const input = {
+    name,
+    value: typed,
+    onInput: (event: { currentTarget: HTMLInputElement }) => setTyped(event.currentTarget.value),
+    onChange: (event: { currentTarget: HTMLInputElement }) => choose(event.currentTarget.value),
+  };
+  if (kind === "date") return <input type="date" {...input} />;
+  if (kind === "number")
+    return (
+      <input
+        type="number"
+        step="any"
+        {...(min === null ? {} : { min })}
+        {...(max === null ? {} : { max })}
+        {...input}
+      />
+    );
+  return (
+    <>
+      <input type="text" list={list} autocomplete="off" spellcheck={false} {...input} />
+      <datalist id={list}>
+        {proposed.map((one) => (
+          <option key={one.symbol} value={one.symbol}>
+            {one.name ?? ""}
+          </option>
+        ))}
+      </datalist>
+    </>
+  );
+}
+
+/** The parameters of a notebook, the state of its run, and the buttons for the whole notebook. */
+function NotebookBar({
+  name,
+  parameters,
+  runs,
+  onRunAll,
+  saving,
+  isChanged,
+  isSavable,
+  onSave,
+  onPage,
+}: {
+  readonly name: string;
+  readonly parameters: readonly ParameterReport[];
+  readonly runs: UsedRun;
+  readonly onRunAll: () => void;
+  readonly saving: SaveState;
+  /** Whether the text differs from the file. */
+  readonly isChanged: boolean;
+  readonly isSavable: boolean;
+  readonly onSave: () => void;
+  /** Downloads the notebook as a page; undefined while a page is being made. */
+  readonly onPage: (() => void) | undefined;
+}) {
+  const isRunning = runs.isWaiting || runs.run?.status === "running";
+  const state = saving.kind === "saving" ? "saving" : isChanged ? "unsaved" : "saved";
+  return (
+    <ParameterControls parameters={parameters}>
+      <span class="quiet" role="status">
+        {progress(runs)}
+      </span>
+      {isRunning ? (
+        <button type="button" onClick={runs.stop}>
+          {notebookText("stop")}
+        </button>
+      ) : (
+        <button type="button" onClick={onRunAll}>
+          {notebookText("runAll")}
+        </button>
+      )}
+      <button type="button" disabled={!isSavable} title={`${name}.sql (Ctrl S)`} onClick={onSave}>
+        {notebookText("save")}
+      </button>
+      <button type="button" disabled={onPage === undefined} title={`${name}.html`} onClick={onPage}>
+        {notebookText("htmlPage")}
+      </button>
+      <span class={`save-state ${state}`} role="status">
+        {notebookText(state)}
+      </span>
+    </ParameterControls>
+  );
+}
+
+function progress({ run, isWaiting }: UsedRun): string {
+  if (isWaiting || run === undefined) return `${text("running")} …`;
+  const { status, done, planned, tookMs, outputs } = run;
+  if (status === "running") return `${text("running")} … ${done} / ${planned}`;
+  if (status === "stopped") return `${text("stoppedRun")}: ${done} / ${planned} ${text("cells")}`;
+  const failed = [...outputs.values()].filter(({ faults }) => faults.length > 0).length;
+  const faults = failed === 0 ? "" : `, ${failed} ${notebookText("failed")}`;
+  return `${text("ran")}: ${done} ${text("cells")}, ${duration(tookMs)}${faults}`;
+}
 
 /** A notebook that can be read, run, edited and saved. */
 export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
@@ -54,19 +240,19 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
   // Editors remain open while the page is drawn again, and call the functions with which they were opened.
   const newest = useRef(document_);
   newest.current = document_;
-  const change = (next: NotebookDocument): void => {
+  const edit = (next: NotebookDocument): void => {
     newest.current = next;
     setDocument(next);
   };
   const toggle = (id: number, isOpen: boolean): void => {
     setOpen((before) => new Set([...before].filter((one) => one !== id).concat(isOpen ? [id] : [])));
     // If the user typed a line `-- %%`, it begins a new cell when the editor is closed.
-    if (!isOpen) change(documentOf(textOf(newest.current), newest.current));
+    if (!isOpen) edit(documentOf(textOf(newest.current), newest.current));
   };
   const run = (id: number): void => runs.start(newest.current, new Set([id]));
   const add = (after: number | undefined): void => {
     const { document: next, id } = withNewCell(newest.current, after);
-    change(next);
+    edit(next);
     toggle(id, true);
   };
   const runAndNext = (id: number): void => {
@@ -78,13 +264,13 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
   };
   const remove = (cell: DocumentCell, at: number): void => {
     setDeleted({ cell, at });
-    change(withoutCell(newest.current, cell.id));
+    edit(withoutCell(newest.current, cell.id));
   };
   const show = (content: FileContent): void => {
     forget();
     saving.rebase(content);
     const next = documentOf(content.text, newest.current);
-    change(next);
+    edit(next);
     runs.start(next, undefined);
   };
   const isChanged = whole !== saving.base.text;
@@ -128,7 +314,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
           <button
             type="button"
             onClick={() => {
-              change(withRestored(newest.current, deleted.cell, deleted.at));
+              edit(withRestored(newest.current, deleted.cell, deleted.at));
               setDeleted(undefined);
             }}
           >
@@ -148,7 +334,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
             canMove={canMove(document_, cell.id)}
             links={{
               label: `${notebookText("editorOf")} ${at + 1}: ${notebookText("editorKeys")}`,
-              onChange: (typed) => change(withEdited(newest.current, cell.id, typed)),
+              onChange: (typed) => edit(withEdited(newest.current, cell.id, typed)),
               catalog,
               parameters: () => parameters.map((parameter) => parameter.name),
               run: () => run(cell.id),
@@ -158,7 +344,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
               toggle: () => toggle(cell.id, !open.has(cell.id)),
               run: () => run(cell.id),
               add: () => add(cell.id),
-              move: (by) => change(withMoved(newest.current, cell.id, by)),
+              move: (by) => edit(withMoved(newest.current, cell.id, by)),
               remove: () => remove(cell, at),
             }}
           />

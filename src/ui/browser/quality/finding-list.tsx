@@ -1,12 +1,251 @@
-import type { FindingReport, FindingsReport } from "../../quality/quality-data.js";
-import { change, useAddress } from "../address/address.js";
-import { FaultBox } from "../fault-box.js";
-import { useJson } from "../fetch-data.js";
-import { useStateAddress } from "../lake-state.js";
-import { CellText, ColumnHead } from "./cell-text.js";
-import { FindingBars } from "./finding-bars.js";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { isRegion } from "../../../market/regions.js";
+import { regionOf } from "../../../market/symbol.js";
+import type {
+  CellValue,
+  ColumnReport,
+  EvidenceReport,
+  FindingReport,
+  FindingsReport,
+} from "../../quality/quality-data.js";
+import { addressOf, change, useAddress } from "../address.js";
+import { risingColour, useIsDark } from "../colours.js";
+import { Command, FaultBox } from "../fault-box.js";
+import { type Fault, faultOf, useJson } from "../fetch-data.js";
+import { type Bars, loadBars } from "../instrument/bars-source.js";
+import { PriceChart } from "../instrument/price-chart.js";
+import { useShownState, useStateAddress } from "../lake-state.js";
+import { Link } from "../link.js";
+import { text } from "../texts.js";
 import { Pager } from "./pager.js";
 import { qualityText, whyNone } from "./quality-texts.js";
+
+/** The head of a column, with its unit. @param values of the column, which decide on which side it is aligned */
+function ColumnHead({
+  column: { name, unit },
+  values,
+}: {
+  readonly column: ColumnReport;
+  readonly values: readonly (CellValue | undefined)[];
+}) {
+  return (
+    <th scope="col" class={values.some((value) => typeof value === "number") ? "n" : ""}>
+      {name.replaceAll("_", " ")} {unit !== null && <small>{unit}</small>}
+    </th>
+  );
+}
+
+/** Number of significant digits of a stored value. */
+const ALL_DIGITS = 12;
+
+/**
+ * A value as it is stored: a number with all digits, a text unchanged.
+ *
+ * @param unit the unit of a computed value. For ratios, only the significant digits are shown.
+ */
+function CellText({ value, unit = null }: { readonly value: CellValue; readonly unit?: string | null }) {
+  if (typeof value !== "number") return <td class="value">{cellText(value, ALL_DIGITS)}</td>;
+  const isComputed = unit?.endsWith("ratio") === true;
+  return (
+    <td class="n" title={isComputed ? cellText(value, ALL_DIGITS) : undefined}>
+      {cellText(value, isComputed ? 4 : ALL_DIGITS)}
+    </td>
+  );
+}
+
+/** A value as text. */
+function cellText(value: CellValue, digits: number): string {
+  if (value === null) return "·";
+  if (typeof value === "boolean") return qualityText(value ? "yes" : "no");
+  if (typeof value === "number") return value.toLocaleString("en-US", { maximumSignificantDigits: digits });
+  return value;
+}
+
+const DAY_MS = 86_400_000;
+/** Number of days after a finding that its chart shows, by period. */
+const DAYS_AFTER = { "1d": 90, "5m": 4, "1m": 1 } as const;
+
+/** The period of a finding's chart, and the day after the last day that it shows. */
+function chartWindow({ evidence, last, first }: Pick<FindingReport, "evidence" | "first" | "last">): {
+  readonly period: "1d" | "5m" | "1m";
+  readonly to: string;
+} {
+  const period = evidence === "minutes" ? "1m" : evidence === "minute days" ? "5m" : "1d";
+  const end = Date.parse(`${last ?? first}T00:00:00Z`) + DAYS_AFTER[period] * DAY_MS;
+  return { period, to: new Date(end).toISOString().slice(0, 10) };
+}
+
+/** The chart of the instrument around a finding. The bars in question are marked. */
+function FindingChart({
+  subject,
+  finding,
+  evidence: { rows, columns },
+}: {
+  readonly subject: string;
+  readonly finding: FindingReport;
+  readonly evidence: EvidenceReport;
+}) {
+  const state = useShownState().report?.state;
+  const [bars, setBars] = useState<Bars>();
+  const [fault, setFault] = useState<Fault>();
+  const element = useRef<HTMLDivElement>(null);
+  const isDark = useIsDark();
+  // If the finding is about all symbols of a region's day, the first symbol is drawn.
+  const symbol = isRegion(subject)
+    ? String(rows[0]?.values[columns.findIndex(({ name }) => name === "symbol")] ?? "")
+    : subject;
+  const { period, to } = chartWindow(finding);
+  useEffect(() => {
+    if (state === undefined || symbol === "") return;
+    const stop = new AbortController();
+    loadBars({ state, symbol, period, adjust: "none", to }, stop.signal).then(setBars, (error: unknown) => {
+      if (!stop.signal.aborted) setFault(faultOf(error));
+    });
+    return () => stop.abort();
+  }, [state, symbol, period, to]);
+  useEffect(() => {
+    if (bars === undefined || bars.time.length === 0) return;
+    const chart = new PriceChart(
+      element.current as HTMLElement,
+      () => {},
+      () => {},
+    );
+    const marks = rows
+      .filter((row) => row.isInQuestion)
+      .map(({ time }) => ({ time, kind: "question" as const }));
+    chart.draw({
+      bars,
+      hasTimes: period !== "1d",
+      rising: risingColour(regionOf(symbol) ?? null),
+      averages: [],
+      isLog: false,
+      marks,
+      compared: [],
+      around: { first: marks[0]?.time ?? 0, last: marks.at(-1)?.time ?? 0 },
+    });
+    return () => chart.remove();
+  }, [bars, isDark, rows]);
+  return (
+    <>
+      {fault !== undefined && <FaultBox fault={fault} />}
+      <div class="stage" data-shown={bars === undefined ? "" : `${symbol} ${period} none`}>
+        <div
+          class="drawing"
+          ref={element}
+          role="img"
+          aria-label={`${symbol}, ${period}, ${finding.first} – ${finding.last}`}
+        />
+        {bars === undefined && fault === undefined && <span class="busy quiet">{text("loading")} …</span>}
+      </div>
+      <p class="truth">
+        {symbol} · {period} · {qualityText("asLanded")}
+      </p>
+    </>
+  );
+}
+
+/** The bars of a finding: as a chart, as values, and with the commands about them. */
+function FindingBars({ finding, subject }: { readonly finding: FindingReport; readonly subject: string }) {
+  const { evidence, first, last, at, repairs, explains } = finding;
+  const address = useStateAddress("quality/evidence", {
+    subject,
+    evidence,
+    first: first ?? undefined,
+    last: last ?? undefined,
+    at: at ?? undefined,
+  });
+  const isShown = evidence !== "none" && first !== null;
+  const { value, fault } = useJson<EvidenceReport>(isShown ? address : undefined);
+  return (
+    <section class="finding" aria-label={`${subject} ${first ?? ""}`}>
+      {isShown ? (
+        <>
+          {fault !== undefined && <FaultBox fault={fault} />}
+          {value === undefined && fault === undefined && (
+            <div class="hollow" style="height:420px" aria-busy="true" />
+          )}
+          {value !== undefined && (
+            <>
+              <FindingChart subject={subject} finding={finding} evidence={value} />
+              <Values report={value} />
+            </>
+          )}
+        </>
+      ) : (
+        <p class="empty">{qualityText(evidence === "none" ? "noEvidence" : "noDay")}</p>
+      )}
+      <p class="commands">
+        {repairs !== null && (
+          <>
+            {qualityText("repairs")} <Command command={repairs} />{" "}
+          </>
+        )}
+        {qualityText("explains")} <Command command={explains} />
+      </p>
+    </section>
+  );
+}
+
+function Values({ report: { columns, rows, hasMore } }: { readonly report: EvidenceReport }) {
+  return (
+    <>
+      <h2 id="values">{qualityText("values")}</h2>
+      {hasMore && <p class="quiet">{qualityText("hasMore")}</p>}
+      <div class="table values" tabIndex={0} role="region" aria-labelledby="values">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">
+                <span class="hidden">{qualityText("inQuestion")}</span>
+              </th>
+              {columns.map((column, nth) => (
+                <ColumnHead
+                  key={column.name}
+                  column={column}
+                  values={rows.map(({ values }) => values[nth])}
+                />
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ values, isInQuestion }, at) => {
+              const isEmpty = values.slice(1).every((value) => value === null || value === 0);
+              return (
+                <tr key={at} class={isInQuestion ? "question" : ""}>
+                  <td>
+                    {isInQuestion && (
+                      <>
+                        <span aria-hidden="true">▶</span>
+                        <span class="hidden">{qualityText("inQuestion")}</span>
+                      </>
+                    )}
+                  </td>
+                  {isEmpty ? (
+                    <>
+                      <CellText value={values[0] ?? null} />
+                      <td colSpan={columns.length - 1} class="quiet">
+                        {qualityText("noBar")}
+                      </td>
+                    </>
+                  ) : (
+                    values.map((value, nth) => <CellText key={nth} value={value} />)
+                  )}
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+/** A link to the instrument of a finding. */
+export function InstrumentLink({ symbol }: { readonly symbol: string }) {
+  return (
+    <Link to={addressOf(`/instrument/${encodeURIComponent(symbol)}`)}>{qualityText("toInstrument")}</Link>
+  );
+}
 
 /** The findings of a rule about one symbol, and the bars of the chosen one. */
 export function FindingList({ rule, subject }: { readonly rule: string; readonly subject: string }) {

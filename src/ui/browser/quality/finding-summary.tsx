@@ -1,13 +1,12 @@
 import type { RulesReport } from "../../quality/quality-data.js";
-import { addressOf } from "../address/address.js";
-import { Link } from "../address/link.js";
+import { addressOf } from "../address.js";
 import { FaultBox } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { count } from "../formats.js";
 import { useShownState } from "../lake-state.js";
+import { Link } from "../link.js";
 import { qualityText, ruleMeaning, ruleTitle } from "./quality-texts.js";
-import { useRuleCounts } from "./rule-counts.js";
-import { findingsIn, worstFirst } from "./worst-first.js";
+import { findingsIn, useRuleCounts, worstFirst } from "./rule-counts.js";
 
 /** The count of a rule ends after this time in milliseconds: a large lake must not be busy because its first view is open. */
 const MOST_MS = 10_000;

@@ -1,5 +1,5 @@
 import type { ListPage } from "../../quality/quality-data.js";
-import { change } from "../address/address.js";
+import { change } from "../address.js";
 import { count } from "../formats.js";
 import { qualityText } from "./quality-texts.js";
 

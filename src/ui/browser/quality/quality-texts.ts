@@ -57,7 +57,7 @@ const ENGLISH = {
   notKnown: "not known",
 } as const;
 
-export type QualityText = keyof typeof ENGLISH;
+type QualityText = keyof typeof ENGLISH;
 
 const CHINESE: Readonly<Record<QualityText, string>> = {
   quality: "数据质量",

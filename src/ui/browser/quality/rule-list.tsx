@@ -1,14 +1,12 @@
 import type { RuleReport, RulesReport } from "../../quality/quality-data.js";
-import { addressOf, change, useAddress } from "../address/address.js";
-import { Link } from "../address/link.js";
-import { Command } from "../command.js";
-import { FaultBox } from "../fault-box.js";
+import { addressOf, change, useAddress } from "../address.js";
+import { Command, FaultBox } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { count } from "../formats.js";
 import { useShownState } from "../lake-state.js";
+import { Link } from "../link.js";
 import { qualityText, ruleMeaning, ruleTitle } from "./quality-texts.js";
-import { useRuleCounts } from "./rule-counts.js";
-import { type CountState, findingsIn, worstFirst } from "./worst-first.js";
+import { type CountState, findingsIn, useRuleCounts, worstFirst } from "./rule-counts.js";
 
 const REGIONS = ["CN", "HK", "US", "-"];
 

@@ -3,7 +3,7 @@ import type { PlanReport, RunRight } from "../../runs/runs-data.js";
 import { FaultBox } from "../fault-box.js";
 import { apiAddress, type Fault, faultOf, send, useJson } from "../fetch-data.js";
 import { count } from "../formats.js";
-import { translated } from "../translations.js";
+import { translated } from "../texts.js";
 import { runsText } from "./runs-texts.js";
 
 /** The requests that a pipeline would send, with a button that runs it, where that is permitted. */

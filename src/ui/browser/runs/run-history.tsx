@@ -1,13 +1,12 @@
 import { RUN_STATUSES } from "../../../schema/runs.js";
 import type { RunReport } from "../../page-data.js";
 import type { ListPage } from "../../quality/quality-data.js";
-import { change, useAddress } from "../address/address.js";
-import { FaultBox } from "../fault-box.js";
+import { change, useAddress } from "../address.js";
+import { FaultBox, statusText } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { RunList } from "../lake/run-list.js";
 import { useStateAddress } from "../lake-state.js";
 import { Pager } from "../quality/pager.js";
-import { statusText } from "../statuses.js";
 import { runsText } from "./runs-texts.js";
 
 /** The runs that have ended, the newest first, filtered by pipeline and status. */

@@ -83,7 +83,7 @@ const ENGLISH = {
   noKey: "Runs cannot be started here:",
 } as const;
 
-export type RunsText = keyof typeof ENGLISH;
+type RunsText = keyof typeof ENGLISH;
 
 const CHINESE: Readonly<Record<RunsText, string>> = {
   runs: "运行",

@@ -8,9 +8,8 @@ import {
   type NumberRuns,
 } from "./json-sink.js";
 import { KeySequence } from "./key-sequence.js";
-import { notJson } from "./not-json.js";
 import { NumberToken } from "./number-token.js";
-import { StringToken } from "./string-token.js";
+import { notJson, StringToken } from "./string-token.js";
 
 /** What may come next. These are small integers, because they are compared for each token. */
 const VALUE = 0;

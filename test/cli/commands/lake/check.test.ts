@@ -1,8 +1,8 @@
 import { copyFileSync, mkdirSync, readdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
+import { EXIT } from "../../../../src/cli/cli.js";
 import { addCheck } from "../../../../src/cli/commands/lake/check.js";
-import { EXIT } from "../../../../src/cli/exit-codes.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import { readLog } from "../../../../src/lake/log/read-log.js";
 import { emptySnapshot } from "../../../../src/lake/log/snapshot.js";

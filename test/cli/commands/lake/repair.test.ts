@@ -1,8 +1,8 @@
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
+import { EXIT } from "../../../../src/cli/cli.js";
 import { addRepair } from "../../../../src/cli/commands/lake/repair.js";
-import { EXIT } from "../../../../src/cli/exit-codes.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import type { DataFile } from "../../../../src/lake/log/snapshot.js";
 import { BARS_1D, BARS_1M } from "../../../../src/schema/bars.js";

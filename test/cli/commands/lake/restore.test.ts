@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { EXIT } from "../../../../src/cli/cli.js";
 import { addHistory } from "../../../../src/cli/commands/lake/history.js";
 import { addRestore } from "../../../../src/cli/commands/lake/restore.js";
-import { EXIT } from "../../../../src/cli/exit-codes.js";
-import { undoCommand } from "../../../../src/cli/reports/undo-text.js";
+import { undoCommand } from "../../../../src/cli/reports/restore-text.js";
 import { UsageError } from "../../../../src/core/errors.js";
 import { landRequests } from "../../../../src/jobs/ledger/ledger.js";
 import type { Lake } from "../../../../src/lake/lake.js";

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
+import { EXIT } from "../../../../src/cli/cli.js";
 import { addVacuum } from "../../../../src/cli/commands/lake/vacuum.js";
-import { EXIT } from "../../../../src/cli/exit-codes.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import { readLog } from "../../../../src/lake/log/read-log.js";
 import { emptySnapshot } from "../../../../src/lake/log/snapshot.js";

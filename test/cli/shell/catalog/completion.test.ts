@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { completeCommand, completeSql } from "../../../../src/cli/shell/catalog/completion.js";
-import type { Catalog } from "../../../../src/db/catalog/catalog.js";
+import { completeCommand, completeSql } from "../../../../src/cli/shell/completion.js";
+import type { Catalog } from "../../../../src/db/catalog.js";
 
 const relation = (name: string, kind: "view" | "table macro", columns: readonly string[]) => ({
   name,

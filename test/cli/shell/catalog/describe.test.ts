@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { describeName, listTables } from "../../../../src/cli/shell/catalog/describe.js";
-import type { Catalog } from "../../../../src/db/catalog/catalog.js";
-import { readMacroComment, splitUnit } from "../../../../src/db/catalog/macro-comment.js";
-import { readCatalog } from "../../../../src/db/catalog/read-catalog.js";
+import { describeName, listTables } from "../../../../src/cli/shell/describe.js";
+import type { Catalog } from "../../../../src/db/catalog.js";
+import { readMacroComment, splitUnit } from "../../../../src/db/catalog.js";
+import { readCatalog } from "../../../../src/db/read-catalog.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import { openReader } from "../../../../src/lake/open-reader.js";
 

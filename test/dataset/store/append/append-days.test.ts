@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { type BuildReport, buildDataset } from "../../../../src/dataset/build-dataset.js";
 import { type DatasetDefinition, defineDataset, MASKS } from "../../../../src/dataset/spec.js";
-import { isSound, verifyDataset } from "../../../../src/dataset/store/verify/verify-dataset.js";
+import { isSound, verifyDataset } from "../../../../src/dataset/store/verify-dataset.js";
 import { literal } from "../../../../src/db/quote.js";
 import { Session } from "../../../../src/db/session/session.js";
 import { Lake } from "../../../../src/lake/lake.js";

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { expect, test } from "vitest";
-import { barsSince } from "../../../../src/dataset/store/append/bars-since.js";
-import type { Manifest } from "../../../../src/dataset/store/files/manifest.js";
+import { barsSince } from "../../../../src/dataset/store/changed-past.js";
+import type { Manifest } from "../../../../src/dataset/store/manifest.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import type { DataFile } from "../../../../src/lake/log/snapshot.js";
 import { vacuum } from "../../../../src/lake/maintenance/vacuum.js";

@@ -13,7 +13,7 @@ import {
 import type { BlockOptions } from "../../../../src/dataset/panel/block.js";
 import { BLOCKS } from "../../../../src/dataset/panel/lake-panel.js";
 import { type DatasetDefinition, defineDataset } from "../../../../src/dataset/spec.js";
-import { isSound, verifyDataset } from "../../../../src/dataset/store/verify/verify-dataset.js";
+import { isSound, verifyDataset } from "../../../../src/dataset/store/verify-dataset.js";
 import { Session } from "../../../../src/db/session/session.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import { BARS_1D } from "../../../../src/schema/bars.js";

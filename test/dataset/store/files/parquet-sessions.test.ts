@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parquetSessions } from "../../../../src/dataset/store/files/parquet-sessions.js";
+import { parquetSessions } from "../../../../src/dataset/store/copy-rows.js";
 import { temporaryLake } from "../../../lake/temporary-lake.js";
 
 test("sessions have the memory of the build, and its signal interrupts their statements", async () => {

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { makeFolder, recoverFolder } from "../../../../src/dataset/store/place/dataset-folder.js";
+import { makeFolder, recoverFolder } from "../../../../src/dataset/store/dataset-folder.js";
 import { thisProcess } from "../../../../src/lease/owner.js";
 import { temporaryFolder } from "../../../lake/temporary-lake.js";
 

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type BuildOptions, type BuildReport, buildDataset } from "../../../../src/dataset/build-dataset.js";
 import { defineDataset } from "../../../../src/dataset/spec.js";
-import { isSound, verifyDataset } from "../../../../src/dataset/store/verify/verify-dataset.js";
+import { isSound, verifyDataset } from "../../../../src/dataset/store/verify-dataset.js";
 import type { Lake } from "../../../../src/lake/lake.js";
 import { thisProcess } from "../../../../src/lease/owner.js";
 import { BARS_1D } from "../../../../src/schema/bars.js";

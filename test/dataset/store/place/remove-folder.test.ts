@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { removeFolder } from "../../../../src/dataset/store/place/remove-folder.js";
+import { removeFolder } from "../../../../src/dataset/store/dataset-folder.js";
 import { temporaryFolder } from "../../../lake/temporary-lake.js";
 
 test("a folder is deleted with all its files and folders, and links, but not what these lead to", async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { changesText, type TableChange } from "../../../../src/dataset/store/verify/lake-changes.js";
+import { changesText, type TableChange } from "../../../../src/dataset/store/lake-changes.js";
 
 const UNKNOWN = { was: undefined, isNow: undefined, examples: [], fault: "there are other rows" };
 const tables = (...changes: Partial<TableChange>[]): TableChange[] =>

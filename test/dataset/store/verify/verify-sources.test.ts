@@ -6,7 +6,7 @@ import type { TradingDate } from "../../../../src/core/time.js";
 import { buildDataset } from "../../../../src/dataset/build-dataset.js";
 import { dataset } from "../../../../src/dataset/dataset.js";
 import { defineDataset } from "../../../../src/dataset/spec.js";
-import { verifySources } from "../../../../src/dataset/store/verify/verify-sources.js";
+import { verifySources } from "../../../../src/dataset/store/lake-changes.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import { openReader } from "../../../../src/lake/open-reader.js";
 import { temporaryFolder } from "../../../lake/temporary-lake.js";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { Session } from "../../../../src/db/session/session.js";
-import { CONCURRENCY } from "../../../../src/jobs/ingest/ask-each.js";
-import { SHARED_GROUP_RESPONSES } from "../../../../src/jobs/ingest/group-responses.js";
+import { SHARED_GROUP_RESPONSES } from "../../../../src/jobs/ingest/landing-records.js";
+import { CONCURRENCY } from "../../../../src/jobs/run/request/request-sender.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import { openReader } from "../../../../src/lake/open-reader.js";
 import { RENEW_MS } from "../../../../src/lease/own-leases.js";

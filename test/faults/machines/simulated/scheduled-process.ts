@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { openKey } from "../../../../src/api/service/open-key.js";
+import { openKey } from "../../../../src/api/service/service-access.js";
 import type { Pipeline } from "../../../../src/jobs/pipeline/definition.js";
 import { lastRuns } from "../../../../src/jobs/run/report/run-history.js";
 import { type RunEnvironment, type RunReport, runPipeline } from "../../../../src/jobs/run/run-pipeline.js";

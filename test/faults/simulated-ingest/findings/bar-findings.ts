@@ -7,7 +7,7 @@ import { regionOf } from "../../../../src/market/symbol.js";
 import { ASKED_AGAIN_SOON } from "../../../../src/plan/absence/absence.js";
 import { BARS_1D, BARS_1M } from "../../../../src/schema/bars.js";
 import type { TableSchema } from "../../../../src/schema/column.js";
-import { REQUESTS } from "../../../../src/schema/requests.js";
+import { REQUESTS } from "../../../../src/schema/runs.js";
 import { FOREIGN } from "../foreign-writer.js";
 import { type LakeState, none, rowsOf, tableOf } from "./lake-state.js";
 import { latestRecheck } from "./lookback.js";

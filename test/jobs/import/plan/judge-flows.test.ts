@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Flow, flowKind } from "../../../../src/jobs/import/plan/judge-flows.js";
+import { type Flow, flowKind } from "../../../../src/jobs/import/rows/statement-flows.js";
 import { cases } from "../../../sweep.js";
 
 const flows = (values: readonly number[], first = 2023 * 12 + 3): Flow[] =>

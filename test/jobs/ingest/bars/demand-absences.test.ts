@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { DemandAbsences } from "../../../../src/jobs/ingest/bars/demand-absences.js";
+import { DemandAbsences } from "../../../../src/jobs/ingest/bars/explain-absences.js";
 import type { ResponseVerdict } from "../../../../src/plan/absence/judge-response.js";
 
 const JUNE = { start: 1000, end: 2000 };

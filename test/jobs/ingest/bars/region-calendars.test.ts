@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { TradingDate } from "../../../../src/core/time.js";
 import { Session } from "../../../../src/db/session/session.js";
-import { regionCalendars } from "../../../../src/jobs/ingest/bars/region-calendars.js";
+import { regionCalendars } from "../../../../src/jobs/ingest/bars/bars-demand.js";
 import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
 import { json, type Script } from "../../../faults/service/scripted-service.js";
 import { barsOn, scriptedMarket } from "../../scripted-market.js";

@@ -11,7 +11,7 @@ import { ResponseSpool } from "../../../../src/lake/requests/response-spool.js";
 import { openLimitsStore } from "../../../../src/lake/requests/service-limits.js";
 import { instantOf } from "../../../../src/market/zone.js";
 import { EX_FACTORS } from "../../../../src/schema/actions.js";
-import { REQUESTS } from "../../../../src/schema/requests.js";
+import { REQUESTS } from "../../../../src/schema/runs.js";
 import { TABLES } from "../../../../src/schema/tables.js";
 import { html, json, type Script } from "../../../faults/service/scripted-service.js";
 import { barsOn, scriptedMarket } from "../../scripted-market.js";

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
 import { type Notice, noticeOf, sendNotice } from "../../../../src/jobs/run/report/notify.js";
-import type { RunOutcome } from "../../../../src/jobs/run/report/run-outcome.js";
+import type { RunOutcome } from "../../../../src/jobs/run/report/run-history.js";
 import type { RunStatus } from "../../../../src/schema/runs.js";
 import { closedAddress } from "../../../faults/service/closed-address.js";
 import { json, type Script, startScripted } from "../../../faults/service/scripted-service.js";

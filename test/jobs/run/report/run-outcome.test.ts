@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { systemClock } from "../../../../src/client/system-clock.js";
-import { settleRun } from "../../../../src/jobs/run/report/run-outcome.js";
+import { settleRun } from "../../../../src/jobs/run/report/run-history.js";
 
 test("a run that was stopped while it waited to begin is interrupted; any other error is a failure", async () => {
   const stop = new AbortController();

@@ -7,7 +7,7 @@ import { literal } from "../../../../src/db/quote.js";
 import type { Session } from "../../../../src/db/session/session.js";
 import { contentHash } from "../../../../src/lake/files/content-hash.js";
 import { addRunColumns, type FileColumn } from "../../../../src/lake/files/parquet/add-run-columns.js";
-import { oneRun, RunBuilder } from "../../../../src/lake/files/parquet/runs.js";
+import { oneRun, RunBuilder } from "../../../../src/lake/files/parquet/run-chunk.js";
 import { readPieces } from "../../../../src/lake/local/local-files.js";
 import { openSession, temporaryFolder } from "../../temporary-lake.js";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { literal } from "../../../../src/db/quote.js";
 import type { Session } from "../../../../src/db/session/session.js";
-import { declareDoubles } from "../../../../src/lake/files/parquet/double-bits.js";
+import { declareDoubles } from "../../../../src/lake/files/parquet/add-run-columns.js";
 import { openSession, temporaryFolder } from "../../temporary-lake.js";
 
 /** Two files of the same rows, in three row groups: one of doubles, and one of the integers that have their bits. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { scrubLake } from "../../../../src/jobs/maintenance/scrub-lake.js";
-import { verifyOnce } from "../../../../src/lake/files/verify/verify-content.js";
+import { verifyOnce } from "../../../../src/lake/files/verify-content.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import { checkTable } from "../../../../src/lake/maintenance/check/check-table.js";
 import { folderStorage } from "../../../../src/lake/storage/folder-storage.js";

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { LakeError } from "../../../../src/core/errors.js";
-import { verifyOnce } from "../../../../src/lake/files/verify/verify-content.js";
+import { verifyOnce } from "../../../../src/lake/files/verify-content.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import { openReader } from "../../../../src/lake/open-reader.js";
 import { folderStorage } from "../../../../src/lake/storage/folder-storage.js";
 import { BARS_1D } from "../../../../src/schema/bars.js";
-import { FileVerifier } from "../../../../src/serve/read/file-verifier.js";
+import { FileVerifier } from "../../../../src/serve/read/lake-version.js";
 import { land, openSession, temporaryLake } from "../../temporary-lake.js";
 
 /** A lake with one data file. Nobody can read it to its end while `fault` names an error of the system. */

@@ -26,7 +26,7 @@ import { checkTable } from "../../../../src/lake/maintenance/check/check-table.j
 import type { Finding } from "../../../../src/lake/maintenance/check/finding.js";
 import { optimize } from "../../../../src/lake/maintenance/optimize.js";
 import { BARS_1D } from "../../../../src/schema/bars.js";
-import { REQUESTS } from "../../../../src/schema/requests.js";
+import { REQUESTS } from "../../../../src/schema/runs.js";
 import { land, openSession, T0, temporaryLake } from "../../temporary-lake.js";
 
 const day = (n: number): string => `2026-11-${String(n).padStart(2, "0")}T16:00:00Z`;

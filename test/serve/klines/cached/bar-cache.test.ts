@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { BarCache } from "../../../../src/serve/klines/bar-cache.js";
 import type { BarRun } from "../../../../src/serve/klines/bar-runs.js";
-import { BarCache } from "../../../../src/serve/klines/cached/bar-cache.js";
 import { DOUBLE_COLUMNS, type KlineValues } from "../../../../src/wire/kline-columns.js";
 
 function runOf(symbol: string, timestamps: readonly number[]): BarRun {

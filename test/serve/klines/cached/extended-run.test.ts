@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { isPresent } from "../../../../src/core/bits.js";
+import { copyOf, type GrowingRun, RunBlocks } from "../../../../src/serve/klines/bar-cache.js";
 import type { BarRun } from "../../../../src/serve/klines/bar-runs.js";
-import { extendedRun } from "../../../../src/serve/klines/cached/extended-run.js";
-import { copyOf, type GrowingRun, RunBlocks } from "../../../../src/serve/klines/cached/run-memory.js";
+import { extendedRun } from "../../../../src/serve/klines/bring-forward.js";
 import { DOUBLE_COLUMNS, type KlineValues } from "../../../../src/wire/kline-columns.js";
 
 type Row = readonly [timestamp: number, ...doubles: (number | null)[]];

@@ -3,10 +3,10 @@ import { expect, onTestFinished, test } from "vitest";
 import type { TimeRange } from "../../../../src/core/time.js";
 import { emptySnapshot } from "../../../../src/lake/log/snapshot.js";
 import { BARS_1M } from "../../../../src/schema/bars.js";
+import { BarCache } from "../../../../src/serve/klines/bar-cache.js";
 import type { BarRun } from "../../../../src/serve/klines/bar-runs.js";
-import { BarCache } from "../../../../src/serve/klines/cached/bar-cache.js";
-import { bringForward } from "../../../../src/serve/klines/cached/bring-forward.js";
-import { MINUTES_OF_A_DAY, type Series, seriesOf } from "../../../../src/serve/klines/series.js";
+import { bringForward } from "../../../../src/serve/klines/bring-forward.js";
+import { MINUTES_OF_A_DAY, type Series, seriesOf } from "../../../../src/serve/klines/requested-bars.js";
 import { DOUBLE_COLUMNS, type KlineValues } from "../../../../src/wire/kline-columns.js";
 import { landRows, newLake, serve } from "../../served-lake.js";
 

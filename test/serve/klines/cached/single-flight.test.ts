@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { LentMemory, MemoryPool } from "../../../../src/core/memory-pool.js";
 import type { BarRun } from "../../../../src/serve/klines/bar-runs.js";
-import { SingleFlight } from "../../../../src/serve/klines/cached/single-flight.js";
+import { SingleFlight } from "../../../../src/serve/klines/single-flight.js";
 
 const never = new AbortController().signal;
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { pathPart, textOfPart } from "../../../../src/ui/browser/address/path-part.js";
+import { pathPart, textOfPart } from "../../../../src/ui/browser/address.js";
 
 test("any text is one part of a path, as browsers read it, and comes back", () => {
   const dots = fc.stringMatching(/^~{0,3}\.{0,3}$/).filter((text) => text !== "");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { endOfView, placeText, placeTime } from "../../../../src/ui/browser/instrument/chart-place.js";
+import { endOfView, placeText, placeTime } from "../../../../src/ui/browser/instrument/price-chart.js";
 
 test("a place of a chart goes into the address, and comes back as the same bar", () => {
   const day = Date.parse("2024-03-05T00:00:00Z") / 1000;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { closesAt } from "../../../../src/ui/browser/instrument/closes-at.js";
+import { closesAt } from "../../../../src/ui/browser/instrument/price-chart.js";
 
 test("an instrument of another calendar is compared at the times of the chart's own bars", () => {
   const times = Float64Array.of(10, 20, 30, 40, 50);

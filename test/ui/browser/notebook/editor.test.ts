@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import type { Catalog } from "../../../../src/db/catalog/catalog.js";
-import { faultRange } from "../../../../src/ui/browser/notebook/editor/fault-range.js";
-import { proposalsAt } from "../../../../src/ui/browser/notebook/editor/proposals.js";
+import type { Catalog } from "../../../../src/db/catalog.js";
+import { faultRange, proposalsAt } from "../../../../src/ui/browser/notebook/code-editor.js";
 
 test.each<[string, number | null, string]>([
   ["SELECT nothing_here + 1", 7, "nothing_here"],

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseNotebook } from "../../../../src/notebook/parse/parse-notebook.js";
-import { editedText } from "../../../../src/ui/browser/notebook/edited-text.js";
 import {
   documentOf,
+  editedText,
   type NotebookDocument,
   placeOf,
   textOf,

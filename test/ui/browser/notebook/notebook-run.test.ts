@@ -5,7 +5,7 @@ import {
   type RunPlan,
   runAfter,
   runAtEnd,
-} from "../../../../src/ui/browser/notebook/run/notebook-run.js";
+} from "../../../../src/ui/browser/notebook/notebook-run.js";
 import type { NotebookLine } from "../../../../src/ui/page-data.js";
 
 const document = documentOf("-- %%\nSELECT 1;\n-- %%\nSELECT\n  x;\n");

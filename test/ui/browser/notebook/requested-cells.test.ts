@@ -6,7 +6,7 @@ import {
   dependentOn,
   linesOf,
   withDependents,
-} from "../../../../src/ui/browser/notebook/run/requested-cells.js";
+} from "../../../../src/ui/browser/notebook/use-run.js";
 
 const TEXT = `-- # T
 -- %% param days = 3

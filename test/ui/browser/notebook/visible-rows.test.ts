@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { visibleRows } from "../../../../src/ui/browser/notebook/results/visible-rows.js";
+import { visibleRows } from "../../../../src/ui/browser/notebook/result-controls.js";
 
 test("the rows of the view are drawn, from the first to the last, in a table of any length", () => {
   const position = fc.record({

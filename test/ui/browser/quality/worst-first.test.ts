@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type CountState, findingsIn, worstFirst } from "../../../../src/ui/browser/quality/worst-first.js";
+import { type CountState, findingsIn, worstFirst } from "../../../../src/ui/browser/quality/rule-counts.js";
 import type { RuleReport, UnknownReason } from "../../../../src/ui/quality/quality-data.js";
 
 const counted = (CN: number, US = 0, unknown: UnknownReason | null = null): CountState => ({

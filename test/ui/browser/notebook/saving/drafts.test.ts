@@ -5,7 +5,7 @@ import {
   forgetDraft,
   readDraft,
   storeDraft,
-} from "../../../../../src/ui/browser/notebook/saving/drafts.js";
+} from "../../../../../src/ui/browser/notebook/saving.js";
 
 function storeOf(most = Number.POSITIVE_INFINITY): DraftStore & { readonly entries: Map<string, string> } {
   const entries = new Map<string, string>();

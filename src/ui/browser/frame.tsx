@@ -1,0 +1,290 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import type { FaultReport, FoundInstrument, LakeReport, SearchReport } from "../page-data.js";
+import { addressOf, change, go, useAddress } from "./address.js";
+import { FaultBox } from "./fault-box.js";
+import { apiAddress, askJson } from "./fetch-data.js";
+import { instant } from "./formats.js";
+import { type ShownState, StateContext, useShownState } from "./lake-state.js";
+import { Link } from "./link.js";
+import { useShortcuts } from "./shortcuts.js";
+import { text, translated } from "./texts.js";
+
+/** Shows which version the workspace shows, with a slider to earlier versions. */
+function AsOf() {
+  const { report } = useShownState();
+  const asOf = useAddress().query.get("asof");
+  const [isOpen, setOpen] = useState(false);
+  const [times, setTimes] = useState<readonly number[]>([]);
+  const root = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!isOpen) return;
+    askJson<{ times: number[] }>("/api/commits").then(
+      (found) => setTimes(found.times),
+      () => setTimes([]),
+    );
+    const closeOutside = (event: Event): void => {
+      if (!root.current?.contains(event.target as Node)) setOpen(false);
+    };
+    addEventListener("pointerdown", closeOutside);
+    return () => removeEventListener("pointerdown", closeOutside);
+  }, [isOpen]);
+  const committed = Math.max(...(report?.tables ?? []).map(({ committedAt }) => committedAt ?? 0), 0);
+  const shownAt = report?.asOf ?? committed;
+  const at =
+    asOf === undefined ? times.length - 1 : times.findLastIndex((time) => time <= (report?.asOf ?? 0));
+  const choose = (index: number): void => {
+    const time = times[index];
+    const isNewest = index >= times.length - 1 || time === undefined;
+    change({ asof: isNewest ? undefined : new Date(time).toISOString() }, false);
+  };
+  return (
+    <div
+      class="asof"
+      ref={root}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") setOpen(false);
+      }}
+    >
+      <button
+        type="button"
+        class={asOf === undefined ? "chip" : "chip past"}
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <span class="quiet">{asOf === undefined ? text("newest") : text("asOf")}</span>{" "}
+        {shownAt > 0 ? <time>{instant(shownAt)}</time> : "…"}
+      </button>
+      {isOpen && (
+        <div class="panel" role="group" aria-label={text("asOfTitle")}>
+          <strong>{text("asOfTitle")}</strong>
+          {times.length < 2 ? (
+            <p class="quiet">{text("noEarlier")}</p>
+          ) : (
+            <>
+              <input
+                type="range"
+                min={0}
+                max={times.length - 1}
+                value={at}
+                aria-label={text("asOfTitle")}
+                aria-valuetext={times[at] === undefined ? "" : `${instant(times[at])} UTC`}
+                onInput={(event) => choose(Number(event.currentTarget.value))}
+              />
+              <p class="quiet">{asOf === undefined ? text("asOfNow") : `${instant(shownAt)} UTC`}</p>
+              <button type="button" disabled={asOf === undefined} onClick={() => choose(times.length)}>
+                {text("backToNewest")}
+              </button>
+            </>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** The instruments of a search. */
+interface Answer {
+  readonly sought: string;
+  readonly found: readonly FoundInstrument[];
+}
+
+/** Finds instruments while the user types. `/` focuses it, the arrow keys select, Enter opens. */
+function SearchBox() {
+  const { report } = useShownState();
+  const { path } = useAddress();
+  const [sought, setSought] = useState("");
+  /** Undefined until the first response of a search. */
+  const [answer, setAnswer] = useState<Answer>();
+  const found = answer?.found ?? [];
+  const isCurrent = answer?.sought === sought;
+  /** The text for which Enter was pressed before its instruments were found, and which of them was selected. */
+  const entered = useRef<{ readonly sought: string; readonly at: number } | undefined>(undefined);
+  const [at, setAt] = useState(0);
+  const [isOpen, setOpen] = useState(false);
+  const input = useRef<HTMLInputElement>(null);
+  const list = useId();
+  const state = report?.state;
+  useShortcuts((key) => {
+    if (key !== "/") return "left";
+    input.current?.focus();
+    input.current?.select();
+    return "taken";
+  });
+  useEffect(() => {
+    if (!isOpen || state === undefined) return;
+    const stop = new AbortController();
+    const search = (whole?: "1"): Promise<SearchReport> =>
+      askJson(apiAddress("search", { state, q: sought, whole }), stop.signal);
+    const take = ({ found: given, isWhole }: SearchReport): void => {
+      setAnswer({ sought, found: given });
+      const last = Math.max(given.length - 1, 0);
+      if (isWhole) setAt((selected) => Math.min(selected, last));
+      if (entered.current?.sought !== sought) return;
+      const one = given[isWhole ? Math.min(entered.current.at, last) : entered.current.at];
+      if (one !== undefined) open(one);
+    };
+    const show = async (): Promise<void> => {
+      const first = await search();
+      take(first);
+      if (!first.isWhole) take({ ...(await search("1")), isWhole: true });
+    };
+    show().catch(() => {});
+    return () => stop.abort();
+  }, [sought, isOpen, state]);
+  const open = (one: FoundInstrument): void => {
+    entered.current = undefined;
+    setOpen(false);
+    setSought("");
+    input.current?.blur();
+    const target = `/instrument/${encodeURIComponent(one.symbol)}`;
+    // The period, the adjustment and other choices remain when the instrument changes.
+    if (path.startsWith("/instrument/")) go(target + location.search);
+    else go(addressOf(target));
+    change({ compare: undefined, to: undefined }, false);
+  };
+  const press = (event: KeyboardEvent): void => {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      const step = event.key === "ArrowDown" ? 1 : -1;
+      // How many instruments the text has is known only once they were found.
+      setAt(isCurrent ? (at + step + found.length) % Math.max(found.length, 1) : Math.max(at + step, 0));
+    } else if (event.key === "Enter") {
+      const one = isCurrent ? found[at] : undefined;
+      if (one === undefined) entered.current = { sought, at };
+      else open(one);
+    } else if (event.key === "Escape") {
+      setOpen(false);
+      input.current?.blur();
+    }
+  };
+  return (
+    <div class="search">
+      <input
+        ref={input}
+        type="text"
+        role="combobox"
+        placeholder={text("search")}
+        aria-label={text("search")}
+        title={text("searchHint")}
+        aria-expanded={isOpen}
+        aria-controls={list}
+        aria-autocomplete="list"
+        aria-activedescendant={isOpen && at < found.length ? `${list}-${at}` : undefined}
+        autocomplete="off"
+        spellcheck={false}
+        value={sought}
+        onFocus={() => {
+          setAt(0);
+          setOpen(true);
+        }}
+        onBlur={() => {
+          entered.current = undefined;
+          setOpen(false);
+        }}
+        onInput={(event) => {
+          setSought(event.currentTarget.value);
+          setAt(0);
+          setOpen(true);
+        }}
+        onKeyDown={press}
+      />
+      <kbd aria-hidden="true">/</kbd>
+      <div class="found" id={list} role="listbox" aria-label={text("search")} hidden={!isOpen}>
+        {found.map((one, index) => (
+          <div
+            key={one.symbol}
+            id={`${list}-${index}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={index === at}
+            onPointerDown={(event) => {
+              event.preventDefault();
+              open(one);
+            }}
+          >
+            <b>{one.symbol}</b> <span>{one.name}</span>{" "}
+            <small>{one.nameEn ?? translated(one.type ?? "")}</small>
+          </div>
+        ))}
+        {found.length === 0 && (
+          <div role="option" aria-selected="false" aria-disabled="true" class="quiet" tabIndex={-1}>
+            {answer === undefined ? `${text("loading")} …` : text("nothingFound")}
+          </div>
+        )}
+      </div>
+    </div>
+  );
+}
+
+const VIEWS = [
+  { name: "lake", path: "/" },
+  { name: "instrument", path: "/instrument/" },
+  { name: "notebook", path: "/notebook" },
+  { name: "runs", path: "/runs" },
+  { name: "quality", path: "/quality" },
+] as const;
+
+/** The tables that cannot be read, those with the same hint together, a line each. */
+function refusals(refused: LakeReport["refused"]): FaultReport[] {
+  const hints = [...new Set(refused.map(({ hint }) => hint))];
+  return hints.map((hint) => {
+    const alike = refused.filter((one) => one.hint === hint);
+    return {
+      message: alike.map(({ name, message }) => `${name} ${text("refused")}: ${message}`).join("\n"),
+      hint,
+    };
+  });
+}
+
+/** The frame of every view: links to the views, the search, the shown version, and a sign if there is a newer one. */
+export function Frame({
+  view,
+  state,
+  children,
+}: {
+  readonly view: string;
+  readonly state: ShownState;
+  readonly children: ComponentChildren;
+}) {
+  const { fault, changed, renew, report } = state;
+  return (
+    <StateContext.Provider value={state}>
+      <a class="skip" href="#content">
+        {text("skip")}
+      </a>
+      <header class="bar">
+        <Link class="brand" to={addressOf("/")}>
+          <img src="/assets/icon.svg" alt="" width="24" height="24" /> barlake
+        </Link>
+        <nav aria-label="barlake">
+          {VIEWS.map(({ name, path }) => (
+            <Link key={name} to={addressOf(path)} aria-current={view === name ? "page" : undefined}>
+              {text(name === "notebook" ? "notebooks" : name === "runs" ? "runsView" : name)}
+            </Link>
+          ))}
+        </nav>
+        <SearchBox />
+        <AsOf />
+      </header>
+      {changed.length > 0 && (
+        <div class="sign" role="status">
+          <span>
+            {text("newVersion")}: {changed.join(", ")}
+          </span>
+          <button type="button" onClick={renew}>
+            {text("show")}
+          </button>
+        </div>
+      )}
+      <main id="content" tabIndex={-1}>
+        {fault !== undefined && <FaultBox fault={fault} />}
+        {refusals(report?.refused ?? []).map((refusal) => (
+          <FaultBox key={refusal.message} fault={refusal} />
+        ))}
+        {children}
+      </main>
+      <footer class="foot">{report?.location}</footer>
+    </StateContext.Provider>
+  );
+}
