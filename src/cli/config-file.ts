@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { messageOf, UsageError } from "../core/errors.js";
 import { nearestName } from "../core/text-order.js";
-import { pipelineFaults } from "../jobs/pipeline/definition.js";
+import { pipelineFaults } from "../jobs/pipeline/pipeline-faults.js";
 import { CONFIG_FIELDS, CONFIG_FILE, type ConfigField } from "./settings.js";
 
 /** An address without what may be a secret: a password, or a query. */

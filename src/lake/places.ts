@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
 import { systemClock } from "../client/system-clock.js";
-import { cacheFolder } from "../core/cache-folder.js";
 import { UsageError } from "../core/errors.js";
+import { userFolder } from "../core/user-folder.js";
 import type { StorePatience } from "../db/session/store-access.js";
 import type { Environment } from "../object-store/access/profile-files.js";
 import { isObjectUrl } from "../object-store/object-address.js";
@@ -82,7 +82,7 @@ export function environmentFor(
 
 /** The path of the folder on this machine for the unfinished work of a lake in a store. */
 function workFolderOf(location: string, environment: Environment): string {
-  const root = environment.BARLAKE_WORK || join(cacheFolder(environment), "lakes");
+  const root = environment.BARLAKE_WORK || join(userFolder("cache", environment), "lakes");
   return resolve(root, folderNameOf(location, environment));
 }
 
@@ -124,6 +124,6 @@ export function segmentPlaceOf(
 ): SegmentPlace | undefined {
   const named = folder ?? environment.BARLAKE_SEGMENTS;
   if (named === "off") return undefined;
-  const root = resolve(named || join(cacheFolder(environment), "segments"));
+  const root = resolve(named || join(userFolder("cache", environment), "segments"));
   return { root, folder: join(root, folderNameOf(location, environment)), maxBytes, copyFrom };
 }

@@ -1,5 +1,4 @@
-import { homedir } from "node:os";
-import { isAbsolute, join } from "node:path";
+import { join } from "node:path";
 import { keyIdOf, keyIdSecret, keyNameOf } from "../../client/key/key-id.js";
 import { claimKey, type KeyInUseError } from "../../client/key/key-lock.js";
 import { KeyShares } from "../../client/key/key-shares.js";
@@ -9,6 +8,7 @@ import { systemClock } from "../../client/system-clock.js";
 import { messageOf, UsageError } from "../../core/errors.js";
 import { releaseAfter } from "../../core/release-after.js";
 import type { Clock } from "../../core/time.js";
+import { userFolder } from "../../core/user-folder.js";
 import { RequestSizeLimits } from "../../jobs/run/request/request-size-limits.js";
 import type { Lake } from "../../lake/lake.js";
 import { type LimitsStore, openLimitsStore } from "../../lake/requests/service-limits.js";
@@ -19,11 +19,6 @@ import type { Period } from "../../market/period.js";
 import type { Environment } from "../../object-store/access/profile-files.js";
 import { openStorePlace } from "../../object-store/store-place.js";
 import { RowCap } from "../../plan/absence/row-cap.js";
-
-/** The folder for state of this user's programs, neither settings nor data, by the XDG Base Directory Specification. */
-export function stateFolder({ XDG_STATE_HOME: home = "" }: Environment): string {
-  return join(isAbsolute(home) ? home : join(homedir(), ".local", "state"), "barlake");
-}
 
 /**
  * Where the machines that use a key divide it: the place that BARLAKE_KEYS_AT names, a folder or `s3://bucket/prefix`, or
@@ -97,7 +92,7 @@ export async function openKey(
   const { url, apiKey, share, purpose, environment, clock, onNote } = use;
   const host = hostOf(url);
   const place = await keysPlace(lake, environment);
-  const folder = join(stateFolder(environment), "keys");
+  const folder = join(userFolder("state", environment), "keys");
   const onWait = (inUse: KeyInUseError): void => {
     onInUse?.(inUse);
     onNote(`the key for ${host} is in use by ${inUse.holders}: waiting for it`);
@@ -161,7 +156,7 @@ export async function limitsOf(
   { url, apiKey, environment, clock }: Pick<KeyUse, "url" | "apiKey" | "environment" | "clock">,
 ): Promise<LimitsStore> {
   const host = hostOf(url);
-  const keyId = keyIdOf(await keyIdSecret(stateFolder(environment)), host, apiKey);
+  const keyId = keyIdOf(await keyIdSecret(userFolder("state", environment)), host, apiKey);
   return openLimitsStore(lake.storage, { host, keyId }, clock);
 }
 

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Option } from "commander";
 import { isNewest } from "../../api/lake/warm-readers.js";
-import { stateFolder } from "../../api/service/service-access.js";
 import { QueryError, UsageError } from "../../core/errors.js";
+import { userFolder } from "../../core/user-folder.js";
 import { isQueryText } from "../../db/reads/undo-changes.js";
 import { interruptOn, TRACK_PROGRESS } from "../../db/session/session.js";
 import { allStatements, readsCatalog } from "../../db/sql-tokens.js";
@@ -17,7 +17,7 @@ import type { Cli } from "../cli.js";
 import { EXIT, endAtOnce } from "../cli.js";
 import { StatementError } from "../error-text.js";
 import type { FoundNotebook } from "../notebook/find-notebook.js";
-import { type NotebookOptions, notebookOptions, shippedText } from "../notebook/show-notebook.js";
+import { type NotebookOptions, notebookOptions, shippedText } from "../notebook/notebook-options.js";
 import { type CommonOptions, lakeOption, openExistingLake, reportMovedLake } from "../options/lake-option.js";
 import {
   type PointInTimeOptions,
@@ -25,11 +25,11 @@ import {
   pointInTimeOptions,
   wholeNumber,
 } from "../options/options.js";
+import { type TrinoOptions, trinoOptions } from "../options/trino-options.js";
 import { TABLE_MODES, type TableMode } from "../results/result-table.js";
 import { formatOfOutput, formatOption, type ResultFormat } from "../results/write-result.js";
 import { runStatements } from "../shell/run-statements.js";
 import { lakePlace, type SqlPlace } from "../shell/sql-place.js";
-import { type TrinoOptions, trinoOptions } from "../shell/trino-place.js";
 
 interface Options extends CommonOptions, PointInTimeOptions, NotebookOptions, TrinoOptions {
   readonly engine: "duckdb" | "trino";
@@ -276,7 +276,7 @@ async function run(
   const { output, mode, limit, format = output === undefined ? undefined : formatOfOutput(output) } = options;
   if (sql !== undefined) return runStatements(place, sql, { output, mode, limit, format, signal });
   const { runShell } = await import("../shell/run-shell.js");
-  const historyFile = join(stateFolder(process.env), "sql_history");
+  const historyFile = join(userFolder("state", process.env), "sql_history");
   const settings = { mode, limit, timing: true };
   await runShell(place, { settings, historyFile, init: options.init, signal });
 }

@@ -18,7 +18,8 @@ import {
   openExistingLake,
   printJson,
 } from "../options/lake-option.js";
-import { openTrinoClient, type TrinoOptions, trinoOptions } from "../shell/trino-place.js";
+import { type TrinoOptions, trinoOptions } from "../options/trino-options.js";
+import { openTrinoClient } from "../shell/trino-place.js";
 import { type Cell, paint, table } from "../text.js";
 
 interface Options extends CommonOptions, TrinoOptions {

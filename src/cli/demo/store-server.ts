@@ -5,9 +5,9 @@ import { createServer } from "node:net";
 import { delimiter, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { request } from "undici";
-import { cacheFolder } from "../../core/cache-folder.js";
 import { BarlakeError } from "../../core/errors.js";
 import { shellWord } from "../../core/text-order.js";
+import { userFolder } from "../../core/user-folder.js";
 import type { Environment } from "../../object-store/access/profile-files.js";
 
 /** Object stores that can be started here; test/interop/stores.sh builds them. */
@@ -37,7 +37,10 @@ export function variableOf(name: StoreName): string {
 export function findStore(name: StoreName, environment: Environment): string | undefined {
   const named = environment[variableOf(name)];
   if (named !== undefined) return named === "" ? undefined : resolve(named);
-  const folders = [join(cacheFolder(environment), "bin"), ...(environment.PATH ?? "").split(delimiter)];
+  const folders = [
+    join(userFolder("cache", environment), "bin"),
+    ...(environment.PATH ?? "").split(delimiter),
+  ];
   return folders
     .filter((folder) => folder !== "")
     .map((folder) => join(folder, name))

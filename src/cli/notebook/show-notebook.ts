@@ -1,5 +1,4 @@
 import { writeFile } from "node:fs/promises";
-import { InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import type { QueryEngine } from "../../db/query-engine.js";
@@ -10,39 +9,12 @@ import type { Notebook, View } from "../../notebook/notebook.js";
 import { formatValues } from "../../notebook/page/format-values.js";
 import { notebookPage, PAGE_ROWS, pageContent, parameterTexts } from "../../notebook/page/notebook-page.js";
 import { type CellRun, computeParameters, runCells } from "../../notebook/run-notebook.js";
-import { shippedNotebooks } from "../../notebook/shipped-notebooks.js";
 import { EXIT } from "../cli.js";
 import type { QueryProgress } from "../query-progress.js";
 import { replaceFile } from "../results/write-result.js";
 import { count, paint, plural, size, table, terminalWidth } from "../text.js";
 import { chartText } from "./chart-text.js";
-
-/** The values of {@link notebookOptions}. */
-export interface NotebookOptions {
-  readonly html?: string;
-  readonly param?: ReadonlyMap<string, string>;
-}
-
-/** `--html FILE` and `--param NAME=VALUE`. */
-export function notebookOptions(): [html: Option, param: Option] {
-  return [
-    new Option("--html <file>", "with -f: write a page with tables and charts, which needs no network"),
-    new Option("--param <name=value>", "of a notebook; may be given for several").argParser(paramOf),
-  ];
-}
-
-/** The shipped notebooks, for the help. */
-export function shippedText(): string {
-  const notebooks = shippedNotebooks();
-  const width = Math.max(...notebooks.map(({ name }) => name.length));
-  return notebooks.map(({ name, title }) => `  ${name.padEnd(width)}  ${title}`).join("\n");
-}
-
-function paramOf(text: string, earlier?: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
-  const at = text.indexOf("=");
-  if (at < 1) throw new InvalidArgumentError("Write it like symbol=600519.SH.");
-  return new Map([...(earlier ?? []), [text.slice(0, at), text.slice(at + 1)]]);
-}
+import type { NotebookOptions } from "./notebook-options.js";
 
 /** A cell for a terminal: its prose, tables and charts. @param width columns of the terminal. */
 export function notebookCellText({ cell, results, chart }: CellRun, width: number): string {

@@ -1,16 +1,10 @@
 import { statSync } from "node:fs";
-import { homedir } from "node:os";
-import { isAbsolute, join } from "node:path";
+import { join } from "node:path";
 import { Option } from "commander";
+import { userFolder } from "../../core/user-folder.js";
 import { placesOf } from "../../lake/places.js";
 import type { Storage } from "../../lake/storage/storage.js";
 import { type KeyStore, keyFile, keyPlace } from "../../serve/keys/key-records.js";
-
-/** The folder of the user's settings, by the XDG Base Directory Specification. */
-export function configFolder(): string {
-  const { XDG_CONFIG_HOME: home = "" } = process.env;
-  return join(isAbsolute(home) ? home : join(homedir(), ".config"), "barlake");
-}
 
 /**
  * `--keys LOCATION`: the file with the keys of a service, by default in the user's settings folder (XDG), or a place that
@@ -23,7 +17,7 @@ export function keysOption(): Option {
   )
     .env("BARLAKE_SERVE_KEYS_FILE")
     .default(
-      join(configFolder(), "serve-keys.json"),
+      join(userFolder("config", process.env), "serve-keys.json"),
       "barlake/serve-keys.json in $XDG_CONFIG_HOME or ~/.config",
     );
 }

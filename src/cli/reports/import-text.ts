@@ -1,5 +1,5 @@
 import type { FormPlan } from "../../jobs/import/plan/import-plan.js";
-import { textOf } from "../../jobs/import/plan/import-plan.js";
+import { textOf } from "../../jobs/import/plan/plan-of.js";
 import type { ImportReport } from "../../jobs/import/run-import.js";
 import { inOptionWords } from "../error-text.js";
 import { count, paint, plural, table } from "../text.js";

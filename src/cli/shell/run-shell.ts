@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { QueryError } from "../../core/errors.js";
+import { userFolder } from "../../core/user-folder.js";
 import { errorText } from "../error-text.js";
-import { configFolder } from "../options/keys-option.js";
 import { paint } from "../text.js";
 import { History, runInteractive } from "./interactive-shell.js";
 import { EntryReader, runEntry, runFile } from "./run-entry.js";
@@ -40,7 +40,7 @@ export interface StartupFile {
 function startupFile(named: string | false | undefined, isInteractive: boolean): StartupFile | undefined {
   if (named === false) return undefined;
   if (named !== undefined) return { path: named, isNamed: true };
-  const path = join(configFolder(), "shell.sql");
+  const path = join(userFolder("config", process.env), "shell.sql");
   return isInteractive && existsSync(path) ? { path, isNamed: false } : undefined;
 }
 

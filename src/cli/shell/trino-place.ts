@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import type { Catalog, CatalogColumn, CatalogRelation } from "../../db/catalog.js";
@@ -9,35 +8,11 @@ import { ident, literal } from "../../db/quote.js";
 import { workFolder } from "../../lake/local/work-folder.js";
 import { tableNamed } from "../../schema/tables.js";
 import { rawSchemaOf } from "../../trino/install.js";
-import { TRINO_DEFAULTS, TrinoClient, trinoServer } from "../../trino/trino-client.js";
+import { TrinoClient, trinoServer } from "../../trino/trino-client.js";
 import { TrinoEngine } from "../../trino/trino-engine.js";
+import type { TrinoOptions } from "../options/trino-options.js";
 import { NO_PROGRESS } from "../query-progress.js";
 import type { SqlPlace } from "./sql-place.js";
-
-/** Options that say which Trino. */
-export interface TrinoOptions {
-  readonly server?: string;
-  readonly catalog?: string;
-  readonly schema?: string;
-}
-
-/** `--server URL`, `--catalog NAME`, `--schema NAME`. */
-export function trinoOptions(): [server: Option, catalog: Option, schema: Option] {
-  const { catalog, schema } = TRINO_DEFAULTS;
-  return [
-    new Option("--server <url>", "address of Trino; /CATALOG/SCHEMA may follow the port").env(
-      "BARLAKE_TRINO",
-    ),
-    new Option(
-      "--catalog <name>",
-      `Trino's catalog of Delta tables (default: of the address, else ${catalog})`,
-    ),
-    new Option(
-      "--schema <name>",
-      `schema of the views; the tables are in <name>_raw (default: of the address, else ${schema})`,
-    ),
-  ];
-}
 
 /** A client of the Trino that options and environment name. @throws {UsageError} */
 export function openTrinoClient({ server, catalog, schema }: TrinoOptions): TrinoClient {

@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { version } from "../../arrow/duckdb-api.js";
-import { cacheFolder } from "../../core/cache-folder.js";
 import { BarlakeError, messageOf } from "../../core/errors.js";
+import { userFolder } from "../../core/user-folder.js";
 import { literal } from "../quote.js";
 
 /** The file of DuckDB's extension that reads from object stores. */
@@ -17,7 +17,7 @@ export const HTTPFS_FILE = "httpfs.duckdb_extension";
 export function httpfsFolder(environment: Readonly<Record<string, string | undefined>>): string | undefined {
   const { BARLAKE_DUCKDB_EXTENSIONS: named } = environment;
   if (named) return named;
-  const folder = join(cacheFolder(environment), `duckdb-${version().replace(/^v/, "")}`);
+  const folder = join(userFolder("cache", environment), `duckdb-${version().replace(/^v/, "")}`);
   return existsSync(join(folder, HTTPFS_FILE)) ? folder : undefined;
 }
 

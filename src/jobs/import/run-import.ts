@@ -23,7 +23,8 @@ import type { ImportOptions } from "./import-options.js";
 import { IMPORTABLE, type ImportTable } from "./import-options.js";
 import { importStatements } from "./import-statements.js";
 import { chooseColumns } from "./plan/choose-columns.js";
-import { expectPlanned, type FormPlan, planOf, type SavedPlan } from "./plan/import-plan.js";
+import { expectPlanned, type FormPlan, type SavedPlan } from "./plan/import-plan.js";
+import { planOf } from "./plan/plan-of.js";
 import { hasCommas, headMark, markShown } from "./rows/decimal-mark.js";
 import { describeRejects } from "./rows/distinct-texts.js";
 import {

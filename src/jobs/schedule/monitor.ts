@@ -3,7 +3,7 @@ import fastify from "fastify";
 import { Counter, Gauge, Registry } from "prom-client";
 import { cannotListen } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
-import { processMetrics, withProcessMetrics } from "../../lake/local/free-space.js";
+import { processMetrics, withProcessMetrics } from "../../lake/local/process-metrics.js";
 import { type IsTradingDay, nextDue } from "../../plan/due-times.js";
 import { RUN_STATUSES } from "../../schema/runs.js";
 import type { ScrubReport } from "../maintenance/scrub-lake.js";

@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
-import { collectDefaultMetrics, Registry } from "prom-client";
 import { LakeError } from "../../core/errors.js";
 
 /** Free bytes for this user on a folder's file system; undefined where unknown. */
@@ -44,23 +43,4 @@ export async function expectSpace(folder: string, bars: number, freeBytes: FreeB
 
 function inWords(bytes: number): string {
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
-}
-
-let ofProcess: Registry | undefined;
-
-/**
- * Every metric of a registry, and those of this process, in Prometheus' text format. The metrics of the process are
- * collected once: each collection has a timer that wakes the process a hundred times a second for as long as it runs.
- */
-export function withProcessMetrics(registry: Registry): Promise<string> {
-  return Registry.merge([processMetrics(), registry]).metrics();
-}
-
-/** The metrics of this process. The first call starts to collect them. */
-export function processMetrics(): Registry {
-  if (ofProcess === undefined) {
-    ofProcess = new Registry();
-    collectDefaultMetrics({ register: ofProcess });
-  }
-  return ofProcess;
 }

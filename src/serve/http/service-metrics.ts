@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import { processMetrics, withProcessMetrics } from "../../lake/local/free-space.js";
+import { processMetrics, withProcessMetrics } from "../../lake/local/process-metrics.js";
 
 /** The log of a service. A pino logger has these methods. */
 export interface ServiceLogger {
