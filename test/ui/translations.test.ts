@@ -3,14 +3,15 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { TABLES } from "../../src/schema/tables.js";
 
-const ROOT = join(import.meta.dirname, "../../../..");
+const ROOT = join(import.meta.dirname, "../..");
 const OWN = "src/ui/browser/texts.ts";
 
 const textOf = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 /** The comments of tables, as pages show them: without the names of the key's columns. */
 const COMMENTS = TABLES.map(({ doc }) => doc.replace(/ Key: .*$/, ""));
 /** The texts that are translated, as the source lists them. */
-const LISTED = [...textOf(OWN).matchAll(/^ {2}(?:"((?:[^"\\]|\\.)*)"|(\w+)):/gm)].map(
+const [, LIST = ""] = textOf(OWN).split("const TRANSLATED");
+const LISTED = [...LIST.matchAll(/^ {2}(?:"((?:[^"\\]|\\.)*)"|(\w+)):/gm)].map(
   ([, sentence, word]) => sentence ?? (word as string),
 );
 
