@@ -3,11 +3,11 @@ import pRetry from "p-retry";
 import type { Agent } from "undici";
 import { ServiceError, TransportError, UsageError, WireError } from "../core/errors.js";
 import { type Clock, ticksOf } from "../core/time.js";
+import type { QuotaState } from "../plan/quota/rate.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
-import { ARROW_OR_JSON, JSON_TYPE, offersArrow } from "../wire/media-type.js";
+import { JSON_TYPE } from "../wire/media-type.js";
 import { expectClockNotAhead } from "./clock-ahead.js";
 import { type GroupOptions, KeyQuota, type Permit } from "./key/key-quota.js";
-import type { QuotaState } from "./key/quota-gate.js";
 import { isNotOffered, isOverQuota, refusalError, withRequest } from "./response-error.js";
 import {
   bounded,
@@ -169,12 +169,10 @@ export interface Ask {
   /** Undefined values are not sent. */
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;
-  /** Whether an Arrow stream may be the response. A service is asked for one once it has offered it. @default false */
-  readonly arrow?: boolean;
 }
 
-/** Reads the uncompressed body of a response as it arrives. @param contentType of the response. */
-export type ReadBody<T> = (body: AsyncIterable<Uint8Array>, contentType: string | undefined) => Promise<T>;
+/** Reads the uncompressed body of a response as it arrives. */
+export type ReadBody<T> = (body: AsyncIterable<Uint8Array>) => Promise<T>;
 
 /** The result of a request. */
 export interface ReadResponse<T> {
@@ -195,7 +193,6 @@ export class ServiceClient {
   readonly #quota: KeyQuota;
   #turn = 0;
   #knownAheadMs = 0;
-  #offersArrow = false;
 
   constructor(options: ServiceClientOptions) {
     this.#options = options;
@@ -203,7 +200,6 @@ export class ServiceClient {
     expectSendable(options.apiKey);
     const { requestsPerMinute: rpm, learned, share, sentBefore, onLearned } = options;
     const optionsOf = (group: EndpointGroup): GroupOptions => ({
-      share,
       configured: typeof rpm === "object" ? rpm[group] : rpm,
       learned: learned?.[group],
       sentBefore: sentBefore?.[group],
@@ -306,7 +302,7 @@ export class ServiceClient {
         onInfo: interimLimit(),
         headers: {
           [API_KEY_HEADER]: this.#options.apiKey,
-          accept: ask.arrow && this.#offersArrow ? ARROW_OR_JSON : JSON_TYPE,
+          accept: JSON_TYPE,
           "accept-encoding": encodingsFor(this.#base),
           ...(ask.body === undefined ? {} : { "content-type": "application/json" }),
         },
@@ -333,9 +329,7 @@ export class ServiceClient {
       permit.passed();
       const knownAheadMs = this.#knownAheadMs;
       expectClockNotAhead(what, { sentAt, date: header("date"), age: header("age"), knownAheadMs });
-      // Between machines JSON is shorter: compressed, Arrow takes an eighth more bytes.
-      this.#offersArrow ||= encodingsFor(this.#base) === "identity" && offersArrow(header("link"));
-      return await read(bounded(decodedBody(body, encoding), limits), header("content-type"));
+      return await read(bounded(decodedBody(body, encoding), limits));
     } catch (error) {
       throw redactKey(withRequest(what, error), this.#options.apiKey);
     } finally {

@@ -1,5 +1,4 @@
 import type { z } from "zod";
-import { releaseAfter } from "../core/release-after.js";
 import type { Clock } from "../core/time.js";
 import type { LeaseRecord, LeaseState, LeaseStore } from "./lease-store.js";
 import { type OwnLease, type OwnLeaseOptions, OwnLeases, RENEW_MS } from "./own-leases.js";
@@ -80,23 +79,6 @@ export class Leases<T> {
   /** Takes over the renewals of a lease whose record was already created for this process. */
   adopt(id: string, content: T, options: Omit<OwnLeaseOptions, "id"> = {}): OwnLease {
     return this.#own.adopt(JSON.stringify(content), { ...options, id });
-  }
-
-  /** Creates a lease, and withdraws it if another one conflicts. @returns undefined in this case. */
-  async tryTake(
-    content: T,
-    conflicts: (other: T) => boolean,
-    options?: OwnLeaseOptions,
-  ): Promise<OwnLease | undefined> {
-    const own = await this.add(content, options);
-    let isTaken = true;
-    await releaseAfter(
-      async () => {
-        isTaken = (await this.others(conflicts)).length > 0;
-      },
-      () => (isTaken ? own.release() : undefined),
-    );
-    return isTaken ? undefined : own;
   }
 
   /** The leases of living owners that matter. Of the leases that matter, those of ended owners are removed. */

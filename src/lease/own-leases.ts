@@ -28,10 +28,6 @@ export interface OwnLeaseOptions {
   readonly state?: LeaseState;
   /** @default a new id */
   readonly id?: string;
-  /**
-   * Whether the next renewal creates a lease again that another process has removed. @default false: the lease is lost
-   */
-  readonly isRestored?: boolean;
   /** Called after each periodic renewal, with the id of the lease. */
   readonly onRenewed?: (id: string) => Promise<void>;
 }
@@ -153,10 +149,7 @@ export class OwnLeases {
 
   async #renew(own: OwnRecord): Promise<void> {
     if ((await this.#renewRecord(own)) || !this.#own.has(own.id)) return;
-    if (own.isRestored !== true) return this.#lose(own);
-    const renewed = this.#reading();
-    await this.#store.create(own.id, own.text, own.state);
-    own.renewed = renewed;
+    this.#lose(own);
   }
 
   async #renewRecord(own: OwnRecord): Promise<boolean> {
@@ -178,7 +171,7 @@ export class OwnLeases {
     this.#timer = undefined;
   }
 
-  /** Removes a record after its renewal in flight has ended, because that renewal could create the record again. */
+  /** Removes a record after its renewal in flight has ended: a form of a store may renew by writing the record again. */
   async #release(id: string): Promise<void> {
     const renewing = this.#own.get(id)?.renewing;
     this.#forget(id);

@@ -1,10 +1,109 @@
-import { inByteOrder, isPresent } from "../core/bits.js";
+import { inByteOrder, int64At, int64Words, isPresent } from "../core/bits.js";
+import type { IssueRule } from "../core/issue.js";
+import { lowerBound } from "../core/lower-bound.js";
 import { compareText } from "../core/text-order.js";
-import { byRegion, REGIONS, type Region } from "../market/regions.js";
+import { byRegion, hasOwnSessions, REGIONS, type Region } from "../market/regions.js";
+import { regionOf } from "../market/symbol.js";
 import { type CalendarSpan, type CalendarUnit, calendarSpans } from "../market/trading-calendar.js";
 import { type BarSegment, type DeliveredBars, firstTime, lastTime } from "../wire/bar-segment.js";
 import { DOUBLE_COLUMNS } from "../wire/kline-columns.js";
-import { type CutBars, type CutRules, cutBars, type PlacedSegment } from "./cut-bars.js";
+import { type BarSearch, barSearch } from "./bar-rules.js";
+
+/** Where bars are divided. */
+interface SplitRules {
+  readonly isMinute: boolean;
+  /** By region: the partition's period that contains an instant (epoch ms). */
+  readonly periodOf: Readonly<Record<Region, (ms: number) => CalendarSpan>>;
+  /** By region: bars labelled before this instant (epoch ms) are final. */
+  readonly finalEnd: Readonly<Record<Region, number>>;
+  /** By region: no bar can have this instant (epoch ms) or a later one. */
+  readonly possibleEnd: Readonly<Record<Region, number>>;
+}
+
+/** A segment that belongs to one partition: its bars are all final or all not final. */
+interface PlacedSegment extends BarSegment {
+  readonly region: Region;
+  readonly period: CalendarSpan;
+}
+
+/** Bars that break a rule: one of `BAR_RULES`, or that of their exchange or of their time. */
+export interface RejectedSegment extends BarSegment {
+  readonly rule: IssueRule;
+}
+
+/** Delivered bars as segments, in the order of the delivery. */
+interface SplitBars {
+  readonly placed: PlacedSegment[];
+  readonly rejected: RejectedSegment[];
+}
+
+/** Divides delivered bars into segments without copying them. This is the only pass over the bars before they are written. */
+function splitBars(delivered: DeliveredBars, rules: SplitRules, into: SplitBars): void {
+  const { columns } = delivered;
+  const { rows, symbols, symbolIndex } = columns;
+  const search = barSearch(columns);
+  const seen = new Set<number>();
+  for (let start = 0, end = 0; start < rows; start = end) {
+    const index = symbolIndex[start] as number;
+    for (end = start + 1; end < rows && symbolIndex[end] === index; ) end++;
+    const symbol = symbols[index] as string;
+    if (seen.has(index)) throw new TypeError(`bars of ${symbol}: are not together in their columns`);
+    seen.add(index);
+    splitSymbol(
+      { ...delivered, symbol, region: regionOf(symbol), start, end, isFinal: false },
+      search,
+      rules,
+      into,
+    );
+  }
+}
+
+function splitSymbol(
+  whole: BarSegment,
+  { next, ruleAt }: BarSearch,
+  { periodOf, isMinute, finalEnd, possibleEnd }: SplitRules,
+  { placed, rejected }: SplitBars,
+): void {
+  const { columns, symbol, region, start } = whole;
+  if (region === undefined || (isMinute && hasOwnSessions(symbol))) {
+    rejected.push({ ...whole, rule: region === undefined ? "unknown_exchange" : "unknown_sessions" });
+    return;
+  }
+  const words = int64Words(columns.timestamp);
+  checkAscent(words, whole, symbol);
+  const end = firstNotBefore(words, start, whole.end, possibleEnd[region]);
+  if (end < whole.end) rejected.push({ ...whole, start: end, rule: "out_of_range" });
+  for (let from = start, to = start; from < end; from = to) {
+    const period = periodOf[region](int64At(words, from));
+    const isFinal = int64At(words, from) < finalEnd[region];
+    to = firstNotBefore(words, from, end, isFinal ? Math.min(period.end, finalEnd[region]) : period.end);
+    for (let row = from; row < to; row++) {
+      const bad = next(row, to);
+      if (bad > row) placed.push({ ...whole, region, start: row, end: bad, isFinal, period });
+      if (bad < to) rejected.push({ ...whole, start: bad, end: bad + 1, rule: ruleAt(bad).rule });
+      row = bad;
+    }
+  }
+}
+
+function checkAscent(words: Uint32Array, { start, end }: BarSegment, symbol: string): void {
+  // The words of the integers are compared, which takes half the time of comparing the integers.
+  let low = words[start * 2] as number;
+  let high = (words[start * 2 + 1] as number) | 0;
+  for (let row = start + 1; row < end; row++) {
+    const nextLow = words[row * 2] as number;
+    const nextHigh = (words[row * 2 + 1] as number) | 0;
+    const ascends = nextHigh === high ? nextLow > low : nextHigh > high;
+    if (!ascends) throw new TypeError(`bars of ${symbol}: do not ascend in time at row ${row}`);
+    low = nextLow;
+    high = nextHigh;
+  }
+}
+
+/** The first row in the range from `start` to `end` that is not before an instant. The rows ascend in time. */
+function firstNotBefore(words: Uint32Array, start: number, end: number, ms: number): number {
+  return lowerBound(start, end, (row) => int64At(words, row) >= ms);
+}
 
 /** Segments without repeats, and the bars that were repeats. */
 interface MergedSegments<S extends BarSegment> {
@@ -138,16 +237,14 @@ export interface BarPartition {
 export interface BarsPlan {
   /** Partitions by region, and within a region by period. */
   readonly partitions: readonly BarPartition[];
-  /** Bars that break a rule, and bars without a trade. */
-  readonly broken: readonly BarSegment[];
-  readonly idle: readonly BarSegment[];
+  readonly rejected: readonly RejectedSegment[];
   /** Bars with the same key as a used bar, from the same source or with other values. */
   readonly repeats: readonly BarSegment[];
   /** Number of bars that are in no other part, because a used bar of another source is equal. */
   readonly equal: number;
 }
 
-export interface BarsPlanOptions extends Pick<CutRules, "finalEnd" | "possibleEnd"> {
+export interface BarsPlanOptions extends Pick<SplitRules, "finalEnd" | "possibleEnd"> {
   /** The period that a partition covers. */
   readonly unit: CalendarUnit;
 }
@@ -161,14 +258,14 @@ export function partitionBars(
   deliveries: readonly DeliveredBars[],
   { unit, finalEnd, possibleEnd }: BarsPlanOptions,
 ): BarsPlan {
-  const cut: CutBars = { placed: [], broken: [], idle: [] };
+  const split: SplitBars = { placed: [], rejected: [] };
   const periods = (region: Region) => calendarSpans(REGIONS[region].zone, unit);
   const periodOf = byRegion(periods);
   for (const delivered of deliveries)
-    cutBars(delivered, { periodOf, isMinute: unit === "month", finalEnd, possibleEnd }, cut);
+    splitBars(delivered, { periodOf, isMinute: unit === "month", finalEnd, possibleEnd }, split);
   const repeats: PlacedSegment[] = [];
   let equal = 0;
-  const partitions = [...groupsOf(cut.placed)]
+  const partitions = [...groupsOf(split.placed)]
     .sort(([a], [b]) => compareText(a, b))
     .map(([, bySymbol]) => {
       const merged: MergedSegments<PlacedSegment> = { used: [], repeats, equal: 0 };
@@ -177,7 +274,7 @@ export function partitionBars(
       equal += merged.equal;
       return partitionOf(merged.used);
     });
-  return { partitions, broken: cut.broken, idle: cut.idle, repeats, equal };
+  return { partitions, rejected: split.rejected, repeats, equal };
 }
 
 /** Segments by partition and by symbol, in the order of the delivery. */

@@ -8,8 +8,8 @@ export const ARROW_STREAM = "application/vnd.apache.arrow.stream";
 export type BodyFormat = "json" | "arrow";
 
 /**
- * The format that an `accept` header requests (RFC 9110). Arrow must be named: `*` means JSON. If both are named with
- * the same weight, it is Arrow. A header that permits neither gets JSON.
+ * The format that an `accept` header requests (RFC 9110). Arrow must be named: `*` means JSON. Of the same weight it is
+ * Arrow. A header that permits neither gets JSON.
  */
 export function acceptedFormat(header: string | undefined): BodyFormat {
   const weights = new Map<string, number>();
@@ -24,20 +24,6 @@ export function acceptedFormat(header: string | undefined): BodyFormat {
 
 /**
  * The value of a `link` header (RFC 8288) with which a service states that it can also write this response as an Arrow
- * stream. A client requests a stream only after it has seen this header, since another service of the interface might
- * refuse an unknown format.
+ * stream. Another service of the interface might refuse an unknown format.
  */
 export const ARROW_LINK = `<>; rel="alternate"; type="${ARROW_STREAM}"`;
-
-/** Whether a `link` header has {@link ARROW_LINK}. */
-export function offersArrow(link: string | undefined): boolean {
-  return (link ?? "").split(/,\s*(?=<)/).includes(ARROW_LINK);
-}
-
-/** The value of an `accept` header that requests an Arrow stream, and also accepts JSON. */
-export const ARROW_OR_JSON = `${ARROW_STREAM}, ${JSON_TYPE};q=0.9`;
-
-/** Whether a `content-type` header names an Arrow IPC stream; its parameters do not matter. */
-export function isArrowStream(contentType: string | undefined): boolean {
-  return contentType?.split(";")[0]?.trim().toLowerCase() === ARROW_STREAM;
-}

@@ -9,8 +9,8 @@ import { basePeriod, PERIODS, type Period } from "../../market/period.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { instantOf, localDate } from "../../market/zone.js";
-import { soundBars } from "../../plan/absence/sound-bars.js";
 import { cutDay, symbolSpans } from "../../plan/absence/window-beginning.js";
+import { soundBars } from "../../plan/bar-rules.js";
 import { inBatches } from "../../plan/request-units.js";
 import { decodeKlines } from "../../wire/decode/decode-klines.js";
 import type { KlineExpectation } from "../../wire/decode/kline-expectation.js";
@@ -18,7 +18,7 @@ import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
 import type { KlineColumns, KlineRun } from "../../wire/kline-columns.js";
 import { instrument } from "../../wire/resources.js";
 import { type AskOptions, askBatches } from "./ask-records.js";
-import { AskingKlines } from "./asking-klines.js";
+import { KlineCollection } from "./collect-klines.js";
 import {
   GrowingReport,
   type KlineOptions,
@@ -181,7 +181,7 @@ async function* blocksOf(
   const left = new AbortController();
   const ends = AbortSignal.any([left.signal, await access.lost(), ...(signal === undefined ? [] : [signal])]);
   try {
-    for await (const block of new AskingKlines(access, request, report, ends).blocks()) {
+    for await (const block of new KlineCollection(access, request, report, ends).blocks()) {
       if (strict) report.expectComplete();
       yield block;
     }

@@ -1,11 +1,12 @@
 import type { RecordBatch } from "apache-arrow";
 import { z } from "zod";
-import { recordBatch } from "../../arrow/nullable-batch.js";
+import { type BatchColumn, columnBatch } from "../../arrow/column-batch.js";
 import { isEndpointRefusal } from "../../client/response-error.js";
 import type { Ask } from "../../client/service-client.js";
 import { ServiceError, UsageError } from "../../core/errors.js";
 import { IssueLog } from "../../core/issue.js";
 import { compareText } from "../../core/text-order.js";
+import { epochDay, type TradingDate } from "../../core/time.js";
 import { isInstrumentOf, memberRows, receivedMembers } from "../../jobs/ingest/counted-lists.js";
 import { StatementFields } from "../../jobs/ingest/statements/statement-fields.js";
 import { REGIONS, type Region } from "../../market/regions.js";
@@ -427,4 +428,53 @@ function edgeOf(name: string, date: string | undefined): ((region: Region) => nu
   if (date === undefined) return undefined;
   const parsed = dateOption(`exFactors: ${name}`, date);
   return (region) => instantOf(parsed, REGIONS[region].zone);
+}
+
+/**
+ * Makes one record batch of objects with declared columns. A value that is absent is null; a timestamp is epoch
+ * milliseconds. A text that is no date is null in a column of dates.
+ */
+function recordBatch(
+  columns: readonly Column[],
+  rows: readonly Readonly<Record<string, unknown>>[],
+): RecordBatch {
+  return columnBatch(
+    columns.map((column) => batchColumn(column, rows)),
+    rows.length,
+  );
+}
+
+function batchColumn(
+  { name, type, unit, nullable }: Column,
+  rows: readonly Readonly<Record<string, unknown>>[],
+): BatchColumn {
+  const described = { name, isRequired: nullable !== true, unit };
+  const values = rows.map((row) => row[name] ?? null);
+  const integers = (): (bigint | null)[] =>
+    values.map((value) => (value === null ? null : BigInt(value as number)));
+  switch (type) {
+    case "double":
+      return { ...described, kind: "double", values: values as (number | null)[] };
+    case "int32":
+    case "int64":
+      return { ...described, kind: "int64", values: integers() };
+    case "timestamp":
+      return { ...described, kind: "milliseconds", values: integers() };
+    case "date":
+      return { ...described, kind: "date", values: values.map(dateOf) };
+    case "string":
+      return { ...described, kind: "text", values: values as (string | null)[] };
+    case "boolean":
+    case "string[]":
+      return {
+        ...described,
+        kind: "text",
+        values: values.map((value) => (value === null ? null : JSON.stringify(value))),
+      };
+  }
+}
+
+function dateOf(value: unknown): TradingDate | null {
+  const isDate = typeof value === "string" && Number.isInteger(epochDay(value as TradingDate));
+  return isDate ? (value as TradingDate) : null;
 }

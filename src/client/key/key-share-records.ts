@@ -4,7 +4,6 @@ import type { LeaseStore } from "../../lease/lease-store.js";
 import type { Lease, LeaseKind } from "../../lease/leases.js";
 import { nameOfOwner, type Owner, ownerShape } from "../../lease/owner.js";
 import type { Sent } from "./key-claims.js";
-import type { Taken } from "./key-quota.js";
 
 /** A holder that was silent for this time no longer has its part. */
 const STALE_SHARE_MS = 60_000;
@@ -28,6 +27,14 @@ const shareShape = z.object({
   /** Until when a user that died may have sent requests with its part. */
   died: z.object({ share: z.number(), at: z.number() }).optional(),
 });
+
+/** What others have sent with a part of a key before this process got it. */
+export interface Taken {
+  /** By group of endpoints, as epoch milliseconds. */
+  readonly sent: Readonly<Partial<Record<string, readonly number[]>>>;
+  /** Parts of users that died, and the latest time of their requests. */
+  readonly died: readonly { readonly share: number; readonly at: number }[];
+}
 
 /** A part of a key's quota, as all machines see it. The key itself is in no record. */
 export type ShareRecord = Readonly<z.infer<typeof shareShape>>;

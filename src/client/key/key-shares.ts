@@ -7,7 +7,6 @@ import { type Lease, Leases, type OwnLease } from "../../lease/leases.js";
 import { thisProcess } from "../../lease/owner.js";
 import { divideQuota } from "../../plan/quota/divide-quota.js";
 import type { Sent } from "./key-claims.js";
-import { bothSent, type Taken } from "./key-quota.js";
 import {
   ENDED,
   fitsBeside,
@@ -15,6 +14,7 @@ import {
   partsOf,
   type ShareRecord,
   shareKind,
+  type Taken,
   type TwoClocks,
   takenRequests,
   toStoreTimes,
@@ -290,4 +290,12 @@ export class KeyShares {
       }),
     );
   }
+}
+
+/** The requests of two lists, by group. */
+function bothSent(one: Sent, other: Sent): Record<string, number[]> {
+  const groups = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return Object.fromEntries(
+    [...groups].map((group) => [group, [...(one[group] ?? []), ...(other[group] ?? [])]]),
+  );
 }

@@ -21,7 +21,6 @@ import type { Run } from "../run/run.js";
 import type { RunContext } from "../run/run-context.js";
 import { type BarsDemand, coverUnwanted, type PlanFacts, rangeOf, recheckSince } from "./bars/bars-demand.js";
 import { LandingRecords, reportSetAside } from "./landing-records.js";
-import { leaseInTurn } from "./request-sharing.js";
 
 /** The requests for factors of ex-events, and what was known before them. */
 interface ExFactorsPlan {
@@ -105,7 +104,6 @@ export async function ingestExFactors(run: Run, demand: BarsDemand, facts: PlanF
   const { name } = EX_FACTORS;
   const { context } = run;
   if (run.requests.isHalted(name) || context.limits.refusalOf(name) !== undefined) return;
-  const lease = await leaseInTurn(run, { dataset: name, symbols: [] });
   const landing = new LandingRecords(run, EX_FACTORS, { columns: COLUMNS });
   await releaseAfter(
     async () => {
@@ -114,7 +112,6 @@ export async function ingestExFactors(run: Run, demand: BarsDemand, facts: PlanF
       await new AskingFactors(run, plan, landing).askAll();
     },
     () => landing.finish(),
-    () => lease.release(),
   );
 }
 

@@ -33,7 +33,6 @@ import {
   receivedMembers,
   receivedRecords,
 } from "./counted-lists.js";
-import { leaseInTurn } from "./request-sharing.js";
 
 /**
  * Takes a dated snapshot of exchanges, instruments, universes and members, if the last one is old enough. Each response
@@ -41,13 +40,11 @@ import { leaseInTurn } from "./request-sharing.js";
  * instruments in one commit, and those about universes in another: a run that is killed repeats at most these.
  */
 export async function ingestReference(run: Run, refreshHours: number): Promise<void> {
-  const lease = await leaseInTurn(run, { dataset: INSTRUMENTS.name, symbols: [] });
   const oldest = subHours(run.context.marketClock.now(), refreshHours).getTime();
   await ingestInstruments(run, oldest);
   await run.ledger.land();
   if (!run.requests.isHalted(UNIVERSES.name)) await ingestUniverses(run, oldest);
   await run.ledger.land();
-  await lease.release();
 }
 
 async function ingestInstruments(run: Run, oldest: number): Promise<void> {

@@ -19,7 +19,6 @@ export interface TableCoverage extends Coverage {
   readonly open: readonly { readonly reason: AbsenceReason; readonly symbols: number }[];
 }
 
-/** The parts with which coverage is read. */
 interface LakeParts {
   readonly session: Session;
   readonly lake: Lake;

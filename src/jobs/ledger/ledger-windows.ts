@@ -139,7 +139,6 @@ interface Hole {
   readonly dueAt: number;
 }
 
-/** Holes by symbol. */
 type HolesBySymbol = ReadonlyMap<string, readonly Hole[]>;
 
 /** What a response shows about a window of a symbol. */
@@ -217,7 +216,6 @@ function withoutHoles(
 /** Windows by symbol; those of a symbol are sorted and disjoint. */
 type WindowsBySymbol = ReadonlyMap<string, readonly TimeRange[]>;
 
-/** The windows of a dataset in one version of the ledger. */
 export interface LedgerWindows {
   readonly dataset: string;
   /** The version of the ledger. */
@@ -240,7 +238,6 @@ interface ReadOptions {
   readonly recentSince?: number | undefined;
 }
 
-/** Reads the windows of a dataset from the ledger. */
 export async function readLedgerWindows(
   session: Session,
   lake: Lake,

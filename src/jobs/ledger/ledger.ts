@@ -24,7 +24,6 @@ export async function ledgerSql(session: Session, lake: Lake, version?: Snapshot
   return parquetRelation(session, lake.filesOf(version ?? (await lake.snapshot(REQUESTS))));
 }
 
-/** The number of the newest version of the ledger. */
 export async function ledgerVersion(lake: Lake): Promise<number> {
   return (await lake.snapshot(REQUESTS)).version;
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { BarlakeError, messageOf } from "../../core/errors.js";
+import { BarlakeError, hintOf, messageOf } from "../../core/errors.js";
 import type { Session } from "../../db/session/session.js";
 import { interruptOn, TempTable } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
@@ -21,7 +21,6 @@ export interface Audit {
   readonly sql: string;
 }
 
-/** The result of an audit that found rows. */
 export interface AuditFinding extends Omit<Audit, "sql"> {
   readonly rows: number;
   readonly columns: readonly string[];
@@ -98,10 +97,10 @@ export async function auditLake(
     interrupts[Symbol.dispose]();
     session.close();
   }
-  const errors = [...failed].map(([message, { names, cause }]) => {
-    const hint = cause instanceof BarlakeError ? cause.hint : undefined;
-    return new BarlakeError(`audits ${names.join(", ")}: ${message}`, { hint, cause });
-  });
+  const errors = [...failed].map(
+    ([message, { names, cause }]) =>
+      new BarlakeError(`audits ${names.join(", ")}: ${message}`, { hint: hintOf(cause), cause }),
+  );
   const rank = ({ severity }: AuditFinding): number => BY_SEVERITY.indexOf(severity);
   return { audits: run, findings: findings.sort((a, b) => rank(a) - rank(b)), errors };
 }

@@ -1,4 +1,4 @@
-import { BarlakeError, messageOf } from "../../core/errors.js";
+import { BarlakeError, hintOf, messageOf } from "../../core/errors.js";
 import type { Lake } from "../../lake/lake.js";
 import { STAGING } from "../../lake/local/work-folder.js";
 import {
@@ -52,14 +52,9 @@ export async function checkLake(
   try {
     findings.push(...(await stagedLeftovers(lake)));
   } catch (cause) {
-    errors.push(errorOf(`check of ${STAGING}`, cause));
+    errors.push(new BarlakeError(`check of ${STAGING}: ${messageOf(cause)}`, { hint: hintOf(cause), cause }));
   }
   return { tables: checked, findings, errors };
-}
-
-function errorOf(subject: string, cause: unknown): BarlakeError {
-  const hint = cause instanceof BarlakeError ? cause.hint : undefined;
-  return new BarlakeError(`${subject}: ${messageOf(cause)}`, { hint, cause });
 }
 
 /** Findings for unfinished files: a command is running, or was stopped. */

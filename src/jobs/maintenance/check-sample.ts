@@ -1,7 +1,7 @@
 import { barScan } from "../../arrow/scan/bar-scan.js";
-import { decodeKlineResponse } from "../../arrow/stream/decode-kline-response.js";
 import type { ServiceClient } from "../../client/service-client.js";
 import { messageOf, ServiceError, WireError } from "../../core/errors.js";
+import { freedAfterUse } from "../../core/memory-pool.js";
 import type { Clock, TimeRange } from "../../core/time.js";
 import { ident, literal } from "../../db/quote.js";
 import { jsonParameter } from "../../db/session/named-values.js";
@@ -19,9 +19,9 @@ import { partitionBars } from "../../plan/bar-partitions.js";
 import { statedValues } from "../../plan/stated-values.js";
 import { BARS_1D, BARS_1M, KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
-import type { DecodedKlines } from "../../wire/decode/decode-klines.js";
+import { type DecodedKlines, decodeKlines } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
-import { klinesQuery } from "../ingest/bars/klines-request.js";
+import { klinesQuery } from "../ingest/bars/kline-requester.js";
 import { isServiceFault } from "../run/request/request-records.js";
 
 /** Symbols and a time window that are requested again. */
@@ -78,8 +78,8 @@ export async function askWindowAgain(
       window: { first: part.start, last: part.end - 1 },
     } as const;
     const { value: response } = await client.ask(
-      { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(named, part, period), arrow: true },
-      (body, contentType) => decodeKlineResponse(body, contentType, expectation),
+      { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(named, part, period) },
+      (body) => decodeKlines(freedAfterUse(body), expectation),
       signal,
     );
     responses.push(response);
@@ -170,7 +170,7 @@ export async function compareWindow(
     columns: statedValues(columns).columns,
     source: `sample ${n}`,
   }));
-  const { partitions, broken } = partitionBars(bars, { unit: isMinute ? "month" : "year", ...rules });
+  const { partitions, rejected } = partitionBars(bars, { unit: isMinute ? "month" : "year", ...rules });
   const segments = partitions.flatMap((partition) => partition.segments);
   const scan = session.scan(barScan(segments, ROW_GROUP_ROWS));
   const usable = symbols.filter((symbol) => !unusable.has(symbol));
@@ -194,10 +194,10 @@ export async function compareWindow(
          FULL JOIN ${scan.sql} AS service USING (symbol, timestamp)`,
       [jsonParameter(usable), window.start, window.end],
     );
-    const bad = new Set(broken.map(({ symbol }) => symbol));
+    const bad = new Set(rejected.flatMap(({ symbol, rule }) => (isLoss({ rule, rows: 1 }) ? [symbol] : [])));
     for (const { issues } of responses)
-      for (const { rule, symbol, rejected } of issues.counts)
-        if (symbol !== undefined && isLoss({ rule, rows: rejected })) bad.add(symbol);
+      for (const { rule, symbol, rejected: rows } of issues.counts)
+        if (symbol !== undefined && isLoss({ rule, rows })) bad.add(symbol);
     await session.run(
       `DELETE FROM ${compared.name} WHERE kind = 'gone' AND symbol IN (SELECT unnest(from_json($1, '["VARCHAR"]')))`,
       [jsonParameter([...bad])],

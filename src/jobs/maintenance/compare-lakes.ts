@@ -15,7 +15,6 @@ import { TABLES } from "../../schema/tables.js";
 /** Tables that a lake fills itself, and no service delivers; and factors, which a service derives from its bars. */
 const NOT_COMPARED = new Set([REQUESTS, RUNS, TRADING_DAYS, ABSENCES_1D, EX_FACTORS].map(({ name }) => name));
 
-/** How two lakes differ in one table. */
 interface TableComparison {
   readonly table: string;
   readonly rows: number;

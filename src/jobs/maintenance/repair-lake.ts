@@ -1,7 +1,10 @@
+import { compareText } from "../../core/text-order.js";
 import type { Clock } from "../../core/time.js";
-import { Session } from "../../db/session/session.js";
+import { literal } from "../../db/quote.js";
+import { Session, TempTable } from "../../db/session/session.js";
 import { recordVerified } from "../../lake/files/verify-content.js";
 import type { Lake } from "../../lake/lake.js";
+import { upsert } from "../../lake/land/upsert.js";
 import { writerSpillOptions } from "../../lake/local/work-folder.js";
 import { commitWithRetries, retryOnConflict } from "../../lake/log/commit.js";
 import { commitInfoAction, removeAction } from "../../lake/log/commit-actions.js";
@@ -16,10 +19,13 @@ import {
   restoreFile,
 } from "../../lake/maintenance/lost-files.js";
 import { overlappingVersions, repairVersions } from "../../lake/maintenance/repair-versions.js";
+import { regionOf } from "../../market/symbol.js";
+import { EX_FACTORS } from "../../schema/actions.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { hasVersions } from "../../schema/reference.js";
-import { REQUESTS } from "../../schema/runs.js";
-import { askAgain } from "../ledger/ask-again.js";
+import { REQUESTS, RUNS } from "../../schema/runs.js";
+import { askedSymbols, landRequests, ledgerSql, type RequestRecord } from "../ledger/ledger.js";
 import { eachTable, publishAfter, type TableReports } from "./each-table.js";
 
 const OUTDATED: CopiedRows = {
@@ -27,7 +33,6 @@ const OUTDATED: CopiedRows = {
   refused: "rows were withdrawn since the copy was made, or the log is too short to tell",
 };
 
-/** Options of a repair. */
 export interface RepairOptions {
   /** Identifies the repair, for the log and the ledger. */
   readonly runId: string;
@@ -60,7 +65,6 @@ export interface RepairedFile extends LostFile {
   readonly symbolsAskedAgain: number;
 }
 
-/** The result of a table's repair. */
 export interface RepairReport {
   readonly table: string;
   /** Number of live files that were checked. */
@@ -109,7 +113,6 @@ export async function repairLake(
   );
 }
 
-/** The repair of a table. */
 interface TableRepair {
   readonly session: Session;
   readonly lake: Lake;
@@ -242,4 +245,89 @@ async function takeOut(
       now,
     });
   });
+}
+
+interface AskAgainOptions {
+  readonly runId: string;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** Whether nothing is recorded. */
+  readonly dryRun: boolean;
+}
+
+/**
+ * Records in the ledger that the contents of lost files are requested again. For bars, these are all requested symbols
+ * that a file can contain, in the time range of the file; for factors, the symbols at all times; for other tables,
+ * everything. Earlier responses no longer count for this data.
+ *
+ * @returns the number of symbols that are requested again, by file.
+ */
+async function askAgain(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  lost: readonly LostFile[],
+  { runId, now, dryRun }: AskAgainOptions,
+): Promise<Map<LostFile, number>> {
+  const counts = new Map<LostFile, number>();
+  // A request without ledger rows is not covered anyway, and reports of runs cannot be requested.
+  if (lost.length === 0 || table === REQUESTS || table === RUNS) return counts;
+  if (!dryRun) await datedBeforeNow(session, lake, table.name, { runId, now });
+  const hasWindows = table === BARS_1D || table === BARS_1M || table === EX_FACTORS;
+  const asked = hasWindows ? await askedSymbols(session, lake, table.name) : [];
+  const records: RequestRecord[] = [];
+  for (const [index, one] of lost.entries()) {
+    const symbols = asked.filter(({ symbol }) => canHold(one, symbol));
+    counts.set(one, symbols.length);
+    if (hasWindows && symbols.length === 0) continue;
+    const since = Math.min(...symbols.map((symbol) => symbol.since));
+    records.push({
+      runId,
+      pipeline: "repair",
+      requestId: `${table.name}-${index}`,
+      dataset: table.name,
+      endpoint: "repair",
+      symbols: symbols.map(({ symbol }) => symbol),
+      window: hasWindows ? (one.range ?? { start: since, end: now }) : undefined,
+      askedAt: now,
+      status: "lost",
+      attempts: 0,
+      rows: 0,
+      rejected: 0,
+      bytes: 0,
+      durationMs: 0,
+      absent: [],
+      reason: `${one.file.path} ${one.what}`,
+    });
+  }
+  if (!dryRun) await landRequests(session, lake, records, { operation: "REPAIR", runId, now });
+  return counts;
+}
+
+/**
+ * Corrects the times of requests that a clock which was ahead has dated now or later: they become earlier than now, in
+ * the same order. Otherwise their responses would count as newer than the loss.
+ */
+async function datedBeforeNow(
+  session: Session,
+  lake: Lake,
+  dataset: string,
+  { runId, now }: Pick<AskAgainOptions, "runId" | "now">,
+): Promise<void> {
+  await using ahead = new TempTable(session, "requests_ahead");
+  await ahead.fill(
+    `SELECT * REPLACE (make_timestamptz((${now} - dense_rank() OVER (ORDER BY asked_at DESC)) * 1000) AS asked_at)
+     FROM (${await ledgerSql(session, lake)})
+     WHERE dataset = ${literal(dataset)} AND asked_at >= make_timestamptz(${now * 1000}::BIGINT)`,
+  );
+  await upsert(session, lake, REQUESTS, ahead.name, { operation: "REPAIR", runId, now });
+}
+
+function canHold({ file, symbols }: LostFile, symbol: string): boolean {
+  const { region } = file.partitionValues;
+  if (region && regionOf(symbol) !== region) return false;
+  return (
+    symbols === undefined ||
+    (compareText(symbol, symbols.first) >= 0 && compareText(symbol, symbols.last) <= 0)
+  );
 }

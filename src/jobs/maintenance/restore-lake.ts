@@ -13,9 +13,8 @@ import {
   restoreTable,
   verifyRestored,
 } from "../../lake/maintenance/restore-table.js";
-import { requestsInFlight } from "../../lake/requests/request-leases.js";
 import { leasedRuns } from "../../lake/requests/run-lease.js";
-import { nameOfOwner, type Owner } from "../../lease/owner.js";
+import { nameOfOwner } from "../../lease/owner.js";
 import type { TableSchema } from "../../schema/column.js";
 import { REQUESTS } from "../../schema/runs.js";
 import { TABLES } from "../../schema/tables.js";
@@ -98,12 +97,7 @@ function inSafeOrder(plans: readonly RestorePlan[]): readonly RestorePlan[] {
 
 /** @throws {LakeError} where a run has requested something that the ledger does not have yet. */
 async function expectNoRun(lake: Lake): Promise<void> {
-  const [inFlight, leased] = await Promise.all([requestsInFlight(lake), leasedRuns(lake)]);
-  const owners = new Map<string, Owner>([
-    ...inFlight.map((run): [string, Owner] => [run.runId, run]),
-    ...leased,
-  ]);
-  const [first] = owners;
+  const [first] = await leasedRuns(lake);
   if (first === undefined) return;
   const [runId, owner] = first;
   throw new LakeError(`lake ${lake.location}: run ${runId} is working on it (${nameOfOwner(owner)})`, {

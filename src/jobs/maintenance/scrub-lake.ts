@@ -102,7 +102,6 @@ export function planScrub<File extends ScrubbableFile>(
   return { files: due.sort((a, b) => a.verifiedAt - b.verifiedAt), bytes: (total * nights) / NIGHTS };
 }
 
-/** Options for verifying a part of a lake. */
 interface ScrubOptions {
   /** Ends the work, also while a file is read. */
   readonly signal?: AbortSignal;

@@ -13,7 +13,6 @@ import type { Run } from "./run.js";
 export interface Leftovers {
   readonly table: TableSchema;
   readonly facts: PlanFacts;
-  /** Symbols without any bars in a response. */
   readonly absent: DemandAbsences;
   readonly recent: RecentWindows;
   /** Windows that a full response has settled, by symbol. */
@@ -21,8 +20,7 @@ export interface Leftovers {
 }
 
 /**
- * Explains absent rows, and reports missing and withdrawn ones. It is called when everything has landed, before
- * the leases of the windows are released.
+ * Explains absent rows, and reports missing and withdrawn ones. It is called when everything has landed.
  */
 export async function explainLeftovers(run: Run, demand: BarsDemand, leftovers: Leftovers): Promise<void> {
   await enterAbsences(run, demand, leftovers);
@@ -30,8 +28,8 @@ export async function explainLeftovers(run: Run, demand: BarsDemand, leftovers: 
   await noteHoles(run, demand, leftovers);
 }
 
-/** Records absences and their reasons in the ledger, once. Other runs then see that the windows were requested. */
-export async function enterAbsences(
+/** Records absences and their reasons in the ledger, once. */
+async function enterAbsences(
   run: Run,
   { period, lookbackDays }: BarsDemand,
   { table, facts, absent, answered, recent }: Leftovers,

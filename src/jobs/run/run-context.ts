@@ -14,7 +14,6 @@ import type { RequestSizeLimits } from "./request/request-size-limits.js";
 /** Shifts below this number of milliseconds are ordinary adjustments of the clock: it was not set. */
 const CLOCK_SET_MS = 5000;
 
-/** The parts that a run is given. */
 export interface RunParts {
   readonly lake: Lake;
   readonly session: Session;

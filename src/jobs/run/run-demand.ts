@@ -18,9 +18,7 @@ export interface RunOptions {
   readonly regions?: readonly Region[] | undefined;
   /** Number of last trading days that are requested again, instead of the number in the pipeline. */
   readonly lookbackDays?: number | undefined;
-  /**
-   * Whether only gaps are filled: windows that earlier requests left open, for their symbols. @default false
-   */
+  /** Whether only gaps are filled: windows that earlier requests left open, for their symbols. @default false */
   readonly repair?: boolean | undefined;
 }
 

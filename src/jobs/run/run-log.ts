@@ -17,14 +17,12 @@ export interface RequestCounts {
   readonly failed: number;
 }
 
-/** What a run has done so far. */
 export interface RunFacts {
   readonly requests: RequestCounts;
   /** Number of refused requests that were sent again in another way; they are not failures. */
   readonly healed: number;
   readonly rows: number;
   readonly bytes: number;
-  /** The reports of all landings. */
   readonly landed: readonly LandReport[];
   readonly failures: readonly Failure[];
   /** Requested and returned symbols, by table. */
@@ -32,9 +30,12 @@ export interface RunFacts {
   /** For each table of bars: the requested sessions, and those that are absent, unexplained or set aside. */
   readonly completeness: readonly TableCompleteness[];
   readonly rejected: readonly RejectCount[];
-  /** What the run's snapshots have changed. */
+  /** Changes of reference data and statements since the earlier snapshots. */
   readonly changes: readonly ReferenceChange[];
-  /** The lists that the run's symbols come from, and since when the lake knows each list. */
+  /**
+   * The lists that the run's symbols come from, and since when the lake knows each list. Symbols that left a list
+   * before are not in the lake. Empty where symbols were named, or only gaps were filled.
+   */
   readonly lists: readonly RunList[];
   /** Datasets that the key does not permit, with the reason. */
   readonly forbidden: ReadonlyMap<string, string>;
@@ -49,7 +50,6 @@ export interface RunFacts {
 
 /** Accumulates what a run does; {@link facts} returns all of it. */
 export class RunLog {
-  /** What was requested of each table, and what is absent. */
   readonly completeness = new Completeness();
   readonly #requests = { sent: 0, answered: 0, empty: 0, refused: 0, failed: 0 };
   readonly #landed: LandReport[] = [];
@@ -65,12 +65,10 @@ export class RunLog {
   #lists: readonly RunList[] = [];
   #stopped: string | undefined;
 
-  /** Counts a request that is sent. */
   sent(): void {
     this.#requests.sent += 1;
   }
 
-  /** Counts a valid response. */
   received({ dataset, symbols }: Purpose, { rows, bytes, absent }: Received): void {
     this.#requests[rows === 0 ? "empty" : "answered"] += 1;
     this.#rows += rows;
@@ -129,7 +127,6 @@ export class RunLog {
     }
   }
 
-  /** Whether no more of a dataset may be requested. */
   isStopped(dataset: string): boolean {
     return this.#stopped !== undefined || this.#forbidden.has(dataset);
   }
@@ -150,7 +147,6 @@ export class RunLog {
     this.#lists = lists;
   }
 
-  /** Everything that was accumulated so far. */
   facts(): RunFacts {
     return {
       requests: { ...this.#requests },

@@ -14,7 +14,7 @@ import { CALENDAR_SYMBOLS } from "../../lake/land/trading-days.js";
 import { type FreeBytes, freeBytesOf } from "../../lake/local/free-space.js";
 import { writerSpillOptions } from "../../lake/local/work-folder.js";
 import { publish } from "../../lake/publish.js";
-import { type EndedRun, type RunLease, takeRun } from "../../lake/requests/run-lease.js";
+import { type EndedRun, takeRun } from "../../lake/requests/run-lease.js";
 import type { LimitsStore } from "../../lake/requests/service-limits.js";
 import { OWN_SESSIONS, REGIONS } from "../../market/regions.js";
 import { exchangeOf } from "../../market/symbol.js";
@@ -60,11 +60,6 @@ export interface RunEnvironment {
   /** Ends the run after the current step. */
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
-  /**
-   * Whether a run waits for another run, possibly on another machine, that requests the same data, where the work
-   * cannot be shared. It does not wait for a key that another process uses. @default false: it throws
-   */
-  readonly waits?: boolean;
   /** Returns the free bytes of the lake's disk. @default asks the file system */
   readonly freeBytes?: FreeBytes;
   /** Whether tables with many small files are compacted at the end. @default true */
@@ -77,10 +72,11 @@ const MOST_STARTS = 3;
 /**
  * Runs a pipeline: requests the data that the ledger does not record, lands it, and creates the views again. Where this
  * machine's clock is ahead of the service's by up to a day, the run begins again and uses the service's time. Tables of the
- * run that have many small files are compacted at its end.
+ * run that have many small files are compacted at its end. While another run on the lake, possibly on another machine,
+ * requests some of the same, it waits.
  *
  * @throws {UsageError} where the lake lacks data that the pipeline needs, for example instruments; {@link LakeError}
- *   for a broken lake.
+ *   for a broken lake; the signal's reason where it aborts while the run waits for another one.
  */
 export async function runPipeline(
   pipeline: Pipeline,
@@ -105,7 +101,7 @@ async function runToEnd(
   options: RunOptions,
   environment: RunEnvironment,
 ): Promise<RunReport> {
-  const { client, lake, clock, signal, onProgress, waits } = environment;
+  const { client, lake, clock, signal, onProgress } = environment;
   const demand = demandOf(pipeline, options);
   if (pipeline.kind === "files") {
     const { runFiles } = await import("../files/run-files.js");
@@ -114,7 +110,6 @@ async function runToEnd(
       clock,
       signal,
       onProgress,
-      waits,
       runId: newRunId(clock.now()),
     });
   }
@@ -134,9 +129,7 @@ async function runToEnd(
   }
 }
 
-/** What a run of a service needs. */
 type ServiceEnvironment = RunEnvironment & { readonly client: ServiceClient };
-/** A pipeline that asks a service. */
 type ServicePipeline = Exclude<Pipeline, { readonly kind: "files" }>;
 
 /** The caller's options, and the demand that follows from them and the pipeline. */
@@ -156,19 +149,35 @@ async function runOnce(
   const signal = environment.signal ?? new AbortController().signal;
   const runId = newRunId(clock.now());
   const killed: EndedRun[] = [];
-  const leasing = leaseOf(pipeline, given.options, environment, runId, killed);
-  // In a folder the run needs no lease. What prevents it prevents the run, which reports it.
-  const lease = await (lake.isShared ? leasing : leasing.catch(() => undefined));
+  const progress = new RunProgress(environment.onProgress ?? (() => {}));
+  const lease = await takeRun(
+    lake,
+    {
+      ...runSubject(pipeline, given.options),
+      runId,
+      service: environment.client.host,
+      options: jsonParameter(given.options),
+    },
+    {
+      clock,
+      signal,
+      onWait: (holders) => progress.doing(`waiting for ${holders}`),
+      onEnded: async (run) => {
+        await recordEnded(lake, clock, run);
+        killed.push(run);
+      },
+    },
+  );
   try {
-    using fence = await inOneLake(lake, runId, runTables(pipeline), lake.isShared ? lease : undefined);
+    using fence = await inOneLake(lake, runTables(pipeline), lease);
     return await runLeased(pipeline, given, environment, { runId, signal, clockAheadMs, fence, killed });
   } finally {
     // If the release fails, the lease remains until it expires.
-    await lease?.release().catch(() => {});
+    await lease.release().catch(() => {});
   }
 }
 
-/** Runs a pipeline once, with the lease that it may need. */
+/** Runs a pipeline once, with its lease. */
 async function runLeased(
   pipeline: ServicePipeline,
   { options, demand }: RunDemand,
@@ -233,43 +242,6 @@ async function runLeased(
   });
   if (failed !== undefined && !(failed instanceof BarlakeError)) throw failed;
   return { report: report(), failed };
-}
-
-/**
- * Leases what a run requests; runs on a lake in a folder share their requests. Killed runs that are found are recorded.
- *
- * @throws {RunInUseError} where another run has leased a part of it.
- */
-function leaseOf(
-  pipeline: Pipeline,
-  options: RunOptions,
-  { lake, client, clock, waits, signal, onProgress }: ServiceEnvironment,
-  runId: string,
-  killed: EndedRun[],
-): Promise<RunLease> {
-  const subject = runSubject(pipeline, options);
-  const progress = new RunProgress(onProgress ?? (() => {}));
-  const onWait = (holders: string): void => progress.doing(`waiting for ${holders}`);
-  return takeRun(
-    lake,
-    {
-      ...subject,
-      asks: lake.isShared ? subject.asks : [],
-      runId,
-      service: client.host,
-      options: jsonParameter(options),
-    },
-    {
-      clock,
-      waits,
-      signal,
-      onWait,
-      onEnded: async (run) => {
-        await recordEnded(lake, clock, run);
-        killed.push(run);
-      },
-    },
-  );
 }
 
 /** A request that a run would send, and the table in which its response would land. */

@@ -82,13 +82,11 @@ function namesOf(tables: readonly { readonly name: string }[]): string[] {
  * is found replaced, the run ends: what it has planned and recorded is about the rows of the former lake.
  *
  * @param tables those in which the run lands.
- * @param fence the right that the run needs otherwise.
  */
 export async function inOneLake(
   lake: Lake,
-  runId: string,
   tables: readonly TableSchema[],
-  fence: Fence | undefined,
+  lease: Fence,
 ): Promise<Fence & Disposable> {
   // A table that was replaced before is noticed now. One that cannot be read is reported by what needs it.
   await Promise.allSettled(tables.map((table) => lake.snapshot(table)));
@@ -97,13 +95,13 @@ export async function inOneLake(
     if (tables.some(({ name }) => name === one.table)) replaced ??= one;
   });
   return {
-    id: fence?.id ?? runId,
+    id: lease.id,
     async confirm() {
       if (replaced !== undefined)
         throw new LakeError(`table ${replaced.table}: was replaced, as by a backup, while the run worked`, {
           hint: "run it again: it then begins with what the lake has now",
         });
-      await fence?.confirm();
+      await lease.confirm();
     },
     [Symbol.dispose]: end,
   };

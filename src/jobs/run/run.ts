@@ -1,6 +1,5 @@
 import { oneAfterAnother } from "../../core/permits.js";
 import { releaseAll } from "../../core/release-after.js";
-import { RequestLeases } from "../../lake/requests/request-leases.js";
 import { ResponseSpool } from "../../lake/requests/response-spool.js";
 import { KlineBufferPool } from "../../wire/decode/kline-buffers.js";
 import { type Progress, RunProgress } from "./report/run-progress.js";
@@ -17,8 +16,6 @@ export interface Run {
   readonly progress: RunProgress;
   /** Responses on disk that have not landed yet. */
   readonly responses: ResponseSpool;
-  /** Leases of requests. Of all runs on the lake, only this run may send them. */
-  readonly leases: RequestLeases;
   /** Column buffers for K-line responses, which later responses use again. */
   readonly buffers: KlineBufferPool;
   /** Runs work on the session, one after another: a connection takes one statement at a time. */
@@ -38,20 +35,18 @@ export function openRun(parts: RunParts, onProgress: (progress: Progress) => voi
     ledger,
     progress,
     responses: ResponseSpool.of(parts.lake, parts.runId),
-    leases: new RequestLeases(parts.lake, parts.runId, parts.clock),
     buffers: new KlineBufferPool(),
     exclusive: oneAfterAnother(),
   };
 }
 
 /**
- * Closes the connection of the ledger, the spool and the leases. Otherwise, in a process that continues, such as a schedule, the run would count as
+ * Closes the connection of the ledger and the spool. Otherwise, in a process that continues, such as a schedule, the run would count as
  * alive.
  */
-export function closeRun({ ledger, responses, leases }: Run): Promise<void> {
+export function closeRun({ ledger, responses }: Run): Promise<void> {
   return releaseAll(
     async () => ledger.close(),
     () => responses.close(),
-    () => leases.close(),
   );
 }

@@ -13,9 +13,10 @@ import { ident, literal } from "../../db/quote.js";
 import { type Session, TempTable } from "../../db/session/session.js";
 import type { Region } from "../../market/regions.js";
 import { possibleEnds } from "../../market/sessions.js";
+import type { RejectedSegment } from "../../plan/bar-partitions.js";
+import { BAR_RULES, type BarRule } from "../../plan/bar-rules.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
-import type { BarSegment } from "../../wire/bar-segment.js";
 import type { Lake } from "../lake.js";
 import { landAbsentDays } from "./absent-days.js";
 import { clearValues, hasUnstatedSql } from "./clear-values.js";
@@ -23,40 +24,30 @@ import type { Rejects } from "./rejects.js";
 import { stagedColumns } from "./staged-rows.js";
 import { type LandOptions, type LandReport, upsert } from "./upsert.js";
 
-type Rule = readonly [rule: IssueRule, breaks: string, reason: string];
+/** A rule in SQL: its name, whether a bar breaks it, and why the bar is rejected. */
+type RuleSql = readonly [rule: IssueRule, breaks: string, reason: string];
 
-/** Rules that a bar must meet to land; the first broken rule is the reason. `cut-bars.ts` tests the same rules. */
-const barRules = (amount: string, isFuture: string): readonly Rule[] => [
-  ["unknown_exchange", "region IS NULL", unknownExchangeReasonSql("symbol")],
-  ["out_of_range", isFuture, "'its time is in the future'"],
-  [
-    "null_in_required",
-    `open + high + low + close + ${amount} + volume IS NULL`,
-    "'a price, the volume or the amount is null'",
-  ],
-  [
-    "out_of_range",
-    `NOT isfinite(open + high + low + close + ${amount})`,
-    "'a price or the amount is not a finite number'",
-  ],
-  ["out_of_range", "volume < 0", "'volume ' || volume || ' is below 0'"],
-  ["high_below_low", "high < low", "'high ' || high || ' is below low ' || low"],
-  [
-    "no_trade",
-    "close = 0 AND volume = 0 AND NOT coalesce(prev_close > 0 AND isfinite(prev_close), false)",
-    "'it has neither a price nor a volume'",
-  ],
-];
+/** SQL of a reason in which `{name}` stands for the value of a column. */
+function reasonSql(reason: string): string {
+  const parts = reason.split(/\{(\w+)\}/).map((part, n) => (n % 2 === 1 ? ident(part) : literal(part)));
+  return parts.filter((part) => part !== "''").join(" || ");
+}
 
-/** The rule of minutes alone. */
-const UNKNOWN_SESSIONS: Rule = [
-  "unknown_sessions",
-  hasOwnSessionsSql("symbol"),
-  unknownSessionsSql("symbol"),
-];
-
-/** SQL of the amount of a bar that may lack one. */
-const ANY_AMOUNT = "CASE WHEN isfinite(amount) THEN amount ELSE 0 END";
+function breaksSql({ column, breaks }: BarRule): string {
+  const value = ident(column);
+  switch (breaks) {
+    case "null":
+      return `${value} IS NULL`;
+    case "not_finite":
+      return `NOT isfinite(${value})`;
+    case "negative":
+      return `${value} < 0`;
+    case "below_low":
+      return `${value} < low`;
+    case "no_trade":
+      return `${value} = 0 AND volume = 0 AND NOT coalesce(prev_close > 0 AND isfinite(prev_close), false)`;
+  }
+}
 
 /** What decides on the bars of a landing. */
 export interface BarRules {
@@ -67,11 +58,17 @@ export interface BarRules {
   readonly mayLackAmount?: boolean;
 }
 
-function rulesOf({ now, table, mayLackAmount = false }: BarRules): readonly Rule[] {
+function rulesOf({ now, table, mayLackAmount = false }: BarRules): readonly RuleSql[] {
   const ends = possibleEnds(now, isMinutes(table));
   const end = perRegion("region", ({ region }) => `make_timestamptz(${ends[region] * 1000}::BIGINT)`);
-  const all = barRules(mayLackAmount ? ANY_AMOUNT : "amount", `timestamp >= ${end}`);
-  return isMinutes(table) ? [...all, UNKNOWN_SESSIONS] : all;
+  const ofValues = mayLackAmount ? BAR_RULES.filter(({ column }) => column !== "amount") : BAR_RULES;
+  const ofSessions: RuleSql = ["unknown_sessions", hasOwnSessionsSql("symbol"), unknownSessionsSql("symbol")];
+  return [
+    ["unknown_exchange", "region IS NULL", unknownExchangeReasonSql("symbol")],
+    ["out_of_range", `timestamp >= ${end}`, "'its time is in the future'"],
+    ...ofValues.map((one): RuleSql => [one.rule, breaksSql(one), reasonSql(one.reason)]),
+    ...(isMinutes(table) ? [ofSessions] : []),
+  ];
 }
 
 /** Whether a table has minutes: it is divided by months. */
@@ -79,9 +76,14 @@ export const isMinutes = ({ partition }: TableSchema): boolean => partition.incl
 
 /** SQL of the name of the first rule that a bar breaks, or null. It uses the columns of a bar, and its region. */
 export function brokenRuleSql(of: BarRules): string {
-  return `CASE ${rulesOf(of)
-    .map(([name, breaks]) => `WHEN ${breaks} THEN ${literal(name)}`)
-    .join(" ")} END`;
+  // Rules of the same name that follow one another are one condition, which is tested faster than several.
+  const conditions: { readonly rule: IssueRule; readonly breaks: string[] }[] = [];
+  for (const [rule, breaks] of rulesOf(of)) {
+    const last = conditions.at(-1);
+    if (last?.rule === rule) last.breaks.push(breaks);
+    else conditions.push({ rule, breaks: [breaks] });
+  }
+  return `CASE ${conditions.map(({ rule, breaks }) => `WHEN ${breaks.join(" OR ")} THEN ${literal(rule)}`).join(" ")} END`;
 }
 
 /**
@@ -125,10 +127,8 @@ export interface LandBarsOptions extends LandOptions {
   readonly marketNow?: number | undefined;
   /** Receives the bars that are set aside. */
   readonly rejects: Rejects;
-  /** Called with the bars of decoded columns that break a rule and are set aside. */
-  readonly onBroken?: (broken: readonly BarSegment[]) => void;
-  /** Called with the bars of decoded columns that state no trade: of daily bars, these are days without one. */
-  readonly onIdle?: (idle: readonly BarSegment[]) => void;
+  /** Called with the bars of decoded columns that break a rule. */
+  readonly onRejected?: (rejected: readonly RejectedSegment[]) => void;
   /** Called once staged bars have been copied: what they were made of is no longer needed. */
   readonly onCopied?: () => Promise<void>;
 }
@@ -187,7 +187,7 @@ export async function landBars(
   await dates.drop();
   await session.run(`DROP TABLE ${ident(staged)}`);
   await clearValues(session, table, landing.name, options.rejects);
-  await setAsideBroken(session, lake, landing.name, options, rules);
+  await rejectLanding(session, lake, landing.name, options, rules);
   const equal = await removeRepeats(session, table, landing.name, options.rejects);
   const report = await upsert(session, lake, table, landing.name, options);
   return { ...report, unchanged: report.unchanged + equal };
@@ -216,7 +216,7 @@ async function landKept(
   const facts = await factsOf(session, table, landing.name);
   const repeated = await repeatedSymbols(session, table, landing.name, facts);
   if (facts.hasUnstated) await clearValues(session, table, landing.name, options.rejects, MAY_LACK);
-  if (facts.broken > 0) await setAsideBroken(session, lake, landing.name, options, rules);
+  if (facts.broken > 0) await rejectLanding(session, lake, landing.name, options, rules);
   const equal =
     repeated.length > 0 ? await mergeRepeats(session, table, landing.name, repeated, options.rejects) : 0;
   const report = await upsert(session, lake, table, landing.name, options);
@@ -232,7 +232,7 @@ function localDatesSql(staged: string): string {
     FROM (SELECT DISTINCT ${regionSql("symbol")} AS region, ${QUARTER} AS quarter FROM ${ident(staged)})`;
 }
 
-async function setAsideBroken(
+async function rejectLanding(
   session: Session,
   lake: Lake,
   landing: string,

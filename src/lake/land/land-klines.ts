@@ -10,9 +10,9 @@ import { possibleEnds } from "../../market/sessions.js";
 import { calendarSpans } from "../../market/trading-calendar.js";
 import {
   type BarPartition,
-  type BarsPlan,
   type BarsPlanOptions,
   partitionBars,
+  type RejectedSegment,
 } from "../../plan/bar-partitions.js";
 import { statedValues } from "../../plan/stated-values.js";
 import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
@@ -22,14 +22,7 @@ import { oneRun, RunBuilder, type Runs } from "../files/parquet/run-chunk.js";
 import { columnsOfScan, ROW_GROUP_ROWS, type ScanLayout } from "../files/parquet/write-rows.js";
 import type { Lake } from "../lake.js";
 import { remarkUnstated } from "./clear-values.js";
-import {
-  type BarRules,
-  brokenRuleSql,
-  isMinutes,
-  type LandBarsOptions,
-  rejectBroken,
-  rejectRepeats,
-} from "./land-bars.js";
+import { brokenRuleSql, isMinutes, type LandBarsOptions, rejectBroken, rejectRepeats } from "./land-bars.js";
 import type { StagedPartition } from "./staged-rows.js";
 import { type LandReport, upsert } from "./upsert.js";
 
@@ -90,7 +83,7 @@ export async function landKlines(
   options: LandBarsOptions,
 ): Promise<LandReport> {
   const stated = await withoutUnstated(table, deliveries, options);
-  const { partitions, broken, idle, repeats, equal } = partitionBars(stated, planOptions(table, options));
+  const { partitions, rejected, repeats, equal } = partitionBars(stated, planOptions(table, options));
   const scans: Scan[] = [];
   const scanOf = (segments: readonly BarSegment[]): string => {
     const scan = session.scan(barScan(segments, ROW_GROUP_ROWS));
@@ -98,7 +91,7 @@ export async function landKlines(
     return scan.sql;
   };
   try {
-    await setAside(session, table, { broken, idle }, options);
+    await reject(session, table, rejected, options);
     if (repeats.length > 0) await rejectRepeats(options.rejects, table, repeatsSql(scanOf(repeats)));
     const staged = partitions.map((partition) =>
       stagedPartition(table, partition, scanOf(partition.segments)),
@@ -115,19 +108,19 @@ export async function landKlines(
 
 /**
  * Adds the bars that break a rule to the rejects, and lands nothing. It is for deliveries that have landed already,
- * whose broken bars may not have been recorded.
+ * whose rejects may not have been recorded.
  */
-export async function setAsideBroken(
+export async function rejectAgain(
   session: Session,
   table: TableSchema,
   deliveries: readonly DeliveredBars[],
   options: LandBarsOptions,
 ): Promise<void> {
-  const { broken, idle } = partitionBars(
+  const { rejected } = partitionBars(
     deliveries.map((one) => ({ ...one, columns: statedValues(one.columns).columns })),
     planOptions(table, options),
   );
-  await setAside(session, table, { broken, idle }, options);
+  await reject(session, table, rejected, options);
 }
 
 function planOptions(table: TableSchema, options: LandBarsOptions): BarsPlanOptions {
@@ -154,27 +147,22 @@ async function withoutUnstated(
   return stated;
 }
 
-async function setAside(
+async function reject(
   session: Session,
   table: TableSchema,
-  { broken, idle }: Pick<BarsPlan, "broken" | "idle">,
-  { rejects, onBroken, onIdle, now, marketNow = now }: LandBarsOptions,
+  rejected: readonly RejectedSegment[],
+  { rejects, onRejected, now, marketNow = now }: LandBarsOptions,
 ): Promise<void> {
-  if (broken.length > 0) onBroken?.(broken);
-  if (broken.length + idle.length === 0) return;
-  if (idle.length > 0) onIdle?.(idle);
-  const scan = session.scan(barScan([...broken, ...idle], ROW_GROUP_ROWS));
+  if (rejected.length === 0) return;
+  onRejected?.(rejected);
+  const scan = session.scan(barScan(rejected, ROW_GROUP_ROWS));
+  const rules = { now: marketNow, table };
+  const bars = `SELECT * EXCLUDE (trade_date), ${regionSql("symbol")} AS region, CAST(NULL AS BIGINT) AS line FROM ${scan.sql}`;
   try {
-    const rules = { now: marketNow, table };
-    await rejectBroken(rejects, rules, brokenSql(scan.sql, rules));
+    await rejectBroken(rejects, rules, `(SELECT *, ${brokenRuleSql(rules)} AS rule FROM (${bars}))`);
   } finally {
     scan.release();
   }
-}
-
-function brokenSql(scan: string, rules: BarRules): string {
-  const bars = `SELECT * EXCLUDE (trade_date), ${regionSql("symbol")} AS region, CAST(NULL AS BIGINT) AS line FROM ${scan}`;
-  return `(SELECT *, ${brokenRuleSql(rules)} AS rule FROM (${bars}))`;
 }
 
 function repeatsSql(scan: string): string {

@@ -9,10 +9,11 @@ import { LakeError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import { folderLeases } from "../../lease/folder-leases.js";
 import { Leases } from "../../lease/leases.js";
+import { RENEW_MS } from "../../lease/own-leases.js";
 import { type Owner, ownerShape, thisProcess } from "../../lease/owner.js";
 import { syncFolder, writing } from "../local/durable-file.js";
 import type { LakePlaces, WorkFolder } from "../local/work-folder.js";
-import { STALE_RUN_MS } from "./request-leases.js";
+import { STALE_RUN_MS } from "./run-lease.js";
 
 /**
  * Folder of responses that were received and have not landed yet, with one folder for each run; and its former name.
@@ -23,6 +24,12 @@ const NOTE = ".json";
 /** The lease of the process that has a folder. It moves with the folder to the process that takes it over. */
 const OWNER = "owner";
 const BODY = ".body";
+
+/**
+ * An owner that has not renewed its lease for this time, in milliseconds, counts as ended: earlier than its run, whose
+ * lease is renewed at other times, so that who takes the run over finds its responses.
+ */
+const STALE_OWNER_MS = STALE_RUN_MS - 2 * RENEW_MS;
 
 /** Folder of damaged responses, one folder for each run. */
 const SET_ASIDE = "rejects/spool";
@@ -200,7 +207,7 @@ export class ResponseSpool {
 
 /** The leases of a run's folder; the only one is that of its owner. */
 function leaseOf(folder: string, { staging }: WorkFolder, clock: Clock): Leases<Owner> {
-  const kind = { content: ownerShape, ownerOf: (owner: Owner) => owner, staleMs: STALE_RUN_MS };
+  const kind = { content: ownerShape, ownerOf: (owner: Owner) => owner, staleMs: STALE_OWNER_MS };
   return new Leases(folderLeases(folder, { timeFolder: staging }), kind, clock);
 }
 

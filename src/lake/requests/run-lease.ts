@@ -1,6 +1,6 @@
 import { dirname } from "node:path/posix";
 import { z } from "zod";
-import { type BarlakeError, LakeError, messageOf, UsageError } from "../../core/errors.js";
+import { LakeError, messageOf } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import { acquireLease } from "../../lease/acquire-lease.js";
 import { type Lease, type LeaseKind, Leases } from "../../lease/leases.js";
@@ -10,10 +10,13 @@ import { tableNamed } from "../../schema/tables.js";
 import type { Lake } from "../lake.js";
 import { fenceOff } from "../log/commit.js";
 import { type Fence, FencedError } from "../log/fence.js";
-import { STALE_RUN_MS } from "./request-leases.js";
 
 /** Folder of the leases, in the lake's storage: all machines see them. */
 const FOLDER = "leases/runs";
+/** A run that has not renewed its lease for this time, in milliseconds, counts as ended. */
+export const STALE_RUN_MS = 60_000;
+/** Longest pause before a run that waits reads the leases of others again, in milliseconds. */
+const WAIT_MS = 5000;
 
 const contentShape = z.object({
   ...ownerShape.shape,
@@ -33,7 +36,7 @@ type Content = z.infer<typeof contentShape>;
 export interface RunSubject {
   readonly runId: string;
   readonly pipeline: string;
-  /** The kinds of data that it requests alone; empty where it shares its requests with other runs. */
+  /** The kinds of data that it requests. */
   readonly asks: readonly string[];
   /** The regions whose data it requests. @default all */
   readonly regions?: readonly string[] | undefined;
@@ -63,13 +66,8 @@ export interface RunLease extends Fence {
   release(): Promise<void>;
 }
 
-/** The error where another run, possibly on another machine, has leased a part of the same subject. */
-class RunInUseError extends UsageError {}
-
 interface RunLeaseOptions {
   readonly clock: Clock;
-  /** Whether to wait for other runs. @default false */
-  readonly waits?: boolean | undefined;
   /** Ends the wait. */
   readonly signal?: AbortSignal | undefined;
   /** Called while the run waits, with a description of the runs that have the leases. */
@@ -82,20 +80,52 @@ interface RunLeaseOptions {
 }
 
 /**
- * Leases the subject of a run, so that no other run on the lake, on any machine, can lease a part of it. The lease of a
- * run whose machine has failed ends a minute after its last renewal. Before that lease is removed, its run is prevented
- * from committing to the tables, if it excluded others. A run that shares its requests excludes none: its lease shows only
- * that it is there.
+ * Leases the subject of a run, so that no other run on the lake, on any machine, requests a part of it, and waits while
+ * another one does. The lease of a run whose process of this machine has ended is taken over at once, that of another
+ * machine a minute after its last renewal. Before that lease is removed, its run is prevented from committing to the
+ * tables.
  *
- * @throws {RunInUseError} where another run has leased a part of it and this one does not wait; the signal's reason
- *   once it aborts.
+ * @throws {LakeError} where the lease cannot be written, or a run that has ended cannot be prevented from committing;
+ *   the signal's reason once it aborts.
  */
 export async function takeRun(
   lake: Lake,
   subject: RunSubject,
-  { clock, waits = false, signal, onWait, onEnded }: RunLeaseOptions,
+  { clock, signal, onWait, onEnded }: RunLeaseOptions,
 ): Promise<RunLease> {
-  const leases = new Leases(lake.storage.leases(FOLDER), kindFor(lake, clock, onEnded), clock);
+  /** What prevents the former holders of leases from being fenced off, by the id of the lease. */
+  const unfenced = new Map<string, unknown>();
+  const kind: LeaseKind<Content> = {
+    content: contentShape,
+    ownerOf: (content) => content,
+    staleMs: STALE_RUN_MS,
+    async onEnded({ id, state, content: ended, renewedAt: seenAt }) {
+      if (state === "waiting") return;
+      const {
+        runId,
+        pipeline,
+        asks: _,
+        tables: names,
+        service = "",
+        options = "{}",
+        since,
+        ...owner
+      } = ended;
+      try {
+        for (const name of names) {
+          const table = tableNamed(name);
+          if (table !== undefined) await fenceOff(lake, table, { id, runId }, clock.now());
+        }
+      } catch (cause) {
+        unfenced.set(id, cause);
+        throw cause;
+      }
+      const times = { startedAt: Date.parse(since), seenAt };
+      // What prevents the record prevents that of the run which goes on, too, and its report says so.
+      await onEnded?.({ runId, pipeline, tables: names, service, options, owner, ...times }).catch(() => {});
+    },
+  };
+  const leases = new Leases(lake.storage.leases(FOLDER), kind, clock);
   const { asks, regions, tables, ...of } = subject;
   const content: Content = {
     ...of,
@@ -114,13 +144,12 @@ export async function takeRun(
       fits: (others) => conflicting(others).length === 0,
       rankOf: ({ since, runId }) => `${since} ${runId}`,
       expectFree(acquired) {
-        signal?.throwIfAborted();
         const holders = conflicting(acquired);
-        if (holders.length === 0) return;
-        if (!waits) throw inUse(holders);
-        onWait?.(holders.map(holderText).join(" and "));
+        // Such a lease would be waited for without end.
+        for (const { id } of holders) if (unfenced.has(id)) throw unfenced.get(id);
+        if (holders.length > 0) onWait?.(holders.map(holderText).join(" and "));
       },
-      pauseMs: waits ? WAIT_MS : undefined,
+      pauseMs: WAIT_MS,
     },
     { clock, signal },
   );
@@ -141,34 +170,17 @@ export async function takeRun(
   };
 }
 
-/** How often a run that waits reads the leases of others, in milliseconds. */
-const WAIT_MS = 5000;
+/** A run that works, or waits for another one. */
+export interface LeasedRun extends Owner, Pick<RunSubject, "pipeline" | "asks"> {}
 
-/** The runs of a shared lake that have leases, on any machine, by id. It changes nothing. */
+/** The runs of a lake that have leases, on any machine, by id. It changes nothing. */
 export async function leasedRuns({
   storage,
-}: Pick<Lake, "storage">): Promise<ReadonlyMap<string, Owner & { readonly pipeline: string }>> {
+}: Pick<Lake, "storage">): Promise<ReadonlyMap<string, LeasedRun>> {
   const living = await livingLeases(storage.leases(FOLDER), contentShape, STALE_RUN_MS);
-  return new Map(living.map(({ runId, pipeline, host, pid }) => [runId, { pipeline, host, pid }]));
-}
-
-function kindFor(lake: Lake, clock: Clock, onEnded: RunLeaseOptions["onEnded"]): LeaseKind<Content> {
-  return {
-    content: contentShape,
-    ownerOf: (content) => content,
-    staleMs: STALE_RUN_MS,
-    async onEnded({ id, state, content, renewedAt: seenAt }) {
-      if (state === "waiting") return;
-      const { runId, pipeline, asks, tables, service = "", options = "{}", since, ...owner } = content;
-      for (const name of asks.length > 0 ? tables : []) {
-        const table = tableNamed(name);
-        if (table !== undefined) await fenceOff(lake, table, { id, runId }, clock.now());
-      }
-      const run = { runId, pipeline, tables, service, options, owner, startedAt: Date.parse(since), seenAt };
-      // What prevents the record prevents that of the run which goes on, too, and its report says so.
-      await onEnded?.(run).catch(() => {});
-    },
-  };
+  return new Map(
+    living.map(({ runId, pipeline, asks, host, pid }) => [runId, { pipeline, asks, host, pid }]),
+  );
 }
 
 function overlap(a: Content, b: Content): boolean {
@@ -180,10 +192,4 @@ function overlap(a: Content, b: Content): boolean {
 
 function holderText({ content }: Lease<Content>): string {
   return `"run ${content.pipeline}" (${nameOfOwner(content)}) since ${content.since}`;
-}
-
-function inUse(holders: readonly Lease<Content>[]): BarlakeError {
-  return new RunInUseError(`the same is asked for by ${holders.map(holderText).join(" and by ")}`, {
-    hint: "wait for it to end, or give `waits: true`",
-  });
 }

@@ -68,8 +68,11 @@ export const REVISIT_DAYS = 30;
 
 /** Number of days with requests that brought nothing, after which a symbol without any bar is taken to have none. */
 const DAYS_OF_NONE = 3;
-/** Number of symbols without a bar that is too large for suspensions. */
-const MANY_SYMBOLS = 10;
+/**
+ * Number of symbols whose bars show something about all: so many without a bar are not all suspended, and a day on which
+ * none of so many has a bar had no session.
+ */
+export const MANY_SYMBOLS = 10;
 /** A daily schedule may be due by up to this much earlier than on the day before. */
 const EARLY_MS = DAY_MS / 4;
 

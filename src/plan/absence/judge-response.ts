@@ -10,6 +10,7 @@ import {
   type TradingDays,
 } from "../../market/trading-calendar.js";
 import type { DecodedKlines } from "../../wire/decode/decode-klines.js";
+import { MANY_SYMBOLS } from "./absence.js";
 import { type AbsenceVerdict, judgeAbsence } from "./absent-symbols.js";
 import { coveredTime, judgeBeginnings, type Page, type SymbolWindow, type Verdict } from "./older-bars.js";
 import { symbolsOfOtherPeriod } from "./other-period.js";
@@ -115,9 +116,6 @@ export interface ResponseVerdict extends Verdict {
   /** Number of requested sessions, by symbol. */
   readonly sessions: ReadonlyMap<string, number>;
 }
-
-/** Number of symbols with bars that is sufficient to recognise a day without a session. */
-const MANY_SYMBOLS = 10;
 
 /** Judges a response: the windows that it settles, the gaps that it leaves, absent bars and lost bars. */
 export function judgeResponse(page: Page, response: DecodedKlines, facts: ResponseFacts): ResponseVerdict {

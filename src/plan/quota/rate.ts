@@ -1,5 +1,115 @@
 import { MINUTE_MS } from "../../core/time.js";
 
+/** A request that was sent under a quota. */
+export interface Send {
+  /** When it was sent, in epoch milliseconds. Adjusted if the request is sent later than it was permitted. */
+  sentAt: number;
+  /** When its response began, or its failure was known, as epoch milliseconds; undefined while it is in flight. */
+  respondedAt?: number;
+  /** Whether the service refused it because of the quota. Refused requests do not count. */
+  isRefused?: boolean;
+}
+
+/**
+ * Longest assumed time of a request's way to the service, in milliseconds. Usually a shorter bound is known, because a
+ * response cannot begin before its request has arrived.
+ */
+export const MAX_ARRIVAL_MS = 1000;
+/** The clocks of two machines differ by less than this within a minute, in milliseconds. */
+export const CLOCK_MARGIN_MS = 25;
+
+/**
+ * When one more request may be sent (epoch milliseconds; `-Infinity` where it may be sent at once), so that the service
+ * sees no more requests than the limit in any minute, wherever the minute begins. This is safe for services that count
+ * in fixed minutes, in sliding minutes, or with a token bucket for one minute.
+ *
+ * @param sends ascending by `sentAt`.
+ * @param limit requests per minute; below 1 it means one request in `1 / limit` minutes.
+ */
+export function freeAt(sends: readonly Send[], limit: number): number {
+  const leaving = nthNewestArrival(sends, Math.max(1, Math.floor(limit)));
+  return leaving === undefined ? Number.NEGATIVE_INFINITY : leaving + spanOf(limit);
+}
+
+/**
+ * The nth newest of the latest possible arrivals; undefined where there are fewer. Arrivals are sorted only near the
+ * nth newest send: all newer sends arrive after that one was sent, and at least one of the n newest arrives within
+ * {@link MAX_ARRIVAL_MS} of it.
+ */
+function nthNewestArrival(sends: readonly Send[], nth: number): number | undefined {
+  if (sends.length < nth) return undefined;
+  let first = sends.length;
+  for (let counted = 0; counted < nth; ) {
+    const send = sends[--first];
+    if (send === undefined) return undefined;
+    if (send.isRefused !== true) counted++;
+  }
+  const sentAt = (sends[first] as Send).sentAt;
+  while (first > 0 && (sends[first - 1] as Send).sentAt >= sentAt - MAX_ARRIVAL_MS) first--;
+  const near: number[] = [];
+  let later = 0;
+  for (let i = first; i < sends.length; i++) {
+    const send = sends[i] as Send;
+    if (send.isRefused === true) continue;
+    if (send.sentAt > sentAt + MAX_ARRIVAL_MS) later++;
+    else near.push(latestArrival(send));
+  }
+  return near.sort((a, b) => b - a)[nth - later - 1];
+}
+
+/** Number of requests in the minute up to `now`, including those in flight, without refused ones. */
+export function usedInMinute(sends: readonly Send[], now: number): number {
+  return sends.filter(
+    ({ sentAt, isRefused }) => isRefused !== true && sentAt > now - MINUTE_MS && sentAt <= now,
+  ).length;
+}
+
+/**
+ * Number of requests in a log that may have counted when one of them reached the service: those that were sent before
+ * it within a minute. Refused requests do not count.
+ */
+export function countedAt(sends: readonly Send[], send: Send): number {
+  const since = send.sentAt - MINUTE_MS;
+  let counted = 0;
+  for (const other of sends) {
+    if (other === send) break;
+    if (other.isRefused !== true && latestArrival(other) > since) counted++;
+  }
+  return counted;
+}
+
+/**
+ * The part of a log that still counts. A send in the future means that the clock was set back. It is dropped, because
+ * otherwise all requests would wait until the clock reaches it.
+ */
+export function recentSends(sends: readonly Send[], limit: number | undefined, now: number): Send[] {
+  const since = now - spanOf(limit ?? 1) - MAX_ARRIVAL_MS;
+  return sends.filter(({ sentAt }) => sentAt > since && sentAt <= now);
+}
+
+function latestArrival({ sentAt, respondedAt = Number.POSITIVE_INFINITY }: Send): number {
+  return Math.min(respondedAt, sentAt + MAX_ARRIVAL_MS);
+}
+
+/** Milliseconds in which the limit's requests (rounded down, at least one) may be sent. */
+function spanOf(limit: number): number {
+  return MINUTE_MS / Math.min(1, limit) + CLOCK_MARGIN_MS;
+}
+
+/** The state of a group's quota. */
+export interface QuotaState {
+  /** Requests a minute that this client may send; undefined where unknown. */
+  readonly limit: number | undefined;
+  /** Whether the limit was learned from refusals. */
+  readonly learned: boolean;
+  /** Requests sent in the last minute. */
+  readonly usedLastMinute: number;
+  /** When the next request may be sent, as epoch milliseconds, if one waits or the service asked for a wait. */
+  readonly waitingUntil: number | undefined;
+  /** How often the service has made this client wait. */
+  readonly waits: number;
+}
+
 /** The known facts about the requests per minute that a service permits for a key. */
 export interface Rate {
   /** The limit that is followed, in requests per minute; undefined where it is not known, and no limit is followed. */
@@ -13,7 +123,7 @@ export interface Rate {
   /** What the next step of a trial adds to the limit. */
   readonly step: number;
   /** Pause after a trial without a gain, in milliseconds. It doubles after each such trial. */
-  readonly patienceMs: number;
+  readonly trialPauseMs: number;
   /** When the next trial may begin, or when the last step of the running trial was made, in epoch milliseconds. */
   readonly trialAt: number;
   /** The limit before a trial with a small gain. A burst at the turn of a minute can look like such a gain. */
@@ -21,18 +131,13 @@ export interface Rate {
   /** The last limit that was shown by a whole minute of this process's requests. Later runs start with it. */
   readonly confirmed: number | undefined;
   /** A refusal with a long wait that is not explained by this process's requests; undefined where there is none. */
-  readonly suspicion: Suspicion | undefined;
+  readonly unexplained: Unexplained | undefined;
   /** Number of refusals with a short wait, minus a weighted number of the requests that were accepted since. */
-  readonly pressure: number;
+  readonly shortWaits: number;
 }
 
-/** A first refusal that may have been caused by another user of the key. */
-interface Suspicion {
-  /** Number of this process's requests that counted at the time. */
-  readonly accepted: number;
-  /** When the wait that the service stated ends, in epoch milliseconds. */
-  readonly resumesAt: number;
-}
+/** What is kept of a refusal that another user of the key may have caused. */
+type Unexplained = Pick<Refusal, "accepted" | "resumesAt">;
 
 /** A refusal, with facts from the log of requests. */
 export interface Refusal {
@@ -49,19 +154,10 @@ export interface Refusal {
   readonly isWholeMinute: boolean;
 }
 
-/** A request that the service accepted. */
-interface Acceptance {
-  readonly now: number;
-  /** Number of this process's requests that were sent between the end of the last wait and this request. */
-  readonly sinceWait: number;
-}
-
-const FIRST_PATIENCE_MS = 1000;
+const FIRST_TRIAL_PAUSE_MS = 1000;
 /** Longest time without a test of a limit, in milliseconds: another user of the key may have stopped. */
-const MAX_PATIENCE_MS = 90_000;
-/**
- * A trial has succeeded if its last step was not refused for a minute plus the time of a slow response; milliseconds.
- */
+const MAX_TRIAL_PAUSE_MS = 90_000;
+/** A trial has succeeded if its last step was not refused for a minute plus the time of a slow response; milliseconds. */
 const TRIAL_MS = 1.25 * MINUTE_MS;
 /** Fraction by which a limit is lowered that was refused although it was followed. */
 const LOSS = 0.05;
@@ -69,15 +165,11 @@ const LOSS = 0.05;
 const GAIN = 0.25;
 /** A wait shorter than this, in milliseconds, costs so little that a single refusal changes nothing. */
 const SHORT_WAIT_MS = 1000;
-/**
- * Number of refusals with a short wait that changes the rate, and how much each accepted request lowers the counter.
- */
-const MAX_PRESSURE = 3;
+/** Number of refusals with a short wait that changes the rate, and how much each accepted request lowers the counter. */
+const MOST_SHORT_WAITS = 3;
 const RELIEF = 0.02;
-/**
- * A second refusal is attributed to the limit only within this time after the wait of the first one, in milliseconds.
- */
-const SUSPICION_MS = 3 * MINUTE_MS;
+/** A second refusal is attributed to the limit only within this time after the wait of the first one, in milliseconds. */
+const UNEXPLAINED_MS = 3 * MINUTE_MS;
 
 /**
  * The initial state.
@@ -93,12 +185,12 @@ export function initialRate(configured: number | undefined, learned: number | un
     isSpaced: false,
     proven: undefined,
     step: 1,
-    patienceMs: FIRST_PATIENCE_MS,
+    trialPauseMs: FIRST_TRIAL_PAUSE_MS,
     trialAt: now,
     fallback: undefined,
     confirmed: undefined,
-    suspicion: undefined,
-    pressure: 0,
+    unexplained: undefined,
+    shortWaits: 0,
   };
 }
 
@@ -119,14 +211,16 @@ export function afterRefusal(rate: Rate, refusal: Refusal): Rate {
     if (accepted >= proven) {
       const reached = Math.max(proven, Math.min(accepted, limit - Math.min(step, 1)));
       const hasGrown = reached > proven * (1 + GAIN);
-      const patienceMs = hasGrown ? FIRST_PATIENCE_MS : Math.min(MAX_PATIENCE_MS, 2 * rate.patienceMs);
+      const trialPauseMs = hasGrown
+        ? FIRST_TRIAL_PAUSE_MS
+        : Math.min(MAX_TRIAL_PAUSE_MS, 2 * rate.trialPauseMs);
       return {
         ...withoutTrial(rate, reached),
-        patienceMs,
-        trialAt: resumesAt + patienceMs,
+        trialPauseMs,
+        trialAt: resumesAt + trialPauseMs,
         fallback: reached > proven && !hasGrown ? proven : undefined,
         confirmed: isWholeMinute ? reached : rate.confirmed,
-        suspicion: undefined,
+        unexplained: undefined,
       };
     }
     return afterUnexplained({ ...withoutTrial(rate, proven), trialAt: resumesAt }, refusal);
@@ -153,14 +247,18 @@ export function tryHigher(rate: Rate, used: number, now: number): Rate {
   return { ...rate, limit: Math.min(most, limit + step), proven, step: 2 * step, trialAt: now };
 }
 
-/** Learns from an accepted request: a suspicion is dropped, and a trial that has lasted long enough has succeeded. */
-export function afterAcceptance(rate: Rate, { now, sinceWait }: Acceptance): Rate {
+/**
+ * Learns from an accepted request: an unexplained refusal is forgotten, and a trial that has lasted long enough has succeeded.
+ *
+ * @param sinceWait number of this process's requests that were sent between the end of the last wait and this request.
+ */
+export function afterAcceptance(rate: Rate, now: number, sinceWait: number): Rate {
   let next = rate;
-  if (rate.pressure > 0) next = { ...next, pressure: Math.max(0, rate.pressure - RELIEF) };
-  if (rate.suspicion !== undefined && sinceWait > rate.suspicion.accepted)
-    next = { ...next, suspicion: undefined };
+  if (rate.shortWaits > 0) next = { ...next, shortWaits: Math.max(0, rate.shortWaits - RELIEF) };
+  if (rate.unexplained !== undefined && sinceWait > rate.unexplained.accepted)
+    next = { ...next, unexplained: undefined };
   if (rate.proven !== undefined && now - rate.trialAt >= TRIAL_MS)
-    next = { ...withoutTrial(next, rate.limit), patienceMs: FIRST_PATIENCE_MS, trialAt: now };
+    next = { ...withoutTrial(next, rate.limit), trialPauseMs: FIRST_TRIAL_PAUSE_MS, trialAt: now };
   return next;
 }
 
@@ -171,16 +269,18 @@ function withoutTrial(rate: Rate, limit: number | undefined): Rate {
 function afterUnexplained(rate: Rate, refusal: Refusal): Rate {
   const { now, accepted, retryAfterMs, resumesAt } = refusal;
   if (rate.fallback !== undefined && accepted >= rate.fallback)
-    return { ...rate, limit: rate.fallback, fallback: undefined, trialAt: resumesAt + rate.patienceMs };
+    return { ...rate, limit: rate.fallback, fallback: undefined, trialAt: resumesAt + rate.trialPauseMs };
   if (retryAfterMs !== undefined && retryAfterMs < SHORT_WAIT_MS) {
-    const pressure = rate.pressure + 1;
-    return pressure < MAX_PRESSURE ? { ...rate, pressure } : strictly({ ...rate, pressure: 0 }, refusal);
+    const shortWaits = rate.shortWaits + 1;
+    return shortWaits < MOST_SHORT_WAITS
+      ? { ...rate, shortWaits }
+      : strictly({ ...rate, shortWaits: 0 }, refusal);
   }
-  const before = rate.suspicion;
-  if (before === undefined || now - before.resumesAt > SUSPICION_MS)
-    return { ...rate, suspicion: { accepted, resumesAt } };
+  const before = rate.unexplained;
+  if (before === undefined || now - before.resumesAt > UNEXPLAINED_MS)
+    return { ...rate, unexplained: { accepted, resumesAt } };
   const shown = { ...refusal, accepted: Math.min(accepted, before.accepted) };
-  return strictly({ ...rate, suspicion: undefined }, shown);
+  return strictly({ ...rate, unexplained: undefined }, shown);
 }
 
 /**
@@ -193,13 +293,13 @@ function strictly(rate: Rate, refusal: Refusal): Rate {
   const isBurst = !rate.isSpaced && refusesBursts(refusal);
   const shown = Math.max(1, accepted);
   const next = isBurst ? (rate.limit ?? shown) : Math.min(lower(limit), shown);
-  const patienceMs = next < limit * (1 - GAIN) ? FIRST_PATIENCE_MS : rate.patienceMs;
+  const trialPauseMs = next < limit * (1 - GAIN) ? FIRST_TRIAL_PAUSE_MS : rate.trialPauseMs;
   return {
     ...rate,
     isSpaced: rate.isSpaced || isBurst,
     limit: next,
-    patienceMs,
-    trialAt: resumesAt + patienceMs,
+    trialPauseMs,
+    trialAt: resumesAt + trialPauseMs,
   };
 }
 
@@ -213,4 +313,185 @@ function refusesBursts({ accepted, retryAfterMs, turnsOverMs }: Refusal): boolea
 
 function lower(limit: number): number {
   return limit <= 1 ? limit : Math.max(1, Math.min(limit - 1, Math.floor(limit * (1 - LOSS))));
+}
+
+/**
+ * When a service that counts in fixed minutes begins a new minute, as far as refusals have shown: after `after` and no
+ * later than `until`, and whole minutes before and after that. Epoch milliseconds.
+ */
+export interface MinuteTurn {
+  readonly after: number;
+  readonly until: number;
+  /** Number of waits that ended in this span. */
+  readonly seen: number;
+}
+
+/** Consecutive refusals that did not state how long to wait. */
+export interface Refusals {
+  /** Number of refusals. Requests that were sent together count as one. */
+  readonly count: number;
+  /** When the first was received, as epoch milliseconds. */
+  readonly since: number;
+  /** When the oldest request that the service may have counted stops counting, as epoch milliseconds. */
+  readonly turnsOverAt: number;
+}
+
+/**
+ * Pauses after the first of several refusals double from the shortest, up to the longest that is still precise;
+ * milliseconds.
+ */
+const FIRST_PAUSE_MS = 1000;
+const PRECISE_PAUSE_MS = 8000;
+/**
+ * Longest pause in milliseconds, if the refusals lasted longer than a minute: then something else than a minute's quota
+ * causes them.
+ */
+const MAX_PAUSE_MS = MINUTE_MS / 2;
+/** A span is used only if it is at most this long, in milliseconds, and this number of waits has ended in it. */
+const BELIEVED_MS = 10_000;
+const BELIEVED_SEEN = 2;
+/** A span is tested in steps of {@link MAX_ARRIVAL_MS}, but in at most this number of steps. */
+const MOST_STEPS = 4;
+
+/**
+ * Learns from the end of a wait. A wait that ends at another time of the minute disproves the known span.
+ *
+ * @param refusedAt when the last refused request was sent.
+ * @param passed when the first accepted request was sent, and when its response began.
+ */
+export function afterWait(
+  known: MinuteTurn | undefined,
+  refusedAt: number,
+  passed: { readonly sentAt: number; readonly respondedAt: number },
+): MinuteTurn | undefined {
+  const { sentAt, respondedAt } = passed;
+  if (respondedAt - refusedAt >= MINUTE_MS) return known;
+  const found = { after: refusedAt, until: respondedAt, seen: 1 };
+  if (known === undefined) return found;
+  const { after, until, seen } = turnBefore(known, respondedAt);
+  const both = { after: Math.max(after, refusedAt), until: Math.min(until, respondedAt), seen: seen + 1 };
+  return both.after < both.until && sentAt > after - MAX_ARRIVAL_MS / 2 ? both : found;
+}
+
+/**
+ * Learns from one of several consecutive refusals. If it comes after the span in which they should have ended, the
+ * service counts in another way, or at other times.
+ */
+export function afterRefusedTest(
+  known: MinuteTurn | undefined,
+  since: number,
+  refusedAt: number,
+): MinuteTurn | undefined {
+  if (known === undefined) return undefined;
+  const { after, until } = turnBefore(known, refusedAt);
+  return since < after && refusedAt >= until ? undefined : known;
+}
+
+/** When a request tests whether the refusals have ended, in epoch milliseconds. */
+export function testAt(
+  known: MinuteTurn | undefined,
+  { count, since, turnsOverAt }: Refusals,
+  now: number,
+): number {
+  const isBeyondMinute = now - since > MINUTE_MS;
+  const most = isBeyondMinute ? MAX_PAUSE_MS : PRECISE_PAUSE_MS;
+  const pauseMs = Math.min(most, FIRST_PAUSE_MS * 2 ** (count - 1));
+  if (count < 2 || isBeyondMinute) return now + pauseMs;
+  const ends = known === undefined ? [] : stepsOf(known, now);
+  const likely = Math.min(...[...ends, turnsOverAt].filter((at) => at > now));
+  const isBelieved =
+    known !== undefined && known.seen >= BELIEVED_SEEN && known.until - known.after <= BELIEVED_MS;
+  return isBelieved && ends.length > 0 ? likely : Math.min(likely, now + pauseMs);
+}
+
+/**
+ * The times at which a request shows more about this minute's span and the next one's. The first is before the span: a
+ * request that is accepted there disproves the span. Without it, waits would last until the span although they could
+ * end earlier.
+ */
+function stepsOf(known: MinuteTurn, now: number): number[] {
+  const { after, until } = turnBefore(known, now + MINUTE_MS);
+  const steps = Math.min(MOST_STEPS, Math.ceil((until - after) / MAX_ARRIVAL_MS));
+  const times = Array.from({ length: steps }, (_, k) => until - ((until - after) * k) / steps);
+  return [after - MAX_ARRIVAL_MS, ...times].flatMap((at) => [at - MINUTE_MS, at]);
+}
+
+/** The last span that begins before a time, extended by the clock drift since it was found. */
+function turnBefore({ after, until, seen }: MinuteTurn, time: number): MinuteTurn {
+  const minutes = Math.floor((time - after) / MINUTE_MS);
+  const drift = Math.abs(minutes) * CLOCK_MARGIN_MS;
+  return { after: after + minutes * MINUTE_MS - drift, until: until + minutes * MINUTE_MS + drift, seen };
+}
+
+/** New evidence in a response about the scope of the limit; undefined where there is none. */
+type ScopeEvidence = "key" | "group" | undefined;
+
+/** Time in milliseconds between two requests that test whether the limit still applies to the whole key. */
+const PROBE_EVERY_MS = 3 * MINUTE_MS;
+
+/**
+ * Finds out whether a service limits each group of endpoints or the whole key. While one group must wait, the first
+ * response to another group decides: a limit of the key would refuse it, a limit of the group would not.
+ */
+export class KeyScope {
+  /** Whether the limit applies to the whole key. */
+  isKey = false;
+  /** The wait of a refused group; undefined once a response to another group has decided. */
+  #open: { readonly group: string; readonly from: number; readonly until: number } | undefined;
+  #probeAt = 0;
+
+  /**
+   * Records that a request of a group was refused.
+   *
+   * @param sentAt when the request was sent.
+   * @param until when its wait ends. All times are epoch milliseconds.
+   */
+  refused(group: string, sentAt: number, now: number, until: number): ScopeEvidence {
+    if (!this.#isDecidedBy(group, sentAt, now)) {
+      if (this.#open === undefined || this.#open.group === group || now >= this.#open.until)
+        this.#open = { group, from: now, until };
+      return undefined;
+    }
+    this.#open = undefined;
+    if (this.isKey) return undefined;
+    this.isKey = true;
+    this.#probeAt = now + PROBE_EVERY_MS;
+    return "key";
+  }
+
+  /** Records that a request of a group was accepted. */
+  passed(group: string, sentAt: number, now: number): ScopeEvidence {
+    if (!this.#isDecidedBy(group, sentAt, now)) return undefined;
+    this.#open = undefined;
+    if (!this.isKey) return undefined;
+    this.isKey = false;
+    return "group";
+  }
+
+  /**
+   * Whether a request of a group is to be sent although the key is waiting. At intervals, one request tests whether the
+   * limit still applies to the whole key. If this returns true, the request must be sent.
+   */
+  takesProbe(group: string, now: number): boolean {
+    const { from, until, group: waiting } = this.#open ?? { from: now, until: now, group };
+    if (waiting === group || now < from || now >= until || now < this.#probeAt) return false;
+    this.#probeAt = now + PROBE_EVERY_MS;
+    return true;
+  }
+
+  #isDecidedBy(group: string, sentAt: number, now: number): boolean {
+    const open = this.#open;
+    return open !== undefined && group !== open.group && sentAt > open.from && now < open.until;
+  }
+}
+
+/** Times without those of another list. A time that is in a list several times counts as often. */
+export function withoutEach(times: readonly number[], others: readonly number[]): number[] {
+  const left = new Map<number, number>();
+  for (const at of others) left.set(at, (left.get(at) ?? 0) + 1);
+  return times.filter((at) => {
+    const count = left.get(at) ?? 0;
+    left.set(at, count - 1);
+    return count <= 0;
+  });
 }

@@ -1,14 +1,13 @@
 import type { RecordBatch } from "apache-arrow";
 import type { z } from "zod";
-import { type NullableColumn, nullableBatch } from "../../arrow/nullable-batch.js";
-import { wordList } from "../../arrow/typed-batch.js";
+import { type BatchColumn, columnBatch, wordList } from "../../arrow/column-batch.js";
 import type { TradingDate } from "../../core/time.js";
 import { ident } from "../../db/quote.js";
 import { jsonParameter } from "../../db/session/named-values.js";
 import { inBatches } from "../../plan/request-units.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
-import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES } from "../../schema/statements.js";
+import { SHARES, statementFieldsOf } from "../../schema/statements.js";
 import { jsonText } from "../../wire/encode/json-text.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { StatementRecord } from "../../wire/resources.js";
@@ -19,23 +18,12 @@ import type { LakeView } from "../read/lake-reader.js";
 import { versionsText } from "../read/lake-version.js";
 import { ArrowResponse, type Asked, type EndpointHandler, StreamedResponse } from "./response.js";
 
-/** `GET /v1/financials/balance-sheet` */
-export const serveBalanceSheet: EndpointHandler = (view, asked) => statements(view, BALANCE_SHEET, asked);
+/** `GET /v1/financials/...`: the records of a table of statements. */
+export const serveStatements =
+  (table: TableSchema): EndpointHandler =>
+  (view, asked) =>
+    statements(view, table, asked);
 
-/** `GET /v1/financials/cash-flow` */
-export const serveCashFlow: EndpointHandler = (view, asked) => statements(view, CASH_FLOW, asked);
-
-/** `GET /v1/financials/income` */
-export const serveIncome: EndpointHandler = (view, asked) => statements(view, INCOME, asked);
-
-/** `GET /v1/financials/metrics` */
-export const serveMetrics: EndpointHandler = (view, asked) => statements(view, METRICS, asked);
-
-/** `GET /v1/financials/shares` */
-export const serveShares: EndpointHandler = (view, asked) => statements(view, SHARES, asked);
-
-/** The columns that are not items of a statement. */
-const OWN: readonly string[] = ["symbol", "period_end", "announce_date", "first_seen_at", "region"];
 const FIRST_DATE = "0000-00-00";
 const LAST_DATE = "9999-99-99";
 
@@ -45,10 +33,8 @@ const BLOCK_SYMBOLS = 200;
 const ROWS_OF_A_SYMBOL = 1200;
 
 /**
- * The newest version of each period's statement, ascending by period; an unknown symbol is left out.
- *
- * @throws {RequestError} where the lake has never had the table. An empty response would mean that no symbol has
- *   statements.
+ * The newest version of each period's statement, ascending by period; an unknown symbol is left out. @throws
+ * {RequestError} where the lake has no row of the table: an empty response would mean that no symbol has statements.
  */
 async function statements(
   view: LakeView,
@@ -58,18 +44,15 @@ async function statements(
   const asked = parseParameters(PARAMETERS.financials, query);
   (await view.scope()).checkSymbols(asked.symbols);
   if (!(await isOffered(view, table)))
-    throw new RequestError(
-      "NOT_FOUND",
-      `this service has no ${table.name}: none was ever landed in its lake`,
-    );
+    throw new RequestError("NOT_FOUND", `this service has no ${table.name}: its lake has none`);
   await view.acquireMemory(Math.min(asked.symbols.length, BLOCK_SYMBOLS) * ROWS_OF_A_SYMBOL);
   if (format === "arrow") return ArrowResponse.ofBatches(statementBatches(view, table, asked));
   return StreamedResponse.of(statementPieces(view, table, asked));
 }
 
-/** Whether a table has ever landed, or its records can be derived. */
+/** Whether a table has rows, or its records can be derived. Who takes a killed run over commits to tables that never landed. */
 async function isOffered(view: LakeView, table: TableSchema): Promise<boolean> {
-  if ((await view.version.snapshot(table)).version >= 0) return true;
+  if ((await view.version.snapshot(table)).files.size > 0) return true;
   return table === SHARES && canDeriveShares((await view.reference()).instruments.values());
 }
 
@@ -81,7 +64,7 @@ async function* statementBatches(
 ): AsyncGenerator<RecordBatch> {
   const { start_date: first = FIRST_DATE, end_date: last = LAST_DATE } = asked;
   const snapshot = await view.version.snapshot(table);
-  const fields = snapshot.columns.filter(({ name }) => !OWN.includes(name));
+  const fields = statementFieldsOf(snapshot);
   const tables = table === SHARES ? [SHARES, INSTRUMENTS] : [table];
   const words = wordList(asked.symbols);
   const indexes = new Map(asked.symbols.map((symbol, index) => [symbol, index]));
@@ -96,18 +79,18 @@ async function* statementBatches(
     const values = (name: string): unknown[] => rows.map(({ record }) => record[name] ?? null);
     const dates = (name: string) => values(name) as (TradingDate | null)[];
     const items = fields.map(
-      ({ name, type, unit }): NullableColumn =>
+      ({ name, type, unit }): BatchColumn =>
         type === "string"
           ? { name, kind: "text", values: values(name) as (string | null)[] }
           : { name, kind: "double", unit, values: values(name) as (number | null)[] },
     );
-    const columns: NullableColumn[] = [
+    const columns: BatchColumn[] = [
       { name: "symbol", kind: "word", isRequired: true, words, values: rows.map(({ index }) => index) },
       { name: "period_end", kind: "date", isRequired: true, values: dates("period_end") },
       { name: "announce_date", kind: "date", values: dates("announce_date") },
       ...items,
     ];
-    yield nullableBatch(columns, rows.length, metadata);
+    yield columnBatch(columns, rows.length, metadata);
   }
 }
 
@@ -172,7 +155,7 @@ async function landedRecords(
   const snapshot = await view.version.snapshot(table);
   const { files, requested } = demandsOf(snapshot, symbols);
   if (files.length === 0) return records;
-  const fields = snapshot.columns.map((c) => c.name).filter((name) => !OWN.includes(name));
+  const fields = statementFieldsOf(snapshot).map(({ name }) => name);
   const rows = await view.version.query(async (session) => {
     const relation = await view.version.relation(session, snapshot, files);
     // Dates are compared as texts, so that a year outside the range of DATE is not an error.

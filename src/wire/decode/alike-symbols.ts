@@ -24,8 +24,7 @@ export class AcceptedSymbols {
 }
 
 /**
- * Most bars of a symbol after which the next symbols are expected to be short. With more bars, reading the numbers
- * takes most of the time.
+ * Most bars of a symbol after which the next symbols are expected to be short: with more, most time goes into numbers.
  */
 const MOST_BARS = 16;
 
@@ -40,10 +39,8 @@ const TIMESTAMP = WIRE_COLUMNS.indexOf("timestamp");
 
 /**
  * Decodes symbols with few bars that have the same columns in the same order as the previous symbol. All their bytes
- * except names and numbers are known, so the kernel reads many of them at a time. A response with 5,000 symbols of one
- * bar takes a fifth of the time.
- *
- * Symbols with anything unusual are left to {@link SymbolBars}, which finds out what it is.
+ * except names and numbers are known, so the kernel reads many of them at a time. Symbols with anything unusual are
+ * left to {@link SymbolBars}.
  */
 export class AlikeSymbols implements MemberRuns {
   readonly #buffers: KlineBuffers;
@@ -54,7 +51,6 @@ export class AlikeSymbols implements MemberRuns {
   /** The columns of the pattern in the order of the document, as indexes in the interface's order. */
   #order: readonly number[] = [];
   #pattern: MemberPattern | undefined;
-  /** Whether the last symbol had few bars. */
   #isShort = false;
 
   constructor(
@@ -79,10 +75,8 @@ export class AlikeSymbols implements MemberRuns {
   }
 
   /**
-   * Learns the form of a symbol whose columns fit together.
-   *
-   * @param order the keys of the symbol, as indexes in the interface's order; -1 for a key that is not a column.
-   * @param bars number of bars; 0 where one of them has a defect.
+   * Learns the form of a symbol whose columns fit together. @param order its keys, as indexes in the interface's order;
+   * -1: not a column. @param bars 0 where one of them has a defect.
    */
   learn(order: readonly number[], bars: number): void {
     this.#isShort = bars > 0 && bars <= MOST_BARS;

@@ -7,11 +7,9 @@ import { listEnvelope, mapEnvelope } from "../resources.js";
 /** Most bytes of a response with records. The instruments of the largest exchange take about 5 MB. */
 const MAX_BODY_BYTES = 256 * 2 ** 20;
 
-/** A decoded response with records. */
 export interface DecodedRecords<T> {
   /** Elements that match the schema, with their key in a map, or their index in a list. */
   readonly entries: readonly (readonly [key: string, value: T])[];
-  /** One issue for each element that does not match. */
   readonly issues: IssueLog;
   /** The body's member `count`: the number of elements that the service states. */
   readonly count: number | undefined;
@@ -20,10 +18,8 @@ export interface DecodedRecords<T> {
 }
 
 /**
- * Decodes a response with records: `data` is a list or a map of elements.
- *
- * @throws {WireError} where the body is not JSON, is cut short, or has no such `data`.
- * @throws {ServiceError} where the body is the interface's error body.
+ * Decodes a response whose `data` is a list or a map of elements. @throws {WireError} where the body is not JSON, is
+ * cut short, or has no such `data`. @throws {ServiceError} where it is the interface's error body.
  */
 export async function decodeRecords<T>(
   body: AsyncIterable<Uint8Array>,

@@ -6,13 +6,13 @@ export interface DecodedBars {
   /** Number of bars of each symbol in the response, before any was rejected. */
   readonly received: ReadonlyMap<string, number>;
   /**
-   * Timestamps (epoch milliseconds) of the bars that were rejected for a defect, by symbol. A symbol is absent here if
-   * not all of these timestamps are known.
+   * Timestamps (epoch milliseconds) of the bars that were rejected for a defect, by symbol; absent where not all are
+   * known.
    */
   readonly setAsideAt: ReadonlyMap<string, readonly number[]>;
 }
 
-/** The decoded content of a complete body. */
+/** Of a complete body. */
 export interface DecodedDocument extends DecodedBars {
   /** Symbols in the body that may be unusable: all symbols except those that were read together with others. */
   readonly named: ReadonlySet<string>;

@@ -9,8 +9,8 @@ let nothing = new Float64Array(0);
 let nothingBits = new Uint8Array(0);
 
 /**
- * A growing column of doubles, whose capacity doubles when it is full. It has Arrow's validity bitmap (1 = present)
- * once it has a null. A column of only nulls takes no memory, because most services leave out whole columns.
+ * A growing column of doubles, with Arrow's validity bitmap (1 = present) once it has a null. A column of only nulls
+ * takes no memory, because most services leave out whole columns.
  */
 export class GrowingDoubles {
   values = new Float64Array(0);
@@ -46,7 +46,6 @@ export class GrowingDoubles {
     else this.#storeNulls(count);
   }
 
-  /** Moves the entry at `from` to `to`. */
   move(from: number, to: number): void {
     if (this.#isVoid) return;
     this.values[to] = this.values[from] as number;
@@ -83,7 +82,6 @@ export class GrowingDoubles {
     return { values: nothing.subarray(0, rows), validity: nothingBits.subarray(0, Math.ceil(rows / 8)) };
   }
 
-  /** The validity bitmap of the first `rows` entries; undefined where all of them are present. */
   #validity(rows: number): Uint8Array | undefined {
     if (!this.#hasNulls || this.#bitmap === undefined) return undefined;
     const bitmap = this.#bitmap.subarray(0, Math.ceil(rows / 8));
@@ -177,10 +175,7 @@ export class GrowingInt64 {
     return int64At(this.#words, index);
   }
 
-  /**
-   * Whether the entries from `start` ascend strictly and are all between `least` and `most`, as timestamps nearly
-   * always do.
-   */
+  /** Whether the entries from `start` ascend strictly between `least` and `most`, as timestamps nearly always do. */
   ascendsWithin(start: number, least: number, most: number): boolean {
     const words = this.#words;
     let last = least - 1;

@@ -31,16 +31,13 @@ export class KlineBuffers {
   );
   #symbolIndex = new Int32Array(0);
 
-  /** Bytes of memory of the buffers. */
   get bytes(): number {
     return this.all.reduce((sum, { values }) => sum + values.byteLength, this.#symbolIndex.byteLength);
   }
 
   /**
-   * Whether all required columns were read for a symbol, and each column has the same number of entries from a row on.
-   * This is the usual case, in which no column needs a separate check.
-   *
-   * @param read one bit for each column that was read, in the interface's order.
+   * Whether all required columns were read (`read` has a bit for each, in the interface's order) and all have the same
+   * number of entries from a row on: then no column needs a separate check.
    */
   areWhole(read: number, start: number, entries: number): boolean {
     for (let index = 0; index < this.all.length; index++) {
@@ -65,12 +62,7 @@ export class KlineBuffers {
     for (const column of this.all) column.truncate(length);
   }
 
-  /**
-   * Creates columns over the buffers, without a copy.
-   *
-   * @param symbols the symbols, in the order of their rows.
-   * @param ends the row at which the bars of each symbol end.
-   */
+  /** Columns over the buffers, without a copy. @param ends the row after the last one of each symbol. */
   columns(symbols: readonly string[], ends: readonly number[]): KlineColumns {
     const rows = ends.at(-1) ?? 0;
     if (this.#symbolIndex.length < rows) this.#symbolIndex = new Int32Array(this.timestamp.values.length);
@@ -93,15 +85,11 @@ export class KlineBuffers {
   }
 }
 
-/**
- * A pool of buffers that responses use again: after the first response, they are large enough and their memory is
- * mapped.
- */
+/** Buffers that responses use again: after the first response, they are large enough and their memory is mapped. */
 export class KlineBufferPool {
   readonly #idle: KlineBuffers[] = [];
   #idleBytes = 0;
 
-  /** Empty buffers for one response. */
   take(): KlineBuffers {
     const buffers = this.#idle.pop();
     if (buffers === undefined) return new KlineBuffers();
@@ -109,7 +97,7 @@ export class KlineBufferPool {
     return buffers;
   }
 
-  /** Returns buffers to the pool. After that, neither they nor columns over them may be used. */
+  /** After that, neither the buffers nor columns over them may be used. */
   give(buffers: KlineBuffers): void {
     buffers.truncate(0);
     if (this.#idleBytes + buffers.bytes > MAX_IDLE_BYTES) return;

@@ -9,13 +9,11 @@ import { strangeSymbol } from "./strange-symbol.js";
 import { SymbolBars } from "./symbol-bars.js";
 import { SymbolsInOrder } from "./symbols-in-order.js";
 
-/** The current position in the document. */
 type Place = "before" | "root" | "data" | "kline" | "column" | "skip";
 
 /** Most members of the response's root object. */
 const MAX_ROOT_KEYS = 100;
 
-/** Interprets a K-line document, and fills column buffers from it. */
 export class KlineSink implements JsonSink {
   readonly #expected: SymbolsInOrder | undefined;
   readonly #shape: KlineExpectation["shape"];
@@ -37,7 +35,6 @@ export class KlineSink implements JsonSink {
   #together = 0;
   #error: { code?: string; message?: string } = {};
 
-  /** @param buffers empty buffers. */
   constructor(expectation: KlineExpectation, issues: IssueLog, buffers: KlineBuffers) {
     this.#shape = expectation.shape;
     this.#only = expectation.symbols?.[0] ?? "";
@@ -104,8 +101,7 @@ export class KlineSink implements JsonSink {
       const isRoot = this.#place === "root";
       const seen = isRoot ? this.#seen.root : this.#seen.data;
       const before = seen.size;
-      // The set is looked up only once for each key, because a look-up takes a tenth of the time of a response with
-      // many symbols.
+      // Only one look-up for each key: they take time where a response has many symbols.
       const isNew = seen.add(text).size > before && (isRoot || !this.#bars.hasReceived(text));
       if (!isNew) throw new WireError("malformed", `response repeats the key "${text}"`, offset);
       const most = isRoot ? MAX_ROOT_KEYS : this.#maxSymbols;
@@ -133,7 +129,7 @@ export class KlineSink implements JsonSink {
     } else this.#unexpected(value === null ? "null" : "a boolean", offset);
   }
 
-  /** Returns the decoded bars. @param bytes size of the body. @throws {WireError} where the document has no `data`. */
+  /** @param bytes size of the body. @throws {WireError} where the document has no `data`. */
   finish(bytes: number): DecodedDocument {
     if (!this.#hasData) {
       const { code, message } = this.#error;
@@ -147,8 +143,7 @@ export class KlineSink implements JsonSink {
   }
 
   /**
-   * Whether a symbol that is read together with others is accepted: it was requested, is not repeated, and does not
-   * exceed the limit.
+   * Whether a symbol that is read together with others was requested, is not repeated, and does not exceed the limit.
    */
   #takes(symbol: string): boolean {
     if (strangeSymbol(symbol, this.#expected, 0) !== undefined || this.#bars.hasReceived(symbol))

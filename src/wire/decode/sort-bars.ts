@@ -1,9 +1,8 @@
 import type { KlineBuffers } from "./kline-buffers.js";
 
 /**
- * Sorts the bars from a row on by timestamp. Of bars with equal timestamps, the last delivered one remains.
- *
- * @returns the number of removed repeats; undefined where the bars were already in order.
+ * Sorts the bars from a row on by timestamp. Of equal timestamps the last delivered one remains. @returns the number of
+ * removed repeats; undefined where the bars were in order.
  */
 export function sortBars(buffers: KlineBuffers, start: number): number | undefined {
   const { timestamp, all } = buffers;

@@ -2,10 +2,8 @@ import type { Issue } from "../../core/issue.js";
 import { isSymbol } from "../../market/symbol.js";
 
 /**
- * Why the bars of a symbol in a response are not accepted; undefined where they are.
- *
- * @param requested the requested symbols; undefined: any symbol is accepted.
- * @param byteOffset offset of the symbol in the body.
+ * Why the bars of a symbol in a response are not accepted; undefined where they are. @param requested undefined: any
+ * symbol is accepted.
  */
 export function strangeSymbol(
   symbol: string,

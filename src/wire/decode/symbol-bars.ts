@@ -10,16 +10,13 @@ import type { KlineBuffers } from "./kline-buffers.js";
 import { sortBars } from "./sort-bars.js";
 import { EARLIEST_MS, LATEST_MS, sortedIssue, timeIssue } from "./time-issues.js";
 
-/** Index of each column in {@link WIRE_COLUMNS}. */
 const INDEX: ReadonlyMap<string, number> = new Map(WIRE_COLUMNS.map((name, index) => [name, index]));
 const NO_COLUMN = -1;
 const TIMESTAMP = WIRE_COLUMNS.indexOf("timestamp");
 
 /**
- * Decodes symbols into the column buffers of a response.
- *
- * A symbol is accepted when its object ends. If its columns do not fit together, all its bars are removed. Bars with a
- * defect are removed, and unsorted bars are sorted. Each case is reported as an issue.
+ * Decodes symbols into the column buffers of a response. If the columns of a symbol do not fit together, all its bars
+ * are removed; else bars with a defect are, and unsorted bars are sorted. Each case is reported as an issue.
  */
 export class SymbolBars implements NumberRuns {
   readonly #issues: IssueLog;
@@ -37,10 +34,7 @@ export class SymbolBars implements NumberRuns {
   /** Index, in the interface's order, of the column whose key was read last. */
   #index = NO_COLUMN;
   #target: GrowingDoubles | GrowingInt64;
-  /**
-   * One bit for each column whose key was read (`#keys`), and one for each column that was read as an array
-   * (`#columns`).
-   */
+  /** One bit for each column whose key was read, and one (`#columns`) for each that was read as an array. */
   #keys = 0;
   #columns = 0;
   /** Number of entries that the current column did not accept, and the largest such number in the symbol's columns. */
@@ -57,9 +51,8 @@ export class SymbolBars implements NumberRuns {
   readonly #setAsideAt = new Map<string, readonly number[]>();
 
   /**
-   * @param buffers empty buffers.
-   * @param takes whether a symbol with the same form as the previous one is to be accepted; the call also counts it as
-   *   seen. @default symbols are decoded one by one
+   * @param takes whether a symbol with the same form as the previous one is accepted, which then counts as seen.
+   * @default symbols are decoded one by one
    */
   constructor(
     buffers: KlineBuffers,
@@ -88,7 +81,6 @@ export class SymbolBars implements NumberRuns {
     return this.#accepted.received.has(symbol);
   }
 
-  /** The row at which the current symbol begins. */
   get #rows(): number {
     return this.#accepted.rows;
   }
@@ -117,7 +109,6 @@ export class SymbolBars implements NumberRuns {
     this.#keyOffsets[this.#index] = offset;
   }
 
-  /** Whether the last key is the name of a column. */
   get isColumn(): boolean {
     return this.#index !== NO_COLUMN;
   }
@@ -174,7 +165,6 @@ export class SymbolBars implements NumberRuns {
     this.#fail("wrong_type", `is ${kind}, not an array`, this.#column, offset);
   }
 
-  /** Rejects the whole symbol. */
   #fail(rule: IssueRule, text: string, column: string, byteOffset: number): void {
     this.#failed ??= rule;
     const message = `${this.#symbol}: ${column} ${text}`;
@@ -290,7 +280,7 @@ export class SymbolBars implements NumberRuns {
     }
   }
 
-  /** Sorts the symbol's bars by timestamp if needed. Of bars with equal timestamps, the last delivered one remains. */
+  /** Of bars with equal timestamps, the last delivered one remains. */
   #sort(): void {
     const repeats = sortBars(this.#buffers, this.#rows);
     if (repeats !== undefined) this.#issues.add(sortedIssue(this.#symbol, repeats, this.#offset));

@@ -3,8 +3,7 @@ const AHEAD = 4;
 
 /**
  * Symbols that are looked up one after the other, mostly in their order, because services respond in the order of the
- * request, and leave out few symbols. So the next symbols are compared before a set is made. Making the set takes a
- * tenth of the time of a response with one bar of each symbol.
+ * request, and leave out few. So the next ones are compared before a set is made.
  */
 export class SymbolsInOrder {
   readonly #symbols: readonly string[];

@@ -1,9 +1,6 @@
 import type { Issue } from "../../core/issue.js";
 
-/**
- * 1900-01-01 and 2200-01-01 in epoch milliseconds. A timestamp outside is in another unit, such as seconds or
- * microseconds.
- */
+/** 1900-01-01 and 2200-01-01 in epoch milliseconds. A timestamp outside is in another unit, such as seconds. */
 export const EARLIEST_MS = -2_208_988_800_000;
 export const LATEST_MS = 7_258_118_400_000;
 

@@ -1,5 +1,5 @@
-import { decodeKlineResponse } from "../../../arrow/stream/decode-kline-response.js";
 import { int64Words } from "../../../core/bits.js";
+import { freedAfterUse } from "../../../core/memory-pool.js";
 import { releaseAfter } from "../../../core/release-after.js";
 import type { TradingDate } from "../../../core/time.js";
 import { literalList } from "../../../db/quote.js";
@@ -18,7 +18,7 @@ import { type CutDay, cutDay, symbolSpans } from "../../../plan/absence/window-b
 import { filteredBars } from "../../../plan/filtered-bars.js";
 import { BARS_1M } from "../../../schema/bars.js";
 import { UNIVERSE_MEMBERS, UNIVERSES } from "../../../schema/reference.js";
-import type { DecodedKlines } from "../../../wire/decode/decode-klines.js";
+import { type DecodedKlines, decodeKlines } from "../../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../../wire/endpoints.js";
 import type { KlineColumns } from "../../../wire/kline-columns.js";
 import { symbolsByRegion } from "../../ledger/landed-bars.js";
@@ -26,8 +26,7 @@ import { lastResponses, neverReceived } from "../../ledger/ledger.js";
 import type { PendingResponse } from "../../run/request/request-records.js";
 import type { Run } from "../../run/run.js";
 import type { RunContext } from "../../run/run-context.js";
-import { leaseInTurn } from "../request-sharing.js";
-import { received } from "./klines-request.js";
+import { received } from "./kline-requester.js";
 import { LandingBars } from "./landing-bars.js";
 
 /** A response without a bar of a universe that has members. */
@@ -185,7 +184,6 @@ function sessionsOf(calendar: TradingCalendar, times: readonly number[]): number
  */
 export async function ingestIntraday(run: Run, universes: readonly string[]): Promise<void> {
   const endpoint = ENDPOINTS.intradayUniverse;
-  const lease = await leaseInTurn(run, { dataset: endpoint.path, symbols: universes });
   const { session, lake, marketClock } = run.context;
   const path = `${endpoint.method} ${endpoint.path}`;
   const answered = await lastResponses(session, lake, BARS_1M.name, path);
@@ -203,10 +201,10 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
       if (run.requests.isHalted(BARS_1M.name)) break;
       run.progress.doing(`minutes of ${id}`);
       const got = await run.requests.ask(
-        { endpoint, query: { universes: id, period: "1m", count: LIMITS.maxCount }, arrow: true },
+        { endpoint, query: { universes: id, period: "1m", count: LIMITS.maxCount } },
         { dataset: BARS_1M.name, symbols: [id] },
-        async (body, _, type) => {
-          const decoded = await decodeKlineResponse(body, type, { shape: "map" }, run.buffers);
+        async (body) => {
+          const decoded = await decodeKlines(freedAfterUse(body), { shape: "map" }, run.buffers);
           const other = ofOtherPeriod(decoded.columns);
           const columns = filteredBars(decoded.columns, (symbol) => !other.has(symbol));
           const read = received({ ...decoded, columns });
@@ -237,7 +235,6 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
     () => recordMembers(run, responses),
   );
   await run.ledger.land();
-  await lease.release();
 }
 
 async function knownUniverses({ session, lake }: RunContext): Promise<readonly { readonly id: string }[]> {

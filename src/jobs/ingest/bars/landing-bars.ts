@@ -1,12 +1,12 @@
-import { releaseAfter, throwAfter } from "../../../core/release-after.js";
 import type { TimeRange } from "../../../core/time.js";
-import { landKlines, setAsideBroken } from "../../../lake/land/land-klines.js";
-import type { Lease } from "../../../lake/requests/request-leases.js";
+import { landKlines, rejectAgain } from "../../../lake/land/land-klines.js";
+import { isLoss } from "../../../lake/land/rejects.js";
 import { REGIONS, type Region } from "../../../market/regions.js";
 import { dayRange } from "../../../market/sessions.js";
 import { regionOf } from "../../../market/symbol.js";
 import { localDate } from "../../../market/zone.js";
 import { BARS_SET_ASIDE } from "../../../plan/absence/absence.js";
+import type { RejectedSegment } from "../../../plan/bar-partitions.js";
 import type { TableSchema } from "../../../schema/column.js";
 import type { BarSegment, DeliveredBars } from "../../../wire/bar-segment.js";
 import type { DecodedKlines } from "../../../wire/decode/decode-klines.js";
@@ -28,9 +28,7 @@ export interface BarsNote {
   readonly entry: LedgerEntry;
 }
 
-interface CachedResponse extends PendingResponse<{ readonly response: DecodedKlines }> {
-  readonly lease?: Lease | undefined;
-}
+type CachedResponse = PendingResponse<{ readonly response: DecodedKlines }>;
 
 /**
  * Lands responses of bars in the background, in groups, while other responses arrive: first the bars, then the ledger.
@@ -57,13 +55,11 @@ export class LandingBars {
   /**
    * Writes a response to disk and lands it later. The promise resolves when the memory budget permits another response.
    *
-   * @param lease released when the response has landed: only then do other runs see its bars.
    * @throws the error of an earlier group's landing: its responses remain on disk for the next run.
    */
-  async take(response: PendingResponse<{ readonly response: DecodedKlines }>, lease?: Lease): Promise<void> {
+  async take(cached: CachedResponse): Promise<void> {
     // Arrow is loaded with the first response that has bars.
     const { klinesToIpcPieces } = await import("../../../arrow/kline-ipc.js");
-    const cached: CachedResponse = { ...response, lease: lease?.retain() };
     const { columns } = cached.value.response;
     const { dataset, finalEnds } = { dataset: this.#table.name, finalEnds: this.#run.context.finalEnds };
     const note: BarsNote = { dataset, source: cached.source, finalEnds, entry: cached.entry };
@@ -72,7 +68,7 @@ export class LandingBars {
       await this.#run.responses.store(cached.requestId, note, body);
     } catch (error) {
       this.#run.log.stopIfUnwritable(error);
-      return throwAfter(error, () => cached.lease?.release());
+      throw error;
     }
     this.#cached.push(cached);
     this.#bars += columns.rows;
@@ -103,16 +99,11 @@ export class LandingBars {
       this.#failure ??= error;
     };
     this.#landed = landed.then(() => undefined, noteFailure);
-    const releases = group.map(
-      ({ lease }) =>
-        () =>
-          lease?.release(),
-    );
     const record = async (): Promise<void> => {
       await earlier;
       await this.#record(group, await landed);
     };
-    this.#recorded = releaseAfter(record, ...releases).catch(noteFailure);
+    this.#recorded = record().catch(noteFailure);
     this.#before = earlier;
   }
 
@@ -182,40 +173,37 @@ async function landBarsOf(
       has === hasLanded && columns !== undefined && columns.rows > 0 ? [{ columns, source }] : [],
     );
   const [bars, landedBars] = [barsOf(false), barsOf(true)];
-  const broken: BarSegment[] = [];
-  const onBroken = (some: readonly BarSegment[]): void => {
-    // A loop, because each broken bar is a segment and there can be more than fit into an argument list.
-    for (const one of some) broken.push(one);
-  };
-  const idle: BarSegment[] = [];
-  const onIdle = (some: readonly BarSegment[]): void => {
-    for (const one of some) idle.push(one);
+  const rejected: RejectedSegment[] = [];
+  const onRejected = (some: readonly RejectedSegment[]): void => {
+    // A loop, because each of these bars is a segment and there can be more than fit into an argument list.
+    for (const one of some) rejected.push(one);
   };
   const { rejects, marketClock } = run.context;
   const marketNow = marketClock.now();
-  const options = { ...landOptions(run.context), rejects, finalEnd: finalEnds, marketNow, onBroken, onIdle };
+  const options = { ...landOptions(run.context), rejects, finalEnd: finalEnds, marketNow, onRejected };
   if (bars.length > 0) {
     const responses = bars.map(({ source }) => source);
     run.log.landed(
       await landKlines(run.context.session, run.context.lake, table, bars, { ...options, responses }),
     );
   }
-  // The commit already contains the good bars, but the broken ones may not have been recorded.
-  await setAsideBroken(run.context.session, table, landedBars, options);
+  // The commit already contains the good bars, but the rejects may not have been recorded.
+  await rejectAgain(run.context.session, table, landedBars, options);
   for (const { entry, source } of group) {
-    const holes = daysOf(broken.filter((one) => one.source === source));
+    const own = rejected.filter((one) => one.source === source);
+    const holes = daysOf(own.filter(({ rule }) => isLoss({ rule, rows: 1 })));
     for (const { symbol, window, bars: n } of holes)
       run.log.completeness.setAside(table.name, { symbol, window, bars: n });
-    const quiet = withIdle(entry, daysOf(idle.filter((one) => one.source === source)));
+    const quiet = withIdle(entry, daysOf(own.filter(({ rule }) => rule === "no_trade")));
     run.ledger.enter(holes.length > 0 ? withHoles(quiet, holes) : quiet);
   }
   return run.ledger.prepare();
 }
 
 /** The days of bars of a symbol, and the number of these bars. */
-function daysOf(broken: readonly BarSegment[]) {
+function daysOf(bars: readonly BarSegment[]) {
   const days = new Map<string, { readonly symbol: string; readonly window: TimeRange; bars: number }>();
-  for (const { symbol, columns, start, end } of broken) {
+  for (const { symbol, columns, start, end } of bars) {
     const region = regionOf(symbol);
     if (region === undefined) continue;
     for (let row = start; row < end; row++) {

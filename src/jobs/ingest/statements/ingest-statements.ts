@@ -12,7 +12,6 @@ import { hasDelivered, lastResponses } from "../../ledger/ledger.js";
 import { askEach, CONCURRENCY } from "../../run/request/request-sender.js";
 import type { Run } from "../../run/run.js";
 import { LandingRecords, reportSetAside } from "../landing-records.js";
-import { leaseInTurn } from "../request-sharing.js";
 import { AskingStatements } from "./asking-statements.js";
 import { StatementFields } from "./statement-fields.js";
 
@@ -94,15 +93,12 @@ async function ingestTable(
   const [table, endpoint] = [STATEMENTS[name], ENDPOINT_OF[name]];
   const { session, lake, marketClock, limits } = run.context;
   const refreshMs = hoursToMilliseconds(refreshHours);
-  const lease = await leaseInTurn(run, { dataset: name, symbols });
   const path = `${endpoint.method} ${endpoint.path}`;
   const responses = await lastResponses(session, lake, name, path);
   const isNew = responses.size === 0 && !(await hasDelivered(session, lake, name, path));
   const remembered = isNew ? limits.refusalOf(name) : undefined;
-  if (remembered !== undefined) {
-    await lease.release();
+  if (remembered !== undefined)
     return { name, symbols: symbols.length, isNew, isAnswered: false, refusal: undefined, remembered };
-  }
   const setAside = await readSetAsideStatements(session, lake, name);
   const isDue = (symbol: string): boolean => {
     const earlier = setAside.get(symbol);
@@ -140,7 +136,6 @@ async function ingestTable(
       await asking.askAgain();
     },
     () => landing.finish(),
-    () => lease.release(),
   );
   return { name, symbols: due.length, isNew, isAnswered: asking.isAnswered, refusal, remembered: undefined };
 }

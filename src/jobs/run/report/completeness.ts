@@ -89,12 +89,10 @@ export class SymbolTally {
     }
   }
 
-  /** Removes all counts of a dataset. */
   forget(dataset: string): void {
     this.#datasets.delete(dataset);
   }
 
-  /** The counts, by dataset. */
   counts(): Returned[] {
     return [...this.#datasets].map(([dataset, { requested, returned }]) => ({
       dataset,

@@ -24,7 +24,6 @@ export interface Notice {
   readonly stopped: string | null;
   readonly requests: RunOutcome["requests"];
   readonly rows: number;
-  /** The first of the failures. */
   readonly failures: readonly {
     readonly request: string;
     readonly reason: string;

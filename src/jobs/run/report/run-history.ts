@@ -1,4 +1,4 @@
-import { BarlakeError, messageOf, UsageError } from "../../../core/errors.js";
+import { UsageError } from "../../../core/errors.js";
 import { type Clock, ticksOf } from "../../../core/time.js";
 import { jsonParameter } from "../../../db/session/named-values.js";
 import type { Session } from "../../../db/session/session.js";
@@ -9,6 +9,7 @@ import { type ReferenceChange, referenceChanges } from "../../../lake/land/land-
 import { type RequestStatus, RUNS, type RunStatus } from "../../../schema/runs.js";
 import type { RunReport } from "../run-pipeline.js";
 import type { RejectCount, RequestCount } from "./run-counts.js";
+import { reasonOf } from "./run-report.js";
 
 /** How a run ended, for monitoring. It also exists for a run that could not begin. */
 export interface RunOutcome
@@ -56,13 +57,12 @@ export async function settleRun(
     const report = await run();
     return { kind: "reported", outcome: { ...report, startedAt, finishedAt: finishedAt() }, report };
   } catch (error) {
-    const hint = error instanceof BarlakeError ? error.hint : undefined;
     const outcome: RunOutcome = {
       pipeline,
       runId: undefined,
       // A wait of the run, for example for a key, was ended from outside.
       status: error instanceof Error && error.name === "AbortError" ? "interrupted" : "failed",
-      stopped: hint === undefined ? messageOf(error) : `${messageOf(error)}; ${hint}`,
+      stopped: reasonOf(error),
       requests: { planned: 0, sent: 0, answered: 0, empty: 0, refused: 0, failed: 0 },
       rows: 0,
       bytes: 0,
@@ -102,7 +102,6 @@ export interface RunRow {
   readonly options: string;
 }
 
-/** What the ledger and the rejects contain about one run. */
 export interface RunDetails {
   readonly run: RunRow;
   /** Requests by subject and result. */
@@ -127,7 +126,6 @@ export interface RunDetails {
   readonly absent: readonly { readonly dataset: string; readonly symbols: readonly string[] }[];
   /** Changes of reference data and statements during the run. */
   readonly changes: readonly ReferenceChange[];
-  /** What was set aside, by rule. */
   readonly rejects: readonly RejectCount[];
 }
 

@@ -1,4 +1,4 @@
-import type { QuotaState } from "../../../client/key/quota-gate.js";
+import type { QuotaState } from "../../../plan/quota/rate.js";
 
 /** The progress of one table's requests. */
 export interface TableProgress {
@@ -19,7 +19,6 @@ export interface Progress {
   readonly tables: readonly TableProgress[];
   /** The quota state of the endpoint group of the last request. */
   readonly quota?: QuotaState | undefined;
-  /** The current work, in a few words. */
   readonly doing: string;
 }
 
@@ -73,7 +72,6 @@ export class RunProgress {
     this.#quota = quota;
   }
 
-  /** Counts a request that has ended. */
   ended(table: string, rows: number, bytes: number): void {
     const counts = this.#of(table);
     counts.done += 1;

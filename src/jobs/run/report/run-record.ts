@@ -30,7 +30,6 @@ export async function changesOf(
   return hasChanged ? changesOfLake(lake, { since: startedAt, until: clock.now() }) : [];
 }
 
-/** The run that is recorded. */
 interface RecordedRun {
   readonly lake: Lake;
   readonly session: Session;
@@ -39,7 +38,6 @@ interface RecordedRun {
   readonly clock: Pick<Clock, "now">;
 }
 
-/** The result of the run. */
 interface RecordedReport {
   readonly runId: string;
   readonly pipeline: string;

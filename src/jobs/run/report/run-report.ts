@@ -1,23 +1,22 @@
-import { BarlakeError, messageOf } from "../../../core/errors.js";
-import type { ReferenceChange } from "../../../lake/land/land-versions.js";
-import { isLoss, type RejectCount } from "../../../lake/land/rejects.js";
+import { hintOf, messageOf } from "../../../core/errors.js";
+import { isLoss } from "../../../lake/land/rejects.js";
 import type { LandReport } from "../../../lake/land/upsert.js";
 import type { RunStatus } from "../../../schema/runs.js";
 import type { FilesReport } from "../../files/plan-files.js";
 import type { Compaction } from "../../maintenance/optimize-lake.js";
-import type { Failure } from "../request/request-records.js";
 import { clockShiftMs, elapsedMs, type RunContext } from "../run-context.js";
 import type { RequestCounts, RunFacts } from "../run-log.js";
-import type { Returned, RunList, TableCompleteness } from "./completeness.js";
 
 /** What a run requested, received, landed and left out. */
-export interface RunReport {
+export interface RunReport
+  extends Pick<
+    RunFacts,
+    "rows" | "bytes" | "landed" | "changes" | "lists" | "rejected" | "failures" | "symbols" | "completeness"
+  > {
   readonly runId: string;
   readonly pipeline: string;
   readonly status: RunStatus;
   readonly requests: RequestCounts & { readonly planned: number };
-  readonly rows: number;
-  readonly bytes: number;
   readonly durationMs: number;
   /**
    * By how many milliseconds the machine's clock was set during the run, negative for a step back; undefined where it
@@ -29,20 +28,6 @@ export interface RunReport {
    * left to later runs. Undefined where the clock is not ahead.
    */
   readonly clockAheadMs: number | undefined;
-  readonly landed: readonly LandReport[];
-  /** Changes of reference data and statements since the earlier snapshots. */
-  readonly changes: readonly ReferenceChange[];
-  /**
-   * The lists that the run's symbols come from, and since when the lake knows each list. Symbols that left a list
-   * before are not in the lake. Empty where symbols were named, or only gaps were filled.
-   */
-  readonly lists: readonly RunList[];
-  readonly rejected: readonly RejectCount[];
-  readonly failures: readonly Failure[];
-  /** Requested and returned symbols, by table. */
-  readonly symbols: readonly Returned[];
-  /** For each table of bars: the requested sessions, and those that are absent, unexplained or set aside. */
-  readonly completeness: readonly TableCompleteness[];
   /**
    * Datasets that the service does not offer to the key, although it offers similar ones, with the reason. They are not
    * failures.
@@ -115,8 +100,9 @@ function refusals({ forbidden }: RunFacts): string | undefined {
   return [...forbidden].map(([dataset, reason]) => `${dataset}: ${reason}`).join("; ");
 }
 
-function reasonOf(error: unknown): string {
-  const hint = error instanceof BarlakeError ? error.hint : undefined;
+/** The message of an error, with its hint. */
+export function reasonOf(error: unknown): string {
+  const hint = hintOf(error);
   return hint === undefined ? messageOf(error) : `${messageOf(error)}; ${hint}`;
 }
 

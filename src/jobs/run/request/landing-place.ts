@@ -21,7 +21,7 @@ const PARALLEL = 4;
 
 /**
  * The tables in which a run lands. It makes sure, before a request is sent and paid for, that its response can be landed.
- * It is a class because it remembers what was checked: each file and folder is checked once in a run.
+ * Each file and folder is checked once in a run.
  */
 export class LandingPlace {
   readonly #lake: Lake;

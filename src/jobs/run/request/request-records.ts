@@ -42,7 +42,6 @@ export interface AbsentPart extends Pick<Purpose, "symbols" | "window"> {
   readonly reason: AbsenceReason;
 }
 
-/** A request that was sent. */
 export interface Asked extends Purpose {
   readonly runId: string;
   readonly pipeline: string;
@@ -50,7 +49,6 @@ export interface Asked extends Purpose {
   readonly endpoint: string;
   /** Epoch milliseconds. */
   readonly askedAt: number;
-  /** How many times it was sent. */
   attempts: number;
 }
 

@@ -55,7 +55,6 @@ export class CircuitBreaker {
     if (wait > 0) await this.#clock.sleep(wait, signal);
   }
 
-  /** Records a response: the service is available. */
   succeeded(): void {
     this.#failures = 0;
     this.#pauses = 0;
@@ -180,15 +179,9 @@ export class PendingLedger {
     if (version !== undefined) this.#ownVersions.set(version, records.some(leavesHole));
   }
 
-  /** Closes the connection. */
   close(): void {
     this.#session?.close();
     this.#session = undefined;
-  }
-
-  /** Whether this run made a version of the ledger. */
-  isOwn(version: number): boolean {
-    return this.#ownVersions.has(version);
   }
 
   /** Whether this run made a version of the ledger, and none of its records leaves a hole. */
@@ -244,7 +237,7 @@ export class RequestSender {
   async ask<T extends Received>(
     ask: Ask,
     purpose: Purpose,
-    read: (body: AsyncIterable<Uint8Array>, requestId: string, contentType?: string) => Promise<T>,
+    read: (body: AsyncIterable<Uint8Array>, requestId: string) => Promise<T>,
     heals: (error: ServiceError) => boolean = () => false,
   ): Promise<PendingResponse<T> | undefined> {
     const { client, clock, signal, fence } = this.#context;
@@ -261,7 +254,7 @@ export class RequestSender {
     try {
       const { value, durationMs } = await client.ask(
         ask,
-        (body, contentType) => read(body, requestId, contentType),
+        (body) => read(body, requestId),
         signal,
         async (attempt) => {
           await fence?.confirm();
@@ -331,12 +324,11 @@ export class RequestSender {
   }
 }
 
-/** Most requests in flight. */
 export const CONCURRENCY = 4;
 
 /**
  * Sends several requests at the same time. After the first error no further request is sent. Requests in flight are
- * awaited, because they are paid for: their responses are stored while the run still has their leases. Then the error
+ * awaited, because they are paid for: their responses are stored while the run still has its lease. Then the error
  * is thrown.
  */
 export async function askEach<T>(

@@ -45,7 +45,6 @@ export class RequestSizeLimits {
     this.#onLearned({ refusedTables: { [table]: status } });
   }
 
-  /** Records a measured cap. */
   learnedCap(period: LandedPeriod, rows: number): void {
     this.#onLearned({ rowCap: { [period]: rows } });
   }

@@ -30,9 +30,8 @@ const LONG_KEY_BYTES = 64;
 const MAX_TOKEN_BYTES = bytes.length / 2;
 /**
  * A strict JSON reader (RFC 8259) for a document that arrives in pieces of any length. It checks the grammar and
- * reports values to a sink; the only data that it stores is an incomplete token at the end of a piece.
- *
- * @throws {WireError} from `push` and `end` when the document is not JSON, is cut short, or exceeds a limit.
+ * reports values to a sink; it stores only an incomplete token at the end of a piece. `push` and `end` throw a {@link
+ * WireError} when the document is not JSON, is cut short, or exceeds a limit.
  */
 export class JsonScanner {
   readonly #sink: JsonSink;
@@ -47,7 +46,6 @@ export class JsonScanner {
   #expect = VALUE;
   readonly #string = new StringToken(bytes);
   readonly #readText = (): string => this.#string.text();
-  /** The incomplete token at the end of the last piece. */
   #carry = new Uint8Array(64);
   #carried = 0;
   /** Offset in the document of the first byte in the buffer. */
@@ -64,12 +62,10 @@ export class JsonScanner {
     this.#limits = limits;
   }
 
-  /** Number of bytes of the document so far. */
   get bytes(): number {
     return this.#base + this.#carried;
   }
 
-  /** Scans the next piece of the document. */
   push(chunk: Uint8Array): void {
     const { maxBytes } = this.#limits;
     if (this.bytes + chunk.length > maxBytes)
@@ -84,7 +80,6 @@ export class JsonScanner {
     }
   }
 
-  /** Ends the document. */
   end(): void {
     this.#restore();
     this.#store(this.#scan(true));
@@ -98,7 +93,6 @@ export class JsonScanner {
     this.#end = this.#carried;
   }
 
-  /** Stores the bytes from index `from` until more bytes arrive. */
   #store(from: number): void {
     this.#checkLength(from, this.#end);
     this.#base += from;

@@ -10,17 +10,12 @@ export interface NumberRuns {
   push(values: Float64Array | BigInt64Array): void;
 }
 
-/**
- * Receives members of an object that have the same form, many at a time. A response with one bar of each symbol has
- * thousands.
- */
+/** Receives members of an object that have the same form, many at a time. */
 export interface MemberRuns {
   readonly pattern: MemberPattern;
   /**
-   * Receives members that the kernel has just read.
-   *
-   * @param nameOf returns the text of a member's name.
-   * @returns how many of them it accepts, starting with the first; the others are passed key by key.
+   * Receives members that the kernel has just read. @returns how many of them it accepts, starting with the first; the
+   * others are passed key by key.
    */
   push(count: number, nameOf: (index: number) => string): number;
 }

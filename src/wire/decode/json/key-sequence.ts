@@ -13,19 +13,14 @@ const MOST_BYTES = 64;
 
 /**
  * Recognises the keys of one level of a document by their bytes. The objects of a level mostly have the same keys in
- * the same order. So the key that followed the previous key the last time is compared first; if it matches, it is
- * neither scanned nor decoded. A response with 5,000 symbols of one bar has 40,000 keys; decoding their texts took half
- * as much time again.
+ * the same order, so the key that followed the last time is compared first; if it matches, it is neither scanned nor
+ * decoded.
  */
 export class KeySequence {
   readonly #known = new Map<string, KnownKey>();
   #last: KnownKey | undefined;
 
-  /**
-   * The text of the key that begins at `start`, if it is complete and the expected one; else undefined.
-   *
-   * @param end index after the last byte.
-   */
+  /** The text of the key at `start`, if it is complete before `end` and the expected one. */
   match(bytes: Uint8Array, start: number, end: number): string | undefined {
     const expected = this.#last?.next;
     if (expected === undefined) return undefined;

@@ -21,9 +21,8 @@ export type ScanResult = "number" | "incomplete" | "invalid";
 export type StatedNumber = Pick<NumberToken, "toDouble" | "toSmallInteger" | "toBigInt" | "text">;
 
 /**
- * One JSON number in a byte buffer: scanned and validated once, then read as a double or as an int64.
- *
- * The object is reused for every token, so that a number needs no allocation.
+ * One JSON number in a byte buffer: scanned and validated once, then read as a double or as an int64. The object is
+ * reused for every token, so that a number needs no allocation.
  */
 export class NumberToken {
   #bytes: Uint8Array = new Uint8Array(0);
@@ -40,8 +39,8 @@ export class NumberToken {
   #hasExponent = false;
 
   /**
-   * Scans a number that begins at `start`, in bytes that end at `length`. A number that reaches the end is
-   * "incomplete", unless it is a valid number and the bytes are the `final` ones.
+   * Scans a number from `start` to `length` at most. One that reaches the end is "incomplete", unless it is valid and
+   * the bytes are the `final` ones.
    */
   scan(bytes: Uint8Array, start: number, length: number, final: boolean): ScanResult {
     const negative = bytes[start] === MINUS;
@@ -97,7 +96,6 @@ export class NumberToken {
     return i === first ? "invalid" : "number";
   }
 
-  /** The text of the token. */
   text(): string {
     return latin1.decode(this.#bytes.subarray(this.#start, this.end));
   }

@@ -1,6 +1,5 @@
 import { WireError } from "../../../core/errors.js";
 
-/** The error for an unexpected byte. */
 export function notJson(byte: number, expected: string, offset: number): WireError {
   const found =
     byte >= 0x20 && byte < 0x7f ? `"${String.fromCharCode(byte)}"` : `byte 0x${byte.toString(16)}`;
@@ -14,9 +13,8 @@ const LOWER_U = 0x75;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * One JSON string in a byte buffer: checked while it arrives, and decoded only if its text is read.
- *
- * The object is reused for every token.
+ * One JSON string in a byte buffer: checked while it arrives, and decoded only if its text is read. The object is
+ * reused for every token.
  */
 export class StringToken {
   readonly #bytes: Uint8Array;
@@ -43,11 +41,9 @@ export class StringToken {
   }
 
   /**
-   * Checks a string whose opening quote is at `start`, in bytes that end at `length`.
-   *
-   * @param offset of the quote in the document (bytes).
-   * @returns false where the string is incomplete: the next scan must be of the same string, with more bytes.
-   * @throws {WireError} for bytes that are not allowed in a string.
+   * Checks a string whose opening quote is at `start`, at `offset` of the document. @returns false where it is
+   * incomplete: the next scan must be of the same string, with more bytes. @throws {WireError} for bytes that are not
+   * allowed in a string.
    */
   scan(start: number, length: number, offset: number): boolean {
     const bytes = this.#bytes;

@@ -1,20 +1,23 @@
-import { isTooManySymbols } from "../../client/response-error.js";
 import type { Issue } from "../../core/issue.js";
 import { lowerBound } from "../../core/lower-bound.js";
 import { freedAfterUse } from "../../core/memory-pool.js";
 import { inOrder } from "../../core/permits.js";
 import { compareText } from "../../core/text-order.js";
 import { DAY_MS, subtractRanges, type TimeRange } from "../../core/time.js";
-import { expectationOf, klinesQuery } from "../../jobs/ingest/bars/klines-request.js";
-import { ClosedRanges } from "../../jobs/ledger/closed-ranges.js";
+import { DemandAbsences } from "../../jobs/ingest/bars/explain-absences.js";
+import {
+  expectationOf,
+  KlineRequester,
+  klinesQuery,
+  ServiceTraits,
+} from "../../jobs/ingest/bars/kline-requester.js";
 import { CONCURRENCY } from "../../jobs/run/request/request-sender.js";
 import { basePeriod, type LandedPeriod } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";
 import { NO_DAYS, TradingCalendar } from "../../market/trading-calendar.js";
-import { judgeResponse, type ResponseVerdict } from "../../plan/absence/judge-response.js";
-import { nextFollowUps, type Page, type PossibleGap } from "../../plan/absence/older-bars.js";
-import { ASSUMED_CAP, type RowCap } from "../../plan/absence/row-cap.js";
-import { soundBars } from "../../plan/absence/sound-bars.js";
+import type { ResponseVerdict } from "../../plan/absence/judge-response.js";
+import type { Page } from "../../plan/absence/older-bars.js";
+import { soundBars } from "../../plan/bar-rules.js";
 import { barsPerDay, expectedBars, inBatches, planRequestUnits } from "../../plan/request-units.js";
 import { type DecodedKlines, decodeKlines } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
@@ -22,7 +25,7 @@ import type { KlineRun } from "../../wire/kline-columns.js";
 import { type GrowingReport, type KlineRequest, labelledLaterMs, landedCap } from "./kline-request.js";
 import type { ServiceAccess } from "./service-access.js";
 
-/** The bars of the responses about one window, by symbol. It is a class because each response adds to it. */
+/** The bars of the responses about one window, by symbol. */
 class UnitBars {
   readonly #runs = new Map<string, KlineRun[]>();
 
@@ -85,25 +88,17 @@ interface Unit extends Page {
   readonly bars: number;
 }
 
-/**
- * Sends the requests of one question for K-lines, as an ingest does: windows below the row cap, older bars where a
- * response may be cut, a second request for symbols that are missing without a reason. It is a class because a response
- * can change the rest of the plan.
- */
-export class AskingKlines {
+/** Requests the K-lines of one question, and collects them. */
+export class KlineCollection {
   readonly #access: ServiceAccess;
   readonly #request: KlineRequest;
   readonly #report: GrowingReport;
   readonly #signal: AbortSignal;
   readonly #base: LandedPeriod;
-  readonly #cap: RowCap;
+  readonly #traits: ServiceTraits;
   readonly #now: number;
-  readonly #closed = new ClosedRanges();
   /** Windows that were requested, by symbol. */
   readonly #covered = new Map<string, TimeRange[]>();
-  /** Responses that are known to be cut or to be whole. */
-  readonly #shown = new Set<string>();
-  #isStale = false;
 
   constructor(access: ServiceAccess, request: KlineRequest, report: GrowingReport, signal: AbortSignal) {
     this.#access = access;
@@ -111,31 +106,24 @@ export class AskingKlines {
     this.#report = report;
     this.#signal = signal;
     this.#base = basePeriod(request.period);
-    this.#cap = access.capOf(request.period);
+    this.#traits = new ServiceTraits(this.#base, access.capOf(request.period), access.limits);
     this.#now = access.use.clock.now();
   }
 
   /** The bars, window by window: of each, those of its symbols in order, ascending in time. */
   async *blocks(): AsyncGenerator<readonly KlineRun[], void, undefined> {
-    let hasMeasured = false;
     for (;;) {
-      const planned = this.#plan();
-      if (planned.length === 0) return;
-      // One response shows whether the service keeps to the documented cap: the other requests wait for it.
-      const { known } = this.#cap;
-      const measures = !hasMeasured && known === undefined && ASSUMED_CAP[this.#base] < LIMITS.maxCount;
-      hasMeasured = true;
-      const units = measures ? planned.slice(0, 1) : planned;
+      const units = this.#traits.begin(this.#plan());
+      if (units.length === 0) return;
       const largest = units.reduce((max, { bars }) => Math.max(max, bars), 1);
       const concurrency = Math.min(CONCURRENCY, Math.max(1, Math.floor(BARS_IN_FLIGHT / largest)));
-      this.#isStale = false;
-      yield* inOrder(this.#untilStale(units), concurrency, (unit) => this.#askUnit(unit));
+      yield* inOrder(this.#untilStale(units), concurrency, (unit) => this.#requestUnit(unit));
     }
   }
 
   *#untilStale(units: readonly Unit[]): Generator<Unit> {
     for (const unit of units) {
-      if (this.#isStale) return;
+      if (this.#traits.isStale) return;
       for (const symbol of unit.symbols)
         this.#covered.set(symbol, [...(this.#covered.get(symbol) ?? []), unit.window]);
       yield unit;
@@ -145,8 +133,8 @@ export class AskingKlines {
   /** What was not requested yet, ordered by time. */
   #plan(): Unit[] {
     const { byRegion, count, period, rangeOf } = this.#request;
-    const size = this.#access.limits.symbolsPerRequest("klines");
-    const rowCap = this.#cap.known ?? LIMITS.maxCount;
+    const size = this.#traits.symbolsPerRequest;
+    const rowCap = this.#traits.cap.known ?? LIMITS.maxCount;
     const units = [...byRegion].flatMap(([region, symbols]): Unit[] => {
       const range = rangeOf(region, this.#now);
       if (range.end <= range.start) return [];
@@ -175,38 +163,40 @@ export class AskingKlines {
   }
 
   /** Requests a window until its bars are complete, as far as responses can show. */
-  async #askUnit(unit: Unit): Promise<readonly KlineRun[]> {
+  async #requestUnit(unit: Unit): Promise<readonly KlineRun[]> {
     const bars = new UnitBars();
     const { count = Number.POSITIVE_INFINITY } = this.#request;
-    let gaps: PossibleGap[] = [];
-    let pages: readonly Page[] = [unit];
-    while (pages.length > 0) {
-      const again: Page[] = [];
-      for (const page of pages) {
-        const response = await this.#askPage(page);
-        if (response === undefined) {
-          again.push(...this.#inParts(page));
-          continue;
-        }
-        const verdict = this.#judge(page, response);
-        const { runs, issues } = soundBars(response.columns);
-        bars.add(page, runs, verdict);
-        gaps.push(...verdict.gaps);
-        again.push(...this.#take(page, response, verdict, issues));
-      }
-      // As many of the newest bars came as were requested.
-      gaps = gaps.filter((gap) => bars.countOf(gap.symbol) < count && !this.#closed.explains(gap));
-      const { followUps, left } = nextFollowUps(gaps, this.#access.limits.symbolsPerRequest("klines"));
-      gaps = [...left];
-      pages = [...again, ...followUps];
-    }
+    const requester: KlineRequester = new KlineRequester(
+      this.#traits,
+      new DemandAbsences(this.#base, () => false),
+      {
+        send: async (page) => {
+          const response = await this.#send(page);
+          if (response === undefined) return true;
+          const verdict = this.#judge(page, response);
+          const { runs, issues } = soundBars(response.columns);
+          bars.add(page, runs, verdict);
+          requester.take(page, verdict);
+          this.#take(page, response, verdict, issues);
+          return false;
+        },
+        sendEach: async (pages, send) => {
+          for (const page of pages) await send(page);
+        },
+        isHalted: () => false,
+        // As many of the newest bars came as were requested.
+        settle: (open) => open.filter(({ symbol }) => bars.countOf(symbol) < count),
+      },
+    );
+    await requester.request(unit);
+    await requester.complete();
     const runs = bars.runs(unit.symbols, count);
     for (const { symbol } of runs) this.#report.came.add(symbol);
     return runs;
   }
 
   /** @returns undefined where the request has too many symbols. */
-  async #askPage(page: Page): Promise<DecodedKlines | undefined> {
+  async #send(page: Page): Promise<DecodedKlines | undefined> {
     const { symbols, window } = page;
     const { period, adjust, count = LIMITS.maxCount } = this.#request;
     const query = { ...klinesQuery(symbols, window, this.#base), period, adjust, count };
@@ -220,40 +210,20 @@ export class AskingKlines {
       );
       return value;
     } catch (error) {
-      if (!(isTooManySymbols(error) && symbols.length > 1)) throw error;
-      this.#access.limits.learnedTooMany("klines", error, symbols.length);
-      this.#isStale = true;
-      return undefined;
+      if (this.#traits.takesFewer(error, symbols.length)) return undefined;
+      throw error;
     }
   }
 
-  #inParts(page: Page): Page[] {
-    const parts = inBatches(page.symbols, this.#access.limits.symbolsPerRequest("klines"));
-    return parts.map((symbols) => ({ ...page, symbols }));
-  }
-
   #judge(page: Page, response: DecodedKlines): ResponseVerdict {
-    const { region } = page;
-    const verdict = judgeResponse(page, response, {
-      period: this.#base,
-      calendar: this.#firstDays(region),
-      closed: this.#closed.of(region),
+    return this.#traits.judge(page, response, {
+      calendar: this.#firstDays(page.region),
       listedAt: new Map(),
       covered: new Map(),
-      cap: this.#cap,
       now: this.#now,
       source: String(this.#report.requests),
       labelledLaterMs: labelledLaterMs(this.#request.period),
     });
-    const before = this.#cap.known;
-    for (const { source, rows, wasCut } of verdict.shown) {
-      const key = `${source} ${rows} ${wasCut}`;
-      if (!this.#shown.has(key)) this.#cap.learn(rows, wasCut);
-      this.#shown.add(key);
-    }
-    this.#isStale ||= this.#cap.known !== before;
-    this.#closed.learn(page, verdict);
-    return verdict;
   }
 
   /**
@@ -264,29 +234,27 @@ export class AskingKlines {
     const calendar = new TradingCalendar(region);
     return {
       daysIn: (range, now) => {
-        const [open] = subtractRanges(range, this.#closed.of(region));
+        const [open] = subtractRanges(range, this.#traits.closed(region));
         if (open === undefined) return NO_DAYS;
         return calendar.daysIn({ start: open.start, end: Math.min(range.end, open.start + FIRST_MS) }, now);
       },
     };
   }
 
-  /** Reports what a response lacks. @returns a second request for symbols that are missing without a reason. */
-  #take(page: Page, response: DecodedKlines, verdict: ResponseVerdict, broken: readonly Issue[]): Page[] {
-    const { region, window, again } = page;
+  /** Reports what a response lacks. What is requested again is reported then. */
+  #take(page: Page, response: DecodedKlines, verdict: ResponseVerdict, rejected: readonly Issue[]): void {
+    const { window, again } = page;
     const { open, log } = this.#report;
-    const missing = again === undefined ? verdict.absence.unconfirmed : [];
-    const isAgain = new Set(missing);
+    const isAgain = new Set(again === undefined ? verdict.absence.unconfirmed : []);
     log.addAll(response.issues, isAgain);
-    for (const issue of broken) if (!isAgain.has(issue.symbol ?? "")) log.add(issue);
+    for (const issue of rejected) if (!isAgain.has(issue.symbol ?? "")) log.add(issue);
     for (const symbol of response.unusable) open.push({ symbol, window, reason: "set_aside" });
     for (const gap of verdict.abandoned)
       open.push({ symbol: gap.symbol, window: gap.window, reason: "unexplained" });
-    if (again !== undefined)
-      for (const symbol of new Set([...verdict.absence.unconfirmed, ...verdict.mislabelled])) {
-        const reason = verdict.mislabelled.has(symbol) ? "other_period" : "set_aside";
-        if ((response.received.get(symbol) ?? 0) > 0) open.push({ symbol, window, reason });
-      }
-    return missing.length === 0 ? [] : [{ region, window, symbols: missing, again: "all" }];
+    if (again === undefined) return;
+    for (const symbol of new Set([...verdict.absence.unconfirmed, ...verdict.mislabelled])) {
+      const reason = verdict.mislabelled.has(symbol) ? "other_period" : "set_aside";
+      if ((response.received.get(symbol) ?? 0) > 0) open.push({ symbol, window, reason });
+    }
   }
 }
