@@ -8,7 +8,6 @@ const FLAGS: Readonly<Record<string, string>> = {
   'existing: "append"': "--append",
   'existing: "replace"': "--replace",
   "roundVolumes: true": "--round-volumes",
-  "waits: true": "--wait",
 };
 
 /** Options of the library that errors name, and that a command has as the flag of the same name. */

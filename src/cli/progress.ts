@@ -1,10 +1,10 @@
 import { createRequire } from "node:module";
 import type { SingleBar } from "cli-progress";
 import type { Logger } from "pino";
-import type { QuotaState } from "../client/key/quota-gate.js";
 import { systemClock } from "../client/system-clock.js";
 import { MINUTE_MS } from "../core/time.js";
 import type { Progress as RunProgress } from "../jobs/run/report/run-progress.js";
+import type { QuotaState } from "../plan/quota/rate.js";
 import { count, duration, size } from "./text.js";
 
 /** The progress of a command. */

@@ -1,7 +1,8 @@
 import duckdb, { type Vector } from "@duckdb/node-bindings";
-import { type Vector as ArrowVector, type Data, type DataType, makeData } from "apache-arrow";
+import type { Data, DataType } from "apache-arrow";
 import { copyBits, isPresent } from "../../core/bits.js";
 import { UsageError } from "../../core/errors.js";
+import { dataOf } from "../column-batch.js";
 import { INLINE_TEXT_BYTES } from "../scan/vector-copy.js";
 
 /** Appends the rows from `from` to `from + count` of the opened vector. */
@@ -63,23 +64,6 @@ export class ValidityBuilder {
     this.#bits = larger;
     return larger;
   }
-}
-
-/** The buffers of a column, by the names that {@link makeData} uses. */
-interface Buffers<T extends DataType> {
-  readonly type: T;
-  readonly length: number;
-  readonly nullBitmap?: Uint8Array | null;
-  readonly data?: ArrayBufferView;
-  readonly valueOffsets?: Int32Array;
-  readonly child?: Data;
-  readonly children?: readonly Data[];
-  readonly dictionary?: ArrowVector | undefined;
-}
-
-/** Calls {@link makeData}, which is declared for each type separately, for a column of any type. */
-export function dataOf<T extends DataType>(buffers: Buffers<T>): Data<T> {
-  return (makeData as unknown as (props: Buffers<T>) => Data<T>)(buffers);
 }
 
 /** A growing buffer of bytes, zero where nothing was written. */

@@ -27,11 +27,11 @@ import {
 } from "apache-arrow";
 import { isAllNull, isPresent, setBit } from "../../core/bits.js";
 import { UsageError } from "../../core/errors.js";
+import { dataOf } from "../column-batch.js";
 import { DuckDBTypeId } from "../duckdb-api.js";
 import {
   type Append,
   type ColumnBuilder,
-  dataOf,
   GrowingBytes,
   type Validity,
   ValidityBuilder,

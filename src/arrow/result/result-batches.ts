@@ -20,6 +20,7 @@ import {
 } from "apache-arrow";
 import { isPresent } from "../../core/bits.js";
 import { UsageError } from "../../core/errors.js";
+import { dataOf } from "../column-batch.js";
 import {
   DuckDBArrayType,
   DuckDBDecimalType,
@@ -34,7 +35,6 @@ import {
   appendUuid,
   type ColumnBuilder,
   checkReach,
-  dataOf,
   OffsetsBuilder,
   TextBuilder,
   ValidityBuilder,

@@ -23,18 +23,26 @@ const CELLS: readonly (readonly string[])[] = [
 ];
 const BARS = " ▁▂▃▄▅▆▇█";
 
-/** A candlestick chart with volumes, for a terminal: one column per bar, two price steps per line. */
-export function candleChart(
-  candles: readonly Candle[],
-  { height = 14, rising }: { readonly height?: number; readonly rising: RisingColour },
-): string {
+/** Size of a chart in a terminal's cells, and the colour of candles whose close is not below their open. */
+interface CandleOptions {
+  readonly width: number;
+  readonly height: number;
+  readonly rising: RisingColour;
+}
+
+/**
+ * A candlestick chart with volumes, for a terminal: two price steps per line, and one column per bar. Bars that do not
+ * fit the width are put together with their neighbours, equally many each.
+ */
+export function candleChart(bars: readonly Candle[], { width, height, rising }: CandleOptions): string {
   const falling = rising === "green" ? "red" : "green";
-  const low = Math.min(...candles.map((c) => c.low));
-  const high = Math.max(...candles.map((c) => c.high));
+  const low = bars.reduce((least, bar) => Math.min(least, bar.low), Number.POSITIVE_INFINITY);
+  const high = bars.reduce((most, bar) => Math.max(most, bar.high), Number.NEGATIVE_INFINITY);
   const step = (high - low || 1) / (height * 2 - 1);
   const level = (price: number): number => Math.round((price - low) / step);
   const digits = high < 10 ? 3 : 2;
   const margin = high.toFixed(digits).length;
+  const candles = merged(bars, Math.max(8, width - margin - 1));
   const lines: string[] = [];
   for (let line = height - 1; line >= 0; line--) {
     const cells = candles.map((candle) => {
@@ -51,6 +59,25 @@ export function candleChart(
   if (most > 0) lines.push(`${paint("dim", "vol".padStart(margin))} ${paint("cyan", blocks.join(""))}`);
   lines.push(`${" ".repeat(margin)} ${paint("dim", dateAxis(candles))}`);
   return lines.join("\n");
+}
+
+function merged(bars: readonly Candle[], available: number): Candle[] {
+  const each = Math.ceil(bars.length / available);
+  const groups = Array.from({ length: Math.ceil(bars.length / each) }, (_, i) =>
+    bars.slice(i * each, (i + 1) * each),
+  );
+  return groups.flatMap((group) => {
+    const [first, last] = [group[0], group.at(-1)];
+    if (first === undefined || last === undefined) return [];
+    return {
+      label: last === bars.at(-1) ? last.label : first.label,
+      open: first.open,
+      close: last.close,
+      high: Math.max(...group.map(({ high }) => high)),
+      low: Math.min(...group.map(({ low }) => low)),
+      volume: group.reduce((sum, { volume = 0 }) => sum + volume, 0),
+    };
+  });
 }
 
 function inkAt({ open, high, low, close }: Candle, at: number, level: (price: number) => number): Ink {

@@ -258,7 +258,7 @@ ORDER BY amount DESC LIMIT 5`;
   );
   if (candles.length > 0)
     process.stdout.write(
-      `\n${paint("bold", `${symbol} ${name}`)}, daily\n${candleChart(candles.reverse(), REGIONS.CN)}\n`,
+      `\n${paint("bold", `${symbol} ${name}`)}, daily\n${candleChart(candles.reverse(), { width: 100, height: 14, rising: REGIONS.CN.rising })}\n`,
     );
 }
 

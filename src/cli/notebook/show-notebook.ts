@@ -9,11 +9,11 @@ import type { Notebook, View } from "../../notebook/notebook.js";
 import { formatValues } from "../../notebook/page/format-values.js";
 import { notebookPage, PAGE_ROWS, pageContent, parameterTexts } from "../../notebook/page/notebook-page.js";
 import { type CellRun, computeParameters, runCells } from "../../notebook/run-notebook.js";
+import { chartText } from "../charts/chart-text.js";
 import { EXIT } from "../cli.js";
 import type { QueryProgress } from "../query-progress.js";
 import { replaceFile } from "../results/write-result.js";
 import { count, paint, plural, size, table, terminalWidth } from "../text.js";
-import { chartText } from "./chart-text.js";
 import type { NotebookOptions } from "./notebook-options.js";
 
 /** A cell for a terminal: its prose, tables and charts. @param width columns of the terminal. */

@@ -132,7 +132,7 @@ export class ShellSession {
     }
     await this.#takeUpTo(last, CHARTED_ROWS);
     const width = Math.max(SMALLEST.width, Math.min(this.width ?? 100, 160));
-    this.print(chartOfResult(last, wish, { width, height: 14 }));
+    this.print(chartOfResult(last, wish, width));
     if ((await last.reader?.hasMore()) === true) this.say(`of the first ${count(CHARTED_ROWS)} rows`);
   }
 

@@ -38,8 +38,8 @@ export function isBuildMark(path: string): boolean {
 }
 
 /**
- * Whether a prefix has only what a build has left that failed, or whose process has ended on this machine. Such files
- * may be deleted.
+ * Whether a prefix has only what a build has left that failed, or whose process has ended on this machine: it may be
+ * deleted.
  */
 export async function isAbandoned(storage: Storage): Promise<boolean> {
   const last = (await readMarks(storage)).at(-1);
@@ -47,13 +47,11 @@ export async function isAbandoned(storage: Storage): Promise<boolean> {
 }
 
 /**
- * Marks a prefix as being written to. A build takes the prefix over from one that has ended: its mark has a name that
- * follows from the mark of that one. Stores create an object only once, so that of several builds which find the same
- * mark one takes over. Had they deleted the mark instead, one could have deleted the mark of another one.
- *
- * @param options.replace whether the mark of a process of another machine, of which is not known whether it runs, may
- *   be replaced. Should that process run, its build fails.
- * @throws {UsageError} where another build writes to the prefix.
+ * Marks a prefix as being written to. A build takes the prefix over from one that has ended: its mark has a
+ * name that follows from the mark of that one. Stores create an object only once, so that of several builds
+ * which find the same mark one takes over; had they deleted the mark, one could have deleted that of another.
+ * @param options.replace whether the mark of a process of another machine, which may run, may be replaced:
+ * its build then fails. @throws {UsageError} where another build writes to the prefix.
  */
 export async function claimPrefix(
   storage: Storage,
@@ -154,7 +152,7 @@ export async function filesOfDataset(storage: Storage): Promise<string[]> {
   return paths.filter((path) => !path.startsWith(PROBES) && !isBuildMark(path));
 }
 
-/** All that is in a folder and is no folder. A call without a promise for each of 5,000 folders takes a quarter of the time. */
+/** All that is in a folder and is no folder. */
 function filesInFolder(folder: string, prefix = ""): string[] {
   return readdirSync(`${folder}/${prefix}`, { withFileTypes: true }).flatMap((entry) =>
     entry.isDirectory() ? filesInFolder(folder, `${prefix}${entry.name}/`) : [`${prefix}${entry.name}`],
@@ -170,7 +168,6 @@ export async function foreignFiles(storage: Storage): Promise<string[]> {
 
 /**
  * Expects that everything at a place is of the dataset there, before a build replaces it: nothing else is ever deleted.
- *
  * @throws {UsageError} naming the other files.
  */
 export async function refuseForeignFiles(storage: Storage): Promise<void> {

@@ -12,10 +12,8 @@ import { type ComparisonOptions, changesSince, changesText, isOfPast, isUnknown 
 import { type Manifest, readManifest } from "./manifest.js";
 
 /**
- * Selects the files of daily bars that a dataset was not built from; all where its version of them is gone.
- *
- * @param snapshots the tables that are read now. If the bars have the dataset's version still, none of their files is new.
- * @throws {Error} where the dataset's version may exist, and is not readable.
+ * The files of daily bars that a dataset was not built from; all where its version of them is gone. @param snapshots
+ * the tables that are read now. @throws {Error} where the dataset's version may exist, and is not readable.
  */
 export async function barsSince(
   lake: Lake,
@@ -36,10 +34,8 @@ export async function barsSince(
 }
 
 /**
- * Selects the files that may have bars of a day or of later ones. The time of a daily bar is the beginning of its date in the
- * zone of its region, less than a day from that in UTC.
- *
- * @param day as days since 1970-01-01.
+ * The files that may have bars of a day (since 1970-01-01) or of later ones. The time of a daily bar is the beginning
+ * of its date in the zone of its region, less than a day from that in UTC.
  */
 export function barsFrom(day: number): (file: DataFile) => boolean {
   return (file) => {
@@ -51,9 +47,8 @@ export function barsFrom(day: number): (file: DataFile) => boolean {
 const REPLACE_HINT = '`existing: "replace"` builds it again';
 
 /**
- * Checks that new days can be added to a dataset without changing any of its existing days.
- *
- * @throws {UsageError} where they would change: another spec, forward prices, or changes in the lake since.
+ * Checks that new days can be added to a dataset without changing any of its existing days. @throws {UsageError} where
+ * they would change: another spec, forward prices, or changes in the lake since.
  */
 export async function refuseChangedPast(
   lake: Lake,

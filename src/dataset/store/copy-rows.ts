@@ -8,11 +8,9 @@ import { spillOptions } from "../../lake/local/work-folder.js";
 import type { WriterPlace } from "../formats/dataset-writer.js";
 
 /**
- * DuckDB's options for the Parquet files of a dataset. Larger dictionaries take a third more time: most values of a field differ,
- * so that a dictionary is built and then left out. So do higher levels of compression, for 2 % fewer bytes. The second version of the format
- * would encode integers otherwise than doubles.
- *
- * @param dictionary most distinct values of a column that has a dictionary.
+ * DuckDB's options for the Parquet files of a dataset. Larger dictionaries are mostly built and then left out, as
+ * values of a field differ; higher levels of compression save 2 %. The second version of the format would encode
+ * integers otherwise than doubles. @param dictionary most distinct values of a column that has one.
  */
 export function parquetOptions(dictionary: number): string {
   return `FORMAT parquet, PARQUET_VERSION v1, COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT ${dictionary}, ROW_GROUP_SIZE ${ROW_GROUP_ROWS}`;
@@ -22,8 +20,8 @@ export function parquetOptions(dictionary: number): string {
 const ROWS_DICTIONARY = 2000;
 
 /**
- * Writes rows of this process as Parquet. DuckDB gets doubles with ordered bits as the integers that have these bits, as
- * `add-run-columns.ts` explains.
+ * Writes rows of this process as Parquet. DuckDB gets doubles with ordered bits as the integers that have these bits,
+ * as `add-run-columns.ts` explains.
  */
 export async function copyRows(session: Session, rows: ScanSource, target: string): Promise<void> {
   const asBits = new Set(
@@ -39,7 +37,7 @@ export async function copyRows(session: Session, rows: ScanSource, target: strin
   await declareDoubles(target, asBits);
 }
 
-/** Sessions of a database in which Parquet files are written. */
+/** Of a database in which Parquet files are written. */
 interface ParquetSessions {
   /** Opens a session for a file, and closes it after use. The build's signal interrupts its statements. */
   use<T>(work: (session: Session) => Promise<T>): Promise<T>;
@@ -48,8 +46,7 @@ interface ParquetSessions {
 
 /**
  * Opens sessions of a separate database with one thread; several files are written at the same time, each in a session.
- * Where a database has more threads, a statement that waits for one of them asks for work all the time: of the
- * processor time for `long-parquet` that took a fifth.
+ * Of more threads, a statement that waits for one asks for work all the time.
  */
 export function parquetSessions({
   lake,

@@ -13,7 +13,6 @@ import {
   type WrittenFiles,
 } from "./file-thread.js";
 
-/** All files of a dataset. */
 interface FileList {
   readonly files: number;
   /** Size of all files. */
@@ -28,7 +27,7 @@ interface OwnFile {
   readonly sha256: string;
 }
 
-/** The files of a dataset that is being written. A class because it records the written files, and owns threads. */
+/** The files of a dataset that is being written. */
 export class DatasetFiles {
   readonly folder: string;
   readonly #signal: AbortSignal | undefined;
@@ -44,8 +43,7 @@ export class DatasetFiles {
   #writing: Promise<readonly WrittenFiles[]> | undefined;
 
   /**
-   * @param signal ends the reading of files for their digests.
-   * @param earlier the dataset whose files are continued.
+   * @param signal ends the reading of files for their digests. @param earlier the dataset whose files are continued.
    */
   constructor(folder: string, signal?: AbortSignal, earlier?: EarlierFiles) {
     this.folder = folder;
@@ -93,7 +91,6 @@ export class DatasetFiles {
     await Promise.all(this.#threads.map((thread) => thread.close()));
   }
 
-  /** Writes a whole file. */
   put(path: string, bytes: Uint8Array | string): void {
     const file = join(this.folder, path);
     mkdirSync(dirname(file), { recursive: true });

@@ -17,10 +17,9 @@ import { MANIFEST, type Manifest, readManifest } from "./manifest.js";
 const TURN_ENTRIES = 256;
 
 /**
- * Deletes a folder and all that is in it, if it exists; of a link, not what it leads to. Files are deleted some hundred at
- * a time, then other work may run: a promise for each of 40,000 files takes three times the processor time.
- *
- * @throws what the system throws for a file that cannot be deleted.
+ * Deletes a folder and all that is in it, if it exists; of a link, not what it leads to. Some hundred files at a time,
+ * then other work may run: a promise for each file takes three times the processor time. @throws what the system throws
+ * for a file that cannot be deleted.
  */
 export async function removeFolder(path: string): Promise<void> {
   // What cannot be deleted this way, or comes while its folder is deleted, is tried again by Node's own rules.
@@ -48,7 +47,6 @@ const SILENT_MS = 3_600_000;
 
 const MACHINE_LENGTH = 38;
 
-/** Name of the folder of a lake's datasets. */
 const DATASETS = "datasets";
 
 /** The folder of a dataset, or its prefix in a store, which may not exist yet. */
@@ -59,12 +57,10 @@ export function folderOf(lake: Lake, { name, format, output }: DatasetSpec): str
 
 /**
  * Creates a folder completely or not at all: next to its final place, then renamed when `write` is done. The old folder
- * remains until then. Between the two renames, which follow each other immediately, there is no folder: Node has no call
- * that exchanges two of them. {@link recoverFolder} repairs a crash there.
- *
- * @param options.replace whether an existing folder may be replaced.
- * @param options.expectReplaceable throws where the old folder must not be deleted; called just before the renames.
- * @throws {BarlakeError} where the disk is full, {@link UsageError} where the folder exists and may not be replaced.
+ * remains until then. Between the two renames there is no folder: Node has no call that exchanges two; {@link
+ * recoverFolder} repairs a crash there. @param options.expectReplaceable throws where the old folder must not be
+ * deleted; called just before the renames. @throws {BarlakeError} where the disk is full, {@link UsageError} where the
+ * folder exists and may not be replaced.
  */
 export async function makeFolder<T>(
   folder: string,
@@ -119,7 +115,6 @@ export function alreadyThere(folder: string, cause?: unknown): UsageError {
   });
 }
 
-/** An unfinished folder next to a dataset's. */
 interface Unfinished {
   readonly path: string;
   readonly kind: "draft" | "old";
@@ -141,10 +136,9 @@ interface MovedAway {
 }
 
 /**
- * Restores a dataset that was moved away before a crash, and deletes the unfinished folders of dead processes.
- *
- * @returns the earlier dataset where it is not put back, because a process may be about to replace it, or because
- *   something that is no dataset is in its place.
+ * Restores a dataset that was moved away before a crash, and deletes the unfinished folders of dead processes. @returns
+ * the earlier dataset where it is not put back, because a process may be about to replace it, or something that is no
+ * dataset is in its place.
  */
 export async function recoverFolder(folder: string): Promise<MovedAway | undefined> {
   const found = await unfinishedOf(folder);
@@ -164,7 +158,6 @@ export async function recoverFolder(folder: string): Promise<MovedAway | undefin
     : undefined;
 }
 
-/** The error for a dataset that a process may be about to replace. */
 export function movedAway(folder: string, { path, owner }: MovedAway): UsageError {
   return new UsageError(`dataset ${folder}: was moved to ${path} by ${owner}, which is to replace it`, {
     hint: `wait until that process has ended; if it has, put the dataset back: mv ${path} ${folder}`,
@@ -209,7 +202,6 @@ function ownerIn(text: string): Pick<Owner, "host" | "machine"> {
   return MACHINE.test(machine) ? { host, machine } : { host: text };
 }
 
-/** A new name for an unfinished folder: it names the process that owns it. */
 function unfinishedName(folder: string, kind: "draft" | "old"): string {
   const { host, machine, pid } = thisProcess();
   const owner = MACHINE.test(machine) ? `${host}-${machine}` : host;
@@ -221,7 +213,6 @@ function unlessMissing(error: unknown): undefined {
   if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
 }
 
-/** A dataset of a lake, or the reason why it cannot be read. */
 export interface FoundDataset {
   readonly folder: string;
   readonly manifest: Manifest | undefined;

@@ -22,16 +22,14 @@ import { MANIFEST } from "./manifest.js";
 /** Files that are sent, or deleted, at the same time. */
 const PARALLEL = 4;
 /**
- * Writes a dataset to a prefix of an object store: first to a folder of this machine, then file by file, its manifest
- * last. There is no dataset without a manifest: when a dataset is replaced, its manifest is deleted first, so that no reader
- * mixes files of both. The list of its files is sent first, and deleted last, so that it names all that is there. A build
- * that fails deletes what it has sent; if it cannot, or its process is killed, the prefix has files without a manifest
- * and a mark, and the next build deletes the files that the list names.
- *
- * @param options.replace whether files of an earlier dataset may be deleted.
+ * Writes a dataset to a prefix of an object store: first to a folder of this machine, then file by file.
+ * There is no dataset without a manifest: it is sent last, and that of an earlier dataset is deleted first,
+ * so that no reader mixes files of both. The list of its files is sent first, and deleted last, so that it
+ * names all that is there. A build that fails deletes what it has sent; if it cannot, or is killed, the
+ * prefix has files without a manifest and a mark, and the next build deletes the files that the list names.
  * @param options.signal ends the build before an earlier dataset is deleted, not in the middle of that.
- * @throws {UsageError} where another process writes, or has written, a dataset there in the meantime, and where there
- *   are files of somebody else.
+ * @throws {UsageError} where another process writes, or has written, a dataset there in the meantime, and
+ * where there are files of somebody else.
  */
 export async function putDataset<T>(
   storage: Storage,
@@ -147,13 +145,9 @@ async function deleteSent(storage: Storage, claim: BuildClaim, sent: ReadonlySet
 }
 
 /**
- * Expects that a build may write to a place, before it reads anything. A dataset that a crash has left next to its place
- * is put back first.
- *
- * @param storage the folder of the dataset, or its prefix in a store.
- * @returns whether a dataset is there.
- * @throws {UsageError} where a dataset is there and must not be touched, where there are files of somebody else, and
- *   where another process is about to replace the dataset.
+ * Expects that a build may write to a place, before it reads anything. A dataset that a crash has left next to its
+ * place is put back first. @returns whether a dataset is there. @throws {UsageError} where it must not be touched,
+ * where there are files of somebody else, and where another process is about to replace it.
  */
 export async function expectPlace(
   storage: Storage,

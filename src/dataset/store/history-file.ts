@@ -88,10 +88,8 @@ export function historyBytes(history: SymbolHistory): Uint8Array {
 }
 
 /**
- * Reads the file of a dataset.
- *
+ * Reads the file of a dataset; undefined where it is missing, not what was written, or of another layout.
  * @param sha256 its digest in the dataset's list. @param rules of the dataset's symbols, in its order.
- * @returns undefined where the file is missing, not what was written, or of another layout.
  */
 export async function readHistory(
   folder: string,

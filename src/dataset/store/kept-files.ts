@@ -26,7 +26,6 @@ interface EarlierDataset {
   readonly history: SymbolHistory | undefined;
 }
 
-/** The history of a dataset's symbols. */
 interface GrownHistory {
   readonly history: SymbolHistory;
   /** The last label with trades among those of the earlier dataset; -1 where there is none. */
@@ -37,11 +36,9 @@ interface GrownHistory {
 const NAMED = 200;
 
 /**
- * The history of a dataset's symbols, from that of an earlier one and the bars of later days. Of symbols whose history is not
- * known, all bars are read.
- *
- * @param earlier a dataset of which the lake has changed no day.
- * @returns undefined where it does not follow, as a symbol has two bars on one date.
+ * The history of a dataset's symbols, from that of an earlier one, of which the lake has changed no day, and the bars
+ * of later days. Of symbols whose history is not known, all bars are read. Undefined where a symbol has two bars on one
+ * date.
  */
 async function growHistory(
   session: Session,
@@ -203,18 +200,15 @@ export function hasHistory({ spec, ruleOf }: Pick<LakePanel, "spec" | "ruleOf">)
   return ruleOf !== undefined && isContinuedFormat(spec);
 }
 
-/** Whether the files of a format may remain, or be continued. */
 export function isContinuedFormat({ format }: DatasetSpec): boolean {
   return format === "long-parquet" || format === "qlib";
 }
 
 /**
- * Finds the files of an earlier dataset that a build with more days would write again, byte by byte, and what else is to be
- * written: of `long-parquet` only the files of the last year change, and earlier ones of symbols that are new, or that
- * trade again after a pause. Each of qlib's files gets more cells.
- *
- * @param earlier a dataset of the same spec, of whose days the lake has changed none.
- * @returns undefined where this cannot be determined: then everything is written again.
+ * The files of an earlier dataset of the same spec that a build with more days would write again, byte by byte, and
+ * what else is to be written: of `long-parquet` only the files of the last year change, and earlier ones of symbols
+ * that are new, or trade again after a pause; each of qlib's files gets more cells. Undefined where this cannot be
+ * determined: then everything is written.
  */
 export async function keptFiles(
   session: Session,
@@ -248,8 +242,8 @@ export async function keptFiles(
 }
 
 /**
- * Whether a symbol of which the earlier dataset had no trades cannot have some in the files that it was built from: then
- * these files decide nothing that the digest of the past does not show.
+ * Whether a symbol of which the earlier dataset had no trades cannot have some in the files that it was built from:
+ * then the digest of the past shows all that these files decide.
  */
 function isOfSameBars({ spec: { universe }, axes }: LakePanel): boolean {
   if (typeof universe === "string") return axes.absent.length === 0;
@@ -285,7 +279,6 @@ function continuedFiles(
   return { files: [], continued: { files: { folder, list }, last }, ranges, rows: 0, history };
 }
 
-/** @param were the symbols of the earlier dataset. */
 function keptParts(
   panel: LakePanel,
   grown: GrownHistory,
@@ -328,8 +321,8 @@ function keptParts(
 }
 
 /**
- * The digest of what a dataset's rows depend on besides the lake's bars: its first labels, and the dates up to them on
- * which its symbols are in the universe.
+ * The digest of what rows depend on besides the lake's bars: the first labels, and the dates up to them on which
+ * symbols are in the universe.
  */
 export function pastDigest(
   { labels, symbols }: Pick<PanelShape, "labels" | "symbols">,

@@ -22,8 +22,8 @@ import { type DatasetSpec, isIntraday } from "../spec.js";
 import type { Manifest } from "./manifest.js";
 
 /**
- * The digest of a table's content: of the partitions of its data files, and of the hashes in their names. A file of
- * another program has no hash in its name, so that the name counts.
+ * The digest of a table's content: of the partitions of its data files, and of the hashes in their names, or the names,
+ * of files of another program.
  */
 function sourceDigest({ files }: Snapshot): string {
   const contents = Array.from(files.keys(), (path) => [dirname(path), hashInName(path) ?? path].join("/"));
@@ -51,7 +51,6 @@ export interface TableChange {
   readonly fault: string | undefined;
 }
 
-/** How a lake is compared. */
 export interface ComparisonOptions {
   /** The state of the lake. @default the newest */
   readonly pointInTime?: PointInTime | undefined;
@@ -66,9 +65,8 @@ export interface ComparisonOptions {
 /**
  * Compares the rows that a dataset was built from with the lake's current rows. Rows of later days, and rows that only
  * moved to other files, are not changes. Of bars and statements, only changed files are read. Where a version is not
- * that of the dataset's lake, or cannot be read, what changed is unknown.
- *
- * @throws the error of a store that is not well: the same comparison may succeed later.
+ * that of the dataset's lake, or cannot be read, what changed is unknown. @throws the error of a store that is not
+ * well.
  */
 export async function changesSince(
   lake: Lake,
@@ -137,7 +135,6 @@ function expectSource(before: Snapshot | undefined, digest: string | undefined):
   throw new LakeError(OTHER_ROWS);
 }
 
-/** The rows of a table that a dataset depends on. */
 interface Part {
   /** SQL condition on the rows. */
   readonly where: string;
@@ -302,13 +299,10 @@ function versionsText({ table, from, to }: TableChange): string {
 }
 
 /**
- * Verifies the files that a dataset is built from: the dataset gets its own digests, so that damage in its sources
- * would never be found later. A Parquet file has no checksum; its name contains the hash of its content. Minute bars
- * are verified if the dataset, or the query of its universe, can read them; the tables about runs never are.
- *
- * @param options.signal ends it, also within a file; its reason is thrown.
- * @param options.bars the files of daily bars that are verified. @default all
- * @throws {LakeError} naming the first file that is missing or damaged.
+ * Verifies the files that a dataset is built from by the hashes in their names: the dataset gets its own digests, so
+ * that damage in its sources would never be found later. Minute bars are verified if the dataset, or the query of its
+ * universe, can read them; the tables about runs never are. @param options.bars the files of daily bars that are
+ * verified. @default all @throws {LakeError} naming the first file that is missing or damaged.
  */
 export async function verifySources(
   lake: Lake,

@@ -37,19 +37,16 @@ export interface Manifest {
   /** Digest of its labels and of the dates of its members; absent from datasets of earlier releases. */
   readonly past?: string | undefined;
   /**
-   * Digest of the content of each table, by the hashes in the names of its files: two lakes may have the same versions.
-   * Tables without a commit have none; absent from datasets of earlier releases.
+   * Digest of the content of each table with a commit, by the hashes in the names of its files: two lakes may have the
+   * same versions. Absent from datasets of earlier releases.
    */
   readonly sources?: Readonly<Record<string, string>> | undefined;
   /**
-   * Whether all files of the lake that it was built from were compared with the hashes in their names, by this build or the
-   * one that it continues; absent from datasets of earlier releases.
+   * Whether all files of the lake that it was built from were compared with the hashes in their names, by this build or
+   * the one that it continues; absent from datasets of earlier releases.
    */
   readonly verified?: boolean | undefined;
-  /**
-   * How many of the members the lake has bars of, on each date; absent where the universe has no dates of membership, and
-   * from datasets of earlier releases.
-   */
+  /** Absent where the universe has no dates of membership, and from datasets of earlier releases. */
   readonly coverage?: Coverage | undefined;
   readonly warnings: readonly string[];
 }

@@ -15,7 +15,6 @@ import { DIGESTS, digestsIn } from "./file-thread.js";
 import { changesSince, isOfPast, type TableChange } from "./lake-changes.js";
 import { type Manifest, readManifest } from "./manifest.js";
 
-/** The result of verifying a dataset. */
 export interface DatasetCheck {
   readonly folder: string;
   readonly manifest: Manifest;
@@ -35,12 +34,9 @@ export function isSound({ damage, changes, isReproduced }: DatasetCheck): boolea
 }
 
 /**
- * Verifies a dataset: its files against their digests, and the lake against the versions that it was built from.
- *
- * @param options.rebuild also builds it again from the same versions, and compares.
- * @param options.signal ends it; its reason is thrown.
- * @throws {UsageError} where there is none, or a process is about to replace it, {@link LakeError} where its manifest
- *   cannot be read.
+ * Verifies a dataset: its files against their digests, and the lake against the versions that it was built from. @param
+ * options.rebuild also builds it again from the same versions, and compares. @throws {UsageError} where there is none,
+ * or a process is about to replace it, {@link LakeError} where its manifest cannot be read.
  */
 export async function verifyDataset(
   lake: Lake,

@@ -19,41 +19,22 @@ export interface ReadBlocks {
   readonly reason?: string | undefined;
 }
 
-const PLACE_NUMBERS = 4;
 /**
  * Most reads that the thread has at the same time; others wait. That is enough to keep it busy, and their memory stays
  * below the 64 MB with which V8 looks for garbage in the whole heap.
  */
 const MOST_READS = 4;
 
-/**
- * The program of the thread. It is a text, because a thread of a file would load the compiler of TypeScript in tests.
- */
-const PROGRAM = `
-const { readSync } = require("node:fs");
-const { crc32 } = require("node:zlib");
-const { parentPort } = require("node:worker_threads");
-function faultOf(descriptor, offset, checksum, block) {
-  try {
-    const isWhole = readSync(descriptor, block, 0, block.length, offset) === block.length;
-    return isWhole && crc32(block) === checksum ? undefined : "it is not what was written";
-  } catch ({ message }) {
-    return message;
-  }
+/** What the thread is asked for. */
+export interface BlockRequest {
+  /** For the blocks, one after the other. */
+  readonly memory: ArrayBuffer;
+  /** Of each block four numbers: its descriptor, offset, length and checksum. */
+  readonly places: Float64Array<ArrayBuffer>;
 }
-parentPort.on("message", ({ memory, places }) => {
-  let [failed, reason] = [-1];
-  for (let at = 0, place = 0; place < places.length && failed < 0; place += ${PLACE_NUMBERS}) {
-    const [descriptor, offset, length, checksum] = places.subarray(place);
-    reason = faultOf(descriptor, offset, checksum, new Uint8Array(memory, at, length));
-    if (reason !== undefined) failed = place / ${PLACE_NUMBERS};
-    at += length;
-  }
-  parentPort.postMessage({ memory, failed, reason }, [memory]);
-});`;
 
-function startThread(program: string): Worker {
-  return new Worker(program, { eval: true, execArgv: [] });
+function startThread(): Worker {
+  return new Worker(new URL("block-worker.js", import.meta.url), { execArgv: [] });
 }
 
 /** A read in flight, or one that waits for others. */
@@ -74,7 +55,7 @@ export class ThreadEnded extends Error {
  * process from ending. It is a class because it owns the thread.
  */
 export class BlockThread implements AsyncDisposable {
-  readonly #start: (program: string) => Worker;
+  readonly #start: () => Worker;
   #worker: Worker | undefined;
   #hasEnded = false;
   /** Reads in flight, in the order in which the thread replies. */
@@ -83,8 +64,8 @@ export class BlockThread implements AsyncDisposable {
   readonly #waiting: Waiting[] = [];
   readonly #pool = new MemoryPool();
 
-  /** @param start starts a thread with a program. */
-  constructor(start: (program: string) => Worker = startThread) {
+  /** @param start starts a thread. */
+  constructor(start: () => Worker = startThread) {
     this.#start = start;
   }
 
@@ -137,16 +118,15 @@ export class BlockThread implements AsyncDisposable {
   }
 
   #send({ places }: Waiting, memory: ArrayBuffer): void {
-    const numbers = new Float64Array(places.length * PLACE_NUMBERS);
-    for (const [index, { descriptor, offset, length, checksum }] of places.entries())
-      numbers.set([descriptor, offset, length, checksum], index * PLACE_NUMBERS);
+    const numbers = places.flatMap((one) => [one.descriptor, one.offset, one.length, one.checksum]);
+    const request: BlockRequest = { memory, places: Float64Array.from(numbers) };
     this.#worker ??= this.#begin();
     this.#worker.ref();
-    this.#worker.postMessage({ memory, places: numbers }, [memory, numbers.buffer]);
+    this.#worker.postMessage(request, [memory, request.places.buffer]);
   }
 
   #begin(): Worker {
-    const worker = this.#start(PROGRAM);
+    const worker = this.#start();
     worker.unref();
     worker.on("message", (blocks: ReadBlocks) => {
       this.#reading.shift()?.resolve(blocks);

@@ -5,22 +5,12 @@ const EVERY_MS = 50;
 /** Milliseconds after which a process whose parent has ended is killed: by then it has deleted its folders. */
 const ORPHAN_MS = 5000;
 
-/**
- * The program of the thread. It is a text, because a thread of a file would load the compiler of TypeScript in tests.
- */
-const WATCH = `
-const { parentPort, workerData: { mostBytes, everyMs, orphanMs } } = require("node:worker_threads");
-const parent = process.ppid;
-let orphan = 0;
-let timer;
-function look() {
-  orphan = process.ppid === parent ? 0 : orphan + everyMs;
-  if (process.memoryUsage.rss() > mostBytes || orphan > orphanMs) process.kill(process.pid, "SIGKILL");
+/** What the thread is given. */
+export interface MemoryWatch {
+  readonly mostBytes: number;
+  readonly everyMs: number;
+  readonly orphanMs: number;
 }
-parentPort.on("message", (isBusy) => {
-  clearInterval(timer);
-  if (isBusy) timer = setInterval(look, everyMs);
-});`;
 
 /**
  * Kills this process at once when it has more than so much memory, or when it outlives its parent. A separate thread
@@ -30,8 +20,8 @@ parentPort.on("message", (isBusy) => {
  * @returns reports whether anything runs. Until the first call, nothing does.
  */
 export function watchMemory(mostBytes: number): (isBusy: boolean) => void {
-  const workerData = { mostBytes, everyMs: EVERY_MS, orphanMs: ORPHAN_MS };
-  const watch = new Worker(WATCH, { eval: true, workerData, execArgv: [] });
+  const workerData: MemoryWatch = { mostBytes, everyMs: EVERY_MS, orphanMs: ORPHAN_MS };
+  const watch = new Worker(new URL("memory-worker.js", import.meta.url), { workerData, execArgv: [] });
   watch.unref();
   return (isBusy) => watch.postMessage(isBusy, []);
 }

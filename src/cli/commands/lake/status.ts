@@ -9,7 +9,7 @@ import { verifiedSince } from "../../../lake/files/verify-content.js";
 import type { Lake } from "../../../lake/lake.js";
 import type { Snapshot } from "../../../lake/log/snapshot.js";
 import { openReader } from "../../../lake/open-reader.js";
-import { EX_RULE_TABLES } from "../../../lake/segments/ex-rules-by-version.js";
+import { EX_RULE_TABLES } from "../../../lake/segments/bar-reader.js";
 import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../../schema/reference.js";
 import type { RunStatus } from "../../../schema/runs.js";

@@ -79,10 +79,7 @@ export function addRun(cli: Cli): void {
   serviceOptions(
     demandOptions(cli.program.command("run"))
       .option("--dry-run", "print the plan and send nothing")
-      .option(
-        "--wait",
-        "wait while another run asks for the same or uses the key (default: end, and say which)",
-      )
+      .option("--wait", "wait while another process uses the key (default: end, and say which)")
       .option("--no-compact", "do not compact tables with many small files at the end"),
   )
     .addOption(notifyOption())
@@ -126,10 +123,9 @@ Examples:
         const view = options.json && process.stderr.isTTY ? undefined : progressView(pipeline.name);
         const runOnce = async (): Promise<number> => {
           const onProgress = showRun(view, pipeline.kind === "files" ? "files" : "requests");
-          const waits = options.wait === true;
           const asked = service && { client: service.client, limits: service.limits };
           const compacts = options.compact;
-          const environment = { lake, ...asked, clock: systemClock, signal, onProgress, waits, compacts };
+          const environment = { lake, ...asked, clock: systemClock, signal, onProgress, compacts };
           const run = (): Promise<RunReport> => runPipeline(pipeline, demand, environment);
           const settled = await settleRun(pipeline.name, systemClock, run);
           view?.stop();

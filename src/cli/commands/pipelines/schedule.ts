@@ -249,7 +249,7 @@ async function runOnce(
     return runPipeline(
       pipeline,
       {},
-      { lake, clock: systemClock, signal: ended, onProgress, waits: true, compacts: options.compact },
+      { lake, clock: systemClock, signal: ended, onProgress, compacts: options.compact },
     ).finally(() => view.stop());
   }
   const service = await openService(withQuota(options, pipeline.quota), lake, `schedule ${pipeline.name}`, {
@@ -263,7 +263,7 @@ async function runOnce(
   const run = async (): Promise<RunReport> => {
     const onProgress = showRun(view);
     const places = { lake, client, limits, clock: systemClock, signal, onProgress };
-    const environment = { ...places, waits: true, compacts: options.compact };
+    const environment = { ...places, compacts: options.compact };
     const report = await runPipeline(pipeline, {}, environment);
     if (lost.aborted) throw lost.reason;
     return report;

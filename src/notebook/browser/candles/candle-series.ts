@@ -20,7 +20,6 @@ export function colours(element: HTMLElement): Colour {
   return (name) => style.getPropertyValue(name).trim();
 }
 
-/** The colours of rising and of falling candles. */
 interface CandleColours {
   readonly up: string;
   readonly down: string;

@@ -83,7 +83,6 @@ export function shortPercent(value: number): string {
   return `${(Math.round(value * 1000) / 10 || 0).toFixed(1)}%`;
 }
 
-/** A ratio as a percentage. */
 export function percentText(value: number): string {
   return `${Number((value * 100).toPrecision(6))}%`;
 }
@@ -113,7 +112,6 @@ export function axes(
   };
 }
 
-/** The scale of a chart's values. */
 export function valueScale(packed: PackedChart, isPercent: boolean): Plot.ScaleOptions {
   return {
     ...(packed.chart.log.includes("y") ? { type: "log" } : {}),
@@ -121,7 +119,6 @@ export function valueScale(packed: PackedChart, isPercent: boolean): Plot.ScaleO
   };
 }
 
-/** Horizontal lines across a chart. */
 export function rules({ chart }: PackedChart): Plot.Markish[] {
   return chart.rule.length > 0 ? [Plot.ruleY(chart.rule, { stroke: "var(--muted)" })] : [];
 }

@@ -1,8 +1,9 @@
-import { compareText } from "../../core/text-order.js";
 import type { ChartColumn, ChartData } from "../../notebook/chart-data.js";
+import type { DrawnChart } from "../../notebook/notebook.js";
 import { formatValues } from "../../notebook/page/format-values.js";
-import { type Candle, candleChart } from "../charts/candles.js";
+import { cut } from "../results/result-table.js";
 import { type Cell, count, paint, table } from "../text.js";
+import { type Candle, candleChart } from "./candles.js";
 
 /** Dots of a character of Braille, by column and by row from above. */
 const DOTS: readonly (readonly number[])[] = [
@@ -59,11 +60,17 @@ export class BrailleCanvas {
 
 const LINES = 14;
 const LAYERS = ["cyan", "yellow", "green", "red"] as const;
-/** Maximum number of bars drawn one below the other; more are drawn as a line. */
-const MOST_BARS = 40;
+const MOST_BARS = 50;
+const LONGEST_LABEL = 24;
+const NOTHING = "no numbers to draw";
 
-/** A chart for a terminal. @param width columns of the terminal. */
-export function chartText(data: ChartData, width: number): string {
+/** A chart as far as a terminal shows it. */
+export interface TerminalChart extends Pick<ChartData, "channels" | "drawn"> {
+  readonly chart: Pick<DrawnChart, "kind" | "log" | "rule" | "rising" | "bins">;
+}
+
+/** A chart for a terminal. Rows without a number are left out. @param width columns of the terminal. */
+export function chartText(data: TerminalChart, width: number): string {
   switch (data.chart.kind) {
     case "candlestick":
       return candles(data, width);
@@ -71,7 +78,7 @@ export function chartText(data: ChartData, width: number): string {
     case "scatter":
       return plot(data, width);
     case "bar":
-      return data.drawn > MOST_BARS ? plot(data, width) : bars(data, width);
+      return bars(data, width);
     case "histogram":
       return histogram(data, width);
     case "heatmap":
@@ -79,49 +86,67 @@ export function chartText(data: ChartData, width: number): string {
   }
 }
 
-function candles({ chart, channels }: ChartData, width: number): string {
+function candles({ chart, channels }: TerminalChart, width: number): string {
   const [x, open, high, low, close, volume] = (["x", "open", "high", "low", "close", "volume"] as const).map(
     (channel) => channels[channel]?.[0],
   );
-  const labels = x ? formatValues(x) : [];
-  const all = labels.map(
-    (label, i): Candle => ({
-      label: label ?? "",
-      open: numberAt(open, i),
-      high: numberAt(high, i),
-      low: numberAt(low, i),
-      close: numberAt(close, i),
-      volume: volume ? numberAt(volume, i) : 0,
-    }),
-  );
-  const whole = all.filter((candle) =>
-    [candle.open, candle.high, candle.low, candle.close].every(Number.isFinite),
-  );
-  whole.sort((a, b) => compareText(a.label, b.label));
-  return candleChart(whole.slice(-Math.max(20, width - 12)), { rising: chart.rising });
+  if (x === undefined) return "";
+  const places = placesOf(x);
+  const labels = formatValues(x);
+  const all = labels.map((label, i) => ({
+    place: places[i] ?? Number.NaN,
+    label: label ?? "",
+    open: numberAt(open, i),
+    high: numberAt(high, i),
+    low: numberAt(low, i),
+    close: numberAt(close, i),
+    volume: volume ? numberAt(volume, i) || 0 : 0,
+  }));
+  const whole: Candle[] = all
+    .filter((candle) =>
+      [candle.place, candle.open, candle.high, candle.low, candle.close].every(Number.isFinite),
+    )
+    .sort((a, b) => a.place - b.place);
+  if (whole.length === 0) return paint("dim", NOTHING);
+  return candleChart(whole, { width, height: LINES, rising: chart.rising });
 }
 
-/** Lines or dots over an axis of numbers or dates; texts are placed at equal distances. */
-function plot(data: ChartData, width: number): string {
+/**
+ * Positions on an axis: numbers by their value; dates and times in their order at equal distances, because markets
+ * close; texts in the order in which they appear.
+ */
+function placesOf({ kind, values }: ChartColumn): number[] {
+  if (kind === "number") return values.map((value) => scaled(value, false));
+  const distinct = [...new Set(values)];
+  if (kind === "date" || kind === "time") distinct.sort((a, b) => Number(a) - Number(b));
+  const places = new Map(distinct.map((value, place) => [value, place]));
+  return values.map((value) => (value === null ? Number.NaN : (places.get(value) ?? Number.NaN)));
+}
+
+/** Lines or dots. */
+function plot(data: TerminalChart, width: number): string {
   const { channels, chart } = data;
   const x = channels.x?.[0];
   if (x === undefined) return "";
-  const places =
-    x.kind === "text"
-      ? [...x.values.keys()]
-      : x.values.map((value) => scaled(value, chart.log.includes("x")));
+  const places = placesOf(x).map((place) =>
+    x.kind === "number" ? scaled(place, chart.log.includes("x")) : place,
+  );
   const series = seriesOf(data).map(({ name, column, rows }) => ({
     name,
     points: rows
       .map(
         (row) =>
-          [places[row] ?? Number.NaN, scaled(column.values[row] ?? null, chart.log.includes("y"))] as const,
+          [
+            places[row] ?? Number.NaN,
+            scaled(column.values[row] ?? null, chart.log.includes("y")),
+            row,
+          ] as const,
       )
       .filter((point) => point.every(Number.isFinite))
       .sort((a, b) => a[0] - b[0]),
   }));
   const points = series.flatMap((one) => one.points);
-  if (points.length === 0) return paint("dim", "no numbers to draw");
+  if (points.length === 0) return paint("dim", NOTHING);
   const [left, right] = extent(points.map((point) => point[0]));
   const [bottom, top] = extent([
     ...points.map((point) => point[1]),
@@ -130,12 +155,12 @@ function plot(data: ChartData, width: number): string {
   const isPercent = (channels.y ?? []).some((column) => column.isPercent);
   const ends = [bottom, (bottom + top) / 2, top].map((y) => (chart.log.includes("y") ? 10 ** y : y));
   const labels = formatValues(
-    { kind: "number", values: ends.map((y) => Number(y.toPrecision(4))) },
+    { kind: "number", values: ends.map((y) => Number(y.toPrecision(digitsOf(ends)))) },
     isPercent,
   );
   const margin = Math.max(...labels.map((label) => label?.length ?? 0));
   const canvas = new BrailleCanvas(Math.max(20, Math.min(width, 120) - margin - 2), LINES);
-  const at = ([px, py]: readonly [number, number]): [number, number] => [
+  const at = ([px, py]: readonly [number, number, number]): [number, number] => [
     (px - left) / (right - left || 1),
     (py - bottom) / (top - bottom || 1),
   ];
@@ -153,7 +178,8 @@ function plot(data: ChartData, width: number): string {
     [LINES - 1, labels[0]],
   ]);
   const drawn = lines.map((line, i) => `${paint("dim", (marks.get(i) ?? "").padStart(margin))} ${line}`);
-  const axis = axisText(x, canvas.columns);
+  const shown = [left, right].map((end) => x.values[points.find(([px]) => px === end)?.[2] ?? 0] ?? null);
+  const axis = axisText({ ...x, values: shown }, canvas.columns);
   const legend = series.length > 1 ? [legendText(series.map(({ name }) => name))] : [];
   return [...legend, ...drawn, `${" ".repeat(margin)} ${paint("dim", axis)}`].join("\n");
 }
@@ -165,7 +191,7 @@ interface Series {
 }
 
 /** A series for each value of the colour column, otherwise one for each y column. */
-function seriesOf({ channels, drawn }: ChartData): Series[] {
+function seriesOf({ channels, drawn }: TerminalChart): Series[] {
   const columns = channels.y ?? [];
   const all = Array.from({ length: drawn }, (_, row) => row);
   const color = channels.color?.[0];
@@ -186,29 +212,37 @@ function legendText(names: readonly string[]): string {
   return names.map((name, i) => paint(LAYERS[i % LAYERS.length] ?? "cyan", `● ${name}`)).join("  ");
 }
 
-function axisText(x: ChartColumn, columns: number): string {
-  const known = x.values.filter((value) => value !== null);
-  const ends = x.kind === "text" ? [known[0], known.at(-1)] : extent(known.map(Number));
-  const [first = "", last = ""] = formatValues(
-    { kind: x.kind, values: ends.map((value) => value ?? null) },
-    x.isPercent,
-  ).map((text) => text ?? "");
+/** The significant digits with which the ends and the middle of an axis differ. */
+function digitsOf(ends: readonly number[]): number {
+  const [low, high] = extent(ends);
+  const most = Math.max(Math.abs(low), Math.abs(high));
+  return low === high ? 12 : Math.min(12, Math.max(4, 3 + Math.ceil(Math.log10(most / (high - low)))));
+}
+
+/** The first and the last value that are drawn, at the ends of a line. */
+function axisText({ kind, values, isPercent }: ChartColumn, columns: number): string {
+  const [first = "", last = ""] = formatValues({ kind, values }, isPercent).map((text) => text ?? "");
   return `${first}${" ".repeat(Math.max(1, columns - first.length - last.length))}${last}`;
 }
 
-function bars({ channels }: ChartData, width: number): string {
-  const [x, y, color] = [channels.x?.[0], channels.y?.[0], channels.color?.[0]];
+/** The first bars, one below the other; dates, times and numbers with more bars than fit are a line. */
+function bars(data: TerminalChart, width: number): string {
+  const [x, y, color] = [data.channels.x?.[0], data.channels.y?.[0], data.channels.color?.[0]];
   if (x === undefined || y === undefined) return "";
+  if (data.drawn > MOST_BARS && x.kind !== "text") return plot(data, width);
   const names = formatValues(x, x.isPercent).map((name, i) =>
     color === undefined ? (name ?? "") : `${name ?? ""} ${String(color.values[i] ?? "")}`,
   );
-  return barLines(names, y, Math.min(width, 100) - 40);
+  const left = data.drawn - MOST_BARS;
+  const shown = { ...y, values: y.values.slice(0, MOST_BARS) };
+  const lines = barLines(names, shown, Math.min(width, 100) - 40);
+  return left > 0 ? `${lines}\n${paint("dim", `… and ${count(left)} more`)}` : lines;
 }
 
-function histogram({ channels, chart }: ChartData, width: number): string {
+function histogram({ channels, chart }: TerminalChart, width: number): string {
   const x = channels.x?.[0];
   const values = (x?.values ?? []).filter((value) => typeof value === "number");
-  if (x === undefined || values.length === 0) return paint("dim", "no numbers to draw");
+  if (x === undefined || values.length === 0) return paint("dim", NOTHING);
   const [low, high] = extent(values);
   const bins = Math.min(chart.bins, 20);
   const step = (high - low || 1) / bins;
@@ -234,13 +268,13 @@ function barLines(names: readonly string[], column: ChartColumn, available: numb
     const bar = (value < 0 ? "▒" : "▇").repeat(
       Math.round((Math.abs(value) / most) * Math.max(10, available)),
     );
-    return [names[i] ?? "", texts[i] ?? "·", paint(value < 0 ? "red" : "cyan", bar)];
+    return [cut(names[i] ?? "", LONGEST_LABEL), texts[i] ?? "·", paint(value < 0 ? "red" : "cyan", bar)];
   });
   return table(["", column.name, ""], rows);
 }
 
 /** A heatmap as a table: rows by y, columns by x, as many as fit the width. */
-function grid({ channels }: ChartData, width: number): string {
+function grid({ channels }: TerminalChart, width: number): string {
   const [x, y, color] = [channels.x?.[0], channels.y?.[0], channels.color?.[0]];
   if (x === undefined || y === undefined || color === undefined) return "";
   const across = formatValues(x).map((name) => name ?? "·");
@@ -254,11 +288,11 @@ function grid({ channels }: ChartData, width: number): string {
     name,
     ...shown.map((column) => cells.get(JSON.stringify([name, column]))),
   ]);
-  const cut =
+  const left =
     shown.length < columns.length
       ? `\n${paint("dim", `the last ${count(shown.length)} of ${count(columns.length)} columns`)}`
       : "";
-  return `${table([color.name, ...shown], rows)}${cut}`;
+  return `${table([color.name, ...shown], rows)}${left}`;
 }
 
 function numberAt(column: ChartColumn | undefined, row: number): number {
