@@ -7,17 +7,14 @@ export function isSet(bits: Uint8Array, row: number): boolean {
   return ((bits[row >> 3] as number) & (1 << (row & 7))) !== 0;
 }
 
-/** Whether a row has a value. */
 export function isPresent(validity: Uint8Array | undefined, row: number): boolean {
   return validity === undefined || isSet(validity, row);
 }
 
-/** Makes a bit 1. */
 export function setBit(bits: Uint8Array, row: number): void {
   bits[row >> 3] = (bits[row >> 3] as number) | (1 << (row & 7));
 }
 
-/** Makes a bit 1 or 0. */
 export function putBit(bits: Uint8Array, row: number, isOne: boolean): void {
   const mask = 1 << (row & 7);
   const byte = bits[row >> 3] as number;
@@ -31,7 +28,7 @@ export function isAllNull(bitmap: Uint8Array, rows: number): boolean {
   return (rows & 7) === 0 || ((bitmap[whole] as number) & (0xff >> (8 - (rows & 7)))) === 0;
 }
 
-/** The number of bits from `start` to `end`, exclusive, that are 0. */
+/** Counts the bits from `start` to `end`, exclusive. */
 export function countZeros(bits: Uint8Array, start: number, end: number): number {
   let zeros = 0;
   for (let at = start; at < end; ) {
@@ -47,11 +44,7 @@ export function countZeros(bits: Uint8Array, start: number, end: number): number
   return zeros;
 }
 
-/**
- * Copies `count` bits of a bitmap, from bit `from` on, to bit `at` of another one, whose other bits do not change.
- *
- * @param bitmap undefined: all bits are 1.
- */
+/** Copies bits of a bitmap (undefined: all are 1) into another one, whose other bits do not change. */
 export function copyBits(
   bitmap: Uint8Array | undefined,
   from: number,

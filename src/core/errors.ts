@@ -2,7 +2,6 @@
 export interface ErrorOptionsWithHint {
   /** What to do about it, in one sentence. */
   readonly hint?: string | undefined;
-  /** The error that led to this one. */
   readonly cause?: unknown;
 }
 
@@ -16,6 +15,11 @@ export class BarlakeError extends Error {
     this.name = new.target.name;
     this.hint = options.hint;
   }
+}
+
+/** What the user can do about an error; undefined where it does not say. */
+export function hintOf(error: unknown): string | undefined {
+  return error instanceof BarlakeError ? error.hint : undefined;
 }
 
 /** The caller asked for something impossible: a wrong argument, option or definition. Exit code 2. */
@@ -42,7 +46,6 @@ export class WireError extends BarlakeError {
 
 /** The service responded with its error body, or with a status that is not 200. */
 export class ServiceError extends BarlakeError {
-  /** The HTTP status. */
   readonly status: number;
   /** The error body's `code`, or `HTTP_<status>` where there was none. */
   readonly code: string;
@@ -80,7 +83,6 @@ export class CommitConflict extends LakeError {}
 
 /** A query failed. */
 export class QueryError extends BarlakeError {
-  /** The statement. */
   readonly sql: string;
 
   constructor(message: string, sql: string, options: ErrorOptionsWithHint = {}) {

@@ -36,22 +36,18 @@ export interface Issue {
   readonly rejected: number;
 }
 
-/** Issues of one rule and symbol, counted. */
+/** Issues of one rule and symbol. */
 export interface IssueCount {
   readonly rule: IssueRule;
   /** Undefined for rules about symbols that were not requested. */
   readonly symbol: string | undefined;
-  /** How many bars were set aside because of them. */
+  /** As {@link Issue.rejected}. */
   rejected: number;
 }
 
-/** Rules about symbols that were not requested: a response can have any number of these. */
 const OF_NO_SYMBOL: ReadonlySet<IssueRule> = new Set(["bad_symbol", "not_requested"]);
 
-/**
- * A bounded list of issues. It stores the first `limit` issues, and the first of each rule, in full; it counts all
- * issues by rule and symbol.
- */
+/** The first `limit` issues, and the first of each rule, in full; counts of all by rule and symbol. */
 export class IssueLog {
   readonly #stored: Issue[] = [];
   readonly #counts = new Map<string, IssueCount & { total: number }>();
@@ -80,7 +76,6 @@ export class IssueLog {
     }
   }
 
-  /** Adds the issues of another log, apart from those of some symbols. */
   addAll(other: IssueLog, without: ReadonlySet<string> = new Set()): void {
     const counts = this.#counts;
     const isOut = (symbol: string | undefined): boolean => symbol !== undefined && without.has(symbol);
@@ -102,7 +97,6 @@ export class IssueLog {
     }
   }
 
-  /** Counts of all issues, also of those that are not stored in full. */
   get counts(): readonly Readonly<IssueCount>[] {
     return [...this.#counts.values()].map(({ rule, symbol, rejected }) => ({ rule, symbol, rejected }));
   }
@@ -112,12 +106,10 @@ export class IssueLog {
     return this.#stored;
   }
 
-  /** The number of all issues, also of those that are not stored in full. */
   get total(): number {
     return this.#total;
   }
 
-  /** The number of all bars that were set aside. */
   get rejected(): number {
     return this.#rejected;
   }

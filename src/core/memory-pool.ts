@@ -2,11 +2,8 @@
 const nowhere = closedPort();
 
 /**
- * Frees the memory of bytes that nobody reads any more, if nothing else can be in their buffer; bytes that share a buffer
- * are left to the garbage collector. After that the bytes have length 0.
- *
- * V8 counts this memory, but knows only after a collection that it is free, so it collects all garbage again for some
- * 20 MB of it: the pieces of a response are such memory. To transfer a buffer takes a microsecond.
+ * Frees memory that nobody reads any more, unless something else shares the buffer; its length becomes 0. V8 knows only
+ * after a collection that such memory is free, and collects all garbage again for some 20 MB of it.
  */
 export function freeMemory({ buffer, byteLength }: ArrayBufferView): void {
   if (!(buffer instanceof ArrayBuffer) || byteLength === 0 || byteLength < buffer.byteLength) return;
@@ -30,22 +27,18 @@ function closedPort() {
 
 /** Smaller memory is not kept: to allocate it is cheap. */
 const LEAST_BYTES = 16 * 1024;
-/** Most bytes that nobody uses. */
 const MOST_FREE_BYTES = 48 * 2 ** 20;
 
 /**
- * Memory for short use, which is used again. V8 looks for garbage in its whole heap whenever some 64 MB outside of the
- * heap were allocated: with new memory for each response that was a quarter of a busy service's processor time. It is a
- * class because it owns the free memory.
+ * Memory for short use, which is used again: V8 looks for garbage in its whole heap whenever some 64 MB outside of the
+ * heap were allocated.
  */
 export class MemoryPool {
-  /** The free memory by its size, a power of two. */
   readonly #free = new Map<number, ArrayBuffer[]>();
   #freeBytes = 0;
 
   /** Memory of at least this number of bytes. It is not cleared. */
   take(bytes: number): ArrayBuffer {
-    // It does not come from Buffer's pool.
     if (bytes < LEAST_BYTES) return Buffer.allocUnsafeSlow(bytes).buffer;
     const size = 2 ** Math.ceil(Math.log2(bytes));
     const found = this.#free.get(size)?.pop();
@@ -54,7 +47,6 @@ export class MemoryPool {
     return found;
   }
 
-  /** Takes memory back that nobody will read or write any more. */
   giveBack(memory: ArrayBuffer): void {
     const { byteLength } = memory;
     if (byteLength < LEAST_BYTES || this.#freeBytes + byteLength > MOST_FREE_BYTES) return;
@@ -66,9 +58,9 @@ export class MemoryPool {
 }
 
 /**
- * The memory that one piece of work has taken from a pool. Work that does not give it back leaves it to the garbage
- * collector, so that an error, or a reader that goes on, does no harm. All of it stays in use until it is given back:
- * each of many batches needs its own. It is a class because it owns this memory.
+ * The memory that one piece of work has taken from a pool. What is not given back is left to the garbage collector, so
+ * that an error, or a reader that goes on, does no harm. All of it stays in use until then: each of many batches needs
+ * its own.
  */
 export class LentMemory {
   readonly #pool: MemoryPool;
@@ -79,7 +71,6 @@ export class LentMemory {
     this.#pool = pool;
   }
 
-  /** Memory of at least this number of bytes. It is not cleared. */
   readonly take = (bytes: number): ArrayBuffer => {
     const memory = this.#pool.take(bytes);
     this.#taken.push(memory);
@@ -96,7 +87,6 @@ export class LentMemory {
     this.#isShared = true;
   }
 
-  /** Gives all memory back, when nothing reads it any more. */
   giveBack(): void {
     for (const memory of this.#isShared ? [] : this.#taken) this.#pool.giveBack(memory);
     this.#taken = [];

@@ -1,13 +1,11 @@
-/** A caller that waits. */
 interface Waiting {
   readonly count: number;
   readonly grant: () => void;
 }
 
 /**
- * A number of permits, of which callers take some and give them back. Those that wait get theirs in the order of
- * arrival, so that one who needs many is not overtaken by others who need few. It is a class because it owns the
- * permits.
+ * A number of permits. Those that wait get theirs in the order of arrival: who needs many is not overtaken by others
+ * who need few.
  */
 export class Permits {
   readonly #total: number;
@@ -18,7 +16,6 @@ export class Permits {
     this.#total = total;
   }
 
-  /** Number of permits that callers have. */
   get taken(): number {
     return this.#taken;
   }

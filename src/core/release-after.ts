@@ -1,7 +1,6 @@
 /** For an error that was thrown: the errors that followed it, or occurred together with it. */
 const LATER = new WeakMap<object, unknown[]>();
 
-/** Releases something that was in use; undefined where nothing is left to do. */
 type Release = () => Promise<unknown> | undefined;
 
 /**
@@ -53,7 +52,6 @@ export function firstOf(errors: readonly unknown[]): unknown {
   return first;
 }
 
-/** The errors that came after an error, while what was in use was released. */
 export function laterErrors(error: unknown): readonly unknown[] {
   return (typeof error === "object" && error !== null && LATER.get(error)) || [];
 }

@@ -4,8 +4,6 @@ const SURROGATE = 0xd800;
 /**
  * Compares two texts in the order of their UTF-8 bytes, as DuckDB, Parquet and the log's statistics do. JavaScript's
  * own comparison puts characters above U+FFFF before some that are below.
- *
- * @returns below 0 where `a` comes first, 0 where they are equal, above 0 where `b` does.
  */
 export function compareText(a: string, b: string): number {
   const length = Math.min(a.length, b.length);

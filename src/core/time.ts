@@ -1,11 +1,9 @@
 import { millisecondsInDay as DAY_MS, millisecondsInMinute as MINUTE_MS } from "date-fns/constants";
 import { UsageError } from "./errors.js";
 
-/** A half-open range of time: `start` inclusive, `end` exclusive, both epoch milliseconds. */
+/** A half-open range of time in epoch milliseconds: `start` inclusive, `end` exclusive. */
 export interface TimeRange {
-  /** Inclusive, epoch milliseconds. */
   readonly start: number;
-  /** Exclusive, epoch milliseconds. */
   readonly end: number;
 }
 
@@ -19,7 +17,7 @@ export { DAY_MS, MINUTE_MS };
  * reads a clock that was passed in. Times of files are compared with times of files, and not with a clock.
  */
 export interface Clock {
-  /** The current time, epoch milliseconds. A user can set it, forwards or backwards. */
+  /** Epoch milliseconds. A user can set it, forwards or backwards. */
   now(): number;
   /** Milliseconds since an arbitrary start, for durations; it is never set. @default now */
   monotonic?(): number;
@@ -34,11 +32,7 @@ export function ticksOf(clock: Pick<Clock, "now" | "monotonic">): number {
 
 const DATE = /^(\d{4})(-?)(\d{2})\2(\d{2})$/;
 
-/**
- * Reads `YYYY-MM-DD` or `YYYYMMDD`.
- *
- * @throws {UsageError} when the text is not a date of the Gregorian calendar.
- */
+/** Reads `YYYY-MM-DD` or `YYYYMMDD`. @throws {UsageError} when it is not a date of the Gregorian calendar. */
 export function parseTradingDate(text: string): TradingDate {
   const match = DATE.exec(text);
   if (match) {
@@ -49,12 +43,10 @@ export function parseTradingDate(text: string): TradingDate {
   throw new UsageError(`date "${text}" is not a calendar date`, { hint: "write it as YYYY-MM-DD" });
 }
 
-/** Days since 1970-01-01 of a date. */
 export function epochDay(date: TradingDate): number {
   return Date.parse(`${date}T00:00:00Z`) / DAY_MS;
 }
 
-/** The date that lies a number of days after 1970-01-01. */
 export function dateOfEpochDay(day: number): TradingDate {
   return new Date(day * DAY_MS).toISOString().slice(0, 10) as TradingDate;
 }

@@ -19,8 +19,7 @@ import { readLog } from "./log/read-log.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "./log/snapshot.js";
 import { environmentFor, placesOf, type SegmentOptions, segmentPlaceOf, storePlaceOf } from "./places.js";
 import type { SegmentPlace } from "./segments/segment-folder.js";
-import type { ByteRange, FileFacts, Storage } from "./storage/storage.js";
-import { subStorage } from "./storage/sub-storage.js";
+import { type ByteRange, type FileFacts, type Storage, subStorage } from "./storage/storage.js";
 
 /** A point in time of a lake; a table with neither `asOf` nor a version is read at its newest version. */
 export interface PointInTime {
@@ -290,8 +289,8 @@ export class Lake implements LakePlaces {
   }
 
   /**
-   * Whether runs on other machines may use the tables but not this work folder. Such runs do not see which requests the
-   * runs of this machine have leased.
+   * Whether runs on other machines may use the tables but not this work folder. Such runs do not see the responses that it
+   * has.
    */
   get isShared(): boolean {
     return this.storage.location !== this.work.path;

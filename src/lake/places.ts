@@ -45,7 +45,7 @@ export function placesOf(
  * @throws {UsageError} for an address, or settings of the store, that are not valid.
  */
 export async function storePlaceOf(url: string, environment: Environment = process.env): Promise<StorePlace> {
-  // Loaded only for a store: its HTTP client makes a command a tenth of a second slower.
+  // Loaded only for a store: its HTTP client makes the start of a command slower.
   const { openStorePlace } = await import("../object-store/store-place.js");
   return openStorePlace(url, { env: environment, clock: systemClock });
 }

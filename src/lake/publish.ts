@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { constants, existsSync, realpathSync, statSync } from "node:fs";
 import { copyFile, mkdir, open, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { BarlakeError, LakeError, messageOf } from "../core/errors.js";
+import { BarlakeError, hintOf, LakeError, messageOf } from "../core/errors.js";
 import { VERSION } from "../core/version.js";
 import { writeFaultOf } from "../db/file-fault.js";
 import { ident, literal } from "../db/quote.js";
@@ -58,7 +58,7 @@ async function recordParts(
 
 /**
  * The location of the lake that a database file was made for. The file is attached to the session for this and detached
- * again, because opening another database takes 15 ms.
+ * again: opening another database takes longer.
  *
  * @returns undefined where the file does not name it, or cannot be read: another client writes to it, or it is damaged.
  */
@@ -181,16 +181,10 @@ async function publishAgain(lake: Lake): Promise<void> {
     await file.close();
     await rename(staged, lake.work.databaseFile);
   } catch (cause) {
-    const { message, hint = cause instanceof BarlakeError ? cause.hint : undefined } = writeFaultOf(
-      cause,
-      staged,
-    ) ?? { message: messageOf(cause) };
+    const { message, hint = hintOf(cause) } = writeFaultOf(cause, staged) ?? { message: messageOf(cause) };
     throw new LakeError(
       `lake.duckdb: the views could not be created again, while the tables are as committed: ${message}`,
-      {
-        hint,
-        cause,
-      },
+      { hint, cause },
     );
   } finally {
     await rm(staged, { force: true });

@@ -72,11 +72,7 @@ export function viewBranches({ table, files }: Snapshot, isInStore = false): Fil
   return branches.length > 1 ? branches : undefined;
 }
 
-/**
- * Files of a table as one branch.
- *
- * @param files at least one; of partitions whose dates are known.
- */
+/** Files of a table as one branch. @param files at least one; of partitions whose dates are known. */
 function branchOf(table: TableSchema, files: readonly DataFile[]): FileBranch {
   const { span } = table;
   const dates = span === undefined ? [] : files.flatMap((file) => partitionDates(span, file) ?? []);
@@ -176,7 +172,6 @@ export function hasColumnsOfSchema({ table, columns }: Pick<ViewedTable, "table"
   );
 }
 
-/** The source of a view without rows. */
 export function emptyView(lake: Lake, snapshot: Snapshot): ViewedTable {
   return lake.filesOf(snapshot, []);
 }

@@ -1,6 +1,7 @@
 import type { RecordBatch } from "apache-arrow";
 import { RowTable } from "../../arrow/row-table.js";
 import { UsageError } from "../../core/errors.js";
+import type { Checkout } from "../../core/keyed-pool.js";
 import { namesSql, ofNamesSql, readNames } from "../../db/market/read-ex-rules.js";
 import { ident, literal } from "../../db/quote.js";
 import { isQueryText } from "../../db/reads/undo-changes.js";
@@ -14,7 +15,7 @@ import { asksFor } from "../../lake/sql-copy/sql-copy.js";
 import { ADJUSTMENTS, type Adjustment } from "../../market/period.js";
 import { parseSymbol } from "../../market/symbol.js";
 import { dateOption } from "../inputs.js";
-import type { LentReader, WarmReaders } from "./warm-readers.js";
+import type { WarmReaders } from "./warm-readers.js";
 
 /** What of a view is read. */
 export interface TableFilter {
@@ -234,19 +235,19 @@ export class LakeQueries {
     queryOf: (reader: Reader) => Promise<BoundQuery>,
     without?: () => Promise<RowTable<T> | undefined>,
   ): Promise<RowTable<T>> {
-    const use = async (lent: LentReader): Promise<RowTable<T>> => {
+    const use = async (checkout: Checkout<Reader>): Promise<RowTable<T>> => {
       const batches: RecordBatch[] = [];
-      const query = await queryOf(lent.reader);
-      for await (const batch of batchesOf(lent, query, signal)) batches.push(batch);
-      expectSame(lent.reader.copies);
-      this.#noteCopies(lent.reader, query);
+      const query = await queryOf(checkout.value);
+      for await (const batch of batchesOf(checkout, query, signal)) batches.push(batch);
+      expectSame(checkout.value.copies);
+      this.#noteCopies(checkout.value, query);
       return new RowTable<T>(batches);
     };
     for (;;) {
       let isAgain = false;
-      const tried = (lent: LentReader): Promise<RowTable<T>> =>
-        use(lent).catch((error: unknown) => {
-          isAgain = this.#gaveUpCopies(lent, error);
+      const tried = (checkout: Checkout<Reader>): Promise<RowTable<T>> =>
+        use(checkout).catch((error: unknown) => {
+          isAgain = this.#gaveUpCopies(checkout, error);
           throw error;
         });
       try {
@@ -264,19 +265,19 @@ export class LakeQueries {
     query: BoundQuery,
   ): AsyncGenerator<RecordBatch, void, undefined> {
     for (;;) {
-      using lent = await this.#readers.lend(state);
+      using checkout = await this.#readers.lend(state);
       let hasRows = false;
       try {
-        for await (const batch of batchesOf(lent, query, signal)) {
+        for await (const batch of batchesOf(checkout, query, signal)) {
           hasRows = true;
           yield batch;
         }
-        expectSame(lent.reader.copies);
-        this.#noteCopies(lent.reader, query);
+        expectSame(checkout.value.copies);
+        this.#noteCopies(checkout.value, query);
         return;
       } catch (error) {
         this.#readers.expectOpen();
-        if (!this.#gaveUpCopies(lent, error) || hasRows) throw error;
+        if (!this.#gaveUpCopies(checkout, error) || hasRows) throw error;
       }
     }
   }
@@ -290,24 +291,24 @@ export class LakeQueries {
    * Gives up copies of a reader where an error may come from them. @returns whether the query may be run again, without
    * these.
    */
-  #gaveUpCopies(lent: LentReader, error: unknown): boolean {
-    const paths = giveUpCopies(lent.reader.copies, error);
+  #gaveUpCopies(checkout: Checkout<Reader>, error: unknown): boolean {
+    const paths = giveUpCopies(checkout.value.copies, error);
     if (paths.length === 0) return false;
-    lent.discard();
+    checkout.discard();
     this.#readers.drop(({ copies }) => copies.some(({ file }) => paths.includes(file.path)));
     return true;
   }
 }
 
 async function* batchesOf(
-  lent: LentReader,
+  checkout: Checkout<Reader>,
   { sql, values }: BoundQuery,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<RecordBatch, void, undefined> {
   signal?.throwIfAborted();
   // What a statement creates or sets does not last beyond it: the next statement may get another reader.
-  if (!isQueryText(sql)) lent.discard();
-  const { session } = lent.reader;
+  if (!isQueryText(sql)) checkout.discard();
+  const { session } = checkout.value;
   using _ = interruptOn(session, signal);
   try {
     yield* await session.batches(sql, boundValues(values));

@@ -7,6 +7,7 @@ import { type Dataset, type DatasetColumns, dataset } from "../../dataset/datase
 import { type DatasetDefinition, type DatasetSpec, defineDataset } from "../../dataset/spec.js";
 import { readExRules, readNames } from "../../db/market/read-ex-rules.js";
 import type { QueryValues } from "../../db/session/named-values.js";
+import type { Session } from "../../db/session/session.js";
 import {
   definePipeline,
   type Pipeline,
@@ -23,13 +24,9 @@ import {
   runPipeline,
 } from "../../jobs/run/run-pipeline.js";
 import { Lake, type LakeOptions, type PointInTime } from "../../lake/lake.js";
-import { NamesByVersion } from "../../lake/names-by-version.js";
 import type { SegmentOptions } from "../../lake/places.js";
 import type { BuiltSegments } from "../../lake/segments/segment-reader.js";
 import { SqlCopyBuilder } from "../../lake/sql-copy/build-sql-copy.js";
-import type { ExRuleOf } from "../../market/ex-rule.js";
-import { parseSymbol } from "../../market/symbol.js";
-import { SYMBOL_CHANGES } from "../../schema/actions.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { type Service, type ServiceOptions, startService } from "../../serve/http/service.js";
 import { type KeyRing, plainKeys } from "../../serve/keys/key-ring.js";
@@ -37,13 +34,7 @@ import { expectOptions, expectText, expectTexts } from "../inputs.js";
 import type { MarketService } from "../service/connect.js";
 import { LakeQueries, type TableFilter, tableQuery } from "./lake-queries.js";
 import { SegmentReads } from "./segment-reads.js";
-import {
-  isNewest,
-  type LakeState,
-  pointInTimeOf,
-  type WarmReaderOptions,
-  WarmReaders,
-} from "./warm-readers.js";
+import { type LakeState, pointInTimeOf, type WarmReaderOptions, WarmReaders } from "./warm-readers.js";
 
 /** A dataset of a lake. Nothing is read before it is iterated, or one of its methods is called. */
 export interface LakeDataset extends AsyncIterable<RecordBatch> {
@@ -142,10 +133,7 @@ const READ_OPTIONS = Object.keys(READ);
 
 /** What a run requests in addition to its pipeline, and from which service. */
 export interface LakeRunOptions extends RunOptions, Pick<RunEnvironment, "onProgress"> {
-  /**
-   * Whether the run waits, without a limit, for a process of this machine that uses the key, and for another run that
-   * requests the same data, where the work cannot be shared. @default false: it throws
-   */
+  /** Whether the run waits, without a limit, for a process of this machine that uses the key. @default false: it throws */
   readonly waits?: boolean | undefined;
   /** Ends the run, or its wait; what has arrived is landed. */
   readonly signal?: AbortSignal | undefined;
@@ -169,7 +157,6 @@ export class LakeConnection implements AsyncDisposable {
   readonly #segments: SegmentReads | undefined;
   readonly #copies: SqlCopyBuilder | undefined;
   readonly #queries: LakeQueries;
-  readonly #names: NamesByVersion<PointInTime>;
 
   /** Only {@link openLake} makes one. */
   constructor(location: string, options: OpenLakeOptions) {
@@ -182,12 +169,12 @@ export class LakeConnection implements AsyncDisposable {
     const dropOlder = (): void => this.#readers.drop(({ missingCopies }) => missingCopies.length > 0);
     this.#copies = place && new SqlCopyBuilder(this.lake, place, dropOlder);
     this.#queries = new LakeQueries(this.#readers, this.#copies);
-    const rules = (state: PointInTime): Promise<ExRuleOf> =>
-      this.#readers.use(state, undefined, ({ reader }) => readExRules(reader.session));
-    this.#names = new NamesByVersion((state) =>
-      this.#readers.use(state, undefined, ({ reader }) => readNames(reader.session)),
-    );
-    this.#segments = place && new SegmentReads(this.lake, place, rules);
+    const reading =
+      <T>(read: (session: Session) => Promise<T>) =>
+      (state: PointInTime): Promise<T> =>
+        this.#readers.use(state, undefined, ({ value }) => read(value.session));
+    const reads = { rules: reading(readExRules), names: reading(readNames) };
+    this.#segments = place && new SegmentReads(this.lake, place, reads);
   }
 
   /** The name of the lake: an absolute path, or a URL. */
@@ -279,7 +266,6 @@ export class LakeConnection implements AsyncDisposable {
       lake: this.lake,
       clock: this.lake.clock,
       ...(onProgress && { onProgress }),
-      ...(waits !== undefined && { waits }),
     };
     if (pipeline.kind === "files" || service === undefined)
       return runPipeline(pipeline, demand, { ...parts, ...(signal && { signal }) });
@@ -329,29 +315,11 @@ export class LakeConnection implements AsyncDisposable {
     return asOf === undefined && versions === undefined ? this.#state : pointInTimeOf({ asOf, versions });
   }
 
-  /** Whether one of the symbols was renamed, or is a code that was given to another company; also where nothing can say. */
-  async #hasOtherNames(symbols: readonly string[], state: PointInTime): Promise<boolean> {
-    try {
-      const snapshot = await (isNewest(state)
-        ? this.lake.snapshot(SYMBOL_CHANGES)
-        : this.lake.reader(state)(SYMBOL_CHANGES));
-      const names = await this.#names.of(snapshot, state);
-      return symbols.some((symbol) => names.has(parseSymbol(symbol)));
-    } catch {
-      return true;
-    }
-  }
-
   async #readTable<T>(table: string, options: ReadOptions): Promise<RowTable<T>> {
     let buildMissing: (() => void) | undefined;
     const fromSegments = async (): Promise<RowTable<T> | undefined> => {
       options.signal?.throwIfAborted();
-      const state = this.#stateOf(options);
-      const [hasOtherNames, found] = await Promise.all([
-        this.#hasOtherNames(options.symbols ?? [], state),
-        this.#segments?.read(table, options, state),
-      ]);
-      if (hasOtherNames) return undefined;
+      const found = await this.#segments?.read(table, options, this.#stateOf(options));
       buildMissing = found?.buildMissing;
       return found?.batch && new RowTable<T>([found.batch]);
     };

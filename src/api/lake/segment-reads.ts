@@ -3,28 +3,26 @@ import { UsageError } from "../../core/errors.js";
 import { epochDay } from "../../core/time.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
+import { ALL_DAYS, BarReader, type StateReads } from "../../lake/segments/bar-reader.js";
+import type { BarsDemand } from "../../lake/segments/block.js";
+import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
+import { type BuiltSegments, SegmentReader } from "../../lake/segments/segment-reader.js";
 import {
   ADJUSTED_COLUMNS,
   adjustedBars,
-  adjustPrices,
-  EX_EVENT_COLUMNS,
-  exEventsOf,
+  storedColumns,
   storedForAdjusted,
-} from "../../lake/segments/adjust-bars.js";
-import type { BarsDemand } from "../../lake/segments/block.js";
-import { EX_RULE_TABLES, ExRulesByVersion } from "../../lake/segments/ex-rules-by-version.js";
-import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
-import { type BuiltSegments, SegmentReader } from "../../lake/segments/segment-reader.js";
-import { storedColumns, viewBars, viewColumns } from "../../lake/segments/view-bars.js";
-import type { ExRuleOf } from "../../market/ex-rule.js";
-import { ADJUSTMENTS, type Adjustment } from "../../market/period.js";
+  viewBars,
+  viewColumns,
+} from "../../lake/segments/view-bars.js";
+import { ADJUSTMENTS } from "../../market/period.js";
 import { parseSymbol, regionOf } from "../../market/symbol.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { dateOption } from "../inputs.js";
 import type { TableFilter } from "./lake-queries.js";
+import { isNewest } from "./warm-readers.js";
 
-const ALL_DAYS = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 /** Number of past states whose tables are cached. */
 const MOST_PAST = 4;
 
@@ -44,34 +42,37 @@ interface SegmentRead {
 export class SegmentReads implements AsyncDisposable {
   readonly #lake: Lake;
   readonly #segments: SegmentReader;
+  readonly #bars: BarReader<PointInTime>;
   /** Tables of past states, the least recently used first. */
   readonly #past = new Map<string, (table: TableSchema) => Promise<Snapshot>>();
-  readonly #rules: ExRulesByVersion<PointInTime>;
 
-  /** @param readExRules reads the rules of a state. */
-  constructor(lake: Lake, place: SegmentPlace, readExRules: (state: PointInTime) => Promise<ExRuleOf>) {
+  constructor(lake: Lake, place: SegmentPlace, reads: StateReads<PointInTime>) {
     this.#lake = lake;
-    this.#rules = new ExRulesByVersion(readExRules);
     this.#segments = new SegmentReader(lake, place);
+    this.#bars = new BarReader(this.#segments, reads);
   }
 
-  /** The rows of a read, as the view gives them. */
+  /** The rows of a read, as the view or, with an adjustment, the macro `adjusted` gives them. */
   async read(view: string, filter: TableFilter, state: PointInTime): Promise<SegmentRead> {
     const table = [BARS_1D, BARS_1M].find(({ name }) => name === view);
     if (table === undefined || this.#lake.userViews !== undefined) return {};
-    if (filter.adjust !== undefined) return this.#readAdjusted(table, filter, filter.adjust, state);
-    const known = viewColumns(table);
+    const { adjust } = filter;
+    if (adjust !== undefined && (state.versions !== undefined || !ADJUSTMENTS.includes(adjust))) return {};
+    const known = adjust === undefined ? viewColumns(table) : ADJUSTED_COLUMNS;
     const names = filter.columns ?? known;
-    const demand = demandOf(filter, names, known, storedColumns);
-    const snapshot = demand && (await this.#snapshotOf(table, state));
-    if (demand === undefined || snapshot === undefined) return {};
-    const { bars, ...rest } = await this.#segments.read(snapshot, demand);
-    return bars === undefined ? rest : { batch: viewBars(table, bars, names) };
+    const demand = demandOf(filter, names, known, adjust === undefined ? storedColumns : storedForAdjusted);
+    const snapshotOf = this.#tablesOf(state, table);
+    if (demand === undefined || snapshotOf === undefined) return {};
+    const adjusted = { ...demand, adjustment: adjust ?? "none" };
+    const { bars, ...rest } = await this.#bars.read(table, adjusted, { state, snapshotOf });
+    if (bars === undefined) return rest;
+    const batch = adjust === undefined ? viewBars(table, bars, names) : adjustedBars(table, bars, names);
+    return batch === undefined ? {} : { batch };
   }
 
   /** Builds the segments of all files of a table that have none. */
   async buildAll(table: TableSchema, state: PointInTime): Promise<BuiltSegments> {
-    const snapshot = await this.#snapshotOf(table, state);
+    const snapshot = await this.#tablesOf(state, table)?.(table);
     return snapshot === undefined ? { files: 0, built: 0 } : await this.#segments.buildAll(snapshot);
   }
 
@@ -80,53 +81,23 @@ export class SegmentReads implements AsyncDisposable {
   }
 
   /**
-   * The rows of a read as the macro `adjusted` gives them: ex-events follow from all daily bars of the symbols, which
-   * take less than half a millisecond a symbol.
+   * The tables in a state; undefined where the view of a table of bars shows tables in several states.
+   *
+   * @returns a function that returns undefined where reading the view says what is wrong.
    */
-  async #readAdjusted(
-    table: TableSchema,
-    filter: TableFilter,
-    adjustment: Adjustment,
+  #tablesOf(
     state: PointInTime,
-  ): Promise<SegmentRead> {
-    const names = filter.columns ?? ADJUSTED_COLUMNS;
-    const demand = demandOf(filter, names, ADJUSTED_COLUMNS, storedForAdjusted);
-    const isOneState = state.versions === undefined;
-    if (demand === undefined || !isOneState || !ADJUSTMENTS.includes(adjustment)) return {};
-    const [daily, minutes, ...snapshots] = await Promise.all(
-      [BARS_1D, BARS_1M, ...EX_RULE_TABLES].map((one) => this.#snapshotOf(one, state)),
-    );
-    const rules = snapshots.filter((one) => one !== undefined);
-    // The bars and the events of one version: a commit may land between two reads of a log.
-    const bars = table === BARS_1D ? daily : minutes;
-    if (bars === undefined || daily === undefined || rules.length < EX_RULE_TABLES.length) return {};
-    const found = await this.#segments.read(bars, demand);
-    if (found.bars === undefined) return found.buildMissing === undefined ? {} : found;
-    // Where they cannot be read, the view reports why.
-    const ruleOf = await this.#rules.of(rules, state).catch(() => undefined);
-    const { symbols } = demand;
-    const history: BarsDemand = { symbols, by: "day", rangeOf: () => ALL_DAYS, columns: EX_EVENT_COLUMNS };
-    const { bars: days, ...rest } = await this.#segments.read(daily, history);
-    if (days === undefined) return rest;
-    const events = ruleOf && exEventsOf(days, ruleOf);
-    if (events === undefined) return {};
-    adjustPrices(found.bars, events, adjustment);
-    const batch = adjustedBars(table, found.bars, names);
-    return batch === undefined ? {} : { batch };
-  }
-
-  /** The table in a state; undefined where reading the view says what is wrong, or shows tables in several states. */
-  async #snapshotOf(table: TableSchema, state: PointInTime): Promise<Snapshot | undefined> {
+    bars: TableSchema,
+  ): ((table: TableSchema) => Promise<Snapshot | undefined>) | undefined {
     const { asOf, versions } = state;
-    const isAlone = versions === undefined || (versions.size === 1 && versions.has(table.name));
+    const isAlone = versions === undefined || (versions.size === 1 && versions.has(bars.name));
     if (!isAlone || (asOf !== undefined && asOf >= this.#lake.clock.now())) return undefined;
-    const isNewest = asOf === undefined && versions === undefined;
-    try {
-      return await (isNewest ? this.#lake.snapshot(table) : this.#pastOf(state)(table));
-    } catch {
-      this.#past.delete(keyOf(state));
-      return undefined;
-    }
+    if (isNewest(state)) return (table) => this.#lake.snapshot(table).catch(() => undefined);
+    return (table) =>
+      this.#pastOf(state)(table).catch(() => {
+        this.#past.delete(keyOf(state));
+        return undefined;
+      });
   }
 
   #pastOf(state: PointInTime): (table: TableSchema) => Promise<Snapshot> {

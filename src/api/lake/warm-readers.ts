@@ -1,5 +1,5 @@
 import { LakeError, UsageError } from "../../core/errors.js";
-import { Permits } from "../../core/permits.js";
+import { type Checkout, KeyedPool } from "../../core/keyed-pool.js";
 import type { SessionOptions } from "../../db/session/open-database.js";
 import { hasTables, type Lake, type PointInTime } from "../../lake/lake.js";
 import { readableTables } from "../../lake/lake-views.js";
@@ -40,8 +40,8 @@ export function isNewest({ asOf, versions }: PointInTime): boolean {
   return asOf === undefined && versions === undefined;
 }
 
-/** Most readers without a query that remain open: each has a database and the footers of the files that it read. */
-const MOST_IDLE = 4;
+/** Most readers that remain open: each has a database and the footers of the files that it read. */
+const MOST_OPEN = 4;
 /** Most whole results that are computed at once; further ones wait. */
 const MOST_AT_ONCE = 2;
 
@@ -50,25 +50,6 @@ export interface WarmReaderOptions extends Pick<SessionOptions, "memoryLimit" | 
   readonly verify?: boolean | undefined;
   /** Where this machine has copies for SQL. @default nowhere */
   readonly copies?: SegmentPlace | undefined;
-}
-
-/** A reader that one query uses. */
-export interface LentReader extends Disposable {
-  readonly reader: Reader;
-  /** Says that the reader may show something else now: it is not used again. */
-  discard(): void;
-}
-
-interface WarmReader {
-  readonly reader: Reader;
-  /** The state of the lake that its views show. */
-  readonly state: string;
-}
-
-/** A reader that is lent, and whether it is used again. */
-interface Loan {
-  readonly warm: WarmReader;
-  isReused: boolean;
 }
 
 /**
@@ -81,13 +62,17 @@ interface Loan {
 export class WarmReaders implements AsyncDisposable {
   readonly #lake: Lake;
   readonly #options: WarmReaderOptions;
-  /** The least recently used first. */
-  #idle: WarmReader[] = [];
+  /** By the state of the lake that the views of a reader show. */
+  readonly #pool = new KeyedPool<Reader>({
+    atOnce: MOST_AT_ONCE,
+    mostOpen: MOST_OPEN,
+    close: (reader) => reader[Symbol.dispose](),
+    isUsable: ({ session }) => !session.isBroken,
+  });
   /** Whole results that are computed, or wait for it. */
   readonly #results = new Set<Promise<unknown>>();
   /** Open streams; they may never be read to their end. */
-  readonly #streams = new Set<Loan>();
-  readonly #permits = new Permits(MOST_AT_ONCE);
+  readonly #streams = new Set<Checkout<Reader>>();
   #isClosed = false;
 
   constructor(lake: Lake, options: WarmReaderOptions) {
@@ -104,11 +89,15 @@ export class WarmReaders implements AsyncDisposable {
   async use<T>(
     pointInTime: PointInTime,
     signal: AbortSignal | undefined,
-    use: (lent: LentReader) => Promise<T>,
+    use: (checkout: Checkout<Reader>) => Promise<T>,
     without?: () => Promise<T | undefined>,
   ): Promise<T> {
     this.expectOpen();
-    const inTurn = (): Promise<T> => this.#useInTurn(pointInTime, signal, use);
+    const inTurn = async (): Promise<T> => {
+      using _ = await this.#pool.turn(signal);
+      using checkout = await this.#take(pointInTime);
+      return await use(checkout);
+    };
     const result = without === undefined ? inTurn() : without().then((found) => found ?? inTurn());
     this.#results.add(result);
     try {
@@ -122,27 +111,25 @@ export class WarmReaders implements AsyncDisposable {
    * Lends a reader for a stream until it is disposed, or until all are closed. It never waits for others, so a loop
    * over one query may run another.
    */
-  async lend(pointInTime: PointInTime): Promise<LentReader> {
+  async lend(pointInTime: PointInTime): Promise<Checkout<Reader>> {
     this.expectOpen();
-    const loan = await this.#take(pointInTime);
-    this.#streams.add(loan);
-    if (this.#isClosed) this.#endStream(loan);
-    return lentReader(loan, () => this.#endStream(loan));
+    const stream = await this.#take(pointInTime);
+    this.#streams.add(stream);
+    if (this.#isClosed) this.#endStream(stream);
+    return { ...stream, [Symbol.dispose]: () => this.#endStream(stream) };
   }
 
   /** Waits for whole results that were requested, ends streams, and closes the readers. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    for (const loan of this.#streams) this.#endStream(loan);
+    for (const stream of this.#streams) this.#endStream(stream);
     await Promise.allSettled(this.#results);
-    for (const { reader } of this.#idle.splice(0)) reader[Symbol.dispose]();
+    await this.#pool.close();
   }
 
   /** Closes those of the readers without a query for which `isOutdated` returns true. */
   drop(isOutdated: (reader: Reader) => boolean): void {
-    const dropped = this.#idle.filter(({ reader }) => isOutdated(reader));
-    this.#idle = this.#idle.filter((one) => !dropped.includes(one));
-    for (const { reader } of dropped) reader[Symbol.dispose]();
+    this.#pool.drop(isOutdated);
   }
 
   /** @throws {LakeError} where the readers are closed. */
@@ -153,23 +140,10 @@ export class WarmReaders implements AsyncDisposable {
       });
   }
 
-  async #useInTurn<T>(
-    pointInTime: PointInTime,
-    signal: AbortSignal | undefined,
-    use: (lent: LentReader) => Promise<T>,
-  ): Promise<T> {
-    using _ = await this.#permits.take(signal);
-    const loan = await this.#take(pointInTime);
-    using lent = lentReader(loan, () => this.#giveBack(loan));
-    return await use(lent);
-  }
-
-  async #take(pointInTime: PointInTime): Promise<Loan> {
+  async #take(pointInTime: PointInTime): Promise<Checkout<Reader>> {
     const state = await this.#stateOf(pointInTime);
     this.drop(({ copies }) => copies.some((copy) => !copy.isSame()));
-    const at = this.#idle.findIndex((one) => one.state === state);
-    const [known] = at < 0 ? [] : this.#idle.splice(at, 1);
-    return { warm: known ?? { reader: await this.#open(pointInTime), state }, isReused: true };
+    return this.#pool.take(state, () => this.#open(pointInTime));
   }
 
   /** @throws {UsageError} where the lake has no table: its folder is missing, empty or mistyped. */
@@ -197,26 +171,13 @@ export class WarmReaders implements AsyncDisposable {
     ].join("\n");
   }
 
-  #endStream(loan: Loan): void {
-    if (!this.#streams.delete(loan)) return;
+  #endStream(stream: Checkout<Reader>): void {
+    if (!this.#streams.delete(stream)) return;
     // What runs now would otherwise be waited for.
-    if (this.#isClosed) loan.warm.reader.session.interrupt();
-    this.#giveBack(loan);
+    if (this.#isClosed) {
+      stream.value.session.interrupt();
+      stream.discard();
+    }
+    stream[Symbol.dispose]();
   }
-
-  #giveBack({ warm, isReused }: Loan): void {
-    if (isReused && !this.#isClosed && !warm.reader.session.isBroken) this.#idle.push(warm);
-    else warm.reader[Symbol.dispose]();
-    while (this.#idle.length > MOST_IDLE) this.#idle.shift()?.reader[Symbol.dispose]();
-  }
-}
-
-function lentReader(loan: Loan, giveBack: () => void): LentReader {
-  return {
-    reader: loan.warm.reader,
-    discard: () => {
-      loan.isReused = false;
-    },
-    [Symbol.dispose]: giveBack,
-  };
 }

@@ -26,12 +26,10 @@ export async function contentHash(
   return hasher.digest();
 }
 
-/** Computes the hash of a content from its pieces. */
 export class ContentHasher {
   readonly #hash = createHash("sha256");
   #bytes = 0;
 
-  /** Adds the next piece. */
   update(piece: Uint8Array): void {
     this.#hash.update(piece);
     this.#bytes += piece.length;

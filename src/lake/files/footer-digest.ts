@@ -7,7 +7,6 @@ export const TRAILER_BYTES = 8;
 /** The name of the digest among a file's tags in the log. */
 export const FOOTER_TAG = "barlake.footer";
 
-/** Reads a range of the bytes of one file. */
 type ReadRange<T> = (range: ByteRange) => Promise<T>;
 
 /**

@@ -79,7 +79,6 @@ async function readKnown(storage: Storage, snapshot: Snapshot): Promise<Record<s
   }
 }
 
-/** What is wrong with a live file. */
 export interface FileDamage {
   /** `missing`: there is no file. `damaged`: it is not what was written. `unreadable`: the system reports an error. */
   readonly kind: "missing" | "damaged" | "unreadable";
@@ -222,14 +221,11 @@ export function unreadable(cause: unknown): FileDamage {
   return { kind: "unreadable", what: `is not readable: ${messageOf(cause)}`, cause };
 }
 
-/** Paths of verified live files, also in the order in which they were verified. */
-interface VerifiedPaths {
-  readonly known: Set<string>;
-  readonly ordered: string[];
-}
+/** Paths of live files by lake, in the order in which they were verified. */
+type VerifiedPaths = WeakMap<Lake, Set<string>>;
 
-/** The verified live files, by lake. A file never changes once it has its name. */
-const VERIFIED = new WeakMap<Lake, VerifiedPaths>();
+/** The verified live files. A file never changes once it has its name. */
+const VERIFIED: VerifiedPaths = new WeakMap();
 
 /**
  * As {@link verifyContent}, but verifies each file once in this process.
@@ -247,16 +243,16 @@ export async function verifyOnce(
     files,
     async (file) => {
       const path = `${snapshot.table.name}/${file.path}`;
-      if (verified.known.has(path)) return;
+      if (verified.has(path)) return;
       await verifyContent(lake, snapshot, [file], signal);
-      addPath(verified, path);
+      verified.add(path);
     },
     { concurrency },
   );
 }
 
-/** Paths of the live files whose footer was verified, by lake. */
-const FOOTERS = new WeakMap<Lake, VerifiedPaths>();
+/** The live files whose footer was verified. */
+const FOOTERS: VerifiedPaths = new WeakMap();
 
 /**
  * Compares a live file's footer with the digest in the log, once in this process. It is used for files of which only
@@ -268,7 +264,7 @@ async function verifyFooterOnce(lake: Lake, snapshot: Snapshot, file: DataFile):
   const digest = file.tags?.[FOOTER_TAG];
   const path = `${snapshot.table.name}/${file.path}`;
   const verified = pathsOf(FOOTERS, lake);
-  if (digest === undefined || verified.known.has(path)) return;
+  if (digest === undefined || verified.has(path)) return;
   const read = (range: ByteRange): Promise<Buffer | undefined> => lake.readRange(snapshot, file, range);
   const isSound = await hasFooter(read, digest).catch((cause: unknown) => {
     throw damageError(snapshot, file, unreadable(cause));
@@ -276,7 +272,7 @@ async function verifyFooterOnce(lake: Lake, snapshot: Snapshot, file: DataFile):
   if (isSound === undefined) throw damageError(snapshot, file, MISSING);
   const what = "is not what was written: its footer is damaged";
   if (!isSound) throw damageError(snapshot, file, { kind: "damaged", what });
-  addPath(verified, path);
+  verified.add(path);
 }
 
 /** Paths of the live files that a process has verified: their whole content, or their footer. */
@@ -285,7 +281,6 @@ export interface VerifiedFiles {
   readonly footers: readonly string[];
 }
 
-/** How many files a process has verified. */
 interface VerifiedCounts {
   readonly content: number;
   readonly footers: number;
@@ -294,37 +289,27 @@ interface VerifiedCounts {
 /** The files that this process has verified since it had verified so many, in the order in which it did. */
 export function verifiedOf(lake: Lake, since: VerifiedCounts = { content: 0, footers: 0 }): VerifiedFiles {
   return {
-    content: pathsOf(VERIFIED, lake).ordered.slice(since.content),
-    footers: pathsOf(FOOTERS, lake).ordered.slice(since.footers),
+    content: [...pathsOf(VERIFIED, lake)].slice(since.content),
+    footers: [...pathsOf(FOOTERS, lake)].slice(since.footers),
   };
 }
 
 export function verifiedCounts(lake: Lake): VerifiedCounts {
-  return {
-    content: pathsOf(VERIFIED, lake).ordered.length,
-    footers: pathsOf(FOOTERS, lake).ordered.length,
-  };
+  return { content: pathsOf(VERIFIED, lake).size, footers: pathsOf(FOOTERS, lake).size };
 }
 
 /** Adds the files that another process of this machine has verified, so that this one does not read them for that. */
 export function addVerified(lake: Lake, { content, footers }: VerifiedFiles): void {
-  for (const path of content) addPath(pathsOf(VERIFIED, lake), path);
-  for (const path of footers) addPath(pathsOf(FOOTERS, lake), path);
+  for (const path of content) pathsOf(VERIFIED, lake).add(path);
+  for (const path of footers) pathsOf(FOOTERS, lake).add(path);
 }
 
-function addPath({ known, ordered }: VerifiedPaths, path: string): void {
-  if (known.has(path)) return;
-  known.add(path);
-  ordered.push(path);
-}
-
-function pathsOf(verified: WeakMap<Lake, VerifiedPaths>, lake: Lake): VerifiedPaths {
-  const paths = verified.get(lake) ?? { known: new Set(), ordered: [] };
+function pathsOf(verified: VerifiedPaths, lake: Lake): Set<string> {
+  const paths = verified.get(lake) ?? new Set();
   verified.set(lake, paths);
   return paths;
 }
 
-/** A live file, and the snapshot that it belongs to. */
 interface LiveFile {
   readonly snapshot: Snapshot;
   readonly file: DataFile;

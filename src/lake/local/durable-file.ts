@@ -55,7 +55,6 @@ export async function makeFolders(root: string, folder: string): Promise<void> {
   }
 }
 
-/** Makes the content of a file durable. */
 export async function syncFile(path: string): Promise<void> {
   const file = await open(path, "r+");
   try {

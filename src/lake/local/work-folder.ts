@@ -14,8 +14,8 @@ export const STAGING = ".staging";
 
 /**
  * A folder on a disk of this machine, for data that is not, or not yet, part of a lake: files that are being written,
- * spilled data, received responses (`spool/`), leases of runs (`leases/`), and `lake.duckdb`. For a lake in a folder it
- * is the lake's folder, so that a finished file becomes a file of the lake by a link.
+ * spilled data, received responses (`spool/`), and `lake.duckdb`. For a lake in a folder it is the lake's folder, so that
+ * a finished file becomes a file of the lake by a link.
  */
 export interface WorkFolder {
   /** Absolute path. */

@@ -82,7 +82,6 @@ async function hasFiles(
   return (await lake.factsOf(base, dataFileOf(base.table, first.add))) !== undefined;
 }
 
-/** The error for a commit at which other writers were first at every attempt. */
 function tooManyWriters({ table }: Snapshot, times: number): CommitConflict {
   return new CommitConflict(`table ${table.name}: another writer committed first, ${times} times`, {
     hint: "run the command again once the other writers are done",

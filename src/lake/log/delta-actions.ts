@@ -161,11 +161,7 @@ export function schemaString(columns: readonly Column[]): string {
   return JSON.stringify({ type: "struct", fields });
 }
 
-/**
- * The columns that a `schemaString` declares.
- *
- * @throws {LakeError} for a type that the lake does not use.
- */
+/** The columns that a `schemaString` declares. @throws {LakeError} for a type that the lake does not use. */
 export function columnsOfSchema(table: string, text: string): Column[] {
   const { fields } = JSON.parse(text) as { fields: DeltaField[] };
   return fields.map((field): Column => {

@@ -13,7 +13,7 @@ export interface HistoryEntry {
   readonly version: number;
   /** Epoch milliseconds; undefined where the commit does not say. */
   readonly committedAt: number | undefined;
-  /** What was done: IMPORT, INGEST, SIMULATE, OPTIMIZE, REPAIR, WITHDRAW, RESTORE, or another writer's term. */
+  /** What was done: IMPORT, INGEST, SIMULATE, OPTIMIZE, REPAIR, WITHDRAW, RESTORE, FENCE, or another writer's term. */
   readonly operation: string | undefined;
   /** The version whose content a RESTORE gave the table again; -1: none, so that it is empty. */
   readonly restoredTo?: number | undefined;

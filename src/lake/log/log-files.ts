@@ -4,7 +4,6 @@ import type { Storage } from "../storage/storage.js";
 /** The error for a version of a table that does not exist, or that a vacuum or a cleanup of the log has made unreadable. */
 export class VersionGone extends LakeError {}
 
-/** The files in the folder of a table's log. */
 export interface LogFiles {
   /** Versions of the JSON commits, ascending. */
   readonly commits: readonly number[];
@@ -82,7 +81,6 @@ export async function logEntries(storage: Storage, table: string, before: number
     .map((name) => `${folderOf(table)}/${name}`);
 }
 
-/** Whether a table's log has no file at all. */
 export async function isLogEmpty(storage: Storage, table: string): Promise<boolean> {
   return (await storage.list(folderOf(table))).length === 0;
 }

@@ -24,7 +24,6 @@ import {
   textDigest,
 } from "./snapshot.js";
 
-/** Which part of a log is read. */
 interface LogRange {
   /** The newest version to read. @default the newest there is */
   readonly version?: number | undefined;
@@ -90,9 +89,7 @@ async function readListed(storage: Storage, known: Snapshot, range: LogRange): P
   return await readFromStart(storage, table, range, log);
 }
 
-/**
- * Reads what follows `known`. @returns undefined where the log has another history, or lacks commits after `known`.
- */
+/** Reads what follows `known`. @returns undefined where the log has another history, or lacks commits after `known`. */
 async function readOn(storage: Storage, known: Snapshot, range: LogRange): Promise<Snapshot | undefined> {
   const { name } = known.table;
   const log = await listLog(storage, name, known.version);
@@ -138,7 +135,6 @@ async function readFromStart(
   return read;
 }
 
-/** Applies the commits of a log that follow a draft, within a range. */
 async function apply(storage: Storage, draft: Draft, log: LogFiles, range: LogRange): Promise<Snapshot> {
   const end = Math.min(log.newest, range.version ?? log.newest);
   for await (const next of commitsUpTo(storage, draft.table.name, draft.version + 1, end)) {
@@ -251,11 +247,7 @@ function isWithin(one: Commit, { version = one.version, asOf }: LogRange): boole
   return asOf === undefined || (commitTime(one) ?? Number.NEGATIVE_INFINITY) <= asOf;
 }
 
-/**
- * Reads one commit of a table's log; undefined where there is none.
- *
- * @throws {LakeError} when it is not readable.
- */
+/** Reads one commit of a table's log; undefined where there is none. @throws {LakeError} when it is not readable. */
 export async function readCommit(
   storage: Storage,
   table: string,

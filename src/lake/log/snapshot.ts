@@ -103,7 +103,6 @@ export interface Snapshot {
   readonly committedAt: number | undefined;
 }
 
-/** One commit of a table's log. */
 export interface Commit {
   readonly version: number;
   readonly actions: readonly Action[];
@@ -111,7 +110,6 @@ export interface Commit {
   readonly digest: string | undefined;
 }
 
-/** A digest of the text of a commit. */
 export function textDigest(text: string): string {
   return createHash("sha256").update(text).digest("base64url").slice(0, 22);
 }
@@ -255,7 +253,6 @@ export function isUndone({ version }: Txn): boolean {
   return version < 0;
 }
 
-/** Whether an action changes the rows or columns of a table. */
 function changesData(action: Action): boolean {
   if ("add" in action) return isChange(action.add);
   if ("remove" in action) return isChange(action.remove);

@@ -58,7 +58,6 @@ export async function setCodec(
   });
 }
 
-/** A data file as the plan of a compaction sees it. */
 export interface Candidate extends CompactableFile {
   readonly file: DataFile;
 }
@@ -69,7 +68,6 @@ export interface Replacement {
   readonly added: readonly AddFile[];
 }
 
-/** Which files a compaction may take. */
 export interface CandidateOptions {
   /** Only files of this partition. @default of all partitions */
   readonly partition?: string;
@@ -270,7 +268,6 @@ export interface OptimizeOptions {
   readonly onProgress?: ((progress: OptimizeProgress) => void) | undefined;
 }
 
-/** The progress of the compaction of a table. */
 export interface OptimizeProgress {
   readonly table: string;
   /** The next partition: `region=CN/year=2026`. */

@@ -19,7 +19,6 @@ interface OverlappingVersions {
   readonly example: string | undefined;
 }
 
-/** Counts the subjects that {@link findOverlappingVersions} finds. */
 export async function overlappingVersions(
   session: Session,
   lake: Lake,
@@ -58,7 +57,6 @@ async function findOverlappingVersions(
   return { subjects: found?.subjects ?? 0, example: found?.example ?? undefined };
 }
 
-/** How a repair of versions is done. */
 interface RepairVersionsOptions {
   readonly runId: string;
   /** Epoch milliseconds. */

@@ -204,7 +204,6 @@ export interface RestoreReport {
   readonly undone: readonly HistoryEntry[];
 }
 
-/** How tables are restored. */
 interface RestoreOptions {
   /** Identifies the restore, for the log. */
   readonly runId: string;

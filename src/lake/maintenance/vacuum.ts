@@ -28,7 +28,6 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   second: 1000,
 };
 
-/** Which entries of a log may be deleted. */
 interface LogRetention {
   /** Versions that were the newest at any time within this period before `now` remain in the log; in milliseconds. */
   readonly retentionMs: number;
@@ -112,7 +111,6 @@ async function deleteEntries(storage: Storage, paths: readonly string[]): Promis
 /** Longest time that a writer may take between writing a file and committing it. */
 const WRITING_MS = DAY_MS;
 
-/** Which files may be deleted. */
 interface VacuumOptions {
   /** Versions that were the newest at any time within this period before `now` remain readable; in milliseconds. */
   readonly retentionMs: number;

@@ -1,13 +1,9 @@
-import type { RecordBatch } from "apache-arrow";
-import { type FlatColumn, flatBatch } from "../../arrow/flat-batch.js";
-import { int64At, int64Words, isPresent, setInt64 } from "../../core/bits.js";
+import { int64At, isPresent, setInt64 } from "../../core/bits.js";
 import { type AdjustmentStep, adjustmentSteps } from "../../market/adjustment-steps.js";
 import { type ExEvent, type ExRule, type ExRuleOf, exChange, termAfter } from "../../market/ex-rule.js";
 import type { Adjustment } from "../../market/period.js";
-import { isRegion, REGIONS, type Region, unitsOf } from "../../market/regions.js";
-import type { TableSchema } from "../../schema/column.js";
+import { isRegion, unitsOf } from "../../market/regions.js";
 import type { Bars } from "./block.js";
-import { viewColumn } from "./view-bars.js";
 
 /** The stored columns from which ex-events are derived. */
 export const EX_EVENT_COLUMNS: ReadonlySet<string> = new Set(["trade_date", "close", "prev_close"]);
@@ -116,91 +112,23 @@ function adjustRows(
 }
 
 /**
- * The columns of the macro `adjusted` for landed periods, in their order, and the stored columns that each is computed
- * from. A test compares all of them with the macro's.
- */
-const COLUMNS: Readonly<Record<string, readonly string[]>> = {
-  symbol: [],
-  trade_date: ["trade_date"],
-  timestamp: ["timestamp"],
-  open: ["open"],
-  high: ["high"],
-  low: ["low"],
-  close: ["close"],
-  volume: ["volume", "lot"],
-  amount: ["amount"],
-  prev_close: ["prev_close"],
-  open_interest: ["open_interest"],
-  settlement_price: ["settlement_price"],
-  lot: [],
-  shares: ["volume", "lot"],
-  landed_bars: [],
-  is_final: ["is_final"],
-  region: [],
-};
-
-/** The names of the columns of adjusted bars, in their order. */
-export const ADJUSTED_COLUMNS: readonly string[] = Object.keys(COLUMNS);
-
-/**
- * The stored columns that columns of adjusted bars are computed from. The trade date is always included: it selects the
- * adjustment of a bar.
- */
-export function storedForAdjusted(names: readonly string[]): ReadonlySet<string> {
-  return new Set(["trade_date", ...names.flatMap((name) => COLUMNS[name] ?? [])]);
-}
-
-/**
- * Bars whose prices were adjusted, as rows of the macro `adjusted`.
+ * Converts the volumes of some rows in place, from lots to units of a number of shares.
  *
- * @param names of {@link ADJUSTED_COLUMNS}.
- * @returns undefined where a volume is too large for doubles.
+ * @param volumes as 32-bit words. @param lots shares in one unit of each row's volume.
+ * @returns whether all of them can be converted: none is too large for a double.
  */
-export function adjustedBars(
-  table: TableSchema,
-  bars: Bars,
-  names: readonly string[],
-): RecordBatch | undefined {
-  const columns: FlatColumn[] = [];
-  for (const name of names) {
-    const column = columnOf(table, bars, name);
-    if (column === undefined) return undefined;
-    columns.push(column);
-  }
-  return flatBatch(columns, bars.rows);
-}
-
-function columnOf(table: TableSchema, bars: Bars, name: string): FlatColumn | undefined {
-  if (name === "lot") return { name, kind: "int32", values: unitsIn(bars) };
-  if (name === "landed_bars") return { name, kind: "int64", values: new BigInt64Array(bars.rows).fill(1n) };
-  if (name !== "volume") return viewColumn(table, bars, name);
-  const values = volumesOf(bars);
-  return values && { name, kind: "int64", values };
-}
-
-/** The number of shares in one unit of volume, by row: it depends on the row's region. */
-function unitsIn({ runs, rows }: Bars): Int32Array {
-  const units = new Int32Array(rows);
-  let at = 0;
-  for (const run of runs) {
-    units.fill(REGIONS[run.region as Region].lot, at, at + run.rows);
-    at += run.rows;
-  }
-  return units;
-}
-
-/** Volumes in the unit of each row's region; undefined where one is too large for a double. */
-function volumesOf(bars: Bars): BigInt64Array | undefined {
-  const memoryOf = (name: string): ArrayBuffer => bars.columns.get(name)?.buffer as ArrayBuffer;
-  const volumes = new BigInt64Array(memoryOf("volume").slice(0, bars.rows * 8));
-  const words = int64Words(volumes);
-  const [lots, units] = [new Int32Array(memoryOf("lot")), unitsIn(bars)];
-  for (let row = 0; row < bars.rows; row++) {
-    const [lot, unit] = [lots[row] as number, units[row] as number];
+export function hasUnits(
+  volumes: Uint32Array,
+  lots: Int32Array,
+  { start, end }: { readonly start: number; readonly end: number },
+  unit: number,
+): boolean {
+  for (let row = start; row < end; row++) {
+    const lot = lots[row] as number;
     if (lot === unit) continue;
-    const volume = unitsOf(int64At(words, row) * lot, unit);
-    if (volume === undefined) return undefined;
-    setInt64(words, row, volume);
+    const units = unitsOf(int64At(volumes, row) * lot, unit);
+    if (units === undefined) return false;
+    setInt64(volumes, row, units);
   }
-  return volumes;
+  return true;
 }

@@ -19,7 +19,7 @@ const MANY_ROWS = 2_000_000;
  * What a read found: bars, or a function that makes them available to later reads; neither where only the view has
  * them.
  */
-interface SegmentBars {
+export interface SegmentBars {
   readonly bars?: Bars;
   /** Builds the missing segments in the background. Call it after the bars have been read in another way. */
   readonly buildMissing?: () => void;

@@ -1,8 +1,10 @@
 import type { RecordBatch } from "apache-arrow";
-import { type FlatColumn, flatBatch, type TextRun } from "../../arrow/flat-batch.js";
+import { type BatchColumn, columnBatch, type TextRun } from "../../arrow/column-batch.js";
 import { int64At, int64Words, putBit, setInt64 } from "../../core/bits.js";
+import { REGIONS, type Region } from "../../market/regions.js";
 import { BARS_1D } from "../../schema/bars.js";
 import { columnOf, type TableSchema } from "../../schema/column.js";
+import { hasUnits } from "./adjust-bars.js";
 import type { Bars, BarsRun, TargetColumn } from "./block.js";
 
 /**
@@ -41,16 +43,16 @@ export function storedColumns(names: readonly string[]): ReadonlySet<string> {
 
 /** Bars as rows of the view, as a query of it gives them. @param names of the view's columns. */
 export function viewBars(table: TableSchema, bars: Bars, names: readonly string[]): RecordBatch {
-  return flatBatch(
+  return columnBatch(
     names.map((name) => viewColumn(table, bars, name)),
     bars.rows,
   );
 }
 
 /** A column of the view. @param bars must have the stored columns that it is computed from. */
-export function viewColumn(table: TableSchema, bars: Bars, name: string): FlatColumn {
-  if (name === "symbol") return { name, kind: "text", runs: joined(bars.runs, ({ symbol }) => symbol) };
-  if (name === "region") return { name, kind: "text", runs: joined(bars.runs, ({ region }) => region) };
+function viewColumn(table: TableSchema, bars: Bars, name: string): BatchColumn {
+  if (name === "symbol") return { name, kind: "runs", runs: joined(bars.runs, ({ symbol }) => symbol) };
+  if (name === "region") return { name, kind: "runs", runs: joined(bars.runs, ({ region }) => region) };
   if (name === "shares") return { name, kind: "int64", values: sharesOf(bars) };
   if (name === "vwap") return { name, kind: "double", ...vwapOf(bars) };
   if (table.partition.includes(name)) {
@@ -66,7 +68,7 @@ export function viewColumn(table: TableSchema, bars: Bars, name: string): FlatCo
     case "int64":
       return { name, kind: "int64", values: new BigInt64Array(buffer, 0, rows), validity };
     case "timestamp":
-      return { name, kind: "timestamp", values: new BigInt64Array(buffer, 0, rows), validity };
+      return { name, kind: "microseconds", values: new BigInt64Array(buffer, 0, rows), validity };
     case "date":
       return { name, kind: "date", values: new Int32Array(buffer, 0, rows), validity };
     case "boolean":
@@ -135,4 +137,92 @@ function vwapOf(bars: Bars): { readonly values: Float64Array; readonly validity:
     putBit(validity, row, false);
   }
   return { values, validity };
+}
+
+/**
+ * The columns of the macro `adjusted` for landed periods, in their order, and the stored columns that each is computed
+ * from. A test compares all of them with the macro's.
+ */
+const ADJUSTED: Readonly<Record<string, readonly string[]>> = {
+  symbol: [],
+  trade_date: ["trade_date"],
+  timestamp: ["timestamp"],
+  open: ["open"],
+  high: ["high"],
+  low: ["low"],
+  close: ["close"],
+  volume: ["volume", "lot"],
+  amount: ["amount"],
+  prev_close: ["prev_close"],
+  open_interest: ["open_interest"],
+  settlement_price: ["settlement_price"],
+  lot: [],
+  shares: ["volume", "lot"],
+  landed_bars: [],
+  is_final: ["is_final"],
+  region: [],
+};
+
+/** The names of the columns of adjusted bars, in their order. */
+export const ADJUSTED_COLUMNS: readonly string[] = Object.keys(ADJUSTED);
+
+/**
+ * The stored columns that columns of adjusted bars are computed from. The trade date is always included: it selects the
+ * adjustment of a bar.
+ */
+export function storedForAdjusted(names: readonly string[]): ReadonlySet<string> {
+  return new Set(["trade_date", ...names.flatMap((name) => ADJUSTED[name] ?? [])]);
+}
+
+/**
+ * Bars whose prices were adjusted, as rows of the macro `adjusted`.
+ *
+ * @param names of {@link ADJUSTED_COLUMNS}.
+ * @returns undefined where a volume is too large for doubles.
+ */
+export function adjustedBars(
+  table: TableSchema,
+  bars: Bars,
+  names: readonly string[],
+): RecordBatch | undefined {
+  const columns: BatchColumn[] = [];
+  for (const name of names) {
+    const column = adjustedColumn(table, bars, name);
+    if (column === undefined) return undefined;
+    columns.push(column);
+  }
+  return columnBatch(columns, bars.rows);
+}
+
+function adjustedColumn(table: TableSchema, bars: Bars, name: string): BatchColumn | undefined {
+  if (name === "lot") return { name, kind: "int32", values: unitsIn(bars) };
+  if (name === "landed_bars") return { name, kind: "int64", values: new BigInt64Array(bars.rows).fill(1n) };
+  if (name !== "volume") return viewColumn(table, bars, name);
+  const values = volumesOf(bars);
+  return values && { name, kind: "int64", values };
+}
+
+/** The number of shares in one unit of volume, by row: it depends on the row's region. */
+function unitsIn({ runs, rows }: Bars): Int32Array {
+  const units = new Int32Array(rows);
+  let at = 0;
+  for (const run of runs) {
+    units.fill(REGIONS[run.region as Region].lot, at, at + run.rows);
+    at += run.rows;
+  }
+  return units;
+}
+
+/** Volumes in the unit of each row's region; undefined where one is too large for a double. */
+function volumesOf({ rows, runs, columns }: Bars): BigInt64Array | undefined {
+  const memoryOf = (name: string): ArrayBuffer => columns.get(name)?.buffer as ArrayBuffer;
+  const volumes = new BigInt64Array(memoryOf("volume").slice(0, rows * 8));
+  const [words, lots] = [int64Words(volumes), new Int32Array(memoryOf("lot"))];
+  let start = 0;
+  for (const run of runs) {
+    const end = start + run.rows;
+    if (!hasUnits(words, lots, { start, end }, REGIONS[run.region as Region].lot)) return undefined;
+    start = end;
+  }
+  return volumes;
 }

@@ -8,7 +8,6 @@ import { COPIED_VIEWS, COPIES, COPY_SUFFIX, type SqlCopyFile } from "./sql-copy.
 
 /** The statements of a file of `sql/views`. */
 interface OwnView {
-  /** Creates the view or macro. */
   readonly create: string;
   /** The comments on it, after a line break. */
   readonly comments: string;

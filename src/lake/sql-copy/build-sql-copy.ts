@@ -69,12 +69,10 @@ async function buildOnce(
   return true;
 }
 
-/** What is written to a copy. */
 interface CopyWrite {
   readonly copy: SqlCopyFile;
   /** A copy of another state that has some of the rows. */
   readonly older: AttachedCopy | undefined;
-  /** The path of the file. */
   readonly target: string;
   readonly signal: AbortSignal;
 }
@@ -131,7 +129,7 @@ function outdated(copy: SqlCopyFile, now: number): string[] {
   return otherCopies(copy).filter((path) => writtenAt(path) < now - IN_USE_MS);
 }
 
-/** Builds copies for SQL in the background. It is a class because it owns the running build. */
+/** Builds copies for SQL in the background. */
 export class SqlCopyBuilder implements AsyncDisposable {
   readonly #lake: Lake;
   readonly #place: SegmentPlace;
@@ -168,7 +166,6 @@ export class SqlCopyBuilder implements AsyncDisposable {
     await this.#start(kind);
   }
 
-  /** Stops building. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
     await this.#building?.catch(() => {});

@@ -19,7 +19,6 @@ import { maxBytesOf, type SegmentPlace } from "../segments/segment-folder.js";
 
 /** What is known of minutes without reading them. */
 export interface KnownMinutes {
-  /** Their regions. */
   readonly regions: readonly Region[];
   /** A date that none of them is before. */
   readonly since: string;
@@ -90,7 +89,6 @@ const NEWEST_SHARE = 1 / 4;
  */
 const SETTLED_MS = 3_600_000;
 
-/** Files of a table. */
 export interface CopiedFiles {
   readonly snapshot: Snapshot;
   readonly files: readonly DataFile[];

@@ -7,7 +7,7 @@ import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES } from "../../schema/
 import { hashInName } from "../files/data-file.js";
 import { rowsOfFiles } from "../files/prune.js";
 import type { Snapshot } from "../log/snapshot.js";
-import { EX_RULE_TABLES } from "../segments/ex-rules-by-version.js";
+import { EX_RULE_TABLES } from "../segments/bar-reader.js";
 import type { SegmentPlace } from "../segments/segment-folder.js";
 import { type CopiedFiles, copiedMinutes } from "./copied-months.js";
 

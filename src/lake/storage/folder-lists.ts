@@ -1,4 +1,5 @@
-import { readdir, stat } from "node:fs/promises";
+import { statSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 
 /**
@@ -23,7 +24,8 @@ interface Stamp {
 
 /**
  * Makes a function that lists folders, sorted; it returns the same array while a folder is unchanged. A service lists
- * each table's log for each request. Listing a log of 10,000 entries takes 20 ms, reading two stamps 0.1 ms.
+ * each table's log for each request. The stamps are read synchronously: a read looks at up to seven tables, and by way
+ * of a thread each stamp takes four times as long.
  *
  * A program that copies a backup over a folder may write into the files that are there: this leaves the folder as it is,
  * and changes the stamp of its newest file.
@@ -35,16 +37,13 @@ export function folderLists(): (folder: string) => Promise<string[]> {
   return async (folder) => {
     const now = Date.now();
     // The stamp is read first: after a change between stamp and list, the next call lists again.
-    const stamp = await stampOf(folder);
+    const stamp = stampOf(folder);
     const before = known.get(folder);
-    if (
-      before?.stamp === stamp.text &&
-      (await newestStamp(folder, before.newest)).text === before.newestStamp
-    )
+    if (before?.stamp === stamp.text && newestStamp(folder, before.newest).text === before.newestStamp)
       return before.names;
     const names = (await readdir(folder)).sort();
     const newest = names.findLast((name) => !/^[._]/.test(name));
-    const ofNewest = await newestStamp(folder, newest);
+    const ofNewest = newestStamp(folder, newest);
     if (Math.max(stamp.changedAt, ofNewest.changedAt) < now - SETTLED_MS)
       known.set(folder, { stamp: stamp.text, names, newest, newestStamp: ofNewest.text });
     else known.delete(folder);
@@ -52,12 +51,18 @@ export function folderLists(): (folder: string) => Promise<string[]> {
   };
 }
 
-async function stampOf(path: string): Promise<Stamp> {
-  const { ino, mtimeNs, ctimeNs, mtimeMs } = await stat(path, { bigint: true });
+function stampOf(path: string): Stamp {
+  const { ino, mtimeNs, ctimeNs, mtimeMs } = statSync(path, { bigint: true });
   return { text: `${ino} ${mtimeNs} ${ctimeNs}`, changedAt: Number(mtimeMs) };
 }
 
-async function newestStamp(folder: string, name: string | undefined): Promise<Stamp> {
-  const none = { text: "", changedAt: 0 };
-  return name === undefined ? none : await stampOf(join(folder, name)).catch(() => none);
+const NO_STAMP: Stamp = { text: "", changedAt: 0 };
+
+function newestStamp(folder: string, name: string | undefined): Stamp {
+  if (name === undefined) return NO_STAMP;
+  try {
+    return stampOf(join(folder, name));
+  } catch {
+    return NO_STAMP;
+  }
 }

@@ -18,7 +18,7 @@ export function openObjectStorage(url: string, env: Environment, patience: Store
   const location = prefix === "" ? `s3://${bucket}` : `s3://${bucket}/${prefix}`;
   const extensions = httpfsFolder(env);
   const open = once(async () => {
-    // Loaded only for a lake in a store: the HTTP client and its helpers make a command a tenth of a second slower.
+    // Loaded only for a lake in a store: the HTTP client and its helpers make the start of a command slower.
     const [{ openStorePlace }, { objectStorage }] = await Promise.all([
       import("../../object-store/store-place.js"),
       import("./object-storage.js"),

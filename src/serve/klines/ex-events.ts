@@ -2,9 +2,7 @@ import { readColumns } from "../../arrow/scan/result-columns.js";
 import { isPresent } from "../../core/bits.js";
 import { isExEventSql } from "../../db/market/ex-terms-sql.js";
 import { jsonParameter } from "../../db/session/named-values.js";
-import type { Snapshot } from "../../lake/log/snapshot.js";
-import { EX_EVENT_COLUMNS, exEventsOf } from "../../lake/segments/adjust-bars.js";
-import { EX_RULE_TABLES } from "../../lake/segments/ex-rules-by-version.js";
+import { EX_RULE_TABLES, segmentEvents } from "../../lake/segments/bar-reader.js";
 import {
   type ExEvent,
   type ExRule,
@@ -22,7 +20,6 @@ import { demandsOf, requestedSql } from "./requested-bars.js";
  * Most symbols whose bars are read from segments. For more symbols DuckDB is used, which reads with all its threads.
  */
 const MOST_SYMBOLS = 2000;
-const ALL_DAYS = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 
 /** The tables from which ex-events are derived. */
 export const EX_EVENT_TABLES = [BARS_1D, ...EX_RULE_TABLES];
@@ -37,13 +34,18 @@ export async function readExEvents(
   version: LakeVersion,
   symbols: readonly string[],
   ruleOf: ExRuleOf,
-): Promise<ExEvent[][]> {
+): Promise<(readonly ExEvent[])[]> {
   const snapshot = await version.snapshot(BARS_1D);
   const events: ExEvent[][] = symbols.map(() => []);
   const { files, requested } = demandsOf(snapshot, symbols);
   if (files.length === 0) return events;
-  const { found, buildMissing } = await eventsFromSegments(version, snapshot, symbols, ruleOf);
-  if (found !== undefined) return found;
+  const { segments, visibleUntil } = version;
+  const isFew = symbols.length <= MOST_SYMBOLS && new Set(symbols).size === symbols.length;
+  const found =
+    segments !== undefined && visibleUntil === undefined && isFew
+      ? await segmentEvents(segments, snapshot, symbols, ruleOf)
+      : {};
+  if (found.events !== undefined) return symbols.map((symbol) => found.events?.get(symbol) ?? []);
   const rules = symbols.map((symbol): ExRule | undefined => {
     const region = regionOf(symbol);
     return region && ruleOf({ symbol, region });
@@ -73,7 +75,7 @@ export async function readExEvents(
     } as const;
     return readColumns(await session.run(sql, parameters), shape);
   });
-  buildMissing?.();
+  found.buildMissing?.();
   const { position, day, last_day, last_close, prev_close } = read.columns;
   for (let row = 0; row < read.rows; row++) {
     const at = position.values[row] as number;
@@ -86,27 +88,4 @@ export async function readExEvents(
     if (change !== undefined) events[at]?.push({ day: pair.day, ...change });
   }
   return events;
-}
-
-/**
- * The events, if segments have all daily bars of the symbols; otherwise a function that builds the missing segments.
- */
-async function eventsFromSegments(
-  version: LakeVersion,
-  snapshot: Snapshot,
-  symbols: readonly string[],
-  ruleOf: ExRuleOf,
-): Promise<{ readonly found?: ExEvent[][]; readonly buildMissing?: () => void }> {
-  const { segments, visibleUntil } = version;
-  const isFew = symbols.length <= MOST_SYMBOLS && new Set(symbols).size === symbols.length;
-  if (segments === undefined || visibleUntil !== undefined || !isFew) return {};
-  const { bars, ...rest } = await segments.read(snapshot, {
-    symbols,
-    by: "day",
-    rangeOf: () => ALL_DAYS,
-    columns: EX_EVENT_COLUMNS,
-  });
-  if (bars === undefined) return rest;
-  const events = exEventsOf(bars, ruleOf);
-  return events === undefined ? {} : { found: symbols.map((symbol) => events.get(symbol) ?? []) };
 }

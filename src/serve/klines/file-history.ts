@@ -1,5 +1,5 @@
+import { versionsOf } from "../../lake/by-version.js";
 import { type DataFile, isReadOn, type Snapshot } from "../../lake/log/snapshot.js";
-import { versionsOf } from "../read/lake-version.js";
 
 /** Most versions, and most changed files in all of them, that are remembered. */
 const MOST_VERSIONS = 100;

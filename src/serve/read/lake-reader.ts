@@ -4,11 +4,12 @@ import { LakeError } from "../../core/errors.js";
 import { lowerBound } from "../../core/lower-bound.js";
 import type { LentMemory } from "../../core/memory-pool.js";
 import { readExRules, readKnownDays } from "../../db/market/read-ex-rules.js";
+import { ByVersion, versionsOf } from "../../lake/by-version.js";
 import { fileRange } from "../../lake/files/prune.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { SegmentOptions } from "../../lake/places.js";
-import { EX_RULE_TABLES } from "../../lake/segments/ex-rules-by-version.js";
+import { EX_RULE_TABLES } from "../../lake/segments/bar-reader.js";
 import { SegmentReader } from "../../lake/segments/segment-reader.js";
 import type { ExEvent, ExRuleOf } from "../../market/ex-rule.js";
 import { byRegion, REGION_NAMES, type Region } from "../../market/regions.js";
@@ -32,7 +33,7 @@ import { QuoteTexts } from "../klines/quote-texts.js";
 import { SingleFlight } from "../klines/single-flight.js";
 import type { AsOfTime } from "../replay/replay-clock.js";
 import { lastOpened } from "../replay/visible-rows.js";
-import { FileVerifier, LakeVersion, NullColumns, versionsOf } from "./lake-version.js";
+import { FileVerifier, LakeVersion, NullColumns } from "./lake-version.js";
 import {
   loadReferenceData,
   loadReferenceTimes,
@@ -86,31 +87,6 @@ export function snapshotReads(read: Lake["snapshot"]): Lake["snapshot"] {
     next.set(table, following);
     return following;
   };
-}
-
-/**
- * A value that is loaded once for each version of the tables that it is derived from. Concurrent requests share one
- * load.
- */
-class VersionedLoad<T> {
-  #loaded: { readonly versions: string; readonly value: Promise<T> } | undefined;
-
-  /** The value for some versions. A failed load is not cached. */
-  async of(versions: string, load: () => Promise<T>): Promise<T> {
-    if (this.#loaded?.versions === versions) return this.#loaded.value;
-    const loaded = { versions, value: load() };
-    this.#loaded = loaded;
-    try {
-      return await loaded.value;
-    } catch (error) {
-      if (this.#loaded === loaded) this.#loaded = undefined;
-      throw error;
-    }
-  }
-
-  forget(): void {
-    this.#loaded = undefined;
-  }
 }
 
 /** The lake from the view of one request, and data derived from the table versions of the request. */
@@ -209,11 +185,11 @@ export class LakeReader {
   readonly #segments: SegmentReader | undefined;
   readonly #nullColumns: NullColumns;
   #exEvents: Cached<Map<string, readonly ExEvent[]>> | undefined;
-  readonly #reference = new VersionedLoad<ReferenceData>();
-  readonly #calendars = new VersionedLoad<Calendars>();
-  readonly #rules = new VersionedLoad<ExRuleOf>();
-  readonly #firstMinutes = new VersionedLoad<FirstMinutes>();
-  readonly #referenceTimes = new VersionedLoad<readonly number[]>();
+  readonly #reference = new ByVersion<ReferenceData>();
+  readonly #calendars = new ByVersion<Calendars>();
+  readonly #rules = new ByVersion<ExRuleOf>();
+  readonly #firstMinutes = new ByVersion<FirstMinutes>();
+  readonly #referenceTimes = new ByVersion<readonly number[]>();
   readonly #asOfNow: () => AsOfTime;
   readonly #assumesReference: boolean;
 

@@ -2,6 +2,7 @@ import { LakeError } from "../../core/errors.js";
 import { ident, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
+import { versionsOf } from "../../lake/by-version.js";
 import { hashInName } from "../../lake/files/data-file.js";
 import { fileRange, rowsOfFiles } from "../../lake/files/prune.js";
 import {
@@ -305,11 +306,6 @@ export class LakeVersion {
     const versions = versionsOf(await Promise.all(read.map((table) => this.snapshot(table))));
     return visibleUntil === undefined ? versions : `${versions} until ${visibleUntil}`;
   }
-}
-
-/** The versions of some tables as a text, which changes whenever the rows of one of the tables may have changed. */
-export function versionsOf(snapshots: readonly Snapshot[]): string {
-  return snapshots.map(({ table, dataId }) => `${table.name}:${dataId}`).join(" ");
 }
 
 /** The versions of some tables as JSON, for the metadata of a response: `{"bars_1d":7}`. */

@@ -1,4 +1,4 @@
-import { Permits } from "../../core/permits.js";
+import { type Checkout, KeyedPool } from "../../core/keyed-pool.js";
 import type { SessionOptions } from "../../db/session/open-database.js";
 import { interruptOn, Session } from "../../db/session/session.js";
 
@@ -24,22 +24,22 @@ interface Connection {
  * ended the database, the statements that run there fail, and the next ones have another database.
  */
 export class SessionPool {
-  /** Of callers that have a connection, or open one. */
-  readonly #permits: Permits;
+  readonly #pool: KeyedPool<Connection>;
   readonly #openRoot: () => Promise<Root>;
   /** The database of new connections. */
   #root: Root;
   /** The database that replaces a broken one, while it is opened. */
   #opening: Promise<void> | undefined;
-  readonly #idle: Connection[] = [];
-  #closed = false;
-  /** Functions that resolve the promises of {@link close}. */
-  readonly #closing: (() => void)[] = [];
 
   private constructor(root: Root, size: number, openRoot: () => Promise<Root>) {
     this.#root = root;
-    this.#permits = new Permits(size);
     this.#openRoot = openRoot;
+    this.#pool = new KeyedPool({
+      atOnce: size,
+      mostOpen: size,
+      close: (connection) => this.#discard(connection),
+      isUsable: (connection) => connection.root === this.#root && !connection.session.isBroken,
+    });
   }
 
   /** @param size most connections, and so most statements that run at the same time. */
@@ -54,19 +54,10 @@ export class SessionPool {
    * @param signal when it aborts, the wait ends, or the running statement is stopped.
    */
   async use<T>(use: (session: Session) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    if (this.#closed) throw new Error("session pool: is closed");
-    const permit = await this.#permits.take(signal);
-    try {
-      const connection = await this.#take();
-      try {
-        return await interruptible(connection.session, use, signal);
-      } finally {
-        this.#giveBack(connection);
-      }
-    } finally {
-      permit[Symbol.dispose]();
-      this.#closeUnused();
-    }
+    if (this.#pool.isClosed) throw new Error("session pool: is closed");
+    using _ = await this.#pool.turn(signal);
+    using connection = await this.#take();
+    return await interruptible(connection.value.session, use, signal);
   }
 
   /**
@@ -75,33 +66,32 @@ export class SessionPool {
    *
    * @returns a promise that resolves when the database is closed and its folder for spilled data is deleted.
    */
-  close(): Promise<void> {
-    this.#closed = true;
-    const isClosed = new Promise<void>((resolve) => this.#closing.push(resolve));
-    this.#closeUnused();
-    return isClosed;
+  async close(): Promise<void> {
+    await this.#pool.close();
+    this.#root.database.close();
   }
 
-  async #take(): Promise<Connection> {
+  async #take(): Promise<Checkout<Connection>> {
     for (;;) {
       if (this.#root.database.isBroken) await this.#replaceRoot();
-      const idle = this.#idle.pop();
-      if (idle !== undefined) return idle;
       const root = this.#root;
-      root.open += 1;
       try {
-        return { session: await root.database.sibling(), root };
+        return await this.#pool.take("", () => this.#connect(root));
       } catch (error) {
-        this.#left(root);
         // A statement of another connection may have ended the database just now.
         if (!root.database.isBroken) throw error;
       }
     }
   }
 
-  #giveBack(connection: Connection): void {
-    if (connection.root === this.#root && !connection.session.isBroken) this.#idle.push(connection);
-    else this.#discard(connection);
+  async #connect(root: Root): Promise<Connection> {
+    root.open += 1;
+    try {
+      return { session: await root.database.sibling(), root };
+    } catch (error) {
+      this.#left(root);
+      throw error;
+    }
   }
 
   /** Opens another database in place of the broken one; callers that need it at the same time share it. */
@@ -109,7 +99,7 @@ export class SessionPool {
     const replace = async (): Promise<void> => {
       const broken = this.#root;
       this.#root = await this.#openRoot();
-      for (const connection of this.#idle.splice(0)) this.#discard(connection);
+      this.#pool.drop(() => true);
       if (broken.open === 0) broken.database.close();
     };
     this.#opening ??= replace().finally(() => {
@@ -127,15 +117,6 @@ export class SessionPool {
   #left(root: Root): void {
     root.open -= 1;
     if (root.open === 0 && root !== this.#root) root.database.close();
-  }
-
-  /** Closes the database of a closed pool when no connection is in use. */
-  #closeUnused(): void {
-    if (!this.#closed) return;
-    for (const connection of this.#idle.splice(0)) this.#discard(connection);
-    if (this.#permits.taken > 0) return;
-    this.#root.database.close();
-    for (const resolve of this.#closing.splice(0)) resolve();
   }
 }
 

@@ -41,7 +41,6 @@ export class RunBuilder implements Runs {
   }
 }
 
-/** One run of a value. */
 export function oneRun(value: string | number | null, rows: number): Runs {
   return { values: [value], ends: [rows] };
 }

@@ -50,12 +50,10 @@ export const list = (items: readonly ThriftValue[]): ThriftValue => ({
 /** Fields by their ids; those that are undefined are left out. */
 type Fields = Readonly<Record<number, ThriftValue | undefined>>;
 
-/** A struct of fields. */
 export function struct(fields: ThriftStruct | Fields): ThriftValue {
   return { type: STRUCT, fields: fields instanceof Map ? fields : fieldsOf(fields as Fields) };
 }
 
-/** Fields as a map. */
 export function fieldsOf(fields: Fields): ThriftStruct {
   const present = new Map<number, ThriftValue>();
   for (const [id, value] of Object.entries(fields)) if (value !== undefined) present.set(Number(id), value);
@@ -200,7 +198,6 @@ class Decoder {
   }
 }
 
-/** Encodes a struct. */
 export function encodeStruct(fields: ThriftStruct): Buffer {
   const out: number[] = [];
   putStruct(out, fields);

@@ -13,7 +13,6 @@ import type { Runs } from "./run-chunk.js";
 /** Rows of a row group, a multiple of DuckDB's vector size. A symbol's month of minute bars is in one or two groups. */
 export const ROW_GROUP_ROWS = 122_880;
 
-/** Rows that become a file. */
 interface RowsToWrite {
   /** A SELECT of at least the columns. */
   readonly sql: string;
@@ -41,7 +40,6 @@ export function columnsOfScan({ bits }: ScanLayout): string[] {
   return [ROW_GROUP, ...bits.values()];
 }
 
-/** A written file. */
 interface WrittenRows {
   readonly content: ContentHash;
   readonly stats: FileStats;
@@ -53,7 +51,6 @@ interface CopyReport {
   readonly column_statistics: readonly { key: string; value: readonly { key: string; value: string }[] }[];
 }
 
-/** Sorts rows, and writes them to a new file. */
 export async function writeSortedRows(
   session: Session,
   rows: RowsToWrite,

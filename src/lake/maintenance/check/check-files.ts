@@ -73,7 +73,6 @@ export function unknownFiles({ table, files, removed }: Snapshot, stored: readon
     }));
 }
 
-/** Adds findings about a file of a table. */
 export type Find = (
   rule: Finding["rule"],
   what: string,
@@ -81,7 +80,6 @@ export type Find = (
   severity?: Finding["severity"],
 ) => void;
 
-/** Adds findings about a live file to a list. */
 export function finder({ table, version }: Snapshot, { path }: DataFile, findings: Finding[]): Find {
   const file = `${table.name}/${path}`;
   return (rule, what, hint, severity = "error") =>

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { BarlakeError, messageOf } from "../../../core/errors.js";
+import { hintOf, messageOf } from "../../../core/errors.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { readCheckpoint } from "../../log/checkpoint.js";
 import {
@@ -210,14 +210,8 @@ class LogReader {
     try {
       this.#draft?.apply(commit);
     } catch (error) {
-      const hint = error instanceof BarlakeError ? error.hint : undefined;
-      this.#broken(
-        "log_not_understood",
-        file,
-        `is not understood: ${messageOf(error)}`,
-        commit.version,
-        hint,
-      );
+      const what = `is not understood: ${messageOf(error)}`;
+      this.#broken("log_not_understood", file, what, commit.version, hintOf(error));
     }
   }
 

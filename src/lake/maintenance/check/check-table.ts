@@ -1,4 +1,4 @@
-import { BarlakeError, messageOf } from "../../../core/errors.js";
+import { BarlakeError, hintOf, messageOf } from "../../../core/errors.js";
 import type { SessionOptions } from "../../../db/session/open-database.js";
 import { Session } from "../../../db/session/session.js";
 import type { TableSchema } from "../../../schema/column.js";
@@ -54,7 +54,6 @@ export interface CheckOptions {
   readonly session?: CheckSession;
 }
 
-/** Progress of reading a table's files. */
 interface CheckProgress {
   readonly table: string;
   /** The next file, relative to the table. */
@@ -85,8 +84,7 @@ export class CheckFault extends BarlakeError {
   readonly found: TableCheck;
 
   constructor(found: TableCheck, cause: unknown) {
-    const hint = cause instanceof BarlakeError ? cause.hint : undefined;
-    super(`check of table ${found.table} ended early: ${messageOf(cause)}`, { hint, cause });
+    super(`check of table ${found.table} ended early: ${messageOf(cause)}`, { hint: hintOf(cause), cause });
     this.found = found;
   }
 }
@@ -115,7 +113,6 @@ export async function checkTable(
 /** What the check of a table has found until now. */
 interface FoundSoFar {
   readonly findings: Finding[];
-  /** Files that were read. */
   readonly read: ReadFile[];
   /** Undefined where the table cannot be read. */
   snapshot: Snapshot | undefined;
@@ -187,9 +184,7 @@ function notRecorded({ table, version }: Snapshot, error: unknown): Finding {
   };
 }
 
-/**
- * The table as readers see it; undefined where its log is damaged, which the check of the log has reported.
- */
+/** The table as readers see it; undefined where its log is damaged, which the check of the log has reported. */
 async function newestOf(lake: Lake, table: TableSchema): Promise<Snapshot | undefined> {
   try {
     return await lake.snapshot(table);

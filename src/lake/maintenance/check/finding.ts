@@ -4,7 +4,6 @@
  */
 export type Severity = "error" | "warning" | "info";
 
-/** The kind of a finding. */
 type FindingRule =
   | "log_entry_missing"
   | "log_entry_unreadable"
@@ -45,7 +44,6 @@ export interface Finding {
   readonly rule: FindingRule;
   /** What is wrong; begins with its subject. */
   readonly message: string;
-  /** What to do next. */
   readonly hint: string;
 }
 
