@@ -9,9 +9,7 @@ export interface StoredReport {
   readonly rows: number;
 }
 
-/**
- * A result; without an id, one that needs more space than its run had left: only the rows in the page are available.
- */
+/** Without an id it needed more space than its run had left: only the rows in the page are available. */
 export type ResultReport =
   | StoredReport
   | { readonly id: null; readonly rows: number; readonly mostBytes: number };
@@ -36,14 +34,12 @@ export interface FaultReport {
   readonly hint: string | null;
 }
 
-/** A table of the lake. */
 export interface TableReport {
   readonly name: string;
   readonly doc: string;
   readonly version: number;
   readonly files: number;
   readonly rows: number;
-  /** Total size of the live files. */
   readonly bytes: number;
   readonly committedAt: number | null;
   /** First and last day of a table of bars; null for other tables. */
@@ -96,7 +92,6 @@ export interface MonthReport {
   readonly region: Region;
   /** `YYYY-MM`. */
   readonly month: string;
-  /** Number of bars in the lake. */
   readonly bars: number;
   /** Number of sessions of the calendar that have begun; null where the calendar knows none. */
   readonly sessions: number | null;
@@ -132,7 +127,6 @@ export interface MissingReport {
   readonly command: string;
 }
 
-/** A run of a pipeline. */
 export interface RunReport {
   readonly id: string;
   readonly pipeline: string;
@@ -149,7 +143,6 @@ export interface RunReport {
   readonly bytes: number;
 }
 
-/** An instrument that a search has found. */
 export interface FoundInstrument {
   readonly symbol: string;
   readonly name: string | null;
@@ -285,7 +278,6 @@ export interface NotebookSource {
   readonly folder: string | null;
 }
 
-/** A request to run the text of a notebook. */
 export interface RunRequest {
   readonly name: string;
   readonly text: string;
@@ -293,7 +285,6 @@ export interface RunRequest {
   readonly cells?: readonly number[] | undefined;
 }
 
-/** A request to save the text of a notebook. */
 export interface SaveRequest {
   readonly name: string;
   readonly text: string;
@@ -301,10 +292,7 @@ export interface SaveRequest {
   readonly before: string | null;
 }
 
-/**
- * The response to a request that saves a notebook. With status 409, `theirs` is what the file contains now; null where
- * the file was deleted.
- */
+/** `theirs` (status 409) is what the file contains now; null where it was deleted. */
 export type SaveReport =
   | { readonly kind: "saved"; readonly hash: string }
   | { readonly kind: "changed"; readonly theirs: { readonly text: string; readonly hash: string } | null };
@@ -320,7 +308,6 @@ export interface CellFaultReport extends FaultReport {
 /** The kind of control that sets a parameter. */
 export type ControlKind = "date" | "number" | "text" | "symbol";
 
-/** A parameter of a notebook, with its value. */
 export interface ParameterReport {
   readonly name: string;
   readonly kind: ControlKind;

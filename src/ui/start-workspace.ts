@@ -2,10 +2,10 @@ import type { AddressInfo } from "node:net";
 import fastify, { type FastifyInstance } from "fastify";
 import { BarlakeError, cannotListen, QueryError, UsageError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
-import { readExRules } from "../db/market/read-ex-rules.js";
+import { readExRules, readNames } from "../db/market/read-ex-rules.js";
+import type { Session } from "../db/session/session.js";
 import type { Lake } from "../lake/lake.js";
 import type { SegmentOptions } from "../lake/places.js";
-import type { ExRuleOf } from "../market/ex-rule.js";
 import { Access, addGuard, TOKEN } from "./http/guard.js";
 import { addInstrumentRoutes } from "./http/instrument-routes.js";
 import { addLakeRoutes, addResultRoutes } from "./http/lake-routes.js";
@@ -22,7 +22,6 @@ import type { SessionLimits } from "./session/session-limits.js";
 import { SessionReaders } from "./session/session-readers.js";
 import type { WorkspaceParts } from "./workspace-parts.js";
 
-/** Options of a workspace. */
 export interface WorkspaceOptions {
   /** The port; 0 takes any free one. @default `preferredPort` if it is free, else any free one */
   readonly port?: number | undefined;
@@ -38,13 +37,11 @@ export interface WorkspaceOptions {
   readonly runPlace?: RunPlace | undefined;
   /** Where this machine stores segments of bars, from which charts are drawn. False: no segments are used. */
   readonly segments?: SegmentOptions | false | undefined;
-  /** Memory, threads and time of statements. */
   readonly limits?: SessionLimits | undefined;
   /** @default that of the lake */
   readonly clock?: Clock | undefined;
 }
 
-/** A running workspace. */
 export interface Workspace extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
@@ -59,10 +56,8 @@ const HOST = "127.0.0.1";
 const MAX_URL_LENGTH = 16 * 1024;
 
 /**
- * Starts the workspace over a lake: a page, and a server for the page's requests. It only reads the lake, but it saves
- * notebooks and, where a service is given, runs pipelines.
- *
- * @throws {BarlakeError} where the page was not built, or the workspace cannot listen on the port.
+ * A page, and a server for its requests. It only reads the lake, but it saves notebooks and, where a service is given,
+ * runs pipelines. @throws {BarlakeError} where the page was not built, or the port is not available.
  */
 export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {}): Promise<Workspace> {
   const clock = options.clock ?? lake.clock;
@@ -70,9 +65,12 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
   const processes = new QueryProcesses(lake, clock, options.limits);
   const results = new StoredResults(processes);
   const place = options.segments === false ? undefined : lake.segmentPlace(options.segments);
-  const holes = (state: LakeState): Promise<ExRuleOf> =>
-    readers.use(state, { signal: new AbortController().signal }, ({ session }) => readExRules(session));
-  const segments = place && new SegmentBars(lake, place, holes);
+  const reading =
+    <T>(read: (session: Session) => Promise<T>) =>
+    (state: LakeState): Promise<T> =>
+      readers.use(state, { signal: new AbortController().signal }, ({ session }) => read(session));
+  const reads = { rules: reading(readExRules), names: reading(readNames) };
+  const segments = place && new SegmentBars(lake, place, reads);
   const parts: WorkspaceParts = {
     lake,
     location: options.location ?? lake.location,

@@ -1,6 +1,5 @@
-import { type NullableColumn, nullableBatch } from "../../arrow/nullable-batch.js";
+import { type BatchColumn, columnBatch, wordList } from "../../arrow/column-batch.js";
 import type { StreamFacts } from "../../arrow/stream/kline-stream.js";
-import { wordList } from "../../arrow/typed-batch.js";
 import { parseTradingDate, type TimeRange } from "../../core/time.js";
 import type { Period } from "../../market/period.js";
 import { REGIONS, type Region } from "../../market/regions.js";
@@ -38,20 +37,25 @@ function intersection(a: TimeRange, b: TimeRange): TimeRange {
   return range.start < range.end ? range : NO_TIME;
 }
 
+/** What to read for some symbols; those without bars count as known where the lake has their metadata. */
+async function requestOf(
+  view: LakeView,
+  symbols: readonly string[],
+  { period, count }: Pick<KlinesRequest, "count"> & { readonly period: Period },
+  rangeOf: KlinesRequest["rangeOf"],
+  adjustment: KlinesRequest["adjustment"] = "none",
+): Promise<KlinesRequest> {
+  const { instruments } = await view.reference();
+  const isKnown = (symbol: string): boolean => instruments.has(symbol);
+  return { symbols, series: seriesOf(period), adjustment, count, rangeOf, isKnown };
+}
+
 /** K-lines of several symbols: `GET /v1/klines/batch`. */
 export const serveKlinesBatch: EndpointHandler = async (view, { query, format }) => {
   const asked = parseParameters(PARAMETERS.klinesBatch, query);
   (await view.scope()).checkSymbols(asked.symbols);
   const range = rangeOfWindow(asked.start_time, asked.end_time);
-  const { instruments } = await view.reference();
-  const request: KlinesRequest = {
-    symbols: asked.symbols,
-    series: seriesOf(asked.period),
-    adjustment: asked.adjust,
-    count: asked.count,
-    rangeOf: () => range,
-    isKnown: (symbol) => instruments.has(symbol),
-  };
+  const request = await requestOf(view, asked.symbols, asked, () => range, asked.adjust);
   return klinesOf(view, request, { format, period: asked.period });
 };
 
@@ -60,15 +64,7 @@ export const serveKlines: EndpointHandler = async (view, { query, format }) => {
   const asked = parseParameters(PARAMETERS.klines, query);
   (await view.scope()).checkSymbols([asked.symbol]);
   const range = rangeOfWindow(asked.start_time, asked.end_time);
-  const { instruments } = await view.reference();
-  const request: KlinesRequest = {
-    symbols: [asked.symbol],
-    series: seriesOf(asked.period),
-    adjustment: asked.adjust,
-    count: asked.count,
-    rangeOf: () => range,
-    isKnown: (symbol) => instruments.has(symbol),
-  };
+  const request = await requestOf(view, [asked.symbol], asked, () => range, asked.adjust);
   return klinesOfOne(view, request, { format, period: asked.period });
 };
 
@@ -101,11 +97,11 @@ function exFactorsArrow(
 ): Promise<ArrowResponse> {
   const rows = data.flatMap(([, factors], symbol) => factors.map((factor) => ({ symbol, ...factor })));
   const words = wordList(data.map(([symbol]) => symbol));
-  const columns: NullableColumn[] = [
+  const columns: BatchColumn[] = [
     { name: "symbol", kind: "word", isRequired: true, words, values: rows.map(({ symbol }) => symbol) },
     {
       name: "timestamp",
-      kind: "timestamp",
+      kind: "milliseconds",
       isRequired: true,
       values: rows.map(({ timestamp }) => BigInt(timestamp)),
     },
@@ -117,7 +113,7 @@ function exFactorsArrow(
       values: rows.map(({ ex_factor }) => ex_factor),
     },
   ];
-  const batch = nullableBatch(columns, rows.length, new Map([["versions", versions]]));
+  const batch = columnBatch(columns, rows.length, new Map([["versions", versions]]));
   return ArrowResponse.ofBatches(only(batch), rows.length);
 }
 
@@ -126,15 +122,7 @@ export const serveIntraday: EndpointHandler = async (view, { query, format }) =>
   const asked = parseParameters(PARAMETERS.intraday, query);
   (await view.scope()).checkSymbols([asked.symbol]);
   const days = await latestMinuteDays(view);
-  const { instruments } = await view.reference();
-  const request: KlinesRequest = {
-    symbols: [asked.symbol],
-    series: seriesOf(asked.period),
-    adjustment: "none",
-    count: asked.count,
-    rangeOf: (region) => days.get(region) ?? NO_TIME,
-    isKnown: (symbol) => instruments.has(symbol),
-  };
+  const request = await requestOf(view, [asked.symbol], asked, (region) => days.get(region) ?? NO_TIME);
   return klinesOfOne(view, request, { format, period: asked.period });
 };
 
@@ -143,21 +131,11 @@ export const serveIntradayBatch: EndpointHandler = async (view, { query, format 
   const asked = parseParameters(PARAMETERS.intradayBatch, query);
   (await view.scope()).checkSymbols(asked.symbols);
   const days = await latestMinuteDays(view);
-  const { instruments } = await view.reference();
-  const request: KlinesRequest = {
-    symbols: asked.symbols,
-    series: seriesOf(asked.period),
-    adjustment: "none",
-    count: asked.count,
-    rangeOf: (region) => days.get(region) ?? NO_TIME,
-    isKnown: (symbol) => instruments.has(symbol),
-  };
+  const request = await requestOf(view, asked.symbols, asked, (region) => days.get(region) ?? NO_TIME);
   return klinesOf(view, request, { format, period: asked.period }, MOST_MINUTES);
 };
 
-/**
- * Minutes of the members of universes on the latest trading days of their regions: `GET /v1/klines/intraday/universe`.
- */
+/** Minutes of the members of universes on their regions' latest trading days: `GET /v1/klines/intraday/universe`. */
 export const serveIntradayUniverse: EndpointHandler = async (view, { query, format }) => {
   const asked = parseParameters(PARAMETERS.intradayUniverse, query);
   (await view.scope()).checkUniverses(asked.universes);
@@ -176,7 +154,6 @@ export const serveIntradayUniverse: EndpointHandler = async (view, { query, form
   return klinesOf(view, request, { format, period: asked.period }, MOST_MINUTES);
 };
 
-/** How a response is written. */
 interface Form {
   readonly format: BodyFormat;
   readonly period: Period;
@@ -233,9 +210,7 @@ async function streamFacts(
   return { symbols: runs?.map(({ symbol }) => symbol) ?? symbols, metadata };
 }
 
-/**
- * Returns the runs of a symbol. @throws {RequestError} where there is none, because the lake does not know the symbol.
- */
+/** @throws {RequestError} where there is no run, because the lake does not know the symbol. */
 function known(runs: readonly KlineRun[], symbol: string): readonly KlineRun[] {
   if (runs.length > 0) return runs;
   throw new RequestError("SYMBOL_NOT_FOUND", `symbol ${JSON.stringify(symbol.slice(0, 64))} is not known`);

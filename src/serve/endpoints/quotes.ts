@@ -16,14 +16,13 @@ import { EXT_TYPE, REFERENCE_TABLES } from "../read/reference-data.js";
 import { type EndpointHandler, TextResponse } from "./response.js";
 
 /**
- * Dates and closing times of a region at the time of a request. They are cached: computing them is slow, and the bars
- * of a universe share a few timestamps.
+ * Dates and closing times of a region at the time of a request, cached: computing them is slow, and the bars of a
+ * universe share a few timestamps.
  */
 class RegionDates {
   /** Epoch milliseconds. */
   readonly now: number;
   readonly region: Region;
-  /** The state of the region's market. */
   readonly status: SessionStatus;
   /** The start of the region's first day that is not final yet, in epoch milliseconds. */
   readonly finalEnd: number;
@@ -49,7 +48,6 @@ class RegionDates {
     return this.of(timestamp) === this.of(this.now);
   }
 
-  /** Whether the region has no session between two dates. */
   areNeighbours(before: TradingDate, date: TradingDate): boolean {
     const later = once(this.#neighbours, before, () => new Map<TradingDate, boolean>());
     return once(later, date, () => this.#calendar.areNeighbours(before, date));
@@ -63,7 +61,6 @@ class RegionDates {
   }
 }
 
-/** The value of a key, computed only once. */
 function once<K, V>(values: Map<K, V>, key: K, make: () => V): V {
   const known = values.get(key);
   if (known !== undefined) return known;
@@ -78,7 +75,6 @@ interface MadeQuote {
   readonly isTimed: boolean;
 }
 
-/** Makes the quote of a symbol of a region; undefined where it has no bars. */
 function quoteOf(
   symbol: string,
   bars: QuoteBars,
@@ -102,9 +98,8 @@ interface QuoteFacts {
 }
 
 /**
- * Makes a quote from the daily bar once the day is final, otherwise from the minutes. The quote's time is that of the
- * last minute, or the close. The previous close is the one in the bar, else the close of the previous session; a bar
- * older than that session is not used for it.
+ * From the daily bar once the day is final, otherwise from the minutes. The quote's time is that of the last minute, or
+ * the close. The previous close is the one in the bar, else the close of the previous session, not of an older one.
  */
 function quoteFacts({ daily, minutes }: QuoteBars, dates: RegionDates): QuoteFacts | undefined {
   const newest = daily.at(-1);
@@ -157,10 +152,7 @@ function ratio(part: number, whole: unknown): number | undefined {
   return typeof whole === "number" && whole > 0 ? part / whole : undefined;
 }
 
-/**
- * Whether a bar has the form in which services deliver a day on which a symbol was suspended: prices of 0, and no
- * trade.
- */
+/** Services deliver a day on which a symbol was suspended with prices of 0, and no trade. */
 function isSuspended({ open, high, low, volume }: LastBar): boolean {
   return volume === 0 && open === 0 && high === 0 && low === 0;
 }
@@ -169,17 +161,10 @@ function isSuspended({ open, high, low, volume }: LastBar): boolean {
 export const QUOTE_TABLES = [BARS_1D, BARS_1M, TRADING_DAYS, ...REFERENCE_TABLES];
 /** Number of rows that take as much memory as one quote with its temporary objects. */
 const ROWS_OF_A_QUOTE = 100;
-/**
- * Number of quotes that are made and encoded at the same time. It limits their temporary objects, and how long other
- * requests wait for their turn.
- */
+/** Quotes that are made and encoded in one turn: it limits their temporary objects, and how long others wait. */
 const QUOTES_AT_ONCE = 500;
 
-/**
- * `POST` and `GET /v1/quotes`: quotes are made from each symbol's newest bars. A symbol without bars is left out.
- *
- * @param read reads the bars.
- */
+/** `POST` and `GET /v1/quotes`: from each symbol's newest bars. A symbol without bars is left out. */
 export function quoteHandlers(read: ReadQuoteBars): Record<"quotes" | "quotesOf", EndpointHandler> {
   return {
     quotes: (view, { body }) => quotes(view, parseParameters(PARAMETERS.quotes, body), read),
@@ -204,11 +189,7 @@ async function quotes(
   return new TextResponse(`{"data":[${[...(await quoteTexts(view, symbols, read)).values()].join()}]}`);
 }
 
-/**
- * The quote of each symbol, as JSON; a symbol without bars is left out.
- *
- * @param read reads the bars. @default from the lake
- */
+/** The quote of each symbol, as JSON; a symbol without bars is left out. @param read @default from the lake */
 export async function quoteTexts(
   view: LakeView,
   symbols: readonly string[],
@@ -233,7 +214,6 @@ export async function quoteTexts(
 
 type DatesOf = (region: Region) => RegionDates;
 
-/** Dates at the time of the request. */
 async function regionDates(view: LakeView): Promise<DatesOf> {
   const calendars = await view.calendars();
   return perRegion((region) => new RegionDates(view.now, region, calendars[region]));
@@ -242,10 +222,7 @@ async function regionDates(view: LakeView): Promise<DatesOf> {
 /** The cached quotes of a region; undefined where none are cached. */
 type CachedTexts = (region: Region) => Map<string, string> | undefined;
 
-/**
- * The cached quotes of each region at the time of the request. In a replay quotes change with each minute, so none are
- * cached.
- */
+/** The cached quotes of each region. In a replay quotes change with each minute, so none are cached. */
 async function cachedTexts(
   { version, now, quoteTexts: all }: LakeView,
   datesOf: DatesOf,
@@ -258,16 +235,9 @@ async function cachedTexts(
   });
 }
 
-/** Computes a value once for each region that is asked for. */
 function perRegion<T>(make: (region: Region) => T): (region: Region) => T {
   const known = new Map<Region, T>();
-  return (region) => {
-    const found = known.get(region);
-    if (found !== undefined) return found;
-    const made = make(region);
-    known.set(region, made);
-    return made;
-  };
+  return (region) => once(known, region, () => make(region));
 }
 
 /** Makes the quotes of symbols, and caches those that do not depend on the time of the request. */

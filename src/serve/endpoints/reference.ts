@@ -1,4 +1,6 @@
-import { instrumentBatch } from "../../arrow/nullable-batch.js";
+import type { RecordBatch } from "apache-arrow";
+import { type BatchColumn, columnBatch } from "../../arrow/column-batch.js";
+import type { TradingDate } from "../../core/time.js";
 import { INSTRUMENT_EXT, INSTRUMENTS } from "../../schema/reference.js";
 import { jsonText } from "../../wire/encode/json-text.js";
 import type { BodyFormat } from "../../wire/media-type.js";
@@ -60,6 +62,46 @@ async function instrumentsBody(
   return ArrowResponse.ofBatches(only(instrumentBatch(data, new Map([["versions", versions]]))), data.length);
 }
 
+const REQUIRED = ["symbol", "code", "exchange", "region", "type"] as const;
+const EXT_NAMES: ReadonlySet<string> = new Set(["type", ...INSTRUMENT_EXT.map(({ name }) => name)]);
+
+/**
+ * Instruments as one record batch: the members of an instrument, and those of its `ext` that the schema declares, each
+ * as a column; `ext_type`; and `ext_other` with the other members as JSON text.
+ */
+function instrumentBatch(
+  instruments: readonly Instrument[],
+  metadata: ReadonlyMap<string, string>,
+): RecordBatch {
+  const exts = instruments.map(({ ext }) => (ext ?? {}) as Readonly<Record<string, unknown>>);
+  const extColumns = INSTRUMENT_EXT.map(({ name, type, unit }): BatchColumn => {
+    const values = exts.map((ext) => ext[name] ?? null);
+    if (type === "double") return { name, unit, kind: "double", values: values as (number | null)[] };
+    if (type === "date") return { name, kind: "date", values: values as (TradingDate | null)[] };
+    return { name, kind: "text", values: values as (string | null)[] };
+  });
+  const columns: BatchColumn[] = [
+    ...REQUIRED.map(
+      (name): BatchColumn => ({
+        name,
+        kind: "text",
+        isRequired: true,
+        values: instruments.map((one) => one[name]),
+      }),
+    ),
+    { name: "name", kind: "text", values: instruments.map(({ name }) => name ?? null) },
+    { name: "ext_type", kind: "text", values: instruments.map(({ ext }) => ext?.type ?? null) },
+    ...extColumns,
+    { name: "ext_other", kind: "text", values: exts.map(otherMembers) },
+  ];
+  return columnBatch(columns, instruments.length, metadata);
+}
+
+function otherMembers(ext: Readonly<Record<string, unknown>>): string | null {
+  const others = Object.entries(ext).filter(([name]) => !EXT_NAMES.has(name));
+  return others.length === 0 ? null : JSON.stringify(Object.fromEntries(others));
+}
+
 function instrumentsText(data: readonly object[], more: object = {}): TextResponse {
   return new TextResponse(jsonText({ ...more, data }, (member) => DOUBLES.has(member)));
 }
@@ -101,10 +143,7 @@ export const serveUniversesBatch: EndpointHandler = async (view, { body }) => {
   return { data: Object.fromEntries(details) };
 };
 
-/**
- * `GET /v1/exchanges`: for a key that is limited to universes, only their exchanges, with counts of what it may
- * request.
- */
+/** `GET /v1/exchanges`: with counts of what the key may request, without exchanges of which it may request nothing. */
 export const serveExchanges: EndpointHandler = async (view) => {
   const [scope, { exchanges, instruments }] = [await view.scope(), await view.reference()];
   if (scope.isWhole) return { data: [...exchanges.values()] };

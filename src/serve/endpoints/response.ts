@@ -52,13 +52,10 @@ export class ArrowResponse {
   /** Makes the first piece, so that a failing read fails before the response begins. */
   static async #begun(pieces: AsyncGenerator<Uint8Array>, rows?: number): Promise<ArrowResponse> {
     const { value: first } = await pieces.next();
-    return new ArrowResponse(joinedBytes(first as Uint8Array, pieces), rows);
+    return new ArrowResponse(joined(first as Uint8Array, pieces), rows);
   }
 
-  /**
-   * The stream in pieces. A stream that fails ends with an incomplete message, so that no reader accepts it as
-   * complete.
-   */
+  /** A stream that fails ends with an incomplete message, so that no reader accepts it as complete. */
   async *pieces(): AsyncGenerator<Uint8Array> {
     let small: Uint8Array[] = [];
     let bytes = 0;
@@ -75,7 +72,6 @@ export class ArrowResponse {
     if (small.length > 0) yield Buffer.concat(small);
   }
 
-  /** The whole stream in one buffer. */
   async bytes(): Promise<Buffer> {
     const pieces: Uint8Array[] = [];
     for await (const piece of this.#pieces) pieces.push(piece);
@@ -83,17 +79,8 @@ export class ArrowResponse {
   }
 }
 
-/** The batches of a table with a single batch. */
 export async function* only(batch: RecordBatch): AsyncGenerator<RecordBatch> {
   yield batch;
-}
-
-async function* joinedBytes(
-  first: Uint8Array,
-  rest: AsyncGenerator<Uint8Array>,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  yield first;
-  yield* rest;
 }
 
 /** The parts of a request that its response depends on. */
@@ -134,19 +121,13 @@ export class KlineResponse {
     return new KlineResponse(first ?? [], blocks, "map");
   }
 
-  /** Number of rows of the whole body; undefined where there are more blocks. */
   get rows(): number | undefined {
     return this.#rest === undefined
       ? this.#first.reduce((sum, { start, end }) => sum + end - start, 0)
       : undefined;
   }
 
-  /**
-   * The whole body, for a response of one block.
-   *
-   * @param take returns memory of at least a number of bytes.
-   * @throws {RangeError} for a value that JSON cannot represent.
-   */
+  /** The whole body, of one block, in memory from `take`. @throws {RangeError} for a value that JSON cannot represent. */
   bytes(take?: (bytes: number) => ArrayBuffer): Uint8Array<ArrayBuffer> {
     return encodeRuns(this.#first, this.#shape, take);
   }
@@ -180,7 +161,7 @@ export class StreamedResponse {
   }
 }
 
-async function* joined(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+async function* joined<T>(first: T, rest: AsyncGenerator<T>): AsyncGenerator<T, void, undefined> {
   yield first;
   yield* rest;
 }
@@ -196,10 +177,8 @@ export class TextResponse {
 }
 
 /**
- * Handles the requests of one endpoint. Returns an object to encode as JSON, JSON text, bars, or a table for Arrow.
- *
- * @throws {ParameterError} for a parameter that breaks a rule.
- * @throws {RequestError} for a request that cannot be served.
+ * Returns an object to encode as JSON, JSON text, bars, or a table for Arrow. @throws {ParameterError} for a parameter
+ * that breaks a rule. @throws {RequestError} for a request that cannot be served.
  */
 export type EndpointHandler = (
   view: LakeView,

@@ -15,7 +15,6 @@ const LEAST_BYTES = 1400;
 /** The fastest level: K-lines shrink to a third. The best level takes ten times as long to save another tenth. */
 const LEVEL = 1;
 
-/** A way to compress bodies. */
 interface Coding {
   readonly whole: (body: Buffer | string) => Promise<Buffer>;
   readonly pieces: () => Transform;
@@ -68,18 +67,15 @@ export function addCompression(app: FastifyInstance): void {
   });
 }
 
-/** Adds a header of the request to the `vary` header of the response. */
 function varyBy(reply: FastifyReply, header: string): void {
   const said = reply.getHeader("vary");
   void reply.header("vary", said === undefined ? header : `${String(said)}, ${header}`);
 }
 
 /**
- * The coding to use for an `accept-encoding` header (RFC 9110): the one with the greatest weight above 0; of several
- * with the same weight, the first one that is offered. `*` selects gzip, which every client that decodes anything can
- * decode.
- *
- * @returns undefined where the body is not to be compressed.
+ * The coding for an `accept-encoding` header (RFC 9110): the one with the greatest weight above 0; of several with the
+ * same weight, the first one that is offered. `*` selects gzip, which every client that decodes anything can decode.
+ * Undefined: the body is not compressed.
  */
 export function acceptedCoding(
   header: string | string[] | undefined,
@@ -99,7 +95,7 @@ export function acceptedCoding(
   return offered.find((name) => weightOf(name) === most);
 }
 
-/** A response with its validator. @see responseTag */
+/** @see responseTag */
 interface TaggedResponse {
   readonly tag: string | undefined;
   /** Undefined where the client already has the response. */

@@ -13,8 +13,8 @@ import { RequestError } from "./request-error.js";
 const ofConnections = new WeakMap<Socket, Set<() => void>>();
 
 /**
- * Calls back once, when a response has ended, or its connection has: at once where that is so already. Node 20 does not
- * emit the `close` of a response whose connection ends while the response waits for those before it.
+ * Calls back once, when a response or its connection has ended: at once where that is so already. Node 20 does not emit
+ * the `close` of a response whose connection ends while it waits for those before it.
  */
 export function onResponseEnd(response: ServerResponse, callback: () => void): void {
   const { socket } = response.req;
@@ -45,12 +45,11 @@ const STALLED_MS = 60_000;
 const CHECKS = 6;
 
 /**
- * Disconnects a client that takes no byte of its response for some time although there are bytes for it; at the latest
- * a sixth of that time later. What a client has taken is seen only when the system takes over more bytes, on Linux when a
- * third of its send buffer is free (at most 1.4 MB): the time must suffice a slow client for so much.
- *
- * The timeout of a socket does not do that: Node restarts it once if any part of the last write has left, also where
- * that was at the beginning of the time, and it also runs while the service has nothing to send.
+ * Disconnects a client that takes no byte of its response for some time, and at most a sixth more, although there are
+ * bytes for it. What a client has taken is seen only when the system takes over more bytes, on Linux when a third of
+ * its send buffer is free (at most 1.4 MB): the time must suffice a slow client for so much. The timeout of a socket
+ * does not do that: Node restarts it once if any part of the last write has left, and it also runs while there is
+ * nothing to send.
  */
 export function disconnectStalled(response: ServerResponse, stalledMs = STALLED_MS): void {
   let before = -1;
@@ -68,8 +67,8 @@ export function disconnectStalled(response: ServerResponse, stalledMs = STALLED_
 }
 
 /**
- * How many bytes of a socket the system has taken over to send. Only the internal handle knows how many bytes of a write
- * are still waiting: without it, a write counts when it is completed.
+ * How many bytes of a socket the system has taken over. Only the internal handle knows how many bytes of a write are
+ * still waiting: without it, a write counts when it is completed.
  */
 function bytesTaken(socket: Socket): number {
   const { _handle: handle } = socket as {
@@ -87,7 +86,6 @@ export interface RequestsInFlight {
   none(signal: AbortSignal): Promise<void>;
 }
 
-/** Counts the requests in flight. */
 export function addRequestsInFlight(app: FastifyInstance): RequestsInFlight {
   const changes = new EventEmitter();
   const requests = new Set<object>();
@@ -110,9 +108,8 @@ export function addRequestsInFlight(app: FastifyInstance): RequestsInFlight {
 }
 
 /**
- * Ends keep-alive connections after their last response; otherwise closing the service would wait for the clients to
- * close them. Node counts a connection as idle as soon as its response is written, even if the network has not taken
- * all of it. So idle connections are ended only while no response is in that state.
+ * Ends keep-alive connections after their last response; otherwise closing the service would wait for the clients. Node
+ * counts a connection as idle as soon as its response is written, even if the network has not taken all of it.
  */
 export function addConnectionDraining(app: FastifyInstance): void {
   const { server } = app;
@@ -145,16 +142,13 @@ function isBeingSent({ writableEnded, writableFinished }: ServerResponse): boole
 /** Responses with at most this many rows are sent in one piece, with a content length. */
 const ROWS_AT_ONCE = 16_384;
 
-/**
- * Bytes of a body that may be buffered for a connection. With less, each column of an Arrow batch would take a system
- * call.
- */
+/** Bytes of a body that a connection may buffer. With less, each column of an Arrow batch would take a system call. */
 export const PENDING_BYTES = 512 * 1024;
 
 /**
- * Milliseconds after a response for which work that goes on keeps its memory permit. DuckDB tries a request to a store
- * again after its timeout, for longer than this only where each attempt hangs. The limit is for such a store: it must
- * not occupy the whole budget for ever.
+ * How long work that goes on after a response keeps its memory permit. DuckDB tries a request to a store again after
+ * its timeout, for longer than this only where each attempt hangs: such a store must not occupy the whole budget for
+ * ever.
  */
 const LATE_WORK_MS = 60_000;
 
@@ -164,10 +158,8 @@ export interface RequestLifetime {
   /** Memory for the body. */
   readonly memory: LentMemory;
   /**
-   * Waits for work of the request until its timeout. A read of a store that does not respond cannot be interrupted, so
-   * the work may still run afterwards.
-   *
-   * @throws {RequestError} LAKE_UNAVAILABLE, after the timeout.
+   * Waits for work until the timeout. A read of a store that does not respond cannot be interrupted, so the work may
+   * still run afterwards. @throws {RequestError} LAKE_UNAVAILABLE, after the timeout.
    */
   readonly waitFor: <T>(work: Promise<T>) => Promise<T>;
   /** The pieces of the body: to make them is work of the request, too. */
@@ -175,8 +167,8 @@ export interface RequestLifetime {
 }
 
 /**
- * The signal aborts when the client disconnects, or the timeout passes. A client that has not read the whole response
- * by then is disconnected. The permit is released when the response has ended and the work has too.
+ * The signal aborts when the client disconnects, or the timeout passes: a client that has not read all by then is
+ * disconnected. The permit is released when the response has ended and the work has too.
  */
 export function requestLifetime(
   raw: ServerResponse,
@@ -239,8 +231,8 @@ export function requestLifetime(
 }
 
 /**
- * Resolves when the responses before this one on its connection have ended. Until then, no byte of it can be sent: with
- * a permit it could block the responses that it waits for.
+ * Resolves when the responses before this one on its connection have ended: no byte can be sent until then, so that
+ * with a permit it could block the responses that it waits for.
  */
 async function ownTurn(raw: ServerResponse, signal: AbortSignal): Promise<void> {
   if (raw.socket === null) await once(raw, "socket", { signal });

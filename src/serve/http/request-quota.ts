@@ -1,7 +1,6 @@
 import type { Caller } from "../keys/key-ring.js";
 import { RequestError } from "./request-error.js";
 
-/** Length of the quota's time window. */
 const MINUTE_MS = 60_000;
 
 /** Counts the requests of each key over the last minute. */
@@ -17,10 +16,7 @@ interface LocalQuota extends RequestQuota {
   take(caller: string, now: number, requestsPerMinute: number): number;
 }
 
-/**
- * A quota of requests for each key in any period of one minute, counted in this process only. A refused request does
- * not count.
- */
+/** Counts in this process only, in any period of one minute. A refused request does not count. */
 export function requestQuota(): LocalQuota {
   const taken = new Map<string, number[]>();
   return {
@@ -37,12 +33,7 @@ export function requestQuota(): LocalQuota {
   };
 }
 
-/**
- * Counts a request of a caller.
- *
- * @param permitted the number of requests in any minute for a caller without a separate limit. @default unlimited
- * @throws {RequestError} RATE_LIMITED where the quota is used up.
- */
+/** @param permitted requests in any minute. @default unlimited @throws {RequestError} RATE_LIMITED where they are used up. */
 export async function countRequest(
   quota: RequestQuota,
   caller: Caller,

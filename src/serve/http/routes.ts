@@ -1,4 +1,5 @@
 import type { FastifyInstance } from "fastify";
+import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES } from "../../schema/statements.js";
 import { DEPTH_PATHS, ENDPOINTS, type EndpointName } from "../../wire/endpoints.js";
 import {
   serveExFactors,
@@ -21,13 +22,7 @@ import {
   serveUniversesBatch,
 } from "../endpoints/reference.js";
 import type { EndpointHandler } from "../endpoints/response.js";
-import {
-  serveBalanceSheet,
-  serveCashFlow,
-  serveIncome,
-  serveMetrics,
-  serveShares,
-} from "../endpoints/statements.js";
+import { serveStatements } from "../endpoints/statements.js";
 import { type ReadQuoteBars, readQuoteBars } from "../klines/quote-bars.js";
 import { openApiDocument } from "../openapi/document.js";
 import { documentationPage, frontPage } from "../openapi/page.js";
@@ -80,11 +75,11 @@ const HANDLERS: Readonly<Record<Exclude<EndpointName, "quotes" | "quotesOf">, En
   universesBatch: serveUniversesBatch,
   exchanges: serveExchanges,
   exchangeInstruments: serveExchangeInstruments,
-  balanceSheet: serveBalanceSheet,
-  cashFlow: serveCashFlow,
-  income: serveIncome,
-  metrics: serveMetrics,
-  shares: serveShares,
+  balanceSheet: serveStatements(BALANCE_SHEET),
+  cashFlow: serveStatements(CASH_FLOW),
+  income: serveStatements(INCOME),
+  metrics: serveStatements(METRICS),
+  shares: serveStatements(SHARES),
 };
 
 /** The handler of each endpoint. @param readQuotes reads the bars of quotes. @default from the lake */

@@ -47,10 +47,7 @@ const EXPOSED = ["etag", "retry-after", "x-replay-time", "x-request-id"];
 /** Seconds for which a browser caches the response to a preflight: Chromium's limit. */
 const MAX_AGE_S = 7200;
 
-/**
- * Permits pages of other origins to call the service. Without origins it adds nothing, so that browsers block such
- * calls.
- */
+/** Permits pages of other origins to call the service, which browsers otherwise block. */
 async function addCors(app: FastifyInstance, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return;
   await app.register(cors, {
@@ -81,7 +78,7 @@ const TABLES_OF: Readonly<Record<(typeof ENDPOINTS)[EndpointName]["group"], read
 
 /**
  * The strong validator (ETag) of a response that depends only on the request, the lake and the key's permissions;
- * undefined where the response also depends on the time of day, as a quote does.
+ * undefined where it also depends on the time of day, as a quote does.
  */
 async function responseTag(
   { name, url, format }: { readonly name: EndpointName; readonly url: string; readonly format: BodyFormat },
@@ -124,7 +121,6 @@ function pathOf(request: FastifyRequest): string {
   return request.url.split(/[?#]/, 1)[0] ?? "";
 }
 
-/** Responds to errors and unknown paths with the error bodies of the interface. */
 function addErrors(app: FastifyInstance, logger: ServiceLogger | undefined): void {
   app.setErrorHandler((error, request, reply) => {
     const { status, body, retryAfterMs, isFault } = responseOf(error, request.id);
@@ -164,17 +160,11 @@ export interface ServiceOptions extends Pick<ReaderOptions, "segments"> {
   readonly connections?: number;
   /** Threads that DuckDB may use. @default the machine's cores */
   readonly threads?: number;
-  /**
-   * Compares each file with the hash in its name before it is first read. A damaged file is logged, and requests that
-   * need it fail. @default true
-   */
+  /** Compares files with the hashes in their names before they are read; what needs a damaged one fails. @default true */
   readonly verify?: boolean;
   /** Milliseconds after which a request is aborted, with 503 if nothing was sent yet. @default 120000 */
   readonly requestTimeoutMs?: number;
-  /**
-   * Reads what the first requests for minutes and quotes of the universes need as soon as the service listens. It is
-   * not done in a replay. @default false
-   */
+  /** Reads what the first requests for minutes and quotes of universes need, but in a replay. @default false */
   readonly warmUp?: boolean;
 }
 
@@ -194,11 +184,9 @@ const REQUEST_TIMEOUT_MS = 120_000;
 const QUERY_MEMORY = "256MB";
 
 /**
- * Serves the interface from a lake. Every request sees the newest commit of each table at the time of the request, or
- * all tables at the same point in time.
- *
- * @throws {LakeError} where the lake cannot be read, or does not have the version; {@link BarlakeError} where the
- *   service cannot listen on the address.
+ * Every request sees the newest commit of each table, or all tables at the same point in time. @throws {LakeError}
+ * where the lake cannot be read, or does not have the version; {@link BarlakeError} where the service cannot listen on
+ * the address.
  */
 export async function startService(lake: Lake, options: ServiceOptions): Promise<Service> {
   const pool = await SessionPool.open(options.connections ?? 3, {
@@ -355,7 +343,6 @@ async function readWhole<T>(
   }
 }
 
-/** The caller of each request. */
 type Callers = WeakMap<FastifyRequest, Caller>;
 
 /** Adds the checks that every request must pass before its endpoint handles it. */

@@ -10,15 +10,11 @@ import type { ServiceLogger } from "./service-metrics.js";
 
 /** The most symbols that are read: so many quotes of a region are cached. */
 const MOST_SYMBOLS = 20_000;
-/**
- * The first symbols of a universe are read in groups of these sizes, and all others together. Code that is not compiled
- * yet runs for few symbols then, so that it keeps no request waiting for long.
- */
+/** Groups of a universe's first symbols: code that is not compiled yet keeps no request waiting for long then. */
 const FIRST_GROUPS = [50, 500];
 /** May request everything. */
 const CALLER = { name: "warm-up" };
 
-/** What a warm-up reads with. */
 export interface WarmUpParts {
   readonly reader: LakeReader;
   readonly budgets: MemoryBudgets;
@@ -29,9 +25,9 @@ export interface WarmUpParts {
 }
 
 /**
- * Reads what the first requests for minutes and quotes of the universes would read, in the same way and into the same
- * caches. A request that arrives at the same time shares the read in flight, and the next read waits until no request
- * is in flight. A failure is logged. Disposing it ends the reads, and waits for their end.
+ * Reads what the first requests for minutes and quotes of the universes would read, into the same caches. A request at
+ * the same time shares the read in flight; the next read waits until none is in flight. A failure is logged. Disposing
+ * it ends the reads, and waits for their end.
  */
 export function startWarmUp(parts: WarmUpParts): AsyncDisposable {
   const controller = new AbortController();
@@ -58,10 +54,7 @@ async function warmUp(parts: WarmUpParts, signal: AbortSignal): Promise<void> {
   logger?.info({ symbols: groups.flat().length }, "warmed up");
 }
 
-/**
- * The symbols of the largest universes, in the order in which a request for the universe reads them. What is cached is
- * not read again, so a request for a whole universe needs the same bars as the last group of it.
- */
+/** The symbols of the largest universes, in the order of a request for the universe: what is cached is not read again. */
 async function groupsOf(view: LakeView): Promise<readonly (readonly string[])[]> {
   const { members } = await view.reference();
   const largest = [...members.values()].sort((a, b) => b.length - a.length);

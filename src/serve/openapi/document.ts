@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { groupBy } from "../../core/group-by.js";
 import { compareText } from "../../core/text-order.js";
 import { API_KEY_HEADER, ENDPOINTS, type Endpoint, type EndpointName } from "../../wire/endpoints.js";
 import { ERROR_STATUS, type ErrorCode, errorBody } from "../../wire/error-body.js";
@@ -19,7 +20,6 @@ import {
   universeSummary,
 } from "../../wire/resources.js";
 
-/** The description of an endpoint, in addition to its method, path and group. */
 interface Description {
   readonly summary: string;
   /** The schema of its query, or of its body if it is a POST. */
@@ -33,6 +33,12 @@ interface Description {
 const map = (entry: z.ZodType) => z.object({ data: z.record(z.string(), entry) });
 const list = (element: z.ZodType) => z.object({ data: z.array(element) });
 const one = (data: z.ZodType) => z.object({ data });
+const statements = (summary: string, record: z.ZodType): Description => ({
+  summary,
+  parameters: PARAMETERS.financials,
+  response: map(z.array(record)),
+  errors: ["NOT_FOUND"],
+});
 const NO_MINUTES = ["INTRADAY_UNAVAILABLE"] as const;
 
 /** The description of every endpoint, built from the schemas with which its requests are validated. */
@@ -112,39 +118,25 @@ export const DESCRIPTIONS: Readonly<Record<EndpointName, Description>> = {
     response: z.object({ count: z.int(), exchange: z.string(), data: z.array(instrument) }),
     errors: ["NOT_FOUND"],
   },
-  balanceSheet: {
-    summary: "Balance sheets by symbol, the newest version of each reporting period",
-    parameters: PARAMETERS.financials,
-    response: map(z.array(balanceSheetRecord)),
-    errors: ["NOT_FOUND"],
-  },
-  cashFlow: {
-    summary: "Cash flow statements by symbol, the newest version of each reporting period",
-    parameters: PARAMETERS.financials,
-    response: map(z.array(cashFlowRecord)),
-    errors: ["NOT_FOUND"],
-  },
-  income: {
-    summary: "Income statements by symbol, the newest version of each reporting period",
-    parameters: PARAMETERS.financials,
-    response: map(z.array(incomeRecord)),
-    errors: ["NOT_FOUND"],
-  },
-  metrics: {
-    summary: "Key figures of reporting periods by symbol, in their newest versions",
-    parameters: PARAMETERS.financials,
-    response: map(z.array(metricsRecord)),
-    errors: ["NOT_FOUND"],
-  },
-  shares: {
-    summary: "Numbers of shares by symbol; derived from the instrument's metadata where none is reported",
-    parameters: PARAMETERS.financials,
-    response: map(z.array(sharesRecord)),
-    errors: ["NOT_FOUND"],
-  },
+  balanceSheet: statements(
+    "Balance sheets by symbol, the newest version of each reporting period",
+    balanceSheetRecord,
+  ),
+  cashFlow: statements(
+    "Cash flow statements by symbol, the newest version of each reporting period",
+    cashFlowRecord,
+  ),
+  income: statements(
+    "Income statements by symbol, the newest version of each reporting period",
+    incomeRecord,
+  ),
+  metrics: statements("Key figures of reporting periods by symbol, in their newest versions", metricsRecord),
+  shares: statements(
+    "Numbers of shares by symbol; derived from the instrument's metadata where none is reported",
+    sharesRecord,
+  ),
 };
 
-/** A JSON Schema, as OpenAPI 3.1 defines it. */
 export interface JsonSchema {
   readonly type?: string | readonly string[];
   readonly description?: string;
@@ -155,7 +147,6 @@ export interface JsonSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** A parameter of a path or a query. */
 export interface Parameter {
   readonly name: string;
   readonly in: "path" | "query";
@@ -164,7 +155,6 @@ export interface Parameter {
   readonly schema: JsonSchema;
 }
 
-/** One method of one path. */
 export interface Operation {
   readonly operationId: string;
   readonly summary: string;
@@ -180,7 +170,6 @@ interface JsonContent {
   readonly "application/json": { readonly schema: JsonSchema };
 }
 
-/** An OpenAPI 3.1 document. */
 export interface OpenApiDocument {
   readonly openapi: "3.1.1";
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
@@ -321,9 +310,7 @@ function queryParameters({ properties = {}, required = [] }: JsonSchema): Parame
 
 /** Error responses by status; codes with the same status share one. */
 function errorResponses(codes: readonly ErrorCode[]): Operation["responses"] {
-  const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of codes)
-    byStatus.set(ERROR_STATUS[code], [...(byStatus.get(ERROR_STATUS[code]) ?? []), code]);
+  const byStatus = groupBy(codes, (code) => ERROR_STATUS[code]);
   const content = contentOf(refTo("Error"));
   return Object.fromEntries(
     [...byStatus].map(([status, own]) => [status, { description: own.join(", "), content }]),

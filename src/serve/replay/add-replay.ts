@@ -21,12 +21,7 @@ interface ReplayRange {
   readonly regions: ReadonlyMap<Region, TradingDate>;
 }
 
-/**
- * Finds the times for which a lake has bars.
- *
- * @param now bars after this instant are in the future (epoch milliseconds), and are left out. @default none is
- * @throws {LakeError} for a lake without bars.
- */
+/** Finds the times for which a lake has bars until now (@default all). @throws {LakeError} for a lake without bars. */
 export async function replayRange(
   lake: Lake,
   pointInTime: PointInTime,
@@ -61,13 +56,9 @@ const HINT =
   "write it like 2026-11-20T09:25, like 09:25 for the newest day, or with a zone like 2026-11-20T09:25+08:00 or 2026-11-20T01:25Z";
 
 /**
- * Reads a time of a replay. A time without a zone is a local time at the exchanges of the lake. A time of day is of the
- * newest day of the lake, with a zone of the newest day of the exchanges in that zone.
- *
- * @param regions regions of the lake, and the newest day of each.
- * @returns epoch milliseconds.
- * @throws {UsageError} for a text that is not a time, or has no zone although the exchanges of the lake have different
- *   zones.
+ * Reads a time of a replay as epoch milliseconds. Without a zone it is a local time at the exchanges of the lake; a
+ * time of day is of the newest day of the lake, with a zone of the newest day of the exchanges in that zone. @throws
+ * {UsageError} for a text that is not a time, or has no zone although the exchanges have different ones.
  */
 export function parseReplayTime(given: string, regions: ReplayRange["regions"]): number {
   const text = withDay(given, regions);

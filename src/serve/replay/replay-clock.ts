@@ -1,17 +1,11 @@
 import { UsageError } from "../../core/errors.js";
 import { type Clock, MINUTE_MS, type TimeRange, ticksOf } from "../../core/time.js";
 
-/**
- * The as-of time of a request. It alone decides what "now" is, and which rows of the lake are visible. Every endpoint
- * and the stream use the as-of time of their view.
- */
+/** Decides what "now" is, and which rows of the lake are visible, for every endpoint and the stream. */
 export interface AsOfTime {
   /** Epoch milliseconds. */
   readonly now: number;
-  /**
-   * Rows that became known after this instant (epoch milliseconds, inclusive) are not visible to the request. It is a
-   * whole minute of the replayed time. Undefined: the whole lake is visible.
-   */
+  /** The last visible instant (epoch milliseconds), a whole minute of replayed time; undefined: all is visible. */
   readonly visibleUntil: number | undefined;
 }
 
@@ -36,9 +30,8 @@ export class ReplayClock {
   readonly #listeners = new Set<(isBack: boolean) => void>();
 
   /**
-   * @param real the clock of real time; the replayed time advances `speed` times as fast.
-   * @param range the times that can be replayed.
-   * @throws {UsageError} for a time outside the range, or a speed that is not possible.
+   * @param real the clock of real time. @param range the times that can be replayed. @throws {UsageError} for a time
+   * outside the range, or a speed that is not possible.
    */
   constructor(real: Pick<Clock, "now" | "monotonic">, range: TimeRange, start: ReplayState) {
     this.#real = real;
@@ -83,11 +76,7 @@ export class ReplayClock {
     return ((Math.floor(now / MINUTE_MS) + 1) * MINUTE_MS - now) / speed;
   }
 
-  /**
-   * Calls a function after each change of time or speed. Its argument is whether the time is now an earlier one.
-   *
-   * @returns a function that removes the listener.
-   */
+  /** Calls a function after each change of time or speed, until the returned function is called. */
   onSet(listener: (isBack: boolean) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -114,11 +103,7 @@ export function instantText(ms: number): string {
 const LONGEST_MS = 1000;
 const SHORTEST_MS = 10;
 
-/**
- * Waits until the replayed time passes the next whole minute, or is set, but at most a second.
- *
- * @param sleep sleeps real time.
- */
+/** Waits until the replayed time passes the next whole minute, or is set, but at most a second of real time. */
 export async function nextMinute(
   replay: ReplayClock,
   sleep: Clock["sleep"],

@@ -107,8 +107,8 @@ function versionsSql(table: TableSchema, relation: string, { until, assumesRefer
 
 /**
  * The daily bars of days that are not final: the ended minutes of each symbol, aggregated by the usual rules. The
- * previous close, which the exchange states before the day begins, is taken from the day's landed bar where the minutes
- * do not have it. Only the symbols of the CTE `requested` are read. Volumes are in shares.
+ * previous close, which the exchange states before the day begins, is that of the day's landed bar where the minutes
+ * lack it. Only the symbols of the CTE `requested` are read. Volumes are in shares.
  */
 function formingDaysSql(relation: string, minutes: string, until: number): string {
   const shares = int64Sql(`sum(${exactSharesSql("volume", "lot")})`);

@@ -26,9 +26,8 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /**
- * Gives a request that asked for an upgrade back to the server, without its upgrade headers. Once a server has a
- * listener for upgrades, Node no longer handles such requests itself, and HTTP/2 clients ask for an upgrade in ordinary
- * requests.
+ * Gives a request that asked for an upgrade back to the server, without its upgrade headers: once a server has a
+ * listener for upgrades, Node no longer handles such requests itself, and HTTP/2 clients send them.
  */
 function handBack(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
   const lines: string[] = [`${request.method} ${request.url} HTTP/${request.httpVersion}`];
@@ -69,7 +68,6 @@ const MOST_OF_ALL = 1000;
 const CLOSING_MS = 1000;
 const GOING_AWAY = 1001;
 
-/** The parts of the service that the stream needs. */
 interface StreamOptions {
   readonly reader: LakeReader;
   readonly budgets: MemoryBudgets;
@@ -80,9 +78,7 @@ interface StreamOptions {
   readonly maxSymbols: number | undefined;
   /** Whether the lake is replayed. */
   readonly isReplayed: boolean;
-  /**
-   * Registers a function that is called when the replay is set to an earlier time. @returns a function that removes it.
-   */
+  /** Registers a function that is called when the replay is set to an earlier time; returns one that removes it. */
   readonly onSetBack: (listener: () => void) => () => void;
   /** Counts a handshake as a request of the key. @throws {RequestError} RATE_LIMITED */
   readonly takeQuota: (caller: Caller) => Promise<void>;
@@ -92,7 +88,6 @@ interface StreamOptions {
   readonly headers: () => readonly string[];
 }
 
-/** Adds the WebSocket of quotes to a service. */
 export function addStream(app: FastifyInstance, options: StreamOptions): void {
   const { keys, clock, logger, metrics } = options;
   const keyOf = new WeakMap<QuoteStream, string>();
@@ -202,7 +197,6 @@ function keyIn({ url = "", headers }: IncomingMessage): string | undefined {
 /** Time between two reads of a lake that is not replayed, in milliseconds. */
 const READ_EVERY_MS = 1000;
 
-/** The options of a service that its stream depends on. */
 interface ServiceParts {
   readonly keys: KeyRing;
   readonly clock: Pick<Clock, "now"> & Partial<Clock>;
@@ -211,7 +205,6 @@ interface ServiceParts {
   readonly replay?: Replay;
 }
 
-/** The options of a stream that follow from the options of its service. */
 export function streamOptions({
   keys,
   clock,

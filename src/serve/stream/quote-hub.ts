@@ -22,15 +22,12 @@ const MOST_UNKNOWN = 1000;
 /** Number of unknown symbols that an error names. */
 const NAMED_SYMBOLS = 5;
 
-/** What a hub needs. */
 interface HubOptions {
   readonly reader: LakeReader;
   readonly budgets: MemoryBudgets;
   /** Whether the lake is replayed: its quotes then change with each minute, whose bars are read ahead. */
   readonly isReplayed: boolean;
-  /**
-   * Registers a function that is called when the replay is set to an earlier time. @returns a function that removes it.
-   */
+  /** Registers a function that is called when the replay is set to an earlier time; returns one that removes it. */
   readonly onSetBack: (listener: () => void) => () => void;
   /** Waits until quotes may have changed. The lake is read after that. */
   readonly nextChange: (signal: AbortSignal) => Promise<void>;
@@ -45,10 +42,7 @@ interface HubOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-/**
- * All connections of a service. It makes each quote once, and sends it to all connections that subscribed to its
- * symbol.
- */
+/** All connections of a service. It makes each quote once for all that subscribed to its symbol. */
 export class QuoteHub {
   readonly #options: HubOptions;
   readonly #streams = new Set<QuoteStream>();
@@ -109,7 +103,6 @@ export class QuoteHub {
     return streams;
   }
 
-  /** Resolves when all work that has begun is finished. */
   async idle(): Promise<void> {
     await this.#turn;
   }
@@ -131,8 +124,8 @@ export class QuoteHub {
   }
 
   /**
-   * Subscribes to symbols in blocks; commands of other connections run between the blocks. It stops early if many
-   * symbols are unknown, because each block of unknown symbols needs queries whose results cannot be cached.
+   * In blocks, between which commands of other connections run. It stops early if many symbols are unknown: each block
+   * of these needs queries whose results cannot be cached.
    */
   async #subscribe(stream: QuoteStream, symbols: readonly string[]): Promise<void> {
     const added = symbols.filter((symbol) => !stream.symbols.has(symbol));

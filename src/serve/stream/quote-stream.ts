@@ -26,7 +26,6 @@ const shape = z.object(
   { error: "message is not an object" },
 );
 
-/** A command of a client. */
 interface StreamCommand {
   readonly op: "subscribe" | "unsubscribe";
   /** Without repeats. */
@@ -56,7 +55,6 @@ export function parseCommand(text: string, path: StreamPath): StreamCommand {
   return { op, symbols: [...new Set(symbols)] };
 }
 
-/** The message that reports to how many symbols a connection is subscribed. */
 export function subscribedText(path: StreamPath, total: number): string {
   const channel = path === "/v1/ws/stream" ? { channel: "quotes" } : {};
   return JSON.stringify({ op: "subscribed", ...channel, total });
@@ -91,8 +89,8 @@ const FAULT = 1011;
 type Carry = (stream: QuoteStream, text: string) => Promise<string>;
 
 /**
- * One connection of a client. Its memory is limited to its subscriptions, the newest unsent quote of each of them, one
- * message that is being sent, and a few waiting messages of the client.
+ * One connection of a client. Its memory is limited to its subscriptions, the newest unsent quote of each, one message
+ * that is being sent, and a few waiting messages of the client.
  */
 export class QuoteStream {
   /** The owner of its key, as the keys were last read. */
@@ -142,10 +140,7 @@ export class QuoteStream {
     return this.#socket.readyState === this.#socket.OPEN && this.#closingSince === undefined;
   }
 
-  /**
-   * Sends a quote as soon as the client is ready. A newer quote of the same symbol replaces one that is unsent;
-   * undefined, which means that there is no quote any more, removes it.
-   */
+  /** Sends a quote as soon as the client is ready, and none that a newer one has replaced. Undefined: there is none. */
   offer(symbol: string, quote: string | undefined): void {
     if (!this.isOpen) return;
     if (quote === undefined) this.#unsent.delete(symbol);
@@ -163,12 +158,10 @@ export class QuoteStream {
     this.#unsent.clear();
   }
 
-  /** Sends an error that no command of the client caused. */
   report(message: string): void {
     void this.#send(errorText(message));
   }
 
-  /** Sends the offered quotes, one message after the other. */
   flush(): void {
     if (this.#sendingSince !== undefined || this.#unsent.size === 0 || !this.isOpen) return;
     const quotes: string[] = [];
@@ -223,9 +216,7 @@ export class QuoteStream {
       });
   }
 
-  /**
-   * Executes the waiting messages, one after the other. Nothing more is read from the connection until they are done.
-   */
+  /** One waiting message after the other. Nothing more is read from the connection until they are done. */
   async #carryAll(carry: Carry): Promise<void> {
     this.#isCarrying = true;
     this.#socket.pause();

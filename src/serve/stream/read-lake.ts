@@ -11,7 +11,6 @@ import type { AsOfTime } from "../replay/replay-clock.js";
 
 const EVERYTHING: Caller = { name: "stream" };
 
-/** How the lake is read. */
 interface ReadLakeOptions {
   /** @default a caller that may see everything */
   readonly caller?: Caller;
@@ -56,9 +55,7 @@ const SHAPE = {
   prev_close: "double",
 } as const;
 
-/**
- * Minutes in the order of time. `position` is the index of the symbol in the list; timestamps are epoch milliseconds.
- */
+/** In the order of time. `position` is the index of the symbol in the list; timestamps are epoch milliseconds. */
 export type Minutes = ResultColumns<typeof SHAPE>;
 
 /** Reads the minutes of some symbols in a time range. All of it must be visible in the view. */

@@ -1,3 +1,4 @@
+import { groupBy } from "../../core/group-by.js";
 import { MINUTE_MS } from "../../core/time.js";
 import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
@@ -17,10 +18,7 @@ interface Coming {
   readonly ending: AbortController;
 }
 
-/**
- * The bars for the quotes of a region's symbols in a replay: those of the current {@link DaySegment}, and of the next
- * one.
- */
+/** The bars for the quotes of a region in a replay: of the current {@link DaySegment}, and of the next one. */
 export class RegionBars {
   readonly #region: Region;
   readonly #readLake: ReadLake;
@@ -123,9 +121,8 @@ export class RegionBars {
 const NO_BARS: QuoteBars = { daily: [], minutes: undefined };
 
 /**
- * The bars for quotes in a replay. They are in memory and updated minute by minute. Queries are only needed when the
- * replay is set to another time, or runs faster than minutes can be read. Bars of forgotten symbols are freed. Only one
- * call may run at a time.
+ * The bars for quotes in a replay, in memory and updated minute by minute. Queries are only needed when the replay is
+ * set to another time, or runs faster than minutes can be read. Only one call may run at a time.
  */
 export class ReplayedBars {
   readonly #readLake: ReadLake;
@@ -140,16 +137,10 @@ export class ReplayedBars {
 
   /** The bars of symbols at the as-of time of a view. */
   read: ReadQuoteBars = async (view, symbols) => {
-    const groups = new Map<Region, number[]>();
-    for (const [index, symbol] of symbols.entries()) {
-      const region = regionOf(symbol);
-      if (region === undefined) continue;
-      const own = groups.get(region);
-      if (own === undefined) groups.set(region, [index]);
-      else own.push(index);
-    }
+    const groups = groupBy(symbols.keys(), (index) => regionOf(symbols[index] as string));
     const found: QuoteBars[] = symbols.map(() => NO_BARS);
     for (const [region, own] of groups) {
+      if (region === undefined) continue;
       const barsAt = await this.#of(region).read(
         view,
         own.map((index) => symbols[index] as string),
@@ -165,7 +156,6 @@ export class ReplayedBars {
     if (region !== undefined) this.#regions.get(region)?.forget(symbol);
   }
 
-  /** Frees all bars. */
   clear(): void {
     for (const bars of this.#regions.values()) bars.clear();
     this.#regions.clear();

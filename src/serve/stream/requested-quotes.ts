@@ -9,7 +9,6 @@ import { ReplayedBars } from "./region-bars.js";
 /** Most symbols whose bars are cached, about 20 MB. */
 const MOST_SYMBOLS = 20_000;
 
-/** What {@link RequestedQuotes} needs. */
 interface RequestedQuotesOptions {
   readonly bars: ReplayedBars;
   /** Returns the instant up to which rows are visible now, in epoch milliseconds of replayed time. */
@@ -17,9 +16,8 @@ interface RequestedQuotesOptions {
 }
 
 /**
- * The bars for quotes in a replay that requests ask for. They are in memory, as those of the stream are, and shared by
- * all clients. The lake is queried for a symbol's first request, and for the first request after the replay was set to
- * another time.
+ * The bars for quotes in a replay that requests ask for, in memory and shared by all clients. The lake is queried for a
+ * symbol's first request, and for the first one after the replay was set to another time.
  */
 export class RequestedQuotes {
   readonly #bars: ReplayedBars;
@@ -59,7 +57,6 @@ export class RequestedQuotes {
     return this.#bars.read(view, symbols);
   }
 
-  /** Frees all bars. */
   clear(): void {
     this.#bars.clear();
     this.#symbols.clear();
@@ -72,11 +69,7 @@ export class RequestedQuotes {
   }
 }
 
-/**
- * How the requests of a service read the bars of quotes in a replay.
- *
- * @param onFault called with the errors of reads ahead of the replayed time.
- */
+/** How requests read the bars of quotes in a replay. @param onFault called with errors of reads ahead of its time. */
 export function replayedQuoteBars(
   app: FastifyInstance,
   reader: LakeReader,

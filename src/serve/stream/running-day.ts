@@ -1,5 +1,6 @@
 import { isPresent } from "../../core/bits.js";
 import { MINUTE_MS, type TimeRange } from "../../core/time.js";
+import { versionsOf } from "../../lake/by-version.js";
 import type { Region } from "../../market/regions.js";
 import { finalEnd, nextFinal } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
@@ -12,12 +13,11 @@ import {
   statedPrevCloses,
 } from "../klines/quote-bars.js";
 import type { LakeView } from "../read/lake-reader.js";
-import { versionsOf } from "../read/lake-version.js";
 import { type Minutes, type ReadLake, readMinutes } from "./read-lake.js";
 
 /**
- * A period of replayed time in which the bars of a region's quotes change only by new minutes of the latest day: no day
- * becomes final, and no new day begins.
+ * A period of replayed time in which a region's quotes change only by new minutes of the latest day: no day becomes
+ * final, and no new day begins.
  */
 export interface DaySegment {
   /** The versions of the tables of bars. */
@@ -56,10 +56,7 @@ type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 interface RunningBars {
   readonly symbol: string;
   readonly region: Region;
-  /**
-   * The latest day of the region if it is not final; undefined where it is final, so that its minutes make no daily
-   * bar.
-   */
+  /** The latest day of the region if it is not final: only then its minutes make a daily bar. */
   readonly runningDay: TimeRange | undefined;
   /** The previous close that the exchange states before the running day begins. */
   readonly statedPrevClose: number | null;
@@ -137,8 +134,8 @@ const LONGEST_BLOCK = 24 * 60;
 const SHORTEST_BLOCK = 5;
 
 /**
- * The bars for the quotes of some symbols of a region during one {@link DaySegment}. Each symbol's bars are read from
- * the lake once. After that, they are updated with minutes that are read in blocks, ahead of the replayed time.
+ * The bars for the quotes of some symbols of a region during one {@link DaySegment}: read once, then updated with
+ * minutes that are read in blocks, ahead of the replayed time.
  */
 export class RunningDay {
   readonly segment: DaySegment;
@@ -202,11 +199,7 @@ export class RunningDay {
     this.#uncovered.delete(bars);
   }
 
-  /**
-   * Updates the bars to a later as-of time of the period.
-   *
-   * @returns false where the time is earlier, or its minutes were not read.
-   */
+  /** Updates the bars to a later time of the period; false where it is earlier, or its minutes were not read. */
   async advance(until: number): Promise<boolean> {
     if (until < this.#at || until >= this.segment.end) return until === this.#at;
     // The running read does not reach a time that is more than a block later, so it is not awaited for such a time.
@@ -235,15 +228,11 @@ export class RunningDay {
       });
   }
 
-  /** Stops reading. */
   close(): void {
     this.#ending.abort();
   }
 
-  /**
-   * Reads blocks until enough minutes are ahead. It ends early if the lake has other versions now: the next request
-   * then begins another day.
-   */
+  /** Reads blocks until enough minutes are ahead, or the lake has other versions: another day then begins. */
   async #fill(): Promise<void> {
     while (this.#bars.size > 0 && !this.#ending.signal.aborted) {
       if (this.#uncovered.size > 0 && this.#coveredUntil > this.#at) {
@@ -269,10 +258,7 @@ export class RunningDay {
     return Math.min(LONGEST_BLOCK, Math.max(SHORTEST_BLOCK, minutes)) * MINUTE_MS;
   }
 
-  /**
-   * Reads the minutes after one instant, up to another, inclusive. @returns false where the lake has other versions
-   * now.
-   */
+  /** Reads the minutes after one instant, up to another, inclusive; false where the lake has other versions now. */
   async #load(bars: readonly RunningBars[], after: number, until: number): Promise<boolean> {
     const { signal } = this.#ending;
     return this.#readLake(

@@ -1,9 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-/**
- * The address of a view. It contains the whole state of the view, so that it can be shared, and "back" and "forward"
- * work.
- */
+/** The whole state of the view, so that it can be shared, and "back" and "forward" work. */
 interface Address {
   readonly path: string;
   readonly query: ReadonlyMap<string, string>;
@@ -42,16 +39,13 @@ export function addressOf(path: string, query: Readonly<Record<string, string>> 
   return text === "" ? path : `${path}?${text}`;
 }
 
-/** Navigates to an address. */
 export function go(address: string): void {
   history.pushState(null, "", address);
   for (const listener of listeners) listener();
   scrollTo(0, 0);
 }
 
-/**
- * Changes a part of the query of the same view; undefined removes it. @param isStep whether "back" undoes the change
- */
+/** Changes a part of the query of the same view; undefined removes it. @param isStep whether "back" undoes it */
 export function change(parts: Readonly<Record<string, string | undefined>>, isStep = true): void {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(parts))

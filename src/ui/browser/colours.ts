@@ -3,10 +3,7 @@ import { isRegion, REGIONS, type RisingColour } from "../../market/regions.js";
 
 const DARK = "(prefers-color-scheme: dark)";
 
-/**
- * Whether the browser prefers dark colours. A component that uses this is drawn again when it changes: a chart takes its
- * colours only when it is drawn.
- */
+/** A component that uses this is drawn again when it changes: a chart takes its colours only when it is drawn. */
 export function useIsDark(): boolean {
   const [isDark, setDark] = useState(matchMedia(DARK).matches);
   useEffect(() => {
@@ -23,7 +20,6 @@ export type Rising = "auto" | RisingColour;
 
 const KEY = "barlake.rising";
 
-/** The setting, which this browser stores. */
 export function risingSetting(): Rising {
   const stored = localStorage.getItem(KEY);
   return stored === "red" || stored === "green" ? stored : "auto";

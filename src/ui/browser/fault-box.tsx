@@ -1,10 +1,11 @@
+import type { ComponentChild } from "preact";
 import { useState } from "preact/hooks";
 import type { RequestStatus, RunStatus } from "../../schema/runs.js";
 import type { FaultReport } from "../page-data.js";
+import type { Waiting } from "./fetch-data.js";
 import { useShownState } from "./lake-state.js";
 import { isChinese, text } from "./texts.js";
 
-/** A command, with a button that copies it. */
 export function Command({ command }: { readonly command: string }) {
   const [isCopied, setCopied] = useState(false);
   const copy = (): void => {
@@ -38,12 +39,10 @@ export function statusText(status: RunStatus | RequestStatus): string {
   return isChinese ? CHINESE[status] : status;
 }
 
-/** The status of a run, with its colour. */
 export function StatusSign({ status }: { readonly status: RunStatus }) {
   return <span class={`status ${status}`}>{statusText(status)}</span>;
 }
 
-/** An error, and what to do next. */
 export function FaultBox({ fault: { message, hint } }: { readonly fault: FaultReport }) {
   return (
     <div class="fault" role="alert">
@@ -51,6 +50,21 @@ export function FaultBox({ fault: { message, hint } }: { readonly fault: FaultRe
       {hint !== null && <p>{hint}</p>}
     </div>
   );
+}
+
+/** What a request has given; until then an empty place of its height in pixels, so that nothing moves, or its fault. */
+export function Loaded<T>({
+  waiting: { value, fault },
+  height,
+  children,
+}: {
+  readonly waiting: Waiting<T>;
+  readonly height: number;
+  readonly children: (value: T) => ComponentChild;
+}) {
+  if (fault !== undefined) return <FaultBox fault={fault} />;
+  if (value === undefined) return <div class="hollow" style={`height:${height}px`} aria-busy="true" />;
+  return <>{children(value)}</>;
 }
 
 /** Why data is missing, and the command that adds it. @param next the command without the option for the lake */

@@ -14,7 +14,7 @@ export class Fault extends Error {
   }
 }
 
-/** The address of a request. Values that are undefined are left out. */
+/** Values that are undefined are left out. */
 export function apiAddress(path: string, query: Readonly<Record<string, string | undefined>>): string {
   const parts = Object.entries(query).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value]],
@@ -27,12 +27,7 @@ export function ask(address: string, signal?: AbortSignal): Promise<Response> {
   return respond(address, signal === undefined ? {} : { signal });
 }
 
-/**
- * Sends a request with a JSON body.
- *
- * @param accepted a status that is not an error, in addition to success.
- * @throws {Fault}
- */
+/** Sends a JSON body. @param accepted a status that is not an error, in addition to success. @throws {Fault} */
 export function send(
   method: "POST" | "PUT",
   address: string,
@@ -69,10 +64,7 @@ export interface Waiting<T> {
   readonly isLoading: boolean;
 }
 
-/**
- * Requests JSON. A new address cancels the request for the previous one. @param address undefined: nothing is requested
- * yet
- */
+/** Requests JSON, unless the address is undefined. A new address cancels the request for the previous one. */
 export function useJson<T>(address: string | undefined): Waiting<T> {
   const [waiting, setWaiting] = useState<Waiting<T>>({ value: undefined, fault: undefined, isLoading: true });
   useEffect(() => {
@@ -90,7 +82,6 @@ export function useJson<T>(address: string | undefined): Waiting<T> {
   return waiting;
 }
 
-/** Converts any error to a fault. */
 export function faultOf(error: unknown): Fault {
   if (error instanceof Fault) return error;
   return new Fault({ message: error instanceof Error ? error.message : String(error), hint: null }, 0);

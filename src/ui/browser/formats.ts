@@ -1,6 +1,5 @@
 const LOCALE = "en-US";
 
-/** A whole number with thousands separators. */
 export function count(value: number): string {
   return value.toLocaleString(LOCALE, { maximumFractionDigits: 0 });
 }
@@ -17,7 +16,6 @@ export function bytes(value: number): string {
   return `${(value / 1000 ** power).toLocaleString(LOCALE, { maximumFractionDigits: power === 0 ? 0 : 1 })} ${units[power]}`;
 }
 
-/** A ratio as a percentage with its sign. */
 export function change(ratio: number | null): string {
   if (ratio === null) return "·";
   const text = (ratio * 100).toFixed(2);

@@ -83,7 +83,6 @@ function AsOf() {
   );
 }
 
-/** The instruments of a search. */
 interface Answer {
   readonly sought: string;
   readonly found: readonly FoundInstrument[];

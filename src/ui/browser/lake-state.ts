@@ -19,10 +19,7 @@ export interface ShownState {
 
 export const StateContext = createContext<ShownState | undefined>(undefined);
 
-/**
- * The state at the time in the address, and the tables that have changed since. The page shows it until the user
- * requests the newest one.
- */
+/** The state at the time in the address, and the tables that have changed since; shown until the user renews it. */
 export function useLakeState(): ShownState {
   const asOf = useAddress().query.get("asof");
   const [report, setReport] = useState<LakeReport>();
@@ -69,7 +66,6 @@ function changedTables(before: LakeReport, after: LakeReport): string[] {
   return changed.length > 0 ? changed.map(({ name }) => name) : ["…"];
 }
 
-/** The state that the page shows. */
 export function useShownState(): ShownState {
   const state = useContext(StateContext);
   if (state === undefined) throw new Error("a view is outside of the frame");

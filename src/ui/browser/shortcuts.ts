@@ -1,8 +1,6 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-/**
- * What a part of the page does with a key: it takes it, will take it once it has loaded, or leaves it to other parts.
- */
+/** What a part of the page does with a key: `later` once it has loaded. */
 type Use = "taken" | "later" | "left";
 
 /** The parts of the page that are shown. At most one of them takes a key. */
@@ -11,8 +9,8 @@ const parts = new Set<{ readonly current: (key: string) => Use }>();
 const waiting: string[] = [];
 
 /**
- * Offers a part of the page the keys that are pressed outside of fields. A key for which a part has not loaded yet
- * waits until that part is drawn again: each key is taken once, in any order in which the parts load.
+ * Offers a part of the page the keys that are pressed outside of fields. A key for which it has not loaded yet waits
+ * until it is drawn again: each key is taken once, in any order in which the parts load.
  */
 export function useShortcuts(use: (key: string) => Use): void {
   const newest = useRef(use);

@@ -3,8 +3,8 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { escapeHtml } from "../../notebook/page/cell-html.js";
 
 /**
- * Headers of every response. They permit only scripts of the workspace: no scripts within the page, nothing from other
- * hosts, and no frame around the page. Styles within the page are permitted, because the charts set them.
+ * Headers of every response: only scripts of the workspace, nothing from other hosts, no frame around the page. Styles
+ * within the page are permitted, because the charts set them.
  */
 const PAGE_POLICY: Readonly<Record<string, string>> = {
   "content-security-policy": [
@@ -45,19 +45,16 @@ type Verdict =
 const OPEN_AGAIN = "press Enter where barlake ui runs: it opens a new address";
 
 /**
- * Decides who may use the workspace: only the browser that opened its address. The token in an address is valid once.
- * After that the browser has a cookie that scripts cannot read and that other sites cannot send. So a person who sees
- * the address in a list of processes or a history cannot use it.
+ * Admits only the browser that opened the workspace's address. The token in an address is valid once; then the browser
+ * has a cookie that scripts cannot read and other sites cannot send. So who sees the address in a list of processes or
+ * a history cannot use it.
  */
 export class Access {
   readonly #port: number;
   readonly #secret = randomBytes(32).toString("base64url");
   readonly #tokens = new Set<string>();
 
-  /**
-   * @param port the port of the workspace. The name of the cookie contains it, because browsers send cookies to all
-   *   ports of a host.
-   */
+  /** @param port in the name of the cookie, because browsers send cookies to all ports of a host. */
   constructor(port: number) {
     this.#port = port;
   }
@@ -125,7 +122,6 @@ function digest(text: string): string {
   return hashed(text).toString("hex");
 }
 
-/** The name of the token in an address. */
 export const TOKEN = "token";
 
 /** The `config` of routes whose requests have a body: only the workspace's page may send them. */

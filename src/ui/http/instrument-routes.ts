@@ -1,12 +1,9 @@
 import type { RecordBatch } from "apache-arrow";
 import type { FastifyInstance } from "fastify";
 import type { TradingDate } from "../../core/time.js";
-import { readNames } from "../../db/market/read-ex-rules.js";
-import { NamesByVersion } from "../../lake/names-by-version.js";
 import type { Reader } from "../../lake/open-reader.js";
 import { ADJUSTMENTS, PERIODS } from "../../market/period.js";
 import { isSymbol, parseSymbol } from "../../market/symbol.js";
-import { SYMBOL_CHANGES } from "../../schema/actions.js";
 import { queryBars, readBars } from "../instrument/bars-query.js";
 import { findInstruments, InstrumentLists } from "../instrument/instrument-lists.js";
 import { instrumentReport, statementsReport } from "../instrument/instrument-report.js";
@@ -29,10 +26,6 @@ export function addInstrumentRoutes(app: FastifyInstance, parts: WorkspaceParts)
     (state: LakeState) =>
     (use: (reader: Reader) => Promise<FoundInstrument[]>): Promise<FoundInstrument[]> =>
       readers.use(state, { signal: new AbortController().signal }, use);
-  const names = new NamesByVersion((state: LakeState) =>
-    readers.use(state, { signal: new AbortController().signal }, ({ session }) => readNames(session)),
-  );
-  const changesOf = ({ snapshots }: LakeState) => snapshots.find(({ table }) => table === SYMBOL_CHANGES);
   app.get("/api/search", async (request): Promise<SearchReport> => {
     const state = stateOf(request, parts);
     const query = queryOf(request);
@@ -75,10 +68,7 @@ export function addInstrumentRoutes(app: FastifyInstance, parts: WorkspaceParts)
     const state = stateOf(request, parts);
     const { snapshots } = state;
     const read = async (from: TradingDate | undefined): Promise<readonly RecordBatch[]> => {
-      // Segments are of stored symbols.
-      const isRenamed = (await names.of(changesOf(state), state)).has(requested.symbol);
-      const { batch, buildMissing } =
-        (isRenamed ? undefined : await segments?.read(state, requested, from)) ?? {};
+      const { batch, buildMissing } = (await segments?.read(state, requested, from)) ?? {};
       if (batch !== undefined) return [batch];
       const found = await readers.use(state, { signal }, (reader) => queryBars(reader, requested, from));
       buildMissing?.();

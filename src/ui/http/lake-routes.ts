@@ -4,12 +4,12 @@ import { UsageError } from "../../core/errors.js";
 import { listRuns } from "../../jobs/run/report/run-history.js";
 import { coverageReport, missingReport } from "../lake/coverage-report.js";
 import { commitTimes, lakeSummary, marketSummary } from "../lake/lake-summary.js";
-import type { CoverageReport, FaultReport } from "../page-data.js";
+import type { FaultReport } from "../page-data.js";
 import { EXPORT_FORMATS } from "../process/jobs.js";
 import { runReport } from "../runs/pipeline-reports.js";
 import type { LakeState } from "../session/lake-states.js";
 import type { WorkspaceParts } from "../workspace-parts.js";
-import { goneSignal, oneOf, queryOf, regionIn, required } from "./request-use.js";
+import { goneSignal, oneOf, queryOf, ResultCache, regionIn, required } from "./request-use.js";
 
 /** Most runs in the list, the newest first. */
 const MOST_RUNS = 12;
@@ -33,8 +33,15 @@ export function addLakeRoutes(app: FastifyInstance, parts: WorkspaceParts): void
     );
     return { markets };
   });
-  const measured = new CoverageCache(parts);
-  app.get("/api/coverage", (request) => measured.of(stateOf(request, parts)));
+  const measured = new ResultCache(1);
+  app.get("/api/coverage", (request) => {
+    const state = stateOf(request, parts);
+    // The work goes on when the page that requested it is closed: other pages may wait for the same result.
+    const { signal: never } = new AbortController();
+    return measured.of(`${state.id} ${Math.floor(clock.now() / COVERAGE_MS)}`, never, (signal) =>
+      readers.use(state, { signal }, (reader) => coverageReport({ reader, lake, clock }, state)),
+    );
+  });
   app.get("/api/missing", async (request, reply) => {
     const signal = goneSignal(reply);
     const query = queryOf(request);
@@ -67,31 +74,6 @@ function instantOf(text: string): number {
   throw new UsageError(`asof: ${JSON.stringify(text.slice(0, 40))} is no time`, {
     hint: "write it like 2026-11-20T08:30:00Z",
   });
-}
-
-/** The newest computed coverage. It is a class because it caches the coverage: several pages request the same. */
-class CoverageCache {
-  readonly #parts: WorkspaceParts;
-  #known: { readonly id: string; readonly at: number; readonly report: Promise<CoverageReport> } | undefined;
-
-  constructor(parts: WorkspaceParts) {
-    this.#parts = parts;
-  }
-
-  of(state: LakeState): Promise<CoverageReport> {
-    const { lake, clock, readers } = this.#parts;
-    const now = clock.now();
-    if (this.#known?.id === state.id && now - this.#known.at < COVERAGE_MS) return this.#known.report;
-    // The work continues when the page that requested it is closed, because other pages may wait for the same result.
-    const { signal } = new AbortController();
-    const report = readers.use(state, { signal }, (reader) => coverageReport({ reader, lake, clock }, state));
-    const known = { id: state.id, at: now, report };
-    this.#known = known;
-    report.catch(() => {
-      if (this.#known === known) this.#known = undefined;
-    });
-    return report;
-  }
 }
 
 const GONE: FaultReport = { message: "this result is no longer stored", hint: "run the cell again" };

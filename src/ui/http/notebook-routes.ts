@@ -19,10 +19,7 @@ import { SENT_BY_PAGE } from "./guard.js";
 import { stateOf } from "./lake-routes.js";
 import { goneSignal, memberOf, queryOf, required, textIn } from "./request-use.js";
 
-/**
- * A queue of pieces of a response between a producer and the sender. The producer waits until the previous piece was
- * taken. It is a class because it owns the pieces in the queue.
- */
+/** Pieces of a response between a producer, which waits until the previous one was taken, and the sender. */
 export class PieceQueue {
   readonly #pieces: string[] = [];
   #isEnded = false;
@@ -30,18 +27,13 @@ export class PieceQueue {
   #wake = (): void => {};
   #taken = (): void => {};
 
-  /**
-   * @param gone aborts when the receiver has disconnected. This ends the queue, whether or not its pieces are being
-   *   taken.
-   */
+  /** @param gone aborts when the receiver has disconnected, which ends the queue. */
   constructor(gone: AbortSignal) {
     if (gone.aborted) this.end();
     else gone.addEventListener("abort", () => this.end(), { once: true });
   }
 
-  /**
-   * Adds a piece. Resolves once it was taken, or the queue has ended. @throws the signal's reason if it aborts first.
-   */
+  /** Resolves once the piece was taken, or the queue has ended. @throws the signal's reason if it aborts first. */
   async push(piece: string, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     if (this.#isEnded) return;
@@ -60,7 +52,6 @@ export class PieceQueue {
     }
   }
 
-  /** Ends the queue: no piece follows. */
   end(): void {
     this.#isEnded = true;
     this.#wake();
@@ -84,7 +75,7 @@ export class PieceQueue {
     }
   }
 
-  /** The pieces, until the queue ends or the receiver stops. @throws the error with which the queue has ended. */
+  /** @throws the error with which the queue has ended. */
   async *pieces(): AsyncGenerator<string> {
     try {
       for (;;) {
@@ -100,13 +91,11 @@ export class PieceQueue {
   }
 }
 
-/** The prefix of a notebook's parameters in an address. */
 const PARAMETER = "p.";
 /** Most bytes of the body of a request, which contains the text of a notebook. */
 const BODY_LIMIT = 2 ** 20;
 const SENT = { config: SENT_BY_PAGE, bodyLimit: BODY_LIMIT } as const;
 
-/** Routes of the view Notebook. */
 export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
   const { states, readers, clock, processes, notebooks: folder } = parts;
   const writer = notebookWriter(folder);

@@ -2,7 +2,6 @@ import { readdir, readFile } from "node:fs/promises";
 import { extname } from "node:path";
 import { BarlakeError } from "../../core/errors.js";
 
-/** A file that the page loads. */
 interface PageFile {
   readonly type: string;
   readonly bytes: Buffer;

@@ -36,7 +36,6 @@ interface Asked {
   readonly gone: AbortSignal;
 }
 
-/** Routes of the view Data quality. */
 export function addQualityRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
   const { lake, clock, readers, location } = parts;
   const rules = qualityRules();

@@ -64,7 +64,6 @@ export function regionIn(query: ReadonlyMap<string, string>): Region {
   throw new UsageError(`region: ${JSON.stringify(value.slice(0, 40))} is none of CN, HK, US`);
 }
 
-/** A result, and the number of callers that wait for it. */
 interface CachedResult {
   readonly result: Promise<unknown>;
   readonly stop: AbortController;
@@ -72,24 +71,18 @@ interface CachedResult {
   isMade: boolean;
 }
 
-/**
- * Caches the newest results by key: several pages request the same results, and a page requests them again. It is a
- * class because it owns the cache.
- */
+/** Caches the newest results by key: several pages request the same ones, and a page requests them again. */
 export class ResultCache {
   readonly #most: number;
   /** Results by key, the least recently used first. */
   readonly #cached = new Map<string, CachedResult>();
 
-  /** @param most results that are cached */
   constructor(most: number) {
     this.#most = most;
   }
 
   /**
-   * The result of a key, which is made once. A failure is not cached: the next call makes the result again.
-   *
-   * @param gone aborts when the caller no longer waits.
+   * The result of a key, made once; a failure is not cached. @param gone aborts when the caller no longer waits.
    * @param make gets a signal that aborts when no caller waits any more.
    */
   of<T>(key: string, gone: AbortSignal, make: (signal: AbortSignal) => Promise<T>): Promise<T> {

@@ -25,7 +25,6 @@ const MOST_LIVE = 2;
 /** Most bytes of the body of a request. */
 const BODY_LIMIT = 4096;
 
-/** Routes of the view Runs. */
 export function addRunsRoutes(app: FastifyInstance, parts: WorkspaceParts, started: StartedRuns): void {
   const { lake, states, readers, clock, location, pipelines: folder, runPlace } = parts;
   const cache = new ResultCache(MOST_LIVE);

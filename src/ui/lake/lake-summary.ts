@@ -16,9 +16,7 @@ import { TABLES } from "../../schema/tables.js";
 import type { LakeReport, MarketReport, TableReport } from "../page-data.js";
 import type { LakeState } from "../session/lake-states.js";
 
-/**
- * The tables of a state. Only the log is read, not the data files. @param location of the lake, in the form of commands
- */
+/** The tables of a state, from the log alone. @param location of the lake, in the form of commands */
 export async function lakeSummary(
   lake: Lake,
   state: LakeState,
@@ -87,10 +85,7 @@ const STEP_MS = 60_000;
 /** Most steps that are returned: the newest ones. */
 const MOST_STEPS = 400;
 
-/**
- * The instants (epoch milliseconds, ascending) of the lake's versions, over all tables. Of commits in quick succession
- * only the last one is returned.
- */
+/** Epoch milliseconds of the versions of all tables, ascending; of commits in quick succession only the last. */
 export async function commitTimes(lake: Lake): Promise<readonly number[]> {
   const histories = await Promise.all(
     TABLES.map((table) => readHistory(lake.storage, table).catch(() => [])),

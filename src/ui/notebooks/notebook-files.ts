@@ -12,11 +12,9 @@ import type { NotebookReport } from "../page-data.js";
 const MOST_BYTES = 180;
 
 /**
- * Checks the name under which a notebook is saved, which is the name of its file without `.sql`. Permitted are letters,
- * digits, and between them blanks and `. _ - ( ) + ,`. Such a name cannot lead to another folder, is not hidden by any
- * system, and has no special meaning in a shell.
- *
- * @throws {UsageError} with the rule that the name breaks.
+ * Checks the name of a notebook's file without `.sql`: letters, digits, and between them blanks and `. _ - ( ) + ,`. It
+ * cannot lead to another folder, is not hidden by any system, and has no special meaning in a shell. @throws
+ * {UsageError} with the rule that the name breaks.
  */
 export function expectNotebookName(name: string): void {
   const reason = faultOf(name);
@@ -37,7 +35,6 @@ function faultOf(name: string): string | undefined {
   return undefined;
 }
 
-/** The content of a notebook's file. */
 interface NotebookText {
   readonly text: string;
   /** Hash of the file's bytes, by which a change is noticed. */
@@ -54,23 +51,16 @@ async function readNotebookText(path: string): Promise<NotebookText> {
   return { text, hash: hashOf(bytes), isExact };
 }
 
-/** The hash of a file's content. */
 export function hashOf(content: Uint8Array | string): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
-/** A notebook that can be shown. */
 interface KnownNotebook extends ShippedNotebook {
   readonly isShipped: boolean;
   readonly hash: string | null;
 }
 
-/**
- * The notebooks in the user's folder, and those that come with barlake. If two have the same name, the user's is
- * listed.
- *
- * @param folder undefined, or a folder that does not exist: only those that come with barlake.
- */
+/** The notebooks in the user's folder, and those that come with barlake whose names are not among them. */
 export async function listNotebooks(folder: string | undefined): Promise<NotebookReport[]> {
   return (await knownNotebooks(folder)).map(({ name, title, description, isShipped, hash }) => {
     return { name, title, description: description ?? null, isShipped, hash };
@@ -115,7 +105,6 @@ async function ownNotebooks(folder: string): Promise<KnownNotebook[]> {
   );
 }
 
-/** A notebook to write. */
 interface SavedNotebook {
   readonly name: string;
   readonly text: string;
@@ -130,11 +119,9 @@ type SaveOutcome =
   | { readonly kind: "changed"; readonly theirs: NotebookText | null };
 
 /**
- * Writes a notebook to a folder, completely or not at all: the content is made durable under a temporary name, which
- * then replaces the file. A link is never followed, and never replaced.
- *
- * @throws {UsageError} for an invalid name or folder.
- * @throws {BarlakeError} where the disk reports an error.
+ * Writes a notebook, completely or not at all: the content is made durable under a temporary name, which then replaces
+ * the file. A link is never followed, and never replaced. @throws {UsageError} for an invalid name or folder. @throws
+ * {BarlakeError} where the disk reports an error.
  */
 async function saveNotebook(
   folder: string | undefined,
@@ -232,18 +219,10 @@ type MoveOutcome =
   | { readonly kind: "done" }
   /** Another notebook has the name. */
   | { readonly kind: "taken" }
-  /**
-   * The file no longer has the content that the page has read. `theirs` is what it contains now; null where it was
-   * deleted.
-   */
+  /** The file has another content than the page has read: `theirs`; null where it was deleted. */
   | { readonly kind: "changed"; readonly theirs: NotebookText | null };
 
-/**
- * Renames a notebook of a folder. The new name must not exist. A link is never followed.
- *
- * @throws {UsageError} for an invalid name or folder.
- * @throws {BarlakeError} where the disk reports an error.
- */
+/** The new name must not exist. A link is never followed. @throws as {@link saveNotebook} does. */
 async function renameNotebook(
   folder: string | undefined,
   { name, before, to }: KnownFile & { readonly to: string },
@@ -257,12 +236,7 @@ async function renameNotebook(
   });
 }
 
-/**
- * Deletes a notebook of a folder. A link is never followed.
- *
- * @throws {UsageError} for an invalid name or folder.
- * @throws {BarlakeError} where the disk reports an error.
- */
+/** A link is never followed. @throws as {@link saveNotebook} does. */
 function deleteNotebook(folder: string | undefined, file: KnownFile): Promise<MoveOutcome> {
   return withFile(folder, file, async (path) => {
     await rm(path);
@@ -270,7 +244,6 @@ function deleteNotebook(folder: string | undefined, file: KnownFile): Promise<Mo
   });
 }
 
-/** Runs a function on a file, if its content is what the page has read. */
 async function withFile(
   folder: string | undefined,
   { name, before }: KnownFile,
@@ -291,7 +264,6 @@ async function withFile(
   }
 }
 
-/** Changes the files of a folder of notebooks. */
 interface NotebookWriter {
   readonly save: (notebook: SavedNotebook) => Promise<SaveOutcome>;
   readonly rename: (file: KnownFile & { readonly to: string }) => Promise<MoveOutcome>;

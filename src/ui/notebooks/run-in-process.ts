@@ -6,7 +6,6 @@ import type { QueryProcesses } from "../process/query-processes.js";
 import type { ResultShare, StoredResults } from "../results/stored-results.js";
 import { cellLine } from "./run-lines.js";
 
-/** The parts of the workspace that a run uses. */
 interface RunParts {
   readonly processes: QueryProcesses;
   readonly results: StoredResults;
@@ -14,10 +13,8 @@ interface RunParts {
 }
 
 /**
- * Runs a notebook in another process. The output is passed on line by line, as JSON. Where the process is ended, because
- * of its time or its memory, the error is shown at the cell that it ran.
- *
- * @param push takes a line; it throws the signal's reason where that aborts first.
+ * Passes the output on line by line, as JSON. Where the process is ended, because of its time or its memory, the error
+ * is shown at the cell that it ran. @param push throws the signal's reason where that aborts first.
  */
 export async function runInProcess(
   job: Omit<RunJob, "kind">,

@@ -36,7 +36,6 @@ const MOST_HTML = MOST_TEXT / 2;
 /** Most values in a list of options. */
 const MOST_OPTIONS = 2000;
 
-/** Options of a run of a notebook. */
 interface RunUse {
   readonly clock: Clock;
   /** Is called when a cell begins. */
@@ -47,10 +46,7 @@ interface RunUse {
   readonly requested?: readonly number[] | undefined;
 }
 
-/**
- * Runs a notebook. The output is returned line by line; the line of a cell follows when the cell has ended. Cells that
- * only prepare the requested ones run without a line, unless they fail.
- */
+/** The line of a cell follows when it has ended. Cells that only prepare requested ones have none, unless they fail. */
 export async function* notebookLines(
   engine: QueryEngine,
   notebook: Notebook,
@@ -152,9 +148,7 @@ async function parameterReports(
   return reports;
 }
 
-/**
- * The controls, if one of the given values is refused; undefined where the notebook's default values are refused, too.
- */
+/** The controls, if a given value is refused; undefined where the notebook's default values are, too. */
 async function refusedReports(
   engine: QueryEngine,
   notebook: Notebook,

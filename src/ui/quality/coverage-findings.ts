@@ -1,3 +1,4 @@
+import { groupBy } from "../../core/group-by.js";
 import { compareText, shellWord } from "../../core/text-order.js";
 import type { Clock } from "../../core/time.js";
 import type { Lake } from "../../lake/lake.js";
@@ -20,7 +21,6 @@ interface SymbolGaps {
 /** The gaps of all symbols, by symbol; undefined where the ledger has no requests. */
 export type LedgerGaps = ReadonlyMap<string, SymbolGaps> | undefined;
 
-/** Reads which days of symbols have no response. */
 export async function ledgerGaps(parts: {
   readonly reader: Reader;
   readonly lake: Lake;
@@ -82,9 +82,7 @@ function subjectsOf(
 /** Counts the days of symbols that a rule of the ledger finds, by region. */
 export function countGaps(gaps: LedgerGaps, rule: Pick<QualityRule, "name">): RuleCount {
   if (gaps === undefined) return { counts: [], unknown: "imported" };
-  const regions = new Map<string | null, SubjectReport[]>();
-  for (const one of subjectsOf(gaps, rule, {}))
-    regions.set(one.region, [...(regions.get(one.region) ?? []), one]);
+  const regions = groupBy(subjectsOf(gaps, rule, {}), ({ region }) => region);
   const counts = [...regions].map(([region, subjects]) => ({
     region,
     findings: subjects.reduce((sum, { findings }) => sum + findings, 0),

@@ -1,9 +1,6 @@
 import type { Severity } from "../../lake/maintenance/check/finding.js";
 
-/*
- * The JSON that the view Data quality receives. This file contains only types, which the server and the page share.
- * Days are `YYYY-MM-DD` in the exchange's zone.
- */
+/* The JSON of the view Data quality. Days are `YYYY-MM-DD` in the exchange's zone. */
 
 /** Which table has the bars of a finding, and which of them are shown. */
 export type Evidence =
@@ -47,7 +44,6 @@ export interface RegionCount {
 /** Why a rule was not checked: the bars were imported, or the state is of the past. */
 export type UnknownReason = "imported" | "past";
 
-/** The numbers of findings of a rule. */
 export interface RuleCount {
   readonly counts: readonly RegionCount[];
   /** Null where the rule was checked. */
@@ -75,16 +71,13 @@ export interface ListPage<T> {
   readonly unknown?: UnknownReason | undefined;
 }
 
-/** A value in a table of the page. */
 export type CellValue = string | number | boolean | null;
 
-/** A column in a table of the page. */
 export interface ColumnReport {
   readonly name: string;
   readonly unit: string | null;
 }
 
-/** A finding, and the bars that it is about. */
 export interface FindingReport {
   readonly values: readonly CellValue[];
   readonly dataset: string | null;

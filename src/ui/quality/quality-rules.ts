@@ -27,7 +27,6 @@ const OF_MINUTES: Readonly<Record<string, Evidence>> = {
 const ABOUT_GAPS: ReadonlySet<string> = new Set(["missing_days", "missing_sessions", "short_days"]);
 const BY_SEVERITY: readonly Severity[] = ["error", "warning", "info"];
 
-/** The name of the rule for rows that were delivered and set aside. */
 const SET_ASIDE = "set_aside";
 /** The names of the rules of the ledger: days of symbols without a response. */
 export const NEVER_ASKED = "never_asked";
@@ -86,9 +85,7 @@ function setAside(): QualityRule {
   };
 }
 
-/**
- * SQL of the trading date of a delivered time: for an instant, in the exchange's zone; else the date as it is written.
- */
+/** The trading date of a delivered time: of an instant, in the exchange's zone; else the date as it is written. */
 function deliveredDate(text: string): string {
   const region = regionSql("symbol");
   const written = `TRY_CAST(left(${text}, 10) AS DATE)`;

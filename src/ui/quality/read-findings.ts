@@ -26,7 +26,6 @@ export interface FindingsFilter {
   readonly region?: string | undefined;
   /** A part of the symbol's text. */
   readonly symbol?: string | undefined;
-  /** First and last day. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
 }
@@ -44,10 +43,7 @@ const LAST = ["trade_date", "last_date", "announce_date", "last_period"];
 interface FindingsQuery {
   /** The columns of the rule, in their order. */
   readonly columns: readonly { readonly name: string; readonly type: string }[];
-  /**
-   * A query of the rule's columns and in addition `f_subject`, `f_region`, `f_first`, `f_last`, `f_dataset` and `f_at`
-   * (the bar's label, ISO 8601).
-   */
+  /** The rule's columns and `f_subject`, `f_region`, `f_first`, `f_last`, `f_dataset`, `f_at` (the bar's label, ISO 8601). */
   readonly sql: string;
 }
 
@@ -176,7 +172,7 @@ export async function findingsOf(
     [...values, subject],
   );
   const units = await unitsOf(session);
-  const rows = found.map((row) => findingReport(row, { rule, columns, subject, location }));
+  const rows = found.map((row) => findingReport(row, rule, columns, subject, location));
   return {
     ...listPage(rows, found[0]?.total ?? 0, page),
     columns: columns.map(({ name, type }) => {
@@ -185,21 +181,23 @@ export async function findingsOf(
   };
 }
 
+/** A finding, with the commands that repair and explain it. @param columns those of its rule */
 function findingReport(
   row: FindingRow & Readonly<Record<string, CellValue>>,
-  {
-    rule,
-    columns,
-    subject,
-    location,
-  }: {
-    readonly rule: SqlRule;
-    readonly columns: readonly { readonly name: string }[];
-    readonly subject: string;
-    readonly location: string;
-  },
+  rule: SqlRule,
+  columns: FindingsQuery["columns"],
+  subject: string,
+  location: string,
 ): FindingReport {
-  const { f_first: first, f_last: last, f_dataset: dataset, f_at: at } = row;
+  const { f_first: first, f_last: last, f_dataset: dataset, f_at: at, run_id: runId = null } = row;
+  const lake = shellWord(location);
+  const pipeline = dataset === "bars_1m" ? "minute" : "daily";
+  const isBars = dataset === "bars_1d" || dataset === "bars_1m";
+  const days =
+    isBars && first !== null ? ` AND trade_date BETWEEN ${literal(first)} AND ${literal(last ?? first)}` : "";
+  const of = /\./.test(subject) ? `symbol = ${literal(subject)}` : `region = ${literal(subject)}`;
+  const query = `FROM ${dataset ?? "bars_1d"} WHERE ${of}${days}`;
+  const shows = runId === null ? `sql ${shellWord(query)}` : `runs show ${shellWord(String(runId))}`;
   return {
     values: columns.map(({ name }) => row[name] ?? null),
     dataset,
@@ -207,40 +205,9 @@ function findingReport(
     first,
     last,
     at,
-    ...findingCommands({ rule, dataset, subject, first, last, runId: row.run_id ?? null }, location),
+    repairs: rule.isRepaired ? `npx barlake run ${pipeline} --repair --lake ${lake}` : null,
+    explains: `npx barlake ${shows} --lake ${lake}`,
   };
-}
-
-/** The commands that repair and explain a finding. */
-function findingCommands(
-  {
-    rule,
-    dataset,
-    subject,
-    first,
-    last,
-    runId,
-  }: {
-    readonly rule: Pick<QualityRule, "isRepaired">;
-    readonly dataset: string | null;
-    readonly subject: string;
-    readonly first: string | null;
-    readonly last: string | null;
-    readonly runId: CellValue;
-  },
-  location: string,
-): Pick<FindingReport, "repairs" | "explains"> {
-  const lake = shellWord(location);
-  const pipeline = dataset === "bars_1m" ? "minute" : "daily";
-  const repairs = rule.isRepaired ? `npx barlake run ${pipeline} --repair --lake ${lake}` : null;
-  if (runId !== null)
-    return { repairs, explains: `npx barlake runs show ${shellWord(String(runId))} --lake ${lake}` };
-  const isBars = dataset === "bars_1d" || dataset === "bars_1m";
-  const days =
-    isBars && first !== null ? ` AND trade_date BETWEEN ${literal(first)} AND ${literal(last ?? first)}` : "";
-  const of = /\./.test(subject) ? `symbol = ${literal(subject)}` : `region = ${literal(subject)}`;
-  const query = `FROM ${dataset ?? "bars_1d"} WHERE ${of}${days}`;
-  return { repairs, explains: `npx barlake sql ${shellWord(query)} --lake ${lake}` };
 }
 
 /** Units of columns by name, as stated in the comments of the views. */
@@ -287,8 +254,8 @@ const OWN_UNITS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The bars that a finding is about, with the bars around them. A session without a bar is a row without values. The
- * bars are shown as they landed, without adjustment.
+ * The bars that a finding is about, as they landed, with those around them. A session without a bar is a row without
+ * values.
  */
 export async function readEvidence(session: Session, request: EvidenceRequest): Promise<EvidenceReport> {
   const isOfRegion = isRegion(request.subject);
@@ -373,7 +340,6 @@ function windowSql({ first, last }: EvidenceRequest): string {
   return `trade_date BETWEEN DATE ${literal(shifted(first, -DAYS_AROUND))} AND DATE ${literal(shifted(last, DAYS_AROUND))}`;
 }
 
-/** A date that is a number of days later. */
 function shifted(date: TradingDate, days: number): TradingDate {
   return dateOfEpochDay(epochDay(date) + days);
 }

@@ -30,8 +30,7 @@ const MEMORY = "128MB";
 
 /**
  * Stores the results of a run, so that a page can scroll and export them. Each is copied, while it is read, into a new
- * database file, by a database in which no statement of a user runs. It is a class because it owns that database, which
- * ends with the process.
+ * database file, by a database in which no statement of a user runs, and which ends with the process.
  */
 export class ResultFiles {
   readonly #setting: Pick<ProcessSetting, "ownResults" | "spill">;
@@ -46,12 +45,7 @@ export class ResultFiles {
     this.#database.catch(() => {});
   }
 
-  /**
-   * An engine over a session that stores its results.
-   *
-   * @param mostBytes of all of these together. A result that exceeds it is not stored, and has no id.
-   * @param onStored is called for each stored result.
-   */
+  /** An engine that stores its results. @param mostBytes of all together: what exceeds it is not stored, without an id. */
   async storing(
     session: Session,
     mostBytes: number,
@@ -130,7 +124,6 @@ export class ResultFiles {
   }
 }
 
-/** Size of a file in bytes; 0 where there is none. */
 function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
@@ -141,10 +134,7 @@ const READER_MEMORY = "256MB";
 const READ = "read_result";
 const TABLE = `${READ}.${RESULT_TABLE}`;
 
-/**
- * Reads stored results: as texts for the page, or into files. It is a class because it owns the database by which they
- * are read.
- */
+/** Reads stored results: as texts for the page, or into files. */
 export class ResultReader {
   readonly #setting: Pick<ProcessSetting, "results" | "spill">;
   #database: Promise<Session> | undefined;

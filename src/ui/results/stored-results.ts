@@ -18,18 +18,13 @@ const MOST_ROWS = 500;
 export interface ResultShare extends Disposable {
   readonly bytes: number;
   /**
-   * Adds a result that a process has stored.
-   *
-   * @param folder where the process has stored it. The file is moved from there, so that the folder of the workspace has
-   *   only the results that are known here.
+   * Adds a result that a process has stored in a folder. The file is moved from there, so that the folder of the
+   * workspace has only the results that are known here.
    */
   add(result: StoredResult, folder: string): void;
 }
 
-/**
- * The stored results of runs, which a page scrolls and exports. Each is a file. Only the processes for queries open
- * these files: a result may have values of any size. It is a class because it owns the files.
- */
+/** Only the processes for queries open the files of stored results, which may have values of any size. */
 export class StoredResults {
   readonly #processes: QueryProcesses;
   readonly #mostBytes: number;
@@ -94,10 +89,9 @@ export class StoredResults {
   }
 
   /**
-   * A result as the content of a file; undefined where the result was deleted. The file has no name any more, so nothing
-   * of it remains on disk once the stream is closed, also where nobody reads it.
-   *
-   * @param signal ends the work, and closes the stream. @throws its reason.
+   * A result as the content of a file; undefined where it was deleted. The file has no name any more, so nothing
+   * remains on disk once the stream is closed, also where nobody reads it. @param signal ends the work, and closes the
+   * stream. @throws its reason.
    */
   async export(id: string, format: ExportFormat, signal: AbortSignal): Promise<Readable | undefined> {
     if (!this.#results.has(id)) return undefined;

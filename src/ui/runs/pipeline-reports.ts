@@ -1,20 +1,20 @@
 import { millisecondsInHour as HOUR_MS } from "date-fns/constants";
 import { BarlakeError } from "../../core/errors.js";
+import { groupBy } from "../../core/group-by.js";
 import { shellWord } from "../../core/text-order.js";
 import type { Session } from "../../db/session/session.js";
 import { expectedRows } from "../../jobs/ingest/bars/bars-demand.js";
 import { type Pipeline, quotaOf } from "../../jobs/pipeline/definition.js";
 import { loadPipeline, pipelineFiles } from "../../jobs/pipeline/load-pipeline.js";
 import { type RunRow, runDetails } from "../../jobs/run/report/run-history.js";
-import { type PlannedRequest, planPipeline } from "../../jobs/run/run-pipeline.js";
+import { planPipeline } from "../../jobs/run/run-pipeline.js";
 import { scheduleLeaders } from "../../jobs/schedule/leadership.js";
 import type { Lake } from "../../lake/lake.js";
 import { readTradingDays } from "../../lake/land/trading-days.js";
 import { type HistoryEntry, readHistory } from "../../lake/log/history.js";
 import type { Reader } from "../../lake/open-reader.js";
-import { type RequestsInFlight, requestsInFlight } from "../../lake/requests/request-leases.js";
-import { leasedRuns } from "../../lake/requests/run-lease.js";
-import { nameOfOwner, type Owner } from "../../lease/owner.js";
+import { type LeasedRun, leasedRuns } from "../../lake/requests/run-lease.js";
+import { nameOfOwner } from "../../lease/owner.js";
 import { REGION_NAMES } from "../../market/regions.js";
 import { TradingCalendar } from "../../market/trading-calendar.js";
 import { type IsTradingDay, nextDue } from "../../plan/due-times.js";
@@ -30,7 +30,6 @@ import type {
   TableChange,
 } from "./runs-data.js";
 
-/** The filter of a list of runs. */
 interface RunsFilter {
   readonly pipeline?: string | undefined;
   readonly status?: string | undefined;
@@ -167,8 +166,8 @@ interface LedgerRun {
 
 /** The runs of other processes that are in progress, from their leases and from what they have landed so far. */
 export async function otherRuns(session: Session, lake: Lake, now: number): Promise<OtherRunReport[]> {
-  const [inFlight, leased] = await Promise.all([requestsInFlight(lake), leasedRuns(lake)]);
-  const ids = [...new Set([...inFlight.map(({ runId }) => runId), ...leased.keys()])];
+  const leased = await leasedRuns(lake);
+  const ids = [...leased.keys()].join("\n");
   const ledger = await session.json<LedgerRun>(
     `SELECT run_id AS "runId", any_value(pipeline) AS pipeline, count(*) FILTER (attempts > 0)::DOUBLE AS requests,
        count(*) FILTER (status IN ('refused', 'failed'))::DOUBLE AS failed, sum("rows")::DOUBLE AS rows,
@@ -178,40 +177,33 @@ export async function otherRuns(session: Session, lake: Lake, now: number): Prom
      WHERE asked_at > make_timestamptz(($1::DOUBLE * 1000)::BIGINT) OR list_contains(string_split($2, chr(10)), run_id)
      GROUP BY run_id HAVING run_id NOT IN (SELECT run_id FROM raw.runs)
      ORDER BY "lastAskedAt" DESC LIMIT ${MOST_RUNS}`,
-    [now - HOUR_MS, ids.join("\n")],
+    [now - HOUR_MS, ids],
   );
   const [ended] = await session.json<{ ids: string[] }>(
     "SELECT coalesce(list(run_id), []) AS ids FROM raw.runs WHERE list_contains(string_split($1, chr(10)), run_id)",
-    [ids.join("\n")],
+    [ids],
   );
-  return mergeRuns(inFlight, leased, ledger, new Set(ended?.ids));
+  return mergeRuns(leased, ledger, new Set(ended?.ids));
 }
 
 /** Combines the facts about runs from the leases and the ledger. @param ended ids of runs that have ended */
 export function mergeRuns(
-  inFlight: readonly RequestsInFlight[],
-  leased: ReadonlyMap<string, Owner & { readonly pipeline: string }>,
+  leased: ReadonlyMap<string, LeasedRun>,
   ledger: readonly LedgerRun[],
   ended: ReadonlySet<string>,
 ): OtherRunReport[] {
-  const ids = new Set([
-    ...ledger.map(({ runId }) => runId),
-    ...inFlight.map(({ runId }) => runId),
-    ...leased.keys(),
-  ]);
+  const ids = new Set([...ledger.map(({ runId }) => runId), ...leased.keys()]);
   const runs = [...ids]
     .filter((id) => !ended.has(id))
     .map((runId): OtherRunReport => {
       const landed = ledger.find((one) => one.runId === runId);
-      const flying = inFlight.find((one) => one.runId === runId);
-      const owner = flying ?? leased.get(runId);
+      const lease = leased.get(runId);
       return {
         runId,
-        pipeline: landed?.pipeline ?? leased.get(runId)?.pipeline ?? null,
+        pipeline: landed?.pipeline ?? lease?.pipeline ?? runId,
         startedAt: startOf(runId) ?? landed?.firstAskedAt ?? null,
-        owner: owner === undefined ? null : nameOfOwner(owner),
-        inFlight: flying?.requests ?? 0,
-        datasets: flying?.datasets ?? [],
+        owner: lease === undefined ? null : nameOfOwner(lease),
+        asks: lease?.asks ?? [],
         requests: landed?.requests ?? 0,
         failed: landed?.failed ?? 0,
         rows: landed?.rows ?? 0,
@@ -259,11 +251,7 @@ export async function pipelineReports(
   return reports.sort((a, b) => (a.next ?? Number.POSITIVE_INFINITY) - (b.next ?? Number.POSITIVE_INFINITY));
 }
 
-/**
- * Makes the function that decides on which days pipelines are due. These days are in the future, where every weekday
- * counts as a session. The past, for which the ledger would have to be read, does not matter; reading it takes seconds
- * after years of runs.
- */
+/** Days to come, of which every weekday counts as a session; to read the ledger of the past takes seconds. */
 async function comingTradingDays(session: Session, lake: Lake): Promise<IsTradingDay> {
   const known = await readTradingDays(session, lake);
   const calendars = new Map(
@@ -285,12 +273,7 @@ export async function planReport(
     given ?? quotaOf(pipeline)?.requestsPerMinute ?? known?.requestsPerMinute?.klines ?? null;
   if (units === undefined || pipeline.kind !== "bars")
     return { requests: null, regions: [], requestsPerMinute, minutes: null };
-  const regions = new Map<string, PlannedRequest[]>();
-  for (const unit of units) {
-    const own = regions.get(unit.region);
-    if (own === undefined) regions.set(unit.region, [unit]);
-    else own.push(unit);
-  }
+  const regions = groupBy(units, ({ region }) => region);
   return {
     requests: units.length,
     regions: [...regions].map(([region, own]) => ({

@@ -1,7 +1,4 @@
-/*
- * The JSON that the view Runs receives. This file contains only types, which the server and the page share. Times are
- * epoch milliseconds.
- */
+/* The JSON of the view Runs. Times are epoch milliseconds. */
 import type { RejectCount, RequestCount } from "../../jobs/run/report/run-counts.js";
 import type { ScheduleRule } from "../../plan/due-times.js";
 import type { RequestStatus, RunStatus } from "../../schema/runs.js";
@@ -49,7 +46,6 @@ export interface PlanReport {
   readonly minutes: number | null;
 }
 
-/** A run that this workspace has started. */
 export interface StartedReport {
   readonly pipeline: string;
   readonly startedAt: number;
@@ -65,7 +61,6 @@ export interface StartedReport {
     readonly requestsTotal: number;
     readonly rows: number;
   }[];
-  /** Requests of the last minute, and the number per minute that the key permits. */
   readonly quota: {
     readonly used: number;
     readonly limit: number | null;
@@ -85,14 +80,12 @@ export interface StartedReport {
 /** A run of another process, as far as it is visible in the lake. */
 export interface OtherRunReport {
   readonly runId: string;
-  /** Null until a response has landed. */
-  readonly pipeline: string | null;
+  readonly pipeline: string;
   readonly startedAt: number | null;
   /** The process that runs it; null where there is no sign of life, and only its landed requests are known. */
   readonly owner: string | null;
-  /** Number of requests without a landed response, and the tables that they are for. */
-  readonly inFlight: number;
-  readonly datasets: readonly string[];
+  /** The kinds of data that it requests. */
+  readonly asks: readonly string[];
   /** Number of requests whose responses have landed so far. */
   readonly requests: number;
   readonly failed: number;
@@ -108,7 +101,6 @@ export interface LiveReport {
   readonly now: number;
 }
 
-/** What a run has changed in a table. */
 export interface TableChange {
   readonly table: string;
   /** Version before the first commit of the run, and after its last; -1 where the table did not exist. */
@@ -121,7 +113,6 @@ export interface TableChange {
   readonly bytesAdded: number;
 }
 
-/** Everything about one run. */
 export interface RunDetailsReport {
   readonly run: RunReport & {
     readonly planned: number;

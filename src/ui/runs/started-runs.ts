@@ -19,10 +19,7 @@ interface RunService {
   close(): Promise<void>;
 }
 
-/**
- * Where runs that are started from the page get their key: from the process that started the workspace. The key itself
- * is not contained in this object.
- */
+/** Where runs of the page get their key, which is not contained here: from the process that started the workspace. */
 export type RunPlace =
   | {
       readonly kind: "ready";
@@ -58,7 +55,7 @@ const MOST_REASONS = 3;
 
 /**
  * Runs that were started from the page, at most one of each pipeline at a time. As for every run, the leases of the
- * lake and of the key exclude runs of other processes. It is a class because it owns runs.
+ * lake and of the key exclude runs of other processes.
  */
 export class StartedRuns implements AsyncDisposable {
   readonly #lake: Lake;

@@ -2,12 +2,8 @@ import type { Adjustment } from "../../../market/period.js";
 import { text } from "../texts.js";
 
 /**
- * How the prices of a chart are adjusted, in words. Where no ex-event of a symbol is known, its prices are as traded,
- * and the text says so instead of naming an adjustment.
- *
- * @param shown the symbols in the chart.
- * @param adjusted symbols of which an ex-event is known; undefined: not known yet.
- * @returns undefined until it is known.
+ * How the prices of a chart are adjusted, in words: where no ex-event of a symbol is known, as traded. Undefined until
+ * it is known. @param adjusted symbols of which an ex-event is known; undefined: not known yet.
  */
 export function adjustmentText(
   adjust: Adjustment,

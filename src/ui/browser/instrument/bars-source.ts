@@ -2,10 +2,7 @@ import { tableFromIPC } from "@uwdata/flechette";
 import { ADJUSTMENTS, type Adjustment, basePeriod, PERIODS, type Period } from "../../../market/period.js";
 import { apiAddress, ask } from "../fetch-data.js";
 
-/**
- * Bars in the order of time, as columns. Times are seconds of the exchange's local time; for days, of midnight of the
- * date.
- */
+/** In the order of time, in seconds of the exchange's local time; for days, of midnight of the date. */
 export interface Bars {
   readonly time: Float64Array;
   readonly open: Float64Array;
@@ -21,7 +18,6 @@ export interface Bars {
   readonly hasEarlier: boolean;
 }
 
-/** Which bars a chart shows. */
 export interface BarsKey {
   readonly state: string;
   readonly symbol: string;
@@ -58,10 +54,7 @@ export async function loadEarlier(key: BarsKey, bars: Bars, signal: AbortSignal)
 /** Most windows of bars that are read to reach an earlier time. */
 const MOST_WINDOWS = 30;
 
-/**
- * Bars that reach back far enough: cached or newly loaded ones, extended by earlier windows until `isEnough`, or until
- * there are no earlier bars, or the limit of windows is reached. @throws {Fault}
- */
+/** Bars that reach back far enough: until `isEnough`, or there are none, or {@link MOST_WINDOWS} are read. @throws {Fault} */
 export async function loadReaching(
   key: BarsKey,
   isEnough: (bars: Bars) => boolean,
@@ -74,10 +67,9 @@ export async function loadReaching(
 }
 
 /**
- * Loads the other periods of days and the other adjustments of a chart of days, one after another, so that switching to
- * them waits for no request. It ends where the lake is slow.
- *
- * @param signal ends it after the current request, for which a switch may wait. @throws {Fault}
+ * Loads the other periods and adjustments of a chart of days, one after another, so that switching to them
+ * waits for no request. It ends where the lake is slow. @param signal ends it after the current request.
+ * @throws {Fault}
  */
 export async function loadAhead(key: BarsKey, signal: AbortSignal): Promise<void> {
   const isOfDays = (period: Period): boolean => basePeriod(period) === "1d";

@@ -15,17 +15,14 @@ import { EventLines } from "./event-table.js";
 import type { InstrumentState } from "./instrument-state.js";
 import { type Mark, movingAverage, PriceChart, placeText, placeTime } from "./price-chart.js";
 
-/** The bars of an instrument with which another one is compared. */
 interface ComparedBars {
   readonly symbol: string;
   readonly bars: Bars;
 }
 
 /**
- * Loads the bars of other instruments for the range of the given bars. An instrument whose bars are refused, such as a
- * symbol that cannot exist, is left out, and the first such error is returned.
- *
- * @param key the key of the given bars.
+ * Loads the bars of other instruments for the range of the given bars. One whose bars are refused, such as a symbol
+ * that cannot exist, is left out, and the first such error is returned.
  */
 async function loadCompared(
   key: BarsKey,

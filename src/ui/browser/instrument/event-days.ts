@@ -54,10 +54,7 @@ export function actionText({ kind, cash, ratio, price: paid, currency }: ActionR
   return parts.filter((part) => part !== undefined).join(" ");
 }
 
-/**
- * By what the ex-event of a day is known, in words; that it is none where there is no such event. Undefined where the
- * actions of the day say it already.
- */
+/** How the ex-event of a day is known, or that it is none; undefined where the day's actions say it. */
 export function witnessText({ actions, event }: EventDay): string | undefined {
   if (event === undefined) return text("noFactor");
   const { witness, source, lastClose, prevClose } = event;

@@ -2,6 +2,7 @@ import { Fragment } from "preact";
 import type { ActionReport, InstrumentReport } from "../../page-data.js";
 import { Missing } from "../fault-box.js";
 import { change } from "../formats.js";
+import { Table } from "../table.js";
 import { text } from "../texts.js";
 import { actionText, type EventDay, factorText, lettersOf, witnessText } from "./event-days.js";
 
@@ -30,33 +31,22 @@ export function EventTable({
       )}
       {report?.hasEarlier && <p class="quiet">{text("newestEvents")}</p>}
       {days.length > 0 && (
-        <div class="table events" tabIndex={0} role="region" aria-labelledby="events">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{text("exDate")}</th>
-                <th scope="col">{text("event")}</th>
-                <th scope="col" class="n">
-                  {text("factor")}
-                </th>
+        <Table of="events" kind="events" head={[text("exDate"), text("event"), text("factor")]} numbers={[2]}>
+          <tbody>
+            {[...days].reverse().map((one) => (
+              <tr key={one.day}>
+                <td>{one.day}</td>
+                <td>
+                  <EventLines of={one} />
+                </td>
+                <td class="n">
+                  {one.event === undefined ? "·" : factorText(one.event.factor)}
+                  {one.event !== undefined && <small>{change(1 / one.event.factor - 1)}</small>}
+                </td>
               </tr>
-            </thead>
-            <tbody>
-              {[...days].reverse().map((one) => (
-                <tr key={one.day}>
-                  <td>{one.day}</td>
-                  <td>
-                    <EventLines of={one} />
-                  </td>
-                  <td class="n">
-                    {one.event === undefined ? "·" : factorText(one.event.factor)}
-                    {one.event !== undefined && <small>{change(1 / one.event.factor - 1)}</small>}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+            ))}
+          </tbody>
+        </Table>
       )}
     </section>
   );

@@ -26,8 +26,8 @@ import {
 import type { Bars } from "./bars-source.js";
 
 /**
- * The closes of another instrument at the times of a chart: at each the newest one since the time before, NaN where there
- * is none. A chart whose series had times of their own would have other positions than its bars.
+ * The closes of another instrument at the times of a chart: at each the newest one since the time before, else NaN. A
+ * series with times of its own would have other positions than the bars.
  */
 export function closesAt(
   times: Float64Array,
@@ -53,12 +53,7 @@ export function movingAverage(values: Float64Array, length: number): Float64Arra
   return means;
 }
 
-/**
- * Moves the labels of a chart's time axis that an edge would cut, so that they are drawn within the axis. The library
- * does so only at the ends of the data.
- *
- * @param element the element that contains the chart.
- */
+/** Moves labels of the time axis that an edge would cut: the library does so only at the ends of the data. */
 function fitTimeLabels(element: HTMLElement): void {
   // The last row of the chart is the time axis. Its first canvas has the labels, the second one that of the pointer.
   const canvas = element.querySelector<HTMLCanvasElement>("tr:last-child td:nth-child(2) canvas");
@@ -73,10 +68,7 @@ function fitTimeLabels(element: HTMLElement): void {
   };
 }
 
-/**
- * A time on a chart's axis in the form of the address: a date, or a date and a time of day, in the exchange's local
- * time.
- */
+/** A time on a chart's axis in the form of the address, in the exchange's local time. */
 export function placeText(seconds: number, hasTimes: boolean): string {
   return new Date(seconds * 1000).toISOString().slice(0, hasTimes ? 16 : 10);
 }
@@ -88,10 +80,7 @@ export function placeTime(text: string | undefined): number | undefined {
   return Number.isNaN(ms) ? undefined : ms / 1000;
 }
 
-/**
- * The time of the last bar in view; undefined where that is the newest bar. @param to position of the right edge, which
- * may be after the last bar
- */
+/** The time of the last bar in view; undefined where that is the newest. @param to the right edge, maybe after it */
 export function endOfView(time: ArrayLike<number>, to: number): number | undefined {
   const last = time.length - 1;
   return to >= last - 0.5 ? undefined : time[Math.max(0, Math.floor(to))];
@@ -106,22 +95,17 @@ export interface Mark {
   readonly text?: string;
 }
 
-/** What the chart draws. */
 interface Drawing {
   readonly bars: Bars;
   readonly hasTimes: boolean;
   readonly rising: "red" | "green";
-  /**
-   * Lengths of the moving averages. They are not drawn in a comparison: their change since the first bar says nothing.
-   */
+  /** Lengths of the moving averages, which are not drawn in a comparison. */
   readonly averages: readonly number[];
   /** Without effect in a comparison, whose scale is in percent. */
   readonly isLog: boolean;
   readonly marks: readonly Mark[];
   readonly compared: readonly { readonly symbol: string; readonly bars: Bars }[];
-  /**
-   * The range of times that is in view at first, on the same scale as the times of the bars. @default the newest bars
-   */
+  /** The times that are in view at first. @default the newest bars */
   readonly around?: { readonly first: number; readonly last: number };
   /** The time of the last bar in view at first. @default the newest bar */
   readonly end?: number | undefined;
@@ -130,14 +114,10 @@ interface Drawing {
 /** Width of a bar at first, in pixels: about as many bars are shown as can be distinguished. */
 const BAR_PIXELS = 7;
 
-/**
- * Width below which the legend over the chart has three lines, and its height with its distance from the top, in
- * pixels.
- */
+/** Width below which the legend over the chart has three lines, and its height with its distance from the top (px). */
 const NARROW = 600;
 const LEGEND = { narrow: 72, wide: 34 } as const;
 
-/** The chart of an instrument. It is a class because it owns the drawing. */
 export class PriceChart {
   readonly #element: HTMLElement;
   readonly #onPoint: (index: number | undefined, marked: number | undefined) => void;
@@ -147,10 +127,9 @@ export class PriceChart {
   #drawn: Drawing | undefined;
 
   /**
-   * @param onPoint called with the position of the bar under the pointer, and with that of the bar whose ex-dates are
-   * marked under it.
+   * @param onPoint called with the position of the bar under the pointer, and of that whose ex-dates are marked there.
    * @param onEarlier called when the view reaches bars before the loaded ones.
-   * @param onMoved called with the time of the last bar in view; undefined where it is the newest bar.
+   * @param onMoved called with the time of the last bar in view; undefined: the newest.
    */
   constructor(
     element: HTMLElement,
@@ -319,10 +298,7 @@ const MARKERS: Readonly<
   question: { position: "aboveBar", shape: "arrowDown", color: "--bad", size: 1 },
 };
 
-/**
- * Marks at the first bar on or after their day: an event on a day without a bar is shown on the next bar. The letters of
- * a bar's ex-dates are joined; the id of such a mark is the position of the bar.
- */
+/** A mark is on the first bar on or after its day. A bar's letters are joined; the id is its position. */
 function markersOf(marks: readonly Mark[], { time }: Bars, colour: Colour): SeriesMarker<Time>[] {
   const places = new Map<string, SeriesMarker<Time>>();
   const [first = Number.POSITIVE_INFINITY] = time;

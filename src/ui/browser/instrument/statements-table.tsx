@@ -4,6 +4,7 @@ import { FaultBox, Missing } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { percent } from "../formats.js";
 import { useStateAddress } from "../lake-state.js";
+import { Table } from "../table.js";
 import { isChinese, text } from "../texts.js";
 
 /** The columns of the table of statements in Chinese. */
@@ -58,30 +59,23 @@ export function StatementsTable({
       {value !== undefined && value.rows.length > 0 && (
         <>
           <p class="quiet">{text("millions")}</p>
-          <div class="table" tabIndex={0} role="region" aria-labelledby="statements">
-            <table>
-              <thead>
-                <tr>
-                  {value.columns.map(({ name, unit }) => (
-                    <th key={name} scope="col" class={unit === "date" ? "" : "n"}>
-                      {statementName(name)}
-                    </th>
+          <Table
+            of="statements"
+            head={value.columns.map(({ name }) => statementName(name))}
+            numbers={value.columns.flatMap(({ unit }, at) => (unit === "date" ? [] : [at]))}
+          >
+            <tbody>
+              {value.rows.map((row) => (
+                <tr key={String(row[0])}>
+                  {row.map((cell, at) => (
+                    <td key={value.columns[at]?.name} class={value.columns[at]?.unit === "date" ? "" : "n"}>
+                      {cellText(cell, value.columns[at]?.unit)}
+                    </td>
                   ))}
                 </tr>
-              </thead>
-              <tbody>
-                {value.rows.map((row) => (
-                  <tr key={String(row[0])}>
-                    {row.map((cell, at) => (
-                      <td key={value.columns[at]?.name} class={value.columns[at]?.unit === "date" ? "" : "n"}>
-                        {cellText(cell, value.columns[at]?.unit)}
-                      </td>
-                    ))}
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+              ))}
+            </tbody>
+          </Table>
         </>
       )}
     </section>

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { groupBy } from "../../../core/group-by.js";
 import type { CoverageReport, MissingReport, MonthReport } from "../../page-data.js";
 import { addressOf } from "../address.js";
 import { Command, FaultBox } from "../fault-box.js";
@@ -6,6 +7,7 @@ import { useJson } from "../fetch-data.js";
 import { count, percent } from "../formats.js";
 import { useStateAddress } from "../lake-state.js";
 import { Link } from "../link.js";
+import { Table } from "../table.js";
 import { text } from "../texts.js";
 
 /** The days that are missing in a month, and the command that requests them. */
@@ -47,36 +49,25 @@ function MissingList({ month, close }: { readonly month: MonthReport; readonly c
             <b>{count(value.total)}</b> {text("missing")}. {text("repairs")}{" "}
             <Command command={value.command} />
           </p>
-          <div class="table" tabIndex={0} role="region" aria-labelledby="missing">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">{text("symbol")}</th>
-                  <th scope="col" class="n">
-                    {text("days")}
+          <Table
+            of="missing"
+            head={(["symbol", "days", "from", "to", "why"] as const).map(text)}
+            numbers={[1]}
+          >
+            <tbody>
+              {value.symbols.map((one) => (
+                <tr key={one.symbol}>
+                  <th scope="row">
+                    <Link to={addressOf(`/instrument/${encodeURIComponent(one.symbol)}`)}>{one.symbol}</Link>
                   </th>
-                  <th scope="col">{text("from")}</th>
-                  <th scope="col">{text("to")}</th>
-                  <th scope="col">{text("why")}</th>
+                  <td class="n">{one.days}</td>
+                  <td>{one.first}</td>
+                  <td>{one.last}</td>
+                  <td>{text(one.isOpen ? "open" : "gap")}</td>
                 </tr>
-              </thead>
-              <tbody>
-                {value.symbols.map((one) => (
-                  <tr key={one.symbol}>
-                    <th scope="row">
-                      <Link to={addressOf(`/instrument/${encodeURIComponent(one.symbol)}`)}>
-                        {one.symbol}
-                      </Link>
-                    </th>
-                    <td class="n">{one.days}</td>
-                    <td>{one.first}</td>
-                    <td>{one.last}</td>
-                    <td>{text(one.isOpen ? "open" : "gap")}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+              ))}
+            </tbody>
+          </Table>
         </>
       )}
     </section>
@@ -100,11 +91,7 @@ const MONTHS = ["01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11"
 /** Bars and coverage as a calendar for each table and region, with a line for each year and a field for each month. */
 export function CoverageMap({ coverage: { months, note } }: { readonly coverage: CoverageReport }) {
   const [chosen, setChosen] = useState<MonthReport>();
-  const groups = new Map<string, MonthReport[]>();
-  for (const month of months) {
-    const key = `${month.dataset} · ${month.region}`;
-    groups.set(key, [...(groups.get(key) ?? []), month]);
-  }
+  const groups = groupBy(months, ({ dataset, region }) => `${dataset} · ${region}`);
   const names = [...groups.keys()].sort();
   if (names.length === 0) return <p class="empty">{text("noMonths")}</p>;
   return (

@@ -3,11 +3,12 @@ import { useEffect, useState } from "preact/hooks";
 import type { CoverageReport, LakeReport, MarketReport, RunReport } from "../../page-data.js";
 import { addressOf } from "../address.js";
 import { risingClass } from "../colours.js";
-import { FaultBox, Missing } from "../fault-box.js";
+import { Loaded, Missing } from "../fault-box.js";
 import { useJson, type Waiting } from "../fetch-data.js";
 import { bytes, change, compactNumber, count, instant, price } from "../formats.js";
 import { useShownState, useStateAddress } from "../lake-state.js";
 import { Link } from "../link.js";
+import { Table } from "../table.js";
 import { type TextName, text, translated } from "../texts.js";
 import { CoverageMap } from "./coverage-map.js";
 import { RunList } from "./run-list.js";
@@ -101,60 +102,46 @@ function TableList({ report: { tables, freeBytes } }: { readonly report: LakeRep
   const rows = tables.reduce((sum, table) => sum + table.rows, 0);
   const most = Math.max(...tables.map((table) => table.bytes), 1);
   return (
-    <div class="table" tabIndex={0} role="region" aria-labelledby="tables">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{text("table")}</th>
-            <th scope="col" class="n">
-              {text("rows")}
+    <Table
+      of="tables"
+      head={[
+        ...(["table", "rows", "size", "files", "version", "span"] as const).map(text),
+        `${text("changed")} (UTC)`,
+      ]}
+      numbers={[1, 2, 3, 4]}
+    >
+      <tbody>
+        {tables.map((table) => (
+          <tr key={table.name}>
+            <th scope="row" title={translated(table.doc)}>
+              {table.name}
+              <small class="doc">{translated(table.doc)}</small>
             </th>
-            <th scope="col" class="n">
-              {text("size")}
-            </th>
-            <th scope="col" class="n">
-              {text("files")}
-            </th>
-            <th scope="col" class="n">
-              {text("version")}
-            </th>
-            <th scope="col">{text("span")}</th>
-            <th scope="col">{text("changed")} (UTC)</th>
+            <td class="n">{count(table.rows)}</td>
+            <td class="n">
+              {bytes(table.bytes)}
+              <i
+                class="meter"
+                style={`width:${Math.max(2, (table.bytes / most) * 100)}%`}
+                aria-hidden="true"
+              />
+            </td>
+            <td class="n">{count(table.files)}</td>
+            <td class="n">{table.version}</td>
+            <td>{table.first === null ? "·" : `${table.first} – ${table.last}`}</td>
+            <td>{table.committedAt === null ? "·" : instant(table.committedAt)}</td>
           </tr>
-        </thead>
-        <tbody>
-          {tables.map((table) => (
-            <tr key={table.name}>
-              <th scope="row" title={translated(table.doc)}>
-                {table.name}
-                <small class="doc">{translated(table.doc)}</small>
-              </th>
-              <td class="n">{count(table.rows)}</td>
-              <td class="n">
-                {bytes(table.bytes)}
-                <i
-                  class="meter"
-                  style={`width:${Math.max(2, (table.bytes / most) * 100)}%`}
-                  aria-hidden="true"
-                />
-              </td>
-              <td class="n">{count(table.files)}</td>
-              <td class="n">{table.version}</td>
-              <td>{table.first === null ? "·" : `${table.first} – ${table.last}`}</td>
-              <td>{table.committedAt === null ? "·" : instant(table.committedAt)}</td>
-            </tr>
-          ))}
-        </tbody>
-        <tfoot>
-          <tr>
-            <th scope="row">{text("total")}</th>
-            <td class="n">{count(rows)}</td>
-            <td class="n">{bytes(all)}</td>
-            <td colSpan={4}>{freeBytes !== null && `${bytes(freeBytes)} ${text("free")}`}</td>
-          </tr>
-        </tfoot>
-      </table>
-    </div>
+        ))}
+      </tbody>
+      <tfoot>
+        <tr>
+          <th scope="row">{text("total")}</th>
+          <td class="n">{count(rows)}</td>
+          <td class="n">{bytes(all)}</td>
+          <td colSpan={4}>{freeBytes !== null && `${bytes(freeBytes)} ${text("free")}`}</td>
+        </tr>
+      </tfoot>
+    </Table>
   );
 }
 
@@ -204,10 +191,7 @@ export function LakeView() {
   );
 }
 
-/**
- * The findings of the audits. They are counted, and their script is loaded, after the rest of the view, which would
- * wait for them otherwise. @param isTurn whether the rest of the view has arrived
- */
+/** Counted, and their script loaded, once the rest of the view, which would wait otherwise, has arrived (`isTurn`). */
 function Findings({ isTurn }: { readonly isTurn: boolean }) {
   const [View, setView] = useState<ComponentType>();
   useEffect(() => {
@@ -218,12 +202,12 @@ function Findings({ isTurn }: { readonly isTurn: boolean }) {
 }
 
 /**
- * A part of the view. It has its final size, without content, until its data arrives, so that nothing moves then. The
- * data of another version is pale until that of the shown one arrives.
+ * A part of the view. It has its final size until its data arrives, so that nothing moves then. The data of another
+ * version is pale until that of the shown one arrives.
  */
 function Section<T>({
   name,
-  waiting: { value, fault, isLoading },
+  waiting,
   height,
   children,
 }: {
@@ -232,12 +216,12 @@ function Section<T>({
   readonly height: number;
   readonly children: (value: T) => preact.JSX.Element;
 }) {
-  const hollow = <div class="hollow" style={`height:${height}px`} aria-busy="true" />;
   return (
-    <section aria-labelledby={name} class={value !== undefined && isLoading ? "stale" : ""}>
+    <section aria-labelledby={name} class={waiting.value !== undefined && waiting.isLoading ? "stale" : ""}>
       <h2 id={name}>{text(name)}</h2>
-      {fault !== undefined && <FaultBox fault={fault} />}
-      {value === undefined ? fault === undefined && hollow : children(value)}
+      <Loaded waiting={waiting} height={height}>
+        {children}
+      </Loaded>
     </section>
   );
 }

@@ -8,10 +8,7 @@ import type { CellOutput, PlacedFault } from "./notebook-run.js";
 import { notebookText } from "./notebook-texts.js";
 import { resultControls } from "./result-controls.js";
 
-/**
- * The editor of a cell. It starts with the cell's text; a text that another part of the page sets belongs to a new
- * cell. Its script is loaded when a cell is edited for the first time.
- */
+/** It starts with the cell's text; a text that another part of the page sets belongs to a new cell. */
 function CellEditor({
   text,
   faults,
@@ -92,7 +89,6 @@ async function loadDrawing({ chart: { kind } }: PackedChart): Promise<void> {
   } else if (drawers().plots === undefined) await import("../../../notebook/browser/plots/plots.js");
 }
 
-/** The actions of a cell's buttons. */
 interface CellActions {
   readonly toggle: () => void;
   readonly run: () => void;

@@ -64,7 +64,6 @@ const faultMarks = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 });
 
-/** The effect that replaces the shown faults. */
 function showFaults({ doc }: EditorState, faults: readonly PlacedFault[]): StateEffect<DecorationSet> {
   const marks = faults.flatMap((fault) => {
     const line = doc.line(Math.min(doc.lines, fault.row + 1));
@@ -77,7 +76,6 @@ function showFaults({ doc }: EditorState, faults: readonly PlacedFault[]): State
   return setMarks.of(Decoration.set(marks, true));
 }
 
-/** The message of a fault, and what to do next. */
 class FaultText extends WidgetType {
   readonly #fault: PlacedFault;
 
@@ -149,7 +147,6 @@ const EDITOR_THEME = EditorView.theme({
   ".cm-completionInfo": { padding: "6px 10px", maxWidth: "320px" },
 });
 
-/** The sources of the names. */
 export interface ProposalLinks {
   readonly catalog: () => Promise<Catalog | undefined>;
   readonly parameters: () => readonly string[];
@@ -198,10 +195,7 @@ function optionOf({ text, kind, type, comment }: Candidate): Completion {
   };
 }
 
-/**
- * Words that DuckDB reserves, or that begin its statements. They only affect colours; the engine decides what is a
- * keyword.
- */
+/** Words that DuckDB reserves, or that begin its statements, for colours alone. */
 const KEYWORDS =
   "add all alter analyze and anti any as asc asof at attach begin between by call case cast check collate column columns " +
   "comment commit constraint copy create cross cube current current_date current_timestamp cycle database deallocate " +
@@ -246,7 +240,6 @@ export interface EditorLinks {
   readonly runAndNext: () => void;
 }
 
-/** An open editor. */
 export interface CodeEditor {
   readonly focus: () => void;
   readonly setFaults: (faults: readonly PlacedFault[]) => void;

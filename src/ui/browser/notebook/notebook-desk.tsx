@@ -86,7 +86,6 @@ function ParameterControls({
   );
 }
 
-/** The control of one parameter. */
 function Control({
   parameter,
   choose,

@@ -3,13 +3,7 @@ import { directiveOn, sourceCells } from "../../../notebook/parse/parse-notebook
 /** A line of a text, and its line end, which is empty for the last line. */
 type Line = readonly [content: string, ending: string];
 
-/**
- * A text after a change in an editor that uses only `\n` as line end. Unchanged lines retain their line ends; new lines
- * get the line end of the first line.
- *
- * @param before the text before the change.
- * @param edited the text from the editor.
- */
+/** A text after a change in an editor that uses `\n` alone: unchanged lines retain their line ends, new ones get the first's. */
 export function editedText(before: string, edited: string): string {
   const old = linesOf(before);
   const now = linesOf(edited);
@@ -38,9 +32,7 @@ function linesOf(text: string): Line[] {
 
 /** A part of a notebook's text that is edited as one unit. */
 export interface DocumentCell {
-  /**
-   * It remains the same while the cell's editor changes the text. Any other change of the text gives the cell a new id.
-   */
+  /** Remains while the cell's editor changes the text; any other change gives the cell a new id. */
   readonly id: number;
   /** The text of the cell without the line ends after it. */
   readonly body: string;
@@ -79,7 +71,6 @@ export function documentOf(text: string, before?: NotebookDocument): NotebookDoc
   return { mark, cells, nextId };
 }
 
-/** The text of a document. */
 export function textOf({ mark, cells }: NotebookDocument): string {
   return mark + cells.map(({ body, tail }) => body + tail).join("");
 }
@@ -92,9 +83,7 @@ export function withEdited(document: NotebookDocument, id: number, edited: strin
   return { ...document, cells };
 }
 
-/**
- * The document with a new cell after another one, and the id of the new cell. @param after undefined: at the beginning
- */
+/** @param after the cell before it; undefined: at the beginning. @returns the id of the new cell, too */
 export function withNewCell(
   document: NotebookDocument,
   after: number | undefined,
@@ -109,7 +98,6 @@ export function withNewCell(
   return { document: separated({ ...document, cells, nextId: id + 1 }), id };
 }
 
-/** The document without a cell. */
 export function withoutCell(document: NotebookDocument, id: number): NotebookDocument {
   const cells = document.cells.filter((cell) => cell.id !== id);
   return { ...document, cells: cells.length > 0 ? cells : documentOf("").cells };
@@ -142,16 +130,12 @@ export function placeOf({ cells }: NotebookDocument, line: number): DocumentPlac
   return found;
 }
 
-/** Whether a cell can be moved up, and whether it can be moved down. */
 export function canMove({ cells }: NotebookDocument, id: number): readonly [isUp: boolean, isDown: boolean] {
   const at = cells.findIndex((cell) => cell.id === id);
   return [at > 0, at < cells.length - 1];
 }
 
-/**
- * Ensures that every cell except the first begins with a directive, and every cell except the last ends with a line
- * end.
- */
+/** Every cell but the first begins with a directive, and every cell but the last ends with a line end. */
 function separated(document: NotebookDocument): NotebookDocument {
   const end = lineEnd(document);
   let { nextId } = document;

@@ -41,10 +41,7 @@ export interface RunPlan {
 
 const NOTHING: CellOutput = { parts: [], faults: [] };
 
-/**
- * The run after its next line; undefined until the first run has begun. Cells that a run does not request do not
- * change.
- */
+/** The run after its next line; undefined until it has begun. Cells that are not requested do not change. */
 export function runAfter(
   run: NotebookRun | undefined,
   line: NotebookLine,

@@ -9,7 +9,6 @@ import { NotebookDesk } from "./notebook-desk.js";
 import { notebookText } from "./notebook-texts.js";
 import { draftKey, forgetDraft, readDraft, storeDraft } from "./saving.js";
 
-/** The action of the dialog. */
 export type Move = "rename" | "delete";
 
 /** Renames or deletes a notebook in the user's folder, after a confirmation. */
@@ -187,7 +186,6 @@ function Cards({
   );
 }
 
-/** Opens a new notebook. Its file is created when it is saved. */
 function NewNotebook() {
   const [name, setName] = useState("");
   const create = (event: Event): void => {
@@ -212,7 +210,6 @@ function NewNotebook() {
   );
 }
 
-/** The list of notebooks, or one notebook. */
 export function NotebookView() {
   const { path, query } = useAddress();
   const name = textOfPart(path.split("/")[2] ?? "");

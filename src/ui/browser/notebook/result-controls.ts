@@ -6,7 +6,6 @@ import { notebookText } from "./notebook-texts.js";
 /** Largest height of the scrolled content, in pixels. Browsers draw nothing beyond about ten million. */
 const MOST_HEIGHT = 8_000_000;
 
-/** The part of a scrolled table that is shown. */
 interface VisibleRows {
   /** The first row that is drawn, and the number of drawn rows. */
   readonly first: number;
@@ -17,13 +16,8 @@ interface VisibleRows {
 }
 
 /**
- * The rows that are visible in a table of many rows. If the table is higher than browsers can scroll, one pixel of the
- * scroll position is several pixels of the table.
- *
- * @param scrolled pixels above the view.
- * @param view height of the view in pixels.
- * @param row height of a row in pixels.
- * @param rows number of rows.
+ * The visible rows of a table of many rows, all in pixels but `rows`. If the table is higher than browsers can scroll,
+ * one pixel of the scroll position is several pixels of the table.
  */
 export function visibleRows(scrolled: number, view: number, row: number, rows: number): VisibleRows {
   const height = Math.min(rows * row, MOST_HEIGHT);
@@ -41,15 +35,11 @@ export function visibleRows(scrolled: number, view: number, row: number, rows: n
 /** Number of rows that are fetched together, and most such windows that are cached. */
 const WINDOW_ROWS = 200;
 const MOST_WINDOWS = 30;
-/** Height of the view, in pixels. */
 const VIEW_HEIGHT = 420;
 
 /**
- * Makes a table scroll over all rows of its result. Rows are fetched when they come into view, and only these are
- * drawn.
- *
+ * Makes a table scroll over all rows of its result, of which only the visible ones are fetched and drawn.
  * @param box the table of the first rows, which defines the columns, their widths and the height of a row.
- * @returns a function that stops this.
  */
 function virtualTable(box: HTMLElement, { id, rows }: StoredReport): () => void {
   const table = box.querySelector("table");
@@ -157,11 +147,8 @@ const FORMATS = [
 ] as const;
 
 /**
- * Makes the results of a cell interactive: a table that shows only its first rows can scroll over all rows, and each
- * result can be saved as a file.
- *
- * @param label the text of the links, before the format.
- * @returns a function that removes the controls.
+ * A table that shows only its first rows can scroll over all, and each result can be saved as a file.
+ * @param label the text of the links, before the format. @returns a function that removes the controls.
  */
 export function resultControls(
   cell: HTMLElement,

@@ -29,10 +29,7 @@ const MOST_DRAFTS = 40;
 /** Most characters of all drafts. Browsers permit about five million. */
 const MOST_CHARACTERS = 2_500_000;
 
-/**
- * The key of a notebook's draft. @param location of the lake, since one folder of notebooks may be used for several
- * lakes
- */
+/** @param location of the lake, since one folder of notebooks may be used for several lakes */
 export function draftKey(location: string, name: string): string {
   return `${PREFIX}${JSON.stringify([location, name])}`;
 }
@@ -48,10 +45,7 @@ export function readDraft(store: DraftStore, key: string): Draft | undefined {
   }
 }
 
-/**
- * Stores a draft. The oldest ones are deleted if there are too many. @returns false where the browser refuses to store
- * it.
- */
+/** The oldest drafts are deleted if there are too many. @returns false where the browser refuses to store it. */
 export function storeDraft(store: DraftStore, key: string, draft: Draft): boolean {
   const text = JSON.stringify(draft);
   if (text.length > MOST_CHARACTERS) return false;
@@ -64,7 +58,6 @@ export function storeDraft(store: DraftStore, key: string, draft: Draft): boolea
   }
 }
 
-/** Deletes a draft. */
 export function forgetDraft(store: DraftStore, key: string): void {
   store.removeItem(key);
 }
@@ -93,7 +86,6 @@ export interface FileContent {
   readonly hash: string | null;
 }
 
-/** The state of saving. */
 export type SaveState =
   | { readonly kind: "idle" }
   | { readonly kind: "saving" }
@@ -101,7 +93,6 @@ export type SaveState =
   /** The file no longer has the content from which the text was made. `theirs` is null where the file was deleted. */
   | { readonly kind: "changed"; readonly theirs: FileContent | null };
 
-/** Saving a notebook from the page. */
 export interface UsedSaving {
   readonly state: SaveState;
   /** The content of the file, as far as the page knows. */
@@ -163,7 +154,6 @@ export function useSaving(
 /** Time without typing after which the draft is stored, in milliseconds. */
 const REST_MS = 250;
 
-/** The draft of a notebook that is being edited. */
 interface UsedDraft {
   /** Whether the browser has stored the draft. */
   readonly isStored: boolean;
@@ -171,12 +161,7 @@ interface UsedDraft {
   readonly forget: () => void;
 }
 
-/**
- * Stores the typed text in the browser until it is saved, so that nothing is lost if the page is reloaded or the
- * workspace ends.
- *
- * @param base the content of the file: the same text needs no draft
- */
+/** Stores the typed text in the browser until it is saved in the file (`base`), so that a reload loses nothing. */
 export function useDraft(key: string, text: string, base: FileContent): UsedDraft {
   const [isStored, setIsStored] = useState(true);
   /** Writes the typed text; undefined where all of it is written. */

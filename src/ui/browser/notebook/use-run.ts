@@ -91,13 +91,11 @@ export interface UsedRun {
   readonly stop: () => void;
 }
 
-/** The inputs of the last run. */
 interface Sent {
   readonly state: string;
   readonly given: Readonly<Record<string, string>>;
 }
 
-/** A run that has not ended. */
 interface Started {
   readonly controller: AbortController;
   readonly ids: ReadonlySet<number> | undefined;
@@ -108,8 +106,6 @@ interface Started {
 /**
  * Runs a notebook: completely at first and when the lake's version changes; the cells that depend on a parameter when
  * the parameter changes; and the cells that the user requests.
- *
- * @param document the newest text, which is run when a parameter or the version changes
  */
 export function useRun(name: string, document: NotebookDocument): UsedRun {
   const { query } = useAddress();

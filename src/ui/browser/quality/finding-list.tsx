@@ -10,39 +10,40 @@ import type {
 } from "../../quality/quality-data.js";
 import { addressOf, change, useAddress } from "../address.js";
 import { risingColour, useIsDark } from "../colours.js";
-import { Command, FaultBox } from "../fault-box.js";
+import { Command, FaultBox, Loaded } from "../fault-box.js";
 import { type Fault, faultOf, useJson } from "../fetch-data.js";
 import { type Bars, loadBars } from "../instrument/bars-source.js";
 import { PriceChart } from "../instrument/price-chart.js";
 import { useShownState, useStateAddress } from "../lake-state.js";
 import { Link } from "../link.js";
+import { Table } from "../table.js";
 import { text } from "../texts.js";
 import { Pager } from "./pager.js";
 import { qualityText, whyNone } from "./quality-texts.js";
 
-/** The head of a column, with its unit. @param values of the column, which decide on which side it is aligned */
-function ColumnHead({
-  column: { name, unit },
-  values,
-}: {
-  readonly column: ColumnReport;
-  readonly values: readonly (CellValue | undefined)[];
-}) {
-  return (
-    <th scope="col" class={values.some((value) => typeof value === "number") ? "n" : ""}>
-      {name.replaceAll("_", " ")} {unit !== null && <small>{unit}</small>}
-    </th>
-  );
+/** The heads of a first column, which only readers of screens are told of, and of the others, with their units. */
+function headOf(
+  first: "inQuestion" | "choose",
+  columns: readonly ColumnReport[],
+  rows: readonly { readonly values: readonly CellValue[] }[],
+) {
+  const isNumeric = (nth: number): boolean => rows.some(({ values }) => typeof values[nth] === "number");
+  return {
+    head: [
+      <span class="hidden">{qualityText(first)}</span>,
+      ...columns.map(({ name, unit }) => (
+        <>
+          {name.replaceAll("_", " ")} {unit !== null && <small>{unit}</small>}
+        </>
+      )),
+    ],
+    numbers: columns.flatMap((_, nth) => (isNumeric(nth) ? [nth + 1] : [])),
+  };
 }
 
-/** Number of significant digits of a stored value. */
 const ALL_DIGITS = 12;
 
-/**
- * A value as it is stored: a number with all digits, a text unchanged.
- *
- * @param unit the unit of a computed value. For ratios, only the significant digits are shown.
- */
+/** As it is stored: a number with all digits, of ratios the significant ones; a text unchanged. */
 function CellText({ value, unit = null }: { readonly value: CellValue; readonly unit?: string | null }) {
   if (typeof value !== "number") return <td class="value">{cellText(value, ALL_DIGITS)}</td>;
   const isComputed = unit?.endsWith("ratio") === true;
@@ -53,7 +54,6 @@ function CellText({ value, unit = null }: { readonly value: CellValue; readonly 
   );
 }
 
-/** A value as text. */
 function cellText(value: CellValue, digits: number): string {
   if (value === null) return "·";
   if (typeof value === "boolean") return qualityText(value ? "yes" : "no");
@@ -155,21 +155,19 @@ function FindingBars({ finding, subject }: { readonly finding: FindingReport; re
     at: at ?? undefined,
   });
   const isShown = evidence !== "none" && first !== null;
-  const { value, fault } = useJson<EvidenceReport>(isShown ? address : undefined);
+  const bars = useJson<EvidenceReport>(isShown ? address : undefined);
   return (
     <section class="finding" aria-label={`${subject} ${first ?? ""}`}>
       {isShown ? (
         <>
-          {fault !== undefined && <FaultBox fault={fault} />}
-          {value === undefined && fault === undefined && (
-            <div class="hollow" style="height:420px" aria-busy="true" />
-          )}
-          {value !== undefined && (
-            <>
-              <FindingChart subject={subject} finding={finding} evidence={value} />
-              <Values report={value} />
-            </>
-          )}
+          <Loaded waiting={bars} height={420}>
+            {(value) => (
+              <>
+                <FindingChart subject={subject} finding={finding} evidence={value} />
+                <Values report={value} />
+              </>
+            )}
+          </Loaded>
         </>
       ) : (
         <p class="empty">{qualityText(evidence === "none" ? "noEvidence" : "noDay")}</p>
@@ -191,56 +189,39 @@ function Values({ report: { columns, rows, hasMore } }: { readonly report: Evide
     <>
       <h2 id="values">{qualityText("values")}</h2>
       {hasMore && <p class="quiet">{qualityText("hasMore")}</p>}
-      <div class="table values" tabIndex={0} role="region" aria-labelledby="values">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">
-                <span class="hidden">{qualityText("inQuestion")}</span>
-              </th>
-              {columns.map((column, nth) => (
-                <ColumnHead
-                  key={column.name}
-                  column={column}
-                  values={rows.map(({ values }) => values[nth])}
-                />
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ values, isInQuestion }, at) => {
-              const isEmpty = values.slice(1).every((value) => value === null || value === 0);
-              return (
-                <tr key={at} class={isInQuestion ? "question" : ""}>
-                  <td>
-                    {isInQuestion && (
-                      <>
-                        <span aria-hidden="true">▶</span>
-                        <span class="hidden">{qualityText("inQuestion")}</span>
-                      </>
-                    )}
-                  </td>
-                  {isEmpty ? (
+      <Table of="values" kind="values" {...headOf("inQuestion", columns, rows)}>
+        <tbody>
+          {rows.map(({ values, isInQuestion }, at) => {
+            const isEmpty = values.slice(1).every((value) => value === null || value === 0);
+            return (
+              <tr key={at} class={isInQuestion ? "question" : ""}>
+                <td>
+                  {isInQuestion && (
                     <>
-                      <CellText value={values[0] ?? null} />
-                      <td colSpan={columns.length - 1} class="quiet">
-                        {qualityText("noBar")}
-                      </td>
+                      <span aria-hidden="true">▶</span>
+                      <span class="hidden">{qualityText("inQuestion")}</span>
                     </>
-                  ) : (
-                    values.map((value, nth) => <CellText key={nth} value={value} />)
                   )}
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </div>
+                </td>
+                {isEmpty ? (
+                  <>
+                    <CellText value={values[0] ?? null} />
+                    <td colSpan={columns.length - 1} class="quiet">
+                      {qualityText("noBar")}
+                    </td>
+                  </>
+                ) : (
+                  values.map((value, nth) => <CellText key={nth} value={value} />)
+                )}
+              </tr>
+            );
+          })}
+        </tbody>
+      </Table>
     </>
   );
 }
 
-/** A link to the instrument of a finding. */
 export function InstrumentLink({ symbol }: { readonly symbol: string }) {
   return (
     <Link to={addressOf(`/instrument/${encodeURIComponent(symbol)}`)}>{qualityText("toInstrument")}</Link>
@@ -269,42 +250,26 @@ export function FindingList({ rule, subject }: { readonly rule: string; readonly
           <FindingBars key={keyOf(chosen)} finding={chosen} subject={subject} />
           <h2 id="findings">{qualityText("findingsTitle")}</h2>
           <p class="quiet">{qualityText("choose")}</p>
-          <div class="table whole" tabIndex={0} role="region" aria-labelledby="findings">
-            <table class="findings">
-              <thead>
-                <tr>
-                  <th scope="col">
-                    <span class="hidden">{qualityText("choose")}</span>
-                  </th>
-                  {value.columns.map((column, nth) => (
-                    <ColumnHead
-                      key={column.name}
-                      column={column}
-                      values={rows.map((row) => row.values[nth])}
-                    />
+          <Table of="findings" kind="whole findings" {...headOf("choose", value.columns, rows)}>
+            <tbody>
+              {rows.map((row, at) => (
+                <tr key={`${keyOf(row)} ${at}`} class={row === chosen ? "chosen" : ""}>
+                  <td>
+                    <button
+                      type="button"
+                      aria-pressed={row === chosen}
+                      onClick={() => change({ finding: keyOf(row) })}
+                    >
+                      {row.first ?? "·"}
+                    </button>
+                  </td>
+                  {row.values.map((cell, nth) => (
+                    <CellText key={nth} value={cell} unit={value.columns[nth]?.unit ?? null} />
                   ))}
                 </tr>
-              </thead>
-              <tbody>
-                {rows.map((row, at) => (
-                  <tr key={`${keyOf(row)} ${at}`} class={row === chosen ? "chosen" : ""}>
-                    <td>
-                      <button
-                        type="button"
-                        aria-pressed={row === chosen}
-                        onClick={() => change({ finding: keyOf(row) })}
-                      >
-                        {row.first ?? "·"}
-                      </button>
-                    </td>
-                    {row.values.map((cell, nth) => (
-                      <CellText key={nth} value={cell} unit={value.columns[nth]?.unit ?? null} />
-                    ))}
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+              ))}
+            </tbody>
+          </Table>
           <Pager list={value} />
         </>
       )}

@@ -1,121 +1,79 @@
 import type { ListPage } from "../../quality/quality-data.js";
-import { isChinese } from "../texts.js";
+import { isChinese, texts } from "../texts.js";
 
 /** The symbol in the addresses of findings without a symbol. */
 const NO_SUBJECT = "-";
 
-const ENGLISH = {
-  quality: "Data quality",
-  note: "Whether the rows agree with one another, and what the requests left open. A finding is a reason to look, not proof of an error.",
-  rule: "rule",
-  findings: "findings",
-  findingsTitle: "Findings",
-  subjects: "symbols",
-  other: "other",
-  days: "days",
-  region: "region",
-  all: "all",
-  filter: "Filter",
-  symbolPart: "symbol contains",
-  counting: "counting",
-  waiting: "waits",
-  nothing: "No finding",
-  unknown: "Not known",
-  imported: "No request is recorded: the bars were imported. A run of a pipeline records what it requests.",
-  past: "Only the newest version is compared: requests and rows set aside have no earlier versions.",
-  runAll: "All of them, without a limit of time:",
-  damage: "This page does not search for damaged files. This reads every file:",
-  tryAgain: "Try again",
-  worst: "Symbols with the most findings come first.",
-  noneFits: "No finding fits.",
-  noSymbol: "without a symbol",
-  back: "All rules",
-  page: "page",
-  of: "of",
-  inAll: "in all",
-  narrower: "Further ones are found by a narrower filter.",
-  earlierPage: "Previous page",
-  laterPage: "Next page",
-  choose: "A finding shows its bars.",
-  values: "Values",
-  inQuestion: "in question",
-  noBar: "no bar",
-  hasMore: "The newest of the stretch are listed.",
-  asLanded: "prices as they landed, not adjusted; days of the exchange's own calendar",
-  noEvidence: "This finding is about no bar: its values say everything.",
-  noDay: "It names no day, so no bar can be shown.",
-  repairs: "This repairs it:",
-  explains: "This shows more:",
-  toInstrument: "Open in the view Instrument",
-  error: "error",
-  warning: "warning",
-  info: "worth knowing",
-  yes: "yes",
-  no: "no",
-  rules: "rules",
-  withFindings: "with findings",
-  notKnown: "not known",
-} as const;
-
-type QualityText = keyof typeof ENGLISH;
-
-const CHINESE: Readonly<Record<QualityText, string>> = {
-  quality: "数据质量",
-  note: "数据行之间的矛盾，以及请求留下的缺口。发现是疑问，不一定是错误。",
-  rule: "规则",
-  findings: "发现",
-  findingsTitle: "发现",
-  subjects: "标的数",
-  other: "其他",
-  days: "日期",
-  region: "地区",
-  all: "全部",
-  filter: "筛选",
-  symbolPart: "代码包含",
-  counting: "统计中",
-  waiting: "等待",
-  nothing: "没有发现",
-  unknown: "未知",
-  imported: "没有请求记录：K线是导入的。运行流水线会记录请求。",
-  past: "只比较最新版本：请求和剔除的行没有早期版本。",
-  runAll: "运行全部规则，不限时间：",
-  damage: "这里不检查损坏的文件。读取全部文件：",
-  tryAgain: "重试",
-  worst: "发现最多的标的排在前面。",
-  noneFits: "没有符合的发现。",
-  noSymbol: "没有代码",
-  back: "全部规则",
-  page: "第",
-  of: "/",
-  inAll: "合计",
-  narrower: "缩小筛选可找到其余的。",
-  earlierPage: "上一页",
-  laterPage: "下一页",
-  choose: "点开一条发现可见其K线。",
-  values: "数值",
-  inQuestion: "有疑问",
-  noBar: "无K线",
-  hasMore: "只列出区间里最新的。",
-  asLanded: "价格为入库时的原值，不复权；日期为交易所当地日历",
-  noEvidence: "这条发现与K线无关：数值已说明全部。",
-  noDay: "它没有日期，无法显示K线。",
-  repairs: "修复的命令：",
-  explains: "查看更多：",
-  toInstrument: "在标的视图打开",
-  error: "错误",
-  warning: "警告",
-  info: "提示",
-  yes: "是",
-  no: "否",
-  rules: "条规则",
-  withFindings: "条有发现",
-  notKnown: "条未知",
-};
-
-/** A text of the view Data quality in the language of the browser. */
-export function qualityText(name: QualityText): string {
-  return (isChinese ? CHINESE : ENGLISH)[name];
-}
+export const qualityText = texts({
+  quality: ["Data quality", "数据质量"],
+  note: [
+    "Whether the rows agree with one another, and what the requests left open. A finding is a reason to look, not proof of an error.",
+    "数据行之间的矛盾，以及请求留下的缺口。发现是疑问，不一定是错误。",
+  ],
+  rule: ["rule", "规则"],
+  findings: ["findings", "发现"],
+  findingsTitle: ["Findings", "发现"],
+  subjects: ["symbols", "标的数"],
+  other: ["other", "其他"],
+  days: ["days", "日期"],
+  region: ["region", "地区"],
+  all: ["all", "全部"],
+  filter: ["Filter", "筛选"],
+  symbolPart: ["symbol contains", "代码包含"],
+  counting: ["counting", "统计中"],
+  waiting: ["waits", "等待"],
+  nothing: ["No finding", "没有发现"],
+  unknown: ["Not known", "未知"],
+  imported: [
+    "No request is recorded: the bars were imported. A run of a pipeline records what it requests.",
+    "没有请求记录：K线是导入的。运行流水线会记录请求。",
+  ],
+  past: [
+    "Only the newest version is compared: requests and rows set aside have no earlier versions.",
+    "只比较最新版本：请求和剔除的行没有早期版本。",
+  ],
+  runAll: ["All of them, without a limit of time:", "运行全部规则，不限时间："],
+  damage: [
+    "This page does not search for damaged files. This reads every file:",
+    "这里不检查损坏的文件。读取全部文件：",
+  ],
+  tryAgain: ["Try again", "重试"],
+  worst: ["Symbols with the most findings come first.", "发现最多的标的排在前面。"],
+  noneFits: ["No finding fits.", "没有符合的发现。"],
+  noSymbol: ["without a symbol", "没有代码"],
+  back: ["All rules", "全部规则"],
+  page: ["page", "第"],
+  of: ["of", "/"],
+  inAll: ["in all", "合计"],
+  narrower: ["Further ones are found by a narrower filter.", "缩小筛选可找到其余的。"],
+  earlierPage: ["Previous page", "上一页"],
+  laterPage: ["Next page", "下一页"],
+  choose: ["A finding shows its bars.", "点开一条发现可见其K线。"],
+  values: ["Values", "数值"],
+  inQuestion: ["in question", "有疑问"],
+  noBar: ["no bar", "无K线"],
+  hasMore: ["The newest of the stretch are listed.", "只列出区间里最新的。"],
+  asLanded: [
+    "prices as they landed, not adjusted; days of the exchange's own calendar",
+    "价格为入库时的原值，不复权；日期为交易所当地日历",
+  ],
+  noEvidence: [
+    "This finding is about no bar: its values say everything.",
+    "这条发现与K线无关：数值已说明全部。",
+  ],
+  noDay: ["It names no day, so no bar can be shown.", "它没有日期，无法显示K线。"],
+  repairs: ["This repairs it:", "修复的命令："],
+  explains: ["This shows more:", "查看更多："],
+  toInstrument: ["Open in the view Instrument", "在标的视图打开"],
+  error: ["error", "错误"],
+  warning: ["warning", "警告"],
+  info: ["worth knowing", "提示"],
+  yes: ["yes", "是"],
+  no: ["no", "否"],
+  rules: ["rules", "条规则"],
+  withFindings: ["with findings", "条有发现"],
+  notKnown: ["not known", "条未知"],
+});
 
 /** Why a list is empty. */
 export function whyNone({ unknown }: Pick<ListPage<unknown>, "unknown">): string {
@@ -124,7 +82,6 @@ export function whyNone({ unknown }: Pick<ListPage<unknown>, "unknown">): string
     : `${qualityText("unknown")}: ${qualityText(unknown)}`;
 }
 
-/** The symbol of findings in the form that the page shows. */
 export function subjectName(subject: string): string {
   return subject === NO_SUBJECT ? qualityText("noSymbol") : subject;
 }
@@ -219,7 +176,6 @@ const RULES: Readonly<Record<string, readonly [title: string, chineseTitle: stri
   never_asked: ["Never requested", "从未请求", "从未请求的交易日，而该标的的其他交易日请求过。"],
 };
 
-/** The title of a rule. */
 export function ruleTitle(name: string): string {
   const [english, chinese] = RULES[name] ?? [name, name];
   return isChinese ? chinese : english;

@@ -1,11 +1,12 @@
 import { isSymbol } from "../../../market/symbol.js";
 import type { ListPage, SubjectReport } from "../../quality/quality-data.js";
 import { addressOf, change, pathPart, textOfPart, useAddress } from "../address.js";
-import { FaultBox } from "../fault-box.js";
+import { Loaded } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { count } from "../formats.js";
 import { useStateAddress } from "../lake-state.js";
 import { Link } from "../link.js";
+import { Table } from "../table.js";
 import { text } from "../texts.js";
 import { FindingList, InstrumentLink } from "./finding-list.js";
 import { Pager } from "./pager.js";
@@ -18,9 +19,7 @@ export function SubjectList({ rule }: { readonly rule: string }) {
   const filter = Object.fromEntries(
     ["region", "symbol", "from", "to", "page"].map((name) => [name, query.get(name)]),
   );
-  const { value, fault } = useJson<ListPage<SubjectReport>>(
-    useStateAddress("quality/subjects", { rule, ...filter }),
-  );
+  const subjects = useJson<ListPage<SubjectReport>>(useStateAddress("quality/subjects", { rule, ...filter }));
   const shared = Object.fromEntries(
     ["from", "to"].flatMap((name) =>
       query.get(name) === undefined ? [] : [[name, query.get(name) as string]],
@@ -43,54 +42,51 @@ export function SubjectList({ rule }: { readonly rule: string }) {
           </label>
         ))}
       </form>
-      {fault !== undefined && <FaultBox fault={fault} />}
-      {value === undefined && fault === undefined && (
-        <div class="hollow" style="height:300px" aria-busy="true" />
-      )}
-      {value?.total === 0 && <p class="empty">{whyNone(value)}</p>}
-      {value !== undefined && value.total > 0 && (
-        <>
-          <p class="quiet">{qualityText("worst")}</p>
-          <div class="table whole" tabIndex={0} role="region" aria-labelledby="rule">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">{text("symbol")}</th>
-                  <th scope="col">{qualityText("region")}</th>
-                  <th scope="col" class="n">
-                    {qualityText("findings")}
-                  </th>
-                  <th scope="col">{text("from")}</th>
-                  <th scope="col">{text("to")}</th>
-                </tr>
-              </thead>
-              <tbody>
-                {value.rows.map((one) => (
-                  <tr key={`${one.subject} ${one.region}`}>
-                    <th scope="row">
-                      <Link to={addressOf(`/quality/${rule}/${pathPart(one.subject)}`, shared)}>
-                        {subjectName(one.subject)}
-                      </Link>
-                    </th>
-                    <td>{one.region ?? "·"}</td>
-                    <td class="n">{count(one.findings)}</td>
-                    <td>{one.first ?? "·"}</td>
-                    <td>{one.last ?? "·"}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-          <Pager list={value} />
-        </>
-      )}
+      <Loaded waiting={subjects} height={300}>
+        {(value) =>
+          value.total === 0 ? (
+            <p class="empty">{whyNone(value)}</p>
+          ) : (
+            <>
+              <p class="quiet">{qualityText("worst")}</p>
+              <Table
+                of="rule"
+                kind="whole"
+                head={[
+                  text("symbol"),
+                  qualityText("region"),
+                  qualityText("findings"),
+                  text("from"),
+                  text("to"),
+                ]}
+                numbers={[2]}
+              >
+                <tbody>
+                  {value.rows.map((one) => (
+                    <tr key={`${one.subject} ${one.region}`}>
+                      <th scope="row">
+                        <Link to={addressOf(`/quality/${rule}/${pathPart(one.subject)}`, shared)}>
+                          {subjectName(one.subject)}
+                        </Link>
+                      </th>
+                      <td>{one.region ?? "·"}</td>
+                      <td class="n">{count(one.findings)}</td>
+                      <td>{one.first ?? "·"}</td>
+                      <td>{one.last ?? "·"}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </Table>
+              <Pager list={value} />
+            </>
+          )
+        }
+      </Loaded>
     </>
   );
 }
 
-/**
- * The findings: all rules, or the symbols of one rule, or the findings of one rule about one symbol with their bars.
- */
+/** All rules, or the symbols of one, or the findings of one about a symbol with their bars. */
 export function QualityView() {
   const [, , rule = "", subject = ""] = useAddress().path.split("/").map(textOfPart);
   document.title = `${rule === "" ? qualityText("quality") : ruleTitle(rule)} ${subject} · barlake`;

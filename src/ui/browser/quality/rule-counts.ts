@@ -20,10 +20,7 @@ export function findingsIn(state: CountState | undefined, region: string): numbe
 
 const SEVERITIES = ["error", "warning", "info"];
 
-/**
- * The rules in the order of the list: those with findings, by severity and then by number of findings; then those whose
- * number is not known yet; then those without findings.
- */
+/** Rules with findings, by severity, then number; then those whose number is not known yet; then those without. */
 export function worstFirst(
   rules: readonly RuleReport[],
   counts: ReadonlyMap<string, CountState>,
@@ -41,11 +38,7 @@ export function worstFirst(
   });
 }
 
-/**
- * Counts the findings of the rules, one rule after another, so that other requests of the page need not wait.
- *
- * @param mostMs milliseconds after which the count of a rule is given up. @default the limit of the workspace
- */
+/** One rule after another, so that other requests need not wait. @param mostMs for each. @default the workspace's limit */
 export function useRuleCounts(
   rules: readonly RuleReport[] | undefined,
   state: string | undefined,

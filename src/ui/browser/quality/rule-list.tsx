@@ -68,7 +68,6 @@ export function RuleList() {
   );
 }
 
-/** The filter by region, which is in the address. */
 export function RegionChoice({ region }: { readonly region: string }) {
   return (
     <label>

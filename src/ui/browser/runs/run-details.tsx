@@ -1,18 +1,17 @@
 import type { RunDetailsReport } from "../../runs/runs-data.js";
 import { addressOf } from "../address.js";
-import { Command, FaultBox, StatusSign, statusText } from "../fault-box.js";
+import { Command, FaultBox, Loaded, StatusSign, statusText } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { bytes, count, duration, instant } from "../formats.js";
 import { useStateAddress } from "../lake-state.js";
 import { Link } from "../link.js";
+import { Table } from "../table.js";
 import { runsText } from "./runs-texts.js";
 
 /** Texts longer than this are shown on several lines. */
 const LONG = 60;
 
-/**
- * A table of facts with a heading; nothing where there are no facts. @param numbers positions of the columns of numbers
- */
+/** Nothing where there are no facts. @param numbers positions of the columns of numbers */
 function FactTable({
   id,
   title,
@@ -27,59 +26,41 @@ function FactTable({
   readonly rows: readonly (readonly (string | number | null)[])[];
 }) {
   if (rows.length === 0) return null;
-  const classOf = (place: number, value: string | number | null = null): string => {
+  const classOf = (place: number, value: string | number | null): string => {
     if (typeof value === "string" && value.length > LONG) return "long";
     return numbers.includes(place) ? "n" : "";
   };
   return (
     <section aria-labelledby={id}>
       <h2 id={id}>{title}</h2>
-      <div class="table" tabIndex={0} role="region" aria-labelledby={id}>
-        <table>
-          <thead>
-            <tr>
-              {head.map((name, place) => (
-                <th scope="col" key={name} class={classOf(place)}>
-                  {name}
-                </th>
+      <Table of={id} head={head} numbers={numbers}>
+        <tbody>
+          {rows.map((row, at) => (
+            <tr key={at}>
+              {row.map((value, place) => (
+                <td key={place} class={classOf(place, value)}>
+                  {value === null ? "·" : value}
+                </td>
               ))}
             </tr>
-          </thead>
-          <tbody>
-            {rows.map((row, at) => (
-              <tr key={at}>
-                {row.map((value, place) => (
-                  <td key={place} class={classOf(place, value)}>
-                    {value === null ? "·" : value}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+          ))}
+        </tbody>
+      </Table>
     </section>
   );
 }
 
-/** Everything about one run. */
 export function RunDetails({ id }: { readonly id: string }) {
-  const { value, fault } = useJson<RunDetailsReport>(useStateAddress("runs/details", { id }));
+  const details = useJson<RunDetailsReport>(useStateAddress("runs/details", { id }));
   return (
     <>
       <nav class="crumbs" aria-label={runsText("runs")}>
         <Link to={addressOf("/runs")}>{runsText("back")}</Link>
       </nav>
-      {fault !== undefined && (
-        <>
-          <h1>{id}</h1>
-          <FaultBox fault={fault} />
-        </>
-      )}
-      {value === undefined && fault === undefined && (
-        <div class="hollow" style="height:420px" aria-busy="true" />
-      )}
-      {value !== undefined && <Details report={value} />}
+      {details.fault !== undefined && <h1>{id}</h1>}
+      <Loaded waiting={details} height={420}>
+        {(value) => <Details report={value} />}
+      </Loaded>
     </>
   );
 }

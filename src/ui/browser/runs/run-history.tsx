@@ -2,7 +2,7 @@ import { RUN_STATUSES } from "../../../schema/runs.js";
 import type { RunReport } from "../../page-data.js";
 import type { ListPage } from "../../quality/quality-data.js";
 import { change, useAddress } from "../address.js";
-import { FaultBox, statusText } from "../fault-box.js";
+import { Loaded, statusText } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { RunList } from "../lake/run-list.js";
 import { useStateAddress } from "../lake-state.js";
@@ -13,9 +13,7 @@ import { runsText } from "./runs-texts.js";
 export function RunHistory({ pipelines }: { readonly pipelines: readonly string[] }) {
   const { query } = useAddress();
   const [pipeline, status, page] = ["pipeline", "status", "page"].map((name) => query.get(name));
-  const { value, fault } = useJson<ListPage<RunReport>>(
-    useStateAddress("runs/list", { pipeline, status, page }),
-  );
+  const runs = useJson<ListPage<RunReport>>(useStateAddress("runs/list", { pipeline, status, page }));
   const choice = <Value extends string>(
     name: "pipeline" | "status",
     chosen: string | undefined,
@@ -44,17 +42,18 @@ export function RunHistory({ pipelines }: { readonly pipelines: readonly string[
         {choice("pipeline", pipeline, pipelines, String)}
         {choice("status", status, RUN_STATUSES, statusText)}
       </form>
-      {fault !== undefined && <FaultBox fault={fault} />}
-      {value === undefined && fault === undefined && (
-        <div class="hollow" style="height:200px" aria-busy="true" />
-      )}
-      {value?.total === 0 && <p class="empty">{runsText(isFiltered ? "noneFits" : "noHistory")}</p>}
-      {value !== undefined && value.total > 0 && (
-        <>
-          <RunList runs={value.rows} />
-          <Pager list={value} />
-        </>
-      )}
+      <Loaded waiting={runs} height={200}>
+        {(value) =>
+          value.total === 0 ? (
+            <p class="empty">{runsText(isFiltered ? "noneFits" : "noHistory")}</p>
+          ) : (
+            <>
+              <RunList runs={value.rows} />
+              <Pager list={value} />
+            </>
+          )
+        }
+      </Loaded>
     </>
   );
 }

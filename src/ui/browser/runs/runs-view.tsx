@@ -1,11 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
 import type { LiveReport, OtherRunReport, PipelinesReport, StartedReport } from "../../runs/runs-data.js";
 import { addressOf, textOfPart, useAddress } from "../address.js";
-import { FaultBox, StatusSign } from "../fault-box.js";
+import { FaultBox, Loaded, StatusSign } from "../fault-box.js";
 import { askJson, type Fault, faultOf, send, useJson } from "../fetch-data.js";
 import { bytes, count, instant } from "../formats.js";
 import { useShownState, useStateAddress } from "../lake-state.js";
 import { Link } from "../link.js";
+import { Table } from "../table.js";
 import { translated } from "../texts.js";
 import { PlanDialog } from "./plan-dialog.js";
 import { RunDetails } from "./run-details.js";
@@ -72,66 +73,61 @@ export function PipelineList({
         </p>
       )}
       {pipelines.every(({ leader }) => leader === null) && <p class="quiet">{runsText("noSchedule")}</p>}
-      <div class="table whole" tabIndex={0} role="region" aria-labelledby="pipelines">
-        <table class="pipelines">
-          <thead>
-            <tr>
-              <th scope="col">{runsText("pipeline")}</th>
-              <th scope="col">
-                <span class="hidden">{runsText("plan")}</span>
+      <Table
+        of="pipelines"
+        kind="whole pipelines"
+        head={[
+          runsText("pipeline"),
+          <span class="hidden">{runsText("plan")}</span>,
+          ...(["next", "last", "schedule"] as const).map(runsText),
+        ]}
+      >
+        <tbody>
+          {pipelines.map((one) => (
+            <tr key={one.name}>
+              <th scope="row">
+                {one.name}{" "}
+                {one.kind !== one.name && <small>{one.kind.split(" ").map(translated).join(" ")}</small>}
+                <small class="doc">{translated(one.doc)}</small>
+                {one.fault !== null && <FaultBox fault={one.fault} />}
               </th>
-              <th scope="col">{runsText("next")}</th>
-              <th scope="col">{runsText("last")}</th>
-              <th scope="col">{runsText("schedule")}</th>
+              <td>
+                {one.fault === null && (
+                  <button
+                    type="button"
+                    disabled={busy.has(one.name)}
+                    aria-label={`${one.name}: ${runsText(right.kind === "ready" ? "run" : "plan")}`}
+                    onClick={() => choose(one.name)}
+                  >
+                    {runsText(right.kind === "ready" ? "run" : "plan")}
+                  </button>
+                )}
+              </td>
+              <td>
+                {one.next === null ? "·" : instant(one.next)}
+                {one.leader !== null && (
+                  <small class="doc">
+                    {runsText("ledBy")} {one.leader}
+                  </small>
+                )}
+              </td>
+              <td>
+                {one.last === null ? (
+                  <span class="quiet">{runsText("none")}</span>
+                ) : (
+                  <>
+                    <StatusSign status={one.last.status} />{" "}
+                    <Link to={addressOf(`/runs/${encodeURIComponent(one.last.id)}`)}>
+                      {instant(one.last.startedAt)}
+                    </Link>
+                  </>
+                )}
+              </td>
+              <td class="schedule">{scheduleWords(one.schedule)}</td>
             </tr>
-          </thead>
-          <tbody>
-            {pipelines.map((one) => (
-              <tr key={one.name}>
-                <th scope="row">
-                  {one.name}{" "}
-                  {one.kind !== one.name && <small>{one.kind.split(" ").map(translated).join(" ")}</small>}
-                  <small class="doc">{translated(one.doc)}</small>
-                  {one.fault !== null && <FaultBox fault={one.fault} />}
-                </th>
-                <td>
-                  {one.fault === null && (
-                    <button
-                      type="button"
-                      disabled={busy.has(one.name)}
-                      aria-label={`${one.name}: ${runsText(right.kind === "ready" ? "run" : "plan")}`}
-                      onClick={() => choose(one.name)}
-                    >
-                      {runsText(right.kind === "ready" ? "run" : "plan")}
-                    </button>
-                  )}
-                </td>
-                <td>
-                  {one.next === null ? "·" : instant(one.next)}
-                  {one.leader !== null && (
-                    <small class="doc">
-                      {runsText("ledBy")} {one.leader}
-                    </small>
-                  )}
-                </td>
-                <td>
-                  {one.last === null ? (
-                    <span class="quiet">{runsText("none")}</span>
-                  ) : (
-                    <>
-                      <StatusSign status={one.last.status} />{" "}
-                      <Link to={addressOf(`/runs/${encodeURIComponent(one.last.id)}`)}>
-                        {instant(one.last.startedAt)}
-                      </Link>
-                    </>
-                  )}
-                </td>
-                <td class="schedule">{scheduleWords(one.schedule)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+          ))}
+        </tbody>
+      </Table>
     </>
   );
 }
@@ -218,11 +214,11 @@ function StartedCard({ run, refresh }: { readonly run: StartedReport; readonly r
 }
 
 function OtherCard({ run }: { readonly run: OtherRunReport }) {
-  const { runId, pipeline, owner, startedAt, inFlight, datasets, requests, failed, rows, lastAskedAt } = run;
+  const { runId, pipeline, owner, startedAt, asks, requests, failed, rows, lastAskedAt } = run;
   return (
-    <article class="card live" aria-label={pipeline ?? runId}>
+    <article class="card live" aria-label={pipeline}>
       <header>
-        <h3>{pipeline ?? datasets.join(", ")}</h3>
+        <h3>{pipeline}</h3>
         <span class={owner === null ? "state" : "state live"}>
           {owner === null ? runsText("silent") : `${runsText("by")} ${owner}`}
         </span>
@@ -230,6 +226,7 @@ function OtherCard({ run }: { readonly run: OtherRunReport }) {
       <p class="quiet">
         {runId}
         {startedAt !== null && ` · ${runsText("started")} ${instant(startedAt)}`}
+        {asks.length > 0 && ` · ${asks.join(", ")}`}
       </p>
       <p class="quiet" role="status">
         {runsText("landed")}: {count(requests)} {runsText("requests")}, {count(rows)} {runsText("rows")},{" "}
@@ -240,14 +237,12 @@ function OtherCard({ run }: { readonly run: OtherRunReport }) {
             · <b class="bad">{count(failed)}</b> {runsText("failures")}
           </>
         )}
-        {inFlight > 0 && ` · ${count(inFlight)} ${runsText("inFlight")} (${datasets.join(", ")})`}
         {lastAskedAt !== null && ` · ${runsText("lastAsked")} ${instant(lastAskedAt)}`}
       </p>
     </article>
   );
 }
 
-/** The pipelines, the runs in progress and the past runs; or one run. */
 export function RunsView() {
   const { path } = useAddress();
   const id = textOfPart(path.split("/")[2] ?? "");
@@ -284,12 +279,9 @@ function Runs() {
       </section>
       <section aria-labelledby="pipelines">
         <h2 id="pipelines">{runsText("pipelines")}</h2>
-        {pipelines.fault !== undefined && <FaultBox fault={pipelines.fault} />}
-        {pipelines.value === undefined ? (
-          pipelines.fault === undefined && <div class="hollow" style="height:260px" aria-busy="true" />
-        ) : (
-          <PipelineList report={pipelines.value} busy={new Set(going)} choose={setChosen} />
-        )}
+        <Loaded waiting={pipelines} height={260}>
+          {(found) => <PipelineList report={found} busy={new Set(going)} choose={setChosen} />}
+        </Loaded>
       </section>
       <section aria-labelledby="runs">
         <h2 id="runs">{runsText("history")}</h2>
