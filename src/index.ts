@@ -105,8 +105,7 @@ export { publish } from "./lake/publish.js";
 
 // Fill a lake from a service: define a pipeline, run it, read its report.
 
-export type { Taken } from "./client/key/key-quota.js";
-export type { QuotaState } from "./client/key/quota-gate.js";
+export type { Taken } from "./client/key/key-share-records.js";
 export type { ResponseLimits } from "./client/response-limits.js";
 export {
   type Ask,
@@ -157,6 +156,7 @@ export type { LandReport } from "./lake/land/upsert.js";
 export type { FreeBytes } from "./lake/local/free-space.js";
 export type { KnownLimits, LimitsStore, ServiceLimits } from "./lake/requests/service-limits.js";
 export type { AbsenceReason } from "./plan/absence/absence.js";
+export type { QuotaState } from "./plan/quota/rate.js";
 export type { RequestUnit } from "./plan/request-units.js";
 export type { RunStatus } from "./schema/runs.js";
 export {
@@ -224,9 +224,9 @@ export type { Coverage, CoverageRange, MemberWithGaps, MemberWithoutBars } from 
 export { type DatasetDefinition, type DatasetSpec, defineDataset } from "./dataset/spec.js";
 export type { Manifest } from "./dataset/store/manifest.js";
 
-// K-lines of the service's interface: bytes to columns, columns to Arrow, and back.
+// K-lines of the service's interface: bytes to columns and back, columns to Arrow.
 
-export { klineBatch, klinesFromIpc, klinesToIpc } from "./arrow/kline-ipc.js";
+export { klineBatch } from "./arrow/kline-ipc.js";
 export type { Issue, IssueCount, IssueLog, IssueRule } from "./core/issue.js";
 export { type DecodedKlines, decodeKlines } from "./wire/decode/decode-klines.js";
 export type { DecodedBars } from "./wire/decode/decoded-bars.js";

@@ -46,31 +46,27 @@ export interface BuildOptions {
   /** What to do with an existing dataset: `refuse`, `append` days to it, or `replace` it. @default "refuse" */
   readonly existing?: "refuse" | "append" | "replace";
   /**
-   * Most memory that a database of DuckDB may use, in DuckDB's notation. A build has one database; `long-parquet` and
-   * `symbol-parquet` have a second one for their files, with the same limit. @default "1GB"
+   * Most memory of a database of DuckDB, in its notation. `long-parquet` and `symbol-parquet` have a second one for
+   * their files, with the same limit. @default "1GB"
    */
   readonly memoryLimit?: string;
   /** Compares the lake's files with the hashes in their names before reading them. @default true */
   readonly verify?: boolean;
   readonly onProgress?: (progress: BuildProgress) => void;
-  /** Ends the build, which throws the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /** What was built. */
 export interface BuildReport extends Manifest {
   readonly folder: string;
-  /** Rows that were added. */
   readonly newRows: number;
 }
 
 /**
- * Builds a dataset: its files, their digests, and a manifest. The dataset appears, or replaces the old one, only when
- * it is complete.
- *
- * @throws {UsageError} for a spec that the lake cannot fulfil; for an existing dataset that may not be replaced, or has
- * files of somebody else in its folder; for appending where existing days would change; the signal's reason once it
- * aborts. @throws {LakeError} for a file of the lake that is missing or damaged.
+ * Builds a dataset: its files, their digests, and a manifest. It appears, or replaces the old one, only when it is
+ * complete. @throws {UsageError} for a spec that the lake cannot fulfil; for an existing dataset that may not be
+ * replaced, or has files of somebody else in its folder; for appending where existing days would change; the signal's
+ * reason once it aborts. @throws {LakeError} for a file of the lake that is missing or damaged.
  */
 export async function buildDataset(
   lake: Lake,

@@ -37,7 +37,6 @@ export interface BatchRows {
   readonly masks: Readonly<Record<string, Uint8Array>>;
 }
 
-/** Number of columns before the fields. */
 const KEYS = 3;
 
 /** The typed arrays of a batch of {@link panelBatches}. Fields are views of the batch; masks are unpacked from bits. */
@@ -95,7 +94,7 @@ export interface DatasetColumns {
   readonly masks: Readonly<Record<string, Uint8Array>>;
 }
 
-/** A dataset that is read in this process. A class because it owns a database session. */
+/** Read in this process. */
 export class Dataset implements Disposable {
   readonly #session: Session;
   readonly #panel: LakePanel;
@@ -121,7 +120,6 @@ export class Dataset implements Disposable {
     this.dates = Array.from(panel.labels.days, (day) => dateOfEpochDay(day));
   }
 
-  /** All cells at once, aligned, for vectorised work. They take 8 bytes of memory per cell and field. */
   async columns(): Promise<DatasetColumns> {
     const { symbols, labels, fields, masks } = this.#panel;
     const cells = symbols.length * labels.count;
@@ -141,8 +139,8 @@ export class Dataset implements Disposable {
   }
 
   /**
-   * All rows of all symbols in order of time, as record batches: the feed of an event-driven backtest. See
-   * {@link panelBatches} for the columns. A few batches are in memory at a time; the dataset's size does not matter.
+   * All rows of all symbols in order of time, as record batches with the columns of {@link panelBatches}: the feed of
+   * an event-driven backtest. A few batches are in memory at a time.
    */
   async *batches(): AsyncGenerator<RecordBatch, void, undefined> {
     const scratch = mkdtempSync(join(tmpdir(), "barlake-dataset-"));
@@ -176,11 +174,9 @@ export class Dataset implements Disposable {
 }
 
 /**
- * Opens a dataset of a lake for reading in this process. Nothing is written; `format` and `output` are ignored. The
- * lake's files are compared with the hashes in their names, each once per process, unless `verify` is false.
- *
- * @throws {LakeError} for a file of the lake that is missing or damaged.
- * @throws {UsageError} for a definition that the lake cannot fulfil.
+ * Opens a dataset of a lake for reading in this process; `format` and `output` are ignored. The lake's files are
+ * compared with the hashes in their names, each once per process, unless `verify` is false. @throws {LakeError} for a
+ * file of the lake that is missing or damaged. @throws {UsageError} for a definition that the lake cannot fulfil.
  */
 export async function dataset(
   lake: Lake,

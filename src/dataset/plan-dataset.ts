@@ -30,7 +30,6 @@ export interface DatasetPlan {
     readonly nulls: number;
   }[];
   readonly masks: readonly string[];
-  /** Estimated size. */
   readonly bytes: number;
   /** How many of the members the lake has bars of, on each date; undefined for a universe without dates of membership. */
   readonly coverage: Coverage | undefined;

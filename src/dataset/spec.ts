@@ -6,7 +6,6 @@ import { REGIONS, type Region } from "../market/regions.js";
 import { isSymbol, MAX_SYMBOL_LENGTH, SYMBOL_FORM } from "../market/symbol.js";
 import { STATEMENT_NAMES } from "../schema/statements.js";
 
-/** Every format that a dataset can be written in. */
 export const DATASET_FORMATS = [
   "qlib",
   "wide-parquet",
@@ -115,9 +114,8 @@ export type DatasetSpec = Readonly<z.output<typeof specRule>>;
 export type DatasetDefinition = z.input<typeof specRule>;
 
 /**
- * Checks a dataset's definition. The result is also a valid definition.
- *
- * @throws {UsageError} naming the dataset, and each invalid field with the rule that it breaks.
+ * Checks a definition; the result is one, too. @throws {UsageError} naming the dataset, and each invalid field with its
+ * rule.
  */
 export function defineDataset(definition: DatasetDefinition): DatasetSpec {
   const result = specRule.safeParse(definition);
@@ -153,7 +151,6 @@ function issueTexts(issue: z.core.$ZodIssue, within: readonly PropertyKey[] = []
   return [path.length === 0 ? rule : `${path.join(".")}: ${rule}`];
 }
 
-/** Checks the rules that concern several fields. */
 function contradictions(one: DatasetSpec): string[] {
   const faults: string[] = [];
   if (one.to !== undefined && one.to <= one.from) faults.push("to: must come after from");
@@ -173,7 +170,6 @@ function contradictions(one: DatasetSpec): string[] {
   return faults;
 }
 
-/** Whether a dataset's rows are minutes, not dates. */
 export function isIntraday({ period }: DatasetSpec): boolean {
   return basePeriod(period) === "1m";
 }

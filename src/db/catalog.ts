@@ -1,12 +1,10 @@
 import { type SqlToken, sqlTokens } from "./sql-tokens.js";
 
-/** A name and its description. */
 export interface CommentedName {
   readonly name: string;
   readonly comment: string | undefined;
 }
 
-/** The parts of a macro's comment. */
 interface MacroComment {
   readonly summary: string | undefined;
   readonly parameters: readonly CommentedName[];
@@ -17,9 +15,8 @@ interface MacroComment {
 }
 
 /**
- * Parses a macro's comment: a summary, then `parameter: ...` and `-> column: ...`, each on a line.
- *
- * @param parameters the macro's parameters, which the comment need not name.
+ * Parses a macro's comment: a summary, then `parameter: ...` and `-> column: ...`, each on a line. It need not name all
+ * of the parameters.
  */
 export function readMacroComment(comment: string, parameters: readonly string[]): MacroComment {
   const [summary = "", ...lines] = comment.split("\n");
@@ -51,7 +48,6 @@ export interface CatalogColumn {
   readonly comment: string | undefined;
 }
 
-/** A table, a view or a table macro. */
 export interface CatalogRelation {
   /** Its name in SQL: with its schema, unless that is `main`. */
   readonly name: string;
@@ -60,7 +56,6 @@ export interface CatalogRelation {
   readonly columns: readonly CatalogColumn[];
 }
 
-/** A macro. */
 export interface CatalogMacro extends MacroComment {
   readonly name: string;
   readonly kind: "macro" | "table macro";
@@ -80,7 +75,6 @@ export function relationNamed(catalog: Catalog, name: string): CatalogRelation |
   return catalog.relations.find((relation) => relation.name.toLowerCase() === lowered);
 }
 
-/** A relation that a statement names. */
 interface NamedRelation {
   readonly relation: CatalogRelation;
   /** Its name in the statement: the alias, otherwise its own name. */
@@ -106,7 +100,6 @@ export function namedRelations(sql: string, catalog: Catalog): NamedRelation[] {
   return found;
 }
 
-/** The name that begins at a token, with its schema if given, and the next token. */
 function dottedName(tokens: readonly SqlToken[], at: number): { name: string | undefined; end: number } {
   const isName = (token: SqlToken | undefined): token is SqlToken =>
     token?.kind === "word" || token?.kind === "identifier";
@@ -133,7 +126,6 @@ function unquoted({ kind, text }: SqlToken): string {
   return kind === "identifier" ? text.replace(/^"|"$/g, "").replaceAll('""', '"') : text;
 }
 
-/** What a candidate names. */
 type CandidateKind = CatalogRelation["kind"] | "column" | "alias" | "macro" | "function" | "keyword";
 
 /** A text that can replace the word before the cursor. */
@@ -146,7 +138,6 @@ export interface Candidate {
   readonly comment?: string | undefined;
 }
 
-/** Candidates to replace the text before the cursor. */
 interface Candidates {
   /** The most likely first; each replaces {@link word}. */
   readonly found: readonly Candidate[];
@@ -155,7 +146,6 @@ interface Candidates {
 
 const NONE: Candidates = { found: [], word: "" };
 
-/** Keywords that only a relation can follow. */
 const BEFORE_RELATION = new Set(["from", "join", "describe", "summarize", "into", "table", "view"]);
 
 /**
@@ -222,7 +212,7 @@ function wordBefore(statement: string, word: string): string {
   return (/([A-Za-z_]+)\s+$/.exec(before)?.[1] ?? "").toLowerCase();
 }
 
-/** The candidates that begin with a word, each text once; none where the word is the only one. */
+/** The candidates that begin with a word. */
 function matching(word: string, candidates: readonly Candidate[]): Candidates {
   const found = beginningWith(word, candidates, ({ text }) => text);
   return { found, word };
@@ -249,7 +239,6 @@ function inCaseOf(word: string, name: string): string {
   return /^[A-Z]/.test(word) ? name.toUpperCase() : name;
 }
 
-/** A name, quoted if SQL requires it. */
 function quoted(name: string): string {
   return /^[a-z_][a-z0-9_]*$/i.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
 }

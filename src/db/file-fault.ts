@@ -3,7 +3,6 @@ import { basename, dirname } from "node:path";
 import { messageOf } from "../core/errors.js";
 import { TABLES } from "../schema/tables.js";
 
-/** Why a file could not be read or written, in words for the user who has to act. */
 interface FileFault {
   readonly message: string;
   readonly hint: string;
@@ -40,12 +39,9 @@ const again = (code: string): string =>
   `what was committed remains, and nothing half-done is visible: ${SPACE.has(code) ? "once there is space" : "once that is repaired"}, run the command again`;
 
 /**
- * Why the lake could not write a file, where the disk was the reason.
- *
- * @param error what the system threw, with its code.
- * @param path the file that was to be written.
- * @param next what that means for the user's work. @default that of a command, which is run again
- * @returns undefined for any other error.
+ * Why the lake could not write a file, where the disk was the reason; undefined for any other error. @param error what
+ * the system threw, with its code. @param next what that means for the user's work. @default that of a command, which
+ * is run again
  */
 export function writeFaultOf(error: unknown, path: string, next?: string): FileFault | undefined {
   const { code, path: named } = error as NodeJS.ErrnoException;
@@ -53,11 +49,7 @@ export function writeFaultOf(error: unknown, path: string, next?: string): FileF
   return fault && writeFault(fault, (fault.isInTheWay === true ? named : undefined) ?? path, next);
 }
 
-/**
- * The meaning of a DuckDB message about a file of a lake's table, or about a file that was being written.
- *
- * @returns undefined for any other message.
- */
+/** The meaning of a DuckDB message about a file of a lake's table, or about a file that was being written. */
 function fileFaultIn(message: string): FileFault | undefined {
   const [first = ""] = message.split("\n");
   return (
@@ -166,7 +158,6 @@ export function isPassingStoreFault(message: string): boolean {
   return status === undefined || Number(status) >= 500 || PASSING_STATUS.has(Number(status));
 }
 
-/** A URL as text; as it is where it has a `%` that encodes nothing. */
 function decoded(url: string): string {
   try {
     return decodeURIComponent(url);

@@ -1,3 +1,4 @@
+import { groupBy } from "../core/group-by.js";
 import {
   type Catalog,
   type CatalogColumn,
@@ -9,7 +10,6 @@ import type { Session } from "./session/session.js";
 
 const NAME = "CASE schema_name WHEN 'main' THEN '' ELSE schema_name || '.' END";
 
-/** Reads the names that SQL currently knows. */
 export async function readCatalog(session: Session): Promise<Catalog> {
   const relations = await session.json<{ name: string; kind: "table" | "view"; comment: string | null }>(
     `FROM (
@@ -22,10 +22,7 @@ export async function readCatalog(session: Session): Promise<Catalog> {
     `SELECT ${NAME} || table_name AS "of", column_name AS name, data_type AS type, comment
      FROM duckdb_columns() WHERE NOT internal ORDER BY "of", column_index`,
   );
-  const columnsOf = new Map<string, CatalogColumn[]>();
-  for (const { of, name, type, comment } of columns) {
-    columnsOf.set(of, [...(columnsOf.get(of) ?? []), { name, type, comment: comment ?? undefined }]);
-  }
+  const columnsOf = groupBy(columns, ({ of }) => of);
   const macros = await readMacros(session);
   return {
     relations: [
@@ -33,7 +30,9 @@ export async function readCatalog(session: Session): Promise<Catalog> {
         name,
         kind,
         comment: comment ?? undefined,
-        columns: columnsOf.get(name) ?? [],
+        columns: (columnsOf.get(name) ?? []).map((column): CatalogColumn => {
+          return { name: column.name, type: column.type, comment: column.comment ?? undefined };
+        }),
       })),
       ...macros.filter(({ kind }) => kind === "table macro").map((macro) => relationOf(macro, macros)),
     ],

@@ -3,9 +3,8 @@ import type { Adjustment } from "./period.js";
 
 /** A range of days whose prices are all adjusted by the same value. */
 export interface AdjustmentStep {
-  /** First day, in days since 1970-01-01. */
+  /** Days since 1970-01-01; the end is exclusive. */
   readonly start: number;
-  /** Exclusive. */
   readonly end: number;
   /** The number by which a price is divided (forward) or multiplied (backward), or which is added to it (additive). */
   readonly value: number;
@@ -15,10 +14,8 @@ const FIRST_DAY = -10_000_000;
 const LAST_DAY = 10_000_000;
 
 /**
- * Divides time at the ex-dates. Forward adjustment of a day uses the events after it, backward adjustment the events up
- * to and including it. Days without adjustment have no step.
- *
- * @param events ascending by day.
+ * Divides time at the ex-dates, which ascend. Forward adjustment of a day uses the events after it, backward adjustment
+ * the events up to and including it. Days without adjustment have no step.
  */
 export function adjustmentSteps(events: readonly ExEvent[], adjustment: Adjustment): AdjustmentStep[] {
   if (adjustment === "none" || events.length === 0) return [];

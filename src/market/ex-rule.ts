@@ -8,7 +8,7 @@ export interface ExEvent {
   readonly day: number;
   /** Close of the previous bar, divided by the previous close that the exchange states. */
   readonly factor: number;
-  /** Close of the previous bar, minus the previous close that the exchange states. */
+  /** As {@link factor}, but the difference. */
   readonly amount: number;
 }
 
@@ -16,10 +16,7 @@ export interface ExEvent {
 export const LEAST_EX_CHANGE = 1e-9;
 
 /**
- * The factor of a day: {@link ExEvent.factor} where it is an ex-date, else 1.
- *
- * @param lastClose close of the previous bar; 0 or NaN where there is none.
- * @param prevClose previous close as the exchange states it; not a positive finite number where it states none.
+ * {@link ExEvent.factor} where a day is an ex-date, else 1. Closes that are not positive finite numbers are unknown.
  */
 export function exFactor(lastClose: number, prevClose: number): number {
   if (!(prevClose > 0 && prevClose < Number.POSITIVE_INFINITY && lastClose > 0)) return 1;
@@ -28,8 +25,8 @@ export function exFactor(lastClose: number, prevClose: number): number {
 }
 
 /**
- * What sources say of a symbol's ex-dates: the close of the session before, at the new price level, is (close + paid) / shares.
- * `exTermsSql` says how they follow from factors and corporate actions.
+ * What sources say of a symbol's ex-dates: the close of the session before, at the new price level, is (close + paid) /
+ * shares. See `exTermsSql`.
  */
 export interface ExTerms {
   /** The ex-dates, ascending, in days since 1970-01-01. */
@@ -50,7 +47,6 @@ export interface ExRule {
   readonly hasSession: (last: number, day: number) => boolean;
 }
 
-/** The rules of the symbols of a lake. */
 export type ExRuleOf = (one: { readonly symbol: string; readonly region: Region }) => ExRule;
 
 /** A symbol of which no source says anything. */
@@ -61,7 +57,6 @@ export const NO_TERMS: ExTerms = {
   tellers: new Int32Array(),
 };
 
-/** The index of the first term after a day. */
 export function termAfter({ days }: ExTerms, day: number): number {
   return lowerBound(0, days.length, (at) => (days[at] as number) > day);
 }
@@ -77,11 +72,9 @@ interface BarPair {
   readonly prevClose: number;
 }
 
-/** The ex-event of a bar. */
+/** The close of the bar before, divided by and minus that close at the price level of the bar. */
 interface ExChange {
-  /** Close of the bar before, divided by that close at the price level of the bar. */
   readonly factor: number;
-  /** Close of the bar before, minus that close at the price level of the bar. */
   readonly amount: number;
 }
 

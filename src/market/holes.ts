@@ -9,10 +9,8 @@ import { unknownBetween } from "./trading-calendar.js";
  */
 export type IsHole = (last: number, day: number) => boolean;
 
-/** The holes of a symbol. */
 type HoleOf = (one: { readonly symbol: string; readonly region: Region }) => IsHole;
 
-/** What decides where holes are. */
 interface HoleFacts {
   /** The known trading days of a region, ascending. */
   readonly tradingDays: ReadonlyMap<Region, readonly TradingDate[]>;
@@ -45,11 +43,7 @@ export function holesIn({ tradingDays, absences }: HoleFacts): HoleOf {
   };
 }
 
-/**
- * Whether a region's calendar has a session between two days, which are counted since 1970-01-01.
- *
- * @param tradingDays the known trading days of a region, ascending.
- */
+/** Whether a region's calendar, of known trading days, has a session between two days since 1970-01-01. */
 export function sessionsIn(
   tradingDays: HoleFacts["tradingDays"],
 ): (region: Region) => (last: number, day: number) => boolean {

@@ -6,12 +6,12 @@ export type Period = (typeof PERIODS)[number];
 /** The periods that are landed. All other periods are aggregated from them. */
 export type LandedPeriod = "1m" | "1d";
 
-/** Every price adjustment of the interface. */
-export const ADJUSTMENTS = ["forward", "backward", "forward_additive", "backward_additive", "none"] as const;
 /**
  * How prices are adjusted for ex-events: `forward` divides prices before an ex-date by its factor, `backward`
  * multiplies prices from the ex-date on; the additive forms subtract or add the difference instead.
  */
+export const ADJUSTMENTS = ["forward", "backward", "forward_additive", "backward_additive", "none"] as const;
+/** See {@link ADJUSTMENTS}. */
 export type Adjustment = (typeof ADJUSTMENTS)[number];
 
 /** The landed period from which a period is aggregated: 1m for minutes, 1d for days and longer periods. */
@@ -28,7 +28,6 @@ export type Bucket =
   | { readonly kind: "minutes"; readonly minutes: number }
   | { readonly kind: "calendar"; readonly unit: BucketUnit };
 
-/** What the bars of each period are made from. */
 export const BUCKETS: Readonly<Record<Period, Bucket>> = {
   "1m": { kind: "landed" },
   "5m": { kind: "minutes", minutes: 5 },

@@ -1,19 +1,17 @@
 import type { TradingDate } from "../core/time.js";
 
 /**
- * Prices that differ from a limit by less than this count as equal to it: half of the smallest tick, 0.001. This is
- * needed because prices are binary fractions.
+ * Prices that differ from a limit by less than this count as equal to it, as prices are binary fractions: half of the
+ * smallest tick, 0.001.
  */
 export const LIMIT_TOLERANCE = 0.0005;
 
-/** A value from a date on. */
 interface Since {
   readonly since: TradingDate;
 }
 
 /** The daily limits of a board's prices, in percent of the previous close. */
 interface BoardLimit {
-  /** Pattern of the board's symbols. */
   readonly symbols: RegExp;
   /** Pattern of the names of exchange-traded funds; a board with one has funds alone. */
   readonly funds?: RegExp;
@@ -85,16 +83,12 @@ export const LIMITED_TYPES: readonly string[] = ["stock", "etf"];
 /** Symbols of indexes, which have no limits; used where the type of the instrument is unknown. */
 export const INDEX_SYMBOLS = /^(000\d{3}\.SH|399\d{3}\.SZ)$/;
 
-/** Names of shares under special treatment. */
 export const SPECIAL_TREATMENT_NAMES = /^S?\*?ST/;
 
 /** Symbols of exchange-traded funds; used where the type of the instrument is unknown. */
 export const ETF_SYMBOLS = /^(5\d{5}\.SH|1[56]\d{4}\.SZ)$/;
 
-/**
- * Number of decimals of the smallest price step of the Chinese exchanges, to which they round limits: 0.001 for funds,
- * else 0.01.
- */
+/** Decimals of the smallest price step of the Chinese exchanges, to which they round limits. */
 export const PRICE_DECIMALS = { etf: 3, other: 2 } as const;
 
 /** The narrowest limit of any board, in percent. */

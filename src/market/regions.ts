@@ -20,10 +20,7 @@ export interface RegionFacts {
   readonly steady: SteadyOffset | undefined;
   /** Shares in one unit of a service's `volume`: CN counts in lots of 100, HK and US in shares. */
   readonly lot: number;
-  /**
-   * Colour of a rising bar (its close is not below its open) in the region's charts. Falling bars have the other
-   * colour.
-   */
+  /** Colour of a rising bar (its close is not below its open) in the region's charts. */
   readonly rising: RisingColour;
 }
 
@@ -39,10 +36,8 @@ export const REGIONS: Readonly<Record<Region, RegionFacts>> = {
   US: { region: "US", zone: "America/New_York", steady: undefined, lot: 1, rising: "green" },
 };
 
-/** All regions. */
 export const REGION_NAMES = Object.keys(REGIONS) as readonly Region[];
 
-/** A value for each region. */
 export function byRegion<T>(valueOf: (region: Region) => T): Record<Region, T> {
   return { CN: valueOf("CN"), HK: valueOf("HK"), US: valueOf("US") };
 }
@@ -73,7 +68,6 @@ export function hasOwnSessions(symbol: string): boolean {
   return OWN_SESSIONS.includes(symbol.slice(symbol.lastIndexOf(".") + 1));
 }
 
-/** Narrows a text to a known {@link Region}. */
 export function isRegion(text: string): text is Region {
   return Object.hasOwn(REGIONS, text);
 }
@@ -99,10 +93,7 @@ export function currencyOfRegion(region: Region): string {
 /** Up to this number of shares, twice the shares plus a unit is exact as a double. */
 const MOST_SHARES = 2 ** 51;
 
-/**
- * Shares in units of volume, rounded half up, as in the macro `units_of`; undefined where the number is too large for
- * doubles.
- */
+/** Shares in units of volume, rounded half up, as in the macro `units_of`; undefined where doubles are not exact. */
 export function unitsOf(shares: number, unit: number): number | undefined {
   if (shares > MOST_SHARES) return undefined;
   const doubled = shares * 2 + unit;

@@ -9,7 +9,6 @@ import {
 import { byRegion, REGIONS, type Region } from "./regions.js";
 import { instantOf, instantOfDay, localDate } from "./zone.js";
 
-/** Regular trading hours of a region. */
 interface SessionHours {
   /** Parts of the session as local times in minutes after midnight. These are times, not labels of bars. */
   readonly parts: readonly (readonly [open: number, close: number])[];
@@ -42,11 +41,9 @@ export const SESSION_HOURS: Readonly<Record<Region, SessionHours>> = {
   US: { parts: [[clock(9, 30), clock(16, 0)]], barsPerDay: 390, settleMinutes: 300 },
 };
 
-/** Minute of the local day at which the regular session opens. */
 export function openMinute(region: Region): number {
   return (SESSION_HOURS[region].parts[0] as readonly [number, number])[0];
 }
-
 /** Minute of the local day at which the regular session closes. */
 export function closeMinute(region: Region): number {
   return (SESSION_HOURS[region].parts.at(-1) as readonly [number, number])[1];
@@ -67,7 +64,6 @@ export function isWeekdayOf(day: number): boolean {
   return (((day + 3) % 7) + 7) % 7 < 5;
 }
 
-/** The date that is a number of days after a date; before it, if the number is negative. */
 export function addDays(date: TradingDate, days: number): TradingDate {
   return dateOfEpochDay(epochDay(date) + days);
 }
@@ -83,7 +79,6 @@ export function finalEnd(region: Region, now: number): number {
   return instantOf(addDays(date, 1), zone);
 }
 
-/** {@link finalEnd} of each region. */
 export function finalEnds(now: number): Readonly<Record<Region, number>> {
   return byRegion((region) => finalEnd(region, now));
 }
@@ -145,7 +140,6 @@ export function sessionOpen(region: Region, day: number): number {
 }
 
 export const SESSION_STATUSES = ["pre_market", "regular", "lunch_break", "after_hours", "closed"] as const;
-/** The state of a market at an instant. */
 export type SessionStatus = (typeof SESSION_STATUSES)[number];
 
 /**

@@ -5,9 +5,8 @@ import { isSymbol } from "./symbol.js";
 type ReadSymbol = { readonly symbol: string } | { readonly reason: string };
 
 /**
- * Names of exchanges in other notations: MIC codes, those of Yahoo, JoinQuant, RiceQuant, vn.py and Reuters. `.O`, `.N` and
- * `.OQ` are Nasdaq and New York in Reuters' notation; its `.A` and `.K` are not here, because they may be classes of
- * shares.
+ * Names of exchanges in other notations: MIC codes, those of Yahoo, JoinQuant, RiceQuant, vn.py and Reuters. Reuters'
+ * `.A` and `.K` are not here, because they may be classes of shares.
  */
 const EXCHANGE_ALIASES: Readonly<Record<string, string>> = {
   SS: "SH",
@@ -42,8 +41,8 @@ const EXCHANGE_ALIASES: Readonly<Record<string, string>> = {
 };
 
 /**
- * What the code of an exchange looks like, and what one looks like that has lost its leading zeros in a spreadsheet:
- * 1.SH is the index 000001, 19547.SH the bond 019547, 2.SZ the share 000002.
+ * What the code of an exchange looks like, and what one that has lost its leading zeros in a spreadsheet: 1.SH is the
+ * index 000001, 19547.SH the bond 019547, 2.SZ the share 000002.
  */
 const CODES: Readonly<
   Record<string, { readonly form: RegExp; readonly digits?: number; readonly short?: RegExp }>
@@ -75,10 +74,8 @@ const SIX_DIGITS = /^\d{6}$/;
 const MISSING = /^(?:nan|null|none|na|nil|NaN|Null|None|<NA>)$/;
 
 /**
- * Reads a symbol in one of the usual notations: `600000.SH`, `sh600000`, `SH.600000`, `600000.XSHG`, `SH#600000`, `0700.HK`,
- * `aapl.us`, `="600000.SH"`. A code without an exchange is read only if it belongs to one exchange.
- *
- * @param exchange the exchange of codes that do not say it. @default none
+ * Reads a symbol in one of the usual notations: `600000.SH`, `sh600000`, `SH.600000`, `600000.XSHG`, `SH#600000`,
+ * `0700.HK`, `aapl.us`, `="600000.SH"`. A code without an exchange is of `exchange`, or read only if it belongs to one.
  */
 export function readSymbol(text: string, exchange?: string): ReadSymbol {
   const plain = unquoted(text.normalize("NFKC"));
@@ -106,7 +103,6 @@ function unquoted(text: string): string {
     .trim();
 }
 
-/** A symbol's code and exchange; undefined where it names no exchange. */
 function partsOf(text: string, exchange: string | undefined): [code: string, exchange: string] | undefined {
   const prefixed = /^(SH|SZ|BJ|HK)[.#_]?(\d{1,8})$/i.exec(text) ?? /^(US|HK)\.([A-Za-z0-9.^-]+)$/i.exec(text);
   if (prefixed) return [prefixed[2] as string, (prefixed[1] as string).toUpperCase()];

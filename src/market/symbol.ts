@@ -13,7 +13,6 @@ export const MAX_SYMBOL_LENGTH = 32;
  */
 export const SYMBOL_FORM = "[A-Za-z0-9][A-Za-z0-9_^-]*(?:\\.[A-Za-z0-9_^-]+)*\\.[A-Z]{2,4}";
 const SYMBOL = new RegExp(`^${SYMBOL_FORM}$`);
-/** The form of a symbol, as shown in messages. */
 export const SYMBOL_GRAMMAR = "<code>.<exchange suffix>";
 /** Most symbols have a code of digits and letters. This expression matches them without backtracking at the dot. */
 const PLAIN_SYMBOL = /^[A-Za-z0-9]+\.[A-Z]{2,4}$/;
@@ -23,12 +22,9 @@ export function isSymbol(text: string): text is MarketSymbol {
   return text.length <= MAX_SYMBOL_LENGTH && (PLAIN_SYMBOL.test(text) || SYMBOL.test(text));
 }
 
-/**
- * The form of symbols whose code lacks leading zeros: codes of Hong Kong have five digits. A regular expression as
- * {@link SYMBOL_FORM}.
- */
+/** The form of symbols whose code lacks leading zeros: codes of Hong Kong have five digits. */
 export const SHORT_SYMBOL_FORM = "\\d{1,4}\\.HK";
-/** The length of such a symbol with its leading zeros, in characters. */
+/** Its length with leading zeros, in characters. */
 export const FULL_SYMBOL_LENGTH = "00700.HK".length;
 const SHORT_SYMBOL = new RegExp(`^${SHORT_SYMBOL_FORM}$`);
 
@@ -38,9 +34,8 @@ export function canonicalSymbol(symbol: string): string {
 }
 
 /**
- * Checks a text from a user, and returns it as a symbol in the form that services use.
- *
- * @throws {UsageError} when the text does not have the form `<code>.<exchange suffix>`.
+ * Checks a text from a user, and returns it as a symbol in the form that services use. @throws {UsageError} when it has
+ * not the form.
  */
 export function parseSymbol(text: string): MarketSymbol {
   const symbol = canonicalSymbol(text);
@@ -56,7 +51,6 @@ export function exchangeOf(symbol: string): string {
   return dot < 0 ? "" : symbol.slice(dot + 1);
 }
 
-/** The code of a symbol: the text before its last dot. */
 export function codeOf(symbol: string): string {
   return symbol.slice(0, symbol.lastIndexOf("."));
 }
@@ -71,8 +65,8 @@ const REGION_OF_PAIR: ReadonlyMap<number, Region> = new Map(
 );
 
 /**
- * The region of a symbol's exchange, or undefined where the exchange is not a known one. A request for many symbols
- * asks for the region of each some ten times: without a text for the suffix that takes a tenth of the time.
+ * The region of a symbol's exchange, or undefined where the exchange is not a known one. It makes no text for the
+ * suffix: plans ask for the region of each symbol some ten times.
  */
 export function regionOf(symbol: string): Region | undefined {
   const suffix = symbol.length - 2;

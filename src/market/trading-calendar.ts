@@ -6,13 +6,11 @@ import { instantOf, localDate, localDay } from "./zone.js";
 
 /** A day, month or year of a zone's local calendar. */
 export interface CalendarSpan {
-  /** The first date of the span. */
   readonly first: TradingDate;
   /** Days from 1970-01-01 to {@link first}. */
   readonly epochDay: number;
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds; the end is exclusive. */
   readonly start: number;
-  /** Exclusive, epoch milliseconds. */
   readonly end: number;
 }
 
@@ -28,8 +26,8 @@ const FIRST_DATE: Readonly<Record<CalendarUnit, (date: TradingDate) => TradingDa
 const DAYS_TO_NEXT: Readonly<Record<CalendarUnit, number>> = { day: 1, month: 31, year: 366 };
 
 /**
- * Makes a function that returns the day, month or year that an instant (epoch milliseconds) falls in. Converting a time
- * to a zone is slow, so each span is computed only once for each UTC day that it overlaps.
+ * The day, month or year that an instant (epoch milliseconds) falls in. Converting a time to a zone is slow, so each
+ * span is computed only once for each UTC day that it overlaps.
  */
 export function calendarSpans(zone: string, unit: CalendarUnit): (ms: number) => CalendarSpan {
   const byUtcDay = new Map<number, CalendarSpan[]>();
@@ -50,16 +48,15 @@ function spanAt(ms: number, zone: string, unit: CalendarUnit): CalendarSpan {
 }
 
 /**
- * Trading days of a region, ascending, from local midnight to local midnight. They are stored as columns, because a
- * plan of a whole history has thousands of days, and looks them up for each response.
+ * Trading days of a region, ascending, from local midnight to local midnight. They are columns: a plan of a whole
+ * history has thousands of days, and looks them up for each response.
  */
 export interface TradingDays {
   readonly length: number;
   /** Days from 1970-01-01 to each date. */
   readonly epochDays: Int32Array;
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds; the ends are exclusive. */
   readonly starts: Float64Array;
-  /** Exclusive, epoch milliseconds. */
   readonly ends: Float64Array;
 }
 
@@ -70,7 +67,6 @@ export const NO_DAYS: TradingDays = {
   ends: new Float64Array(),
 };
 
-/** The date of the day at an index; undefined where there are fewer days. */
 export function dateAt({ epochDays }: TradingDays, index: number): TradingDate | undefined {
   const day = epochDays.at(index);
   return day === undefined ? undefined : dateOfEpochDay(day);
@@ -119,10 +115,7 @@ const TABLE_STEP = 1024;
  */
 export const UNKNOWN_DAYS = 21;
 
-/**
- * Whether the days between two days (since 1970-01-01) are unknown to a calendar: there are three weeks or more without
- * a known trading day.
- */
+/** See {@link unknownBetween}; in days since 1970-01-01. */
 type IsUnknownBetween = (last: number, day: number) => boolean;
 
 /** The known trading days of a region. Outside the range of known days, every weekday counts as a trading day. */
@@ -137,10 +130,8 @@ export class TradingCalendar {
   #table: { readonly from: number; readonly to: number; readonly days: TradingDays } | undefined;
 
   /**
-   * @param known trading days, ascending. @default none is known
-   * @param isKnownClosed returns whether the region was closed on a weekday that is between two known trading days and
-   *   not known itself. It gets the day as a range.
-   * @default all were closed
+   * @param known trading days, ascending. @param isKnownClosed whether the region was closed on a weekday between two
+   * known trading days that is not known itself. @default all were closed
    */
   constructor(
     region: Region,
@@ -162,10 +153,7 @@ export class TradingCalendar {
     return this.#isOpen(epochDay(date));
   }
 
-  /**
-   * Whether no session is known between two dates, and the number of weekdays between them is not larger than a holiday
-   * can have.
-   */
+  /** Whether no session is known between two dates, and no more weekdays than a holiday can have. */
   areNeighbours(before: TradingDate, date: TradingDate): boolean {
     const between = weekdaysBetween(epochDay(before), epochDay(date));
     return between.length <= LONGEST_HOLIDAY && !between.some((one) => this.#days.has(one));
@@ -241,10 +229,8 @@ interface UnknownSpan {
 }
 
 /**
- * The spans without a known trading day: before the first known one, after the last one, and in gaps of at least
- * {@link UNKNOWN_DAYS}, which are longer than any holiday.
- *
- * @param known trading days, ascending.
+ * The spans without a known trading day: before the first one, after the last one, and in gaps of at least {@link
+ * UNKNOWN_DAYS}, which are longer than any holiday. The known days ascend.
  */
 export function unknownSpans(known: readonly TradingDate[]): UnknownSpan[] {
   const spans: UnknownSpan[] = [{ after: undefined, before: known[0] }];
@@ -257,11 +243,8 @@ export function unknownSpans(known: readonly TradingDate[]): UnknownSpan[] {
 }
 
 /**
- * Makes a function that returns whether there are three weeks or more without a known trading day between two days. The
- * two days need not be known trading days: before the first known day, a year without trading days is unknown, a week
- * is not.
- *
- * @param known trading days, ascending.
+ * Whether there are three weeks or more without a known trading day between two days, which need not be known
+ * themselves: before the first known day, a year without trading days is unknown, a week is not. The known days ascend.
  */
 export function unknownBetween(known: readonly TradingDate[]): IsUnknownBetween {
   const spans = unknownSpans(known).map(({ after, before }) => ({

@@ -4,7 +4,6 @@ import { REGIONS, type SteadyOffset } from "./regions.js";
 
 /** A zone's offset from UTC, valid from `start` until the next span begins. */
 interface OffsetSpan {
-  /** Inclusive, epoch milliseconds. */
   readonly start: number;
   readonly offset: number;
 }
@@ -23,7 +22,7 @@ const blocksOfZone = new Map<string, Map<number, readonly OffsetSpan[]>>();
 
 /**
  * How far a zone's wall clock is ahead of UTC at an instant, in milliseconds. A call to the platform takes about 40
- * microseconds, so the few changes of a zone are found once and cached.
+ * microseconds, so the few changes of a zone are cached.
  */
 export function offsetMs(zone: string, ms: number): number {
   if (!Number.isFinite(ms)) return Number.NaN;
@@ -39,7 +38,6 @@ export function offsetMs(zone: string, ms: number): number {
   return (spans[last] as OffsetSpan).offset;
 }
 
-/** The spans of the block that begins at an instant. */
 function spansOf(zone: string, start: number): readonly OffsetSpan[] {
   const spans: OffsetSpan[] = [{ start, offset: platformOffset(zone, start) }];
   for (let at = start; at < start + BLOCK_MS; at += SHORTEST_SPAN_MS) {

@@ -5,11 +5,8 @@ import type { ListOptions, ObjectStore } from "./object-store.js";
 /** Lists of a store that contain every write of this process. */
 interface FreshLists {
   /**
-   * Names of the objects and folders directly in a folder, sorted: the same array as before where all of them are as they
-   * were in the last list.
-   *
-   * @param folder ends with a slash.
-   * @param after returns only the names after this one. @default all
+   * Names of the objects and folders directly in a folder (which ends with a slash) after a name (@default all),
+   * sorted: the same array as before where all of them are as they were in the last list.
    */
   namesIn(folder: string, after?: string): Promise<readonly string[]>;
   /** All objects whose keys begin with a prefix, sorted. */
@@ -20,7 +17,6 @@ interface FreshLists {
   forget(key: string): void;
 }
 
-/** What a list found. */
 interface Found {
   readonly objects: readonly ListedObject[];
   readonly prefixes: readonly string[];
@@ -33,10 +29,9 @@ const MAX_LISTS = 9;
 const FIRST_PAUSE_MS = 50;
 
 /**
- * Lists a store, and notices where its lists lag behind its writes. A reader of such a list would miss the newest
- * commits of a log, and a writer its own. A list that lacks a write of this process is repeated a few times.
- *
- * The functions throw an {@link ObjectStoreError} where the list still lacks the write.
+ * Lists a store, and notices where its lists lag behind its writes: a reader of such a list would miss the newest
+ * commits of a log, and a writer its own. A list that lacks a write of this process is repeated a few times; then an
+ * {@link ObjectStoreError} is thrown.
  */
 export function freshLists(store: ObjectStore): FreshLists {
   const expected = new Set<string>();

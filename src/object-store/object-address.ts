@@ -10,8 +10,8 @@ interface ObjectAddress {
 /** The form of names of buckets. Some stores also permit capitals and underscores. */
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/;
 /**
- * The permitted characters of a path segment. At least one of the programs that read a lake treats any other character
- * as part of a pattern, a query or a fragment.
+ * At least one of the programs that read a lake treats any other character of a path as part of a pattern, a query or a
+ * fragment.
  */
 const SEGMENT = /^[\w.~!$&'()+,;=:@ -]+$/u;
 
@@ -45,9 +45,7 @@ function notAnAddress(url: string, why: string, hint = "write it like s3://bucke
   return new UsageError(`address ${url} ${why}`, { hint });
 }
 
-/**
- * Encodes a text for the path or the query of a signed request: all characters except the unreserved ones of RFC 3986.
- */
+/** Encodes all characters except the unreserved ones of RFC 3986. */
 export function encodePart(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,
@@ -56,10 +54,7 @@ export function encodePart(text: string): string {
 }
 
 /**
- * The path of an object's key in a request.
- *
- * @throws {UsageError} for a key with a segment that is empty, `.` or `..`, because HTTP clients and proxies would
- *   change it.
+ * @throws {UsageError} for a key with a segment that is empty, `.` or `..`: HTTP clients and proxies would change it.
  */
 export function encodeKey(key: string): string {
   const segments = key.split("/");

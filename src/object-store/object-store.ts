@@ -5,7 +5,7 @@ import type { Environment } from "./access/profile-files.js";
 import { findEndpoint, type StoreEndpoint } from "./access/store-endpoint.js";
 import { type ListPage, parseListPage } from "./http/list-page.js";
 import { isMissing } from "./http/store-error.js";
-import type { SentRequest } from "./http/store-transport.js";
+import type { TransportOptions } from "./http/store-transport.js";
 import { expectNothing, readWhole, type StoreTransport, storeTransport } from "./http/store-transport.js";
 import {
   bytesBody,
@@ -42,12 +42,9 @@ export interface ObjectStore {
   readonly clock: Pick<Clock, "now" | "sleep">;
   /** The credentials that are valid now, for other clients in this process, such as DuckDB. */
   credentials(): Promise<Credentials>;
-  /** Reads a whole object. @returns undefined where there is none. */
+  /** @returns undefined where there is none. */
   get(key: string): Promise<Buffer | undefined>;
-  /**
-   * Reads a range. The result is shorter, or empty, where the object ends before. @returns undefined where there is no
-   * object.
-   */
+  /** The result is shorter, or empty, where the object ends before. @returns undefined where there is no object. */
   getRange(key: string, range: ObjectRange): Promise<Buffer | undefined>;
   /**
    * Opens an object to read it piece by piece. If a connection breaks, the rest is requested over a new one.
@@ -55,20 +52,15 @@ export interface ObjectStore {
    * @returns undefined where there is none.
    */
   getStream(key: string): Promise<AsyncIterable<Uint8Array> | undefined>;
-  /** @returns facts about an object; undefined where there is no such object. */
+  /** @returns undefined where there is none. */
   head(key: string): Promise<ObjectFacts | undefined>;
-  /** Writes an object, replacing any with that key. */
   put(key: string, bytes: Uint8Array): Promise<void>;
-  /** Creates an object unless one with the key exists. @returns whether this call created it. */
+  /** @returns whether this call created it: not where one with the key exists. */
   putIfAbsent(key: string, bytes: Uint8Array): Promise<boolean>;
-  /**
-   * Creates an object with the content of a local file, unless one with the key exists. @returns whether this call
-   * created it.
-   */
+  /** As {@link putIfAbsent}, with the content of a local file. */
   putFileIfAbsent(key: string, file: string, options?: PutFileOptions): Promise<boolean>;
-  /** As {@link putIfAbsent}, but as an upload of one part. @returns whether this call created the object. */
+  /** As {@link putIfAbsent}, but as an upload of one part. */
   uploadIfAbsent(key: string, bytes: Uint8Array): Promise<boolean>;
-  /** Deletes an object, if it exists. */
   delete(key: string): Promise<void>;
   /** Lists objects, page by page. */
   list(options: ListOptions): AsyncIterable<ListPage>;
@@ -76,24 +68,8 @@ export interface ObjectStore {
   close(): Promise<void>;
 }
 
-export interface ObjectStoreOptions {
-  readonly bucket: string;
-  /** The variables that the AWS tools read. */
+export interface ObjectStoreOptions extends Omit<TransportOptions, "endpoint" | "credentials"> {
   readonly env: Environment;
-  /** The clock of this machine. Stores refuse requests that are dated differently. */
-  readonly clock: Pick<Clock, "now" | "sleep">;
-  /** Called with each request that is sent. */
-  readonly onRequest?: ((sent: SentRequest) => void) | undefined;
-  /** How many times a failed request is sent again. @default 8 */
-  readonly retries?: number | undefined;
-  /**
-   * Least wait before the first retry, in milliseconds; the wait is random up to twice that, and doubles. @default 100
-   */
-  readonly backoffMs?: number | undefined;
-  /**
-   * Longest wait for a connection, for a response, and between two pieces of its body, in milliseconds. @default 30000
-   */
-  readonly timeoutMs?: number | undefined;
 }
 
 /** Most bytes of an object that can be read as a whole. */

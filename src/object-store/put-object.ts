@@ -21,8 +21,8 @@ export function bytesBody(bytes: Uint8Array): RequestBody {
 }
 
 /**
- * A body with more bytes than this is sent in pieces. The timeout of a request starts again with each piece that the
- * connection takes, so it limits the wait for progress, and not the time of the whole request.
+ * A body with more bytes is sent in pieces. The timeout of a request starts again with each piece that the connection
+ * takes: it limits the wait for progress, and not the whole time.
  */
 const WHOLE_BYTES = 1024 ** 2;
 const PIECE_BYTES = 65_536;
@@ -32,7 +32,6 @@ function* piecesOf(bytes: Uint8Array): Generator<Uint8Array> {
     yield bytes.subarray(start, start + PIECE_BYTES);
 }
 
-/** Writes an object, replacing any with that key. */
 export function putObject(transport: StoreTransport, key: string, body: RequestBody): Promise<void> {
   return transport.send(
     { kind: "put", method: "PUT", key, headers: { [WRITE_ID]: randomUUID() }, body },
@@ -59,9 +58,7 @@ export async function createObject(
   }
 }
 
-/**
- * Whether an object was made by the write with an id. If the store has no ids: whether it has the content of `body`.
- */
+/** By the id of the write, or, where the store has none, by the content of `body`. */
 async function isOwnWrite(
   transport: StoreTransport,
   key: string,
@@ -95,11 +92,8 @@ interface Part {
 const MAX_UPLOADS = 5;
 
 /**
- * Creates an object from parts unless an object with the key exists. If that fails, the parts that were sent are
- * removed.
- *
- * @param bodies opens each part. Every part except the last one must have at least 5 MiB.
- * @returns whether this call created the object.
+ * Creates an object from parts, each of at least 5 MiB but the last one, unless an object with the key exists. If that
+ * fails, the parts that were sent are removed. @returns whether this call created the object.
  */
 export async function createFromParts(
   transport: StoreTransport,
@@ -255,7 +249,6 @@ export interface PartOptions {
   readonly partBytes?: number | undefined;
 }
 
-/** How a file is sent. */
 export interface PutFileOptions extends PartOptions {
   /** The hash of the file's content in hexadecimal digits. @default computed where it is needed */
   readonly sha256?: string | undefined;
@@ -268,11 +261,9 @@ const MIN_MULTIPART_BYTES = 64 * 1024 ** 2;
 const PART_BYTES = 16 * 1024 ** 2;
 const MAX_PARTS = 10_000;
 /**
- * Creates an object with the content of a local file, unless one with the key exists. A large file is sent in parts.
- * Where its hash is not known, or only as a whole, the file is read twice, first for its hash, so that the use of memory does
- * not depend on its size. The file must not change.
- *
- * @returns whether this call created the object.
+ * Creates an object with the content of a local file, which must not change, unless one with the key exists. A large
+ * file is sent in parts; where its hash is not known, or only as a whole, the file is read twice, so that the use of
+ * memory does not depend on its size. @returns whether this call created the object.
  */
 export async function createFromFile(
   transport: StoreTransport,
@@ -290,7 +281,6 @@ export async function createFromFile(
   return createFromParts(transport, key, parts);
 }
 
-/** The body of a request with a range of a file. */
 async function bodyOf(file: string, start: number, length: number, sha256?: string): Promise<RequestBody> {
   if (length === 0) return bytesBody(new Uint8Array());
   const range = { start, end: start + length - 1, highWaterMark: READ_BYTES };

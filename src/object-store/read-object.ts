@@ -23,7 +23,6 @@ export const WRITE_ID = "x-amz-meta-barlake-write";
 /** Bytes of an object: from `start` to `end` (exclusive), or the last bytes. */
 export type ObjectRange = { readonly start: number; readonly end: number } | { readonly last: number };
 
-/** Size, time and tag of an object. @throws {ObjectStoreError} where there is none. */
 export async function readFacts(transport: StoreTransport, key: string): Promise<ObjectFacts> {
   const head = (): Promise<ObjectFacts> =>
     transport.send({ kind: "head", method: "HEAD", key }, async (response) => {
@@ -44,8 +43,7 @@ export async function readFacts(transport: StoreTransport, key: string): Promise
 
 /**
  * The facts of an object by a read of its first byte. An error response to HEAD has no body, and may come from a proxy
- * in front of the store. The response to GET states more, for example that the object or the bucket is missing, or that
- * the credentials have expired.
+ * in front of the store; that to GET states, for example, that the bucket is missing, or the credentials have expired.
  */
 function factsOfRange(transport: StoreTransport, key: string): Promise<ObjectFacts> {
   return transport.send(
@@ -80,10 +78,7 @@ function factsIn(
   };
 }
 
-/**
- * Reads a range. The result is shorter, or empty, where the object ends before. @throws {ObjectStoreError} where there
- * is none.
- */
+/** The result is shorter, or empty, where the object ends before. @throws {ObjectStoreError} where there is none. */
 export async function readRange(transport: StoreTransport, key: string, range: ObjectRange): Promise<Buffer> {
   const length = "last" in range ? range.last : range.end - range.start;
   if (length <= 0) return readFacts(transport, key).then(() => Buffer.alloc(0));
@@ -99,9 +94,7 @@ export async function readRange(transport: StoreTransport, key: string, range: O
   }
 }
 
-/**
- * The requested bytes of a response. A store may send the whole object instead of a range, for example if it is empty.
- */
+/** A store may send the whole object instead of a range, for example if it is empty. */
 async function cutOut(response: StoreResponse, range: ObjectRange): Promise<Buffer> {
   const size = Number(response.headers["content-length"]);
   const start = "last" in range ? Math.max(0, size - range.last) : range.start;
@@ -120,10 +113,8 @@ async function cutOut(response: StoreResponse, range: ObjectRange): Promise<Buff
 const MAX_STOPS = 5;
 
 /**
- * Opens an object to read it piece by piece. If a connection breaks, the rest is requested.
- *
- * @throws {ObjectStoreError} where there is none; {@link TransportError}, while pieces are read, where the connection
- *   breaks repeatedly, or the object was replaced.
+ * If a connection breaks, the rest is requested. @throws {ObjectStoreError} where there is no object; {@link
+ * TransportError}, while pieces are read, where the connection breaks repeatedly, or the object was replaced.
  */
 export async function readStream(transport: StoreTransport, key: string): Promise<AsyncIterable<Uint8Array>> {
   const open = (start: number): Promise<StoreResponse> =>

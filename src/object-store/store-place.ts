@@ -19,21 +19,15 @@ interface ProbeRecord {
 }
 
 const FORMAT = 1;
-/** Number of concurrent writes of one key. */
 const RACERS = 8;
 const ROUNDS = 5;
-/**
- * Content of this size takes time to send, so a store that checks the condition before it has the content can be
- * detected.
- */
+/** Content of this size takes time to send, which shows a store that checks the condition before it has the content. */
 const RACE_BYTES = 65_536;
 
 /**
- * Makes sure that a store has the guarantees that commits depend on. The result is stored in the place, as one object
- * for each address of the store, so a place that was copied to another store is probed again.
- *
- * @param keyOf returns the key of a path relative to the place.
- * @throws {ObjectStoreError} where the store lacks a guarantee; the message names it.
+ * Makes sure that a store has the guarantees that commits depend on. The result is stored in the place, as
+ * one object for each address of the store, so a place that was copied to another store is probed again.
+ * @throws {ObjectStoreError} naming the guarantee that the store lacks.
  */
 export async function probeOnce(store: ObjectStore, keyOf: (path: string) => string): Promise<WriteAbility> {
   const { bucket, endpoint } = store;
@@ -132,18 +126,14 @@ export interface StorePlace {
   keyOf(path: string): string;
   /**
    * Makes sure, once for each place and store, that the store has the guarantees that commits depend on. Every writer
-   * must call it before it writes.
-   *
-   * @throws {ObjectStoreError} where the store lacks a guarantee; the message names it.
+   * calls it before it writes. @throws {ObjectStoreError} naming the guarantee that the store lacks.
    */
   expectWritable(): Promise<WriteAbility>;
 }
 
 /**
- * Opens a place of an object store. No request is sent yet.
- *
- * @param url `s3://bucket/prefix`.
- * @throws {UsageError} for an invalid address, or invalid settings for the store.
+ * Opens `s3://bucket/prefix`. No request is sent yet. @throws {UsageError} for an invalid address, or invalid settings
+ * for the store.
  */
 export async function openStorePlace(
   url: string,
@@ -153,11 +143,7 @@ export async function openStorePlace(
   return storePlace(await openObjectStore({ ...options, bucket }), prefix);
 }
 
-/**
- * A place in an opened bucket.
- *
- * @param known the result of a probe of the same store. Without it, the place is probed.
- */
+/** A place in an opened bucket. @param known the result of a probe of the same store. @default it is probed */
 export function storePlace(store: ObjectStore, prefix: string, known?: Promise<WriteAbility>): StorePlace {
   const keyOf = (path: string): string => (prefix === "" ? path : `${prefix}/${path}`);
   let ability = known;

@@ -16,7 +16,6 @@ export type ColumnType =
 export interface Column {
   readonly name: string;
   readonly type: ColumnType;
-  /** @default false */
   readonly nullable?: boolean;
   /** Whether a later version added it: files that were written before lack it, and it is null. @default false */
   readonly isAdded?: boolean;
@@ -25,6 +24,21 @@ export interface Column {
   /** Unit of the values, as shown in SQL comments and docs. */
   readonly unit?: string;
   readonly doc: string;
+}
+
+/** A column that always has a value. Its name stays a literal type, for those that are a part of a partition's span. */
+export function column<N extends string>(
+  name: N,
+  type: ColumnType,
+  doc: string,
+  unit?: string,
+): Column & { readonly name: N } {
+  return { name, type, ...(unit === undefined ? {} : { unit }), doc };
+}
+
+/** A column whose value can be absent. */
+export function nullable(name: string, type: ColumnType, doc: string, unit?: string): Column {
+  return { name, type, nullable: true, ...(unit === undefined ? {} : { unit }), doc };
 }
 
 /** A table of the lake. The decoder, Arrow, Parquet, SQL comments, docs and service all read this one declaration. */
@@ -68,9 +82,8 @@ export const DUCKDB_TYPE: Readonly<Record<ColumnType, string>> = {
   "string[]": "VARCHAR[]",
 };
 
-/** The column of that name. */
 export function columnOf(table: TableSchema, name: string): Column {
-  const column = table.columns.find((c) => c.name === name);
-  if (column === undefined) throw new Error(`table ${table.name} declares no column ${name}`);
-  return column;
+  const found = table.columns.find((c) => c.name === name);
+  if (found === undefined) throw new Error(`table ${table.name} declares no column ${name}`);
+  return found;
 }

@@ -1,14 +1,13 @@
-import type { Column, TableSchema } from "./column.js";
+import { type Column, column, nullable, type TableSchema } from "./column.js";
 
 const VALIDITY: readonly Column[] = [
-  { name: "valid_from", type: "timestamp", unit: "UTC", doc: "When this content was first seen." },
-  {
-    name: "valid_to",
-    type: "timestamp",
-    nullable: true,
-    unit: "UTC",
-    doc: "When other content, or none, was first seen instead; null while it is current.",
-  },
+  column("valid_from", "timestamp", "When this content was first seen.", "UTC"),
+  nullable(
+    "valid_to",
+    "timestamp",
+    "When other content, or none, was first seen instead; null while it is current.",
+    "UTC",
+  ),
 ];
 
 /** Whether the rows of a table are dated versions, each of which ends where the next one of its subject begins. */
@@ -21,53 +20,37 @@ export function subjectOf({ key }: TableSchema): string[] {
   return key.filter((name) => name !== "valid_from");
 }
 
-const REGION: Column = { name: "region", type: "string", doc: "Region: CN, HK or US." };
+const REGION: Column = column("region", "string", "Region: CN, HK or US.");
 
 /** Members of an instrument's `ext` that have their own column; all other members are in `ext_other`. */
 export const INSTRUMENT_EXT: readonly Column[] = [
-  { name: "float_shares", type: "double", nullable: true, unit: "shares", doc: "Shares that trade freely." },
-  { name: "total_shares", type: "double", nullable: true, unit: "shares", doc: "Shares issued." },
-  {
-    name: "limit_up",
-    type: "double",
-    nullable: true,
-    unit: "currency",
-    doc: "Highest price permitted that day; 100000 means that there is none.",
-  },
-  {
-    name: "limit_down",
-    type: "double",
-    nullable: true,
-    unit: "currency",
-    doc: "Lowest price permitted that day.",
-  },
-  { name: "tick_size", type: "double", nullable: true, unit: "currency", doc: "Smallest step of the price." },
-  { name: "lot_size", type: "double", nullable: true, unit: "shares", doc: "Shares of a board lot." },
-  { name: "listing_date", type: "date", nullable: true, doc: "First trading date." },
-  { name: "name_en", type: "string", nullable: true, doc: "English name." },
+  nullable("float_shares", "double", "Shares that trade freely.", "shares"),
+  nullable("total_shares", "double", "Shares issued.", "shares"),
+  nullable(
+    "limit_up",
+    "double",
+    "Highest price permitted that day; 100000 means that there is none.",
+    "currency",
+  ),
+  nullable("limit_down", "double", "Lowest price permitted that day.", "currency"),
+  nullable("tick_size", "double", "Smallest step of the price.", "currency"),
+  nullable("lot_size", "double", "Shares of a board lot.", "shares"),
+  nullable("listing_date", "date", "First trading date."),
+  nullable("name_en", "string", "English name."),
 ];
 
 export const INSTRUMENTS: TableSchema = {
   name: "instruments",
   doc: "Instrument metadata as dated versions: a row for each content ever seen. Key: symbol, valid_from.",
   columns: [
-    { name: "symbol", type: "string", doc: "Instrument symbol, <code>.<exchange suffix>." },
-    { name: "code", type: "string", doc: "Code within the exchange." },
-    { name: "exchange", type: "string", doc: "Exchange suffix." },
-    { name: "name", type: "string", nullable: true, doc: "Display name." },
-    {
-      name: "type",
-      type: "string",
-      doc: "Kind of instrument: stock, etf, index, bond, fund, futures, options, other.",
-    },
-    {
-      name: "ext_type",
-      type: "string",
-      nullable: true,
-      doc: "Variant of the service's ext object, such as cn_equity.",
-    },
+    column("symbol", "string", "Instrument symbol, <code>.<exchange suffix>."),
+    column("code", "string", "Code within the exchange."),
+    column("exchange", "string", "Exchange suffix."),
+    nullable("name", "string", "Display name."),
+    column("type", "string", "Kind of instrument: stock, etf, index, bond, fund, futures, options, other."),
+    nullable("ext_type", "string", "Variant of the service's ext object, such as cn_equity."),
     ...INSTRUMENT_EXT,
-    { name: "ext_other", type: "string", nullable: true, doc: "Other members of ext, as JSON text." },
+    nullable("ext_other", "string", "Other members of ext, as JSON text."),
     ...VALIDITY,
     REGION,
   ],
@@ -81,8 +64,8 @@ export const EXCHANGES: TableSchema = {
   name: "exchanges",
   doc: "Exchanges as dated versions. Key: exchange, valid_from.",
   columns: [
-    { name: "exchange", type: "string", doc: "Exchange suffix." },
-    { name: "count", type: "int64", unit: "instruments", doc: "Number of instruments." },
+    column("exchange", "string", "Exchange suffix."),
+    column("count", "int64", "Number of instruments.", "instruments"),
     ...VALIDITY,
     REGION,
   ],
@@ -96,11 +79,11 @@ export const UNIVERSES: TableSchema = {
   name: "universes",
   doc: "Named groups of instruments as dated versions. Key: id, valid_from.",
   columns: [
-    { name: "id", type: "string", doc: "Universe id." },
-    { name: "name", type: "string", doc: "Display name." },
-    { name: "category", type: "string", doc: "Category, as the source names it." },
-    { name: "symbol_count", type: "int64", unit: "instruments", doc: "Number of members." },
-    { name: "description", type: "string", nullable: true, doc: "Description." },
+    column("id", "string", "Universe id."),
+    column("name", "string", "Display name."),
+    column("category", "string", "Category, as the source names it."),
+    column("symbol_count", "int64", "Number of members.", "instruments"),
+    nullable("description", "string", "Description."),
     ...VALIDITY,
     REGION,
   ],
@@ -114,8 +97,8 @@ export const UNIVERSE_MEMBERS: TableSchema = {
   name: "universe_members",
   doc: "Members of universes as dated versions: from when to when each was seen, or was by an import. Key: id, symbol, valid_from.",
   columns: [
-    { name: "id", type: "string", doc: "Universe id." },
-    { name: "symbol", type: "string", doc: "Member." },
+    column("id", "string", "Universe id."),
+    column("symbol", "string", "Member."),
     ...VALIDITY,
     REGION,
     {
@@ -134,33 +117,21 @@ export const UNIVERSE_MEMBERS: TableSchema = {
 
 /** The columns of a table of quotes: the members of a quote, and those of its `ext`. */
 export const QUOTE_COLUMNS: readonly Column[] = [
-  { name: "symbol", type: "string", doc: "Instrument symbol." },
-  { name: "region", type: "string", nullable: true, doc: "Region: CN, HK or US." },
-  { name: "session", type: "string", nullable: true, doc: "State of the market." },
-  { name: "timestamp", type: "timestamp", unit: "UTC", doc: "Time of the quote." },
-  { name: "last_price", type: "double", unit: "currency", doc: "Latest price." },
-  { name: "open", type: "double", nullable: true, unit: "currency", doc: "First price of the day." },
-  { name: "high", type: "double", nullable: true, unit: "currency", doc: "Highest price of the day." },
-  { name: "low", type: "double", nullable: true, unit: "currency", doc: "Lowest price of the day." },
-  { name: "prev_close", type: "double", unit: "currency", doc: "Close of the session before; 0: not known." },
-  { name: "volume", type: "double", unit: "lots of 100 shares in CN, else shares", doc: "Traded volume." },
-  { name: "amount", type: "double", unit: "currency", doc: "Traded amount." },
-  { name: "ext_type", type: "string", nullable: true, doc: "Variant of the ext object, such as cn_equity." },
-  { name: "name", type: "string", nullable: true, doc: "Display name." },
-  { name: "change_amount", type: "double", nullable: true, unit: "currency", doc: "Change of the price." },
-  { name: "change_pct", type: "double", nullable: true, unit: "ratio", doc: "Change: 0.01 is 1 %." },
-  {
-    name: "amplitude",
-    type: "double",
-    nullable: true,
-    unit: "ratio",
-    doc: "High minus low, by the previous close.",
-  },
-  {
-    name: "turnover_rate",
-    type: "double",
-    nullable: true,
-    unit: "ratio",
-    doc: "Volume by the shares that trade freely.",
-  },
+  column("symbol", "string", "Instrument symbol."),
+  nullable("region", "string", "Region: CN, HK or US."),
+  nullable("session", "string", "State of the market."),
+  column("timestamp", "timestamp", "Time of the quote.", "UTC"),
+  column("last_price", "double", "Latest price.", "currency"),
+  nullable("open", "double", "First price of the day.", "currency"),
+  nullable("high", "double", "Highest price of the day.", "currency"),
+  nullable("low", "double", "Lowest price of the day.", "currency"),
+  column("prev_close", "double", "Close of the session before; 0: not known.", "currency"),
+  column("volume", "double", "Traded volume.", "lots of 100 shares in CN, else shares"),
+  column("amount", "double", "Traded amount.", "currency"),
+  nullable("ext_type", "string", "Variant of the ext object, such as cn_equity."),
+  nullable("name", "string", "Display name."),
+  nullable("change_amount", "double", "Change of the price.", "currency"),
+  nullable("change_pct", "double", "Change: 0.01 is 1 %.", "ratio"),
+  nullable("amplitude", "double", "High minus low, by the previous close.", "ratio"),
+  nullable("turnover_rate", "double", "Volume by the shares that trade freely.", "ratio"),
 ];

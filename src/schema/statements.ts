@@ -1,4 +1,4 @@
-import type { Column, TableSchema } from "./column.js";
+import { type Column, column, nullable, type TableSchema } from "./column.js";
 
 const BALANCE_SHEET_FIELDS = [
   "accounts_payable",
@@ -70,14 +70,13 @@ const METRICS_FIELDS = [
 ];
 
 const SHARES_FIELDS: readonly Column[] = [
-  {
-    name: "derived_from",
-    type: "string",
-    nullable: true,
-    doc: "instruments: a service derived the row from snapshots of the instrument's metadata; null: it is reported.",
-  },
-  { name: "float_shares", type: "double", nullable: true, unit: "shares", doc: "Shares that trade freely." },
-  { name: "total_shares", type: "double", nullable: true, unit: "shares", doc: "Shares issued." },
+  nullable(
+    "derived_from",
+    "string",
+    "instruments: a service derived the row from snapshots of the instrument's metadata; null: it is reported.",
+  ),
+  nullable("float_shares", "double", "Shares that trade freely.", "shares"),
+  nullable("total_shares", "double", "Shares issued.", "shares"),
 ];
 
 /** A number of a statement as the company, or the service, states it. */
@@ -91,22 +90,12 @@ function statement(name: string, title: string, fields: readonly Column[]): Tabl
     name,
     doc: `${title}: one row for each version of a statement that was ever seen. Key: symbol, period_end, announce_date, first_seen_at.`,
     columns: [
-      { name: "symbol", type: "string", doc: "Instrument symbol." },
-      { name: "period_end", type: "date", doc: "Last day of the reporting period." },
-      {
-        name: "announce_date",
-        type: "date",
-        nullable: true,
-        doc: "Date of publication, where the source states it.",
-      },
-      {
-        name: "first_seen_at",
-        type: "timestamp",
-        unit: "UTC",
-        doc: "When this version was first seen by this lake.",
-      },
+      column("symbol", "string", "Instrument symbol."),
+      column("period_end", "date", "Last day of the reporting period."),
+      nullable("announce_date", "date", "Date of publication, where the source states it."),
+      column("first_seen_at", "timestamp", "When this version was first seen by this lake.", "UTC"),
       ...fields,
-      { name: "region", type: "string", doc: "Region: CN, HK or US." },
+      column("region", "string", "Region: CN, HK or US."),
     ],
     key: ["symbol", "period_end", "announce_date", "first_seen_at"],
     sort: ["symbol", "period_end", "announce_date", "first_seen_at"],
@@ -126,7 +115,6 @@ export const SHARES = statement("shares", "Numbers of shares", SHARES_FIELDS);
 export const STATEMENT_NAMES = ["balance_sheet", "cash_flow", "income", "metrics", "shares"] as const;
 export type StatementName = (typeof STATEMENT_NAMES)[number];
 
-/** The tables of statements by name. */
 export const STATEMENTS: Readonly<Record<StatementName, TableSchema>> = {
   balance_sheet: BALANCE_SHEET,
   cash_flow: CASH_FLOW,
@@ -143,7 +131,6 @@ export function statementFieldsOf({ columns }: Pick<TableSchema, "columns">): re
   return columns.filter(({ name }) => !OWN.has(name));
 }
 
-/** Whether a table is one of statements. */
 export function isStatementName(name: string): name is StatementName {
   return (STATEMENT_NAMES as readonly string[]).includes(name);
 }

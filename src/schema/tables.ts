@@ -23,7 +23,6 @@ export const TABLES = [
   RUNS,
 ] as const satisfies readonly TableSchema[];
 
-/** The table of that name, or undefined. */
 export function tableNamed(name: string): TableSchema | undefined {
   return TABLES.find((table) => table.name === name);
 }

@@ -1,3 +1,4 @@
+import { groupBy } from "../core/group-by.js";
 import type { TradingDate } from "../core/time.js";
 import { Session, TempTable } from "../db/session/session.js";
 import type { Lake } from "../lake/lake.js";
@@ -24,7 +25,6 @@ import { instrumentRow } from "../wire/instrument-row.js";
 import type { KlineColumns } from "../wire/kline-columns.js";
 import type { Market } from "./market.js";
 
-/** The progress of a fill. */
 export interface FillProgress {
   readonly done: number;
   readonly steps: number;
@@ -61,7 +61,6 @@ export const SIMULATED = "simulated market";
 /** Number of bars in one record batch. */
 const BARS_A_BATCH = 500_000;
 
-/** One landing of the fill. */
 interface Step {
   readonly doing: string;
   /** @returns the number of bars that it landed. */
@@ -70,8 +69,8 @@ interface Step {
 
 /**
  * Fills a lake with a simulated market: dated reference data, every version of statements and of corporate actions,
- * daily bars with the trading days derived from them, and the minute bars of the newest days. The use of memory is limited for markets of any size. A
- * repeated fill changes nothing.
+ * daily bars with their trading days, and the minute bars of the newest days. The use of memory is limited for markets
+ * of any size. A repeated fill changes nothing.
  */
 export async function fillLake(lake: Lake, market: Market, options: FillOptions): Promise<void> {
   using session = await Session.open({ ...writerSpillOptions(lake.work), ...lake.access });
@@ -163,10 +162,7 @@ async function landMarket(
   return made.reduce((rows, { columns }) => rows + columns.rows, 0);
 }
 
-/**
- * Lands reference data as of the first day, the first day of each quarter, and the last day, as daily snapshots would
- * have it.
- */
+/** Lands reference data as of the first day, the first day of each quarter, and the last day. */
 async function fillReference(
   session: Session,
   lake: Lake,
@@ -255,9 +251,7 @@ function quarterOf(date: string): string {
 }
 
 function monthsOf(days: readonly TradingDate[]): TradingDate[][] {
-  const months = new Map<string, TradingDate[]>();
-  for (const day of days) months.set(day.slice(0, 7), [...(months.get(day.slice(0, 7)) ?? []), day]);
-  return [...months.values()];
+  return [...groupBy(days, (day) => day.slice(0, 7)).values()];
 }
 
 function groupsOf(

@@ -81,13 +81,9 @@ function pick(words: readonly (readonly [string, string])[], step: number): read
   return words[Math.floor(step) % words.length] as readonly [string, string];
 }
 
-/** Name of a {@link Board}. */
 export type BoardId = "SH_MAIN" | "SZ_MAIN" | "SZ_GROWTH" | "BJ" | "SH_ETF" | "HK_MAIN" | "US_LISTED";
 
-/**
- * The common properties of the instruments in one listing segment: rules of the exchange, and parameters of the
- * simulation.
- */
+/** The instruments of one listing segment: rules of the exchange, and parameters of the simulation. */
 export interface Board {
   readonly id: BoardId;
   readonly exchange: string;
@@ -145,7 +141,7 @@ const CN_STOCK = {
   consolidatesBelow: 0,
 } as const;
 
-/** Every board. Limits: 10 % on the main boards, 20 % on the growth board (300xxx), 30 % in Beijing. */
+/** Limits: 10 % on the main boards, 20 % on the growth board (300xxx), 30 % in Beijing. */
 export const BOARDS: readonly Board[] = [
   {
     ...CN_STOCK,
@@ -245,9 +241,7 @@ export const BOARDS: readonly Board[] = [
 ];
 
 /**
- * The number of instruments of each board, by largest remainder; the numbers add up to `symbols`.
- *
- * @throws {UsageError} where a board has fewer codes than instruments.
+ * The number of instruments of each board, by largest remainder. @throws {UsageError} where a board has fewer codes.
  */
 function apportion(symbols: number): Map<Board, number> {
   const counts = new Map(BOARDS.map((board) => [board, Math.floor(board.share * symbols)]));
@@ -289,10 +283,9 @@ export function hkTick(milli: number): number {
 }
 
 /**
- * The step of all prices of a day, in thousandths of the currency, from its previous close.
- *
- * Where the step depends on the price (HK), the result is valid for every price that the day can reach: the least
- * common multiple of the steps between 0.7 and 1.4 times the previous close.
+ * The step of all prices of a day, in thousandths of the currency, from its previous close. In Hong Kong, where it
+ * depends on the price, the least common multiple of the steps between 0.7 and 1.4 times the previous close: the day
+ * reaches no others.
  */
 export function dayTick(board: Board, referenceMilli: number): number {
   if (board.tickMilli > 0) return board.tickMilli;
@@ -309,7 +302,7 @@ export function onGrid(board: Board, milli: number): number {
 
 /**
  * Highest price of a day, in steps of `tick`: prev_close plus the limit, rounded half up to a step, as the Chinese
- * exchanges do. On a day without a limit (`free`), and outside China, it is the bound of the simulation.
+ * exchanges do. Without a limit (`free`), and outside China, the bound of the simulation.
  */
 export function highestTicks(board: Board, referenceMilli: number, tick: number, free: boolean): number {
   if (board.limitPercent === undefined || free) {
@@ -334,7 +327,6 @@ function greatestDivisor(a: number, b: number): number {
 export interface SimInstrument {
   readonly symbol: string;
   readonly code: string;
-  /** Exchange suffix. */
   readonly exchange: string;
   readonly region: Region;
   readonly type: "stock" | "etf";
@@ -350,9 +342,7 @@ export interface SimInstrument {
   readonly end: number;
   /** Shares in one lot: 100 in CN, 1 in the US, the instrument's board lot in HK (a multiple of 100). */
   readonly boardLot: number;
-  /**
-   * Price before the first day of its bars, in thousandths of the currency. For a new listing, it is the issue price.
-   */
+  /** Price before the first day of its bars, in thousandths of the currency; of a new listing the issue price. */
   readonly basePriceMilli: number;
   /** Amount traded on an ordinary day, in currency. */
   readonly turnover: number;
@@ -367,8 +357,8 @@ export interface SimInstrument {
 const HK_LOTS = [100, 200, 500, 1000, 2000];
 
 /**
- * Creates every instrument that ever exists, ordered by region (CN, HK, US), then by symbol. About 8 % are listed and 4
- * % delisted within the history.
+ * Every instrument that ever exists, ordered by region (CN, HK, US), then by symbol. About 8 % are listed and 4 %
+ * delisted within the history.
  */
 export function makeInstruments(
   seed: number,

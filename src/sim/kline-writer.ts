@@ -1,10 +1,7 @@
 import { int64Words } from "../core/bits.js";
 import type { KlineColumns, NumberColumn } from "../wire/kline-columns.js";
 
-/**
- * Columns under construction, with a known number of rows. `timestamp` and `volume` are written as pairs of 32-bit
- * words.
- */
+/** Columns under construction. `timestamp` and `volume` are written as pairs of 32-bit words. */
 export interface KlineWriter {
   readonly columns: KlineColumns;
   readonly timestampWords: Uint32Array;
@@ -12,8 +9,7 @@ export interface KlineWriter {
 }
 
 /**
- * Allocates columns of `rows` rows. Open interest and settlement price are null in all rows. prev_close is null in all
- * rows, or, with `prevClose`, present in all.
+ * Open interest and settlement price are null in all rows; prev_close is, too, or, with `prevClose`, present in all.
  */
 export function klineWriter(symbols: readonly string[], rows: number, prevClose: boolean): KlineWriter {
   const timestamp = new BigInt64Array(rows);

@@ -18,7 +18,6 @@ export interface MarketSpec {
   readonly end: TradingDate;
 }
 
-/** The state from which a market's results are computed. */
 export interface MarketState {
   readonly spec: MarketSpec;
   readonly calendars: Readonly<Record<Region, RegionCalendar>>;
@@ -35,9 +34,7 @@ export interface DayRange {
 }
 
 /**
- * Creates a market: calendars and instruments, but no prices yet.
- *
- * @throws {UsageError} where a member of the spec is outside its bounds.
+ * Calendars and instruments, but no prices yet. @throws {UsageError} where a member of the spec is outside its bounds.
  */
 export function marketState(spec: MarketSpec): MarketState {
   checkBounds("seed", spec.seed, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
@@ -68,7 +65,6 @@ export function marketState(spec: MarketSpec): MarketState {
   };
 }
 
-/** The instruments of the known symbols in a list, without repeats, ascending by symbol. */
 export function instrumentsOf(state: MarketState, symbols: readonly string[]): SimInstrument[] {
   return [...new Set(symbols)].sort().flatMap((symbol) => state.bySymbol.get(symbol) ?? []);
 }
@@ -86,7 +82,6 @@ export function daysBetween(
   return { start, end: Math.max(start, end) };
 }
 
-/** Whether an instrument is listed, and not delisted yet, on a calendar date. */
 export function isListed(instrument: SimInstrument, date: TradingDate): boolean {
   return instrument.listed <= date && (instrument.delisted === undefined || date < instrument.delisted);
 }

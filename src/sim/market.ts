@@ -20,8 +20,7 @@ import { listExchanges, listInstruments, listUniverses } from "./universe.js";
 export type { ActionVersion, ExFactor, MarketSpec, SimInstrument, StatementKind, StatementVersion };
 
 /**
- * A simulated market. Its results about any instrument and day depend only on the {@link MarketSpec}, and not on
- * earlier calls. It has no state except a cache of 9 bytes for each day of each requested instrument.
+ * A simulated market. Its results about any instrument and day depend only on the {@link MarketSpec}.
  *
  * Bars are unadjusted. Their columns are ordered by symbol, then timestamp; requested symbols are not repeated, unknown
  * ones are left out, and a symbol without bars in the range is still in the dictionary. Volume is in the region's unit
@@ -32,10 +31,7 @@ export interface Market {
   readonly spec: MarketSpec;
   /** Every instrument, including delisted ones; by region (CN, HK, US), then symbol. */
   readonly instruments: readonly SimInstrument[];
-  /**
-   * The trading days of a region, ascending. Their number is that of the spec, and the last one is at or before the end
-   * of the spec.
-   */
+  /** As many as the spec says, ascending; the last one is at or before the end of the spec. */
   tradingDays(region: Region): readonly TradingDate[];
   /**
    * Daily bars from one date to another, both inclusive, labelled with local midnight. prev_close is present in all; on
@@ -59,10 +55,7 @@ export interface Market {
    * factor of the event, within the rounding of its prev_close to a step.
    */
   actionVersions(symbols: readonly string[]): ActionVersion[];
-  /**
-   * The metadata of the instruments that are listed on a date, as the service states it; shares, limits and names are
-   * of that date.
-   */
+  /** The metadata of the instruments that are listed on a date, as the service states it then. */
   instrumentsAsOf(date: TradingDate): Instrument[];
   /** Every universe with its members on a date, ascending. The members of the universes SIM_* change every quarter. */
   universesAsOf(date: TradingDate): UniverseDetail[];
@@ -81,11 +74,7 @@ export interface Market {
   statementVersions(kind: StatementKind, symbols: readonly string[]): StatementVersion[];
 }
 
-/**
- * Creates a market. Equal specs give equal markets.
- *
- * @throws {UsageError} where a member of the spec is outside its bounds.
- */
+/** @throws {UsageError} where a member of the spec is outside its bounds. */
 export function simulateMarket(spec: MarketSpec): Market {
   const state = marketState(spec);
   return {

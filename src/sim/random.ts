@@ -1,10 +1,9 @@
 const UINT32 = 2 ** 32;
 
 /**
- * Mixes a 32-bit value into a 32-bit hash (the finalizer of MurmurHash3 over a golden-ratio step).
- *
- * Every random value of the simulation is such a hash of its subject (seed, symbol, day, purpose), so that each part
- * can be computed separately, in any order. For a fixed `hash` it is a bijection of `value`.
+ * Mixes a 32-bit value into a hash (the finalizer of MurmurHash3 over a golden-ratio step). Every random value of the
+ * simulation is such a hash of its subject (seed, symbol, day, purpose), so that each part can be computed separately.
+ * For a fixed `hash` it is a bijection of `value`.
  */
 export function mix(hash: number, value: number): number {
   let h = (hash + Math.imul(value, 0x9e3779b9)) | 0;
@@ -35,10 +34,7 @@ export function logUniform(key: number, n: number, [low, high]: readonly [number
   return low * Math.exp(uniform(key, n) * Math.log(high / low));
 }
 
-/**
- * Draw number `n` of a key: bell-shaped with mean 0 and deviation 1, within +-3.5 (the sum of four uniform variables of
- * 16 bits). Uses the draws `n` and `n + 0x10000`.
- */
+/** Bell-shaped with mean 0 and deviation 1, within +-3.5 (four uniform variables); uses draws `n` and `n + 0x10000`. */
 export function bell(key: number, n: number): number {
   const a = mix(key, n);
   const b = mix(key, n + 0x10000);

@@ -12,10 +12,7 @@ type IncomeFlow = (typeof INCOME_FLOWS)[number];
 /**
  * The income of one quarter alone. Operating profit is revenue minus cost and expenses; total profit adds the items
  * that are not operating; net income is total profit minus tax, and a part of it belongs to minorities. Few quarters
- * have a loss.
- *
- * @param quarterKey seed of the quarter.
- * @param assets total assets at its end.
+ * have a loss. @param assets total assets at the quarter's end.
  */
 function incomeOfQuarter(
   instrument: SimInstrument,
@@ -58,15 +55,11 @@ function incomeOfQuarter(
   };
 }
 
-/** Whether a company reports expenses for research. */
 function hasResearch({ key }: SimInstrument): boolean {
   return uniform(mix(key, 91), 0) < 0.7;
 }
 
-/**
- * The numbers of one statement by field name. Amounts are in whole units of currency; null where a company reports
- * none.
- */
+/** By field name, in whole units of currency; null where a company reports none. */
 type StatementFields = Readonly<Record<string, number | null>>;
 
 /** A company's accounts at the end of a quarter. */
@@ -129,8 +122,7 @@ function companyAccounts(instrument: SimInstrument, from: number, to: number): Q
 }
 
 /**
- * The same accounts after a correction: the receivables, and with them the revenue, have a new value, and a part of the
- * flows is moved to other items.
+ * After a correction: the receivables, and with them the revenue, have a new value, and a part of the flows is moved.
  */
 function restate(accounts: QuarterAccounts, key: number): QuarterAccounts {
   const { balanceSheet, cashFlow, income } = accounts;
@@ -159,7 +151,6 @@ function restate(accounts: QuarterAccounts, key: number): QuarterAccounts {
   };
 }
 
-/** The year of a day since 1970-01-01. */
 function yearOf(day: number): number {
   return Number(dateOfEpochDay(day).slice(0, 4));
 }
@@ -211,12 +202,9 @@ function balanceSheetOf(
   };
 }
 
-/** The accounts from which the metrics of a period are computed. */
 interface MetricsParts {
   readonly accounts: QuarterAccounts;
-  /**
-   * The same quarter of the previous year, and the end of the previous fiscal year; undefined where they do not exist.
-   */
+  /** The same quarter of the previous year, and the end of the previous fiscal year. */
   readonly yearAgo: QuarterAccounts | undefined;
   readonly yearEnd: QuarterAccounts | undefined;
   /** Shares issued on the last day of the period. */
@@ -264,7 +252,6 @@ function change(now: Item, before: Item): number | null {
   return ratio(now - before, Math.abs(before));
 }
 
-/** The statements that the interface offers. */
 export type StatementKind = StatementName;
 
 /** One version of a statement, and the date from which the service returns it. */

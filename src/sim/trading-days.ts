@@ -5,10 +5,7 @@ import { isWeekday } from "../market/sessions.js";
 import { instantOf } from "../market/zone.js";
 import { bell, mix, mixText } from "./random.js";
 
-/**
- * Periods of the year without trading, `MM-DD`, both ends inclusive. They are invented, but similar to the region's
- * holidays.
- */
+/** Periods of the year without trading, `MM-DD`, both ends inclusive: invented, but similar to the region's holidays. */
 const HOLIDAYS: Readonly<Record<Region, readonly (readonly [first: string, last: string])[]>> = {
   CN: [
     ["01-01", "01-01"],
@@ -38,10 +35,7 @@ const HOLIDAYS: Readonly<Record<Region, readonly (readonly [first: string, last:
   ],
 };
 
-/**
- * The trading days of a region's history, and the values that all its instruments share. Arrays are indexed by day
- * index.
- */
+/** The trading days of a region's history, and what all its instruments share. Arrays are indexed by day index. */
 export interface RegionCalendar {
   readonly region: Region;
   /** Ascending. */
@@ -53,7 +47,6 @@ export interface RegionCalendar {
   readonly marketReturns: Float64Array;
 }
 
-/** Whether a region trades on a date: it is a Monday to Friday, and not a holiday. */
 export function isTradingDay(region: Region, date: TradingDate): boolean {
   const day = date.slice(5);
   return isWeekday(date) && !HOLIDAYS[region].some(([first, last]) => first <= day && day <= last);

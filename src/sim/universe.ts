@@ -6,7 +6,6 @@ import { isListed, type MarketState } from "./market-state.js";
 import { bell, mix } from "./random.js";
 import { dayIndexAtOrAfter } from "./trading-days.js";
 
-/** A universe, as a rule that returns its members on a date. */
 interface UniverseRule {
   readonly id: string;
   readonly name: string;
@@ -33,10 +32,7 @@ export function listUniverses(state: MarketState, date: TradingDate): UniverseDe
   });
 }
 
-/**
- * The last day, at or before a date, on which the index-like universes choose their members: 15 March, 15 June and so
- * on.
- */
+/** The last day on which the index-like universes choose their members: 15 March, 15 June and so on. */
 export function lastReview(date: TradingDate): TradingDate {
   const day = epochDay(date);
   for (let back = 0; ; back++) {
@@ -65,9 +61,8 @@ function all(
 }
 
 /**
- * An index-like universe: at each review it takes the `size` largest Chinese stocks of that day, but at most the
- * fraction `part` of all, so that it is a selection even in a small market. A delisted stock leaves at once and is not
- * replaced until the next review.
+ * At each review the `size` largest Chinese stocks of that day, at most the fraction `part` of all, so that it is a
+ * selection even in a small market. A delisted stock leaves at once and is not replaced until the next review.
  */
 function index(id: string, size: number, part: number): UniverseRule {
   return {
@@ -100,10 +95,7 @@ export const NO_LIMIT_UP = 100_000;
 /** Number of days before a delisting in which the name of a Chinese stock has the prefix of the delisting period. */
 const LEAVING_DAYS = 15;
 
-/**
- * The instruments that are listed on a date, as the service would describe them on that date; in the order of the
- * market.
- */
+/** The listed instruments on a date, as the service would describe them then; in the order of the market. */
 export function listInstruments(state: MarketState, date: TradingDate): Instrument[] {
   return state.instruments.filter((i) => isListed(i, date)).map((i) => describe(state, i, date));
 }

@@ -1,10 +1,7 @@
 import { ident } from "../db/quote.js";
 import type { TrinoColumn, TypeSignature } from "./parse-page.js";
 
-/**
- * How the values of a column are transferred to DuckDB: in one of three kinds of buffers, and then cast to the column's
- * type.
- */
+/** How the values of a column come to DuckDB: in one of three kinds of buffers, then cast to the column's type. */
 interface ColumnForm {
   readonly carrier: "double" | "int64" | "text";
   /** The type in DuckDB. */
@@ -22,10 +19,7 @@ const castTo =
   (carried: string): string =>
     `CAST(${carried} AS ${type})`;
 
-/**
- * The types that always have the same form. All other types without type parameters are transferred as text, as Trino
- * writes them.
- */
+/** Types that always have the same form. All others without type parameters are texts, as Trino writes them. */
 const FORMS: Readonly<Record<string, ColumnForm>> = {
   boolean: textForm("BOOLEAN"),
   tinyint: int64Form("TINYINT"),
@@ -52,7 +46,6 @@ function doubleForm(type: string): ColumnForm {
   return { carrier: "double", type, cast: castTo(type), carry: Number };
 }
 
-/** How the values of a type of Trino are converted to DuckDB. */
 export function columnForm(type: TypeSignature): ColumnForm {
   const simple = FORMS[type.rawType];
   if (simple !== undefined) return simple;
@@ -66,7 +59,6 @@ export function columnForm(type: TypeSignature): ColumnForm {
   };
 }
 
-/** The type in DuckDB for a type that contains no other types. */
 function scalarType({ rawType, arguments: given = [] }: TypeSignature): string {
   const [first = 3, second = 0] = given.map(({ value }) => Number(value));
   switch (rawType) {
@@ -127,10 +119,7 @@ function plainJson(type: TypeSignature, value: unknown): unknown {
   );
 }
 
-/**
- * The select list that casts the columns of carriers, which have the names of {@link carrierName}, to a result's
- * columns.
- */
+/** Casts the columns of carriers, which have the names of {@link carrierName}, to a result's columns. */
 export function selectList(columns: readonly TrinoColumn[]): string {
   return columns
     .map(({ name, typeSignature }, index) => {

@@ -39,10 +39,7 @@ export interface TrinoStatus {
   readonly views: readonly TrinoViewStatus[];
 }
 
-/**
- * The schema of the tables that belongs to a schema of views. It is separate, because a name can be either a table or a
- * view.
- */
+/** The schema of the tables of a schema of views: a name can be either a table or a view. */
 export function rawSchemaOf(schema: string): string {
   return `${schema}_raw`;
 }
@@ -85,10 +82,8 @@ export async function trinoStatus(
 }
 
 /**
- * Registers tables that are missing in Trino, and creates views that are missing or differ. Tables and views that are
- * current are not changed. A table that was registered at another location is registered again.
- *
- * @returns the status afterwards, and the names of the registered tables and created views.
+ * Registers tables that are missing, or have another location, and creates views that are missing or differ.
+ * @returns the status afterwards, and the names of what was registered and created.
  */
 export async function installInTrino(
   client: TrinoClient,
@@ -160,7 +155,6 @@ async function registeredStatus(
   return { name: table.name, state: isThere ? "current" : "differs", version: table.version, seen, location };
 }
 
-/** The names in a schema; empty where there is no such schema. */
 async function namesIn(
   client: TrinoClient,
   schema: string,

@@ -26,10 +26,7 @@ import { literal } from "../db/quote.js";
 import { DAYS_OF_FIVE_SESSIONS } from "../market/price-limits.js";
 import { REGIONS } from "../market/regions.js";
 
-/**
- * A rule as SQL of Trino: the number of its parameters, and a function that returns its expression, or relation, for
- * their SQL.
- */
+/** A rule as SQL of Trino: the number of its parameters, and the expression, or relation, for their SQL. */
 export interface TrinoRule {
   readonly parameters: number;
   readonly sql: (...values: string[]) => string;
@@ -38,8 +35,8 @@ export interface TrinoRule {
 const EPOCH = "TIMESTAMP '1970-01-01 00:00:00.000 UTC'";
 
 /**
- * Replaces the functions in expressions of `db/market` that have another name in Trino. Everything else in the
- * expressions means the same there, which a comparison of all rows verifies.
+ * Replaces the functions in expressions of `db/market` that have another name in Trino. Everything else means the same
+ * there, which a comparison of all rows verifies.
  */
 function inTrino(sql: string): string {
   return sql
@@ -54,8 +51,7 @@ const localDateSql = (instant: string, region: string): string =>
 
 /**
  * The versions of statements with the dates `known_from` and `known_to` between which each was the newest known one of
- * its symbol. Of versions that became known on the same date, the last one counts. A restated older period is never the
- * newest.
+ * its symbol; of the same date the last one. A restated older period is never the newest.
  */
 function knownStatementsSql(table: string): string {
   const order =
@@ -85,10 +81,7 @@ function localMidnightSql(date: string, region: string): string {
   return `CASE ${cases.join(" ")} ELSE date_diff('millisecond', ${EPOCH}, ${noon}) - ${DAY_MS / 2} END`;
 }
 
-/**
- * The rules that the views in `sql/trino` call like functions. Trino stores functions only in catalogs of some
- * connectors, so a view contains the expressions instead.
- */
+/** What the views in `sql/trino` call like functions: Trino stores functions only in catalogs of some connectors. */
 export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
   adjusted_price: {
     parameters: 3,
@@ -172,7 +165,6 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
   units_of: { parameters: 2, sql: (shares, unit) => int64Sql(`${shares} / ${unit}`) },
 };
 
-/** The expression of a rule, in parentheses. */
 export function trinoRuleSql({ sql }: TrinoRule, values: readonly string[]): string {
   return `(${inTrino(sql(...values.map((value) => (/^[\w."]+$/.test(value) ? value : `(${value})`))))})`;
 }

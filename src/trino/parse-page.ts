@@ -23,7 +23,6 @@ export interface TrinoColumn {
   readonly typeSignature: TypeSignature;
 }
 
-/** A failed query. */
 export interface TrinoFailure {
   readonly message: string;
   readonly errorName: string;
@@ -48,9 +47,7 @@ export interface TrinoPage {
 /** A string, or a whole number that may not be exact as a double. */
 const STRING_OR_LONG = /"(?:[^"\\]|\\.)*"|(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g;
 
-/**
- * Parses a response. Whole numbers of 16 digits or more become texts, because `JSON.parse` would round them to doubles.
- */
+/** Whole numbers of 16 digits or more become texts, because `JSON.parse` would round them to doubles. */
 export function parsePage(text: string): TrinoPage {
   const exact = text.replaceAll(STRING_OR_LONG, (found) => (found.startsWith('"') ? found : `"${found}"`));
   return JSON.parse(exact) as TrinoPage;

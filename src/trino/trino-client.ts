@@ -47,9 +47,7 @@ function trinoError(failure: TrinoFailure, sql: string): TrinoQueryError {
   return new TrinoQueryError(`${text}\n\n${label}${line}\n${indent}^`, sql, failure, HINTS[errorName]);
 }
 
-/** The address of a Trino server, and the user. */
 interface TrinoServer {
-  /** Its address: scheme, host and port. */
   readonly origin: string;
   readonly catalog: string;
   readonly schema: string;
@@ -72,11 +70,9 @@ export const TRINO_DEFAULTS = { catalog: "lake", schema: "barlake" } as const;
 const HINT = 'as in http://trino:8080/lake/barlake, or `catalog: "lake"` and `schema: "barlake"`';
 
 /**
- * Parses the address of a server: `http://host:port`, optionally with `/catalog` or `/catalog/schema`. The options take
- * precedence over these.
- *
- * @throws {UsageError} for another form, for credentials in the address, for a password and a token, and for one of them
- *   that would be sent to another machine without TLS.
+ * Parses `http://host:port`, optionally with `/catalog` or `/catalog/schema`, over which the options take precedence.
+ * @throws {UsageError} for another form, for credentials in the address, for a password and a token, and for one of
+ * them that would be sent to another machine without TLS.
  */
 export function trinoServer(
   address: string,
@@ -118,7 +114,6 @@ export function trinoServer(
   };
 }
 
-/** Options of a client. */
 interface TrinoClientOptions {
   /** Sends a request. @default fetch */
   readonly fetch?: typeof fetch;
@@ -142,8 +137,8 @@ const WAITS_MS = [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000] as const;
 
 /**
  * A client of one Trino server, for its documented protocol: a statement is posted, its result has several pages, and
- * each response contains the address of the next page. The package `trino-client` is not used, because it parses int64
- * as doubles, does not repeat requests, and cannot be aborted.
+ * each response contains the address of the next. The package `trino-client` parses int64 as doubles, does not repeat
+ * requests, and cannot be aborted.
  */
 export class TrinoClient {
   readonly server: TrinoServer;
@@ -157,11 +152,9 @@ export class TrinoClient {
   }
 
   /**
-   * Runs a statement and yields its result page by page; a page is requested when the previous one was taken. The first
-   * part is yielded when the columns are known; the last one has the outcome of a statement that is not a query. The
-   * query is cancelled if the caller stops early.
-   *
-   * @throws {QueryError} with the statement, and the position of the error in it.
+   * Runs a statement and yields its result page by page, each requested when the previous one was taken: the first when
+   * the columns are known, the last with the outcome of what is not a query. The query is cancelled if the caller stops
+   * early. @throws {QueryError} with the statement, and the position of the error in it.
    */
   async *pages(sql: string, signal?: AbortSignal): AsyncGenerator<TrinoRows, void, undefined> {
     let next: string | undefined;
@@ -191,7 +184,6 @@ export class TrinoClient {
     return all;
   }
 
-  /** The version of the server. */
   async version(signal?: AbortSignal): Promise<string> {
     const response = await this.#send("GET", `${this.server.origin}/v1/info`, undefined, signal);
     const info = JSON.parse(await response.text()) as { nodeVersion?: { version?: string } };
@@ -282,8 +274,8 @@ export class TrinoClient {
   }
 
   /**
-   * The address of the next page, at the origin of this client: behind a proxy Trino may not know its public address.
-   * So credentials are never sent to another host.
+   * The address of the next page, at the origin of this client: behind a proxy Trino may not know its public address,
+   * and credentials are never sent to another host.
    */
   #ownUri(uri: string): string {
     const { pathname, search } = new URL(uri);

@@ -1,5 +1,5 @@
 import type { RecordBatch } from "apache-arrow";
-import { type NullableColumn, nullableBatch } from "../arrow/nullable-batch.js";
+import { type BatchColumn, columnBatch } from "../arrow/column-batch.js";
 import { QueryError, UsageError } from "../core/errors.js";
 import type { QueryEngine, Rows } from "../db/query-engine.js";
 import { literal } from "../db/quote.js";
@@ -20,10 +20,8 @@ const TRINO_TYPE: Readonly<Record<string, string>> = {
 };
 
 /**
- * A statement in which the parameters `$name` are replaced by values, as literals of their types. Line numbers do not
- * change.
- *
- * @throws {UsageError} for a parameter without a value.
+ * Replaces the parameters `$name` by literals; line numbers do not change. @throws {UsageError} for a parameter without
+ * a value.
  */
 function withParameters(sql: string, values: NamedValues): string {
   const tokens = sqlTokens(sql);
@@ -57,24 +55,23 @@ function valueSql({ value, type }: TypedValue): string {
 
 /** The rows of a page as a record batch of carriers, which `selectList` casts to the columns' types. */
 export function pageBatch({ columns, rows }: TrinoRows): RecordBatch {
-  const carried = columns.map(({ typeSignature }, index): NullableColumn => {
+  const carried = columns.map(({ typeSignature }, index): BatchColumn => {
     const { carrier, carry } = columnForm(typeSignature);
     const values = rows.map((row) => {
       const value = row[index] ?? null;
       return value === null ? null : carry(value);
     });
-    return { name: carrierName(index), kind: carrier, values } as NullableColumn;
+    return { name: carrierName(index), kind: carrier, values } as BatchColumn;
   });
-  return nullableBatch(carried, rows.length);
+  return columnBatch(carried, rows.length);
 }
 
-/** The rows of a page as plain values, with their columns. */
 interface PlainPage {
   readonly columns: readonly ResultColumn[];
   readonly all: readonly PlainValue[][];
 }
 
-/** Reads a query's rows page by page. A class because it owns the running query. */
+/** Reads a query's rows page by page. */
 class PagedRows implements Rows {
   readonly columns: readonly ResultColumn[];
   readonly kind: Rows["kind"];
@@ -136,9 +133,8 @@ class PagedRows implements Rows {
 type Pages = AsyncGenerator<TrinoRows, void, undefined>;
 
 /**
- * An engine that runs SQL in Trino and returns results in the form of DuckDB. Each page passes through a DuckDB session
- * in memory, which casts it to DuckDB's types, so that all outputs are the same for both. It is a class because it owns
- * that session and the running query.
+ * Runs SQL in Trino and returns results in the form of DuckDB: each page passes through a session in memory, which
+ * casts it to DuckDB's types, so that all outputs are the same for both.
  */
 export class TrinoEngine implements QueryEngine {
   readonly hasVariables = false;
@@ -206,9 +202,7 @@ export class TrinoEngine implements QueryEngine {
     this.#running?.abort.abort();
   }
 
-  /**
-   * Copies a query's result to a temporary table of a DuckDB session, which may spill to disk, and runs `use` with it.
-   */
+  /** Runs `use` with the result as a temporary table of a DuckDB session, which may spill to disk. */
   async withRows<T>(sql: string, use: (session: Session, query: string) => Promise<T>): Promise<T> {
     await using staged = new TempTable(this.#session, "staged_result");
     let isBegun = false;
@@ -224,7 +218,6 @@ export class TrinoEngine implements QueryEngine {
     return await use(this.#session, `SELECT * FROM ${staged.name}`);
   }
 
-  /** Cancels the running query. */
   async close(): Promise<void> {
     await this.#end();
     this.#session.close();

@@ -46,8 +46,8 @@ export interface TrinoView {
 const FORM = /^CREATE OR REPLACE VIEW (\w+) AS\n([\s\S]*?);\n+COMMENT ON VIEW \1 IS '((?:[^']|'')*)';\s*$/m;
 
 /**
- * Views that can exist without some of their tables, which count as empty until they land. Adjusted prices do not need
- * trading days, which a lake of a few symbols does not have. Services may have only some of the tables of statements.
+ * Views that can exist without some of their tables, which count as empty until they land: adjusted prices do not need
+ * trading days, which a lake of a few symbols does not have, and services may have only some statements.
  */
 const MAY_BE_EMPTY: Readonly<Record<string, readonly TableSchema[]>> = {
   daily_fundamentals: [BALANCE_SHEET, CASH_FLOW, INCOME],
@@ -63,10 +63,8 @@ const MAY_BE_EMPTY: Readonly<Record<string, readonly TableSchema[]>> = {
 };
 
 /**
- * The views for Trino. Each view comes after the views that it reads.
- *
- * @param rawSchema the schema of the tables; the files name it `raw`.
- * @param absent tables that have not landed.
+ * Each view comes after those that it reads. @param rawSchema the schema of the tables; the files name it `raw`. @param
+ * absent tables that have not landed.
  */
 export function trinoViews(rawSchema: string, absent: ReadonlySet<string> = new Set()): TrinoView[] {
   const files = readViewTree(TRINO_VIEWS);
@@ -150,10 +148,7 @@ function checked(name: string, rule: TrinoRule, values: readonly string[]): stri
   throw new BarlakeError(`rule ${name}: takes ${rule.parameters} parameters, not ${values.length}`);
 }
 
-/**
- * The parameters of a call. @param open position of its opening parenthesis. @returns them, and the position of the
- * closing one.
- */
+/** The parameters of a call, and the position of its closing parenthesis. @param open position of the opening one. */
 function callAt(tokens: readonly SqlToken[], open: number): { values: string[]; end: number } {
   const values: string[] = [];
   let depth = 0;

@@ -3,9 +3,7 @@ export const ENDPOINT_GROUPS = ["klines", "intraday", "quotes", "reference", "fi
 /** A group of endpoints that share a permission and a quota. */
 export type EndpointGroup = (typeof ENDPOINT_GROUPS)[number];
 
-/**
- * Codes of a 403 with which clients of the public service recognise what the plan of a key lacks, and their meanings.
- */
+/** Codes of a 403 with which clients of the public service recognise what the plan of a key lacks. */
 export const PERMISSION_CODES = {
   NO_KLINE_BATCH_PERMISSION: "the key may not ask for K-lines of several symbols at once",
   NO_INTRADAY_PERMISSION: "the key may not ask for intraday K-lines",
@@ -15,7 +13,7 @@ export const PERMISSION_CODES = {
   NO_DEPTH_PERMISSION: "the key may not ask for order books",
   FREE_TIER_RESTRICTED: "the key's free tier does not include this",
 } as const;
-/** The code of a 403 that names what a key may not do; {@link PERMISSION_CODES} explains the codes. */
+/** The code of a 403 that names what a key may not do. */
 export type PermissionCode = keyof typeof PERMISSION_CODES;
 
 /** One endpoint of the interface. `:name` in a path is a parameter. */
@@ -112,16 +110,11 @@ export type EndpointName = keyof typeof ENDPOINTS;
 /** Requests for which a most number of symbols is learned: of a group of endpoints, or of one that permits fewer. */
 export type SizedRequests = EndpointGroup | "exFactors";
 
-/**
- * Paths of order books, which a lake does not have. The service refuses them, as it does for a plan without order
- * books.
- */
+/** Paths of order books, which a lake does not have: the service refuses them, as for a plan without order books. */
 export const DEPTH_PATHS = ["/v1/depth", "/v1/depth/batch"] as const;
 
-/** Request header that carries the API key. */
 export const API_KEY_HEADER = "x-api-key";
 
-/** Limits of the interface. */
 export const LIMITS = {
   /** Bars per symbol that `klines/batch` returns if no `count` is sent. */
   defaultCount: 100,

@@ -31,7 +31,6 @@ export interface ErrorBody {
   readonly details?: unknown;
 }
 
-/** The shape of {@link ErrorBody}, as services send it. */
 export const errorBody = z.looseObject({
   code: z.string(),
   message: z.string(),
@@ -54,12 +53,9 @@ const MAX_WAIT_MS = 15 * 60_000;
 const SECONDS = /\b(?:in|after|wait(?: for)?)\s+(\d+(?:\.\d+)?)\s*(?:s|secs?|seconds?)\b/i;
 
 /**
- * The milliseconds to wait after a 429: the milliseconds in the message (`39351ms`), which are the most exact, else the
- * header `Retry-After` (seconds or an HTTP date), else the seconds in the message (`retry in 2 seconds`). Waits of 0
- * and invalid values are ignored.
- *
- * @param now epoch milliseconds.
- * @returns undefined where no wait is stated.
+ * The milliseconds to wait after a 429: those in the message (`39351ms`), which are the most exact, else the header
+ * `Retry-After` (seconds or an HTTP date), else the seconds in the message (`retry in 2 seconds`). Undefined where none
+ * is stated, or 0, or invalid. @param now epoch milliseconds.
  */
 export function retryAfterMs(message: string, header: string | undefined, now: number): number | undefined {
   const stated = Number(/(\d+(?:\.\d+)?)\s*ms\b/.exec(message)?.[1] ?? 0);

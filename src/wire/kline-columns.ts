@@ -1,8 +1,8 @@
 import { KLINE_COLUMNS } from "../schema/bars.js";
 
 /**
- * Values of a numeric column in Arrow's layout. `validity` has one bit for each row (1 = present), and is undefined if
- * all values are present. Columns that contain only nulls may share memory.
+ * A numeric column in Arrow's layout: `validity` has one bit for each row (1 = present), and is undefined if all are
+ * present. Columns of only nulls may share memory.
  */
 export interface NumberColumn {
   readonly values: Float64Array;
@@ -21,7 +21,6 @@ export interface KlineColumns {
   /** Epoch milliseconds. */
   readonly timestamp: BigInt64Array;
   readonly volume: BigInt64Array;
-  /** The double columns, by wire name: open, high, low, close, amount, open_interest, prev_close, settlement_price. */
   readonly doubles: Readonly<Record<DoubleColumn, NumberColumn>>;
 }
 

@@ -21,10 +21,7 @@ const integerText = z
   .transform(Number)
   .refine(Number.isSafeInteger, "is out of range");
 
-/**
- * An optional integer in a query. "null" and "" count as not sent, because the interface defines it as "integer or
- * null".
- */
+/** An optional integer in a query. "null" and "" count as not sent: the interface defines it as "integer or null". */
 const optionalInteger = z
   .string()
   .optional()
@@ -135,7 +132,6 @@ const names = (doc: string) =>
     .refine((items) => items.length > 0, "is required")
     .meta({ minItems: 1, description: `${doc}.` });
 
-/** Kinds of instruments that the interface can filter by. */
 const INSTRUMENT_TYPES = ["stock", "etf", "index", "bond", "fund", "futures", "options", "other"] as const;
 
 /** Queries and bodies of the endpoints; windows are epoch milliseconds, with both ends inclusive. */
@@ -222,11 +218,7 @@ export const PARAMETERS = {
   }),
 } as const;
 
-/**
- * Checks a request's query or body.
- *
- * @throws {ParameterError} that names the first parameter that breaks a rule, and the rule.
- */
+/** @throws {ParameterError} that names the first parameter that breaks a rule, and the rule. */
 export function parseParameters<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const result = schema.safeParse(input ?? {});
   if (result.success) return result.data;

@@ -139,8 +139,8 @@ export const receivedQuote = z.looseObject({
     .nullish(),
 });
 /**
- * A quote, as the service returns it: prices in currency, times in epoch milliseconds. Outside a session `open`, `high` and
- * `low` may be null, or 0.
+ * A quote, as the service returns it: prices in currency, times in epoch milliseconds. Outside a session `open`, `high`
+ * and `low` may be null, or 0.
  */
 export type ReceivedQuote = z.infer<typeof receivedQuote>;
 
@@ -159,9 +159,6 @@ export type SymbolRecord = z.infer<typeof symbolRecord>;
 /** The ratio of one ex-event: the previous bar's close, divided by the previous close that the exchange states. */
 export const exFactor = z.strictObject({ timestamp: epochMs, ex_factor: z.number() });
 
-/**
- * Envelopes of responses with records. Elements are validated one by one, so that an invalid one does not reject the
- * others.
- */
+/** Envelopes of records. Elements are validated one by one, so that an invalid one does not reject the others. */
 export const listEnvelope = z.looseObject({ data: z.array(z.unknown()) });
 export const mapEnvelope = z.looseObject({ data: z.record(z.string(), z.unknown()) });

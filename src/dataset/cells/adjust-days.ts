@@ -11,7 +11,6 @@ interface FactorChanges {
   readonly factor: number[];
 }
 
-/** The state of symbols' factors after the rows processed so far. */
 export interface FactorState {
   /** Of each symbol. */
   readonly rules: readonly ExRule[];
@@ -31,7 +30,6 @@ interface DailyPrices {
   readonly prevClose: Float64Array;
 }
 
-/** The state before the first row of the symbols. */
 export function firstFactors(rules: readonly ExRule[]): FactorState {
   const symbols = rules.length;
   return {
@@ -80,11 +78,8 @@ export function addChanges(
 
 /**
  * Computes each row's factor for backward adjustment: the product, from a symbol's first row on, of the factors of its
- * ex-events, by the rule of the view `ex_events`. A row's factor does not depend on later rows. The products, and their order, are those of the macro `adjustment_steps`.
- *
- * @param state the state after the earlier rows; it is updated.
- * @param factors receives each row's factor.
- * @returns false where a symbol's days do not ascend: the factors are then invalid.
+ * ex-events, by the rule of the view `ex_events`, in the order of the macro `adjustment_steps`. It does not depend on
+ * later rows. `state` is updated. @returns false where a symbol's days do not ascend: the factors are then invalid.
  */
 export function backwardFactors(
   { rows, symbol, day, close, prevClose }: DailyPrices,

@@ -14,8 +14,8 @@ import type {
 import { addChanges, type FactorState, firstFactors } from "./adjust-days.js";
 
 /**
- * What is known of the bars of a dataset's symbols by its last label, apart from their cells: with it, the cells of any
- * label follow from the bars from that label on.
+ * What is known of the bars of a dataset's symbols by its last label: with it, the cells of any label follow from the
+ * bars from that label on.
  */
 export interface SymbolHistory extends Spans, Experience {
   /** Those of the first state where nothing is adjusted. */
@@ -47,10 +47,8 @@ export function addBlock(history: SymbolHistory, block: Block): void {
 }
 
 /**
- * The state of some symbols' factors before their first row on a day or after it. It has no last close: its factor is that of
- * this first row already, and those of later rows follow from it.
- *
- * @param history up to the last row. @param end exclusive. @param since days since 1970-01-01.
+ * The state of some symbols' factors before their first row on or after a day (`since`, days since 1970-01-01). It has
+ * no last close: its factor is that of this first row already. @param history up to the last row. @param end exclusive.
  */
 export function factorsBefore(
   { factors: { rules, changes } }: SymbolHistory,
@@ -80,11 +78,9 @@ export interface Cells {
   readonly factors?: FactorState | undefined;
 }
 
-/** Some of a dataset's symbols: those of a block. */
 export interface SymbolRange {
   /** Number of the block. */
   readonly index: number;
-  /** Index of the first symbol. */
   readonly start: number;
   readonly symbols: readonly PanelSymbol[];
   /** First label whose cells are needed. The cells of earlier ones may have any values. */
@@ -93,15 +89,11 @@ export interface SymbolRange {
   readonly known?: SymbolHistory;
 }
 
-/** A source of the values of a dataset's cells. */
 export interface CellSource {
   /**
-   * Starts the query for the rows of some symbols. DuckDB computes the first of them, up to the size of its streaming
-   * buffer, while the cells of other symbols are read or used.
-   *
-   * @param session that of the source, or, for {@link dailyCells}, another one of its database. It must run no other
-   *   statement until the rows are read.
-   * @returns a function that reads the rows into cells.
+   * Starts the query for the rows of some symbols; the returned function reads them into cells. DuckDB computes rows
+   * ahead, up to the size of its streaming buffer, while other cells are read or used. @param session that of the
+   * source, or, for {@link dailyCells}, another one of its database; it runs nothing else until the rows are read.
    */
   ask(range: SymbolRange, session: Session): Promise<() => Promise<Cells>>;
 }
@@ -115,8 +107,7 @@ export function newBytes(length: number, { valid }: BlockOptions): ArrayBufferLi
 export type CellBuffers = (range: SymbolRange) => Cells;
 
 /**
- * Creates buffers for the cells of blocks of so many symbols, with nothing traded. Call {@link blankUntraded} after
- * filling.
+ * Buffers for the cells of blocks of so many symbols, with nothing traded. Call {@link blankUntraded} after filling.
  */
 export function cellBuffers(
   { fields, labels }: PanelShape,
@@ -180,11 +171,9 @@ export function scatter(rows: ResultRows, column: number, target: Int32Array, ce
 }
 
 /**
- * Finds the indexes of rows' symbols among those of a range. Rows of one symbol follow each other in a lake's files, so
- * a row's text is compared, as four numbers, with that of the row before, and is decoded only where it differs: DuckDB
- * would look up each text, which takes a fifth of the time of its scan.
- *
- * @returns a function that writes the index of each row's symbol; -1 where it is not in the range.
+ * The index of each row's symbol in a range; -1 where it is not in it. Rows of one symbol follow each other in a lake's
+ * files, so a row's text is compared, as four numbers, with that of the row before, and is decoded only where it
+ * differs: DuckDB would look up each text.
  */
 export function symbolIndexes({
   symbols,

@@ -35,7 +35,7 @@ import {
 
 /**
  * The rows of a vector that have a cell, as runs: consecutive rows of one symbol, with one factor, whose cells are
- * consecutive. Nearly all rows of a lake are in long runs, which loops can handle without looking up each row.
+ * consecutive. Nearly all rows of a lake are in long runs.
  */
 interface CellRuns {
   /** Number of runs; the arrays may be longer. */
@@ -50,14 +50,12 @@ interface CellRuns {
   readonly factor: Float64Array;
 }
 
-/** Runs for the rows of one vector. */
 export function newCellRuns(): CellRuns {
   const integers = (): Int32Array => new Int32Array(VECTOR_ROWS);
   const [start, end, cell, symbol] = [integers(), integers(), integers(), integers()];
   return { count: 0, start, end, cell, symbol, factor: new Float64Array(VECTOR_ROWS) };
 }
 
-/** The cells of a range: each symbol has as many as there are labels. */
 interface CellPlaces {
   /** The label of each day from `firstDay` to the last label's; negative where it is no session. */
   readonly labelOfDay: Int32Array;
@@ -66,12 +64,9 @@ interface CellPlaces {
 }
 
 /**
- * Finds the cells of rows, and marks them as traded: rows of no symbol of the range, without trades, or of a date that
- * is no session of the labels have none.
- *
- * @param traded number of the column that says whether something traded.
- * @param of the index of each row's symbol in the range, negative where it is not in it; and the factor of each row.
- * @param runs receives the runs. @param marks receives 1 for each cell that has a row.
+ * Finds the cells of rows, and marks them as traded; rows of no symbol of the range, without trades, or of a date that
+ * is no session of the labels have none. @param of the index of each row's symbol in the range, negative where it is
+ * not in it; and its factor. @param marks receives 1 for each cell that has a row.
  */
 export function findRuns(
   rows: ResultRows,
@@ -132,11 +127,8 @@ interface VolumeColumns {
 }
 
 /**
- * Computes the volumes of rows that are stored in the unit of their region, and are small enough for 64 bits in lots and
- * shares: nearly all are. These are the values of the SQL of the columns, whose cases take DuckDB as long as a third of
- * the scan.
- *
- * @param lots the lot of each symbol's region. @param into receives the values of the used rows; NaN for a missing one.
+ * The volumes of rows in the unit of their region that fit into 64 bits in lots and shares, as nearly all do: the
+ * values of the SQL of the columns, whose cases take DuckDB as long as a third of the scan. NaN for a missing one.
  * @returns false where a row is another one: the values are then invalid.
  */
 function plainVolumes(
@@ -214,8 +206,8 @@ export function dailyColumns(
 const TRADED = 4;
 
 /**
- * Cells of daily bars, unadjusted or adjusted backward: rows are read as traded, and adjusted here. They are identical
- * to those of {@link sqlCells}, in a fraction of the time.
+ * Cells of daily bars, unadjusted or adjusted backward: as {@link sqlCells}, in a fraction of the time, as rows are
+ * read as traded and adjusted here.
  */
 export function dailyCells(
   axes: Axes,
@@ -287,10 +279,7 @@ export function dailyCells(
     prepared.add(session);
   }
 
-  /**
-   * The rows of a range. There is no join: it returns rows in any order, whereas a scan returns them in the order of
-   * the files.
-   */
+  /** There is no join: it returns rows in any order, whereas a scan returns them in the order of the files. */
   function rowsSql(range: SymbolRange, where: string): string {
     return `FROM (
         FROM raw.bars_1d WHERE ${symbolsSql(range, literal)} AND ${where}
@@ -362,7 +351,6 @@ const KEY_COLUMNS: Partial<Readonly<Record<BarColumnName, Source>>> = {
   factor: "one",
 };
 
-/** The columns of the window's result. */
 interface WindowColumns {
   readonly shape: Readonly<Record<string, FixedType | "text">>;
   /** SQL of the columns after the keys. */

@@ -20,10 +20,8 @@ export const KEYS_SQL = "symbol, trade_date, close, prev_close";
 export const [SYMBOL, DAY, CLOSE, PREV_CLOSE] = [0, 1, 2, 3];
 
 /**
- * Reads the state of symbols' factors before the first label of a range.
- *
+ * Reads the state of symbols' factors before the first label of a range; undefined where the rows' days do not ascend.
  * @param isSorted whether rows are sorted, by symbol: then not many are read at once.
- * @returns undefined where the rows' days do not ascend.
  */
 type FactorHistory = (
   session: Session,
@@ -33,10 +31,8 @@ type FactorHistory = (
 
 /**
  * Once a second range begins with the same label, all symbols are read in one scan, which reads each row group once: an
- * append has the same label for nearly all ranges.
- *
- * @param symbols all of the dataset. @param rowsBefore the SQL of the rows before the first label of a range, with the
- *   keys.
+ * append has the same label for nearly all ranges. @param rowsBefore the SQL of the rows before the first label, with
+ * the keys.
  */
 export function factorHistory(
   symbols: readonly PanelSymbol[],
@@ -73,9 +69,7 @@ export function factorHistory(
 }
 
 /**
- * Computes the factor of each row, and updates the state.
- *
- * @param indexes of the rows' symbols in the state.
+ * Computes the factor of each row, and updates the state. @param indexes of the rows' symbols in the state.
  * @returns false where the rows' days do not ascend.
  */
 export function takeFactors(

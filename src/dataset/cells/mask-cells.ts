@@ -16,11 +16,8 @@ export function isStatusMask(mask: Mask): mask is StatusMask {
 
 /**
  * Queries what could be traded, and what was at a limit: days at their close, minutes at their own prices against the
- * day's limits, which are known before the session, and longer periods on their last day.
- *
- * Of days, only those are returned that may have been at a limit: all others are tradable where they traded.
- *
- * @returns a function that sets the cells of a mask.
+ * day's limits, which are known before the session, and longer periods on their last day. Days that cannot have been at
+ * a limit are left out: they are tradable where they traded. @returns a function that sets the cells of a mask.
  */
 export async function askStatus(
   session: Session,
@@ -48,8 +45,8 @@ export async function askStatus(
 }
 
 /**
- * The query for `symbol, l, tradable, limit_up, limit_down`. Of days that cannot have been at a limit, only those are
- * returned that are tradable without being traded, or the other way round.
+ * `symbol, l, tradable, limit_up, limit_down`. Of days that cannot have been at a limit, only those that are tradable
+ * without being traded, or the other way round.
  */
 async function statusSql(
   session: Session,
@@ -100,10 +97,9 @@ async function statedFrom(session: Session): Promise<string> {
 }
 
 /**
- * Fills the days without trades between a symbol's first and last day with trades, at most `limit` in a row: prices
- * with the last close, volumes with 0, other values with the last value. Works in place; the masks do not change.
- *
- * @param closes cells of the adjusted close, NaN where nothing traded.
+ * Fills in place the days without trades between a symbol's first and last day with trades, at most `limit` in a row:
+ * prices with the last close, volumes with 0, other values with the last value. @param closes adjusted closes, NaN
+ * where nothing traded.
  */
 export function fillGaps(
   { symbols, width, fields, traded, first, last }: Block,

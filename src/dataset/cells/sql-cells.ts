@@ -21,8 +21,8 @@ import {
 } from "./cells.js";
 
 /**
- * Cells of any period, adjustment and expression, computed by SQL. If an expression has a window, which may cover all
- * symbols of a date, everything is computed once into a table that can spill to disk; else each block is queried.
+ * Cells of any period, adjustment and expression, by SQL. If an expression has a window, which may cover all symbols of
+ * a date, everything is computed once into a table that can spill to disk; else each block is queried.
  */
 export async function sqlCells(
   session: Session,
@@ -94,9 +94,7 @@ export async function sqlCells(
   }
 }
 
-/**
- * @param query the cells of one field alone. @throws {UsageError} naming the field, where its expression is not valid.
- */
+/** @param query the cells of one field alone. @throws {UsageError} naming the field, where its expression is not valid. */
 async function expectValid(
   session: Session,
   { name }: DatasetSpec,

@@ -51,13 +51,11 @@ export interface WindowNode extends ExpressionNode {
   readonly offset_expr: ExpressionNode | null;
 }
 
-/** The beginning of the parsed statement, before the expression. */
 const BEFORE = "SELECT (";
 
 /**
- * Parses an expression with DuckDB's own parser, which handles comments, quotes, case and nesting exactly.
- *
- * @throws {UsageError} naming the subject and DuckDB's message, unless the text is exactly one expression.
+ * Parses an expression with DuckDB's own parser. @throws {UsageError} naming the subject and DuckDB's message, unless
+ * the text is exactly one expression.
  */
 export async function parseExpression(
   session: Session,

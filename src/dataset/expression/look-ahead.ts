@@ -1,3 +1,4 @@
+import { groupBy } from "../../core/group-by.js";
 import type { Session } from "../../db/session/session.js";
 import {
   barColumnOf,
@@ -16,11 +17,9 @@ export interface BarClock {
 }
 
 /**
- * Finds parts of an expression that could use later bars, or rows that cannot be determined. Allowed are windows
- * over the symbols of one date, `PARTITION BY trade_date`, and windows along ascending dates whose frame does not
- * extend beyond the row.
- *
- * @returns the fault, for a message; undefined if there is none.
+ * Finds parts of an expression that could use later bars, or rows that cannot be determined, as the fault for a
+ * message. Allowed are windows over the symbols of one date, `PARTITION BY trade_date`, and windows along ascending
+ * dates whose frame does not extend beyond the row.
  */
 export function findLookAhead(expression: ExpressionNode, clock: BarClock): string | undefined {
   for (const node of nodesOf(expression)) {
@@ -90,10 +89,8 @@ function isWholeNumber(node: ExpressionNode, least: number): boolean {
 }
 
 /**
- * Finds parts of an expression that could give other values when it is computed again: a function of the current time
- * or of chance, or rows without a defined order.
- *
- * @returns the fault, for a message; undefined if there is none.
+ * Finds parts of an expression that could give other values when it is computed again, as the fault for a message: a
+ * function of the current time or of chance, or rows without a defined order.
  */
 export async function findChance(
   session: Session,
@@ -210,7 +207,5 @@ async function readFunctions(session: Session): Promise<ReadonlyMap<string, read
     `SELECT DISTINCT lower(function_name) AS name, function_type AS kind, stability, macro_definition AS definition
      FROM duckdb_functions() WHERE function_type <> 'pragma' ORDER BY ALL`,
   );
-  const byName = new Map<string, FunctionFact[]>();
-  for (const fact of facts) byName.set(fact.name, [...(byName.get(fact.name) ?? []), fact]);
-  return byName;
+  return groupBy(facts, ({ name }) => name);
 }

@@ -16,10 +16,8 @@ interface WrittenExpression {
 }
 
 /**
- * Checks that an expression uses no later bars, unless it says so, and is reproducible.
- *
- * @returns its SQL with complete window definitions: see {@link settleWindows}.
- * @throws {UsageError} naming the field, the fault, and what to do.
+ * Checks that an expression uses no later bars, unless it says so, and is reproducible. @returns its SQL with complete
+ * windows: {@link settleWindows}. @throws {UsageError} naming the field, the fault, and what to do.
  */
 export async function checkExpression(
   session: Session,
@@ -92,8 +90,6 @@ function defaultFields({ format, adjustment }: DatasetSpec): Fields {
 }
 
 /**
- * Finds the source of each field's values.
- *
  * @throws {UsageError} for an expression that looks ahead or is not reproducible, and for an unknown column.
  */
 export async function resolveFields(session: Session, spec: DatasetSpec): Promise<ResolvedFields> {
@@ -125,9 +121,8 @@ export async function resolveFields(session: Session, spec: DatasetSpec): Promis
 }
 
 /**
- * Finds the source of each column in an expression: the bars come first, then the views in their order.
- *
- * @returns the expression with every such column qualified, and the view columns that it uses.
+ * Qualifies every column of an expression: the bars come first, then the views in their order. @returns the view
+ * columns that it uses, too.
  */
 async function qualify(
   session: Session,

@@ -44,11 +44,7 @@ export function volumeOf(value: number | undefined): number {
   return Math.round(numberOr0(value));
 }
 
-/**
- * Labels as texts: dates as `2026-11-20`, minutes as `2026-11-20 09:31:00` in a zone.
- *
- * @returns a function that returns the text of a label by its index.
- */
+/** Labels as texts: dates as `2026-11-20`, minutes as `2026-11-20 09:31:00` in a zone. */
 export function labelTexts({ count, days, times }: Labels, zone: string): (label: number) => string {
   const texts = Array.from({ length: count }, (_, label) => {
     const time = times?.[label];

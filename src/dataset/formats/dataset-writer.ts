@@ -6,13 +6,11 @@ import type { Block, PanelShape } from "../panel/block.js";
 import type { DatasetSpec } from "../spec.js";
 import type { DatasetFiles } from "../store/dataset-files.js";
 
-/** Writes a dataset in one format. */
 export interface DatasetWriter {
   /** Writes the next symbols; it must copy any part of the block that it still needs afterwards. */
   write(block: Block): Promise<void>;
   /** Writes the files that need all symbols. */
   finish(): Promise<void>;
-  /** Releases its resources, finished or not. */
   close?(): Promise<void>;
 }
 
@@ -24,8 +22,8 @@ export interface WriterPlace {
   readonly zone: string;
   readonly files: DatasetFiles;
   /**
-   * The last label of each symbol in an earlier dataset whose files get more cells; -1 where it does not have the symbol.
-   * Undefined where all cells are written.
+   * The last label of each symbol in an earlier dataset whose files get more cells; -1: it lacks the symbol. Undefined
+   * where all cells are written.
    */
   readonly continued?: Int32Array | undefined;
   /** A session with the lake's views, on another connection than the blocks. */
@@ -35,15 +33,13 @@ export interface WriterPlace {
   readonly memoryLimit: string;
   /** Ends the build: long statements are interrupted. */
   readonly signal: AbortSignal | undefined;
-  /** Folder for temporary files. */
   readonly scratch: string;
-  /** Reports a warning to users. */
   readonly warn: (text: string) => void;
 }
 
 /**
- * Writes files, some at a time. After an error no other file is begun; it is thrown when the files that were begun are
- * done, so that nothing appears in a folder that is being deleted.
+ * Writes files, some at a time. An error is thrown when the files that were begun are done, so that nothing appears in
+ * a folder that is being deleted.
  */
 export async function sideBySide<T>(
   files: Iterable<T>,
@@ -65,12 +61,9 @@ export async function sideBySide<T>(
 }
 
 /**
- * Refuses names that a format does not distinguish: their files would replace each other.
- *
- * @param subject the dataset, and what the names are of.
- * @param nameOf the name of the file.
- * @param reason what makes them equal, for the message: `qlib, which reads names in lower case`.
- * @throws {UsageError} that names the first two.
+ * Refuses names that a format does not distinguish: their files would replace each other. @param subject the dataset,
+ * and what the names are of. @param reason what makes them equal: `qlib, which reads names in lower case`. @throws
+ * {UsageError} that names the first two.
  */
 export function refuseEqualNames(
   subject: string,

@@ -1,3 +1,4 @@
+import { groupBy } from "../../core/group-by.js";
 import { lowerBound } from "../../core/lower-bound.js";
 import { dateOfEpochDay, epochDay, type TradingDate } from "../../core/time.js";
 import type { Block } from "../panel/block.js";
@@ -24,7 +25,6 @@ interface EngineActions {
   readonly payDate: TradingDate | undefined;
 }
 
-/** An ex-event of a symbol. */
 interface Event {
   readonly day: number;
   readonly factor: number;
@@ -49,20 +49,20 @@ interface Actions {
 export type EventsOf = (block: Block, symbol: number) => EngineEvent[];
 
 /**
- * The ex-events of a dataset, as engines are told of them: those that adjust the lake's prices, with the corporate actions
- * as they were known at the end of the dataset's last day. An event on a label without trades counts from the next one with
- * trades.
+ * The ex-events that adjust the lake's prices, with the corporate actions as they were known at the end of the
+ * dataset's last day. An event on a label without trades counts from the next one with trades.
  */
 export async function readEngineEvents({ session, shape }: WriterPlace): Promise<EventsOf> {
   const { days, count } = shape.labels;
   const until = `DATE '${dateOfEpochDay(days[count - 1] as number)}'`;
   const dayOf = (date: string): string => `CAST(${date} - DATE '1970-01-01' AS INTEGER)`;
-  const events = bySymbol(
+  const events = groupBy(
     await session.json<Event & { readonly symbol: string }>(
       `SELECT symbol, ${dayOf("ex_date")} AS day, factor, last_close FROM ex_events WHERE ex_date <= ${until} ORDER BY symbol, day`,
     ),
+    ({ symbol }) => symbol,
   );
-  const actions = bySymbol(
+  const actions = groupBy(
     await session.json<Actions & { readonly symbol: string }>(
       `SELECT symbol, ${dayOf("ex_date")} AS day, source, cash, shares, "hasRights",
          CAST(announced AS VARCHAR) AS announced, CAST(recorded AS VARCHAR) AS recorded, CAST(paid AS VARCHAR) AS paid
@@ -73,6 +73,7 @@ export async function readEngineEvents({ session, shape }: WriterPlace): Promise
          GROUP BY symbol, ex_date, source) USING (symbol, ex_date, source)
        WHERE ex_date <= ${until} ORDER BY symbol, day, priority`,
     ),
+    ({ symbol }) => symbol,
   );
   return ({ symbols, first, last, width, traded }, s) => {
     const { symbol = "" } = symbols[s] ?? {};
@@ -92,20 +93,6 @@ export async function readEngineEvents({ session, shape }: WriterPlace): Promise
       return { label, factor, actions: accountFor(factor, lastClose, told.get(label) ?? []) };
     }).filter(({ label }) => label > start && label < end);
   };
-}
-
-function groupBy<T, K>(rows: readonly T[], keyOf: (row: T) => K): Map<K, T[]> {
-  const groups = new Map<K, T[]>();
-  for (const row of rows) {
-    const group = groups.get(keyOf(row));
-    if (group === undefined) groups.set(keyOf(row), [row]);
-    else group.push(row);
-  }
-  return groups;
-}
-
-function bySymbol<T extends { readonly symbol: string }>(rows: readonly T[]): Map<string, T[]> {
-  return groupBy(rows, ({ symbol }) => symbol);
 }
 
 /** Differences of a factor from that of its actions: exchanges state prices in cents, and sources print four digits. */
@@ -136,7 +123,6 @@ function dateOf(text: string | null): TradingDate | undefined {
   return text === null ? undefined : (text as TradingDate);
 }
 
-/** Number of events that a warning names. */
 const NAMED = 3;
 
 /** Events of symbols for a warning: `2 ex-events (600519.SH 2026-06-19, ...)`. */

@@ -12,9 +12,8 @@ import { type EventsOf, eventsText, labelOn, readEngineEvents } from "./engine-e
 const DATE = 0x21;
 
 /**
- * A zip archive of one file, stored as it is: what a compressor makes of it differs between machines. At most 4 GiB.
- *
- * @param name of the file, in ASCII.
+ * A zip archive of one file with an ASCII name, stored as it is: what a compressor makes of it differs between
+ * machines. At most 4 GiB.
  */
 function zipOf(name: string, text: string): Uint8Array {
   const [path, content] = [Buffer.from(name, "latin1"), Buffer.from(text)];
@@ -62,7 +61,6 @@ interface Ending {
   readonly label: number;
 }
 
-/** The files of an instrument. */
 interface ListingFiles {
   readonly name: string;
   readonly factors: string;
@@ -219,12 +217,10 @@ async function readEndings({ session, shape: { labels } }: WriterPlace): Promise
   return rows.map(({ symbol, date }) => ({ symbol, label: labelOn(labels, date) }));
 }
 
-/** A symbol in LEAN's files. */
 function tickerOf(symbol: string): string {
   return codeOf(symbol).toLowerCase();
 }
 
-/** A date as LEAN writes it, such as 20261120. */
 function compact(date: TradingDate): string {
   return date.replaceAll("-", "");
 }

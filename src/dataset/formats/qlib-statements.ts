@@ -85,7 +85,6 @@ const NUMBERS = /^(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT|FLOAT|DOUBLE|DECIMAL)
 
 const KEYS = { s: "int32", date: "int32", period: "int32" } as const;
 
-/** Items of one kind of statement. */
 interface Statement {
   /** Name of the table, such as `balance_sheet`. */
   readonly table: string;
@@ -96,13 +95,10 @@ interface Statement {
 
 /**
  * Writes every version of statements' items that was known by a dataset's last label, with the date from which it was
- * known, in qlib's point-in-time layout: `financial/<instrument>/<table>_<item>_q.data` and `.index`. Names in qlib's
- * expressions consist of letters, digits and underscores: `balance_sheet.total_assets` is
- * `P($$balance_sheet_total_assets_q)`.
- *
- * An instrument without a version has no files.
- *
- * @returns the writer of the files; its `write` throws {@link UsageError} for items that the lake does not have.
+ * known, in qlib's point-in-time layout: `financial/<instrument>/<table>_<item>_q.data` and `.index`, since names in
+ * qlib's expressions consist of letters, digits and underscores: `balance_sheet.total_assets` is
+ * `P($$balance_sheet_total_assets_q)`. An instrument without a version has no files. `write` throws {@link UsageError}
+ * for items that the lake does not have.
  */
 export function statementWriter(place: WriterPlace, names: readonly string[]): DatasetWriter {
   let statements: readonly Statement[] | undefined;
@@ -186,8 +182,8 @@ async function writeVersions(
 }
 
 /**
- * Every version known by a day, in the same order as in the history views. If two periods end in one quarter, as when a
- * fiscal year is moved, the later period is used from the date on which it is known. qlib accepts 1900 to 2099.
+ * Every version known by a day, in the order of the history views. If two periods end in one quarter, as when a fiscal
+ * year is moved, the later one is used from the date on which it is known. qlib accepts 1900 to 2099.
  */
 function versionsSql({ table, items }: Statement, symbols: readonly PanelSymbol[], lastDay: number): string {
   const names = symbols.map(({ symbol }) => symbol);

@@ -108,8 +108,8 @@ const FILES_AT_A_TIME = 8;
 const CONCURRENCY = 2;
 
 /**
- * Writes one CSV file per symbol in the layout of the spec's format, with a row for every label from its first bar to
- * its last: see {@link csvProfile}. Numbers are the shortest texts that read back to the same doubles.
+ * One CSV file per symbol, with a row for every label from its first bar to its last. Numbers are the shortest texts
+ * that read back to the same doubles.
  */
 export function csvWriter(place: WriterPlace): DatasetWriter {
   const profile = csvProfile(place);

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { RecordBatch } from "apache-arrow";
 import { batchesToIpc } from "../../arrow/batches-ipc.js";
-import { type TypedColumn, typedBatch } from "../../arrow/typed-batch.js";
+import { type BatchColumn, columnBatch } from "../../arrow/column-batch.js";
 import { UsageError } from "../../core/errors.js";
 import { literal } from "../../db/quote.js";
 import { PanelSpool, type Slice, slicesOf } from "../panel/panel-batches.js";
@@ -23,9 +23,8 @@ const MOST_BYTES = 2 ** 30;
 
 /**
  * Writes `fields/<field>.parquet` and `masks/<mask>.parquet`: one row per label, with `trade_date` or `timestamp`
- * first, then one column per symbol, in their order. Missing values are NaN.
- *
- * @throws {UsageError} for a matrix that is too large to be written and read in one piece.
+ * first, then one column per symbol, in their order. Missing values are NaN. @throws {UsageError} for a matrix that is
+ * too large to be written and read in one piece.
  */
 export function wideParquetWriter(place: WriterPlace): DatasetWriter {
   const { shape, session, files, spec } = place;
@@ -111,21 +110,21 @@ function matrixBatch(
   { start, width }: Slice,
 ): RecordBatch {
   const { days, times } = shape.labels;
-  const label: TypedColumn =
+  const label: BatchColumn =
     times === undefined
       ? { name: "trade_date", kind: "date", values: days.slice(start, start + width) }
       : {
           name: "timestamp",
-          kind: "timestamp",
+          kind: "milliseconds",
           values: BigInt64Array.from(times.subarray(start, start + width), BigInt),
         };
-  const columns = shape.symbols.map(({ symbol }, s): TypedColumn => {
+  const columns = shape.symbols.map(({ symbol }, s): BatchColumn => {
     const [from, to] = [s * width, (s + 1) * width];
     return cells instanceof Float64Array
       ? { name: symbol, kind: "double", values: cells.subarray(from, to) }
       : { name: symbol, kind: "boolean", values: cells.subarray(from, to) };
   });
-  return typedBatch([label, ...columns], width);
+  return columnBatch([label, ...columns], width);
 }
 
 /** The SQL of a label for Parquet: times are in UTC, in microseconds. */

@@ -8,7 +8,6 @@ import { qlibWriter } from "./qlib.js";
 import { csvWriter, symbolParquetWriter } from "./symbol-files.js";
 import { wideArrowWriter, wideParquetWriter } from "./wide.js";
 
-/** The writer of each format. */
 export const WRITERS: Readonly<Record<DatasetFormat, (place: WriterPlace) => DatasetWriter>> = {
   qlib: qlibWriter,
   "wide-parquet": wideParquetWriter,

@@ -23,11 +23,8 @@ interface AssumedSessions {
 
 /**
  * Adds to a table of trading days the weekdays on which anything traded, where a region's trading days are not known.
- *
- * @param sessions the table, with the column `day`.
- * @param options.regions regions of which some trading days are known.
- * @param options.bars the view of the bars.
- * @param options.window the dataset's dates, as an SQL condition on `trade_date`.
+ * @param options.regions those of which some trading days are known. @param options.window an SQL condition on
+ * `trade_date`.
  */
 async function assumeSessions(
   session: Session,
@@ -69,10 +66,9 @@ async function assumeSessions(
 const UNDATED = "NULL::DATE AS from_date, NULL::DATE AS to_date, NULL::DATE AS seen_from";
 
 /**
- * The query for a universe's members: `symbol, from_date, to_date`, a row for each range of dates, and `seen_from`:
- * when the universe was first seen, if its first members are assumed for the time before.
- *
- * @throws {UsageError} for a query without a column `symbol`.
+ * A universe's members: `symbol, from_date, to_date`, a row for each range of dates, and `seen_from`: when the universe
+ * was first seen, if its first members are assumed for the time before. @throws {UsageError} for a query without a
+ * column `symbol`.
  */
 async function universeSql(session: Session, { name, universe }: DatasetSpec): Promise<string> {
   if (typeof universe === "string") return snapshotsSql(universe);
@@ -104,7 +100,7 @@ function snapshotsSql(id: string): string {
 
 /**
  * All symbols of the lake that ever had a bar in a region: members from their first bar on, until known to be delisted.
- * What was delisted before the lake first saw the instruments of the region may have none.
+ * What was delisted before the lake first saw the region's instruments may have none.
  */
 function regionUniverseSql({
   region,
@@ -140,7 +136,6 @@ export interface AxisTables {
   readonly symbols: TempTable;
 }
 
-/** A dataset's axes. */
 export interface Axes {
   readonly tables: AxisTables;
   readonly labels: Labels;
@@ -161,12 +156,9 @@ export interface Axes {
   readonly assumed: readonly AssumedSessions[];
 }
 
-/** The date that replaces a missing end. */
 const FAR = "DATE '9999-12-31'";
 
 /**
- * Determines a dataset's labels and symbols.
- *
  * @throws {UsageError} where the universe or the window is empty, and {@link QueryError} for a universe's bad query.
  */
 export async function createAxes(session: Session, spec: DatasetSpec): Promise<Axes> {
@@ -237,7 +229,6 @@ function isQuery({ universe }: DatasetSpec): boolean {
   return typeof universe === "object" && "sql" in universe;
 }
 
-/** The tables of new axes; none is created yet. */
 function tablesIn(session: Session): AxisTables {
   const [universe, sessions, days, times, symbols] = [
     new TempTable(session, "panel_universe"),
@@ -339,8 +330,8 @@ async function createTimes(
 const RECENT_DAYS = 31;
 
 /**
- * Fills the table of symbols: those of the universe with trades in the window. Nearly all have traded recently, so that
- * the bars of all days are read only for the others.
+ * Fills the table of symbols: those of the universe with trades in the window. Nearly all have traded recently, so the
+ * bars of all days are read only for the others.
  */
 async function fillSymbols(
   session: Session,

@@ -20,12 +20,11 @@ type Walk = (from: number, rows: number, visit: Visit) => void;
 type BlockScans = (block: Block, slice: Slice) => ScanSource | undefined;
 
 /**
- * A block's rows over some labels as a scan's source, by symbol, then label: each symbol from its first label with trades
- * to its last. Columns: `symbol, trade_date, timestamp`, fields, masks; NaN becomes null. Cells are copied only when
- * DuckDB reads them, to memory that all scans use: a copy of a column in new memory would be V8's to collect.
- *
- * Symbols are an `ENUM` of those that have rows, which is a file's dictionary already, where the rows fit into one row group.
- * Otherwise they are texts, of which each row group gets a dictionary and statistics of its own.
+ * A block's rows over some labels as a scan's source, by symbol, then label: each symbol from its first label with
+ * trades to its last. Columns: `symbol, trade_date, timestamp`, fields, masks; NaN becomes null. Cells are copied only
+ * when DuckDB reads them, to memory that all scans use. Symbols are an `ENUM` of those that have rows, which is a
+ * file's dictionary already, where the rows fit into one row group; otherwise texts, of which each row group gets a
+ * dictionary and statistics of its own.
  */
 export function blockScans(shape: PanelShape): BlockScans {
   const { labels } = shape;

@@ -2,7 +2,6 @@ import type { Region } from "../../market/regions.js";
 import { type FactorState, factorsOf } from "../cells/adjust-days.js";
 import type { FillKind, Mask } from "../spec.js";
 
-/** One column of a dataset. */
 export interface PanelField {
   readonly name: string;
   /** The value of a day without trades where gaps are filled. */
@@ -32,7 +31,6 @@ export interface PanelSymbol {
   readonly spells: readonly Spell[];
 }
 
-/** The axes and columns of a dataset. */
 export interface PanelShape {
   readonly labels: Labels;
   /** Sorted by symbol. */
@@ -54,10 +52,7 @@ export interface BlockOptions {
   readonly readBytes?: number;
   /** Bits of the cells of fields. */
   readonly bits: 32 | 64;
-  /**
-   * Number of blocks that are valid at a time. The cells of two are in memory that a thread can read while the next
-   * block is computed.
-   */
+  /** Blocks that are valid at a time: with two, a thread can read the cells of one while the next is computed. */
   readonly valid: 1 | 2;
 }
 
@@ -70,7 +65,6 @@ export interface Block extends Spans, Experience {
   readonly index: number;
   /** Whether the next block was read together with this one: then this one is valid as long as that one. */
   readonly hasNext: boolean;
-  /** First label whose cells were read. */
   readonly since: number;
   /** Index of its first symbol in the dataset. */
   readonly start: number;

@@ -12,13 +12,12 @@ import { type DatasetSpec, isIntraday } from "../spec.js";
 import type { Axes } from "./axes.js";
 
 /**
- * Of how many members of its universe the lake has bars, on each date of a dataset. A member has bars on a date if the lake
- * has a bar of it, or a response said that it has none after an earlier one, as in a suspension; or if its exchange was closed.
+ * Of how many members of its universe the lake has bars, on each date of a dataset: a bar, or a response that there is
+ * none after an earlier one, as in a suspension; or the exchange was closed.
  */
 export interface Coverage {
   /** The first date on which the members are on record; null where those of a later date are assumed for all dates. */
   readonly recordedFrom: string | null;
-  /** Number of the dataset's dates. */
   readonly dates: number;
   /** How many of these are before `recordedFrom`: who had left until then is not known. */
   readonly unrecorded: number;
@@ -40,7 +39,6 @@ export interface CoverageRange {
   /** First and last date, inclusive. */
   readonly first: string;
   readonly last: string;
-  /** Number of dates. */
   readonly dates: number;
   readonly members: number;
   readonly withBars: number;
@@ -87,7 +85,6 @@ export function lowestCoverage(ranges: readonly CoverageRange[]): CoverageRange 
   return lowest;
 }
 
-/** A range of the dates' indexes: `start` inclusive, `end` exclusive. */
 interface IndexRange {
   readonly start: number;
   readonly end: number;
@@ -108,10 +105,9 @@ interface EarlierCoverage {
 }
 
 /**
- * Counts the members with bars on each date of a dataset.
- *
- * @param earlier for an append: bars of earlier dates are read only of members that lacked some.
- * @returns undefined for universes without dates of membership: lists, regions, and queries without them.
+ * Counts the members with bars on each date of a dataset; undefined for universes without dates of membership: lists,
+ * regions, and queries without them. @param earlier for an append: bars of earlier dates are read only of members that
+ * lacked some.
  */
 export async function coverageOf(
   session: Session,
@@ -212,7 +208,6 @@ function indexFrom(days: Int32Array, day: number): number {
   return lowerBound(0, days.length, (d) => (days[d] as number) >= day);
 }
 
-/** A member that lacks bars. */
 interface Missing {
   readonly symbol: string;
   readonly hasBars: boolean;
@@ -266,11 +261,7 @@ async function missingOf(
 /** The character of a date with a bar. */
 const ONE = 49;
 
-/**
- * Which members have bars on which dates of their membership, from a date on: a text for each, with 0 or 1 for each date.
- *
- * @param of the members. @default all
- */
+/** Which members (@default all) have bars on which dates of their membership, from a date on: 0 or 1 for each date. */
 async function readBars(
   session: Session,
   spec: DatasetSpec,

@@ -15,10 +15,8 @@ export interface FollowedNames {
 
 /**
  * Gives each instrument of a universe the last name that it has in the dataset's time, and the session bars, absences,
- * factors and actions under these names: one history for each. What is read from the session then follows renames by the
- * rules of the views. A member under an earlier name is the instrument that had it on the last day of the membership.
- *
- * @param universe the members; it gets the names. The session must not be used for anything else.
+ * factors and actions under these names: one history for each, by the rules of the views. A member under an earlier
+ * name is the instrument that had it on the last day of the membership. The session must not be used for anything else.
  * @returns undefined where no member was renamed, or has a code that was given to another company: nothing is changed.
  */
 export async function followNames(

@@ -29,10 +29,8 @@ import {
 } from "./block.js";
 
 /**
- * Counts the bars of symbols, of which all cells are known.
- *
- * @param minHistory number of bars that is demanded. @param before number of bars before the first label.
- * @param traded of all labels of each symbol.
+ * Counts the bars of symbols, of which all cells are known. @param before number of bars before the first label. @param
+ * traded of all labels of each symbol.
  */
 function experienceOf(minHistory: number, before: Float64Array, traded: Uint8Array): Experience {
   const experience = { ripe: new Int32Array(before.length), bars: new Int32Array(before.length) };
@@ -48,11 +46,7 @@ function experienceOf(minHistory: number, before: Float64Array, traded: Uint8Arr
   return experience;
 }
 
-/**
- * Marks the cells on whose dates a symbol is in the universe and has traded for enough bars.
- *
- * @param since first label that is marked.
- */
+/** Marks the cells, from a label on, on whose dates a symbol is in the universe and has traded for enough bars. */
 function markMembers(
   { symbols, width, ripe, since }: Pick<Block, "symbols" | "width" | "ripe" | "since">,
   { days }: Labels,
@@ -68,12 +62,7 @@ function markMembers(
   }
 }
 
-/**
- * Divides symbols into the blocks of a dataset.
- *
- * @param symbols in order.
- * @param most number of symbols whose cells fit into memory; a block has at least one.
- */
+/** Divides symbols into blocks. @param most number of symbols whose cells fit into memory; a block has at least one. */
 export function divideSymbols(
   symbols: readonly PanelSymbol[],
   most: number,
@@ -113,12 +102,11 @@ function stableStarts(symbols: readonly PanelSymbol[], most: number): number[] {
 /** Rows that DuckDB computes ahead of their reader, in megabytes: enough for its threads not to wait. */
 const STREAM_MB = 32;
 
-/** Sets how many rows of a session's streaming results are computed ahead of their reader. */
 async function setReadAhead(session: Session): Promise<void> {
   await session.run(`SET streaming_buffer_size = '${STREAM_MB}MB'`);
 }
 
-/** Two connections to one database, for results that are read in turn. A class because it owns them. */
+/** Two connections to one database, for results that are read in turn. */
 export class TwoConnections implements Disposable {
   readonly #sessions: readonly [Session, Session];
   readonly #interrupts: readonly Disposable[];
@@ -145,7 +133,6 @@ export class TwoConnections implements Disposable {
     }
   }
 
-  /** The connection of the n-th result. */
   of(n: number): Session {
     return this.#sessions[(n % 2) as 0 | 1];
   }
@@ -157,10 +144,8 @@ export class TwoConnections implements Disposable {
 }
 
 /**
- * Yields the result of each item, in order.
- *
- * @param overlapsReading whether the next item is queried while the result of the previous one is read, for which each
- *   needs a connection; else while that result is used.
+ * Yields the result of each item, in order. @param overlapsReading whether the next item is queried while the result of
+ * the previous one is read, for which each needs a connection; else while that result is used.
  */
 export async function* oneAhead<T, R>(
   items: Iterable<T>,
@@ -203,21 +188,19 @@ export interface LakePanel extends PanelShape {
   /** The ranges of a dataset of these symbols, which would have so many labels. */
   rangesOf(symbols: readonly PanelSymbol[], labels: number): readonly SymbolRange[];
   /**
-   * The rule of a symbol's ex-events, where the cells before the first label of a range are not read, and the history of symbols
-   * can be known; undefined where everything is read.
+   * The rule of a symbol's ex-events, where the cells before the first label of a range are not read, and the history
+   * of symbols can be known; undefined where everything is read.
    */
   readonly ruleOf: ExRuleOf | undefined;
   /**
-   * Number of bars of each symbol before the first label of the dataset that count as history: all with trades. It is 0
-   * where the dataset demands none.
+   * Number of bars of each symbol before the first label that count as history: all with trades; 0 where none are
+   * demanded.
    */
   barsBefore(start: number, symbols: number): Promise<Float64Array>;
   /**
-   * The cells of ranges, by default all, block by block. A block is valid until the next one is requested, or the one
-   * after the next one where two are valid: blocks share the memory of their fields. The rows of a block may be computed
-   * while those of the one before it are read, by other connections than the session, which do not verify what they read.
-   *
-   * @param signal interrupts the statements of these connections.
+   * The cells of ranges, @default all, block by block. A block is valid until the next one is requested, or the one
+   * after it where two are valid: blocks share memory. Rows may be computed ahead by other connections than the
+   * session, whose statements the signal interrupts, and which do not verify what they read.
    */
   blocks(ranges?: readonly SymbolRange[], signal?: AbortSignal): AsyncGenerator<Block, void, undefined>;
   /** The cells of a few symbols from the middle of the dataset. */
@@ -225,10 +208,9 @@ export interface LakePanel extends PanelShape {
 }
 
 /**
- * Determines the axes and columns of a dataset; its cells are read on demand.
- *
- * @param session has the lake's views; it gets temporary tables, and must not be used for anything else.
- * @throws {UsageError} for a spec that the lake cannot fulfil, and {@link QueryError} for an expression that fails.
+ * The axes and columns of a dataset; its cells are read on demand. @param session has the lake's views; it gets
+ * temporary tables, and must not be used for anything else. @throws {UsageError} for a spec that the lake cannot
+ * fulfil, and {@link QueryError} for an expression that fails.
  */
 export async function openPanel(
   session: Session,
@@ -299,8 +281,8 @@ export async function openPanel(
 }
 
 /**
- * Divides ranges into groups whose cells are read by one query, as they fit into memory: each query reads every row group
- * of the lake's files that has one of its symbols.
+ * Groups ranges whose cells are read by one query, as they fit into memory: each query reads every row group of the
+ * lake's files that has one of its symbols.
  */
 function togetherIn(ranges: readonly SymbolRange[], most: number): (readonly SymbolRange[])[] {
   const groups: SymbolRange[][] = [];
@@ -337,7 +319,6 @@ function mergedOf(group: readonly SymbolRange[], index: number): SymbolRange {
   };
 }
 
-/** What blocks are made of. */
 interface PanelParts {
   readonly shape: PanelShape;
   readonly axes: Axes;
@@ -413,7 +394,6 @@ async function barsBefore(
   return counts;
 }
 
-/** What is known of some symbols. */
 function factsOf(known: SymbolHistory, start: number, symbols: number): Spans & Experience {
   const cut = (values: Int32Array): Int32Array => values.subarray(start, start + symbols);
   const { first, last, ripe, bars } = known;
@@ -432,7 +412,6 @@ function spansOf(traded: Uint8Array, symbols: number, width: number): Spans {
   return { first, last };
 }
 
-/** Whether a dataset has every symbol of a region. */
 function isAll({ universe }: DatasetSpec): boolean {
   return typeof universe === "object" && "region" in universe && universe.types === undefined;
 }

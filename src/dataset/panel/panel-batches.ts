@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { RecordBatch } from "apache-arrow";
-import { type TypedColumn, typedBatch, wordList } from "../../arrow/typed-batch.js";
+import { type BatchColumn, columnBatch, wordList } from "../../arrow/column-batch.js";
 import { BarlakeError } from "../../core/errors.js";
 import { dateOfEpochDay } from "../../core/time.js";
 import { writeFaultOf } from "../../db/file-fault.js";
@@ -16,7 +16,6 @@ interface ColumnFile {
   readonly width: number;
 }
 
-/** Some labels of all symbols. */
 export interface Slice {
   readonly start: number;
   readonly width: number;
@@ -24,7 +23,7 @@ export interface Slice {
 
 /**
  * A dataset's cells in files, one per column, so that they can be read by time as well as by symbol, and memory
- * contains one slice. A class because it owns the files.
+ * contains one slice.
  */
 export class PanelSpool {
   readonly #shape: PanelShape;
@@ -64,7 +63,6 @@ export class PanelSpool {
     return new Float64Array(this.#read(index, start, width).buffer);
   }
 
-  /** Cells of a mask; 0 or 1. */
   mask(index: number, { start, width }: Slice): Uint8Array {
     return this.#read(this.#shape.fields.length + index, start, width);
   }
@@ -92,11 +90,7 @@ export class PanelSpool {
 /** Most bytes of a slice of all columns. */
 const SLICE_BYTES = 96 * 2 ** 20;
 
-/**
- * The slices, in order of time, that fit into memory with so many bytes per cell. Sizes depend only on the shape.
- *
- * @param most bytes of a slice of all columns.
- */
+/** The slices, in order of time, of at most so many bytes for all columns. Sizes depend only on the shape. */
 export function slicesOf(
   { symbols, labels }: PanelShape,
   bytesPerCell: number,
@@ -153,7 +147,7 @@ export function* panelBatches(spool: PanelSpool, shape: PanelShape): Generator<R
           ] as number;
         return to;
       };
-      const columns: TypedColumn[] = [
+      const columns: BatchColumn[] = [
         { name: "symbol", kind: "word", values: symbol.slice(0, rows), words },
         {
           name: "trade_date",
@@ -165,14 +159,14 @@ export function* panelBatches(spool: PanelSpool, shape: PanelShape): Generator<R
         },
         {
           name: "timestamp",
-          kind: "timestamp",
+          kind: "milliseconds",
           values: BigInt64Array.from(
             { length: rows },
             (_, row) => timesOf[symbol[row] as number]?.[label[row] as number] as bigint,
           ),
         },
         ...fields.map(
-          ({ name }, f): TypedColumn => ({
+          ({ name }, f): BatchColumn => ({
             name,
             kind: "double",
             nanIsNull: true,
@@ -180,14 +174,14 @@ export function* panelBatches(spool: PanelSpool, shape: PanelShape): Generator<R
           }),
         ),
         ...masks.map(
-          (name, m): TypedColumn => ({
+          (name, m): BatchColumn => ({
             name,
             kind: "boolean",
             values: pick(marks[m] as Uint8Array, new Uint8Array(rows)),
           }),
         ),
       ];
-      yield typedBatch(columns, rows);
+      yield columnBatch(columns, rows);
     }
   }
 }

@@ -7,7 +7,6 @@ import { basePeriod } from "../../market/period.js";
 import { type Coverage, type CoverageRange, lowestCoverage } from "./coverage.js";
 import type { LakePanel } from "./lake-panel.js";
 
-/** Number of symbols that a warning names. */
 const NAMED = 3;
 /** Number of symbols whose ex-events are looked for before those of all others. */
 const FIRST_SYMBOLS = 50;

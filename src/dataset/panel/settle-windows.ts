@@ -12,18 +12,15 @@ import { type BarClock, isClock, isOrderFree, isSettled } from "../expression/lo
 /** Column of the bars that says which symbols are part of a window over a date. */
 export const IS_MEMBER = "is_member";
 
-/** A text to insert into an expression. */
 interface Insertion {
   readonly at: number;
   readonly text: string;
 }
 
 /**
- * Completes the windows of an expression. A window over the symbols of one date gets only those that are in the
- * universe and trade on that date: symbols that join later change no earlier date. An aggregate over unordered rows is
- * ordered by symbol and time: the last bits of a sum of fractions depend on the order of addition.
- *
- * @param sql the text that the expression was parsed from.
+ * Completes the windows of an expression. One over the symbols of one date gets only those that are in the universe and
+ * trade on that date: symbols that join later change no earlier date. An aggregate over unordered rows is ordered by
+ * symbol and time: the last bits of a sum depend on the order of addition.
  */
 export function settleWindows(sql: string, root: ExpressionNode, clock: BarClock): string {
   const tokens = sqlTokens(sql);

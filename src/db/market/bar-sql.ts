@@ -6,7 +6,6 @@ const SMALL_VOLUME = 2 ** 32;
 /** Twice as many shares, and half a unit, fit into 64 bits. A division of 128 bits takes DuckDB some 400 ns. */
 const FEW_SHARES = "2305843009213693952";
 
-/** The shares of a volume, exact, in 128 bits. */
 export function exactSharesSql(volume: string, lot: string): string {
   return `CAST(${volume} AS HUGEINT) * ${lot}`;
 }
@@ -17,26 +16,20 @@ export function sharesSql(volume: string, lot: string): string {
 }
 
 /**
- * A number of shares or units as an int64; the largest int64 where it exceeds that, null where it is null.
- *
- * @param known SQL of a value that is null where the number is null: DuckDB's `least` ignores a null.
+ * A number of shares or units as an int64; the largest int64 where it exceeds that, null where `known` is null:
+ * DuckDB's `least` ignores a null.
  */
 export function int64Sql(sum: string, known = sum): string {
   return `CASE WHEN ${known} IS NOT NULL THEN CAST(least(${sum}, ${MAX_INT64}) AS BIGINT) END`;
 }
 
-/**
- * Shares in units of a region, rounded half up.
- *
- * @param shares SQL of the exact number of shares: see {@link exactSharesSql}.
- */
+/** Shares in units of a region, rounded half up. @param shares see {@link exactSharesSql}. */
 export function unitsSql(shares: string, unit: string): string {
   const rounded = (exact: string): string => `(${exact} * 2 + ${unit}) // (2 * ${unit})`;
   const isSmall = `${shares} BETWEEN -${FEW_SHARES} AND ${FEW_SHARES}`;
   return `CASE WHEN ${isSmall} THEN ${rounded(`CAST(${shares} AS BIGINT)`)} ELSE ${int64Sql(rounded(shares), shares)} END`;
 }
 
-/** The volume of one landed bar in units of its region. */
 export function volumeSql(volume: string, lot: string, unit: string): string {
   return `CASE WHEN ${lot} = ${unit} THEN ${volume} ELSE ${unitsSql(`(${exactSharesSql(volume, lot)})`, unit)} END`;
 }
@@ -63,10 +56,8 @@ export function statedPriceSql(price: string, close: string): string {
 }
 
 /**
- * A price adjusted by its day's step value; without a step (null) it does not change. A price of 0 means "none" and
- * stays 0.
- *
- * @param adjustment the adjustment, or SQL of its name.
+ * A price adjusted by its day's step value (null: no change). A price of 0 means "none" and stays 0. @param adjustment
+ * the adjustment, or SQL of its name.
  */
 export function adjustedPriceSql(
   price: string,
@@ -94,8 +85,8 @@ export function adjustedPriceSql(
 }
 
 /**
- * The aggregate of each column that makes one bar of a bucket's bars. Prices come from {@link statedPriceSql} and
- * {@link adjustedPriceSql}; the volume is summed elsewhere.
+ * Makes one bar of a bucket's bars. Prices come from {@link statedPriceSql} and {@link adjustedPriceSql}; the volume is
+ * summed elsewhere.
  */
 export const BAR_AGGREGATES = {
   open: 'arg_min(open, "timestamp")',

@@ -11,10 +11,8 @@ export function calendarBucketSql(unit: BucketUnit, date: string): string {
 }
 
 /**
- * The opening of the part of the session on whose grid a minute bar lies: each part has its own grid, on which the
- * minutes before it lie, too. In milliseconds since local midnight, as `local`.
- *
- * @param regions see {@link perRegion}.
+ * The opening of the part of the session on whose grid a minute bar lies, with the minutes before the part. In
+ * milliseconds since local midnight, as `local`. @param regions see {@link perRegion}.
  */
 export function sessionPartStartSql(region: string, local: string, regions?: readonly Region[]): string {
   const start = (facts: RegionFacts): string => {
@@ -27,9 +25,8 @@ export function sessionPartStartSql(region: string, local: string, regions?: rea
 }
 
 /**
- * The latest end of a session bar that contains a minute bar: the close of the part of the session, and of the minutes
- * after the last part the end of the day. In milliseconds since local midnight, as `local`.
- *
+ * The latest end of a session bar that contains a minute bar: the close of the part of the session, and of
+ * the minutes after the last part the end of the day. In milliseconds since local midnight, as `local`.
  * @param regions see {@link perRegion}.
  */
 export function sessionPartEndSql(region: string, local: string, regions?: readonly Region[]): string {
@@ -48,11 +45,8 @@ function whenUpTo(local: string, minute: number, value: number): string {
 
 /**
  * The end of the session bar that contains a minute bar, on the grid of a part of the session. The last bar ends with
- * the part. The bar of the opening auction, labelled with the opening itself, belongs to the first bar.
- *
- * @param start SQL of {@link sessionPartStartSql}.
- * @param end SQL of {@link sessionPartEndSql}.
- * @param regions see {@link perRegion}.
+ * the part. The bar of the opening auction, labelled with the opening itself, belongs to the first bar. @param start
+ * {@link sessionPartStartSql}. @param regions see {@link perRegion}.
  */
 export function sessionGridEndSql(
   region: string,
@@ -72,11 +66,8 @@ export function sessionGridEndSql(
 }
 
 /**
- * The end of the session bar that contains a minute bar, in milliseconds since local midnight: see
- * {@link sessionGridEndSql}.
- *
- * @param local SQL of the bar's own label: milliseconds since local midnight.
- * @param step SQL of the length of the bars, in milliseconds.
+ * {@link sessionGridEndSql} of a minute bar by its label `local`, all in milliseconds since local midnight.
+ * @param step length of the bars, in milliseconds.
  */
 export function sessionBarEndSql(region: string, local: string, step: string): string {
   const [start, end] = [sessionPartStartSql(region, local), sessionPartEndSql(region, local)];

@@ -13,10 +13,9 @@ import {
 import { literal } from "../quote.js";
 
 /**
- * How far a day's price may move from the previous close, in percent; null where there is no limit.
- *
- * @param type SQL of the kind of instrument; null: derived from the symbol.
- * @param name SQL of the name on that date, which shows a special treatment, and what a fund tracks.
+ * How far a day's price may move from the previous close, in percent; null where there is no limit. @param type kind of
+ * instrument; null: derived from the symbol. @param name name on that date, which shows a special treatment, and what a
+ * fund tracks.
  */
 export function limitPercentSql(symbol: string, date: string, type: string, name: string): string {
   const types = LIMITED_TYPES.map(literal).join(", ");
@@ -52,11 +51,9 @@ export function unlimitedSessionsSql(symbol: string, type: string, listed: strin
 }
 
 /**
- * The first date on which the limit of a board applies. Before it, see {@link firstLimitSql}.
- *
- * @param sessions SQL of {@link unlimitedSessionsSql}.
- * @param listedSession SQL of the session on the day of the listing; null where the calendar does not know it.
- * @param sixth SQL of the fifth session after that one; null where it has not been yet.
+ * The first date on which the limit of a board applies. Before it, see {@link firstLimitSql}. @param sessions {@link
+ * unlimitedSessionsSql}. @param listedSession the session on the day of the listing; null where the calendar does not
+ * know it. @param sixth the fifth session after that one; null where it has not been yet.
  */
 export function limitsFromSql(
   listed: string,
@@ -89,11 +86,7 @@ export function isRefutedSql(
   return `coalesce(${volume} > 0 AND (${high} > ${limitUp} + ${LIMIT_TOLERANCE} OR (${low} > 0 AND ${low} < ${limitDown} - ${LIMIT_TOLERANCE})), false)`;
 }
 
-/**
- * Decimals of an instrument's prices on the Chinese exchanges.
- *
- * @param type SQL of the kind of instrument; null: derived from the symbol.
- */
+/** Decimals of an instrument's prices on the Chinese exchanges. @param type as in {@link limitPercentSql}. */
 export function priceDecimalsSql(symbol: string, type: string): string {
   return `CASE WHEN ${isEtfSql(symbol, type)} THEN ${PRICE_DECIMALS.etf} ELSE ${PRICE_DECIMALS.other} END`;
 }
@@ -106,12 +99,10 @@ function matches(text: string, pattern: RegExp): string {
   return `regexp_matches(${text}, ${literal(pattern.source)})`;
 }
 
-/** Whether a price is at the upper limit; false where either is null. */
 export function isAtLimitUpSql(price: string, limit: string): string {
   return `coalesce(${price} >= ${limit} - ${LIMIT_TOLERANCE}, false)`;
 }
 
-/** Whether a price is at the lower limit; false where either is null. */
 export function isAtLimitDownSql(price: string, limit: string): string {
   return `coalesce(${price} <= ${limit} + ${LIMIT_TOLERANCE}, false)`;
 }

@@ -37,9 +37,8 @@ export async function readKnownDays(
 }
 
 /**
- * Where the price level of symbols changes, and where the lake may lack their bars, for all symbols.
- *
- * @param session has the lake's views. @param relations where the rows are. @default the views
+ * Where the price level of symbols changes, and where the lake may lack their bars, for all symbols. @param session has
+ * the lake's views.
  */
 export async function readExRules(session: Session, relations: RuleRelations = OF_VIEWS): Promise<ExRuleOf> {
   const tradingDays = await readKnownDays(session, relations.tradingDays);
@@ -114,18 +113,14 @@ export function ofNamesSql(view: string, names: readonly string[], stored: Store
   return `WITH of_names AS NOT MATERIALIZED (FROM main.${view} WHERE symbol IN (${symbols.map(literal).join(", ")}))`;
 }
 
-/** SQL of a list of names. */
 export function namesSql(names: readonly string[]): string {
   return `[${names.map(literal).join(", ")}]`;
 }
 
 /**
- * The symbols of which the lake knows an ex-event. The prices of all others are as traded, whatever adjustment is
- * asked for: what names an adjustment to a person says of them that no ex-event is known.
- *
- * @param session has the lake's views.
- * @param of.until the last date of an ex-event. @default all dates
- * @param of.stored the names of renamed instruments, whose history is one under each of them. @default each symbol alone
+ * The symbols of which the lake knows an ex-event until a date (@default ever). The prices of all others are as traded,
+ * whatever adjustment is asked for. @param of.stored the names of renamed instruments, whose history is one under each
+ * of them. @default each symbol alone
  */
 export async function withExEvents(
   session: Session,

@@ -19,9 +19,8 @@ import {
 import { literal } from "../quote.js";
 
 /**
- * An expression that depends on the region of the row; null where the region is unknown.
- *
- * @param regions the regions that rows may have: with a single one, the expression does not look at the row.
+ * An expression that depends on the region of the row; null where the region is unknown. @param regions those that rows
+ * may have: with a single one, the expression does not look at the row.
  */
 export function perRegion(
   region: string,
@@ -47,18 +46,15 @@ export function lotSql(region: string, regions?: readonly Region[]): string {
   return perRegion(region, ({ lot }) => String(lot), regions);
 }
 
-/** The date of a TIMESTAMPTZ in the exchange's zone. */
 export function tradeDateSql(timestamp: string, region: string): string {
   return perRegion(region, ({ zone }) => `CAST(timezone(${literal(zone)}, ${timestamp}) AS DATE)`);
 }
 
 /**
  * The instant (epoch milliseconds) from which the local times of a trading date count: noon in the exchange's zone
- * minus twelve hours. This is right for all trading hours, even on a day on which clocks change. A zone lookup is slow,
- * so it is used only where the offset is not steady.
- *
- * @param regions see {@link perRegion}.
- * @param since no date is before this one. @default dates may be any
+ * minus twelve hours, which is right for all trading hours, even where clocks change. A zone lookup is slow, so it is
+ * used only where the offset is not steady. @param regions see {@link perRegion}. @param since no date is before this
+ * one. @default any
  */
 export function localMidnightSql(
   date: string,
@@ -93,17 +89,17 @@ export function isSymbolSql(text: string): string {
   return `(length(${text}) <= ${MAX_SYMBOL_LENGTH} AND regexp_full_match(${text}, ${literal(SYMBOL_FORM)}))`;
 }
 
-/** A symbol as services write it, by the same rule as `canonicalSymbol`. */
+/** As `canonicalSymbol`. */
 export function canonicalSymbolSql(text: string): string {
   return `CASE WHEN regexp_full_match(${text}, ${literal(SHORT_SYMBOL_FORM)}) THEN lpad(${text}, ${FULL_SYMBOL_LENGTH}, '0') ELSE ${text} END`;
 }
 
-/** The code of a symbol, by the same rule as `codeOf`. */
+/** As `codeOf`. */
 export function codeSql(symbol: string): string {
   return `regexp_replace(${symbol}, '\\.[^.]*$', '')`;
 }
 
-/** The exchange suffix of a symbol, by the same rule as `exchangeOf`. */
+/** As `exchangeOf`. */
 export function exchangeSql(symbol: string): string {
   return `regexp_extract(${symbol}, '\\.([^.]*)$', 1)`;
 }
@@ -113,7 +109,6 @@ export function unknownExchangeReasonSql(symbol: string): string {
   return `'symbol ' || ${symbol} || ' has an unknown exchange suffix'`;
 }
 
-/** Whether a symbol is of an exchange whose sessions are not known. */
 export function hasOwnSessionsSql(symbol: string): string {
   return `coalesce(${exchangeSql(symbol)} IN (${OWN_SESSIONS.map(literal).join(", ")}), false)`;
 }

@@ -1,6 +1,6 @@
 /**
- * A SELECT of the versions of statements, each with the date `known_from` from which it counts. It has the form that
- * DuckDB and Trino both read.
+ * A SELECT of the versions of statements, each with the date `known_from` from which it counts, in a form that DuckDB and
+ * Trino both read.
  *
  * - The first version seen of an announcement counts from its announcement on.
  * - A later one, or one without an announcement, counts from the date on which the lake first saw it.
@@ -9,12 +9,8 @@
  *   after that never does.
  *
  * On a date the version of a period counts whose `known_from` is the latest by then; of several, the one that was seen
- * last, then the one that was announced last.
- *
- * Only the versions of periods that were seen more than once go through the windows: nearly all were seen once.
- *
- * @param statements SQL of a relation with all versions.
- * @param localDate SQL of the date of an instant in the exchange's zone.
+ * last, then the one that was announced last. Only periods that were seen more than once, which are few, go through the
+ * windows. @param localDate SQL of the date of an instant in the exchange's zone.
  */
 export function knownVersionsSql(
   statements: string,
@@ -61,13 +57,12 @@ const NEARER = { quarters: 1.5, halves: 1.25 };
 type Flows = readonly [flow: string, ago3: string, ago6: string, ago9: string, ago12: string];
 
 /**
- * The quarter of the fiscal year at whose end a period ends, 1 to 4; null where its flows do not show it.
+ * The quarter of the fiscal year at whose end a period ends, 1 to 4; null where its flows do not show it. The flow is
+ * never negative, such as revenue.
  *
  * Reports of mainland China cumulate from 1 January, as the law requires. Elsewhere a flow that cumulates falls once in
  * five quarters, where a year begins; four that rise are a year. As flows of quarters alone may do the same, the quarters
  * that would follow must be nearer each other than the values are. Of half-yearly reports three half-years are compared.
- *
- * @param flows of a flow that is never negative, such as revenue; null where a period is not known.
  */
 export function fiscalQuarterSql(region: string, month: string, ...flows: Flows): string {
   const [flow, ago3, ago6, ago9, ago12] = flows;
@@ -95,9 +90,7 @@ function cumulatesSql(values: readonly string[], nearer: number): string {
 
 /**
  * The last twelve months of a flow that cumulates over the fiscal year: the report + the year before - the same period
- * a year before; of a full year, the report.
- *
- * @param quarter of the fiscal year: {@link fiscalQuarterSql}.
+ * a year before; of a full year, the report. @param quarter {@link fiscalQuarterSql}.
  */
 export function twelveMonthsSql(quarter: string, ...[flow, ago3, ago6, ago9, ago12]: Flows): string {
   return `CASE ${quarter} WHEN 4 THEN ${flow} WHEN 3 THEN ${flow} + ${ago9} - ${ago12} WHEN 2 THEN ${flow} + ${ago6} - ${ago12} WHEN 1 THEN ${flow} + ${ago3} - ${ago12} END`;

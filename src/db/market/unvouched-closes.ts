@@ -22,12 +22,12 @@ export const IS_UNVOUCHED = `(NOT EXISTS (FROM ex_events AS e WHERE e.symbol = r
   OR EXISTS (FROM ex_terms() AS t WHERE t.priority = 1 AND t.paid <> 0 AND t.symbol = r.symbol
     AND t.ex_date > r.last_date AND t.ex_date <= r.trade_date))`;
 
-/** Number of examples. */
 const EXAMPLES = 3;
 
 /**
  * Symbols with a session, between their first bar and their last one, that has neither a bar nor a response without
- * one, or with three weeks of which the calendar knows nothing. Counting the days of each symbol takes a tenth of the time of comparing each bar with the one before.
+ * one, or with three weeks of which the calendar knows nothing: counting days is cheaper than comparing each bar with
+ * the one before.
  */
 const LACKING = `WITH sessions AS MATERIALIZED (
     SELECT region, trade_date, row_number() OVER (PARTITION BY region ORDER BY trade_date) AS nth FROM raw.trading_days),
@@ -57,12 +57,8 @@ const LACKING = `WITH sessions AS MATERIALIZED (
   ORDER BY o.symbol`;
 
 /**
- * Counts the unvouched previous closes of symbols: days of which the stated previous close, or
- * cash that was paid, does not count, because the lake may lack the bars before.
- *
- * @param session has the lake's views.
- * @param of.symbols a SELECT of the symbols. @default all
- * @param of.until the last day, `YYYY-MM-DD`. @default all days
+ * Counts the unvouched previous closes of some symbols (a SELECT; @default all) until a day, `YYYY-MM-DD`: days of
+ * which the stated previous close, or cash that was paid, does not count, because the lake may lack the bars before.
  */
 export async function unvouchedCloses(
   session: Session,

@@ -4,10 +4,9 @@ import type { QueryError } from "../../core/errors.js";
 /** How DuckDB shows a position: a part of a line, with a caret below it. */
 export const PLACE = /\n*^LINE (\d+): (.*)\n( *)\^.*$/m;
 
-/** Where a statement is wrong. */
 interface ErrorPlace {
-  /** Line of the statement, from 0. */
   readonly line: number;
+  /** Line of the statement, from 0. */
   /** The line's text. */
   readonly text: string;
   /** Width of what is left of the caret, in DuckDB's counting: a tab has none. */

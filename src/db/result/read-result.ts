@@ -21,7 +21,6 @@ import {
 import { ident, literal } from "../quote.js";
 import type { ResultValue, StatementResult, ValueKind } from "./statement-result.js";
 
-/** DuckDB's options for the formats in which it writes results. */
 export const COPY_OPTIONS = {
   csv: "FORMAT csv, HEADER true",
   json: "FORMAT json",
@@ -43,17 +42,13 @@ export interface ResultCopy {
 
 /** The database file that gets a copy. */
 export interface CopyPlace {
-  /** Path of the new file. */
   readonly file: string;
   /** Path of an empty database, which becomes the new file: see {@link makeEmptyDatabase}. */
   readonly empty: string;
-  /** Name of its only table. */
   readonly table: string;
-  /** Whether no more rows fit. */
   readonly isFull: () => boolean;
 }
 
-/** Begin of the name of a database file while it is attached. */
 const COPY = "result_copy";
 
 /** Number of copies: each has another name, because one that could not be detached keeps its name. */
@@ -71,10 +66,7 @@ export async function makeEmptyDatabase(
   await session.run(`DETACH ${COPY}`);
 }
 
-/**
- * Copies a result into the table of a new database file, with the types that it has. A connection makes one copy at a
- * time.
- */
+/** Copies a result into the table of a new database file. A connection makes one copy at a time. */
 export function resultCopy(
   connection: DuckDBConnection,
   { file, empty, table, isFull }: CopyPlace,
@@ -146,12 +138,7 @@ function distinctNames(names: readonly string[]): string[] {
   });
 }
 
-/**
- * Reads a streaming result to its end and returns its first rows.
- *
- * @param copy gets every row of a query. @default none
- * @throws the result's error where it stops earlier.
- */
+/** Reads a streaming result to its end and returns its first rows; `copy` gets all. @throws the result's error. */
 export async function readResult(
   result: DuckDBResult,
   limit: number,
@@ -176,7 +163,6 @@ export async function readResult(
   return { columns: columns.map(({ name, kind, values }) => ({ name, kind, values })), rows };
 }
 
-/** The kind of a type's values. */
 export function valueKind({ typeId }: DuckDBType): ValueKind {
   if (typeId === DuckDBTypeId.BOOLEAN) return "boolean";
   if (typeId === DuckDBTypeId.DATE) return "date";

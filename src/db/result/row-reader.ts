@@ -4,7 +4,6 @@ import { DuckDBTypeId, ResultReturnType } from "../../arrow/duckdb-api.js";
 /** A column of a result. */
 export interface ResultColumn {
   readonly name: string;
-  /** Its type in SQL. */
   readonly type: string;
 }
 
@@ -24,7 +23,7 @@ function shortestFloat(value: number): number {
   return short.find((number) => Math.fround(number) === value) ?? Number(value.toPrecision(9));
 }
 
-/** Reads a query's rows while they are computed. It is a class because it owns the running result. */
+/** Reads a query's rows while they are computed. */
 export class RowReader {
   readonly columns: readonly ResultColumn[];
   /** What the statement gives: rows, the number of rows that it changed, or nothing. */

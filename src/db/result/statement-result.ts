@@ -4,7 +4,7 @@ export type ValueKind = "number" | "boolean" | "date" | "time" | "text";
 /** A whole number that a double cannot hold is a bigint. */
 export type ResultValue = number | bigint | boolean | string | null;
 
-/** A column of a result, with the first rows. */
+/** A column of a result. */
 export interface ResultColumn {
   readonly name: string;
   readonly kind: ValueKind;

@@ -11,15 +11,11 @@ import { explained } from "../file-fault.js";
 /** The hint for a result that stopped: its reader may already have passed rows on. */
 const STOPPED_HINT = "the rows that came before the error are not the whole result";
 
-/** Makes the error for a result that stopped after a number of rows. */
 export type WhyStopped = (rows: number) => Promise<Error>;
-
 /**
- * Makes a streaming result throw where it stops before its end.
- *
- * DuckDB's Node client returns an empty chunk at the end of a result, and also where the query fails after its first
- * chunks. Only the result's return type distinguishes the two: it is invalid once the result has an error. All other
- * methods that read rows from the result call `fetchChunk`, so that they throw too.
+ * Makes a streaming result throw where it stops before its end. DuckDB's Node client returns an empty chunk at the end of
+ * a result, and also where the query fails after its first chunks: only the return type, which is invalid once the result
+ * has an error, distinguishes the two. All other methods that read rows call `fetchChunk`, so that they throw too.
  *
  * @param atEnd runs before the end is reported; what it throws is the result's error.
  * @param expectOpen runs before each chunk; it throws where the result's session is closed.
@@ -61,11 +57,8 @@ export function wholeResult(
 }
 
 /**
- * Finds the error of a query whose result stopped: the client does not return it. The query runs again, without a
- * result, in bounded memory.
- *
- * @param bind binds the query's values to the statement.
- * @returns undefined where the query does not fail again, or must not run twice.
+ * Finds the error of a query whose result stopped, which the client does not return: the query runs again, without a
+ * result, in bounded memory. @returns undefined where it does not fail again, or must not run twice.
  */
 export async function whyStopped(
   connection: DuckDBConnection,
@@ -91,13 +84,11 @@ export async function whyStopped(
   }
 }
 
-/** The error of a query whose result stopped after some rows. */
 export function stoppedError(sql: string, rows: number, reason: Error | undefined): QueryError {
   const { message, hint } = explained(reason ?? new Error(`the result stopped after ${rows} rows`));
   return new QueryError(message, sql, { hint: hint ?? STOPPED_HINT, cause: reason });
 }
 
-/** Whether a text is a single statement that only reads. */
 async function isOneQuery(connection: DuckDBConnection, sql: string): Promise<boolean> {
   const statements = await connection.extractStatements(sql);
   if (statements.count !== 1) return false;

@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { groupBy } from "../../core/group-by.js";
 import { type Column, columnOf, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import { ident, literal, literalList } from "../quote.js";
 import type { Session } from "../session/session.js";
@@ -6,7 +7,6 @@ import type { Session } from "../session/session.js";
 /** Fewest files of a list that is stored as a type. */
 const LEAST_STORED = 32;
 
-/** Between the table's name and the number of the list, in the name of a type. */
 const INFIX = "_files_";
 
 /** Names of files, stored in a database as the values of an ENUM. */
@@ -36,13 +36,12 @@ export class FileLists {
     return `CAST(enum_range(CAST(NULL AS ${typeSql(name)})) AS VARCHAR[])`;
   }
 
-  /** The lists that are types. */
   get stored(): readonly FileList[] {
     return this.#stored;
   }
 }
 
-/** Creates the type of a list, or creates it again. */
+/** Creates the type of a list, or replaces it. */
 export async function storeList(session: Session, { name, urls }: FileList): Promise<void> {
   await session.run(`DROP TYPE IF EXISTS ${typeSql(name)}`);
   await session.run(`CREATE TYPE ${typeSql(name)} AS ENUM (${urls.map(literal).join(", ")})`);
@@ -64,8 +63,7 @@ function typeSql(name: string): string {
 
 /**
  * A Parquet file that comes with barlake, without rows and without a column of a table. DuckDB reads a list of one file
- * with one thread where it has not opened the file to bind the query, as its number of row groups is not known then. It
- * reads a list of two files with all threads.
+ * with one thread where it has not opened the file to bind the query, and a list of two with all threads.
  */
 export const NO_ROWS = fileURLToPath(new URL("../../../sql/no-rows.parquet", import.meta.url));
 
@@ -78,10 +76,7 @@ export interface ParquetFiles {
   readonly columns: readonly Column[];
   /** Where DuckDB finds the files. */
   readonly urls: readonly string[];
-  /**
-   * Partition values of the files whose folder names do not give them, as `region=CN/year=2026/` does.
-   * @default all folder names give them
-   */
+  /** Partition values of the files whose folder names do not give them, as `region=CN/year=2026/` does. */
   readonly loose?: ReadonlyMap<string, PartitionValues>;
   /** Whether a file may lack some of the columns. */
   readonly isMixed: boolean;
@@ -103,7 +98,7 @@ interface RelationOptions {
 
 /**
  * A SELECT of all of a table's columns over an explicit list of its files. In mixed files, a column that a file lacks
- * is null. To bind the SELECT, DuckDB opens the first file; for mixed files it opens none.
+ * is null. To bind the SELECT, DuckDB opens the first file; for mixed files none.
  */
 export async function parquetRelation(
   session: Session,
@@ -135,15 +130,11 @@ function byValues(
   { table, loose }: ParquetFiles,
   urls: readonly string[],
 ): Map<PartitionValues, readonly string[]> {
-  const groups = new Map<string, { values: PartitionValues; urls: string[] }>();
-  for (const url of urls) {
-    const values = loose?.get(url) ?? {};
-    const key = JSON.stringify(table.partition.map((name) => values[name] ?? null));
-    const group = groups.get(key) ?? { values, urls: [] };
-    group.urls.push(url);
-    groups.set(key, group);
-  }
-  return new Map([...groups.values()].map((group) => [group.values, group.urls]));
+  const valuesOf = (url: string): PartitionValues => loose?.get(url) ?? {};
+  const groups = groupBy(urls, (url) =>
+    JSON.stringify(table.partition.map((name) => valuesOf(url)[name] ?? null)),
+  );
+  return new Map(Array.from(groups.values(), (group) => [valuesOf(group[0] as string), group]));
 }
 
 function hiveRelation(files: ParquetFiles, options: RelationOptions): string {
@@ -160,8 +151,7 @@ function hiveOptions({ table }: ParquetFiles): string[] {
 
 /**
  * Files of another program that all have the same columns: each value is cast to the type in the table.
- *
- * @param values the files' partition values, where their folder names do not give them.
+ * @param values the partition values of those whose folder names do not give them.
  */
 async function foreignRelation(
   session: Session,
@@ -188,7 +178,7 @@ function constantSql({ name, type }: Column, value: string | null): string {
 
 /**
  * Groups files of other programs by their columns and types. Spark writes instants without the mark that they are in
- * UTC (INT96): DuckDB would read them as local times if it read them together with others.
+ * UTC (INT96): DuckDB would read them as local times together with others.
  */
 async function groupsOf(session: Session, urls: readonly string[]): Promise<string[][]> {
   if (urls.length === 0) return [];
@@ -203,7 +193,6 @@ async function groupsOf(session: Session, urls: readonly string[]): Promise<stri
   return groups.map((group) => group.urls);
 }
 
-/** A column's values, converted to the column's type from the type in the files. */
 function valueSql({ name, type }: Column, found: string | undefined): string {
   const [target, column] = [DUCKDB_TYPE[type], ident(name)];
   if (found === undefined) return `CAST(NULL AS ${target}) AS ${column}`;
@@ -215,23 +204,18 @@ function valueSql({ name, type }: Column, found: string | undefined): string {
 
 /**
  * Files that do not have the same columns. The schema is passed to DuckDB, which otherwise would open all files to find
- * it. DuckDB then takes no partition values from folder names, so each partition has its own SELECT.
- *
- * @param hasAllThreads whether a list of one file gets {@link NO_ROWS}, so that all threads read it. A database file, which other
- *   clients open, does not name files of this program.
+ * it. It then takes no partition values from folder names, so each partition has its own SELECT. @param hasAllThreads
+ * whether a list of one file gets {@link NO_ROWS}: a database file, which other clients open, does not name files of
+ * this program.
  */
 function mixedRelation(
   { table, columns, urls }: ParquetFiles,
   relation: RelationOptions,
   hasAllThreads: boolean,
 ): string {
-  const byPartition = new Map<string, string[]>();
-  for (const url of urls) {
-    const key = JSON.stringify(table.partition.map((name) => partitionValue(url, name)));
-    const members = byPartition.get(key);
-    if (members === undefined) byPartition.set(key, [url]);
-    else members.push(url);
-  }
+  const byPartition = groupBy(urls, (url) =>
+    JSON.stringify(table.partition.map((name) => partitionValue(url, name))),
+  );
   const stored = columns.filter(({ name }) => !table.partition.includes(name));
   const schema = stored.map(
     ({ name, type }) =>

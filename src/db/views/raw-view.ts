@@ -19,12 +19,8 @@ export interface ViewBranch {
   readonly where: string | undefined;
 }
 
-/** A table as its view shows it. */
 export interface ViewedTable extends ParquetFiles {
-  /**
-   * Why the table cannot be read: each statement that reads its view fails with this message.
-   * @default it is readable
-   */
+  /** Why the table cannot be read: each statement that reads its view fails with this message. */
   readonly refused?: string;
   /** All rows, in parts; then `urls` is not read. @default one part without a condition */
   readonly branches?: readonly ViewBranch[];
@@ -35,7 +31,6 @@ export interface ViewedTable extends ParquetFiles {
 /** The view `raw.<table>` over a table's files, and the lists of files that it reads. */
 export interface RawView {
   readonly table: string;
-  /** The view's query. */
   readonly query: string;
   /** Those of its SELECTs that read files, where the others query this database. */
   readonly ofFiles: readonly string[];
@@ -43,7 +38,7 @@ export interface RawView {
   readonly lists: readonly FileList[];
 }
 
-/** Makes the view of a table. @param listsName what the names of its lists begin with. */
+/** @param listsName what the names of its lists begin with. */
 export async function rawViewOf(
   session: Session,
   viewed: ViewedTable,
@@ -69,8 +64,8 @@ export function columnComment(view: string, { name, doc, unit }: Column): string
 }
 
 /**
- * Creates a table's view, or creates it again. DuckDB looks up every file of the lists when it binds a view: it is
- * created while each list has one file, and the lists are completed afterwards.
+ * Creates or replaces a table's view. DuckDB looks up every file of the lists when it binds a view: it is created while
+ * each list has one file, and the lists are completed afterwards.
  */
 export async function createRawView(
   session: Session,
@@ -83,7 +78,6 @@ export async function createRawView(
   for (const list of lists) await storeList(session, list);
 }
 
-/** Finds out why a table's view cannot be created. @returns undefined where it can. */
 export async function viewFault(session: Session, viewed: ViewedTable): Promise<BarlakeError | undefined> {
   try {
     await session.run(`DESCRIBE ${queryOf(await partsOf(session, viewed, undefined))}`);
@@ -94,24 +88,19 @@ export async function viewFault(session: Session, viewed: ViewedTable): Promise<
   }
 }
 
-/** A short text that is the same for equal texts. */
+/** Equal for equal texts. */
 export function hashOf(texts: Iterable<string>): string {
   const hash = createHash("sha256");
   for (const text of texts) hash.update(text).update("\0");
   return hash.digest("hex").slice(0, 32);
 }
-
-/**
- * A relation with a table's columns that always fails to read, for any columns and rows of a query: DuckDB cannot
- * evaluate `error()` before the query runs.
- */
+/** A relation that always fails to read: DuckDB cannot evaluate `error()` before the query runs. */
 function refusedRelation(columns: ViewedTable["columns"], message: string): string {
   const error = `error(${literal(message)})`;
   const select = columns.map(({ name, type }) => `CAST(${error} AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`);
   return `SELECT ${select.join(", ")} WHERE CAST(${error} AS BOOLEAN)`;
 }
 
-/** A SELECT of some of a view's rows, and whether it reads files. */
 interface ViewPart {
   readonly sql: string;
   readonly isOfFiles: boolean;

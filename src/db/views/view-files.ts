@@ -7,13 +7,11 @@ import { compareText } from "../../core/text-order.js";
 /** The folder of the views and macros that come with barlake, one in each file, in a folder for each subject. */
 export const OWN_VIEWS = fileURLToPath(new URL("../../../sql/views", import.meta.url));
 
-/** One SQL file that defines a view or a macro. */
 export interface ViewFile {
   readonly path: string;
   readonly sql: string;
 }
 
-/** A file of a view that could not be applied. */
 export class ViewFileError extends BarlakeError {
   readonly path: string;
   /** Line of the file that the error is about, from 1. */
@@ -62,10 +60,8 @@ function namesIn(folder: string): string[] {
 
 /**
  * Applies files in the order of their dependencies, as far as these can be read from the texts. A file that fails is
- * tried again after others have been applied.
- *
- * @param apply runs a file's statements.
- * @returns an error for each file that could not be applied; the first is not about another file's name.
+ * tried again after others have been applied. @returns an error for each that could not be applied; the first is not
+ * about another file's name.
  */
 export async function applyViewFiles(
   files: readonly ViewFile[],
@@ -87,16 +83,12 @@ export async function applyViewFiles(
   return [];
 }
 
-/**
- * Puts files before the files that mention their names: a failed attempt to bind a view costs as much as to create it.
- */
+/** Puts files before those that mention their names: a failed attempt to bind a view costs as much as to create it. */
 export function inOrderOfNeed(files: readonly ViewFile[]): readonly ViewFile[] {
   return inOrder(files, files);
 }
 
-/**
- * The files that define what a statement mentions, and the files that these need. A file comes after those it mentions.
- */
+/** The files that define what a statement mentions, and what these need, each after those it mentions. */
 export function filesNeededBy(sql: string, files: readonly ViewFile[]): readonly ViewFile[] {
   const words = wordsOf(sql);
   return inOrder(

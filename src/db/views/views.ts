@@ -19,15 +19,14 @@ import {
   wordsOf,
 } from "./view-files.js";
 
-/** How a lake's views are created. */
 interface ViewOptions {
   /** More views of the schema `raw`, by name. @default none */
   readonly extra?: Readonly<Record<string, string>>;
   /** Creates only what this statement mentions, and what that needs. @default everything */
   readonly statement?: string | undefined;
   /**
-   * A database with all views over tables of the same columns without files. They are copied instead of created: this
-   * takes a tenth of the time, because DuckDB binds none of them. @default none
+   * A database with all views over tables of the same columns without files: they are copied, as DuckDB then binds none
+   * of them. @default they are created
    */
   readonly template?: string | undefined;
 }
@@ -36,8 +35,6 @@ interface ViewOptions {
  * Creates a lake's views in an empty database: `raw.<table>` over exactly the given files, with the comments of the
  * schema, and over these the views and macros of `sql/views`. On an error it creates none.
  *
- * @param tables the live files of every table.
- * @returns the views of the tables.
  * @throws {ViewFileError} when a view's file cannot be applied, naming file, line and what is missing.
  */
 export async function createViews(
@@ -80,7 +77,6 @@ export async function createViews(
   return made;
 }
 
-/** Creates views of the schema `raw`, by name, or replaces them. */
 export async function replaceExtraViews(
   session: Session,
   views: Readonly<Record<string, string>>,
@@ -89,7 +85,6 @@ export async function replaceExtraViews(
     await session.run(`CREATE OR REPLACE VIEW raw.${ident(name)} AS ${sql}`);
 }
 
-/** What a statement needs; without a statement, everything. */
 interface Needed {
   /** Files of `sql/views`, each after those that it needs. */
   readonly files: readonly ViewFile[];
@@ -145,9 +140,8 @@ async function inheritComments(session: Session): Promise<void> {
 }
 
 /**
- * Creates the user's own views over those of the lake: every `*.sql` of a folder, each file completely or not at all.
- *
- * @returns an error for each file that cannot be applied, or for the folder.
+ * Creates the user's own views: every `*.sql` of a folder, each file completely or not at all. @returns an error for
+ * each file that cannot be applied, or for the folder.
  */
 export async function createUserViews(session: Session, folder: string): Promise<readonly BarlakeError[]> {
   let files: readonly ViewFile[];
@@ -172,8 +166,8 @@ export interface TemplateContent {
 }
 
 /**
- * The path of the template of a lake's views. Its name has a hash of everything that it is made of, so a template of
- * other views or of another version of DuckDB is never used.
+ * The path of the template of a lake's views. Its name has a hash of everything that it is made of, so that no template
+ * of other views or of another version of DuckDB is used.
  */
 export function templatePath(content: TemplateContent): string {
   const sources = [version(), JSON.stringify(content), ...readViewTree(OWN_VIEWS).map(({ sql }) => sql)];
@@ -182,8 +176,8 @@ export function templatePath(content: TemplateContent): string {
 }
 
 /**
- * Builds the template, and deletes earlier templates. It is stored in DuckDB's newest format: older ones lose
- * parts of a query, such as NOT MATERIALIZED.
+ * Builds the template, and deletes earlier ones. DuckDB's older formats lose parts of a query, such as NOT
+ * MATERIALIZED.
  */
 export async function buildTemplate(content: TemplateContent): Promise<void> {
   const path = templatePath(content);

@@ -105,7 +105,6 @@ export class SeenFiles {
   }
 }
 
-/** A pipeline of files. */
 export type FilesPipeline = Pipeline & { readonly kind: "files" };
 
 /** A pipeline of files that is open: its files, and what is known about them. */

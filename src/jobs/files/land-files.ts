@@ -17,21 +17,17 @@ export interface FileToLand {
   readonly content: ReadContent;
 }
 
-/** What became of the files of one commit. */
 export interface LandedBatch {
   readonly landed: readonly FileToLand[];
   /** Refused files with the reason. */
   readonly refused: readonly (FileToLand & { readonly reason: string })[];
-  /** Files that were changed while they were read. */
   readonly changed: readonly FileToLand[];
   readonly tables: readonly LandReport[];
-  /** Rows that were set aside. */
   readonly rejected: readonly RejectCount[];
   /** Sentences about what may be wrong in the files, each with a file. */
   readonly remarks: readonly string[];
 }
 
-/** A landing of files. */
 interface FilesLanding {
   readonly pipeline: FilesPipeline;
   readonly lake: Lake;

@@ -96,7 +96,6 @@ export class LandedFiles {
     return [record, { appId: this.#recordOf(name, before), version: -1 }];
   }
 
-  /** Notes that a file has landed. */
   landed(name: string, sha256: string): void {
     const before = this.#contents.get(name);
     if (before !== undefined) this.#names.get(this.meaningOf(name, before))?.delete(name);
@@ -153,7 +152,6 @@ const ENDPOINT = "FILE";
 /** A file that the last run which has met it has refused. */
 export interface RefusedFile {
   readonly pipeline: string;
-  /** Table that it is meant for. */
   readonly dataset: string;
   /** Relative to the pipeline's folder. */
   readonly file: string;

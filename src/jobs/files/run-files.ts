@@ -22,7 +22,6 @@ import { type FileToLand, isSame, type LandedBatch, landFiles } from "./land-fil
 import { type FileOutcome, fileRecord, recordLanded } from "./landed-files.js";
 import { type FilesReport, groupRemarks } from "./plan-files.js";
 
-/** A file that is to land. */
 export interface WaitingFile {
   readonly file: FoundFile;
   readonly sha256: string;
@@ -118,7 +117,6 @@ async function readUnchanged(
   return undefined;
 }
 
-/** What a run of files needs. */
 export interface FilesEnvironment {
   readonly lake: Lake;
   readonly clock: Clock;
@@ -126,15 +124,12 @@ export interface FilesEnvironment {
   /** Ends the run before the next commit. */
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
-  /** Whether it waits for another run of files into the same table. @default false: it throws */
-  readonly waits?: boolean | undefined;
 }
 
 /** Most files, and about the most bytes, of one commit: a run that was killed goes on after the last one. */
 const BATCH_FILES = 2000;
 const BATCH_BYTES = 256 * 1024 ** 2;
 
-/** One run, with what it works with. */
 interface FilesRun {
   readonly pipeline: FilesPipeline;
   readonly lake: Lake;
@@ -148,7 +143,6 @@ interface FilesRun {
   readonly startedTicks: number;
 }
 
-/** What a run has done so far. */
 interface Done {
   listed: number;
   unchanged: number;
@@ -165,27 +159,27 @@ interface Done {
 /**
  * Runs a pipeline of files: lands those that are new or changed, in the order of their names, and names those that are
  * refused. A file lands once, also where a run is killed; a file that is changed while it is read is left to the next run.
- * Nothing is asked of a service.
+ * Nothing is asked of a service. While another run lands files in the same table, it waits.
  *
  * @param options the caller's options, for the record of the run.
- * @throws {UsageError} where the folder or the plan cannot be read, or another run lands files in the table.
+ * @throws {UsageError} where the folder or the plan cannot be read.
  */
 export async function runFiles(
   pipeline: FilesPipeline,
   options: object,
   environment: FilesEnvironment,
 ): Promise<RunReport> {
-  const { lake, clock, runId, waits, onProgress } = environment;
+  const { lake, clock, runId, onProgress } = environment;
   const signal = environment.signal ?? new AbortController().signal;
   const progress = new RunProgress(onProgress ?? (() => {}));
   const onWait = (holders: string): void => progress.doing(`waiting for ${holders}`);
   const subject = { ...runSubject(pipeline, {}), runId, options: jsonParameter(options) };
   const onEnded = (run: EndedRun): Promise<void> => recordEnded(lake, clock, run);
-  const lease = await takeRun(lake, subject, { clock, waits, signal, onWait, onEnded });
+  const lease = await takeRun(lake, subject, { clock, signal, onWait, onEnded });
   try {
     using session = await Session.open({ ...writerSpillOptions(lake.work), ...lake.access });
     const times = { startedAt: clock.now(), startedTicks: ticksOf(clock) };
-    using fence = await inOneLake(lake, runId, runTables(pipeline), lease);
+    using fence = await inOneLake(lake, runTables(pipeline), lease);
     const parts = { pipeline, lake, clock, runId, signal, session, progress, fence };
     return await runLeased({ ...parts, ...times }, options);
   } finally {
@@ -370,7 +364,6 @@ async function note(
   await enter(run, outcomes);
 }
 
-/** Enters outcomes in the ledger. */
 async function enter(run: FilesRun, outcomes: ReadonlyMap<string, FileOutcome>): Promise<void> {
   const { pipeline, session, lake, clock, runId } = run;
   const of = { runId, pipeline: pipeline.name, dataset: pipeline.table, askedAt: clock.now() };
@@ -378,7 +371,6 @@ async function enter(run: FilesRun, outcomes: ReadonlyMap<string, FileOutcome>):
   await landRequests(session, lake, records, landOptions(run));
 }
 
-/** The files of each commit. */
 function batchesOf(waiting: readonly WaitingFile[]): WaitingFile[][] {
   const batches: WaitingFile[][] = [];
   let bytes = Number.POSITIVE_INFINITY;

@@ -15,11 +15,7 @@ import { ENCODINGS } from "./text/csv-dialect.js";
 const FIELD = /^[A-Za-z_]\w{0,62}$/;
 const EXCHANGES = Object.keys(EXCHANGE_REGION);
 
-/**
- * Checks what the user says about files.
- *
- * @throws {UsageError} that names the option, and what it may be.
- */
+/** Checks what the user says about files. @throws {UsageError} that names the option, and what it may be. */
 export function checkOptions(table: TableSchema, options: ImportOptions, files: readonly string[]): void {
   checkMap(table, options.map ?? {});
   checkSymbol(table, options, files);

@@ -27,7 +27,6 @@ import { ObjectRows } from "./rows/object-rows.js";
 import type { FileGroup, OpenGroup, SourceColumn } from "./rows/raw-rows.js";
 import type { FileVerdict, ImportWork, ReadGroup, TableImport } from "./table-import.js";
 
-/** The import of corporate actions. */
 export async function importActions(work: ImportWork): Promise<TableImport> {
   const rows = new ObjectRows(work.session, ACTION_FIELDS, work.options);
   const withKind: number[] = [];
@@ -78,7 +77,6 @@ export async function importActions(work: ImportWork): Promise<TableImport> {
   };
 }
 
-/** The import of factors of ex-events. */
 export async function importFactors(work: ImportWork): Promise<TableImport> {
   const rows = new ObjectRows(work.session, FACTOR_FIELDS, work.options);
   const sources = new Map<number, string>();
@@ -141,7 +139,6 @@ interface SeenTable {
   readonly date: string;
   /** SQL of what a row of `j` is, for a reason. */
   readonly label: string;
-  /** Sentences that each import shows. */
   readonly notes: readonly string[];
   /** SQL of the texts of symbols. @default the column */
   readonly symbolTexts?: string;

@@ -35,7 +35,6 @@ import {
 } from "./table-import.js";
 import { stemOf } from "./text/whole-file.js";
 
-/** The import of bars. */
 export async function importBars(work: ImportWork, table: TableSchema): Promise<TableImport> {
   const rows = new BarRows(work.session, table, work.options, work.now);
   const staged = new TempTable(work.session, "staged_bars");
@@ -272,7 +271,6 @@ async function expectOneDate(
 
 /** What text before a table says of adjusted prices. */
 const ADJUSTED_TEXT = /前复权|后复权/;
-/** What the name of a file says of them. */
 const ADJUSTED_NAME = /前复权|后复权|(?:^|[^a-z])[qh]fq(?:[^a-z]|$)/i;
 
 /** The files that say that their prices are adjusted: in rows as baostock's and Polygon's, or before them as Tongdaxin's. */

@@ -168,7 +168,6 @@ function overlappingSql(judged: string, isDated: string, before: string): string
     WHERE j.verdict IS NULL AND j."row" = o."row" AND j.symbol = o.symbol`;
 }
 
-/** The import of instruments. */
 export async function importInstruments(work: ImportWork): Promise<TableImport> {
   const rows = new ObjectRows(work.session, INSTRUMENT_FIELDS, work.options);
   const judged = new TempTable(work.session, "judged_instruments");

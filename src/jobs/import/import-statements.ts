@@ -121,7 +121,6 @@ function areEnds(
 /** Valid names of items of statements. A table of statements gets a column for each item. */
 const ITEM = /^[A-Za-z_]\w{0,62}$/;
 
-/** What the files of a group have. */
 interface GroupItems {
   /** The columns of numbers by the names of their items. */
   readonly items: ReadonlyMap<string, FileColumn>;
@@ -365,7 +364,6 @@ function itemName(name: string): string | undefined {
   return ITEM.test(item) ? item : undefined;
 }
 
-/** The fields of all tables of statements. */
 const KEY_FIELDS = new Set(["symbol", "period_end", "announce_date"]);
 /** Columns of our own exports that the lake fills itself. */
 const OWN_COLUMNS = new Set(["first_seen_at", "region", "valid_from", "valid_to"]);

@@ -1,4 +1,4 @@
-import { BarlakeError, LakeError, messageOf, QueryError, UsageError } from "../../core/errors.js";
+import { BarlakeError, hintOf, LakeError, messageOf, QueryError, UsageError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import { literal } from "../../db/quote.js";
 import { interruptOn, Session } from "../../db/session/session.js";
@@ -40,7 +40,6 @@ import { stemOf } from "./text/whole-file.js";
 
 export { IMPORTABLE, type ImportTable };
 
-/** How an import runs. */
 interface ImportRun extends ImportOptions {
   /** Identifies the run in the log, and names the file of its rejects. */
   readonly runId: string;
@@ -92,8 +91,7 @@ export class UnfinishedImport extends LakeError {
   readonly report: ImportReport;
 
   constructor(report: ImportReport, cause: unknown) {
-    const hint = cause instanceof BarlakeError ? cause.hint : undefined;
-    super(messageOf(cause), { hint, cause });
+    super(messageOf(cause), { hint: hintOf(cause), cause });
     this.report = report;
   }
 }

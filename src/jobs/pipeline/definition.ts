@@ -81,7 +81,6 @@ const named = {
 const base = { ...named, quota: quota.optional() };
 
 const which = {
-  /** Symbols to request. */
   symbols: z.array(z.string().refine(isSymbol, "must be of the form CODE.EXCHANGE")).min(1).optional(),
   /** Ids of universes whose current members are requested. */
   universes: z.array(z.string().min(1)).min(1).optional(),

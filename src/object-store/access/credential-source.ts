@@ -11,11 +11,9 @@ export interface Credentials {
 }
 
 /**
- * Gets credentials from the provider chain of the AWS SDK. It supports single sign-on, processes that print
- * credentials, web identity, and the roles of containers and machines.
- *
- * @returns undefined where its package, which is optional, is not installed.
- * @throws {UsageError} where the chain finds no credentials.
+ * Credentials from the provider chain of the AWS SDK: single sign-on, processes that print credentials, web identity,
+ * roles of containers and machines. Undefined where its package, which is optional, is not installed. @throws
+ * {UsageError} where the chain finds none.
  */
 async function sdkCredentials({ profile, paths }: SharedFiles): Promise<Credentials | undefined> {
   const providers = await import("@aws-sdk/credential-providers").catch((error: unknown) => {
@@ -35,7 +33,6 @@ async function sdkCredentials({ profile, paths }: SharedFiles): Promise<Credenti
   }
 }
 
-/** Returns the credentials that are valid now. */
 export interface CredentialSource {
   /** @throws {UsageError} where there are none. */
   current(): Promise<Credentials>;
@@ -48,7 +45,7 @@ const BEFORE_EXPIRY_MS = 5 * 60_000;
 
 /**
  * Finds credentials as the AWS tools do: in the environment, then in the profile of the shared files, then with the
- * provider chain of the AWS SDK (single sign-on, roles of machines and containers, web identity), if that is installed.
+ * provider chain of the AWS SDK, if that is installed.
  */
 export function credentialSource(env: Environment, now: () => number): CredentialSource {
   let found: Promise<Credentials> | undefined;

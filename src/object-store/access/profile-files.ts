@@ -12,7 +12,6 @@ type ProfileSettings = ReadonlyMap<string, string>;
 /** The relevant content of the shared files of the AWS tools: settings of the chosen profile, and of services. */
 export interface SharedFiles {
   readonly profile: string;
-  /** Settings of the profile. Those of the credentials file take precedence. */
   readonly settings: ProfileSettings;
   /** Settings of the `[services NAME]` section that the profile names. */
   readonly services: ProfileSettings;
@@ -21,9 +20,8 @@ export interface SharedFiles {
 }
 
 /**
- * Reads the profile that AWS_PROFILE names (`default` without it) from the credentials file and the config file.
- *
- * @throws {UsageError} where AWS_PROFILE names a profile that neither file has, or a file cannot be read.
+ * Reads the profile that AWS_PROFILE names (`default` without it). @throws {UsageError} where neither file has it, or a
+ * file cannot be read.
  */
 export async function readSharedFiles(env: Environment): Promise<SharedFiles> {
   const home = env.HOME || env.USERPROFILE || homedir();

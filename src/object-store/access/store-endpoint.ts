@@ -1,7 +1,6 @@
 import { UsageError } from "../../core/errors.js";
 import { type Environment, readSharedFiles } from "./profile-files.js";
 
-/** The address of a store. */
 export interface StoreEndpoint {
   /** The URL of the store, without the bucket and without a slash at its end. */
   readonly url: string;
@@ -14,10 +13,9 @@ const REGION = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 /**
  * Finds the endpoint and the region as the AWS tools do: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION,
- * AWS_DEFAULT_REGION, then the profile. At a configured endpoint the bucket is part of the path, at AWS it is part of
- * the host name, unless `addressing_style` in the profile sets it.
- *
- * @throws {UsageError} for an endpoint that is not the URL of a store, and where the region of AWS is not known.
+ * AWS_DEFAULT_REGION, then the profile. Of a configured endpoint the bucket is part of the path, of AWS part of the
+ * host name, unless `addressing_style` in the profile sets it. @throws {UsageError} for an endpoint that is not the URL
+ * of a store, and where the region of AWS is not known.
  */
 export async function findEndpoint(env: Environment, bucket: string): Promise<StoreEndpoint> {
   const { settings, services } = await readSharedFiles(env);

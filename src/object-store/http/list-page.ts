@@ -18,10 +18,8 @@ interface OpenElement extends XmlElement {
 const MAX_DEPTH = 16;
 
 /**
- * Parses a whole XML document strictly. Entities are decoded. A document type is refused, because it can define further
- * entities.
- *
- * @throws {Error} where the document is not well-formed, or is not complete.
+ * Parses a whole XML document strictly. A document type is refused, because it can define further entities.
+ * @throws {Error} where it is not well-formed, or is not complete.
  */
 export function parseXml(document: string): XmlElement {
   const parser = sax.parser(true, { strictEntities: true } as sax.SAXOptions);
@@ -59,12 +57,10 @@ export function parseXml(document: string): XmlElement {
   return root;
 }
 
-/** The elements with a name directly in an element. */
 export function childrenOf(element: XmlElement, name: string): XmlElement[] {
   return element.children.filter((child) => child.name === name);
 }
 
-/** The text of the first element with a name directly in an element; undefined where there is none. */
 export function textOf(element: XmlElement, name: string): string | undefined {
   return element.children.find((child) => child.name === name)?.text;
 }
@@ -88,10 +84,7 @@ export interface ListPage {
   readonly next: string | undefined;
 }
 
-/**
- * Parses a response of ListObjectsV2. @throws {TransportError} where it is not complete: the page can be requested
- * again.
- */
+/** Parses a response of ListObjectsV2. @throws {TransportError} where it is not complete: it can be requested again. */
 export function parseListPage(document: string): ListPage {
   try {
     return pageOf(parseXml(document));
@@ -130,10 +123,7 @@ function required(element: XmlElement, name: string): string {
   return text;
 }
 
-/**
- * Rounds a time down to whole seconds. Times in lists have milliseconds and those in headers do not, so they become
- * equal.
- */
+/** Rounds a time down to whole seconds: times in lists have milliseconds, those in headers do not. */
 export function wholeSeconds(time: number): number {
   return Math.floor(time / 1000) * 1000;
 }

@@ -23,7 +23,6 @@ export class ObjectStoreError extends BarlakeError {
   }
 }
 
-/** The parts of an error response. */
 interface Refusal {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -57,14 +56,11 @@ const PASSING = new Set([
   "OperationAborted",
 ]);
 
-/** Whether an error means that there is no such object. */
 export function isMissing(error: unknown): boolean {
   return error instanceof ObjectStoreError && error.status === 404 && NO_KEY.has(error.code);
 }
 
-/**
- * Whether an error is a status 404 without a code. It may come from a proxy in front of the store, and shows nothing.
- */
+/** A status 404 without a code may come from a proxy in front of the store, and shows nothing. */
 export function isBare404(error: unknown): boolean {
   return error instanceof ObjectStoreError && error.code === "HTTP_404";
 }
@@ -72,7 +68,6 @@ export function isBare404(error: unknown): boolean {
 /** The code of the error for lists that lack an object which was written before. */
 export const LIST_LAGS = "ListLags";
 
-/** Whether an error means that lists of the store were too old. */
 export function isListLag(error: unknown): boolean {
   return error instanceof ObjectStoreError && error.code === LIST_LAGS;
 }
@@ -82,7 +77,6 @@ export function isConditionFailed(error: unknown): boolean {
   return error instanceof ObjectStoreError && error.status === 412;
 }
 
-/** Whether an error means that the credentials have expired. */
 export function isExpired(error: unknown): boolean {
   return error instanceof ObjectStoreError && EXPIRED.has(error.code);
 }
@@ -114,7 +108,6 @@ export function parseErrorDocument(body: string): { code: string; message: strin
   }
 }
 
-/** Makes the error for an error response. */
 export function refusalError(target: RequestTarget, refusal: Refusal): ObjectStoreError {
   const { status, headers, body } = refusal;
   const { code, message, region } = parseErrorDocument(body);

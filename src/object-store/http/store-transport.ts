@@ -18,7 +18,6 @@ import {
   refusalError,
 } from "./store-error.js";
 
-/** The kinds of requests to an object store. */
 type RequestKind =
   | "get"
   | "head"
@@ -39,7 +38,6 @@ export interface SentRequest {
   readonly attempt: number;
 }
 
-/** Numbers of requests that were sent, by kind. */
 type RequestCounts = Readonly<Partial<Record<RequestKind, number>>>;
 
 /** Makes a counter of requests. `observe` is to be used as `onRequest` of a store. */
@@ -68,11 +66,7 @@ export interface StoreResponse {
   readonly body: Readable;
 }
 
-/**
- * Passes on the bytes of a body, and counts them.
- *
- * @throws {TransportError} where the body ends before its Content-Length.
- */
+/** Passes on the bytes of a body. @throws {TransportError} where it ends before its Content-Length. */
 export async function* countedPieces({ headers, body }: StoreResponse): AsyncGenerator<Uint8Array> {
   let length = 0;
   for await (const piece of body as AsyncIterable<Uint8Array>) {
@@ -84,7 +78,7 @@ export async function* countedPieces({ headers, body }: StoreResponse): AsyncGen
     throw new TransportError(`the response ended after ${length} of ${expected} bytes`);
 }
 
-/** Reads a body to its end. @throws {TransportError} where it is larger than the limit, or incomplete. */
+/** @throws {TransportError} where the body is larger than the limit, or incomplete. */
 export async function readWhole(response: StoreResponse, maxBytes: number): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   let length = 0;
@@ -120,35 +114,28 @@ interface StoreRequest {
   readonly body?: RequestBody;
 }
 
-/** How requests are sent. */
-interface TransportOptions {
+export interface TransportOptions {
   readonly bucket: string;
   readonly endpoint: StoreEndpoint;
   readonly credentials: CredentialSource;
-  /** The clock of this machine. It dates signatures, and times the waits between attempts. */
+  /** The clock of this machine. It dates signatures, which stores refuse of another time, and times the waits. */
   readonly clock: Pick<Clock, "now" | "sleep">;
+  /** Called with each request that is sent. */
   readonly onRequest?: ((sent: SentRequest) => void) | undefined;
   /** How many times a failed request is sent again. @default 8 */
   readonly retries?: number | undefined;
-  /**
-   * Least wait before the first retry, in milliseconds; the wait is random up to twice that, and doubles. @default 100
-   */
+  /** Least wait before the first retry, in milliseconds; it is random up to twice that, and doubles. @default 100 */
   readonly backoffMs?: number | undefined;
-  /**
-   * Longest wait for a connection, for a response, and between two pieces of its body, in milliseconds. @default 30000
-   */
+  /** Longest wait for a connection, a response, and between pieces of its body, in milliseconds. @default 30000 */
   readonly timeoutMs?: number | undefined;
 }
 
 /** Sends signed requests to a bucket, repeats them where that can help, and throws errors with a hint. */
 export interface StoreTransport {
   /**
-   * Sends a request until it succeeds.
-   *
-   * @param read reads the response. If it fails, the request is sent again. The caller must read or destroy a body that
-   *   it leaves open.
-   * @throws {ObjectStoreError} where the store refuses the request; {@link TransportError} where there is no response
-   *   to the last attempt.
+   * Sends a request until it succeeds. @param read reads the response. If it fails, the request is sent again. The
+   * caller must read or destroy a body that it leaves open. @throws {ObjectStoreError} where the store refuses the
+   * request; {@link TransportError} where there is no response to the last attempt.
    */
   send<T>(sent: StoreRequest, read: (response: StoreResponse) => Promise<T>): Promise<T>;
   /** Closes the connections. */
@@ -362,9 +349,7 @@ function codeOf(error: unknown): string {
   return typeof code === "string" ? code : "";
 }
 
-/**
- * The reason of an error. Errors of connections to several addresses have no message; errors of undici have a cause.
- */
+/** Errors of connections to several addresses have no message; errors of undici have a cause. */
 function reasonOf(error: unknown): string {
   const { cause, errors } = error as { cause?: unknown; errors?: unknown };
   if (Array.isArray(errors) && errors.length > 0) return errors.map(messageOf).join("; ");

@@ -5,11 +5,9 @@ import { bell, uniform } from "../random.js";
 import type { RegionCalendar } from "../trading-days.js";
 
 /**
- * A day in whole numbers: all values of its daily bar, to which its minutes must aggregate.
- *
- * Prices are in steps of `tickMilli`, volumes in lots ({@link SimInstrument.boardLot}), amounts in steps x lots. Their
- * sums and comparisons are exact, and so are their decimal values. The object is mutable, because one object is used
- * for all days of a call.
+ * A day in whole numbers: all values of its daily bar, to which its minutes must aggregate. Prices are in steps of
+ * `tickMilli`, volumes in lots ({@link SimInstrument.boardLot}), amounts in steps x lots, so that sums and comparisons
+ * are exact. One object is used for all days of a call.
  */
 export interface DayShape {
   kind: number;
@@ -23,10 +21,7 @@ export interface DayShape {
   close: number;
   volume: number;
   amount: number;
-  /**
-   * Turning points: after the fraction `turn1Volume` of the day's volume the price is `turn1Price`, an extreme; the
-   * same applies to 2.
-   */
+  /** After the fraction `turn1Volume` of the day's volume the price is `turn1Price`, an extreme; so of 2. */
   turn1Volume: number;
   turn1Price: number;
   turn2Volume: number;
@@ -37,14 +32,10 @@ export interface DayShape {
   auction: boolean;
 }
 
-/**
- * Smallest volume of a day, in lots: the minutes with the open, high, low and close need one lot each, and a few are left
- * for the others.
- */
+/** Lots: the minutes with the open, high, low and close need one each, and a few are left for the others. */
 const MIN_VOLUME = 12;
 const MAX_VOLUME = 2_000_000_000;
 
-/** Makes an empty shape, which {@link shapeDay} fills. */
 export function emptyShape(): DayShape {
   return {
     kind: 0,

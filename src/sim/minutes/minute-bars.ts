@@ -70,7 +70,7 @@ function countBars(state: MarketState, instrument: SimInstrument, { start, end }
   return bars;
 }
 
-/** Writes the labels of a day. In no region do clocks change between midnight and the close of a trading day. */
+/** In no region do clocks change between midnight and the close of a trading day. */
 function writeLabels(
   { timestampWords }: KlineWriter,
   row: number,
@@ -83,9 +83,7 @@ function writeLabels(
   }
 }
 
-/**
- * Converts whole numbers to prices and amounts. A quotient by 1000 or 100 is the double that is nearest to the decimal.
- */
+/** A quotient by 1000 or 100 is the double that is nearest to the decimal. */
 function writeMinutes(
   { columns, volumeWords }: KlineWriter,
   row: number,

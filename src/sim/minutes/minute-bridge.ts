@@ -4,9 +4,7 @@ import type { DayShape } from "./day-shape.js";
 
 /** The minute bars that a day of a region can have. */
 export interface SessionMinutes {
-  /**
-   * Labels in minutes after local midnight: the END of each minute. In CN the first one is that of the auction, 09:30.
-   */
+  /** In minutes after local midnight: the END of each minute. In CN the first one is that of the auction, 09:30. */
   readonly labels: Int16Array;
   /** Usual weight of each bar in the volume of the day, on an arbitrary scale. */
   readonly weights: Float64Array;
@@ -14,7 +12,6 @@ export interface SessionMinutes {
   readonly auctionBars: 0 | 1;
 }
 
-/** The regular session of each region. */
 export const SESSION_MINUTES: Readonly<Record<Region, SessionMinutes>> = {
   CN: sessionOf("CN", 1),
   HK: sessionOf("HK", 0),
@@ -53,7 +50,6 @@ export interface MinuteBuffer {
   readonly sums: Float64Array;
 }
 
-/** A buffer for days of at most `bars` bars. */
 export function minuteBuffer(bars: number): MinuteBuffer {
   return {
     open: new Int32Array(bars),
@@ -78,12 +74,10 @@ interface BarBounds {
 }
 
 /**
- * Gives every bar an amount between volume x low and volume x high, so that the amounts add up exactly to the day's
- * amount.
- *
- * Where the ranges of the bars are too narrow for that, highs or lows are widened, step by step and never beyond the
- * extremes of the day: first those of ordinary bars, then of sealed ones, then of the auction's bar. This is always
- * sufficient, because the day's amount is between its volume x low and its volume x high.
+ * Gives every bar an amount between volume x low and volume x high, which add up exactly to the day's amount. Where the
+ * ranges are too narrow, highs or lows are widened, step by step and never beyond the extremes of the day: first those
+ * of ordinary bars, then of sealed ones, then of the auction's bar. This is always sufficient, because the day's amount
+ * is between its volume x low and its volume x high.
  */
 function fitAmounts(day: DayShape, out: MinuteBuffer, bounds: BarBounds): void {
   const { high, low, volume, amount } = out;
@@ -124,10 +118,7 @@ function fitAmounts(day: DayShape, out: MinuteBuffer, bounds: BarBounds): void {
   }
 }
 
-/**
- * Widens one side of the bars until this adds `missing`, or all bars are at `limit`. @returns the amount that was
- * added.
- */
+/** Widens one side of the bars until this adds `missing`, or all bars are at `limit`. @returns what was added. */
 function widen(
   out: MinuteBuffer,
   side: Int32Array,
@@ -159,12 +150,9 @@ function widen(
 }
 
 /**
- * Fills a buffer with the minutes of a trading day, so that they aggregate exactly to the day: open of the first,
- * highest high, lowest low, close of the last, sums of volume and amount. No price is outside the day's low and high,
- * and every amount is between volume x low and volume x high of its bar. A minute without trades repeats the last
- * price.
- *
- * `day.volume` must be at least 4. The last bar has the last label.
+ * Fills a buffer with the minutes of a trading day, which aggregate exactly to the day: open of the first, highest high,
+ * lowest low, close of the last, sums of volume and amount. Every amount is between volume x low and volume x high of its
+ * bar. A minute without trades repeats the last price. `day.volume` is at least 4. The last bar has the last label.
  *
  * @returns the index of the first bar: 1 where the day lacks the bar of the auction, else 0.
  */

@@ -36,7 +36,6 @@ const SPIN_OFFS = 0.04;
 /** Share of actions with cash or a price that are announced with a wrong one. */
 const CORRECTED = 0.06;
 
-/** Lists the versions of actions; see {@link Market.actionVersions}. */
 export function listActions(state: MarketState, symbols: readonly string[]): ActionVersion[] {
   return instrumentsOf(state, symbols).flatMap((instrument) => {
     const calendar = state.calendars[instrument.region];
@@ -48,8 +47,8 @@ export function listActions(state: MarketState, symbols: readonly string[]): Act
 }
 
 /**
- * The actions of an event. Prices are in thousandths of the currency. What is left of the last close after the split is
- * paid out; where that is no more than the rounding of prev_close, nothing is.
+ * Prices are in thousandths of the currency. What is left of the last close after the split is paid out; where that is
+ * no more than the rounding of prev_close, nothing is.
  */
 function termsOf({ board }: SimInstrument, dayKey: number, event: ExEvent): Terms[] {
   const { lastCloseMilli: last, referenceMilli: reference, splitRatio } = event;
@@ -121,7 +120,6 @@ export interface AbsentStretch {
   readonly end: number;
 }
 
-/** Lists the stretches of absent days; see {@link Market.absences}. */
 export function listAbsences(
   state: MarketState,
   symbols: readonly string[],
@@ -145,7 +143,6 @@ export function listAbsences(
   });
 }
 
-/** A dividend or split, with its factor. */
 export interface ExFactor {
   readonly symbol: string;
   /** First trading date without the payout. */
@@ -156,7 +153,6 @@ export interface ExFactor {
   readonly factor: number;
 }
 
-/** Lists the events from one date to another; see {@link Market.exFactors}. */
 export function listExFactors(
   state: MarketState,
   symbols: readonly string[],

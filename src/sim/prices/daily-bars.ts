@@ -8,7 +8,6 @@ import { type DayRange, daysBetween, instrumentsOf, type MarketState } from "../
 import { type DayShape, emptyShape, shapeDay } from "../minutes/day-shape.js";
 import { DAY_KIND, type PricePath } from "./price-path.js";
 
-/** Creates daily bars without their minutes; see {@link Market.dailyBars}. */
 export function makeDailyBars(
   state: MarketState,
   symbols: readonly string[],

@@ -23,8 +23,7 @@ function splitOf(instrument: SimInstrument, dayKey: number, closeMilli: number):
 }
 
 /**
- * The prev_close of an ex-date, in thousandths of the currency: (close - dividend) / split ratio, rounded to the price
- * step. It equals the close where the instrument pays nothing.
+ * The prev_close of an ex-date, in thousandths of the currency: (close - dividend) / split ratio, rounded to the step.
  */
 function exReference(
   instrument: SimInstrument,
@@ -39,10 +38,7 @@ function exReference(
   return onGrid(board, (closeMilli * (1 - yielded)) / splitRatio);
 }
 
-/**
- * The day of the year of an instrument's ex-date. Most Chinese ex-dates are in May to July; in other regions they are
- * spread over the year.
- */
+/** Most Chinese ex-dates are in May to July; in other regions they are spread over the year. */
 function exDayOfYear(instrument: SimInstrument): number {
   const { key, board } = instrument;
   if (board.region === "CN" && uniform(key, 23) < 0.7) return 120 + integer(key, 24, 90);
@@ -82,8 +78,8 @@ export interface ExEvent {
 }
 
 /**
- * An instrument's days in compact form, 9 bytes per day: only values that must be computed day after day. Index 0 of
- * each array is the instrument's `start` in the calendar. Prices are in thousandths of the currency.
+ * An instrument's days, 9 bytes each: only values that must be computed day after day. Index 0 of each array is the
+ * instrument's `start` in the calendar. Prices are in thousandths of the currency.
  */
 export interface PricePath {
   /** prev_close as the exchange states it. */
@@ -96,7 +92,6 @@ export interface PricePath {
   readonly events: readonly ExEvent[];
 }
 
-/** Whether a day of this kind has no trading. */
 export function isSuspended(kind: number): boolean {
   return kind >= DAY_KIND.suspendedAbsent;
 }
@@ -106,7 +101,6 @@ export function dayKeyOf(instrument: SimInstrument, calendar: RegionCalendar, da
   return mix(instrument.key, calendar.epochDays[dayIndex] as number);
 }
 
-/** Computes an instrument's closes from its first day to its last. */
 export function walkPrices(instrument: SimInstrument, calendar: RegionCalendar): PricePath {
   const { board, start, end, key } = instrument;
   const reference = new Int32Array(end - start);
@@ -162,10 +156,7 @@ export function walkPrices(instrument: SimInstrument, calendar: RegionCalendar):
   return { reference, close, kind, freeDays, events };
 }
 
-/**
- * Draws the kind of a day. Limit days: about 1 day in 100 up, fewer down; most of them sealed, some locked, some only
- * touched.
- */
+/** Limit days: about 1 day in 100 up, fewer down; most of them sealed, some locked, some only touched. */
 function drawKind(dayKey: number, downAllowed: boolean): number {
   const draw = uniform(dayKey, 6);
   const shape = uniform(dayKey, 7);

@@ -1,11 +1,8 @@
 import { numberKernel } from "../kernel/number-kernel.js";
 
 /**
- * The JSON text of a double: the shortest decimal that reads back to the same double, with a fraction or an exponent
- * (`100.0`, `1e+21`). Clients derive the type of a column from its text. Without the fraction, whole prices would
- * become integers.
- *
- * @throws {RangeError} for a number that is not finite.
+ * The JSON text of a double: the shortest decimal that reads back to it, with a fraction or an exponent (`100.0`,
+ * `1e+21`): clients derive the type of a column from its text. @throws {RangeError} for a number that is not finite.
  */
 export function doubleText(value: number): string {
   if (!Number.isFinite(value)) throw new RangeError(`${value} has no JSON form`);
@@ -67,12 +64,10 @@ export class ByteWriter {
     this.#length += bytes.length;
   }
 
-  /** Removes the last byte. */
   dropByte(): void {
     this.#length -= 1;
   }
 
-  /** Writes a JSON string, quoted and escaped. */
   jsonString(text: string): void {
     const start = this.#length;
     this.#reserve(text.length + 2);
@@ -90,11 +85,8 @@ export class ByteWriter {
   }
 
   /**
-   * Writes numbers, each followed by a comma: as the shortest decimal text that reads back to the same double, with a
-   * fraction or an exponent (`100.0`).
-   *
-   * @param nonFinite the text of a number that is not finite. @default none: it throws
-   * @throws {RangeError} for a number that is not finite.
+   * Writes numbers as by {@link doubleText}, each followed by a comma. @param nonFinite the text of a number that is
+   * not finite. @default it throws
    */
   doubles(values: Float64Array, nonFinite?: string): void {
     for (let start = 0; start < values.length; start += numberKernel.most) {

@@ -24,23 +24,16 @@ const BAR_BYTES = 96;
 const PIECE_BYTES = 256 * 1024;
 
 /**
- * Encodes bars as the body of a K-line response: the inverse of {@link decodeKlines}.
- *
- * `map` writes `{"data":{symbol: {...}}}`, with an entry for every symbol of the dictionary; `single` writes
- * `{"data":{...}}` for the only symbol. Optional columns in which a symbol has no value are left out; a value of these that
- * is not finite, which older lakes may have, is null.
- *
- * @throws {RangeError} for a value of a required column that is not finite.
+ * Encodes bars as the body of a K-line response: the inverse of {@link decodeKlines}. `map` has an entry for every
+ * symbol of the dictionary. Optional columns in which a symbol has no value are left out; a value of these that is not
+ * finite, which older lakes may have, is null. @throws {RangeError} for a value of a required column that is not
+ * finite.
  */
 export function encodeKlines(columns: KlineColumns, shape: KlineShape): Uint8Array {
   return encodeRuns([...runsOfColumns(columns)], shape);
 }
 
-/**
- * Like {@link encodeKlines}, for bars in any memory.
- *
- * @param take returns memory of at least a number of bytes. @default new memory
- */
+/** Like {@link encodeKlines}, for bars in any memory. @param take see {@link ByteWriter}. */
 export function encodeRuns(
   runs: readonly KlineRun[],
   shape: KlineShape,
@@ -54,12 +47,7 @@ export function encodeRuns(
   return out.view();
 }
 
-/**
- * Like {@link encodeKlines}, in pieces that are made on demand, so that memory never contains the whole body. Each
- * piece ends at the end of a symbol.
- *
- * @param blocks the runs, in blocks that are read on demand.
- */
+/** Like {@link encodeKlines}, in pieces that are made on demand, each of which ends at the end of a symbol. */
 export async function* klinePieces(
   blocks: Iterable<Iterable<KlineRun>> | AsyncIterable<Iterable<KlineRun>>,
   shape: KlineShape,
@@ -87,7 +75,6 @@ export function* runsOfColumns(columns: KlineColumns): Generator<KlineRun> {
   }
 }
 
-/** A body that is written symbol by symbol. */
 class KlineBody {
   readonly #out: ByteWriter;
   readonly #shape: KlineShape;
@@ -122,7 +109,6 @@ class KlineBody {
 
 const NO_DOUBLES: NumberColumn = { values: new Float64Array(0), validity: undefined };
 
-/** Columns without rows. */
 export const NO_BARS: KlineValues = {
   timestamp: new BigInt64Array(0),
   volume: new BigInt64Array(0),

@@ -15,10 +15,8 @@ const QUOTE_BYTES = 512;
 
 /**
  * The JSON text of each quote. Undefined members are left out, numbers that are not finite are null, and all numbers
- * but the volume and the timestamp are written as by {@link doubleText}.
- *
- * The texts are written to one piece of memory, and their prices with one call: to concatenate the parts of each text
- * takes four times as long, and leaves several objects of each part to the garbage collector.
+ * but the volume and the timestamp are written as by {@link doubleText}. The texts are written to one piece of memory,
+ * and their prices with one call, which leaves less to the garbage collector.
  */
 export function encodeQuotes(quotes: readonly Quote[]): string[] {
   const prices = new PriceTexts(quotes);

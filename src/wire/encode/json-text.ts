@@ -5,11 +5,9 @@ const MOST_NAMES = 1024;
 const names = new Map<string, string>();
 
 /**
- * The JSON text of a plain value. The numbers of some members are written as by {@link doubleText}, with a fraction
- * even where it is zero. Undefined members are left out. The quotes of a universe are 5,000 small objects;
- * concatenating the text directly, without arrays of its parts, takes half the time.
- *
- * @param isDouble whether the numbers of a member are doubles; other numbers are written as by JSON.stringify.
+ * The JSON text of a plain value. The numbers of members that are doubles are written as by {@link doubleText}, others
+ * as by JSON.stringify. Undefined members are left out. It makes no arrays of parts: the quotes of a universe are 5,000
+ * small objects.
  */
 export function jsonText(value: unknown, isDouble: (member: string) => boolean): string {
   return textOf(value, false, isDouble);
@@ -34,7 +32,6 @@ function textOf(value: unknown, asDouble: boolean, isDouble: (member: string) =>
   return `{${text}}`;
 }
 
-/** The name of a member as it is written before the value. */
 function nameText(name: string): string {
   const known = names.get(name);
   if (known !== undefined) return known;

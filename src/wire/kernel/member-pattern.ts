@@ -12,9 +12,7 @@ export interface MemberPattern {
 }
 
 /**
- * The pattern of members with these arrays, in this order, and without blanks.
- *
- * @returns undefined where the kernel cannot read them.
+ * The pattern of members with these arrays, in this order, without blanks; undefined where the kernel cannot read them.
  */
 export function memberPattern(
   columns: readonly { readonly name: string; readonly type: "double" | "int64" }[],

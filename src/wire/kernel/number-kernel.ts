@@ -52,10 +52,8 @@ class Prefixes<T extends Float64Array | BigInt64Array> {
 }
 
 /**
- * Converts JSON numbers to values and back, many per call.
- *
- * Each thread has one kernel, which has no state between calls. A caller fills the buffers and uses the result
- * synchronously, before any other caller runs.
+ * Converts JSON numbers to values and back, many per call. Each thread has one kernel. A caller fills the buffers and
+ * uses the result synchronously, before any other caller runs.
  */
 class NumberKernel {
   readonly #exports: Exports;
@@ -97,11 +95,9 @@ class NumberKernel {
   }
 
   /**
-   * Reads elements of an array as doubles, from byte `from` of the input to `end`, at most `maxCount` of them.
-   *
-   * {@link stoppedAt} is the index at which it stopped: after a comma; or at the bracket that closes the array, in
-   * which case {@link closed} is true; or before an element that the caller must read, because it is not a number, is
-   * incomplete, or is hard to round.
+   * Reads at most `maxCount` elements of an array as doubles, from byte `from` of the input to `end`. It stops
+   * (`stoppedAt`) after a comma, or at the bracket that closes the array (`closed`), or before an element that the
+   * caller must read: not a number, incomplete, or hard to round.
    */
   scanDoubles(from: number, end: number, maxCount: number): Float64Array {
     const most = Math.min(maxCount, this.most);
@@ -116,21 +112,17 @@ class NumberKernel {
     return this.#integerRuns.of(count);
   }
 
-  /** Index in the input at which the last scan stopped. */
   get stoppedAt(): number {
     return (this.#words[this.#stoppedWord] as number) - this.#inputAt;
   }
 
-  /** Whether the last scan stopped at the bracket that closes the array. */
   get closed(): boolean {
     return this.#words[this.#closedWord] !== 0;
   }
 
   /**
    * Reads members of an object, from the name at byte `from` of the input, as long as they match a pattern and are
-   * complete before `end`.
-   *
-   * @returns the number of members that were read.
+   * complete before `end`. @returns their number.
    */
   scanMembers(from: number, end: number, pattern: MemberPattern): number {
     if (this.#pattern !== pattern) this.#loadPattern(pattern);
@@ -151,7 +143,7 @@ class NumberKernel {
     return (this.#records[index * 4 + 2] as number) - this.#inputAt;
   }
 
-  /** Number of values in each array of a member. */
+  /** Of each array of a member. */
   memberRows(index: number): number {
     return this.#records[index * 4 + 3] as number;
   }
@@ -189,11 +181,9 @@ class NumberKernel {
   }
 
   /**
-   * Writes the loaded values from index `from` to `end`, each followed by a comma. The text is that of String(), with
-   * ".0" appended if it has no point, and "-0.0" for negative zero. {@link text} returns it.
-   *
-   * @returns the index at which it stopped: `end`, or the index of a value with more than 15 digits, with an exponent,
-   *   or not finite.
+   * Writes the loaded values from index `from` to `end` as {@link text}, each followed by a comma: String(), with ".0"
+   * if it has no point, and "-0.0". @returns the index at which it stopped: `end`, or that of a value with more than 15
+   * digits, with an exponent, or not finite.
    */
   writeDoubles(from: number, end: number): number {
     return this.#exports.writeDoubles(from, end);

@@ -1,10 +1,9 @@
 const LOW_WORD = 0xffff_ffff_ffff_ffffn;
 
 /**
- * Fills a table with the leading 128 bits of 5^q for `least <= q <= -least`, the upper word of each first.
- *
- * They are truncated, except for inverses of powers that fit into 64 bits, which are rounded up. Then the product with
- * the digits of an exactly representable number is exact (Lemire, "Number parsing at a gigabyte per second", 2021).
+ * Fills a table with the leading 128 bits of 5^q for `least <= q <= -least`, the upper word of each first. They are
+ * truncated, except for inverses of powers that fit into 64 bits, which are rounded up: then the product with the
+ * digits of an exactly representable number is exact (Lemire, "Number parsing at a gigabyte per second", 2021).
  */
 export function fillPowersOfFive(table: BigUint64Array, least: number): void {
   for (let q = least; q <= -least; q++) {

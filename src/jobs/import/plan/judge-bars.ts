@@ -91,7 +91,6 @@ const MOST = 0.9;
 /** A share of rows of the regular session that files with extended hours have, too. */
 const SOME = 0.75;
 
-/** Judges the times of a file of daily bars. */
 export function judgeDays(evidence: FileEvidence, options: ImportOptions): TimeVerdict {
   const ownDates = options.zone === undefined && hasOwnDates(evidence);
   if (options.zone === undefined && !ownDates && evidence.doubtful > 0)
@@ -159,7 +158,6 @@ function periodRefusal(period: string, table: "days" | "minutes"): Refusal {
   };
 }
 
-/** Judges the times of a file of minutes. */
 export function judgeMinutes(evidence: FileEvidence, options: ImportOptions): TimeVerdict {
   const nothing = { ownDates: false, shift: 0, found: [], remarks: [] };
   const { rows, dates, minutes } = evidence;
@@ -311,7 +309,6 @@ export interface UnitEvidence {
   readonly agreeing: ReadonlyMap<number, number>;
 }
 
-/** The units of a file's volumes and amounts. */
 interface UnitVerdict {
   readonly refusal?: Refusal;
   readonly volumeUnit: NonNullable<ImportOptions["volumeUnit"]>;

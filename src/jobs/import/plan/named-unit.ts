@@ -84,7 +84,6 @@ export function splitUnit(name: string): { readonly name: string; readonly unit?
   return { name };
 }
 
-/** The unit that the name of a column says. */
 export function unitOfName(name: string): NamedUnit | undefined {
   const plain = name.normalize("NFKC").trim();
   // The name says the unit alone.

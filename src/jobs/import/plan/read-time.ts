@@ -45,7 +45,6 @@ export const NULL_WORDS: readonly string[] = [
 ];
 const NULLS = new Set(NULL_WORDS);
 
-/** Whether a text is one of the words for a missing value. */
 export function isNullWord(text: string): boolean {
   return NULLS.has(text.trim().toLowerCase());
 }

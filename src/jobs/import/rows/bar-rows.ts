@@ -45,7 +45,6 @@ const EXACT = 2 ** 53;
 
 /** SQL of whether a symbol is of an exchange whose sessions are not known. */
 const HAS_OWN_SESSIONS = hasOwnSessionsSql("symbol");
-/** What the rows of one file become. */
 export interface FileRule {
   readonly place: number;
   readonly path: string;
@@ -360,7 +359,6 @@ export class BarRows implements AsyncDisposable {
       FROM (SELECT *, CASE ${tests.join(" ")} ELSE ['unparsable', 'it is no bar of ${name}'] END AS verdict FROM ${this.#judged()} WHERE is_bad)`;
   }
 
-  /** The number of rows that are set aside. */
   async bad(): Promise<number> {
     const [found] = await this.#session.json<{ n: number }>(
       `SELECT count(*)::DOUBLE AS n FROM ${this.#judged()} WHERE is_bad`,

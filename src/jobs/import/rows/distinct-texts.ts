@@ -15,7 +15,6 @@ import { type MalformedLine, openGroup } from "./raw-rows.js";
 /** Rows in one JSON text. */
 const ROWS_A_STATEMENT = 5000;
 
-/** The different texts of an expression. */
 export async function distinctTexts(session: Session, expression: string, from: string): Promise<string[]> {
   const rows = await session.json<{ text: string }>(
     `SELECT DISTINCT ${expression} AS text FROM ${from} WHERE ${expression} IS NOT NULL`,
@@ -56,7 +55,6 @@ export async function fillSymbols(
   });
 }
 
-/** How texts of times are read. */
 interface TimeReading {
   /** The format that the user named. */
   readonly format: string | undefined;

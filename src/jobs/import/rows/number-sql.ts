@@ -174,11 +174,7 @@ interface PlainNumbers {
   readonly odd: string;
 }
 
-/**
- * SQL that reads columns of numbers.
- *
- * @param columns the columns by the names that their numbers get.
- */
+/** SQL that reads columns of numbers. @param columns the columns by the names that their numbers get. */
 export function plainNumbers(columns: ReadonlyMap<string, SourceColumn>, mark: DecimalMark): PlainNumbers {
   const inner: string[] = [];
   const tests: string[] = [];
@@ -292,7 +288,6 @@ export const MARKED_FORMS: Readonly<Record<keyof MarkedNumbers, string>> = {
   decimals: String.raw`[-+]?(?:0*\.\d+|\d*\.(?:\d{1,2}|\d{4,})|\d{4,}\.\d+|\d{1,3}(?:,\d{3})+\.\d+)`,
 };
 
-/** Counts the numbers with a mark among texts. */
 export function markedNumbers(texts: readonly string[]): MarkedNumbers {
   const counted = (form: string): number => {
     const whole = new RegExp(`^(?:${form})$`);

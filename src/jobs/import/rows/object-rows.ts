@@ -240,7 +240,6 @@ export class ObjectRows implements AsyncDisposable {
     return { columns, joins: joins.join(" ") };
   }
 
-  /** SQL of the rows as they were read. */
   rowsSql(): string {
     const dates = this.datesSql();
     const others = [...this.#fields.texts, ...this.#numbers].map((name) => `r.${ident(name)}`);

@@ -20,7 +20,6 @@ export interface SourceColumn {
   readonly type: string;
 }
 
-/** A malformed line of a CSV file. */
 export interface MalformedLine {
   readonly path: string;
   readonly line: number;

@@ -75,7 +75,6 @@ export function snakeName(name: string): string {
     .toLowerCase();
 }
 
-/** The kind of an item, by its name in the lake. */
 export function itemKind(name: string): ItemKind {
   const declared = DECLARED.get(name);
   if (declared !== undefined) return declared;

@@ -81,7 +81,6 @@ interface WideColumn {
   readonly ticker: string;
 }
 
-/** The header of a CSV file. */
 export interface CsvHeader {
   readonly dialect: CsvDialect;
   readonly names: readonly string[];

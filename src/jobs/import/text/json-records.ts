@@ -94,12 +94,10 @@ function haveOneShape(tables: readonly (readonly [string, Json])[]): boolean {
   return shapes.size === 1;
 }
 
-/** Whether members say which instrument they are of. */
 function saysSymbol(members: JsonObject): boolean {
   return Object.keys(members).some((name) => ABOUT_TABLE.test(plainName(name)));
 }
 
-/** Whether members say at which time they are. */
 function saysTime(members: JsonObject): boolean {
   return Object.keys(members).some((name) => /date|time|^t$/i.test(name));
 }

@@ -328,7 +328,6 @@ export class TextFiles {
       }
   }
 
-  /** The names of the members of all records. */
   async #jsonColumns(path: string, form: "array" | "newline_delimited"): Promise<string[]> {
     const { size } = await stat(path);
     const objects = `read_json_objects(${literal(exactPath(path))}, format = ${literal(form)}${form === "newline_delimited" ? ", ignore_errors = true" : ""})`;
@@ -348,7 +347,6 @@ function unknownEnding(path: string): UsageError {
   });
 }
 
-/** The bytes of a file. */
 export function openBytes(path: string): AsyncIterable<Uint8Array> {
   return createReadStream(path);
 }
@@ -361,7 +359,6 @@ interface Text {
   readonly found: readonly string[];
 }
 
-/** The first bytes of a stream. */
 async function startOf(pieces: Readable, bytes: number): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   let length = 0;

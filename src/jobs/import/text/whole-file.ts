@@ -100,7 +100,6 @@ async function frameEnd(
   return at + ((descriptor & 4) === 0 ? 0 : 4);
 }
 
-/** A member of a zip archive. */
 interface Member {
   readonly name: string;
   /** 0: stored, 8: deflated. */

@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import asc from "assemblyscript/asc";
 
 const TARGET = new URL("../kernel-binary.ts", import.meta.url);
-/** Number of memory pages, of 64 KiB each, that layout.ts needs. */
+/** Pages of 64 KiB that layout.ts needs. */
 const PAGES = 6;
 
 let binary;

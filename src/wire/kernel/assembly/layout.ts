@@ -48,21 +48,16 @@ export const INPUT: usize = 16_384;
 export const INPUT_BYTES: usize = 262_144;
 export const VALUES: usize = INPUT + INPUT_BYTES + 64;
 export const TEXT: usize = VALUES + RUN_VALUES * 8 + 64;
-/**
- * Space for the texts of all values, at most 26 bytes for each with its comma, and for the excess of a vector store.
- */
+/** Space for the texts of all values, at most 26 bytes each with its comma, and for the excess of a vector store. */
 export const TEXT_BYTES: usize = RUN_VALUES * 26 + 64;
 
 /** Most values of a column of members that are read together. With 16 columns they fill {@link VALUES}. */
 export const RECORD_ROWS: usize = 128;
-/**
- * For each member: the byte at which its name begins, the byte after the name, the byte after the member, and its
- * number of values.
- */
+/** For each member: where its name begins, the byte after the name, the byte after the member, its number of values. */
 export const RECORDS: usize = TEXT + TEXT_BYTES;
 /**
  * For each column of such members: the bytes before its first number (up to 32), a mask of these bytes, their number,
- * and whether the column's numbers are doubles.
+ * and whether its numbers are doubles.
  */
 export const HEADS: usize = RECORDS + RECORD_ROWS * 16;
 export const HEAD_BYTES: usize = 72;

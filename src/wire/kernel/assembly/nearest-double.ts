@@ -1,8 +1,7 @@
 import { LEAST_POWER_OF_FIVE, POWER_OF_FIVE, POWER_OF_TEN } from "./layout";
 
 /**
- * Integers up to this, and powers of ten up to 10^22, are exact doubles, so their product and quotient are rounded only
- * once.
+ * Up to this, and powers of ten up to 10^22, integers are exact doubles: product and quotient are rounded only once.
  */
 const EXACT: u64 = 1 << 53;
 
@@ -22,11 +21,9 @@ export function nearestDouble(digits: u64, exponent: i32): f64 {
 }
 
 /**
- * Multiplies by 128 bits of a power of five, and rounds.
- *
- * The algorithm is that of Daniel Lemire, "Number parsing at a gigabyte per second" (Software: Practice and Experience
- * 51, 2021), which needs no fallback for 64 bits of digits (Mushtak and Lemire, "Fast number parsing without fallback",
- * 2023).
+ * Multiplies by 128 bits of a power of five, and rounds: Daniel Lemire, "Number parsing at a gigabyte per second"
+ * (Software: Practice and Experience 51, 2021), which needs no fallback for 64 bits of digits (Mushtak and Lemire,
+ * "Fast number parsing without fallback", 2023).
  */
 function byPowerOfFive(digits: u64, exponent: i32): f64 {
   const entry = POWER_OF_FIVE + ((<usize>(exponent - LEAST_POWER_OF_FIVE)) << 4);

@@ -10,12 +10,9 @@ const END: u16 = 0x7d5d;
 
 /**
  * Reads members of an object whose values have the same form, from the quote of a name: `"name":{"a":[1,2],"b":[3,4]}`.
- * The bytes between the numbers must be those at HEADS, and all arrays of a member must have the same length. So these
- * bytes are compared in one step, and need not be parsed.
+ * The bytes between the numbers must be those at HEADS, which are compared in one step, and all arrays of a member must
+ * have the same length. It stops before a member that differs, and before one that is not completely in the input.
  *
- * It stops before a member that differs, and before one that is not completely in the input.
- *
- * @param columns number of arrays of a member.
  * @returns the number of members that were read. Their positions and lengths are at RECORDS; the values of all of them
  *   are at VALUES, with space for {@link RECORD_ROWS} values for each column.
  */

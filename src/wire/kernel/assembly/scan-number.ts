@@ -24,9 +24,8 @@ function isDigit(byte: u32): bool {
 }
 
 /**
- * Reads any JSON number that has a comma or a bracket after it, spaces around it included, and stores it at `out`.
- *
- * The input must end with a byte that is not part of a number.
+ * Reads any JSON number that has a comma or a bracket after it, spaces around it included, and stores it at `out`. The
+ * input must end with a byte that is not part of a number.
  *
  * @returns the address of the comma or bracket; 0 where there is no such number, or it cannot be read exactly here: it
  *   has more than 19 digits, is a double that is hard to round, or is not a 64-bit integer where an integer is read.

@@ -10,11 +10,9 @@ const CLOSE: u8 = 0x5d;
 const WINDOW: usize = 64;
 
 /**
- * Reads elements of an array that begins at `from`, at most `maxCount` of them. Each must have a comma or the closing
- * bracket after it.
- *
- * It stops before an element that is not a number or cannot be read exactly here, and where the input ends within an
- * element.
+ * Reads at most `maxCount` elements of an array that begins at `from`. It stops before an element that is not a number or
+ * cannot be read exactly here, and where the input ends within an element: each must have a comma or the closing bracket
+ * after it.
  *
  * @returns the number of values that were stored at VALUES. The address where it stopped is stored at STOPPED_AT.
  */
@@ -47,11 +45,9 @@ export function scanNumbers<T>(from: usize, end: usize, maxCount: u32): u32 {
 }
 
 /**
- * Reads numbers in one window after the other. A window has 64 bytes and begins with a number. Numbers whose comma is
- * in the window are read two at a time, without a branch for each number. The grammar is checked on bitmaps of the
- * window, with one bit for each byte.
- *
- * It stops before a window that contains anything except short decimals, which {@link scanNumber} reads.
+ * Reads numbers in one window of 64 bytes after the other, which begins with a number. Those whose comma is in the
+ * window are read two at a time, without a branch for each. The grammar is checked on bitmaps of the window, one bit a
+ * byte. It stops before a window that contains anything except short decimals, which {@link scanNumber} reads.
  */
 function scanWindows<T>(from: usize, end: usize, out: usize, limit: usize): usize {
   let at = from;

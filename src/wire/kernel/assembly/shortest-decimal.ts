@@ -1,16 +1,11 @@
 import { INTEGER_POWER_OF_FIVE } from "./layout";
 import { highProduct } from "./nearest-double";
 
-/**
- * Bounds of the doubles that are processed here. ECMAScript writes smaller ones with an exponent; larger ones are rare.
- */
+/** Bounds of the doubles processed here. ECMAScript writes smaller ones with an exponent; larger ones are rare. */
 const LEAST: f64 = 1e-6;
 const BEYOND: f64 = 4_503_599_627_370_496;
 
-/**
- * 2^64 * 8 / 10, rounded up. The upper half of a product with it is eight tenths of the other factor, exact for all 64
- * bits.
- */
+/** 2^64 * 8 / 10, rounded up: the upper half of a product with it is eight tenths of the other factor, exactly. */
 const EIGHT_TENTHS: u64 = 0xcccccccccccccccd;
 
 const FRACTION_BITS: u64 = (1 << 52) - 1;
@@ -26,18 +21,16 @@ export function hasShortestDigits(size: f64): bool {
  */
 export function fractionOf(size: f64): i32 {
   const bits = reinterpret<u64>(size);
-  // log10(2) and log10(3/4), times 2^20, exact enough for these exponents. Below a power of two, doubles are twice as
-  // dense.
+  // log10(2) and log10(3/4), times 2^20. Below a power of two, doubles are twice as dense.
   return -((exponentOf(bits) * 315_653 - (isPowerOfTwo(bits) ? 131_008 : 0)) >> 20);
 }
 
 /**
- * The shortest decimal that reads back to a double, and of several such decimals the nearest one. It is returned as an
- * integer, multiplied by 10^{@link fractionOf}. Trailing zeros do not count as digits.
+ * The shortest decimal that reads back to a double, and of several the nearest one, as an integer, multiplied by
+ * 10^{@link fractionOf}. Trailing zeros do not count as digits.
  *
- * The algorithm is that of Raffaello Giulietti, "The Schubfach way to render doubles" (2021). In the range that is
- * processed here, the products with a power of five fit into 128 bits, so they are exact, and no table of approximate
- * powers is needed.
+ * The algorithm is that of Raffaello Giulietti, "The Schubfach way to render doubles" (2021). In the range processed
+ * here, the products with a power of five fit into 128 bits, so no table of approximate powers is needed.
  */
 export function shortestDigits(size: f64, fraction: i32): u64 {
   const bits = reinterpret<u64>(size);
@@ -74,9 +67,7 @@ function isPowerOfTwo(bits: u64): bool {
   return (bits & FRACTION_BITS) == 0;
 }
 
-/**
- * 128 bits shifted right by a number of bits. The last bit of the result is also set if any of the lost bits was set.
- */
+/** 128 bits shifted right. The last bit of the result is also set if any of the lost bits was set. */
 function shifted(high: u64, low: u64, by: u64): u64 {
   const lost = low & (((<u64>1) << by) - 1);
   return (high << ((64 - by) & 63)) | (low >> by) | <u64>(lost != 0);

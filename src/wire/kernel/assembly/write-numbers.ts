@@ -20,19 +20,13 @@ const ZEROS: u64 = 0x3030303030303030;
 /** A point and a zero, in the byte order of memory. */
 const DOT_ZERO: u16 = 0x302e;
 
-/**
- * Number of digits after the point that the last double with at most 15 digits needed. The next one usually needs no
- * more.
- */
+/** Digits after the point that the last double with at most 15 digits needed. The next one usually needs no more. */
 let scale: i32 = 0;
 
 /**
  * Writes the values at VALUES from index `from` to `end`, each followed by a comma. Doubles are written as the shortest
- * decimal that reads back to them, with at least one digit after the point (`107319418.0`), so that readers can
- * recognise their type.
- *
- * If a double is an integer of at most 15 digits divided by the power of ten that the last double needed, it is written
- * directly. For any other double the shortest decimal is computed, which takes three times as long.
+ * decimal that reads back to them, with at least one digit after the point, so that readers can recognise their type. One
+ * that is an integer of at most 15 digits divided by the power of ten that the last double needed is written directly.
  *
  * It stops before an integer with more than 15 digits, and before a double below 10^-6 or from 2^52.
  *
@@ -119,9 +113,7 @@ function shift(size: f64, digits: i32): f64 {
   return size * load<f64>((<usize>digits) << 3, POWER_OF_TEN) + TO_INTEGER;
 }
 
-/**
- * Whether the result of {@link shift} reads back to the size, as a decimal of at most 15 digits without an exponent.
- */
+/** Whether the result of {@link shift} reads back to the size, with at most 15 digits and no exponent. */
 function isShort(size: f64, shifted: f64, digits: i32): bool {
   const whole = shifted - TO_INTEGER;
   return whole < TOO_LARGE && whole / load<f64>((<usize>digits) << 3, POWER_OF_TEN) == size && isPlain(size);
@@ -147,10 +139,7 @@ function nextScale(before: i32): i32 {
 
 /**
  * Writes `number / 10^fraction` with a comma, without trailing zeros except one directly after the point.
- *
- * @param number of at most 17 digits, not 0.
- * @param fraction 1 to 22.
- * @returns the end of the text.
+ * @param number of at most 17 digits, not 0. @param fraction 1 to 22. @returns the end of the text.
  */
 function writeDecimal(number: u64, fraction: i32, out: usize): usize {
   const rest = byHundredMillion(number);
@@ -182,8 +171,7 @@ function writeDecimal(number: u64, fraction: i32, out: usize): usize {
 }
 
 /**
- * A number below 2^57 divided by 10^8. Processors take many times as long for a 64-bit division as for a product of
- * doubles, whose result is wrong by at most one.
+ * A number below 2^57 divided by 10^8: a product of doubles, wrong by at most one, is quicker than a 64-bit division.
  */
 function byHundredMillion(number: u64): u64 {
   const near = <i64>(<f64>(<i64>number) * 1e-8);
